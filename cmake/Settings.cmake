@@ -1,0 +1,22 @@
+# What every target of the project is compiled with: attnscope_settings.
+find_package(Armadillo REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+find_package(Threads REQUIRED)
+
+add_library(attnscope_settings INTERFACE)
+target_include_directories(attnscope_settings INTERFACE "${PROJECT_SOURCE_DIR}")
+target_include_directories(attnscope_settings SYSTEM INTERFACE ${ARMADILLO_INCLUDE_DIRS})
+# The wrapper library is left out: its generator and its BLAS differ from what is linked here.
+target_compile_definitions(attnscope_settings INTERFACE ARMA_DONT_USE_WRAPPER ARMA_USE_BLAS ARMA_USE_LAPACK
+                           ARMA_DONT_USE_OPENMP ARMA_DONT_PRINT_FAST_MATH_WARNING
+                           ATTNSCOPE_VERSION="${PROJECT_VERSION}"
+                           $<$<NOT:$<CONFIG:Debug>>:ARMA_NO_DEBUG>)
+# Contraction is off everywhere: the generator's bits and the tests' exact equalities depend on it.
+target_compile_options(attnscope_settings INTERFACE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow
+                       $<$<BOOL:${ATTNSCOPE_STRICT}>:-Werror>)
+target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads)
+if(ATTNSCOPE_SANITIZE)
+  target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE})
+endif()

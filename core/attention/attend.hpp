@@ -1,0 +1,14 @@
+#pragma once
+
+#include "core/attention/model.hpp"
+#include "core/attention/trace.hpp"
+
+namespace core::attention {
+
+/// Computes every stage of attention for one sequence of the model, in the order of the paper.
+///
+/// Throws core::Error when check(model) finds a problem or there is no such sequence.
+/// Source: Vaswani et al. 2017, sections 3.2.1 and 3.2.2.
+Trace attend(const Model& model, std::size_t sequence = 0);
+
+}  // namespace core::attention

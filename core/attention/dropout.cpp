@@ -1,0 +1,38 @@
+#include "core/attention/dropout.hpp"
+
+#include "core/random/generator.hpp"
+
+namespace core::attention {
+namespace {
+
+std::vector<arma::mat> drawn(const Model& model, std::size_t sequence) {
+  const std::size_t n = model.n_tokens(), per_sequence = model.n_heads * n * n;
+  random::Generator generator(model.dropout.seed);
+  const std::size_t draws = (sequence + 1) * per_sequence;  // earlier sequences take their numbers first
+  const std::vector<bool> kept = model.dropout.stream == DropoutStream::mkl
+                                     ? generator.dropout_kept_mkl(draws, model.dropout.rate)
+                                     : generator.dropout_kept(draws, model.dropout.rate);
+  const double factor = survivor_factor(model.dropout);
+  std::vector<arma::mat> masks;
+  std::size_t next = sequence * per_sequence;
+  for (std::size_t h = 0; h < model.n_heads; ++h) {
+    arma::mat& mask = masks.emplace_back(n, n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) mask(i, j) = kept[next++] ? factor : 0;
+  }
+  return masks;
+}
+
+}  // namespace
+
+std::vector<arma::mat> drawn_dropout_masks(const Model& model, std::size_t sequence) {
+  const std::size_t n = model.n_tokens();
+  if (!model.dropout.active()) return std::vector<arma::mat>(model.n_heads, arma::ones(n, n));
+  if (model.dropout.given.empty()) return drawn(model, sequence);
+  std::vector<arma::mat> masks;
+  for (std::size_t h = 0; h < model.n_heads; ++h)
+    masks.push_back(*model.dropout.given[sequence * model.n_heads + h] * survivor_factor(model.dropout));
+  return masks;
+}
+
+}  // namespace core::attention

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <armadillo>
+#include <vector>
+
+#include "core/attention/model.hpp"
+
+namespace core::attention {
+
+/// The dropout masks of one sequence, one for each head: n_tokens × n_tokens of 0 and 1/(1 − rate).
+///
+/// They are given in the model or drawn as nn.Dropout draws them for weights of shape
+/// [sequence][head][query][key] right after manual_seed(seed); ones when dropout is not active.
+std::vector<arma::mat> drawn_dropout_masks(const Model& model, std::size_t sequence);
+
+}  // namespace core::attention

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <armadillo>
+#include <vector>
+
+#include "core/attention/model.hpp"
+
+/// One pure function for each formula of scaled dot-product attention (Vaswani et al. 2017, section 3.2).
+/// Queries stand in rows, keys in columns. None of them asks for as many queries as keys but causal use does.
+namespace core::attention {
+
+/// x·W + b; x is n × d_in, the result n × d_out.
+arma::mat project(const arma::mat& x, const Linear& linear);
+
+/// Columns of head h out of n_heads bands; x is n × d_out, the result n × d_head.
+arma::mat band(const arma::mat& x, std::size_t head, std::size_t n_heads);
+
+/// Q·Kᵀ: n_queries × n_keys.
+arma::mat scores(const arma::mat& queries, const arma::mat& keys);
+
+/// 1 where key ≤ query, else 0: n_queries × n_keys.
+arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys);
+
+/// The scores where visible is 1, fill where it is 0.
+arma::mat masked(const arma::mat& scaled_scores, const arma::mat& visible, double fill);
+
+/// exp(s − max) / Σ exp(s − max) of each row; a row of −inf alone gives NaN.
+arma::mat softmax_rows(const arma::mat& scores);
+
+/// Each row divided by its sum: n × m and n × 1 give n × m; 0/0 gives NaN.
+arma::mat renormalised(const arma::mat& weights, const arma::mat& row_sums);
+
+/// The weights with every row that can see no key set to zero.
+arma::mat with_empty_rows_zeroed(const arma::mat& weights, const arma::mat& visible);
+
+/// The heads' contexts side by side: n_tokens × (n_heads · d_head).
+arma::mat concatenated(const std::vector<arma::mat>& contexts);
+
+/// The heads' contexts as [head][token][column] numbers read again as [token][d_out]: what a reshape without
+/// the transpose gives.
+arma::mat reshaped_without_transpose(const std::vector<arma::mat>& contexts);
+
+}  // namespace core::attention

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/attention/shared_matrix.hpp"
+
+namespace core::attention {
+
+/// A learned projection, used as x·weight + bias.
+struct Linear {
+  SharedMatrix weight;               ///< d_in × d_out
+  std::optional<SharedMatrix> bias;  ///< 1 × d_out
+  friend bool operator==(const Linear&, const Linear&) = default;
+};
+
+/// The learned matrices: queries, keys and values of all heads side by side, and perhaps an output projection.
+struct Projections {
+  Linear query, key, value;      ///< d_in × d_out; head h owns columns h·d_head … (h+1)·d_head − 1
+  std::optional<Linear> output;  ///< d_out × d_out
+  friend bool operator==(const Projections&, const Projections&) = default;
+};
+
+/// One sequence of a batch: a token and a row of numbers for each position.
+struct Sequence {
+  std::vector<std::string> tokens;  ///< n_tokens names in UTF-8
+  SharedMatrix embeddings;          ///< n_tokens × d_model
+  friend bool operator==(const Sequence&, const Sequence&) = default;
+};
+
+/// Where the scores come from.
+enum class ScoreRule { query_key, uniform };
+
+/// The factor between scores and scaled scores.
+enum class ScaleRule { inverse_sqrt_d_head, none, inverse_sqrt_d_model, factor };
+
+struct Scale {
+  ScaleRule rule = ScaleRule::inverse_sqrt_d_head;
+  double factor = 1;  ///< multiplies the scores when rule is ScaleRule::factor; any finite number
+  friend bool operator==(const Scale&, const Scale&) = default;
+};
+
+/// How hidden cells are kept out: before the softmax (negative_infinity, large_negative) or after it.
+enum class MaskMethod { negative_infinity, renormalise, zero_after_softmax, large_negative };
+
+/// What the weights of a query are that may see no key at all: 0/0 by the formula, or zeros on request.
+enum class EmptyRows { nan, zeros };
+
+/// One cell of the mask that was switched by hand.
+struct MaskCell {
+  std::size_t row = 0, column = 0;
+  bool visible = true;
+  friend bool operator==(const MaskCell&, const MaskCell&) = default;
+};
+
+struct Mask {
+  bool causal = true;
+  MaskMethod method = MaskMethod::negative_infinity;
+  EmptyRows empty_rows = EmptyRows::nan;
+  std::vector<MaskCell> cells;  ///< each cell once, sorted by row, then column
+  friend bool operator==(const Mask&, const Mask&) = default;
+};
+
+/// Which of PyTorch's two streams of random numbers dropout is drawn from.
+enum class DropoutStream { mt19937, mkl };
+
+struct Dropout {
+  double rate = 0;  ///< 0 … 1; 1 drops everything
+  bool training = true;
+  std::uint64_t seed = 123;
+  DropoutStream stream = DropoutStream::mt19937;
+  /// A given mask instead of a drawn one: [sequence · n_heads + head], each n_tokens × n_tokens of 0 and 1.
+  std::vector<SharedMatrix> given;
+  /// Whether any weight can be dropped.
+  bool active() const { return training && rate > 0; }
+  friend bool operator==(const Dropout&, const Dropout&) = default;
+};
+
+/// How the heads' contexts become one matrix; the second is a mistake that is often made.
+enum class MergeRule { concatenate, reshape_without_transpose };
+
+/// Everything that the user can edit and that attend() needs.
+struct Model {
+  std::vector<Sequence> sequences;  ///< a batch of at least one, all of one shape
+  std::optional<Projections> projections;  ///< without them Q = K = V = X
+  std::size_t n_heads = 1;
+  ScoreRule scores = ScoreRule::query_key;
+  Scale scale;
+  Mask mask;
+  Dropout dropout;
+  MergeRule merge = MergeRule::concatenate;
+  std::optional<std::size_t> context_length;
+
+  std::size_t n_tokens() const { return sequences.front().embeddings->n_rows; }
+  std::size_t d_model() const { return sequences.front().embeddings->n_cols; }
+  std::size_t d_out() const { return projections ? projections->query.weight->n_cols : d_model(); }
+  std::size_t d_head() const { return d_out() / n_heads; }
+  friend bool operator==(const Model&, const Model&) = default;
+};
+
+/// The first thing that keeps a model from being computed.
+struct Problem {
+  std::string path;     ///< where, in the words of the session file: "projections.key.weight"
+  std::string message;  ///< what was expected and what was found, in one line
+};
+
+/// Names the first inconsistency of a model, or nothing when attend() can compute it.
+std::optional<Problem> check(const Model& model);
+
+/// "0", "1", …: the names of tokens that have none.
+std::vector<std::string> numbered_tokens(std::size_t n_tokens);
+
+/// The number that multiplies the scores.
+double scale_factor(const Model& model);
+
+/// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active.
+double survivor_factor(const Dropout& dropout);
+
+/// Which keys each query may see: n_tokens × n_tokens of 0 (hidden) and 1 (visible).
+arma::mat visible_cells(const Model& model);
+
+}  // namespace core::attention

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/attention/model.hpp"
+
+namespace core::editing {
+
+/// The matrices of a model that can be edited cell by cell.
+enum class MatrixName {
+  embeddings,
+  query_weight, key_weight, value_weight, output_weight,
+  query_bias, key_bias, value_bias, output_bias
+};
+
+/// One editable matrix; the sequence counts for embeddings only.
+struct MatrixPlace {
+  MatrixName name = MatrixName::embeddings;
+  std::size_t sequence = 0;
+  friend bool operator==(const MatrixPlace&, const MatrixPlace&) = default;
+};
+
+/// Which of the four projections.
+enum class Part { query, key, value, output };
+
+// Each edit is a small struct; apply() has a case for each, and a forgotten case does not compile.
+struct SetCell { MatrixPlace place; std::size_t row = 0, column = 0; double value = 0; };
+/// Writes a block of numbers with its top left corner at (row, column); it must fit.
+struct SetBlock { MatrixPlace place; std::size_t row = 0, column = 0; arma::mat values; };
+struct RenameToken { std::size_t sequence = 0, row = 0; std::string name; };
+/// A new token with zeros before row, in every sequence; row may be n_tokens.
+struct InsertToken { std::size_t row = 0; std::string name; };
+struct RemoveToken { std::size_t row = 0; };
+/// Moves a token of one sequence, with its numbers, so that it ends up at row `to`.
+struct MoveToken { std::size_t sequence = 0, from = 0, to = 0; };
+struct SetTokenCount { std::size_t n_tokens = 1; };  ///< new tokens are zeros at the end; the rest is kept
+struct SetInputWidth { std::size_t d_in = 1; };      ///< new columns and rows are zeros; the rest is kept
+struct SetOutputWidth { std::size_t d_out = 1; };    ///< the same for the projections' columns
+struct SetHeadCount { std::size_t n_heads = 1; };
+struct SetProjections { bool on = true; };           ///< switched on, they start as identities
+struct SetOutputProjection { bool on = true; };      ///< the same
+struct SetBias { Part part = Part::query; bool on = true; };  ///< switched on, it starts as zeros
+struct SetScoreRule { attention::ScoreRule rule{}; };
+struct SetScale { attention::Scale scale; };
+struct SetCausal { bool causal = true; };
+struct SetMaskMethod { attention::MaskMethod method{}; };
+struct SetEmptyRows { attention::EmptyRows rule{}; };
+/// Shows or hides one cell; back at what the causal rule says, it is no longer a cell switched by hand.
+struct SwitchMaskCell { std::size_t row = 0, column = 0; bool visible = true; };
+struct ClearMaskCells {};
+struct SetDropoutRate { double rate = 0; };
+struct SetTraining { bool training = true; };
+struct SetDropoutSeed { std::uint64_t seed = 0; };
+struct SetDropoutStream { attention::DropoutStream stream{}; };
+/// A given dropout mask, [sequence · n_heads + head]; empty goes back to drawing it.
+struct SetDropoutMask { std::vector<attention::SharedMatrix> masks; };
+struct SetMergeRule { attention::MergeRule rule{}; };
+struct SetContextLength { std::optional<std::size_t> context_length; };
+struct AddSequence { std::size_t copy_of = 0; };  ///< at the end of the batch
+struct RemoveSequence { std::size_t sequence = 0; };
+struct ReplaceModel { attention::Model model; };
+
+using Edit = std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount, SetInputWidth,
+                          SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias, SetScoreRule, SetScale,
+                          SetCausal, SetMaskMethod, SetEmptyRows, SwitchMaskCell, ClearMaskCells, SetDropoutRate, SetTraining,
+                          SetDropoutSeed, SetDropoutStream, SetDropoutMask, SetMergeRule, SetContextLength, AddSequence,
+                          RemoveSequence, ReplaceModel>;
+
+/// The matrix at a place, or nullptr when the model has none there.
+const attention::SharedMatrix* find_matrix(const attention::Model& model, MatrixPlace place);
+
+/// The model after one edit; matrices that the edit does not touch stay shared.
+///
+/// Throws core::Error, in one line, when the edit does not fit or the result could not be computed.
+attention::Model apply(const attention::Model& model, const Edit& edit);
+
+/// What the edit changes, as a key: edits in a row with the same key are one gesture.
+std::string target(const Edit& edit);
+
+/// The edit in words for the Edit menu: "change of W_q", "mask".
+std::string describe(const Edit& edit);
+
+}  // namespace core::editing
