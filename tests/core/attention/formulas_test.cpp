@@ -7,6 +7,8 @@
 namespace core::attention {
 namespace {
 
+arma::mat column(double a, double b) { return arma::vec{a, b}; }
+
 TEST(CausalMask, ShowsEachQueryItselfAndEarlierKeys) {
   EXPECT_TRUE(arma::approx_equal(causal_mask(3, 3), arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}}, "absdiff", 0));
 }
@@ -27,12 +29,12 @@ TEST(SoftmaxRows, IsFiniteForScoresThatOverflowTheExponential) {
 
 TEST(ReshapedWithoutTranspose, ReadsHeadsOneAfterTheOther) {
   // Two heads, two tokens, one column: [[a, b], [c, d]] read as tokens of two columns.
-  const arma::mat merged = reshaped_without_transpose({arma::mat{{1}, {2}}, arma::mat{{3}, {4}}});
+  const arma::mat merged = reshaped_without_transpose({column(1, 2), column(3, 4)});
   EXPECT_TRUE(arma::approx_equal(merged, arma::mat{{1, 2}, {3, 4}}, "absdiff", 0));
 }
 
 TEST(Concatenated, PutsHeadsSideBySide) {
-  const arma::mat merged = concatenated({arma::mat{{1}, {2}}, arma::mat{{3}, {4}}});
+  const arma::mat merged = concatenated({column(1, 2), column(3, 4)});
   EXPECT_TRUE(arma::approx_equal(merged, arma::mat{{1, 3}, {2, 4}}, "absdiff", 0));
 }
 
