@@ -46,7 +46,7 @@ need_packages() {
     fi
     as_root=sudo
   fi
-  say "installing with ${as_root:+sudo }apt-get: $missing"
+  say "installing with ${as_root:+sudo }apt-get: ${missing% }"
   log=$(mktemp)
   # shellcheck disable=SC2086  # the lists are meant to be split
   if ! { $as_root apt-get update -qq && $as_root env DEBIAN_FRONTEND=noninteractive $install \
