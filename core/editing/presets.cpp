@@ -38,7 +38,7 @@ constexpr std::array table{
            "eight heads, transposed back before they are merged, so that no later token leaks",
            Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
            [] { return notebooks::multi_head_class(notebooks::full_size, MergeRule::concatenate); }},
-    Preset{"001-multi-head-as-written", "001 Multi-head, as written",
+    Preset{"001-multi-head-as-written", "001 Multi-head as written",
            "the notebook's mistake: heads reshaped without the transpose, so that later tokens leak into earlier rows",
            Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
            [] { return notebooks::multi_head_class(notebooks::full_size, MergeRule::reshape_without_transpose); }},
