@@ -1,0 +1,53 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "app/view.hpp"
+#include "core/editing/edit.hpp"
+
+namespace app {
+
+// What panels ask for; only Store::dispatch carries it out.
+struct ApplyEdit { core::editing::Edit edit; };
+struct ChangeView { std::function<void(View&)> change; };
+struct EndGesture {};
+struct Undo {};
+struct Redo {};
+struct LoadPreset { std::string name; };
+struct OpenFile { std::filesystem::path path; };
+struct SaveFile {};  ///< where it came from, or asks for a name
+struct SaveFileAs { std::filesystem::path path; };
+/// One matrix to a file, or one stage or everything to a directory.
+struct ExportCsv { ExportWhat what; CellRef matrix; std::filesystem::path path; };
+struct ShowDialog { Dialog dialog; };
+struct BrowseTo { std::filesystem::path directory; };
+struct CopyText { std::string text; };
+struct ShowMessage { std::string text; bool is_error = false; };
+/// Asks first when there is unsaved work, then does what is named: quit, or open, or a new preset.
+struct Quit {};
+struct DiscardAndContinue {};  ///< the answer to the question about unsaved work
+struct SaveAndContinue {};
+struct CancelQuestion {};
+
+using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportCsv,
+                             ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
+                             CancelQuestion>;
+
+/// The commands of one frame, carried out after it was drawn.
+class Commands {
+ public:
+  void add(Command command) { list_.push_back(std::move(command)); }
+  void edit(core::editing::Edit e) { add(ApplyEdit{std::move(e)}); }
+  void look(std::function<void(View&)> change) { add(ChangeView{std::move(change)}); }
+  std::vector<Command> take() { return std::exchange(list_, {}); }
+
+ private:
+  std::vector<Command> list_;
+};
+
+}  // namespace app

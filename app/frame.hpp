@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/command.hpp"
+#include "app/extents.hpp"
+#include "app/landmarks.hpp"
+#include "app/render/painter.hpp"
+#include "app/theme.hpp"
+#include "app/view.hpp"
+#include "core/attention/model.hpp"
+#include "core/attention/trace.hpp"
+
+namespace app {
+
+/// One line at the foot of the window.
+struct Message {
+  std::string text;
+  bool is_error = false;
+};
+
+/// What is open and whether it is saved.
+struct Document {
+  std::string title;                            ///< the file's name, or the preset's title
+  std::optional<std::filesystem::path> path;    ///< where it is saved
+  std::string preset;                           ///< the preset it was made from, or ""
+  bool modified = false;
+  bool can_undo = false, can_redo = false;
+  std::string undo_words, redo_words;
+  std::vector<std::filesystem::path> recent;    ///< newest first
+};
+
+/// All that a panel gets: it reads, draws and asks.
+struct Frame {
+  const core::attention::Model& model;
+  const core::attention::Trace& trace;  ///< of the shown sequence
+  std::uint64_t version;                ///< of the trace: another number, other numbers
+  double compute_ms;
+  const View& view;
+  const Document& document;
+  const Message& message;
+  const Palette& palette;
+  const Metrics& metrics;
+  const Fonts& fonts;
+  render::Painter& painter;
+  Extents& extents;
+  Landmarks& landmarks;
+  Commands& commands;
+};
+
+}  // namespace app

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <armadillo>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "app/render/colour_map.hpp"
+
+namespace app::render {
+
+/// A row and a column that stay bright while the rest is mixed with the ground.
+struct Cross {
+  std::size_t row = 0, column = 0;
+  friend bool operator==(const Cross&, const Cross&) = default;
+};
+
+/// What a heatmap is to show; an equal picture of equal numbers is not drawn again.
+///
+/// The matrices must live until paint() returns. Marks: −inf and cells whose hidden is 0 are hatched, NaN is crossed corner
+/// to corner, cells whose dropped is 0 bear a ×, numbers outside low … high a cut corner.
+struct Picture {
+  std::string place;             ///< where it stands in the window, as a key: "strip/weights"
+  const arma::mat* numbers = nullptr;
+  const arma::mat* visible = nullptr;  ///< of the size of numbers: 0 = hidden, or nullptr
+  const arma::mat* kept = nullptr;     ///< of the size of numbers: 0 = dropped, or nullptr
+  std::uint64_t version = 0;     ///< changes whenever the numbers behind the pointers may have changed
+  ColourMap map = ColourMap::values;
+  bool dark = true;
+  double low = -1, high = 1;
+  int width = 0, height = 0;     ///< in pixels, of the whole picture
+  /// The part of the matrix that fills the picture, in cells: column and row of its corners.
+  double left = 0, top = 0, right = 0, bottom = 0;
+  bool gaps = true;              ///< one pixel of ground between cells, for cells of eight pixels and more
+  std::optional<Cross> cross;
+  int phase = 0;                 ///< (x + y) of the picture's corner on the screen modulo 6, so that hatches meet
+};
+
+/// How many cells of the matrix one pixel of the picture stands for in each direction: 1, or more when pooled.
+struct Pooling {
+  std::size_t rows = 1, columns = 1;
+};
+Pooling pooling(const Picture& picture);
+
+/// The only one who turns numbers into pixels.
+class Painter {
+ public:
+  virtual ~Painter() = default;
+  /// A texture of width × height pixels for ImGui's draw lists, top row first.
+  virtual ImTextureID paint(const Picture& picture) = 0;
+};
+
+}  // namespace app::render

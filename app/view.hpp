@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/attention/stages.hpp"
+#include "core/editing/edit.hpp"
+
+namespace app {
+
+using core::attention::Stage;
+
+/// One cell of one stage; head counts only for stages that have one a head.
+struct CellRef {
+  Stage stage = Stage::weights;
+  std::size_t head = 0, row = 0, column = 0;
+  friend bool operator==(const CellRef&, const CellRef&) = default;
+};
+
+enum class Tab { stages, heads };
+
+/// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all heads.
+enum class RangeRule { matrix, all_heads };
+
+enum class Dialog { none, open, save_as, export_csv, unsaved_work, keys, about };
+
+/// What is to be exported.
+enum class ExportWhat { matrix, stage, everything };
+
+/// Where the edit cursor stands in the matrix editor, and whether a number is being typed there.
+struct EditCursor {
+  std::size_t row = 0, column = 0;
+  bool typing = false;
+  std::string text;
+  friend bool operator==(const EditCursor&, const EditCursor&) = default;
+};
+
+/// One line of the file browser.
+struct BrowserEntry {
+  std::string name;
+  bool is_directory = false;
+  std::uintmax_t size = 0;
+};
+
+/// The file browser's state: the directory is read when it is entered, not in every frame.
+struct Browser {
+  std::filesystem::path directory;
+  std::vector<BrowserEntry> entries;
+  std::string name;   ///< what stands in the name field
+  std::string error;  ///< why the directory could not be read, or ""
+};
+
+/// What is looked at and how; nothing of it changes a number.
+struct View {
+  Tab tab = Tab::stages;
+  std::size_t sequence = 0, head = 0;
+  Stage heads_stage = Stage::weights;
+  RangeRule range = RangeRule::matrix;
+  std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
+  std::optional<CellRef> hovered, pinned;
+  core::editing::MatrixPlace edited;  ///< the matrix in the editor
+  std::optional<EditCursor> cursor;
+  bool dark = true;
+  float scale = 1;          ///< of text and lengths, 1 … 3
+  float left_width = 0, right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
+  Dialog dialog = Dialog::none;
+  Browser browser;
+  ExportWhat export_what = ExportWhat::matrix;
+};
+
+}  // namespace app
