@@ -1,0 +1,91 @@
+#include "app/widgets/number_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace app::widgets {
+namespace {
+
+constexpr const char* minus = "−";
+
+std::string with_real_minus(const char* first, const char* last) {
+  return *first == '-' ? minus + std::string(first + 1, last) : std::string(first, last);
+}
+
+template <class Visit>
+void for_each_finite(const arma::mat& m, CellRange r, Visit visit) {
+  for (std::size_t j = r.column0; j < r.column1; ++j)
+    for (std::size_t i = r.row0; i < r.row1; ++i)
+      if (std::isfinite(m(i, j))) visit(m(i, j));
+}
+
+int digits_before_point(double largest) { return largest < 10 ? 1 : 1 + static_cast<int>(std::floor(std::log10(largest))); }
+
+/// How many of the decimals of a number are not trailing zeros once it is rounded to that many.
+int needed_decimals(double value, int decimals) {
+  constexpr std::array<double, 5> power{1, 10, 100, 1000, 10000};
+  double rounded = std::round(std::abs(value) * power[decimals]);
+  for (; decimals > 0 && std::fmod(rounded, 10) == 0; --decimals) rounded /= 10;
+  return decimals;
+}
+
+}  // namespace
+
+NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters) {
+  double largest = 0;
+  bool negative = false;
+  for_each_finite(numbers, range, [&](double v) {
+    largest = std::max(largest, std::abs(v));
+    negative = negative || v < 0;
+  });
+  NumberFormat format;
+  if (largest > 0 && largest < 0.01) format.unit = 0.001;
+  const int whole = digits_before_point(largest / format.unit) + negative;
+  const int room = std::clamp(max_characters - whole - 1, 0, 4);  // one for the point
+  format.decimals = 0;
+  for_each_finite(numbers, range, [&](double v) {
+    format.decimals = std::max(format.decimals, needed_decimals(v / format.unit, room));
+  });
+  bool all_whole = true;
+  for_each_finite(numbers, range, [&](double v) { all_whole = all_whole && v == std::floor(v); });
+  format.fits = whole <= max_characters && (room >= 1 || all_whole);
+  return format;
+}
+
+std::string fixed(double value, int decimals) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "∞" : std::string(minus) + "∞";
+  std::array<char, 400> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, decimals);
+  std::string text = with_real_minus(buffer.data(), end.ptr);
+  const bool rounds_to_zero = text.find_first_of("123456789") == std::string::npos;
+  return rounds_to_zero && text.starts_with(minus) ? text.substr(std::string(minus).size()) : text;
+}
+
+std::string scientific(double value) {
+  std::array<char, 40> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific, 1);
+  return with_real_minus(buffer.data(), end.ptr);
+}
+
+std::string cell_text(double value, const NumberFormat& format, bool plain_one) {
+  if (value == 0) return "0";
+  if (plain_one && value == 1) return "1";
+  return fixed(value / format.unit, format.decimals);
+}
+
+std::string in_full(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  std::array<char, 40> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), end.ptr};
+}
+
+int character_count(const std::string& text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+}  // namespace app::widgets
