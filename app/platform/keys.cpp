@@ -15,15 +15,12 @@ std::optional<Key> key_of_character(unsigned c) {
   if (c >= 'A' && c <= 'Z') return nth(Key::a, c - 'A');
   if (c >= '0' && c <= '9') return nth(Key::digit_0, c - '0');
   switch (c) {
-    case '[': return Key::left_bracket;
-    case ']': return Key::right_bracket;
+    case '[': return Key::bracket_left;
+    case ']': return Key::bracket_right;
     case '/': return Key::slash;
     case '?': return Key::question;
     case '+': return Key::plus;
     case '-': return Key::minus;
-    case '=': return Key::equals;
-    case ',': return Key::comma;
-    case '.': return Key::period;
     case ' ': return Key::space;
     default: return std::nullopt;
   }
@@ -37,7 +34,7 @@ std::optional<Key> key_of_code(int code) {
     case GLFW_KEY_KP_ENTER: return Key::enter;
     case GLFW_KEY_TAB: return Key::tab;
     case GLFW_KEY_BACKSPACE: return Key::backspace;
-    case GLFW_KEY_DELETE: return Key::remove;
+    case GLFW_KEY_DELETE: return Key::delete_;
     case GLFW_KEY_HOME: return Key::home;
     case GLFW_KEY_END: return Key::end;
     case GLFW_KEY_PAGE_UP: return Key::page_up;
