@@ -7,7 +7,9 @@
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
+#include "core/formats/csv.hpp"
 #include "core/formats/export.hpp"
+#include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
 
 namespace app {
@@ -17,6 +19,20 @@ namespace editing = core::editing;
 namespace formats = core::formats;
 
 constexpr std::size_t longest_recent_list = 12;
+
+/// One matrix to a file, or stages to a directory; gives the number of files.
+std::size_t export_csv(const core::attention::Model& model, const core::attention::Trace& trace, std::size_t sequence,
+                       const ExportCsv& what) {
+  const core::attention::StageInfo& stage = core::attention::info(what.matrix.stage);
+  if (what.what == ExportWhat::matrix) {
+    const formats::LabelledMatrix matrix = formats::labelled_stage(model, trace, stage, what.matrix.head, sequence);
+    formats::write_atomically(what.path, formats::csv_text(matrix));
+    return 1;
+  }
+  formats::ExportOptions options;
+  if (what.what == ExportWhat::stage) options.stages = {stage.name};
+  return formats::export_stages(model, what.path, options).size();
+}
 
 }  // namespace
 
@@ -116,7 +132,7 @@ void Store::carry_out(const SaveFileAs& command) {
 }
 
 void Store::carry_out(const ExportCsv& command) {
-  const std::size_t written = export_csv(command);
+  const std::size_t written = export_csv(model_, trace_, view_.sequence, command);
   view_.dialog = Dialog::none;
   say("Exported " + (written == 1 ? "one file" : std::to_string(written) + " files") + " to " + command.path.string());
 }

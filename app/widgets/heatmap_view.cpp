@@ -178,9 +178,11 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   frame.landmarks.mark_item(map.place);
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  const CellRef cell{map.stage, d.stage.per_head ? map.head : 0,
-                     std::min(static_cast<std::size_t>(std::max(0.0f, (mouse.y - d.corner.y) / d.cell_height)), d.numbers.n_rows - 1),
-                     std::min(static_cast<std::size_t>(std::max(0.0f, (mouse.x - d.corner.x) / d.cell_width)), d.numbers.n_cols - 1)};
+  const auto index = [](float position, float pitch, std::size_t count) {
+    return static_cast<std::size_t>(std::clamp(std::floor(position / pitch), 0.0f, static_cast<float>(count - 1)));
+  };
+  const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, index(mouse.y - d.corner.y, d.cell_height, d.numbers.n_rows),
+                     index(mouse.x - d.corner.x, d.cell_width, d.numbers.n_cols)};
   frame.commands.look([cell](View& v) { v.hovered = cell; });
   draw_cell_tooltip(frame, cell);
   if (!ImGui::IsMouseClicked(0)) return;
