@@ -5,6 +5,8 @@
 
 namespace support {
 
-GlContext::~GlContext() { glfwDestroyWindow(window_); }
+GlContext::~GlContext() {
+  glfwDestroyWindow(window_);
+}
 
 }  // namespace support

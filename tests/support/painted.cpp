@@ -17,7 +17,8 @@ Painted painted(app::render::HeatmapRenderer& renderer, const app::render::Pictu
   glGetTexLevelParameteriv(GL_TEXTURE_2D, 0, GL_TEXTURE_HEIGHT, &result.height);
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(result.width * result.height) * 4);
   glGetTexImage(GL_TEXTURE_2D, 0, GL_RGBA, GL_UNSIGNED_BYTE, bytes.data());
-  for (std::size_t i = 0; i < bytes.size(); i += 4) result.pixels.push_back({bytes[i], bytes[i + 1], bytes[i + 2]});
+  for (std::size_t i = 0; i < bytes.size(); i += 4)
+    result.pixels.push_back({bytes[i], bytes[i + 1], bytes[i + 2]});
   return result;
 }
 

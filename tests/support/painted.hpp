@@ -12,7 +12,8 @@ struct Painted {
   int width = 0, height = 0;
   std::vector<app::Rgb> pixels;  ///< top row first
   app::Rgb at(int x, int y) const {
-    return pixels.at(static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x));
+    return pixels.at(static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+                     static_cast<std::size_t>(x));
   }
 };
 
