@@ -33,20 +33,28 @@ struct SetCell { MatrixPlace place; std::size_t row = 0, column = 0; double valu
 /// Writes a block of numbers with its top left corner at (row, column); it must fit.
 struct SetBlock { MatrixPlace place; std::size_t row = 0, column = 0; arma::mat values; };
 struct RenameToken { std::size_t sequence = 0, row = 0; std::string name; };
-/// A new token with zeros before row, in every sequence; row may be n_tokens.
+/// A new token with zeros before row, in every sequence; row may be n_tokens. Without a name it gets its index.
+///
+/// Here and in the other edits of tokens, cells of the mask that were switched by hand and a given dropout mask follow
+/// their tokens; new cells of a given dropout mask are 1.
 struct InsertToken { std::size_t row = 0; std::string name; };
 struct RemoveToken { std::size_t row = 0; };
-/// Moves a token of one sequence, with its numbers, so that it ends up at row `to`.
+/// Moves a token of one sequence, with its numbers and its given dropout mask, so that it ends up at row `to`.
+///
+/// The mask is for all sequences: cells switched by hand go along only when there is a single sequence, and those that
+/// the causal rule gives at the new place are switched by hand no longer.
 struct MoveToken { std::size_t sequence = 0, from = 0, to = 0; };
 struct SetTokenCount { std::size_t n_tokens = 1; };  ///< new tokens are zeros at the end; the rest is kept
 struct SetInputWidth { std::size_t d_in = 1; };      ///< new columns and rows are zeros; the rest is kept
 struct SetOutputWidth { std::size_t d_out = 1; };    ///< the same for the projections' columns
+/// The columns are cut into that many bands; heads that a given dropout mask lacks keep everything.
 struct SetHeadCount { std::size_t n_heads = 1; };
 struct SetProjections { bool on = true; };           ///< switched on, they start as identities
 struct SetOutputProjection { bool on = true; };      ///< the same
 struct SetBias { Part part = Part::query; bool on = true; };  ///< switched on, it starts as zeros
 struct SetScoreRule { attention::ScoreRule rule{}; };
 struct SetScale { attention::Scale scale; };
+/// Cells switched by hand stay as long as they differ from the rule.
 struct SetCausal { bool causal = true; };
 struct SetMaskMethod { attention::MaskMethod method{}; };
 struct SetEmptyRows { attention::EmptyRows rule{}; };
@@ -76,13 +84,14 @@ const attention::SharedMatrix* find_matrix(const attention::Model& model, Matrix
 
 /// The model after one edit; matrices that the edit does not touch stay shared.
 ///
-/// Throws core::Error, in one line, when the edit does not fit or the result could not be computed.
+/// The model must pass attention::check(). Throws core::Error, in one line, when the edit does not fit or the result
+/// could not be computed or would break a limit of core/attention/limits.hpp.
 attention::Model apply(const attention::Model& model, const Edit& edit);
 
-/// What the edit changes, as a key: edits in a row with the same key are one gesture.
+/// What the edit changes, as a key: edits in a row with the same key are one gesture; empty for edits that never join.
 std::string target(const Edit& edit);
 
-/// The edit in words for the Edit menu: "change of W_q", "mask".
+/// The edit in words for the Edit menu: "change of W_q[0,1]", "causal mask", "removal of a token".
 std::string describe(const Edit& edit);
 
 }  // namespace core::editing

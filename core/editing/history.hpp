@@ -1,21 +1,25 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <string>
-#include <vector>
 
 #include "core/attention/model.hpp"
+#include "core/editing/footprint.hpp"
 
 namespace core::editing {
 
 /// Undo and redo by old values: it keeps models as they were, within a budget of bytes.
 ///
-/// Matrices that models share are counted once.
+/// Matrices that models share are counted once. Beyond the budget the oldest steps are forgotten, but never
+/// the last one.
 class History {
  public:
   explicit History(std::size_t byte_budget = std::size_t{256} << 20);
 
   /// Remembers how the model was before an edit; edits with one target in one gesture become one step.
+  ///
+  /// An empty target joins nothing. What was undone before can no longer be redone.
   void record(const attention::Model& before, const std::string& target, const std::string& description);
   /// Ends the gesture: the next record() is a step of its own.
   void end_gesture();
@@ -26,9 +30,14 @@ class History {
   std::string undo_description() const;
   std::string redo_description() const;
 
-  /// The model one step back or forward; current is kept for the way back. Must not be called without a step.
+  /// The model one step back or forward; current is kept for the way back.
+  ///
+  /// Both end the gesture; must not be called without a step.
   attention::Model undo(const attention::Model& current);
   attention::Model redo(const attention::Model& current);
+
+  /// The bytes that all steps hold, estimated for what is not a matrix.
+  std::size_t bytes() const { return footprint_.bytes(); }
 
   /// Forgets everything.
   void clear();
@@ -38,10 +47,13 @@ class History {
     attention::Model model;
     std::string description;
   };
-  void keep_within_budget();
+  using Steps = std::deque<Step>;
+  attention::Model step(Steps& from, Steps& to, const attention::Model& current);
+  void push(Steps& steps, Step step);
 
-  std::vector<Step> past_, future_;
+  Steps past_, future_;      // the next one to take at the back
   std::string open_target_;  // of the gesture under way; empty when none is
+  Footprint footprint_;      // of all steps
   std::size_t byte_budget_;
 };
 

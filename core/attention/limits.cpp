@@ -1,0 +1,80 @@
+#include "core/attention/limits.hpp"
+
+#include <cstdio>
+
+namespace core::attention {
+namespace {
+
+using std::to_string;
+using std::uint64_t;
+
+// Score-shaped matrices a head: scores, scaled, masked, unmasked, zeroed, weights, dropout mask, dropped, one
+// in the making.
+constexpr uint64_t squares_per_head = 9;
+// Matrices as wide as the output: queries, keys, values, contexts, concatenated, output.
+constexpr uint64_t wide_matrices = 6;
+
+uint64_t model_bytes(const Size& s) {
+  const uint64_t embeddings = uint64_t{s.n_sequences} * s.n_tokens * s.d_model;
+  const uint64_t projections = s.projections ? 3 * uint64_t{s.d_model} * s.d_out : 0;
+  const uint64_t output = s.output_projection ? uint64_t{s.d_out} * s.d_out : 0;
+  uint64_t masks = 0;
+  if (s.given_dropout_mask) {
+    const uint64_t squares = uint64_t{s.n_sequences} * s.n_heads, square = uint64_t{s.n_tokens} * s.n_tokens;
+    masks = squares * square;  // at most 2^56
+  }
+  return sizeof(double) * (embeddings + projections + output + masks);
+}
+
+std::string gibibytes(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / 0x1p30);
+  return text;
+}
+
+std::optional<Problem> check_count(const char* path, const char* things, std::size_t count,
+                                   std::size_t limit) {
+  if (count <= limit) return std::nullopt;
+  return Problem{path, "expected at most " + to_string(limit) + " " + things + ", got " + to_string(count)};
+}
+
+}  // namespace
+
+Size size_of(const Model& model) {
+  Size s;
+  s.n_sequences = model.sequences.size();
+  s.n_tokens = model.sequences.empty() ? 0 : model.n_tokens();
+  s.d_model = model.sequences.empty() ? 0 : model.d_model();
+  s.d_out = model.projections ? model.projections->query.weight->n_cols : s.d_model;
+  s.n_heads = model.n_heads;
+  s.projections = model.projections.has_value();
+  s.output_projection = model.projections && model.projections->output;
+  s.given_dropout_mask = !model.dropout.given.empty();
+  return s;
+}
+
+uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_out, std::size_t n_heads) {
+  const uint64_t square = uint64_t{n_tokens} * n_tokens;
+  return sizeof(double) *
+         ((squares_per_head * n_heads + 1) * square + n_tokens * (d_model + wide_matrices * d_out));
+}
+
+std::optional<Problem> check_size(const Size& s) {
+  if (auto p = check_count("embeddings", "sequences", s.n_sequences, max_sequences)) return p;
+  if (auto p = check_count("embeddings", "tokens", s.n_tokens, max_tokens)) return p;
+  if (auto p = check_count("embeddings", "columns (d_in)", s.d_model, max_columns)) return p;
+  if (auto p = check_count("projections.query.weight", "columns (d_out)", s.d_out, max_columns)) return p;
+  if (auto p = check_count("n_heads", "heads", s.n_heads, max_columns)) return p;
+  const uint64_t bytes = model_bytes(s) + trace_bytes(s.n_tokens, s.d_model, s.d_out, s.n_heads);
+  if (bytes <= max_bytes) return std::nullopt;
+  return Problem{"embeddings", to_string(s.n_tokens) + " tokens, d_in = " + to_string(s.d_model) +
+                                   ", d_out = " + to_string(s.d_out) +
+                                   " and n_heads = " + to_string(s.n_heads) + " would need " +
+                                   gibibytes(bytes) + ", expected at most " + gibibytes(max_bytes)};
+}
+
+std::optional<Problem> check_size(const Model& model) {
+  return check_size(size_of(model));
+}
+
+}  // namespace core::attention

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "core/attention/model.hpp"
+
+namespace core::attention {
+
+/// Larger models are refused before anything is allocated for them.
+constexpr std::size_t max_sequences = 16384, max_tokens = 16384, max_columns = 16384;
+constexpr std::uint64_t max_bytes = std::uint64_t{8} << 30;
+
+/// The numbers that decide how much memory a model and its trace take.
+struct Size {
+  std::size_t n_sequences = 1, n_tokens = 1, d_model = 1, d_out = 1, n_heads = 1;
+  bool projections = false, output_projection = false, given_dropout_mask = false;
+};
+
+/// The size of a model, consistent or not; without sequences it has no tokens and no columns of its own.
+Size size_of(const Model& model);
+
+/// Bytes of one sequence's trace at its largest, when the mask is renormalised; sizes within the limits
+/// above.
+std::uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_out, std::size_t n_heads);
+
+/// Names the first limit that a model of this size breaks: a count, or max_bytes for its own numbers and one
+/// trace.
+std::optional<Problem> check_size(const Size& size);
+std::optional<Problem> check_size(const Model& model);
+
+}  // namespace core::attention

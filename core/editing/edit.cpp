@@ -1,0 +1,64 @@
+#include "core/editing/edit.hpp"
+
+#include "core/editing/edit_cases.hpp"
+#include "core/error.hpp"
+
+namespace core::editing {
+
+attention::Model apply(const attention::Model& model, const Edit& edit) {
+  attention::Model next = model;
+  std::visit([&](const auto& e) { cases::change(next, e); }, edit);
+  if (auto problem = check(next)) cases::refuse(problem->path, problem->message);
+  cases::require_size(size_of(next));
+  return next;
+}
+
+namespace cases {
+
+void change(Model& model, const SetScoreRule& edit) {
+  model.scores = edit.rule;
+}
+void change(Model& model, const SetScale& edit) {
+  model.scale = edit.scale;
+}
+void change(Model& model, const SetDropoutRate& edit) {
+  model.dropout.rate = edit.rate;
+}
+void change(Model& model, const SetTraining& edit) {
+  model.dropout.training = edit.training;
+}
+void change(Model& model, const SetDropoutSeed& edit) {
+  model.dropout.seed = edit.seed;
+}
+void change(Model& model, const SetDropoutStream& edit) {
+  model.dropout.stream = edit.stream;
+}
+void change(Model& model, const SetDropoutMask& edit) {
+  model.dropout.given = edit.masks;
+}
+void change(Model& model, const SetMergeRule& edit) {
+  model.merge = edit.rule;
+}
+void change(Model& model, const SetContextLength& edit) {
+  model.context_length = edit.context_length;
+}
+void change(Model& model, const ReplaceModel& edit) {
+  model = edit.model;
+}
+
+void refuse(const std::string& path, const std::string& message) {
+  throw Error(path + ": " + message);
+}
+
+void require_size(const attention::Size& size) {
+  if (auto problem = check_size(size)) refuse(problem->path, problem->message);
+}
+
+void require_index(const std::string& path, std::size_t index, std::size_t count, const char* things) {
+  if (index >= count)
+    refuse(path + "[" + std::to_string(index) + "]",
+           "there are only " + std::to_string(count) + " " + things);
+}
+
+}  // namespace cases
+}  // namespace core::editing

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+
+#include "core/attention/limits.hpp"
+#include "core/editing/edit.hpp"
+
+/// The cases of apply(): each changes a copy of a valid model in place.
+///
+/// They throw core::Error for what only they can see, and before they allocate for a size beyond the limits;
+/// what attention::check() finds in the result is left to apply().
+namespace core::editing::cases {
+
+using attention::Model;
+
+void change(Model& model, const SetCell& edit);
+void change(Model& model, const SetBlock& edit);
+void change(Model& model, const RenameToken& edit);
+void change(Model& model, const InsertToken& edit);
+void change(Model& model, const RemoveToken& edit);
+void change(Model& model, const MoveToken& edit);
+void change(Model& model, const SetTokenCount& edit);
+void change(Model& model, const SetInputWidth& edit);
+void change(Model& model, const SetOutputWidth& edit);
+void change(Model& model, const SetHeadCount& edit);
+void change(Model& model, const SetProjections& edit);
+void change(Model& model, const SetOutputProjection& edit);
+void change(Model& model, const SetBias& edit);
+void change(Model& model, const SetScoreRule& edit);
+void change(Model& model, const SetScale& edit);
+void change(Model& model, const SetCausal& edit);
+void change(Model& model, const SetMaskMethod& edit);
+void change(Model& model, const SetEmptyRows& edit);
+void change(Model& model, const SwitchMaskCell& edit);
+void change(Model& model, const ClearMaskCells& edit);
+void change(Model& model, const SetDropoutRate& edit);
+void change(Model& model, const SetTraining& edit);
+void change(Model& model, const SetDropoutSeed& edit);
+void change(Model& model, const SetDropoutStream& edit);
+void change(Model& model, const SetDropoutMask& edit);
+void change(Model& model, const SetMergeRule& edit);
+void change(Model& model, const SetContextLength& edit);
+void change(Model& model, const AddSequence& edit);
+void change(Model& model, const RemoveSequence& edit);
+void change(Model& model, const ReplaceModel& edit);
+
+/// Drops the cells that say what the causal rule says anyway.
+void drop_cells_that_follow_the_rule(attention::Mask& mask);
+
+/// Throws core::Error that names the place and what was expected there.
+[[noreturn]] void refuse(const std::string& path, const std::string& message);
+
+/// Throws core::Error when a model of this size would break a limit.
+void require_size(const attention::Size& size);
+
+/// Throws core::Error unless index < count; things are what is counted, in the plural.
+void require_index(const std::string& path, std::size_t index, std::size_t count, const char* things);
+
+}  // namespace core::editing::cases

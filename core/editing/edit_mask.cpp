@@ -1,0 +1,52 @@
+#include <algorithm>
+
+#include "core/editing/edit_cases.hpp"
+
+namespace core::editing::cases {
+namespace {
+
+using attention::Mask;
+using attention::MaskCell;
+
+bool follows_the_rule(const Mask& mask, const MaskCell& cell) {
+  return cell.visible == (!mask.causal || cell.column <= cell.row);
+}
+
+}  // namespace
+
+void drop_cells_that_follow_the_rule(Mask& mask) {
+  std::erase_if(mask.cells, [&](const MaskCell& c) { return follows_the_rule(mask, c); });
+}
+
+void change(Model& model, const SetCausal& edit) {
+  if (model.mask.causal == edit.causal) return;
+  model.mask.causal = edit.causal;
+  drop_cells_that_follow_the_rule(model.mask);
+}
+
+void change(Model& model, const SetMaskMethod& edit) {
+  model.mask.method = edit.method;
+}
+
+void change(Model& model, const SetEmptyRows& edit) {
+  model.mask.empty_rows = edit.rule;
+}
+
+void change(Model& model, const SwitchMaskCell& edit) {
+  require_index("mask", edit.row, model.n_tokens(), "rows");
+  require_index("mask[" + std::to_string(edit.row) + "]", edit.column, model.n_tokens(), "columns");
+  const MaskCell cell{edit.row, edit.column, edit.visible};
+  auto& cells = model.mask.cells;
+  auto place = std::lower_bound(cells.begin(), cells.end(), cell, [](const MaskCell& a, const MaskCell& b) {
+    return std::pair(a.row, a.column) < std::pair(b.row, b.column);
+  });
+  const bool found = place != cells.end() && place->row == cell.row && place->column == cell.column;
+  if (found) place = cells.erase(place);
+  if (!follows_the_rule(model.mask, cell)) cells.insert(place, cell);
+}
+
+void change(Model& model, const ClearMaskCells&) {
+  model.mask.cells.clear();
+}
+
+}  // namespace core::editing::cases

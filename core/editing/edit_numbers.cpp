@@ -1,0 +1,122 @@
+#include <bit>
+#include <cmath>
+
+#include "core/editing/edit_cases.hpp"
+
+namespace core::editing {
+namespace {
+
+using attention::Linear;
+using attention::SharedMatrix;
+using std::to_string;
+
+const Linear* find_linear(const attention::Model& model, MatrixName name) {
+  if (!model.projections) return nullptr;
+  const attention::Projections& p = *model.projections;
+  switch (name) {
+    case MatrixName::query_weight:
+    case MatrixName::query_bias:
+      return &p.query;
+    case MatrixName::key_weight:
+    case MatrixName::key_bias:
+      return &p.key;
+    case MatrixName::value_weight:
+    case MatrixName::value_bias:
+      return &p.value;
+    case MatrixName::output_weight:
+    case MatrixName::output_bias:
+      return p.output ? &*p.output : nullptr;
+    case MatrixName::embeddings:
+      break;
+  }
+  return nullptr;
+}
+
+std::string path(const attention::Model& model, MatrixPlace place) {
+  switch (place.name) {
+    case MatrixName::query_weight:
+      return "projections.query.weight";
+    case MatrixName::key_weight:
+      return "projections.key.weight";
+    case MatrixName::value_weight:
+      return "projections.value.weight";
+    case MatrixName::output_weight:
+      return "projections.output.weight";
+    case MatrixName::query_bias:
+      return "projections.query.bias";
+    case MatrixName::key_bias:
+      return "projections.key.bias";
+    case MatrixName::value_bias:
+      return "projections.value.bias";
+    case MatrixName::output_bias:
+      return "projections.output.bias";
+    case MatrixName::embeddings:
+      break;
+  }
+  const bool batch = model.sequences.size() > 1 || place.sequence > 0;
+  return batch ? "embeddings[" + to_string(place.sequence) + "]" : "embeddings";
+}
+
+std::string cell_path(const std::string& matrix, std::size_t row, std::size_t column) {
+  return matrix + "[" + to_string(row) + "][" + to_string(column) + "]";
+}
+
+SharedMatrix& matrix_to_edit(attention::Model& model, MatrixPlace place) {
+  const SharedMatrix* found = find_matrix(model, place);
+  if (!found) cases::refuse(path(model, place), "the model has no such matrix");
+  return const_cast<SharedMatrix&>(*found);  // the model itself may be written to
+}
+
+/// Throws unless a block of that many rows and columns fits at (row, column).
+void require_fit(const std::string& matrix, const arma::mat& m, std::size_t row, std::size_t column,
+                 std::size_t n_rows, std::size_t n_columns) {
+  if (row <= m.n_rows && n_rows <= m.n_rows - row && column <= m.n_cols && n_columns <= m.n_cols - column)
+    return;
+  cases::refuse(cell_path(matrix, row, column), to_string(n_rows) + "×" + to_string(n_columns) +
+                                                    " numbers do not fit there, the matrix is " +
+                                                    to_string(m.n_rows) + "×" + to_string(m.n_cols));
+}
+
+void require_finite(const std::string& matrix, std::size_t row, std::size_t column, double value) {
+  if (!std::isfinite(value)) cases::refuse(cell_path(matrix, row, column), "expected a finite number");
+}
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+}  // namespace
+
+const SharedMatrix* find_matrix(const attention::Model& model, MatrixPlace place) {
+  if (place.name == MatrixName::embeddings)
+    return place.sequence < model.sequences.size() ? &model.sequences[place.sequence].embeddings : nullptr;
+  const Linear* linear = find_linear(model, place.name);
+  if (!linear) return nullptr;
+  const bool is_bias = place.name >= MatrixName::query_bias;
+  if (!is_bias) return &linear->weight;
+  return linear->bias ? &*linear->bias : nullptr;
+}
+
+namespace cases {
+
+void change(Model& model, const SetCell& edit) {
+  SharedMatrix& m = matrix_to_edit(model, edit.place);
+  const std::string matrix = path(model, edit.place);
+  require_fit(matrix, m, edit.row, edit.column, 1, 1);
+  require_finite(matrix, edit.row, edit.column, edit.value);
+  if (!same_bits((*m)(edit.row, edit.column), edit.value)) m.edit()(edit.row, edit.column) = edit.value;
+}
+
+void change(Model& model, const SetBlock& edit) {
+  SharedMatrix& m = matrix_to_edit(model, edit.place);
+  const std::string matrix = path(model, edit.place);
+  const arma::mat& block = edit.values;
+  require_fit(matrix, m, edit.row, edit.column, block.n_rows, block.n_cols);
+  for (std::size_t i = 0; i < block.n_rows; ++i)
+    for (std::size_t j = 0; j < block.n_cols; ++j)
+      require_finite(matrix, edit.row + i, edit.column + j, block(i, j));
+  if (!block.is_empty()) m.edit().submat(edit.row, edit.column, arma::size(block)) = block;
+}
+
+}  // namespace cases
+}  // namespace core::editing

@@ -1,0 +1,173 @@
+#include "core/editing/edit.hpp"
+
+namespace core::editing {
+namespace {
+
+using std::to_string;
+
+/// An edit as a key that joins a gesture, empty when it never joins, and in words.
+struct Words {
+  std::string target, description;
+};
+
+const char* symbol(MatrixName name) {
+  switch (name) {
+    case MatrixName::query_weight:
+      return "W_q";
+    case MatrixName::key_weight:
+      return "W_k";
+    case MatrixName::value_weight:
+      return "W_v";
+    case MatrixName::output_weight:
+      return "W_o";
+    case MatrixName::query_bias:
+      return "b_q";
+    case MatrixName::key_bias:
+      return "b_k";
+    case MatrixName::value_bias:
+      return "b_v";
+    case MatrixName::output_bias:
+      return "b_o";
+    case MatrixName::embeddings:
+      break;
+  }
+  return "X";
+}
+
+bool is_bias(MatrixName name) {
+  return name >= MatrixName::query_bias;
+}
+
+std::string matrix(MatrixPlace place) {
+  return place.name == MatrixName::embeddings ? "embeddings/" + to_string(place.sequence)
+                                              : symbol(place.name);
+}
+
+std::string cell(const SetCell& e) {
+  const std::string row = is_bias(e.place.name) ? "" : to_string(e.row) + ",";
+  return std::string(symbol(e.place.name)) + "[" + row + to_string(e.column) + "]";
+}
+
+const char* part(Part p) {
+  switch (p) {
+    case Part::query:
+      return "query";
+    case Part::key:
+      return "key";
+    case Part::value:
+      return "value";
+    case Part::output:
+      break;
+  }
+  return "output";
+}
+
+Words words(const SetCell& e) {
+  return {"cell " + matrix(e.place) + " " + to_string(e.row) + " " + to_string(e.column),
+          "change of " + cell(e)};
+}
+Words words(const SetBlock& e) {
+  return {"", "change of " + std::string(symbol(e.place.name))};
+}
+Words words(const RenameToken& e) {
+  return {"token " + to_string(e.sequence) + " " + to_string(e.row), "new name of token " + to_string(e.row)};
+}
+Words words(const InsertToken&) {
+  return {"", "new token"};
+}
+Words words(const RemoveToken&) {
+  return {"", "removal of a token"};
+}
+Words words(const MoveToken&) {
+  return {"", "move of a token"};
+}
+Words words(const SetTokenCount&) {
+  return {"n_tokens", "number of tokens"};
+}
+Words words(const SetInputWidth&) {
+  return {"d_in", "width of the embeddings"};
+}
+Words words(const SetOutputWidth&) {
+  return {"d_out", "width of the projections"};
+}
+Words words(const SetHeadCount&) {
+  return {"n_heads", "number of heads"};
+}
+Words words(const SetProjections&) {
+  return {"projections", "projections"};
+}
+Words words(const SetOutputProjection&) {
+  return {"output projection", "output projection"};
+}
+Words words(const SetBias& e) {
+  const std::string text = std::string(part(e.part)) + " bias";
+  return {text, text};
+}
+Words words(const SetScoreRule&) {
+  return {"score rule", "source of the scores"};
+}
+Words words(const SetScale&) {
+  return {"scale", "scale"};
+}
+Words words(const SetCausal&) {
+  return {"causal mask", "causal mask"};
+}
+Words words(const SetMaskMethod&) {
+  return {"mask method", "method of the mask"};
+}
+Words words(const SetEmptyRows&) {
+  return {"empty rows", "rows without visible keys"};
+}
+Words words(const SwitchMaskCell& e) {
+  const std::string row = to_string(e.row), column = to_string(e.column);
+  return {"mask cell " + row + " " + column, "switch of mask[" + row + "," + column + "]"};
+}
+Words words(const ClearMaskCells&) {
+  return {"", "reset of the mask"};
+}
+Words words(const SetDropoutRate&) {
+  return {"dropout rate", "dropout rate"};
+}
+Words words(const SetTraining&) {
+  return {"training", "training or evaluation"};
+}
+Words words(const SetDropoutSeed&) {
+  return {"dropout seed", "dropout seed"};
+}
+Words words(const SetDropoutStream&) {
+  return {"dropout stream", "dropout stream"};
+}
+Words words(const SetDropoutMask&) {
+  return {"", "dropout mask"};
+}
+Words words(const SetMergeRule&) {
+  return {"merge rule", "merging of the heads"};
+}
+Words words(const SetContextLength&) {
+  return {"context length", "context length"};
+}
+Words words(const AddSequence&) {
+  return {"", "new sequence"};
+}
+Words words(const RemoveSequence&) {
+  return {"", "removal of a sequence"};
+}
+Words words(const ReplaceModel&) {
+  return {"", "new model"};
+}
+
+Words words_of(const Edit& edit) {
+  return std::visit([](const auto& e) { return words(e); }, edit);
+}
+
+}  // namespace
+
+std::string target(const Edit& edit) {
+  return words_of(edit).target;
+}
+
+std::string describe(const Edit& edit) {
+  return words_of(edit).description;
+}
+
+}  // namespace core::editing
