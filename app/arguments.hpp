@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/editing/presets.hpp"
+#include "core/formats/export.hpp"
+
+namespace app {
+
+/// Where a command takes its model from.
+using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
+
+struct OpenWindow {
+  std::optional<std::filesystem::path> file;
+};
+struct ListPresets {};
+struct Export {
+  Source source;
+  std::filesystem::path directory;
+  core::formats::ExportOptions options;
+};
+struct WriteSession {
+  const core::editing::Preset* preset;
+  std::filesystem::path file;
+};
+/// What --help and --version print.
+struct ShowText {
+  std::string text;
+};
+/// Arguments that are no command; the message is one line.
+struct WrongUsage {
+  std::string message;
+};
+
+/// What the command line asks for.
+using Arguments = std::variant<OpenWindow, ListPresets, Export, WriteSession, ShowText, WrongUsage>;
+
+/// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
+Arguments parse_arguments(std::vector<std::string> arguments);
+
+}  // namespace app

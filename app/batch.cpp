@@ -1,0 +1,69 @@
+#include "app/batch.hpp"
+
+#include <exception>
+#include <new>
+#include <ostream>
+
+#include "core/error.hpp"
+#include "core/formats/session.hpp"
+
+namespace app {
+namespace {
+
+constexpr int done = 0, failed = 1, wrong_usage = 2;
+
+core::attention::Model model_from(const Source& source) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->make();
+  return core::formats::load_session(std::get<std::filesystem::path>(source)).model;
+}
+
+struct Runner {
+  std::ostream& out;
+  std::ostream& err;
+
+  int operator()(const ListPresets&) const {
+    for (const core::editing::Preset& preset : core::editing::presets())
+      out << preset.name << '\t' << preset.about << '\n';
+    return done;
+  }
+  int operator()(const Export& command) const {
+    core::formats::export_stages(model_from(command.source), command.directory, command.options);
+    return done;
+  }
+  int operator()(const WriteSession& command) const {
+    core::formats::save_session(command.file, {command.preset->make(), ""});
+    return done;
+  }
+  int operator()(const ShowText& command) const {
+    out << command.text;
+    return done;
+  }
+  int operator()(const WrongUsage& command) const {
+    print_error(err, command.message);
+    return wrong_usage;
+  }
+  int operator()(const OpenWindow&) const { throw core::Error("a window cannot be opened here"); }
+};
+
+}  // namespace
+
+int run_batch(const Arguments& arguments, std::ostream& out, std::ostream& err) {
+  try {
+    const int status = std::visit(Runner{out, err}, arguments);
+    if (!out.flush()) throw core::Error("standard output: cannot be written");
+    return status;
+  } catch (const std::bad_alloc&) {
+    print_error(err, "not enough memory");
+  } catch (const std::exception& error) {
+    print_error(err, error.what());
+  }
+  return failed;
+}
+
+void print_error(std::ostream& err, std::string_view message) {
+  err << "attnscope: ";
+  for (const char c : message) err << (static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c);
+  err << std::endl;
+}
+
+}  // namespace app

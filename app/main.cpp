@@ -1,0 +1,27 @@
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "app/arguments.hpp"
+#include "app/batch.hpp"
+#include "app/window_main.hpp"
+
+extern "C" void openblas_set_num_threads(int);
+
+int main(int argc, char** argv) {
+  try {
+    openblas_set_num_threads(1);  // with more, the last bits of a product depend on the machine
+    const app::Arguments arguments =
+        app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
+    if (const auto* window = std::get_if<app::OpenWindow>(&arguments)) return app::run_window({window->file});
+    return app::run_batch(arguments, std::cout, std::cerr);
+  } catch (const std::bad_alloc&) {
+    app::print_error(std::cerr, "not enough memory");
+  } catch (const std::exception& error) {
+    app::print_error(std::cerr, error.what());
+  }
+  return 1;
+}

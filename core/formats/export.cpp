@@ -1,0 +1,80 @@
+#include "core/formats/export.hpp"
+
+#include <algorithm>
+
+#include "core/attention/attend.hpp"
+#include "core/error.hpp"
+#include "core/formats/staging.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::Columns;
+using attention::Model;
+using attention::StageInfo;
+using attention::Trace;
+
+std::string names_of(const std::vector<const StageInfo*>& list) {
+  std::string names;
+  for (const StageInfo* stage : list) names += (names.empty() ? "" : ", ") + std::string(stage->name);
+  return names;
+}
+
+std::vector<const StageInfo*> present_stages(const Model& model) {
+  std::vector<const StageInfo*> list;
+  for (const StageInfo& stage : attention::stages())
+    if (stage.present(model)) list.push_back(&stage);
+  return list;
+}
+
+std::vector<const StageInfo*> wanted_stages(const Model& model, const std::vector<std::string>& names) {
+  const std::vector<const StageInfo*> present = present_stages(model);
+  if (names.empty()) return present;
+  std::vector<const StageInfo*> wanted;
+  for (const std::string& name : names) {
+    const StageInfo* stage = attention::find_stage(name);
+    if (!stage) throw Error("stage \"" + name + "\": expected one of " + known_stage_names());
+    if (!stage->present(model))
+      throw Error("stage \"" + name + "\": this model does not have it; it has " + names_of(present));
+    if (std::find(wanted.begin(), wanted.end(), stage) == wanted.end()) wanted.push_back(stage);
+  }
+  return wanted;
+}
+
+}  // namespace
+
+LabelledMatrix labelled_stage(const Model& model, const Trace& trace, const StageInfo& stage,
+                              std::size_t head, std::size_t sequence) {
+  const arma::mat& numbers = stage.matrix(trace, head);
+  const std::vector<std::string>& tokens = model.sequences.at(sequence).tokens;
+  return {numbers, tokens,
+          stage.columns == Columns::tokens ? tokens : attention::numbered_tokens(numbers.n_cols)};
+}
+
+std::string stage_file_name(const StageInfo& stage, std::size_t head, const MatrixFormat& format) {
+  const std::string place = stage.per_head ? ".head" + std::to_string(head) : "";
+  return stage.name + place + "." + format.name;
+}
+
+std::vector<std::filesystem::path> export_stages(const Model& model, const std::filesystem::path& directory,
+                                                 const ExportOptions& options) {
+  const std::vector<const StageInfo*> wanted = wanted_stages(model, options.stages);
+  Staging staging(directory);
+  for (std::size_t s = 0; s < model.sequences.size(); ++s) {
+    const Trace trace = attention::attend(model, s);
+    const std::filesystem::path folder = model.sequences.size() > 1 ? "sequence" + std::to_string(s) : "";
+    for (const StageInfo* stage : wanted)
+      for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head)
+        staging.add(folder / stage_file_name(*stage, head, *options.format),
+                    options.format->bytes(labelled_stage(model, trace, *stage, head, s), options.labels));
+  }
+  return staging.keep();
+}
+
+std::string known_stage_names() {
+  std::vector<const StageInfo*> list;
+  for (const StageInfo& stage : attention::stages()) list.push_back(&stage);
+  return names_of(list);
+}
+
+}  // namespace core::formats

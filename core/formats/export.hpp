@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/attention/model.hpp"
+#include "core/attention/stages.hpp"
+#include "core/attention/trace.hpp"
+#include "core/formats/labelled_matrix.hpp"
+#include "core/formats/matrix_formats.hpp"
+
+namespace core::formats {
+
+struct ExportOptions {
+  std::vector<std::string> stages;  ///< names of the table of stages; none means all that the model has
+  const MatrixFormat* format = &matrix_formats().front();
+  bool labels = true;  ///< token and column names, in formats that have them
+};
+
+/// One stage of a trace with its labels: tokens for the rows, tokens or indices from 0 for the columns.
+///
+/// head counts only for a stage a head; sequence is the one that the trace was computed from.
+LabelledMatrix labelled_stage(const attention::Model& model, const attention::Trace& trace,
+                              const attention::StageInfo& stage, std::size_t head, std::size_t sequence);
+
+/// "embeddings.csv", or "weights.head0.csv" for a stage a head.
+std::string stage_file_name(const attention::StageInfo& stage, std::size_t head, const MatrixFormat& format);
+
+/// Computes every sequence of a model and writes its stages to DIR/<stage>.csv and DIR/<stage>.head<h>.csv,
+/// with more than one sequence to DIR/sequence<s>/. Gives the files that it wrote.
+///
+/// The directory is made when there is none. Throws core::Error when the model cannot be computed, a name is
+/// not that of a stage, the model lacks the stage, or something cannot be written; then the directory is as
+/// it was.
+std::vector<std::filesystem::path> export_stages(const attention::Model& model,
+                                                 const std::filesystem::path& directory,
+                                                 const ExportOptions& options = {});
+
+/// "embeddings, queries, …": the names that a stage can be asked for by.
+std::string known_stage_names();
+
+}  // namespace core::formats

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace core::formats {
+
+/// Everything that is in a file.
+///
+/// Throws core::Error, "PATH: what is wrong", when it cannot be read or holds more than limit bytes.
+std::string read_file(const std::filesystem::path& path, std::size_t limit);
+
+/// Puts content into a file, new or old, so that it holds either the old content or all of the new.
+///
+/// A link is followed, an old file keeps its permissions, and a device or pipe is written to as it is.
+/// Throws core::Error, "PATH: cannot be written: why"; then the old file is as it was and nothing is left
+/// beside it.
+void write_atomically(const std::filesystem::path& path, std::string_view content);
+
+/// Writes content to a file that must not exist yet; what is there after an error is the caller's to remove.
+///
+/// shown stands for the path in the message of the core::Error that it throws.
+void write_new_file(const std::filesystem::path& path, std::string_view content,
+                    const std::filesystem::path& shown);
+
+/// "PATH: cannot be written: why" for an error of the system.
+std::string cannot_be_written(const std::filesystem::path& path, int error);
+
+}  // namespace core::formats

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace core::formats {
+
+/// The shortest decimal that reads back to the same double: "0.1", "-0", "1e+23", "-inf", "inf", "nan".
+std::string number_text(double number);
+
+/// Appends number_text(number) without a string of its own; what long files are written with.
+void append_number(std::string& text, double number);
+
+/// The number that the whole of the text stands for, or nothing.
+///
+/// Decimals as number_text writes them, in any locale; no blanks, no leading plus, no hexadecimal; nothing
+/// for numbers beyond the range of float64.
+std::optional<double> parse_number(std::string_view text);
+
+}  // namespace core::formats

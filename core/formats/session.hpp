@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "core/attention/model.hpp"
+
+namespace core::formats {
+
+/// What a session file holds.
+struct Session {
+  attention::Model model;
+  std::string view;  ///< what was looked at: a JSON object as text, or empty
+};
+
+/// Reads a session; file_name stands for it in errors.
+///
+/// The factor of a scale comes back only when the scale is a factor: the file has no place for an unused one.
+/// Throws core::Error, "FILE: PATH: expected …, got …", for anything that is not exactly a session that can
+/// be computed.
+Session parse_session(std::string_view text, const std::string& file_name);
+
+/// Reads a session file of at most 512 MiB. Throws core::Error as parse_session() and read_file() do.
+Session load_session(const std::filesystem::path& path);
+
+/// The session as readable JSON, one row of numbers a line; every bit of every number reads back.
+///
+/// Throws core::Error when the model cannot be computed or view is not a JSON object: it could not be read
+/// again.
+std::string session_text(const Session& session);
+
+/// Writes a session file atomically. Throws core::Error as session_text() and write_atomically() do.
+void save_session(const std::filesystem::path& path, const Session& session);
+
+}  // namespace core::formats

@@ -1,0 +1,179 @@
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/formats/file.hpp"
+#include "core/formats/json_place.hpp"
+#include "core/formats/session.hpp"
+#include "core/formats/session_words.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::Linear;
+using attention::Mask;
+using attention::Model;
+using attention::Projections;
+using attention::Sequence;
+
+constexpr std::size_t largest_file = std::size_t{512} << 20;
+
+/// Whether this is a list of lists of lists; what is wrong with it otherwise is found where it is read.
+bool is_list_of_matrices(const JsonPlace& embeddings) {
+  const Json* json = &embeddings.json();
+  for (int level = 0; level < 2; ++level) {
+    const auto* list = json->as<Json::List>();
+    if (!list || list->empty()) return false;
+    json = &list->front();
+  }
+  return json->as<Json::List>() != nullptr;
+}
+
+std::vector<std::string> read_tokens(const JsonPlace& place) {
+  std::vector<std::string> tokens;
+  for (const JsonPlace& item : place.items("a list of strings")) tokens.push_back(item.text());
+  return tokens;
+}
+
+std::vector<Sequence> read_sequences(const JsonPlace& top, bool is_batch) {
+  const JsonPlace embeddings = top.required("embeddings");
+  std::vector<Sequence> sequences;
+  if (is_batch)
+    for (const JsonPlace& item : embeddings.items("a list of matrices"))
+      sequences.push_back({{}, item.matrix()});
+  else
+    sequences.push_back({{}, embeddings.matrix()});
+
+  const auto tokens = top.member("tokens");
+  if (!tokens) {
+    for (Sequence& s : sequences) s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
+    return sequences;
+  }
+  const std::vector<JsonPlace> items = tokens->items("a list of strings");
+  if (!is_batch || !items.front().is_list()) {
+    for (Sequence& s : sequences) s.tokens = read_tokens(*tokens);
+    return sequences;
+  }
+  if (items.size() != sequences.size())
+    tokens->fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
+                 std::to_string(items.size()));
+  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].tokens = read_tokens(items[s]);
+  return sequences;
+}
+
+Linear read_linear(const JsonPlace& place) {
+  place.expect_keys({"weight", "bias"});
+  Linear linear{place.required("weight").matrix(), {}};
+  if (const auto bias = place.member("bias"); bias && !bias->is_null()) linear.bias = bias->row();
+  return linear;
+}
+
+std::optional<Projections> read_projections(const JsonPlace& place) {
+  if (place.is_null()) return std::nullopt;
+  place.expect_keys({"query", "key", "value", "output"});
+  Projections p{read_linear(place.required("query")),
+                read_linear(place.required("key")),
+                read_linear(place.required("value")),
+                {}};
+  if (const auto output = place.member("output"); output && !output->is_null())
+    p.output = read_linear(*output);
+  return p;
+}
+
+attention::Scale read_scale(const JsonPlace& place) {
+  if (place.json().as<Json::Number>()) return {attention::ScaleRule::factor, place.number()};
+  return {place.word(scale_words, " or a number"), 1};
+}
+
+Mask read_mask(const JsonPlace& place) {
+  place.expect_keys({"causal", "method", "empty_rows", "cells"});
+  Mask mask;
+  if (const auto causal = place.member("causal")) mask.causal = causal->boolean();
+  if (const auto method = place.member("method")) mask.method = method->word(method_words);
+  if (const auto rows = place.member("empty_rows")) mask.empty_rows = rows->word(empty_row_words);
+  const auto cells = place.member("cells");
+  if (!cells || (cells->is_list() && cells->json().as<Json::List>()->empty())) return mask;
+  for (const JsonPlace& cell : cells->items("a list of cells [row, column, visible]")) {
+    const std::vector<JsonPlace> parts = cell.items("[row, column, visible]");
+    if (parts.size() != 3) cell.fail("[row, column, visible]");
+    mask.cells.push_back({parts[0].whole(0), parts[1].whole(0), parts[2].boolean()});
+  }
+  const auto place_of = [](const attention::MaskCell& cell) { return std::pair(cell.row, cell.column); };
+  std::ranges::sort(mask.cells, {}, place_of);
+  const auto twice = std::ranges::adjacent_find(mask.cells, {}, place_of);
+  if (twice != mask.cells.end())
+    cells->fail("each cell once",
+                "[" + std::to_string(twice->row) + ", " + std::to_string(twice->column) + "] twice");
+  return mask;
+}
+
+void read_given_heads(const JsonPlace& place, std::size_t n_heads,
+                      std::vector<attention::SharedMatrix>& given) {
+  const std::vector<JsonPlace> heads = place.items("a list of matrices of 0 and 1, one for each head");
+  if (heads.size() != n_heads)
+    place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
+  for (const JsonPlace& head : heads) given.emplace_back(head.matrix());
+}
+
+attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool is_batch) {
+  place.expect_keys({"rate", "training", "seed", "stream", "mask"});
+  attention::Dropout dropout;
+  if (const auto rate = place.member("rate")) {
+    dropout.rate = rate->number();
+    if (!(dropout.rate >= 0 && dropout.rate <= 1)) rate->fail("a number from 0 to 1");
+  }
+  if (const auto training = place.member("training")) dropout.training = training->boolean();
+  if (const auto seed = place.member("seed")) dropout.seed = seed->whole(0);
+  if (const auto stream = place.member("stream")) dropout.stream = stream->word(stream_words);
+  const auto mask = place.member("mask");
+  if (!mask) return dropout;
+  if (!is_batch) {
+    read_given_heads(*mask, model.n_heads, dropout.given);
+    return dropout;
+  }
+  const std::vector<JsonPlace> sequences = mask->items("a list of masks, one for each sequence");
+  if (sequences.size() != model.sequences.size())
+    mask->fail(std::to_string(model.sequences.size()) + " lists of matrices, one for each sequence",
+               std::to_string(sequences.size()));
+  for (const JsonPlace& sequence : sequences) read_given_heads(sequence, model.n_heads, dropout.given);
+  return dropout;
+}
+
+Model read_model(const JsonPlace& top) {
+  Model m;
+  const bool is_batch = is_list_of_matrices(top.required("embeddings"));
+  m.sequences = read_sequences(top, is_batch);
+  if (const auto p = top.member("projections")) m.projections = read_projections(*p);
+  if (const auto n = top.member("n_heads")) m.n_heads = n->whole(1);
+  if (const auto s = top.member("scores")) m.scores = s->word(score_words);
+  if (const auto s = top.member("scale")) m.scale = read_scale(*s);
+  if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
+  if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
+  if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
+  if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
+  return m;
+}
+
+}  // namespace
+
+Session parse_session(std::string_view text, const std::string& file_name) {
+  const Json json = parse_json(text, file_name);
+  const JsonPlace top(json, file_name);
+  top.expect_keys({"attnscope", "tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
+                   "dropout", "merge_heads", "context_length", "view"});
+  const JsonPlace version = top.required("attnscope");
+  if (version.whole(0) != 1) version.fail("version 1 of the session file");
+  Session session{read_model(top), ""};
+  if (const auto view = top.member("view")) {
+    if (!view->json().as<Json::Object>()) view->fail("an object");
+    session.view = json_text(view->json());
+  }
+  if (const auto problem = attention::check(session.model))
+    throw Error(file_name + ": " + problem->path + ": " + problem->message);
+  return session;
+}
+
+Session load_session(const std::filesystem::path& path) {
+  return parse_session(read_file(path, largest_file), path.string());
+}
+
+}  // namespace core::formats

@@ -1,0 +1,163 @@
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/formats/file.hpp"
+#include "core/formats/json.hpp"
+#include "core/formats/number.hpp"
+#include "core/formats/session.hpp"
+#include "core/formats/session_words.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::Linear;
+using attention::Model;
+using attention::Sequence;
+using attention::SharedMatrix;
+
+template <class Meaning, std::size_t n>
+std::string quoted_word(const std::array<Word<Meaning>, n>& words, Meaning meaning) {
+  const auto found = std::ranges::find(words, meaning, &Word<Meaning>::meaning);
+  return "\"" + std::string(found->text) + "\"";
+}
+
+/// "[first, second]" on one line, or with a line for each item, indented by one step more than the bracket.
+template <class Items, class ItemText>
+std::string list_text(const Items& items, const std::string& indent, bool by_lines, ItemText item_text) {
+  const std::string line = by_lines ? "\n" + indent + "  " : "";
+  std::string text = "[";
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) text += by_lines ? "," : ", ";
+    first = false;
+    text += line + item_text(item, indent + "  ");
+  }
+  return text + (by_lines ? "\n" + indent : "") + "]";
+}
+
+std::string row_text(const arma::mat& m, std::size_t i) {
+  std::string text = "[";
+  for (std::size_t j = 0; j < m.n_cols; ++j) {
+    if (j > 0) text += ", ";
+    append_number(text, m(i, j));
+  }
+  return text + "]";
+}
+
+std::string matrix_text(const arma::mat& m, const std::string& indent) {
+  std::vector<std::size_t> rows(m.n_rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
+  return list_text(rows, indent, true, [&](std::size_t i, const std::string&) { return row_text(m, i); });
+}
+
+std::string tokens_text(const std::vector<std::string>& tokens) {
+  return list_text(tokens, "", false,
+                   [](const std::string& token, const std::string&) { return json_quoted(token); });
+}
+
+std::string all_tokens_text(const std::vector<Sequence>& sequences) {
+  const auto& first = sequences.front().tokens;
+  if (std::ranges::all_of(sequences, [&](const Sequence& s) { return s.tokens == first; }))
+    return tokens_text(first);
+  return list_text(sequences, "  ", true,
+                   [](const Sequence& s, const std::string&) { return tokens_text(s.tokens); });
+}
+
+std::string embeddings_text(const std::vector<Sequence>& sequences) {
+  if (sequences.size() == 1) return matrix_text(sequences.front().embeddings, "  ");
+  return list_text(sequences, "  ", true, [](const Sequence& s, const std::string& indent) {
+    return matrix_text(s.embeddings, indent);
+  });
+}
+
+std::string linear_text(const Linear& linear) {
+  return "{\n      \"weight\": " + matrix_text(linear.weight, "      ") +
+         ",\n      \"bias\": " + (linear.bias ? row_text(*linear.bias, 0) : "null") + "\n    }";
+}
+
+std::string projections_text(const Model& m) {
+  if (!m.projections) return "null";
+  const auto& p = *m.projections;
+  return "{\n    \"query\": " + linear_text(p.query) + ",\n    \"key\": " + linear_text(p.key) +
+         ",\n    \"value\": " + linear_text(p.value) +
+         ",\n    \"output\": " + (p.output ? linear_text(*p.output) : "null") + "\n  }";
+}
+
+std::string boolean_text(bool value) {
+  return value ? "true" : "false";
+}
+
+std::string mask_text(const attention::Mask& mask) {
+  std::string text = "{\"causal\": " + boolean_text(mask.causal) +
+                     ", \"method\": " + quoted_word(method_words, mask.method) +
+                     ", \"empty_rows\": " + quoted_word(empty_row_words, mask.empty_rows);
+  if (!mask.cells.empty())
+    text += ", \"cells\": " +
+            list_text(mask.cells, "", false, [](const attention::MaskCell& cell, const std::string&) {
+              return "[" + std::to_string(cell.row) + ", " + std::to_string(cell.column) + ", " +
+                     boolean_text(cell.visible) + "]";
+            });
+  return text + "}";
+}
+
+std::string given_text(const std::vector<SharedMatrix>& given, std::size_t n_heads, std::size_t n_sequences) {
+  const auto heads_text = [&](std::size_t sequence, const std::string& indent) {
+    const auto first = given.begin() + static_cast<std::ptrdiff_t>(sequence * n_heads);
+    const std::vector<SharedMatrix> heads(first, first + static_cast<std::ptrdiff_t>(n_heads));
+    return list_text(heads, indent, true,
+                     [](const SharedMatrix& m, const std::string& inner) { return matrix_text(m, inner); });
+  };
+  if (n_sequences == 1) return heads_text(0, "  ");
+  std::vector<std::size_t> sequences(n_sequences);
+  for (std::size_t s = 0; s < n_sequences; ++s) sequences[s] = s;
+  return list_text(sequences, "  ", true, heads_text);
+}
+
+std::string dropout_text(const Model& m) {
+  const attention::Dropout& d = m.dropout;
+  std::string text = "{\"rate\": " + number_text(d.rate) + ", \"training\": " + boolean_text(d.training) +
+                     ", \"seed\": " + std::to_string(d.seed) +
+                     ", \"stream\": " + quoted_word(stream_words, d.stream);
+  if (!d.given.empty()) text += ", \"mask\": " + given_text(d.given, m.n_heads, m.sequences.size());
+  return text + "}";
+}
+
+std::string scale_text(const attention::Scale& scale) {
+  return scale.rule == attention::ScaleRule::factor ? number_text(scale.factor)
+                                                    : quoted_word(scale_words, scale.rule);
+}
+
+std::string view_text(const std::string& view) {
+  const Json json = parse_json(view, "view");
+  if (!json.as<Json::Object>()) throw Error("view: expected an object");
+  return json_text(json);
+}
+
+}  // namespace
+
+std::string session_text(const Session& session) {
+  const Model& m = session.model;
+  if (const auto problem = attention::check(m)) throw Error(problem->path + ": " + problem->message);
+  std::string text = "{\n  \"attnscope\": 1";
+  const auto add = [&](const char* key, const std::string& value) {
+    text += ",\n  \"" + std::string(key) + "\": " + value;
+  };
+  add("tokens", all_tokens_text(m.sequences));
+  add("embeddings", embeddings_text(m.sequences));
+  add("projections", projections_text(m));
+  add("n_heads", std::to_string(m.n_heads));
+  add("scores", quoted_word(score_words, m.scores));
+  add("scale", scale_text(m.scale));
+  add("mask", mask_text(m.mask));
+  add("dropout", dropout_text(m));
+  add("merge_heads", quoted_word(merge_words, m.merge));
+  add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
+  if (!session.view.empty()) add("view", view_text(session.view));
+  return text + "\n}\n";
+}
+
+void save_session(const std::filesystem::path& path, const Session& session) {
+  write_atomically(path, session_text(session));
+}
+
+}  // namespace core::formats
