@@ -12,8 +12,7 @@ namespace formats = core::formats;
 
 /// What the reader of options fills in, as plain text.
 struct Options {
-  std::string file, export_file, preset, directory, format, session_preset, session_file;
-  std::vector<std::string> stages;
+  std::string file, export_file, preset, directory, stages, format, session_preset, session_file;
   bool no_labels = false;
 };
 
@@ -31,34 +30,35 @@ std::string names_of_formats() {
 }
 
 Commands describe(CLI::App& program, Options& options) {
+  const std::string format_names = names_of_formats();
+  const auto text_option = [](CLI::App* command, const char* name, std::string& value, const char* type,
+                              const char* about) {
+    return command->add_option(name, value, about)->type_name(type);
+  };
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
-  program.set_help_flag("--help,-h", "Print this help");
-  program.add_option("FILE", options.file, "Session to open in the window");
+  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.require_subcommand(0, 1);
+  text_option(&program, "FILE", options.file, "", "Session to open in the window");
   Commands commands{};
 
   commands.presets = program.add_subcommand("presets", "List the presets: a name, a tab, what it shows");
 
-  commands.exporting =
-      program.add_subcommand("export", "Write the stages of a session or a preset, a file for each matrix");
-  auto* file = commands.exporting->add_option("FILE", options.export_file, "Session file");
-  auto* preset = commands.exporting->add_option("--preset", options.preset, "Preset instead of a file");
-  file->excludes(preset);
-  commands.exporting->add_option("--out", options.directory, "Directory; made when there is none")
-      ->required();
-  commands.exporting->add_option("--stages", options.stages, "Only these stages, separated by commas")
-      ->delimiter(',')
-      ->expected(1)
-      ->allow_extra_args(false);
-  commands.exporting->add_option("--format", options.format, names_of_formats());
-  commands.exporting->add_flag("--no-labels", options.no_labels,
-                               "Numbers alone, without tokens and column names");
+  CLI::App* e =
+      program.add_subcommand("export", "Write every stage of a session or a preset, a file for each matrix");
+  text_option(e, "FILE", options.export_file, "", "Session file");
+  text_option(e, "--preset", options.preset, "NAME", "Preset instead of a file");
+  text_option(e, "--out", options.directory, "DIR", "Directory, made when there is none")->required();
+  text_option(e, "--stages", options.stages, "A,B", "Only these stages");
+  text_option(e, "--format", options.format, "NAME", format_names.c_str());
+  e->add_flag("--no-labels", options.no_labels, "Numbers alone, without tokens and column names");
+  commands.exporting = e;
 
   commands.session = program.add_subcommand("session", "Write a preset as a session file");
-  commands.session->add_option("--preset", options.session_preset, "Name of the preset")->required();
-  commands.session->add_option("--out", options.session_file, "Session file to write")->required();
-  for (CLI::App* command : {commands.presets, commands.exporting, commands.session})
+  text_option(commands.session, "--preset", options.session_preset, "NAME", "Name of the preset")->required();
+  text_option(commands.session, "--out", options.session_file, "FILE", "Session file to write")->required();
+  for (CLI::App* command : {&program, commands.presets, commands.exporting, commands.session})
     command->set_help_flag("--help,-h", "Print this help");
+  program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   return commands;
 }
 
@@ -66,19 +66,31 @@ WrongUsage unknown_preset(const std::string& name) {
   return {"--preset: there is no preset \"" + name + "\"; attnscope presets lists them"};
 }
 
+/// "a,b" as a and b; a name may be empty.
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> names(1);
+  for (const char c : text) {
+    if (c == ',')
+      names.emplace_back();
+    else
+      names.back() += c;
+  }
+  return names;
+}
+
 Arguments export_command(const Options& options) {
-  Export command{
-      {}, options.directory, {options.stages, &formats::matrix_formats().front(), !options.no_labels}};
+  if (options.preset.empty() == options.export_file.empty())
+    return WrongUsage{std::string("export: expected either a session FILE or --preset NAME, got ") +
+                      (options.preset.empty() ? "neither" : "both")};
+  Export command{std::filesystem::path(options.export_file), options.directory, {}};
+  command.options.labels = !options.no_labels;
   if (!options.preset.empty()) {
     const core::editing::Preset* preset = core::editing::find_preset(options.preset);
     if (!preset) return unknown_preset(options.preset);
     command.source = preset;
-  } else if (!options.export_file.empty()) {
-    command.source = std::filesystem::path(options.export_file);
-  } else {
-    return WrongUsage{"export: expected a session FILE or --preset NAME, got neither"};
   }
-  for (const std::string& name : options.stages)
+  if (!options.stages.empty()) command.options.stages = split_at_commas(options.stages);
+  for (const std::string& name : command.options.stages)
     if (!core::attention::find_stage(name))
       return WrongUsage{"--stages: expected names among " + formats::known_stage_names() + "; got \"" + name +
                         "\""};
@@ -102,6 +114,8 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   CLI::App program("Take attention apart: edit it, watch it, explain it.", "attnscope");
   Options options;
   const Commands commands = describe(program, options);
+  if (std::ranges::find(arguments, "") != arguments.end())
+    return WrongUsage{"expected no empty argument, got one"};
   try {
     std::reverse(arguments.begin(), arguments.end());  // the library takes them from the back
     program.parse(arguments);

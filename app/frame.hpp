@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/command.hpp"
+#include "app/extents.hpp"
 #include "app/landmarks.hpp"
 #include "app/render/painter.hpp"
 #include "app/theme.hpp"
@@ -46,6 +47,7 @@ struct Frame {
   const Metrics& metrics;
   const Fonts& fonts;
   render::Painter& painter;
+  Extents& extents;
   Landmarks& landmarks;
   Commands& commands;
 };

@@ -5,11 +5,14 @@
 
 namespace app {
 
+/// What the command line says about the window.
 struct WindowOptions {
-  std::optional<std::filesystem::path> file;  ///< to open first
+  std::optional<std::filesystem::path> file;  ///< to open at once
 };
 
-/// Runs the window until it is closed and gives the exit status: 0 done, 1 when there can be no window.
+/// Opens the window and returns when it is closed: the exit status.
+///
+/// Throws core::Error when there is no display or the file cannot be opened.
 int run_window(const WindowOptions& options);
 
 }  // namespace app

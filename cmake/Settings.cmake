@@ -17,6 +17,7 @@ target_compile_options(attnscope_settings INTERFACE -ffp-contract=off -Wall -Wex
                        $<$<BOOL:${ATTNSCOPE_STRICT}>:-Werror>)
 target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads)
 if(ATTNSCOPE_SANITIZE)
-  target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
   target_link_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE})
 endif()

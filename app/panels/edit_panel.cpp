@@ -69,17 +69,14 @@ void draw_buttons(const Frame& frame, MatrixPlace place, const arma::mat& number
 
 }  // namespace
 
-void draw_edit_panel(const Frame& frame) {
+void draw_edit(const Frame& frame) {
   const Metrics& m = frame.metrics;
   const ImVec2 start = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const float width = room.x - 2 * m.padding;
-  const float x = start.x + m.padding;
+  const float width = room.x, x = start.x;
   const MatrixPlace place = edited_place(frame);
   const arma::mat& numbers = *find_matrix(frame.model, place);
 
-  ImGui::SetCursorScreenPos({x, start.y + m.px(8)});
   widgets::section_heading(frame, width, "EDIT", std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols));
-  ImGui::SetCursorScreenPos({x, ImGui::GetCursorScreenPos().y});
   draw_tabs(frame, place, width);
 
   widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.view, place)};

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "app/panels/model_rows.hpp"
-#include "app/platform/imgui_compat.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/fields.hpp"
 #include "app/widgets/text.hpp"
@@ -27,7 +26,7 @@ void rate_row(const Form& form) {
   const Frame& frame = form.frame;
   double rate = frame.model.dropout.rate;
   constexpr double low = 0, high = 1;
-  platform::push_font(frame.fonts.mono14);
+  ImGui::PushFont(frame.fonts.mono14);
   ImGui::SetNextItemWidth(form.control_width());
   // Without a format the slider writes nothing over its grab; the number stands at the right, as in every field.
   const bool moved = ImGui::SliderScalar("##rate", ImGuiDataType_Double, &rate, &low, &high, "", ImGuiSliderFlags_AlwaysClamp);

@@ -34,13 +34,9 @@ float model_panel_height(const Frame& frame) {
   return height;
 }
 
-void draw_model_panel(const Frame& frame) {
-  const float padding = frame.metrics.padding;
-  ImVec2 at = ImGui::GetCursorScreenPos();
-  const ImVec2 start = at;
-  at.x += padding, at.y += frame.metrics.px(10);
-  Form form{frame, ImGui::GetContentRegionAvail().x - 2 * padding, at};
-  ImGui::SetCursorScreenPos(at);
+void draw_model(const Frame& frame) {
+  const ImVec2 start = ImGui::GetCursorScreenPos();
+  Form form{frame, ImGui::GetContentRegionAvail().x, start};
   widgets::section_heading(frame, form.width, "MODEL");
   form.at.y += frame.metrics.px(24);
   for_each_row(frame, [&](const ModelRow& row) {
@@ -50,7 +46,7 @@ void draw_model_panel(const Frame& frame) {
     form.at.y += frame.metrics.pitch;
   });
   ImGui::SetCursorScreenPos(start);
-  ImGui::Dummy({form.width + 2 * padding, form.at.y + frame.metrics.px(10) - start.y});
+  ImGui::Dummy({form.width, form.at.y - start.y});
 }
 
 }  // namespace app::panels

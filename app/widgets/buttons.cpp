@@ -2,14 +2,13 @@
 
 #include <cmath>
 
-#include "app/platform/imgui_compat.hpp"
 #include "app/widgets/text.hpp"
 
 namespace app::widgets {
 
 bool button(const Frame& frame, const std::string& name, const char* words, const char* help) {
   ImGui::PushID(name.c_str());
-  platform::push_font(frame.fonts.sans14);
+  ImGui::PushFont(frame.fonts.sans14);
   const bool pressed = ImGui::Button(words, {0, frame.metrics.frame});
   ImGui::PopFont();
   ImGui::PopID();
@@ -32,7 +31,7 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
   const ImVec2 corner(at.x, std::round(at.y + (height - box) / 2)), end(corner.x + box, corner.y + box);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(corner, end, packed(ground, alpha), frame.metrics.px(3));
-  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible) platform::outline(list, corner, end, packed(p.accent), 2);
+  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible) outline(list, corner, end, packed(p.accent), 2);
   if (on) {
     const std::array<ImVec2, 3> tick{ImVec2(corner.x + box * 0.22f, corner.y + box * 0.52f),
                                      ImVec2(corner.x + box * 0.43f, corner.y + box * 0.73f),
@@ -48,7 +47,7 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
 std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width, const std::string& shown,
                                  std::span<const Option> options, std::size_t current) {
   std::optional<std::size_t> chosen;
-  platform::push_font(frame.fonts.sans15);
+  ImGui::PushFont(frame.fonts.sans15);
   const std::string preview = shortened(frame.fonts.sans15, shown, width - frame.metrics.px(36));
   ImGui::SetNextItemWidth(width);
   const bool open = ImGui::BeginCombo(("##" + name).c_str(), preview.c_str(), ImGuiComboFlags_HeightLarge);
@@ -73,7 +72,7 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
 std::optional<std::size_t> segmented(const Frame& frame, const std::string& name, std::span<const std::string> words,
                                      std::size_t current) {
   std::optional<std::size_t> pressed;
-  platform::push_font(frame.fonts.sans14);
+  ImGui::PushFont(frame.fonts.sans14);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) ImGui::SameLine(0, 1);
     const std::string part = name + "/" + std::to_string(i);

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <vector>
 
-#include "app/platform/imgui_compat.hpp"
-#include "app/widgets/number_text.hpp"
 #include "app/widgets/text.hpp"
 #include "core/formats/number.hpp"
 
@@ -61,10 +60,10 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   std::vector<char> buffer(before.begin(), before.end());
   buffer.resize(before.size() + typing_room);
 
-  platform::push_font(style.font);
+  ImGui::PushFont(style.font);
   const float least = frame.metrics.px(5);
   const float padding = padding_for(style.alignment, style.width, text_width(style.font, before), least);
-  const float vertical = (frame.metrics.frame - platform::font_size(style.font)) / 2;
+  const float vertical = (frame.metrics.frame - style.font->FontSize) / 2;
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {padding, vertical});
   ImGui::SetNextItemWidth(style.width);
   const bool waiting = mine && typed->waiting, caret_at_end = waiting && !typed->selected;
@@ -82,8 +81,8 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   FieldAnswer answer;
   answer.left = ImGui::IsItemDeactivated();
   if (ImGui::IsItemActive()) {
-    platform::outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
-                      packed(frame.palette.accent), 2, frame.metrics.px(3));
+    outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
+                      packed(frame.palette.accent), 2);
     if (after != before || waiting) frame.commands.look([name, after](View& view) { view.typed = Typed{name, after}; });
   } else if (mine && (answer.left || !waiting)) {
     answer.left = true;
@@ -106,6 +105,18 @@ std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& 
   const auto count = read_count(*answer.text);
   if (!count) refuse(frame, words, "a whole number", *answer.text);
   return count;
+}
+
+std::optional<double> read_number(std::string text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && blank(text.back())) text.pop_back();
+  text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), blank));
+  constexpr std::string_view minus = "−";
+  if (const std::size_t at = text.find(minus); at != text.npos) text.replace(at, minus.size(), "-");
+  if (const std::size_t at = text.find(','); at != text.npos) text[at] = '.';
+  if (text.starts_with('+')) text.erase(0, 1);
+  const auto parsed = core::formats::parse_number(text);
+  return parsed && std::isfinite(*parsed) ? parsed : std::nullopt;
 }
 
 std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value, float width) {

@@ -35,6 +35,9 @@ std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& 
                                          float width,
                                          const std::function<std::uint64_t(std::uint64_t value, int direction)>& step);
 
+/// The finite number that a person typed, or nothing; "−", "+", blanks around and a decimal comma are understood.
+std::optional<double> read_number(std::string text);
+
 /// A field for a finite number.
 std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value, float width);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/platform/imgui_compat.hpp"
 #include "app/render/colour_map.hpp"
 #include "app/widgets/matrix_editor_parts.hpp"
 #include "app/widgets/number_text.hpp"
@@ -21,6 +20,13 @@ constexpr double strongest = 0.22;            // of the map on either side: the 
 MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
   const float labels = frame.metrics.px(m.tokens ? (frame.metrics.compact ? 82 : 84) : 34);
   return matrix_grid(frame.metrics, m.numbers.n_rows, m.numbers.n_cols, labels, width);
+}
+
+double largest_magnitude(const arma::mat& numbers) {
+  double largest = 0;
+  for (const double number : numbers)
+    if (std::isfinite(number)) largest = std::max(largest, std::fabs(number));
+  return largest;
 }
 
 /// largest_magnitude, kept by ImGui for as long as the numbers are the same.
@@ -54,7 +60,7 @@ void draw_column_labels(const EditorFrame& e) {
   ImGui::PopClipRect();
 }
 
-void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double largest, int decimals) {
+void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double largest, const NumberFormat& format) {
   const Palette& p = e.frame.palette;
   ImFont* font = e.frame.fonts.mono14;
   const double number = e.matrix.numbers(row, column);
@@ -62,7 +68,7 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
   const Rgb ground = ground_of(p, number, largest);
   ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(ground), e.frame.metrics.px(3));
   const Rgb ink = std::isfinite(number) ? readable_on(ground) : p.bad;
-  const std::string text = decimals < 0 ? "…" : number_text(number, decimals);
+  const std::string text = format.fits ? cell_text(number, format, false) : "…";
   draw_text_right(font, max.x - e.frame.metrics.px(6), centred_y(font, min.y, size.y), ink, text);
   const ImVec2 lo = e.grid.view_min, hi = e.grid.view_max;
   e.frame.landmarks.mark("edit/cell/" + std::to_string(row) + "/" + std::to_string(column),
@@ -77,15 +83,15 @@ void draw_cells(const EditorFrame& e) {
   const double largest = cached_largest(e.frame, e.matrix);
   const float room = g.cell_size().x - e.frame.metrics.px(12);
   const int letters = static_cast<int>(room / text_width(e.frame.fonts.mono14, "0"));
-  const int decimals = m.n_elem <= few_cells
-                           ? shared_decimals(m, 0, m.n_rows, 0, m.n_cols, letters)
-                           : shared_decimals(m, rows.first, rows.end, columns.first, columns.end, letters);
+  const CellRange all{0, m.n_rows, 0, m.n_cols}, seen{rows.first, rows.end, columns.first, columns.end};
+  NumberFormat format = choose_format(m, m.n_elem <= few_cells ? all : seen, letters);
+  format.unit = 1;  // an edited number is shown as it is typed
   ImGui::PushClipRect({g.view_min.x + g.label_width, g.view_min.y + g.header_height}, g.view_max, true);
   for (std::size_t r = rows.first; r < rows.end; ++r)
-    for (std::size_t c = columns.first; c < columns.end; ++c) draw_cell(e, r, c, largest, decimals);
+    for (std::size_t c = columns.first; c < columns.end; ++c) draw_cell(e, r, c, largest, format);
   if (const auto& cursor = e.frame.view.cursor; cursor && cursor->row < m.n_rows && cursor->column < m.n_cols) {
     const ImVec2 min = g.cell_min(cursor->row, cursor->column), max(min.x + g.cell_size().x, min.y + g.cell_size().y);
-    platform::outline(ImGui::GetWindowDrawList(), min, max, packed(e.frame.palette.accent), 2, e.frame.metrics.px(3));
+    outline(ImGui::GetWindowDrawList(), min, max, packed(e.frame.palette.accent), 2);
   }
   ImGui::PopClipRect();
 }

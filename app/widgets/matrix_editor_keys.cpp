@@ -3,7 +3,6 @@
 #include "app/platform/imgui_compat.hpp"
 #include "app/widgets/fields.hpp"
 #include "app/widgets/matrix_editor_parts.hpp"
-#include "app/widgets/number_text.hpp"
 #include "app/widgets/pasted_numbers.hpp"
 #include "core/error.hpp"
 #include "core/formats/number.hpp"

@@ -5,73 +5,87 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/formats/number.hpp"
-
 namespace app::widgets {
 namespace {
 
-constexpr int most_decimals = 4;
-constexpr const char* minus = "\u2212";
+constexpr const char* minus = "−";
 
-/// The digits of |number| with so many decimals, or nothing when it is longer than anyone would show.
-std::string digits_of(double number, int decimals) {
-  std::array<char, 340> digits;
-  const auto [end, error] =
-      std::to_chars(digits.data(), digits.data() + digits.size(), std::fabs(number), std::chars_format::fixed, decimals);
-  return error == std::errc() ? std::string(digits.data(), end) : std::string();
+std::string with_real_minus(const char* first, const char* last) {
+  return *first == '-' ? minus + std::string(first + 1, last) : std::string(first, last);
 }
 
-int letters_of(double number, int decimals) {
-  if (number == 0) return 1;
-  return static_cast<int>(digits_of(number, decimals).size()) + (std::signbit(number) ? 1 : 0);
+template <class Visit>
+void for_each_finite(const arma::mat& m, CellRange r, Visit visit) {
+  for (std::size_t j = r.column0; j < r.column1; ++j)
+    for (std::size_t i = r.row0; i < r.row1; ++i)
+      if (std::isfinite(m(i, j))) visit(m(i, j));
 }
 
-/// How many of four decimals are more than zeros.
-int needed_decimals(double number) {
-  const std::string digits = digits_of(number, most_decimals);
-  const std::size_t last = digits.find_last_not_of('0'), point = digits.find('.');
-  return last == digits.npos || last <= point ? 0 : static_cast<int>(last - point);
+int digits_before_point(double largest) { return largest < 10 ? 1 : 1 + static_cast<int>(std::floor(std::log10(largest))); }
+
+/// How many of the decimals of a number are not trailing zeros once it is rounded to that many.
+int needed_decimals(double value, int decimals) {
+  constexpr std::array<double, 5> power{1, 10, 100, 1000, 10000};
+  double rounded = std::round(std::abs(value) * power[decimals]);
+  for (; decimals > 0 && std::fmod(rounded, 10) == 0; --decimals) rounded /= 10;
+  return decimals;
 }
 
 }  // namespace
 
-std::string number_text(double number, int decimals) {
-  if (std::isnan(number)) return "NaN";
-  const std::string sign = std::signbit(number) && number != 0 ? minus : "";
-  if (std::isinf(number)) return sign + "∞";
-  if (number == 0) return "0";
-  return sign + digits_of(number, decimals);
-}
-
-int shared_decimals(const arma::mat& numbers, std::size_t first_row, std::size_t end_row, std::size_t first_column,
-                    std::size_t end_column, int letters) {
-  int fitting = most_decimals, needed = 0;
-  for (std::size_t column = first_column; column < end_column; ++column)
-    for (std::size_t row = first_row; row < end_row; ++row) {
-      const double number = numbers(row, column);
-      if (!std::isfinite(number)) continue;
-      while (fitting >= 0 && letters_of(number, fitting) > letters) --fitting;
-      needed = std::max(needed, needed_decimals(number));
-    }
-  return std::min(fitting, needed);
-}
-
-double largest_magnitude(const arma::mat& numbers) {
+NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters) {
   double largest = 0;
-  for (const double number : numbers)
-    if (std::isfinite(number)) largest = std::max(largest, std::fabs(number));
-  return largest;
+  bool negative = false;
+  for_each_finite(numbers, range, [&](double v) {
+    largest = std::max(largest, std::abs(v));
+    negative = negative || v < 0;
+  });
+  NumberFormat format;
+  if (largest > 0 && largest < 0.01) format.unit = 0.001;
+  const int whole = digits_before_point(largest / format.unit) + negative;
+  const int room = std::clamp(max_characters - whole - 1, 0, 4);  // one for the point
+  format.decimals = 0;
+  for_each_finite(numbers, range, [&](double v) {
+    format.decimals = std::max(format.decimals, needed_decimals(v / format.unit, room));
+  });
+  bool all_whole = true;
+  for_each_finite(numbers, range, [&](double v) { all_whole = all_whole && v == std::floor(v); });
+  format.fits = whole <= max_characters && (room >= 1 || all_whole);
+  return format;
 }
 
-std::optional<double> read_number(std::string text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && blank(text.back())) text.pop_back();
-  text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), blank));
-  if (const std::size_t at = text.find(minus); at != text.npos) text.replace(at, std::string_view(minus).size(), "-");
-  if (const std::size_t at = text.find(','); at != text.npos) text[at] = '.';
-  if (text.starts_with('+')) text.erase(0, 1);
-  const auto parsed = core::formats::parse_number(text);
-  return parsed && std::isfinite(*parsed) ? parsed : std::nullopt;
+std::string fixed(double value, int decimals) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "∞" : std::string(minus) + "∞";
+  std::array<char, 400> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, decimals);
+  std::string text = with_real_minus(buffer.data(), end.ptr);
+  const bool rounds_to_zero = text.find_first_of("123456789") == std::string::npos;
+  return rounds_to_zero && text.starts_with(minus) ? text.substr(std::string(minus).size()) : text;
+}
+
+std::string scientific(double value) {
+  std::array<char, 40> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific, 1);
+  return with_real_minus(buffer.data(), end.ptr);
+}
+
+std::string cell_text(double value, const NumberFormat& format, bool plain_one) {
+  if (value == 0) return "0";
+  if (plain_one && value == 1) return "1";
+  return fixed(value / format.unit, format.decimals);
+}
+
+std::string in_full(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  std::array<char, 40> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), end.ptr};
+}
+
+int character_count(const std::string& text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 }  // namespace app::widgets

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "app/widgets/number_text.hpp"
+#include "app/widgets/fields.hpp"
 #include "core/error.hpp"
 
 namespace app::widgets {

@@ -1,35 +1,24 @@
 #pragma once
 
-#include <imgui.h>
-
 #include <string>
 #include <string_view>
 
 #include "app/frame.hpp"
+#include "app/widgets/drawing.hpp"
 
 namespace app::widgets {
 
 /// Where a line of a font begins so that its letters stand in the middle of a box of that height.
-float centred_y(const ImFont* font, float top, float height);
+float centred_y(ImFont* font, float top, float height);
 
-/// The width of one line of plain text, in pixels.
-float text_width(const ImFont* font, std::string_view text);
 /// Draws plain text with its top left corner at pos.
 void draw_text(ImFont* font, ImVec2 pos, Rgb colour, std::string_view text);
 /// Draws plain text that ends at right.
 void draw_text_right(ImFont* font, float right, float y, Rgb colour, std::string_view text);
-
-/// The width of a formula, in which "_q" stands for a subscript q.
-float formula_width(const ImFont* font, std::string_view formula);
-/// Draws a formula and gives its width; subscripts are 0.76 of the size and lowered by 0.36 of it.
-float draw_formula(ImFont* font, ImVec2 pos, Rgb colour, std::string_view formula);
-
-/// The longest beginning of the text that fits the width together with "…", or the text itself.
-std::string shortened(const ImFont* font, std::string_view text, float width);
-/// Draws text that is at most width wide; shortened, it is whole in the tooltip. Marks nothing.
+/// Draws text that is at most width wide; shortened, it is whole in a tooltip.
 void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb colour, const std::string& text);
 
-/// Prose in dim, broken at the width, as an item of the window.
+/// Prose broken at the width, as an item of the window.
 void paragraph(ImFont* font, Rgb colour, float width, std::string_view text);
 
 /// The capitals over a section, with a remark at the right: an item as high as it needs.

@@ -86,6 +86,7 @@ const attention::SharedMatrix* find_matrix(const attention::Model& model, Matrix
 ///
 /// The model must pass attention::check(). Throws core::Error, in one line, when the edit does not fit or the result
 /// could not be computed or would break a limit of core/attention/limits.hpp.
+/// Call it by its full name: beside a std::variant a bare apply() also finds std::apply.
 attention::Model apply(const attention::Model& model, const Edit& edit);
 
 /// What the edit changes, as a key: edits in a row with the same key are one gesture; empty for edits that never join.

@@ -14,7 +14,7 @@
 namespace core::formats {
 
 struct ExportOptions {
-  std::vector<std::string> stages;  ///< names of the table of stages; none means all that the model has
+  std::vector<std::string> stages = {};  ///< names of the table of stages; none means all that the model has
   const MatrixFormat* format = &matrix_formats().front();
   bool labels = true;  ///< token and column names, in formats that have them
 };

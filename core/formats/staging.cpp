@@ -32,9 +32,12 @@ void Staging::make_directory(const fs::path& path) {
   if (path.empty() || fs::is_directory(path, error)) return;
   make_directory(path.parent_path());
   if (!path.has_filename()) return;  // "a/b/" is the directory "a/b"
-  if (fs::create_directory(path, error)) leftovers_.paths.push_back(path);
-  if (error) throw Error(cannot_be_written(directory_, error.value()));
-  if (!fs::is_directory(path, error)) throw Error(cannot_be_written(directory_, ENOTDIR));
+  if (fs::create_directory(path, error))
+    leftovers_.paths.push_back(path);
+  else if (error)
+    throw Error(cannot_be_written(directory_, error.value() == EEXIST ? ENOTDIR : error.value()));
+  else if (!fs::is_directory(path, error))
+    throw Error(cannot_be_written(directory_, ENOTDIR));
 }
 
 void Staging::add(const fs::path& name, std::string_view content) {

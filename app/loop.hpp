@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+
+#include "app/extents.hpp"
+#include "app/landmarks.hpp"
+#include "app/platform/fonts.hpp"
+#include "app/platform/window.hpp"
+#include "app/render/heatmap_renderer.hpp"
+#include "app/store.hpp"
+
+namespace app {
+
+/// The corridor: events become commands, panels draw and ask, the store carries out, and round again.
+class Loop {
+ public:
+  Loop(platform::Window& window, Store& store);
+
+  /// Waits for events when nothing is under way, then draws one frame; false when the program should end.
+  bool step();
+
+  /// Draws one frame and carries out what it asked for; input is called after the window's own input was taken.
+  void frame(const std::function<void()>& input = {});
+
+  const Landmarks& landmarks() const { return landmarks_; }
+  render::HeatmapRenderer& renderer() { return renderer_; }
+  const Fonts& fonts() const { return fonts_; }
+
+ private:
+  void prepare_style();
+
+  platform::Window& window_;
+  Store& store_;
+  render::HeatmapRenderer renderer_;
+  Extents extents_;
+  Landmarks landmarks_;
+  Fonts fonts_;
+  float font_scale_ = 0;
+  int frames_to_draw_ = 3;  // ImGui needs a few frames after the last event to settle
+};
+
+}  // namespace app

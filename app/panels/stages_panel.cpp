@@ -1,0 +1,108 @@
+#include "app/panels/stages_panel.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "app/panels/strip_layout.hpp"
+#include "app/widgets/drawing.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::StageInfo;
+
+std::string heading(const Frame& frame, int line) {
+  const auto& model = frame.model;
+  switch (line) {
+    case 1:
+      return model.projections ? "Each token makes a query, a key and a value" : "Each token is its own query, key and value";
+    case 2: {
+      const std::string meets = model.scores == core::attention::ScoreRule::uniform ? "No query prefers any key" : "Each query meets each key";
+      return model.mask.causal ? meets + "; the future is hidden" : meets;
+    }
+    case 3:
+      return model.dropout.active() ? "Scores become weights, a row sums to 1; dropout removes some and enlarges the rest"
+                                    : "Scores become weights, a row sums to 1";
+    default: {
+      const bool projected = model.projections && model.projections->output;
+      const std::string mix = model.n_heads > 1 ? "Weights mix the values; heads stand side by side" : "Weights mix the values";
+      return projected ? mix + " and are projected" : mix;
+    }
+  }
+}
+
+void draw_heading(const Frame& frame, const StripRow& row, ImVec2 origin) {
+  if (frame.metrics.compact || !row.first) return;
+  const float y = origin.y + row.heading;
+  widgets::draw_text(frame.fonts.mono12, {origin.x, y}, widgets::Align::left_middle, packed(frame.palette.faint), std::to_string(row.line));
+  widgets::draw_text(frame.fonts.sans14, {origin.x + frame.metrics.px(18), y}, widgets::Align::left_middle, packed(frame.palette.dim),
+                     heading(frame, row.line));
+}
+
+/// The line that leads from the end of one row back to the beginning of the next.
+void draw_return(const Frame& frame, const StripRow& from, const StripRow& to, ImVec2 origin, float width) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float right = origin.x + width - 1, y = origin.y + to.heading;
+  const float top = origin.y + from.bottom - frame.metrics.px(14);
+  const float words = frame.metrics.compact || !to.first
+                          ? 0
+                          : widgets::text_width(frame.fonts.sans14, heading(frame, to.line)) + frame.metrics.px(32);
+  const ImU32 colour = packed(frame.palette.strong_line);
+  list->AddRectFilled({right - 1, top}, {right, y}, colour);
+  widgets::draw_arrow(list, {right, y}, {origin.x + words, y}, colour, frame.metrics.px(6));
+}
+
+void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
+  const StageInfo& stage = core::attention::info(s.map.stage);
+  const arma::mat& numbers = stage.matrix(frame.trace, s.map.head);
+  const auto& f = frame.fonts;
+  ImFont* title = frame.metrics.compact ? f.sans16 : f.sans17;
+  ImFont* formula = frame.metrics.compact ? f.sans13 : f.sans14;
+  const auto lowered = [&](ImFont* small) {
+    return std::round(0.797f * title->FontSize) - std::round(0.797f * small->FontSize);
+  };
+  ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
+  widgets::draw_text(title, at, widgets::Align::left_top, packed(frame.palette.text), stage.title);
+  at.x += widgets::text_width(title, stage.title) + frame.metrics.px(10);
+  const std::string words = stage.formula(frame.model, frame.metrics.compact);
+  if (!words.empty())
+    at.x += widgets::draw_formula(formula, {at.x, at.y + lowered(formula)}, packed(frame.palette.dim), words) + frame.metrics.px(10);
+  const std::string shape = std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols);
+  widgets::draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, widgets::Align::left_top, packed(frame.palette.faint), shape);
+}
+
+/// Thin arrows between neighbours, where there is room and one leads to the other.
+void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b, ImVec2 origin) {
+  const bool siblings = a.map.stage == Stage::queries || a.map.stage == Stage::keys;
+  const float from = origin.x + a.title.x + a.map.label_width + static_cast<float>(a.map.width) +
+                     (a.map.bar_beside ? widgets::bar_room(frame, a.map) : 0) + frame.metrics.px(4);
+  const float to = origin.x + b.title.x + (frame.metrics.compact ? 0 : frame.metrics.px(4)) +
+                   (b.map.row_tokens && frame.model.n_tokens() < 100 ? 0 : 0);
+  if (siblings || to - from < frame.metrics.px(10)) return;
+  const float y = origin.y + a.labels.y + widgets::column_label_height(frame, a.map) + static_cast<float>(a.map.height) / 2;
+  widgets::draw_arrow(ImGui::GetWindowDrawList(), {from, y}, {std::min(to, from + frame.metrics.px(90)), y}, packed(frame.palette.faint),
+                      frame.metrics.px(6));
+}
+
+}  // namespace
+
+void draw_stages(const Frame& frame) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float width = room.x - ImGui::GetStyle().ScrollbarSize;
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const std::vector<StripRow> rows = lay_out_strip(frame, width, room.y);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    draw_heading(frame, rows[r], origin);
+    if (r > 0) draw_return(frame, rows[r - 1], rows[r], origin, width);
+    for (std::size_t k = 0; k < rows[r].maps.size(); ++k) {
+      const StripMap& s = rows[r].maps[k];
+      draw_title(frame, s, origin);
+      if (k > 0) draw_arrow_between(frame, rows[r].maps[k - 1], s, origin);
+      widgets::draw_heatmap(frame, s.map, {origin.x + s.labels.x, origin.y + s.labels.y});
+    }
+  }
+  ImGui::SetCursorScreenPos(origin);
+  ImGui::Dummy({width, rows.empty() ? 1 : rows.back().bottom});
+}
+
+}  // namespace app::panels

@@ -1,0 +1,49 @@
+#include "app/panels/status_bar.hpp"
+
+#include "app/widgets/drawing.hpp"
+#include "app/widgets/number_text.hpp"
+
+namespace app::panels {
+namespace {
+
+std::string hint(const Frame& frame) {
+  if (frame.view.pinned) return "click pins another cell · Esc releases";
+  if (frame.view.tab == Tab::heads) return "hover previews · click pins · double click on a name shows the head alone";
+  return "hover previews · click pins · Esc releases";
+}
+
+std::string duration(double ms) { return "computed in " + widgets::fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms"; }
+
+}  // namespace
+
+void draw_status(const Frame& frame) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float middle = origin.y + room.y / 2;
+  ImFont* font = frame.fonts.sans14;
+  const std::size_t heads = frame.model.n_heads;
+  const std::string shape = std::to_string(frame.model.n_tokens()) + "×" + std::to_string(frame.model.d_model()) + ", " +
+                            std::to_string(heads) + (heads == 1 ? " head" : " heads");
+  float right = origin.x + room.x;
+  widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), shape);
+  right -= widgets::text_width(font, shape) + frame.metrics.px(24);
+  const std::string time = duration(frame.compute_ms);
+  widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), time);
+  right -= widgets::text_width(font, time) + frame.metrics.px(24);
+
+  const std::string words = hint(frame);
+  const bool speaks = !frame.message.text.empty();
+  const float half = speaks ? origin.x + std::min(widgets::text_width(font, words), room.x * 0.3f) + frame.metrics.px(24) : right;
+  widgets::draw_text(font, {origin.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim),
+                     widgets::shortened(font, words, half - origin.x - frame.metrics.px(16)));
+  if (!speaks) return;
+  const Rgb colour = frame.message.is_error ? frame.palette.bad : frame.palette.text;
+  widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(colour), widgets::shortened(font, frame.message.text, right - half));
+  ImGui::SetCursorScreenPos({half, origin.y});
+  ImGui::InvisibleButton("message", {std::max(1.0f, right - half), std::max(1.0f, room.y)});
+  frame.landmarks.mark_item("status/message");
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", frame.message.text.c_str());
+  if (ImGui::IsItemClicked()) frame.commands.add(CopyText{frame.message.text});
+}
+
+}  // namespace app::panels

@@ -1,0 +1,140 @@
+#include "app/panels/view_bar.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "app/widgets/drawing.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::StageInfo;
+
+constexpr std::size_t most_head_buttons = 8;
+
+struct TabRow {
+  Tab tab;
+  const char* title;
+  const char* about;
+};
+constexpr std::array tabs{TabRow{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
+                          TabRow{Tab::heads, "Heads", "One stage of all heads, side by side"}};
+
+void tooltip(const Frame& frame, const char* text) {
+  if (!ImGui::IsItemHovered()) return;
+  ImGui::PushFont(frame.fonts.sans14);
+  ImGui::SetTooltip("%s", text);
+  ImGui::PopFont();
+}
+
+void draw_tabs(const Frame& frame) {
+  ImFont* font = frame.fonts.sans16;
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const float height = frame.metrics.tabs;
+  float x = origin.x;
+  for (const TabRow& row : tabs) {
+    const float width = widgets::text_width(font, row.title);
+    ImGui::SetCursorScreenPos({x, origin.y});
+    ImGui::InvisibleButton(row.title, {width, height});
+    frame.landmarks.mark_item(std::string("tabs/") + row.title);
+    tooltip(frame, row.about);
+    if (ImGui::IsItemActivated()) frame.commands.look([tab = row.tab](View& v) { v.tab = tab; });
+    const bool chosen = frame.view.tab == row.tab;
+    const bool lit = chosen || ImGui::IsItemHovered() || ImGui::IsItemFocused();
+    widgets::draw_text(font, {x, origin.y + height / 2}, widgets::Align::left_middle, packed(lit ? frame.palette.text : frame.palette.dim), row.title);
+    if (chosen)
+      ImGui::GetWindowDrawList()->AddRectFilled({x, origin.y + height - frame.metrics.px(2)}, {x + width, origin.y + height}, packed(frame.palette.accent));
+    x += width + frame.metrics.px(24);
+  }
+}
+
+float label(const Frame& frame, float right, float middle, const char* text) {
+  widgets::draw_text(frame.fonts.sans15, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), text);
+  return right - widgets::text_width(frame.fonts.sans15, text) - frame.metrics.px(20);
+}
+
+/// The heads as buttons, or as a field with arrows when they are many; returns where it begins.
+float draw_head_chooser(const Frame& frame, float right, float top) {
+  const std::size_t n = frame.model.n_heads;
+  const float width = frame.metrics.px(32), height = frame.metrics.frame;
+  ImGui::PushFont(frame.fonts.mono14);
+  float left = right;
+  if (n <= most_head_buttons) {
+    left = right - width * static_cast<float>(n);
+    for (std::size_t h = 0; h < n; ++h) {
+      ImGui::SetCursorScreenPos({left + width * static_cast<float>(h), top});
+      ImGui::PushStyleColor(ImGuiCol_Button, vec(h == frame.view.head ? frame.palette.frame_active : frame.palette.frame));
+      if (ImGui::Button(std::to_string(h).c_str(), {width, height})) frame.commands.look([h](View& v) { v.head = h; });
+      ImGui::PopStyleColor();
+      frame.landmarks.mark_item("view/head/" + std::to_string(h));
+    }
+  } else {
+    left = right - frame.metrics.px(96);
+    ImGui::SetCursorScreenPos({left, top});
+    ImGui::SetNextItemWidth(frame.metrics.px(96));
+    const std::string shown = std::to_string(frame.view.head);
+    if (ImGui::BeginCombo("##head", shown.c_str())) {
+      for (std::size_t h = 0; h < n; ++h)
+        if (ImGui::Selectable(std::to_string(h).c_str(), h == frame.view.head)) frame.commands.look([h](View& v) { v.head = h; });
+      ImGui::EndCombo();
+    }
+    frame.landmarks.mark_item("view/head");
+  }
+  ImGui::PopFont();
+  return left - frame.metrics.px(10);
+}
+
+float draw_range_chooser(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(150);
+  const auto words = [](RangeRule rule) { return rule == RangeRule::matrix ? "colours by matrix" : "one range for all"; };
+  ImGui::SetCursorScreenPos({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  ImGui::PushFont(frame.fonts.sans14);
+  if (ImGui::BeginCombo("##range", words(frame.view.range))) {
+    for (const RangeRule rule : {RangeRule::matrix, RangeRule::all_heads})
+      if (ImGui::Selectable(words(rule), rule == frame.view.range)) frame.commands.look([rule](View& v) { v.range = rule; });
+    ImGui::EndCombo();
+  }
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/range");
+  tooltip(frame, "Whether each matrix of signed numbers sets the ends of its own colours, or one range serves all heads");
+  return right - width - frame.metrics.px(24);
+}
+
+float draw_stage_chooser(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(150);
+  ImGui::SetCursorScreenPos({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  ImGui::PushFont(frame.fonts.sans14);
+  if (ImGui::BeginCombo("##stage", core::attention::info(frame.view.heads_stage).title, ImGuiComboFlags_HeightLarge)) {
+    for (const StageInfo& stage : core::attention::stages()) {
+      if (!stage.present(frame.model) || !stage.per_head) continue;
+      if (ImGui::Selectable(stage.title, stage.stage == frame.view.heads_stage))
+        frame.commands.look([s = stage.stage](View& v) { v.heads_stage = s; });
+    }
+    ImGui::EndCombo();
+  }
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/stage");
+  return right - width - frame.metrics.px(10);
+}
+
+}  // namespace
+
+void draw_view_bar(const Frame& frame) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float top = origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2, middle = origin.y + frame.metrics.tabs / 2;
+  draw_tabs(frame);
+  float right = origin.x + width - ImGui::GetStyle().ScrollbarSize;
+  if (frame.view.tab == Tab::heads) {
+    right = draw_stage_chooser(frame, right, top);
+    right = label(frame, right, middle, "stage");
+  } else {
+    right = draw_head_chooser(frame, right, top);
+    right = label(frame, right, middle, "head");
+  }
+  draw_range_chooser(frame, right, top);
+}
+
+}  // namespace app::panels

@@ -1,0 +1,245 @@
+#include "app/store.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "app/browser.hpp"
+#include "core/attention/attend.hpp"
+#include "core/editing/presets.hpp"
+#include "core/error.hpp"
+#include "core/formats/csv.hpp"
+#include "core/formats/export.hpp"
+#include "core/formats/file.hpp"
+#include "core/formats/session.hpp"
+
+namespace app {
+namespace {
+
+namespace editing = core::editing;
+namespace formats = core::formats;
+
+constexpr std::size_t longest_recent_list = 12;
+
+/// One matrix to a file, or stages to a directory; gives the number of files.
+std::size_t export_csv(const core::attention::Model& model, const core::attention::Trace& trace, std::size_t sequence,
+                       const ExportCsv& what) {
+  const core::attention::StageInfo& stage = core::attention::info(what.matrix.stage);
+  if (what.what == ExportWhat::matrix) {
+    const formats::LabelledMatrix matrix = formats::labelled_stage(model, trace, stage, what.matrix.head, sequence);
+    formats::write_atomically(what.path, formats::csv_text(matrix));
+    return 1;
+  }
+  formats::ExportOptions options;
+  if (what.what == ExportWhat::stage) options.stages = {stage.name};
+  return formats::export_stages(model, what.path, options).size();
+}
+
+}  // namespace
+
+Store::Store() {
+  const editing::Preset& preset = editing::default_preset();
+  start_with(preset.make(), {preset.title, preset.name, std::nullopt});
+  message_ = {};
+  settle();
+}
+
+void Store::dispatch(const Command& command) {
+  try {
+    std::visit([this](const auto& c) { carry_out(c); }, command);
+  } catch (const core::Error& error) {
+    say(error.what(), true);
+  }
+}
+
+void Store::settle() {
+  if (version_ > 0 && traced_ == model_ && traced_sequence_ == view_.sequence) return;
+  const auto start = std::chrono::steady_clock::now();
+  trace_ = core::attention::attend(model_, view_.sequence);
+  compute_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  traced_ = model_;
+  traced_sequence_ = view_.sequence;
+  ++version_;
+}
+
+Document Store::document() const {
+  return {.title = origin_.title,
+          .path = origin_.path,
+          .preset = origin_.preset,
+          .modified = !(model_ == saved_),
+          .can_undo = history_.can_undo(),
+          .can_redo = history_.can_redo(),
+          .undo_words = history_.undo_description(),
+          .redo_words = history_.redo_description(),
+          .recent = recent_};
+}
+
+void Store::carry_out(const ApplyEdit& command) {
+  core::attention::Model after = editing::apply(model_, command.edit);
+  if (after == model_) return;
+  history_.record(model_, editing::target(command.edit), editing::describe(command.edit));
+  model_ = std::move(after);
+  keep_view_within_model();
+  message_ = {};
+}
+
+void Store::carry_out(const ChangeView& command) {
+  command.change(view_);
+  keep_view_within_model();
+}
+
+void Store::carry_out(const EndGesture&) { end_gesture(); }
+
+void Store::carry_out(const Undo&) {
+  if (!history_.can_undo()) return say("There is nothing to undo.");
+  const std::string words = history_.undo_description();
+  model_ = history_.undo(model_);
+  keep_view_within_model();
+  say("Undone: " + words);
+}
+
+void Store::carry_out(const Redo&) {
+  if (!history_.can_redo()) return say("There is nothing to redo.");
+  const std::string words = history_.redo_description();
+  model_ = history_.redo(model_);
+  keep_view_within_model();
+  say("Done again: " + words);
+}
+
+void Store::carry_out(const LoadPreset& command) {
+  const editing::Preset* preset = editing::find_preset(command.name);
+  if (!preset) throw core::Error("preset " + command.name + ": there is no such preset");
+  if (!may_leave(command)) return;
+  start_with(preset->make(), {preset->title, preset->name, std::nullopt});
+  say(std::string(preset->title) + ": " + preset->about);
+}
+
+void Store::carry_out(const OpenFile& command) {
+  formats::Session session = formats::load_session(command.path);  // read first: a bad file asks nothing
+  if (!may_leave(command)) return;
+  start_with(std::move(session.model), {command.path.filename().string(), "", command.path});
+  remember(command.path);
+  say("Opened " + command.path.string());
+}
+
+void Store::carry_out(const SaveFile&) {
+  if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
+  save_to(*origin_.path);
+}
+
+void Store::carry_out(const SaveFileAs& command) {
+  save_to(command.path);
+  if (waiting_) carry_out(DiscardAndContinue{});
+}
+
+void Store::carry_out(const ExportCsv& command) {
+  const std::size_t written = export_csv(model_, trace_, view_.sequence, command);
+  view_.dialog = Dialog::none;
+  say("Exported " + (written == 1 ? "one file" : std::to_string(written) + " files") + " to " + command.path.string());
+}
+
+void Store::carry_out(const ShowDialog& command) {
+  view_.dialog = command.dialog;
+  if (command.dialog == Dialog::none) waiting_.reset();
+  if (command.dialog == Dialog::open || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
+    if (view_.browser.directory.empty() && origin_.path) view_.browser.directory = origin_.path->parent_path();
+    view_.browser = browse(view_.browser.directory, view_.browser.name);
+    if (command.dialog == Dialog::save_as)
+      view_.browser.name = origin_.path ? origin_.path->filename().string()
+                                        : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
+    if (command.dialog == Dialog::open) view_.browser.name.clear();
+  }
+}
+
+void Store::carry_out(const BrowseTo& command) { view_.browser = browse(command.directory, view_.browser.name); }
+
+void Store::carry_out(const CopyText& command) {
+  clipboard_ = command.text;
+  say("Copied");
+}
+
+void Store::carry_out(const ShowMessage& command) { say(command.text, command.is_error); }
+
+void Store::carry_out(const Quit& command) {
+  if (may_leave(command)) quit_ = true;
+}
+
+void Store::carry_out(const DiscardAndContinue&) {
+  view_.dialog = Dialog::none;
+  if (!waiting_) return;
+  const Command next = *std::exchange(waiting_, std::nullopt);
+  discard_ = true;
+  dispatch(next);
+  discard_ = false;
+}
+
+void Store::carry_out(const SaveAndContinue&) {
+  view_.dialog = Dialog::none;
+  if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
+  save_to(*origin_.path);
+  carry_out(DiscardAndContinue{});
+}
+
+void Store::carry_out(const CancelQuestion&) {
+  waiting_.reset();
+  view_.dialog = Dialog::none;
+}
+
+bool Store::may_leave(const Command& command) {
+  if (discard_ || model_ == saved_) return true;
+  waiting_ = command;
+  view_.dialog = Dialog::unsaved_work;
+  return false;
+}
+
+void Store::start_with(core::attention::Model model, Origin origin) {
+  model_ = saved_ = std::move(model);
+  origin_ = std::move(origin);
+  history_.clear();
+  view_.pinned.reset();
+  view_.hovered.reset();
+  view_.cursor.reset();
+  view_.dialog = Dialog::none;
+  keep_view_within_model();
+}
+
+void Store::save_to(const std::filesystem::path& path) {
+  formats::save_session(path, {model_, ""});
+  saved_ = model_;
+  origin_.path = path;
+  origin_.title = path.filename().string();
+  view_.dialog = Dialog::none;
+  remember(path);
+  say("Saved " + path.string());
+}
+
+void Store::remember(const std::filesystem::path& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path);
+  std::erase(recent_, whole);
+  recent_.insert(recent_.begin(), whole);
+  if (recent_.size() > longest_recent_list) recent_.resize(longest_recent_list);
+}
+
+void Store::keep_view_within_model() {
+  view_.sequence = std::min(view_.sequence, model_.sequences.size() - 1);
+  view_.head = std::min(view_.head, model_.n_heads - 1);
+  if (!editing::find_matrix(model_, view_.edited)) view_.edited = {editing::MatrixName::embeddings, view_.sequence};
+  if (view_.edited.name == editing::MatrixName::embeddings) view_.edited.sequence = view_.sequence;
+  const core::attention::SharedMatrix& edited = *editing::find_matrix(model_, view_.edited);
+  if (view_.cursor && (view_.cursor->row >= edited->n_rows || view_.cursor->column >= edited->n_cols)) view_.cursor.reset();
+  const auto exists = [this](const std::optional<CellRef>& cell) {
+    if (!cell) return true;
+    const auto& stage = core::attention::info(cell->stage);
+    const std::size_t n = model_.n_tokens();
+    const std::size_t columns = stage.columns == core::attention::Columns::tokens ? n
+                                : stage.columns == core::attention::Columns::single ? 1
+                                : cell->stage == Stage::embeddings                  ? model_.d_model()
+                                : stage.per_head                                    ? model_.d_head()
+                                                                                    : model_.d_out();
+    return stage.present(model_) && cell->head < model_.n_heads && cell->row < n && cell->column < columns;
+  };
+  if (!exists(view_.pinned)) view_.pinned.reset();
+  if (!exists(view_.hovered)) view_.hovered.reset();
+  if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;
+}
+
+}  // namespace app

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "app/command.hpp"
+#include "app/frame.hpp"
+#include "app/view.hpp"
+#include "core/attention/model.hpp"
+#include "core/attention/trace.hpp"
+#include "core/editing/history.hpp"
+
+namespace app {
+
+/// The only writer: it owns the model and everything around it, and changes it by commands alone.
+class Store {
+ public:
+  /// Starts with the default preset.
+  Store();
+
+  /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
+  void dispatch(const Command& command);
+  /// Ends the undo step that edits in a row were joined into.
+  void end_gesture() { history_.end_gesture(); }
+  /// Brings the trace up to date with the model and the shown sequence; costs nothing when it is.
+  void settle();
+
+  const core::attention::Model& model() const { return model_; }
+  const core::attention::Trace& trace() const { return trace_; }
+  std::uint64_t version() const { return version_; }
+  double compute_ms() const { return compute_ms_; }
+  const View& view() const { return view_; }
+  Document document() const;
+  const Message& message() const { return message_; }
+  bool wants_to_quit() const { return quit_; }
+  /// Text that a command put aside for the clipboard, once.
+  std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
+  const std::vector<std::filesystem::path>& recent() const { return recent_; }
+  void set_recent(std::vector<std::filesystem::path> recent) { recent_ = std::move(recent); }
+
+ private:
+  struct Origin {
+    std::string title, preset;
+    std::optional<std::filesystem::path> path;
+  };
+
+  void carry_out(const ApplyEdit&);
+  void carry_out(const ChangeView&);
+  void carry_out(const EndGesture&);
+  void carry_out(const Undo&);
+  void carry_out(const Redo&);
+  void carry_out(const LoadPreset&);
+  void carry_out(const OpenFile&);
+  void carry_out(const SaveFile&);
+  void carry_out(const SaveFileAs&);
+  void carry_out(const ExportCsv&);
+  void carry_out(const ShowDialog&);
+  void carry_out(const BrowseTo&);
+  void carry_out(const CopyText&);
+  void carry_out(const ShowMessage&);
+  void carry_out(const Quit&);
+  void carry_out(const DiscardAndContinue&);
+  void carry_out(const SaveAndContinue&);
+  void carry_out(const CancelQuestion&);
+
+  /// Whether the command may go on; asks about unsaved work when it may not yet.
+  bool may_leave(const Command& command);
+  void start_with(core::attention::Model model, Origin origin);
+  void save_to(const std::filesystem::path& path);
+  void remember(const std::filesystem::path& path);
+  void keep_view_within_model();
+  void say(std::string text, bool is_error = false) { message_ = {std::move(text), is_error}; }
+
+  core::attention::Model model_, saved_;
+  core::editing::History history_;
+  View view_;
+  Origin origin_;
+  Message message_;
+  std::vector<std::filesystem::path> recent_;
+  std::optional<Command> waiting_;  // what goes on after the question about unsaved work
+  bool discard_ = false;            // the person has answered that unsaved work may go
+  std::optional<std::string> clipboard_;
+  bool quit_ = false;
+
+  core::attention::Model traced_;
+  std::size_t traced_sequence_ = 0;
+  core::attention::Trace trace_;
+  std::uint64_t version_ = 0;
+  double compute_ms_ = 0;
+};
+
+}  // namespace app

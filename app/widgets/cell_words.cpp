@@ -1,0 +1,110 @@
+#include "app/widgets/cell_words.hpp"
+
+#include <cmath>
+
+#include "app/widgets/number_text.hpp"
+
+namespace app::widgets {
+namespace {
+
+using core::attention::Columns;
+using core::attention::StageInfo;
+using std::to_string;
+
+std::string relation(Stage stage) {
+  switch (stage) {
+    case Stage::scores:
+    case Stage::scaled_scores:
+    case Stage::masked_scores: return " asks, the key is ";
+    case Stage::mask: return " may see ";
+    case Stage::dropout_mask: return " and the draw for ";
+    default: return " listens to ";
+  }
+}
+
+std::string hidden_reason(const Frame& frame, const CellRef& cell) {
+  for (const auto& switched : frame.model.mask.cells)
+    if (switched.row == cell.row && switched.column == cell.column)
+      return switched.visible ? "shown by hand" : "hidden by hand";
+  return "hidden: key " + to_string(cell.column) + " comes after query " + to_string(cell.row);
+}
+
+std::string reason(const Frame& frame, const CellRef& cell, double value) {
+  const StageInfo& stage = core::attention::info(cell.stage);
+  if (stage.columns != Columns::tokens) return std::isnan(value) ? "not a number: its row of weights is 0/0" : "";
+  const bool hidden = frame.trace.mask(cell.row, cell.column) == 0;
+  if (std::isnan(value)) return "not a number: this query may see no key, so its softmax is 0/0";
+  switch (cell.stage) {
+    case Stage::mask: return hidden ? hidden_reason(frame, cell) : "visible";
+    case Stage::masked_scores:
+      return hidden && frame.model.mask.method != core::attention::MaskMethod::renormalise &&
+                     frame.model.mask.method != core::attention::MaskMethod::zero_after_softmax
+                 ? hidden_reason(frame, cell)
+                 : "";
+    case Stage::zeroed_weights:
+    case Stage::weights: return hidden ? hidden_reason(frame, cell) : "";
+    case Stage::dropout_mask:
+    case Stage::dropped_weights: {
+      const double factor = frame.trace.heads[cell.head].dropout_mask(cell.row, cell.column);
+      if (hidden && cell.stage == Stage::dropped_weights) return hidden_reason(frame, cell);
+      if (factor == 0) return "dropped";
+      return factor == 1 ? "" : "kept, × " + in_full(factor);
+    }
+    default: return "";
+  }
+}
+
+}  // namespace
+
+double cell_value(const Frame& frame, const CellRef& cell) {
+  return core::attention::info(cell.stage).matrix(frame.trace, cell.head)(cell.row, cell.column);
+}
+
+CellWords cell_words(const Frame& frame, const CellRef& cell) {
+  const StageInfo& stage = core::attention::info(cell.stage);
+  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
+  CellWords words;
+  words.title = stage.one;
+  words.subject = tokens[cell.row];
+  const std::string head = stage.per_head ? "head " + to_string(cell.head) + " · " : "";
+  if (stage.columns == Columns::tokens) {
+    words.relation = relation(cell.stage);
+    words.object = tokens[cell.column];
+    words.place = head + "query " + to_string(cell.row) + " → key " + to_string(cell.column);
+  } else if (stage.columns == Columns::features) {
+    words.relation = ", column " + to_string(cell.column);
+    words.place = head + "row " + to_string(cell.row) + ", column " + to_string(cell.column);
+  } else {
+    words.relation = ", what is left of its row";
+    words.place = head + "query " + to_string(cell.row);
+  }
+  words.reason = reason(frame, cell, cell_value(frame, cell));
+  return words;
+}
+
+void draw_cell_tooltip(const Frame& frame, const CellRef& cell) {
+  const CellWords words = cell_words(frame, cell);
+  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
+  ImGui::BeginTooltip();
+  ImGui::PushFont(frame.fonts.sans14);
+  const bool between_tokens = !words.object.empty();
+  const std::string heading = between_tokens ? words.subject + " " + to_string(cell.row) + " → " + words.object + " " + to_string(cell.column)
+                                             : tokens[cell.row] + " " + to_string(cell.row) + words.relation;
+  ImGui::TextUnformatted(heading.c_str());
+  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
+  const std::string kind = words.title + (core::attention::info(cell.stage).per_head ? ", head " + to_string(cell.head) : "");
+  ImGui::TextUnformatted(kind.c_str());
+  ImGui::PopStyleColor();
+  ImGui::PushFont(frame.fonts.mono14);
+  ImGui::TextUnformatted(in_full(cell_value(frame, cell)).c_str());
+  ImGui::PopFont();
+  if (!words.reason.empty()) {
+    ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
+    ImGui::TextUnformatted(words.reason.c_str());
+    ImGui::PopStyleColor();
+  }
+  ImGui::PopFont();
+  ImGui::EndTooltip();
+}
+
+}  // namespace app::widgets

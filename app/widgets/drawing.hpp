@@ -1,0 +1,35 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace app::widgets {
+
+/// Which point of a text lies at the given position; "middle" centres figures and lower-case letters, not the line box.
+enum class Align { left_top, left_middle, right_middle, middle };
+
+float text_width(ImFont* font, std::string_view text);
+
+/// Draws text into the current window, at whole pixels.
+void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::string_view text);
+
+/// The text, or as much of it as fits the room with … at its end; never less than one character.
+std::string shortened(ImFont* font, const std::string& text, float room);
+
+/// Draws "X·W_q + b_q" with lowered small letters after each underscore; returns the width.
+float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view formula);
+float formula_width(ImFont* font, std::string_view formula);
+
+/// A rectangle of lines of whole pixels, inside min … max.
+void outline(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float thickness);
+
+/// A one pixel line with a small filled head at its end; runs along an axis.
+void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, float head);
+
+/// Every how many cells a label fits that needs that much room: 1, 2, 4, 8, …
+std::size_t label_step(float pitch, float room);
+
+}  // namespace app::widgets

@@ -1,0 +1,96 @@
+#include "core/random/draw_op.hpp"
+
+#include <array>
+#include <charconv>
+#include <ostream>
+
+#include "core/error.hpp"
+
+namespace core::random {
+namespace {
+
+Block block(const std::vector<std::size_t>& shape, auto numbers) {
+  const std::size_t columns = shape.back();
+  return {numbers.size() / columns, columns, std::move(numbers)};
+}
+
+std::vector<float> dropped_ones(const std::vector<bool>& kept, double rate) {
+  const float survivor = 1.0f / static_cast<float>(1 - rate);
+  std::vector<float> ones;
+  ones.reserve(kept.size());
+  for (const bool k : kept) ones.push_back(k ? survivor : 0.0f);
+  return ones;
+}
+
+std::size_t product(const std::vector<std::size_t>& shape) {
+  std::size_t n = 1;
+  for (const std::size_t extent : shape) n *= extent;
+  return n;
+}
+
+}  // namespace
+
+std::size_t DrawOp::size() const {
+  return product(shape) + (bias ? shape.front() : 0);
+}
+
+std::vector<Block> run(Generator& generator, const DrawOp& op) {
+  const std::size_t n = product(op.shape);
+  switch (op.kind) {
+    case DrawKind::rand:
+      return {block(op.shape, generator.rand(n))};
+    case DrawKind::randn:
+    case DrawKind::embedding:
+      return {block(op.shape, generator.normal(n))};
+    case DrawKind::uniform:
+      return {block(op.shape, generator.uniform(n, op.first, op.second))};
+    case DrawKind::normal:
+      return {block(op.shape, generator.normal(n, op.first, op.second))};
+    case DrawKind::randint:
+      return {block(op.shape, generator.randint(n, op.low, op.high))};
+    case DrawKind::dropout:
+      return {block(op.shape, dropped_ones(generator.dropout_kept(n, op.first), op.first))};
+    case DrawKind::dropout_mkl:
+      return {block(op.shape, dropped_ones(generator.dropout_kept_mkl(n, op.first), op.first))};
+    case DrawKind::linear:
+      break;
+  }
+  const std::size_t d_out = op.shape[0], d_in = op.shape[1];
+  std::vector<Block> blocks{block(op.shape, generator.linear_weight(d_in, d_out))};
+  if (op.bias) blocks.push_back(block({d_out}, generator.linear_bias(d_in, d_out)));
+  return blocks;
+}
+
+void write_block(std::ostream& out, const Block& b) {
+  std::visit(
+      [&](const auto& numbers) {
+        std::array<char, 32> text;
+        for (std::size_t k = 0; k < numbers.size(); ++k) {
+          const auto end = std::to_chars(text.data(), text.data() + text.size(), numbers[k]).ptr;
+          out.write(text.data(), end - text.data());
+          out.put((k + 1) % b.columns == 0 ? '\n' : ',');
+        }
+      },
+      b.numbers);
+}
+
+void draw(std::uint64_t seed, const std::vector<std::string>& texts, std::ostream& out) {
+  std::vector<DrawOp> ops;
+  std::size_t total = 0;
+  for (const std::string& text : texts) {
+    total += ops.emplace_back(parse_draw_op(text)).size();
+    if (total > most_drawn_numbers)
+      throw Error("draw " + text + ": expected at most " + std::to_string(most_drawn_numbers) +
+                  " numbers in all ops together, got " + std::to_string(total) + " so far");
+  }
+  Generator generator(seed);
+  bool first = true;
+  for (const DrawOp& op : ops)
+    for (const Block& b : run(generator, op)) {
+      if (!first) out.put('\n');
+      first = false;
+      write_block(out, b);
+    }
+}
+
+}  // namespace core::random

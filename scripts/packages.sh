@@ -1,0 +1,60 @@
+# The packages of Debian and Ubuntu that attnscope needs, in one place. To be sourced.
+# shellcheck disable=SC2034
+
+# To build the program and to show its window.
+run_packages="g++ cmake ninja-build pkg-config
+libimgui-dev libstb-dev libglfw3-dev libepoxy-dev libgl1-mesa-dri libfreetype-dev libfontconfig-dev fonts-dejavu-core
+libarmadillo-dev libopenblas-dev nlohmann-json3-dev libcli11-dev zlib1g-dev"
+
+# Beside these, to build and run the tests and benchmarks, on a screen of their own.
+test_packages="libgtest-dev libgmock-dev libbenchmark-dev xvfb xauth"
+
+# Messages go to stderr: stdout belongs to the program.
+say() { echo "attnscope: $*" >&2; }
+
+# Those of the named packages that are not installed.
+missing_packages() {
+  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
+  for package in "$@"; do
+    case "
+$installed
+" in
+      *"
+installed $package
+"*) ;;
+      *) printf '%s ' "$package" ;;
+    esac
+  done
+}
+
+# Installs those of the named packages that are missing; silent when there are none.
+need_packages() {
+  if ! command -v apt-get >/dev/null; then
+    command -v cmake >/dev/null && command -v ninja >/dev/null && return
+    say "this system has no apt-get; install by hand: a C++20 compiler, CMake, Ninja, pkg-config, Dear ImGui, GLFW 3," \
+      "libepoxy, FreeType, fontconfig, stb, Armadillo, OpenBLAS, nlohmann-json, CLI11, zlib (tests: GoogleTest, Google Benchmark, Xvfb)"
+    exit 1
+  fi
+  missing=$(missing_packages "$@")
+  [ -n "$missing" ] || return 0
+  install="apt-get install -y --no-install-recommends $missing"
+  as_root=""
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      say "packages are missing; run as root: apt-get update && $install"
+      exit 1
+    fi
+    as_root=sudo
+  fi
+  say "installing with ${as_root:+sudo }apt-get: ${missing% }"
+  log=$(mktemp)
+  # shellcheck disable=SC2086  # the lists are meant to be split
+  if ! { $as_root apt-get update -qq && $as_root env DEBIAN_FRONTEND=noninteractive $install \
+    -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300; } >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    say "the packages could not be installed; by hand: apt-get update && $install"
+    exit 1
+  fi
+  rm -f "$log"
+}

@@ -1,0 +1,82 @@
+#include "app/arguments.hpp"
+
+#include <gtest/gtest.h>
+
+namespace app {
+namespace {
+
+std::string usage_error(std::vector<std::string> arguments) {
+  const Arguments result = parse_arguments(std::move(arguments));
+  const auto* wrong = std::get_if<WrongUsage>(&result);
+  return wrong ? wrong->message : "no usage error";
+}
+
+TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
+  EXPECT_FALSE(std::get<OpenWindow>(parse_arguments({})).file);
+  EXPECT_EQ(*std::get<OpenWindow>(parse_arguments({"s.json"})).file, "s.json");
+  EXPECT_EQ(*std::get<OpenWindow>(parse_arguments({"--", "-s.json"})).file, "-s.json");
+}
+
+TEST(Arguments, OfExportAreReadInAnyOrder) {
+  const Arguments result = parse_arguments(
+      {"export", "--stages", "weights,output", "--out", "D", "s.json", "--no-labels", "--format=npy"});
+  const auto& command = std::get<Export>(result);
+  EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
+  EXPECT_EQ(command.directory, "D");
+  EXPECT_EQ(command.options.stages, (std::vector<std::string>{"weights", "output"}));
+  EXPECT_STREQ(command.options.format->name, "npy");
+  EXPECT_FALSE(command.options.labels);
+}
+
+TEST(Arguments, OfExportMeanEverythingAsLabelledCsvByDefault) {
+  const Arguments result = parse_arguments({"export", "--preset", "multi-head", "--out", "D"});
+  const auto& command = std::get<Export>(result);
+  EXPECT_EQ(std::get<const core::editing::Preset*>(command.source), core::editing::find_preset("multi-head"));
+  EXPECT_TRUE(command.options.stages.empty());
+  EXPECT_STREQ(command.options.format->name, "csv");
+  EXPECT_TRUE(command.options.labels);
+}
+
+TEST(Arguments, OfSessionNameAPresetAndAFile) {
+  const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
+  EXPECT_EQ(std::get<WriteSession>(result).preset, core::editing::find_preset("multi-head"));
+  EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
+}
+
+TEST(Arguments, AskForTexts) {
+  EXPECT_EQ(std::get<ShowText>(parse_arguments({"--version"})).text, "attnscope " ATTNSCOPE_VERSION "\n");
+  const std::string help = std::get<ShowText>(parse_arguments({"--help"})).text;
+  for (const char* word : {"presets", "export", "session", "--version", "FILE"})
+    EXPECT_NE(help.find(word), help.npos) << word;
+  const std::string export_help = std::get<ShowText>(parse_arguments({"export", "--help"})).text;
+  for (const char* word : {"--preset", "--out", "--stages", "--format", "--no-labels"})
+    EXPECT_NE(export_help.find(word), export_help.npos) << word;
+}
+
+TEST(Arguments, ThatAreWrongAreNamed) {
+  const std::string more = " (attnscope --help tells more)";
+  EXPECT_EQ(usage_error({"--frob"}), "The following argument was not expected: --frob" + more);
+  EXPECT_EQ(usage_error({"a", "b"}), "The following argument was not expected: b" + more);
+  EXPECT_EQ(usage_error({"a", "presets"}), "expected a FILE or a command, got both");
+  EXPECT_EQ(usage_error({"presets", "b"}), "The following argument was not expected: b" + more);
+  EXPECT_EQ(usage_error({""}), "expected no empty argument, got one");
+  EXPECT_EQ(usage_error({"export", "a"}), "--out is required" + more);
+  EXPECT_EQ(usage_error({"export", "--out", "D"}),
+            "export: expected either a session FILE or --preset NAME, got neither");
+  EXPECT_EQ(usage_error({"export", "a", "--preset", "multi-head", "--out", "D"}),
+            "export: expected either a session FILE or --preset NAME, got both");
+  EXPECT_EQ(usage_error({"export", "--preset", "nope", "--out", "D"}),
+            "--preset: there is no preset \"nope\"; attnscope presets lists them");
+  EXPECT_EQ(usage_error({"session", "--preset", "nope", "--out", "F"}),
+            "--preset: there is no preset \"nope\"; attnscope presets lists them");
+  EXPECT_EQ(usage_error({"session", "--preset", "multi-head"}), "--out is required" + more);
+  EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--format", "xls"}),
+            "--format: expected csv or npy, got \"xls\"");
+  EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--stages", "weights,wights"}),
+            "--stages: expected names among " + core::formats::known_stage_names() + "; got \"wights\"");
+  EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--stages", "weights,"}),
+            "--stages: expected names among " + core::formats::known_stage_names() + "; got \"\"");
+}
+
+}  // namespace
+}  // namespace app

@@ -1,0 +1,78 @@
+#include "app/batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "core/formats/session.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace app {
+namespace {
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+Outcome run(std::vector<std::string> arguments) {
+  std::ostringstream out, err;
+  const int status = run_batch(parse_arguments(std::move(arguments)), out, err);
+  return {status, out.str(), err.str()};
+}
+
+TEST(Batch, ListsEveryPresetOnALineOfItsOwn) {
+  std::string expected;
+  for (const core::editing::Preset& preset : core::editing::presets())
+    expected += std::string(preset.name) + "\t" + preset.about + "\n";
+  const Outcome outcome = run({"presets"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, expected);
+  EXPECT_NE(outcome.out.find("multi-head\t"), expected.npos);
+}
+
+TEST(Batch, WritesEveryPresetAsASessionThatReadsBack) {
+  const support::TemporaryDirectory dir;
+  for (const core::editing::Preset& preset : core::editing::presets()) {
+    const Outcome outcome = run({"session", "--preset", preset.name, "--out", (dir / "s.json").string()});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_TRUE(core::formats::load_session(dir / "s.json").model == preset.make()) << preset.name;
+  }
+}
+
+TEST(Batch, ExportsAPresetAndItsSessionAlike) {
+  const support::TemporaryDirectory dir;
+  const std::string file = (dir / "s.json").string(), a = (dir / "a").string(), b = (dir / "b").string();
+  ASSERT_EQ(run({"session", "--preset", "multi-head", "--out", file}).status, 0);
+  ASSERT_EQ(run({"export", "--preset", "multi-head", "--out", a}).status, 0);
+  ASSERT_EQ(run({"export", file, "--out", b}).status, 0);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(a)) {
+    EXPECT_EQ(support::bytes_of(entry.path()), support::bytes_of(b / entry.path().filename()));
+    ++files;
+  }
+  EXPECT_GE(files, 20u);
+}
+
+TEST(Batch, TellsWrongUsageFromFailure) {
+  EXPECT_EQ(run({"export"}).status, 2);
+  const Outcome outcome = run({"export", "/nowhere/s.json", "--out", "/nowhere/D"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "attnscope: /nowhere/s.json: no such file\n");
+}
+
+TEST(Batch, FailsWhenItsOutputCannotBeWritten) {
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(run_batch(ListPresets(), out, err), 1);
+  EXPECT_EQ(err.str(), "attnscope: standard output: cannot be written\n");
+}
+
+TEST(PrintError, StaysOnOneLine) {
+  std::ostringstream err;
+  print_error(err, "a\nb\rc\x1b[31m");
+  EXPECT_EQ(err.str(), "attnscope: a b c [31m\n");
+}
+
+}  // namespace
+}  // namespace app

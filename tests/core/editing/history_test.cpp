@@ -1,0 +1,247 @@
+#include "core/editing/history.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+
+#include "core/attention/attend.hpp"
+#include "core/error.hpp"
+#include "tests/core/editing/random_edit.hpp"
+
+namespace core::editing {
+namespace {
+
+using attention::Model;
+
+Model small_model() {
+  Random random(7);
+  return support::model(random, 4, 3, 4, 2);
+}
+
+/// A model whose every undo step holds 100 × 100 embeddings of its own: 80 kB.
+Model wide_model() {
+  Random random(7);
+  return support::model(random, 100, 100, 2, 1);
+}
+
+/// Applies the edit as the store does: remember, then replace.
+void take(Model& model, History& history, const Edit& edit) {
+  Model next = editing::apply(model, edit);  // not std::apply, which a variant brings in
+  history.record(model, target(edit), describe(edit));
+  model = std::move(next);
+}
+
+SetCell cell(std::size_t row, std::size_t column, double value) {
+  return {{MatrixName::embeddings, 0}, row, column, value};
+}
+
+TEST(History, LeadsTenThousandRandomEditsBackAndForthBitForBit) {
+  Random random(20);
+  const Model first = small_model();
+  Model model = first;
+  History history(std::size_t{4} << 30);
+  std::array<int, std::variant_size_v<Edit>> accepted{}, rejected{};
+  int steps = 0;
+  for (int k = 0; k < 10000; ++k) {
+    const std::size_t kind = below(random, std::variant_size_v<Edit>);
+    const Edit edit = random_edit(random, model, kind);
+    ASSERT_EQ(edit.index(), kind);
+    const Model before = model;
+    try {
+      take(model, history, edit);
+    } catch (const Error& error) {
+      ++rejected[kind];
+      ASSERT_EQ(model, before) << error.what();
+      ASSERT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+      continue;
+    }
+    ++accepted[kind];
+    ++steps;
+    history.end_gesture();
+    ASSERT_FALSE(check(model).has_value()) << describe(edit);
+    if (k % 20 == 0) attend(model, model.sequences.size() - 1);
+  }
+  for (std::size_t kind = 0; kind < accepted.size(); ++kind) EXPECT_GT(accepted[kind], 30) << "kind " << kind;
+  EXPECT_GT(std::accumulate(rejected.begin(), rejected.end(), 0), 1000);
+
+  const Model last = model;
+  int undone = 0;
+  for (; history.can_undo(); ++undone) model = history.undo(model);
+  EXPECT_EQ(undone, steps);
+  EXPECT_EQ(model, first);
+  int redone = 0;
+  for (; history.can_redo(); ++redone) model = history.redo(model);
+  EXPECT_EQ(redone, steps);
+  EXPECT_EQ(model, last);
+}
+
+TEST(History, RetracesRandomWalksOfUndoAndRedo) {
+  Random random(21);
+  Model model = small_model();
+  History history;
+  std::vector<Model> expected{model};  // what stands at each step
+  std::size_t at = 0;
+  for (int k = 0; k < 2000; ++k) {
+    const std::size_t choice = below(random, 5);
+    if (choice == 0 && history.can_undo()) {
+      model = history.undo(model);
+      --at;
+    } else if (choice == 1 && history.can_redo()) {
+      model = history.redo(model);
+      ++at;
+    } else if (choice > 1) {
+      history.end_gesture();
+      take(model, history, cell(below(random, 4), below(random, 3), number(random)));
+      expected.resize(++at);
+      expected.push_back(model);
+    }
+    ASSERT_EQ(model, expected[at]);
+    ASSERT_EQ(history.can_undo(), at > 0);
+    ASSERT_EQ(history.can_redo(), at + 1 < expected.size());
+  }
+}
+
+TEST(History, TakesAGestureAsOneStep) {
+  const Model first = small_model();
+  Model model = first;
+  History history;
+  for (double value = 1; value < 50; ++value) take(model, history, cell(1, 2, value));
+  EXPECT_EQ(history.undo(model), first);
+  EXPECT_FALSE(history.can_undo());
+}
+
+TEST(History, StartsAnotherStepForAnotherTarget) {
+  const Model first = small_model();
+  Model model = first;
+  History history;
+  take(model, history, cell(1, 2, 5));
+  const Model second = model;
+  take(model, history, cell(1, 1, 5));
+  model = history.undo(model);
+  EXPECT_EQ(model, second);
+  EXPECT_EQ(history.undo(model), first);
+}
+
+TEST(History, StartsAnotherStepAfterTheEndOfAGesture) {
+  Model model = small_model();
+  History history;
+  take(model, history, cell(1, 2, 5));
+  const Model second = model;
+  history.end_gesture();
+  take(model, history, cell(1, 2, 6));
+  EXPECT_EQ(history.undo(model), second);
+  EXPECT_TRUE(history.can_undo());
+}
+
+TEST(History, NeverJoinsEditsWithoutATarget) {
+  Model model = small_model();
+  History history;
+  take(model, history, InsertToken{0, ""});
+  const Model second = model;
+  take(model, history, InsertToken{0, ""});
+  EXPECT_EQ(history.undo(model), second);
+  EXPECT_TRUE(history.can_undo());
+}
+
+TEST(History, EndsTheGestureWithUndoAndWithRedo) {
+  Model model = small_model();
+  History history;
+  take(model, history, cell(1, 2, 5));
+  const Model second = model;
+  model = history.undo(model);
+  model = history.redo(model);
+  take(model, history, cell(1, 2, 6));
+  EXPECT_EQ(history.undo(model), second);
+}
+
+TEST(History, ForgetsWhatWasUndoneWithTheNextEdit) {
+  Model model = small_model();
+  History history;
+  take(model, history, cell(1, 2, 5));
+  model = history.undo(model);
+  ASSERT_TRUE(history.can_redo());
+  take(model, history, cell(0, 0, 5));
+  EXPECT_FALSE(history.can_redo());
+}
+
+TEST(History, NamesTheStepsThatUndoAndRedoWouldTake) {
+  Model model = small_model();
+  History history;
+  EXPECT_EQ(history.undo_description(), "");
+  EXPECT_EQ(history.redo_description(), "");
+  take(model, history, cell(1, 2, 5));
+  take(model, history, SetCausal{false});
+  EXPECT_EQ(history.undo_description(), "causal mask");
+  model = history.undo(model);
+  EXPECT_EQ(history.undo_description(), "change of X[1,2]");
+  EXPECT_EQ(history.redo_description(), "causal mask");
+}
+
+TEST(History, StaysWithinItsBudgetAndDropsTheOldestFirst) {
+  constexpr std::size_t budget = 1'000'000;
+  Model model = wide_model();
+  History history(budget);
+  std::vector<Model> models;
+  for (std::size_t k = 0; k < 100; ++k) {
+    models.push_back(model);
+    take(model, history, cell(k, k, 7));
+    ASSERT_LE(history.bytes(), budget);
+  }
+  std::size_t kept = 0;
+  for (; history.can_undo(); ++kept) {
+    model = history.undo(model);
+    ASSERT_EQ(model, models[models.size() - 1 - kept]);
+    ASSERT_LE(history.bytes(), budget);
+  }
+  EXPECT_GE(kept, 10u);  // 80 kB of embeddings and some 4 kB of names each
+  EXPECT_LE(kept, 12u);
+}
+
+TEST(History, CountsSharedMatricesOnce) {
+  Model model = wide_model();
+  History history(1'000'000);
+  for (std::size_t k = 0; k < 100; ++k) take(model, history, SwitchMaskCell{k, 0, false});
+  std::size_t kept = 0;
+  for (; history.can_undo(); ++kept) model = history.undo(model);
+  EXPECT_EQ(kept, 100u);
+}
+
+TEST(History, KeepsOneStepEvenBeyondTheBudget) {
+  const Model first = wide_model();
+  Model model = first;
+  History history(1);
+  take(model, history, cell(0, 0, 7));
+  const Model second = model;
+  take(model, history, cell(1, 1, 7));
+  EXPECT_EQ(history.undo(model), second);
+  EXPECT_FALSE(history.can_undo());
+  EXPECT_EQ(history.redo(second), model);
+}
+
+TEST(History, HoldsNothingOnceCleared) {
+  Model model = small_model();
+  History history;
+  take(model, history, cell(1, 2, 5));
+  take(model, history, SetCausal{false});
+  model = history.undo(model);
+  history.clear();
+  EXPECT_FALSE(history.can_undo());
+  EXPECT_FALSE(history.can_redo());
+  EXPECT_EQ(history.bytes(), 0u);
+}
+
+TEST(History, GivesBackEveryByteWhenItsStepsAreReplaced) {
+  Model model = small_model();
+  History history;
+  take(model, history, cell(1, 2, 5));
+  const std::size_t bytes = history.bytes();
+  for (int k = 0; k < 10; ++k) {
+    model = history.undo(model);
+    take(model, history, cell(1, 2, k));
+  }
+  EXPECT_EQ(history.bytes(), bytes);
+}
+
+}  // namespace
+}  // namespace core::editing

@@ -1,0 +1,53 @@
+// The rules on the project's own files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "tests/rules/includes_rule.hpp"
+#include "tests/rules/listing_rule.hpp"
+#include "tests/rules/state_rule.hpp"
+
+namespace tests::rules {
+namespace {
+
+using testing::IsEmpty;
+
+std::vector<File> code(const std::vector<std::string>& folders) {
+  return read_files(PROJECT_ROOT, folders, {".hpp", ".cpp"});
+}
+
+TEST(Project, IncludesPointDown) {
+  const auto files = code({"core", "app"});
+  ASSERT_FALSE(files.empty());
+  EXPECT_THAT(forbidden_includes(files), IsEmpty());
+}
+
+TEST(Project, HasSlowLibrariesInOneTranslationUnitEach) {
+  const auto files = code({"core", "app", "tests"});
+  EXPECT_THAT(misplaced_library(files, "nlohmann/"), IsEmpty());
+  EXPECT_THAT(misplaced_library(files, "CLI/"), IsEmpty());
+}
+
+TEST(Project, KeepsNoStateInStatics) {
+  std::vector<std::string> found;
+  for (const File& file : code({"core", "app"}))
+    for (const std::size_t line : mutable_statics(file.text))
+      found.push_back(file.path + ":" + std::to_string(line));
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST(Project, CompilesEverySource) {
+  const auto sources = read_files(PROJECT_ROOT, {"core", "app", "tests"}, {".cpp"});
+  const auto lists = read_files(PROJECT_ROOT, {"core", "app", "tests"}, {"CMakeLists.txt"});
+  EXPECT_THAT(unlisted_sources(sources, lists), IsEmpty());
+}
+
+TEST(Project, KeepsFilesShort) {
+  const auto files = code({"core", "app"});
+  for (const std::string& file : longer_than(files, 300)) std::cout << "worth splitting: " << file << "\n";
+  EXPECT_THAT(longer_than(files, 400), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tests::rules

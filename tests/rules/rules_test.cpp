@@ -1,0 +1,121 @@
+// The rules on made-up text: each rule finds what it is there to find, and nothing else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/rules/includes_rule.hpp"
+#include "tests/rules/listing_rule.hpp"
+#include "tests/rules/state_rule.hpp"
+
+namespace tests::rules {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct Case {
+  const char* file;
+  const char* line;
+};
+
+TEST(IncludesRule, ForbidsWhatPointsUpOrPastADoor) {
+  for (const Case& c : std::vector<Case>{
+           {"core/attention/model.hpp", "#include \"app/view.hpp\""},
+           {"core/error.hpp", "#include <imgui.h>"},
+           {"core/formats/csv.cpp", "#include <epoxy/gl.h>"},
+           {"core/editing/edit.cpp", "#  include <GLFW/glfw3.h>"},
+           {"core/attention/attend.cpp", "#include \"core/editing/edit.hpp\""},
+           {"core/attention/attend.cpp", "#include \"core/formats/csv.hpp\""},
+           {"core/random/generator.cpp", "#include \"core/attention/model.hpp\""},
+           {"core/random/generator.cpp", "#include <armadillo>"},
+           {"app/panels/heads_panel.cpp", "#include \"app/store.hpp\""},
+           {"app/panels/heads_panel.cpp", "#include \"core/attention/attend.hpp\""},
+           {"app/panels/heads_panel.cpp", "#include <epoxy/gl.h>"},
+           {"app/widgets/heatmap_view.cpp", " #include <GLFW/glfw3.h>"},
+           {"app/widgets/heatmap_view.cpp", "#include \"app/panels/heads_panel.hpp\""},
+           {"app/loop.cpp", "#include <GL/gl.h>"},
+           {"app/render/heatmap_renderer.cpp", "#include <GLFW/glfw3.h>"},
+           {"app/loop.cpp", "#include <imgui_impl_glfw.h>"},
+           {"app/loop.cpp", "#include \"shaders/heatmap.hpp\""},
+           {"app/loop.cpp", "#include \"app/render/shader_program.hpp\""},
+           {"app/theme.cpp", "#include <imgui_internal.h>"},
+           {"app/theme.cpp", "#include \"theme.hpp\""},
+           {"app/main.cpp", "#include \"tests/support/fixture.hpp\""},
+       })
+    EXPECT_THAT(forbidden_includes({{c.file, c.line}}), SizeIs(1)) << c.file << " " << c.line;
+}
+
+TEST(IncludesRule, AllowsWhatPointsDown) {
+  for (const Case& c : std::vector<Case>{
+           {"core/attention/model.hpp",
+            "#include <armadillo>\n#include <vector>\n#include \"core/attention/shared_matrix.hpp\""},
+           {"core/random/generator.cpp",
+            "#include \"core/random/generator.hpp\"\n#include \"core/error.hpp\"\n#include <cmath>"},
+           {"core/editing/presets.cpp", "#include \"core/random/generator.hpp\""},
+           {"app/panels/heads_panel.cpp", "#include <imgui.h>\n#include \"app/widgets/heatmap_view.hpp\""},
+           {"app/panels/heads_panel.cpp",
+            "#include \"core/attention/stages.hpp\"\n#include \"core/attention/trace.hpp\""},
+           {"app/render/heatmap_renderer.cpp",
+            "#include <epoxy/gl.h>\n#include \"app/render/shader_program.hpp\""},
+           {"app/platform/window.cpp", "#include <GLFW/glfw3.h>\n#include <imgui_impl_glfw.h>"},
+           {"app/store.cpp", "#include \"core/attention/attend.hpp\""},
+           {"app/panels/heads_panel.cpp", "// #include \"app/store.hpp\"\n/*\n#include <epoxy/gl.h>\n*/"},
+       })
+    EXPECT_THAT(forbidden_includes({{c.file, c.line}}), IsEmpty()) << c.file;
+}
+
+TEST(IncludesRule, NamesFileLineAndReason) {
+  EXPECT_THAT(forbidden_includes({{"core/error.hpp", "#pragma once\n\n#include <imgui.h>\n"}}),
+              ElementsAre("core/error.hpp:3: includes imgui.h: core knows no GUI"));
+}
+
+TEST(LibraryRule, FindsASecondUserAHeaderAndATest) {
+  const std::string line = "#include <nlohmann/json.hpp>\n";
+  EXPECT_THAT(misplaced_library({{"core/a.cpp", line}, {"core/b.cpp", line}}, "nlohmann/"),
+              ElementsAre("core/b.cpp: includes nlohmann/: so does core/a.cpp, and one is enough"));
+  EXPECT_THAT(misplaced_library({{"core/a.hpp", line}}, "nlohmann/"), SizeIs(1));
+  EXPECT_THAT(misplaced_library({{"tests/core/a_test.cpp", line}}, "nlohmann/"), SizeIs(1));
+  EXPECT_THAT(misplaced_library({{"core/a.cpp", line}, {"tests/support/fixture.cpp", line}}, "nlohmann/"),
+              IsEmpty());
+}
+
+TEST(StateRule, FindsStaticsThatCanChange) {
+  EXPECT_THAT(mutable_statics("void f() {\n  static int n = 0;\n}\n"), ElementsAre(2));
+  EXPECT_THAT(mutable_statics("void f() {\n  if (x) {\n    static std::string s(\"a\");\n  }\n}\n"),
+              ElementsAre(3));
+  EXPECT_THAT(mutable_statics("void f() {\n  auto g = [] { static bool b{}; };\n}\n"), ElementsAre(2));
+  EXPECT_THAT(mutable_statics("void f() { static const char* p = nullptr; }"), ElementsAre(1));
+  EXPECT_THAT(mutable_statics("template <class T>\nT f(T t) {\n  static T u(t);\n}"), ElementsAre(3));
+  EXPECT_THAT(mutable_statics("void f() { thread_local int n; }"), ElementsAre(1));
+  EXPECT_THAT(mutable_statics("namespace a {\nstatic int n;\n}"), ElementsAre(2));
+  EXPECT_THAT(mutable_statics("struct A {\n  static inline int n = f();\n};"), ElementsAre(2));
+}
+
+TEST(StateRule, LeavesConstantsFunctionsAndWordsAlone) {
+  for (const char* text : {
+           "void f() { static constexpr int n = 1; static const std::vector<int> v{1, 2}; }",
+           "void f() { static const char* const p = \"x\"; }",
+           "struct A { static A make(int n); static constexpr int n = 0; };",
+           "static int helper(int n) { return n; }",
+           "void f() { auto n = static_cast<int>(x); int nonstatic = 1; }",
+           "// static int n;\nvoid f() { g(\"static int n;\"); /* static int n; */ }",
+           "const char* s = R\"(void f() { static int n; })\";",
+       })
+    EXPECT_THAT(mutable_statics(text), IsEmpty()) << text;
+}
+
+TEST(ListingRule, FindsASourceThatNoListNames) {
+  const std::vector<File> sources{
+      {"core/a/x.cpp", ""}, {"core/a/y.cpp", ""}, {"core/b/x.cpp", ""}, {"tests/s/main.cpp", ""}};
+  const std::vector<File> lists{
+      {"core/a/CMakeLists.txt", "target_sources(t PRIVATE x.cpp)  # y.cpp comes later\n"},
+      {"tests/CMakeLists.txt", "add_executable(t s/main.cpp)\n"}};
+  EXPECT_THAT(unlisted_sources(sources, lists), ElementsAre("core/a/y.cpp", "core/b/x.cpp"));
+}
+
+TEST(LengthRule, FindsFilesThatAreTooLong) {
+  EXPECT_THAT(longer_than({{"a.cpp", "1\n2\n3\n"}, {"b.cpp", "1\n2\n"}}, 2), ElementsAre("a.cpp: 3 lines"));
+}
+
+}  // namespace
+}  // namespace tests::rules

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "core/error.hpp"
+
+namespace support {
+
+/// The message of the core::Error that the action throws, or "no error".
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const core::Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace support
