@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/editing/presets.hpp"
 #include "core/formats/number.hpp"
 
 namespace app {
