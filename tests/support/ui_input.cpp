@@ -5,7 +5,7 @@
 
 #include "app/platform/imgui_compat.hpp"
 
-namespace tests::support {
+namespace support {
 namespace {
 
 using app::Key;
@@ -100,4 +100,4 @@ void put(const InputFrame& input, ImGuiIO& io) {
   if (!input.text.empty()) app::platform::put_text(io, input.text.c_str());
 }
 
-}  // namespace tests::support
+}  // namespace support
