@@ -13,6 +13,7 @@ namespace app::widgets {
 namespace {
 
 constexpr double value_per_pixel = 0.01, coarse = 10, fine = 0.1;
+constexpr float drag_threshold = 3;  // pixels
 constexpr double clean_digits = 1e9;          // dragged numbers are kept to so many parts, lest 0.1 + 0.2 show
 constexpr std::size_t few_cells = 4096;       // up to here every number counts for the decimals, not only the visible ones
 constexpr double strongest = 0.22;            // of the map on either side: the number must stay the loudest thing
@@ -96,13 +97,20 @@ void draw_cells(const EditorFrame& e) {
   ImGui::PopClipRect();
 }
 
-/// Adds to the number under the cursor what the mouse moved in this frame.
+/// Adds to the number under the cursor what the mouse moved: in the first frame of a drag all of its way so far.
 void drag_number(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto& cursor = e.frame.view.cursor;
   if (!cursor || cursor->row >= e.matrix.numbers.n_rows || cursor->column >= e.matrix.numbers.n_cols) return;
-  const double pixels = (io.MouseDelta.x - io.MouseDelta.y) / static_cast<double>(e.frame.metrics.scale);
-  if (!ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3) || pixels == 0) return;
+  if (!ImGui::IsMouseDragging(ImGuiMouseButton_Left, drag_threshold)) return;
+  if (!cursor->dragging) {
+    e.frame.commands.look([](View& view) {
+      if (view.cursor) view.cursor->dragging = true;
+    });
+  }
+  const ImVec2 moved = cursor->dragging ? io.MouseDelta : ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, drag_threshold);
+  const double pixels = (moved.x - moved.y) / static_cast<double>(e.frame.metrics.scale);
+  if (pixels == 0) return;
   const double step = value_per_pixel * (io.KeyShift ? coarse : 1) * (io.KeyAlt ? fine : 1);
   const double old = e.matrix.numbers(cursor->row, cursor->column);
   const double number = std::round(((std::isfinite(old) ? old : 0) + pixels * step) * clean_digits) / clean_digits;

@@ -22,6 +22,7 @@ TEST_F(EditPanel, HasATabForEachMatrixOfTheModel) {
   for (const char* name : {"X", "W_q", "W_k", "W_v", "W_o", "b_o"}) EXPECT_TRUE(ui.has(std::string("edit/tab/") + name)) << name;
   for (const char* name : {"b_q", "b_k", "b_v"}) EXPECT_FALSE(ui.has(std::string("edit/tab/") + name)) << name;
   ui.model.projections.reset();
+  ui.model.n_heads = 1;
   ui.run();
   EXPECT_FALSE(ui.has("edit/tab/W_q"));
 }
@@ -37,6 +38,7 @@ TEST_F(EditPanel, EditsTheChosenMatrix) {
 TEST_F(EditPanel, ShowsXWhenTheChosenMatrixIsGone) {
   ui.click("edit/tab/b_o");
   ui.model.projections.reset();
+  ui.model.n_heads = 1;
   ui.run();
   EXPECT_TRUE(ui.has("edit/cell/5/2"));
   EXPECT_TRUE(ui.has("edit/add_token"));

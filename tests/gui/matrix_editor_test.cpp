@@ -49,6 +49,11 @@ TEST_F(MatrixEditor, AClickChangesNothing) {
   EXPECT_EQ(ui.view.cursor, (app::EditCursor{2, 1}));
 }
 
+TEST_F(MatrixEditor, ATremblingClickChangesNothing) {
+  ui.drag("edit/cell/2/1", 2, 0);
+  EXPECT_TRUE(ui.asked<app::ApplyEdit>().empty());
+}
+
 TEST_F(MatrixEditor, TypesAfterADoubleClick) {
   ui.double_click("edit/cell/2/1");
   ASSERT_TRUE(ui.view.typed.has_value());
