@@ -59,6 +59,7 @@ Gesture double_click(ImVec2 pos) {
 }
 
 Gesture drag(ImVec2 from, ImVec2 by, Modifiers m) {
+  from = {std::floor(from.x), std::floor(from.y)};  // as ImGui does
   Gesture g = {at(from, m, pause), at(from, m), with_left(at(from, m), true)};
   for (int i = 1; i <= drag_steps; ++i) {
     const float share = static_cast<float>(i) / drag_steps;
