@@ -71,6 +71,7 @@ Document Store::document() const {
           .path = origin_.path,
           .preset = origin_.preset,
           .modified = !(model_ == saved_),
+          .is_preset = !origin_.preset.empty() && model_ == first_,
           .can_undo = history_.can_undo(),
           .can_redo = history_.can_redo(),
           .undo_words = history_.undo_description(),
@@ -197,7 +198,7 @@ bool Store::may_leave(const Command& command) {
 }
 
 void Store::start_with(core::attention::Model model, Origin origin) {
-  model_ = saved_ = std::move(model);
+  model_ = saved_ = first_ = std::move(model);
   origin_ = std::move(origin);
   history_.clear();
   view_.pinned.reset();

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/attention/stages.hpp"
+#include "core/editing/draw_model.hpp"
 #include "core/editing/edit.hpp"
+#include "core/editing/fill.hpp"
 
 namespace app {
 
@@ -27,7 +29,7 @@ enum class Tab { stages, heads };
 /// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all heads.
 enum class RangeRule { matrix, all_heads };
 
-enum class Dialog { none, open, save_as, export_csv, unsaved_work, keys, about };
+enum class Dialog { none, open, save_as, export_csv, unsaved_work, keys, about, fill, draw_model };
 
 /// What is to be exported.
 enum class ExportWhat { matrix, stage, everything };
@@ -65,6 +67,26 @@ struct Typed {
   friend bool operator==(const Typed&, const Typed&) = default;
 };
 
+/// Ops that are drawn before what is wanted, as they were typed.
+struct DrawnBefore {
+  std::string text;
+  std::string error;  ///< why they cannot be drawn, or ""
+};
+
+/// What the dialog that fills a matrix asks for, and the numbers that it would write; they are drawn when something
+/// changes, not in every frame.
+struct FillForm {
+  core::editing::Fill fill{core::editing::FillRule::randn, 123, {}};
+  DrawnBefore before;
+  core::attention::SharedMatrix numbers;
+};
+
+/// What the dialog that draws a whole model asks for.
+struct DrawForm {
+  core::editing::ModelDraw draw;
+  DrawnBefore before;
+};
+
 /// What is looked at and how; nothing of it changes a number.
 struct View {
   Tab tab = Tab::stages;
@@ -76,7 +98,8 @@ struct View {
   core::editing::MatrixPlace edited;  ///< the matrix in the editor
   std::optional<EditCursor> cursor;   ///< there as long as the matrix editor has the keyboard
   std::optional<Typed> typed;
-  std::uint64_t fill_seed = 123;      ///< of the next random numbers that fill a matrix
+  FillForm fill;
+  DrawForm draw;
   bool dark = true;
   float scale = 1;          ///< of text and lengths, 1 … 3
   float left_width = 0, right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says

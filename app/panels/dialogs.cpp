@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "app/panels/draw_dialog.hpp"
 #include "app/panels/file_dialogs.hpp"
+#include "app/panels/fill_dialog.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/shortcuts.hpp"
 #include "app/widgets/buttons.hpp"
@@ -73,7 +75,9 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::export_csv, "Export as CSV", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
                            Row{Dialog::keys, "Keys", keys_sheet},
-                           Row{Dialog::about, "About", about}};
+                           Row{Dialog::about, "About", about},
+                           Row{Dialog::fill, "Fill a matrix", draw_fill_dialog},
+                           Row{Dialog::draw_model, "Draw the model as PyTorch would", draw_draw_dialog}};
 
 }  // namespace
 
