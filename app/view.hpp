@@ -76,6 +76,7 @@ struct DrawnBefore {
 /// What the dialog that fills a matrix asks for, and the numbers that it would write; they are drawn when something
 /// changes, not in every frame.
 struct FillForm {
+  core::editing::MatrixPlace place;
   core::editing::Fill fill{core::editing::FillRule::randn, 123, {}};
   DrawnBefore before;
   core::attention::SharedMatrix numbers;

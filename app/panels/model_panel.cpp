@@ -30,7 +30,7 @@ void Form::place(float offset) const { ImGui::SetCursorScreenPos({at.x + offset,
 
 float model_panel_height(const Frame& frame) {
   float height = 2 * frame.metrics.px(10) + frame.metrics.px(24);
-  for_each_row(frame, [&](const ModelRow& row) { height += frame.metrics.pitch + frame.metrics.px(row.gap); });
+  for_each_row(frame, [&](const ModelRow& row) { height += frame.metrics.pitch + frame.metrics.px(row.gap) + frame.metrics.px(row.more); });
   return height;
 }
 
@@ -43,7 +43,7 @@ void draw_model(const Frame& frame) {
     form.at.y += frame.metrics.px(row.gap);
     form.place(0);
     row.draw(form);
-    form.at.y += frame.metrics.pitch;
+    form.at.y += frame.metrics.pitch + frame.metrics.px(row.more);
   });
   ImGui::SetCursorScreenPos(start);
   ImGui::Dummy({form.width, form.at.y - start.y});
