@@ -1,0 +1,5 @@
+#include "app/platform/fonts.hpp"
+
+namespace app::platform {
+LoadedFonts load_fonts(float) { return {}; }
+}  // namespace app::platform
