@@ -9,7 +9,7 @@
 #include "core/attention/attend.hpp"
 #include "core/explain/rules.hpp"
 #include "tests/core/explain/any_model.hpp"
-#include "tests/support/fixture_model.hpp"
+#include "tests/golden/fixture_model.hpp"
 
 namespace core::explain {
 namespace {
@@ -59,7 +59,7 @@ TEST(Explanation, EqualsEveryCellOfEveryFixture) {
   for (const auto& [id, schema] : support::fixture_schemas()) {
     if (schema != "attention-fixture-1") continue;
     SCOPED_TRACE(id);
-    n_cells += expect_every_cell_explained(support::model_of(support::read_fixture(id)));
+    n_cells += expect_every_cell_explained(golden::model_of(support::read_fixture(id)));
     ++n_fixtures;
   }
   EXPECT_GE(n_fixtures, 20u);
@@ -100,7 +100,7 @@ TEST(Explanation, ResultFollowsTheOperandsAndNotTheCell) {
 /// The weight of journey for Your in the notebook's two columns.
 struct Journey : testing::Test {
   support::Fixture fixture = support::read_fixture("s004_causal_neg_inf");
-  Model model = support::model_of(fixture);
+  Model model = golden::model_of(fixture);
   Trace trace = attend(model);
   Explanation weight = explain(model, trace, {Stage::weights, 0, 1, 0});
 };
