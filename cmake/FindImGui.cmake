@@ -18,13 +18,14 @@ find_package_handle_standard_args(ImGui REQUIRED_VARS IMGUI_LIBRARY IMGUI_INCLUD
                                   VERSION_VAR ImGui_VERSION)
 
 if(ImGui_FOUND AND NOT TARGET ImGui::core)
+  find_package(Freetype REQUIRED)
   # UNKNOWN IMPORTED, so that the archive stands before its own dependencies on the linker's line.
   foreach(part core glfw_opengl3)
     add_library(ImGui::${part} UNKNOWN IMPORTED)
     set_target_properties(ImGui::${part} PROPERTIES
       IMPORTED_LOCATION "${IMGUI_LIBRARY}"
       INTERFACE_INCLUDE_DIRECTORIES "${IMGUI_INCLUDE_DIR};${STB_INCLUDE_DIR}"
-      INTERFACE_LINK_LIBRARIES "${STB_LIBRARY}")
+      INTERFACE_LINK_LIBRARIES "${STB_LIBRARY};Freetype::Freetype")
   endforeach()
   find_package(glfw3 3.3 REQUIRED)
   set_property(TARGET ImGui::glfw_opengl3 APPEND PROPERTY INTERFACE_LINK_LIBRARIES glfw ${CMAKE_DL_LIBS})

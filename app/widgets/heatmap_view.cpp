@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/pinning.hpp"
 #include "app/widgets/cell_words.hpp"
 #include "app/widgets/colour_bar.hpp"
 #include "app/widgets/drawing.hpp"
@@ -186,13 +187,7 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   frame.commands.look([cell](View& v) { v.hovered = cell; });
   draw_cell_tooltip(frame, cell);
   if (!ImGui::IsMouseClicked(0)) return;
-  frame.commands.look([cell](View& v) {
-    if (v.pinned == cell)
-      v.pinned.reset();
-    else
-      v.pinned = cell;
-    if (core::attention::info(cell.stage).per_head) v.head = cell.head;
-  });
+  frame.commands.look([cell](View& v) { pin(v, cell); });
 }
 
 CellRange shown_cells(const Drawn& d) {
