@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/pinning.hpp"
+#include "core/editing/presets.hpp"
 #include "core/formats/number.hpp"
 
 namespace app {

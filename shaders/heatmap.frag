@@ -53,7 +53,7 @@ float corner_to_corner(vec2 p, vec2 size) {
 }
 
 float dropped_mark(vec2 p, vec2 size) {
-  vec2 q = p - floor(size) / 2.0;
+  vec2 q = p - floor(size / 2.0);
   if (min(size.x, size.y) < 14.0 * scale) {
     // Too small for a cross: half of one, drawn more quietly as there may be thousands.
     return min(size.x, size.y) < 2.0 ? 0.0 : 0.45 * coverage(abs(q.x - q.y) - 0.4);

@@ -29,12 +29,12 @@ bool confirm_buttons(const Frame& frame, const char* words, bool enabled) {
   return confirmed;
 }
 
-bool exists(const fs::path& path) {
+bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
 }
 
-bool is_directory(const fs::path& path) {
+bool is_folder(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error);
 }
@@ -63,7 +63,7 @@ void draw_open_dialog(const Frame& frame) {
   auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
   if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty())) path = widgets::chosen_path(frame.view.browser);
   if (!path) return;
-  if (is_directory(*path)) frame.commands.add(BrowseTo{*path});
+  if (is_folder(*path)) frame.commands.add(BrowseTo{*path});
   else frame.commands.add(OpenFile{*path});
 }
 
@@ -76,9 +76,9 @@ void draw_save_dialog(const Frame& frame) {
   }
   if (confirm_buttons(frame, "Save", !browser.name.empty())) path = widgets::chosen_path(browser);
   if (!path) return;
-  if (is_directory(*path)) {
+  if (is_folder(*path)) {
     frame.commands.add(BrowseTo{*path});
-  } else if (path = with_json(*path); exists(*path)) {
+  } else if (path = with_json(*path); is_there(*path)) {
     frame.commands.look([](View& view) { view.browser.asks_to_replace = true; });
   } else {
     frame.commands.add(SaveFileAs{*path});
@@ -98,7 +98,7 @@ void draw_export_dialog(const Frame& frame) {
   auto path = widgets::file_browser(frame, listed, browser_size(frame));
   fs::path target = widgets::chosen_path(frame.view.browser);
   const std::string file = std::string(stage.name) + (stage.per_head ? ".head" + std::to_string(cell.head) : "") + ".csv";
-  if (what == ExportWhat::matrix && (frame.view.browser.name.empty() || is_directory(target))) target /= file;
+  if (what == ExportWhat::matrix && (frame.view.browser.name.empty() || is_folder(target))) target /= file;
   widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x, "Writes " + target.string());
   if (confirm_buttons(frame, "Export", true) || path) frame.commands.add(ExportCsv{what, cell, target});
 }

@@ -21,10 +21,13 @@ std::string last_complaint() {
 
 Display::Display() {
   if (glfwInit() == GLFW_TRUE) return;
-  throw core::Error("no display: cannot open a window (is DISPLAY set?); `attnscope export` works without one");
+  throw core::Error(
+      "no display: cannot open a window (is DISPLAY set?); `attnscope export` works without one");
 }
 
-Display::~Display() { glfwTerminate(); }
+Display::~Display() {
+  glfwTerminate();
+}
 
 GLFWwindow* Display::open(const char* title, int width, int height, bool visible) const {
   glfwDefaultWindowHints();

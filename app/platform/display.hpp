@@ -13,8 +13,8 @@ class Display {
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
 
-  /// A window with an OpenGL 3.3 core context, which is made current; the owner destroys it before the display ends.
-  /// Throws core::Error when the driver has no such context.
+  /// A window with an OpenGL 3.3 core context, which is made current; the owner destroys it before the
+  /// display ends. Throws core::Error when the driver has no such context.
   GLFWwindow* open(const char* title, int width, int height, bool visible) const;
 };
 

@@ -12,7 +12,8 @@ struct LoadedFonts {
   std::string warning;  ///< one line, or "" when DejaVu was found
 };
 
-/// Builds ImGui's atlas anew for a display scale; may be called again between frames, then Window::refresh_fonts().
+/// Builds ImGui's atlas anew for a display scale; may be called again between frames, then
+/// Window::refresh_fonts().
 LoadedFonts load_fonts(float scale);
 
 }  // namespace app::platform

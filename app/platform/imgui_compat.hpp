@@ -8,9 +8,13 @@
 namespace app::platform {
 
 /// An OpenGL texture as ImGui's draw lists take it.
-inline ImTextureID texture_id(unsigned texture) { return (ImTextureID)(std::intptr_t)texture; }
+inline ImTextureID texture_id(unsigned texture) {
+  return (ImTextureID)(std::intptr_t)texture;
+}
 /// And back.
-inline unsigned texture_name(ImTextureID texture) { return static_cast<unsigned>((std::intptr_t)texture); }
+inline unsigned texture_name(ImTextureID texture) {
+  return static_cast<unsigned>((std::intptr_t)texture);
+}
 
 /// ImGui::BeginChild with a border or without.
 inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGuiWindowFlags flags = 0) {
@@ -22,7 +26,8 @@ inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGu
 }
 
 /// An outline of that thickness.
-inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float thickness = 1, float rounding = 0) {
+inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float thickness = 1,
+                 float rounding = 0) {
 #if IMGUI_VERSION_NUM >= 19280
   list->AddRect(min, max, colour, rounding, thickness);
 #else
@@ -106,6 +111,8 @@ inline void put_modifiers(ImGuiIO& io, bool ctrl, bool shift, bool alt) {
 #endif
 }
 
-inline void put_text(ImGuiIO& io, const char* utf8) { io.AddInputCharactersUTF8(utf8); }
+inline void put_text(ImGuiIO& io, const char* utf8) {
+  io.AddInputCharactersUTF8(utf8);
+}
 
 }  // namespace app::platform

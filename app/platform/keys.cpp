@@ -6,7 +6,9 @@
 namespace app::platform {
 namespace {
 
-Key nth(Key first, unsigned n) { return static_cast<Key>(static_cast<unsigned>(first) + n); }
+Key nth(Key first, unsigned n) {
+  return static_cast<Key>(static_cast<unsigned>(first) + n);
+}
 
 }  // namespace
 
@@ -15,15 +17,12 @@ std::optional<Key> key_of_character(unsigned c) {
   if (c >= 'A' && c <= 'Z') return nth(Key::a, c - 'A');
   if (c >= '0' && c <= '9') return nth(Key::digit_0, c - '0');
   switch (c) {
-    case '[': return Key::left_bracket;
-    case ']': return Key::right_bracket;
+    case '[': return Key::bracket_left;
+    case ']': return Key::bracket_right;
     case '/': return Key::slash;
     case '?': return Key::question;
     case '+': return Key::plus;
     case '-': return Key::minus;
-    case '=': return Key::equals;
-    case ',': return Key::comma;
-    case '.': return Key::period;
     case ' ': return Key::space;
     default: return std::nullopt;
   }
@@ -31,13 +30,15 @@ std::optional<Key> key_of_character(unsigned c) {
 
 std::optional<Key> key_of_code(int code) {
   switch (code) {
-    case GLFW_KEY_F1: return Key::f1;
-    case GLFW_KEY_ESCAPE: return Key::escape;
+    case GLFW_KEY_F1:
+      return Key::f1;
+    case GLFW_KEY_ESCAPE:
+      return Key::escape;
     case GLFW_KEY_ENTER:
     case GLFW_KEY_KP_ENTER: return Key::enter;
     case GLFW_KEY_TAB: return Key::tab;
     case GLFW_KEY_BACKSPACE: return Key::backspace;
-    case GLFW_KEY_DELETE: return Key::remove;
+    case GLFW_KEY_DELETE: return Key::delete_;
     case GLFW_KEY_HOME: return Key::home;
     case GLFW_KEY_END: return Key::end;
     case GLFW_KEY_PAGE_UP: return Key::page_up;

@@ -81,7 +81,8 @@ std::string write_memory(const fs::path& directory, const Memory& memory) {
   }
   std::error_code failure;
   fs::create_directories(directory, failure);
-  const bool written = replace_file(directory / "settings", settings) && replace_file(directory / "recent", recent);
+  const bool written =
+      replace_file(directory / "settings", settings) && replace_file(directory / "recent", recent);
   return written ? "" : directory.string() + ": settings and recent files cannot be written there";
 }
 

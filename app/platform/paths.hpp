@@ -20,9 +20,11 @@ std::filesystem::path home_directory();
 std::filesystem::path config_directory();
 
 /// The recent files with that one at the front, each once, ten at most.
-std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path> recent, const std::filesystem::path& file);
+std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path> recent,
+                                               const std::filesystem::path& file);
 
-/// Reads "settings" (key=value) and "recent" (one path a line) from a directory; what cannot be read is as if empty.
+/// Reads "settings" (key=value) and "recent" (one path a line) from a directory; what cannot be read is as if
+/// empty.
 Memory read_memory(const std::filesystem::path& directory);
 
 /// Writes both, each under a temporary name first. Returns one line that says what failed, or "".

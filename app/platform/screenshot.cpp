@@ -11,8 +11,8 @@ namespace app::platform {
 void save_png(const std::filesystem::path& path, const Image& image) {
   std::filesystem::path unfinished = path;
   unfinished += ".part";
-  const bool written =
-      stbi_write_png(unfinished.c_str(), image.width, image.height, 4, image.rgba.data(), image.width * 4) != 0;
+  const bool written = stbi_write_png(unfinished.c_str(), image.width, image.height, 4, image.rgba.data(),
+                                      image.width * 4) != 0;
   std::error_code failure;
   if (written) std::filesystem::rename(unfinished, path, failure);
   if (written && !failure) return;

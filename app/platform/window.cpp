@@ -29,7 +29,8 @@ unsigned character_on(int code, int scancode) {
 struct Window::Input {
   static Window& of(GLFWwindow* w) { return *static_cast<Window*>(glfwGetWindowUserPointer(w)); }
 
-  /// Characters typed plainly come through character(); here are the other keys, and those held with Ctrl or Alt.
+  /// Characters typed plainly come through character(); here are the other keys, and those held with Ctrl or
+  /// Alt.
   static void key(GLFWwindow* w, int code, int scancode, int action, int modifiers) {
     Window& self = of(w);
     self.had_events_ = true;
@@ -44,7 +45,8 @@ struct Window::Input {
   static void character(GLFWwindow* w, unsigned codepoint) {
     Window& self = of(w);
     self.had_events_ = true;
-    if (const auto pressed = key_of_character(codepoint)) self.keys_.push_back({*pressed, false, self.typed_shift_, false});
+    if (const auto pressed = key_of_character(codepoint))
+      self.keys_.push_back({*pressed, false, self.typed_shift_, false});
   }
 
   static void drop(GLFWwindow* w, int count, const char** paths) {
@@ -55,7 +57,8 @@ struct Window::Input {
 };
 
 Window::Window(const std::string& title, int width, int height)
-    : window_(display_.open(title.c_str(), std::max(width, smallest_width), std::max(height, smallest_height), true)) {
+    : window_(display_.open(title.c_str(), std::max(width, smallest_width), std::max(height, smallest_height),
+                            true)) {
   glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwSwapInterval(1);
   watch_events();
@@ -88,7 +91,8 @@ void Window::watch_events() {
   glfwSetWindowFocusCallback(window_, [](GLFWwindow* w, int) { Input::of(w).had_events_ = true; });
   glfwSetFramebufferSizeCallback(window_, [](GLFWwindow* w, int, int) { Input::of(w).had_events_ = true; });
   glfwSetWindowRefreshCallback(window_, [](GLFWwindow* w) { Input::of(w).had_events_ = true; });
-  glfwSetWindowContentScaleCallback(window_, [](GLFWwindow* w, float, float) { Input::of(w).had_events_ = true; });
+  glfwSetWindowContentScaleCallback(window_,
+                                    [](GLFWwindow* w, float, float) { Input::of(w).had_events_ = true; });
   glfwSetWindowCloseCallback(window_, [](GLFWwindow* w) { Input::of(w).had_events_ = true; });
 }
 
@@ -103,9 +107,15 @@ void Window::wake() {
   glfwPostEmptyEvent();
 }
 
-bool Window::should_close() const { return glfwWindowShouldClose(window_) != 0; }
-void Window::request_close() { glfwSetWindowShouldClose(window_, GLFW_TRUE); }
-void Window::cancel_close() { glfwSetWindowShouldClose(window_, GLFW_FALSE); }
+bool Window::should_close() const {
+  return glfwWindowShouldClose(window_) != 0;
+}
+void Window::request_close() {
+  glfwSetWindowShouldClose(window_, GLFW_TRUE);
+}
+void Window::cancel_close() {
+  glfwSetWindowShouldClose(window_, GLFW_FALSE);
+}
 
 void Window::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
   ImGui_ImplOpenGL3_NewFrame();
@@ -154,7 +164,9 @@ void Window::refresh_fonts() {
 #endif
 }
 
-void Window::set_title(const std::string& title) { glfwSetWindowTitle(window_, title.c_str()); }
+void Window::set_title(const std::string& title) {
+  glfwSetWindowTitle(window_, title.c_str());
+}
 
 ImVec2 Window::size() const {
   int width = 0, height = 0;
@@ -168,7 +180,11 @@ float Window::scale() const {
   return std::max(1.0f, std::max(x, y));
 }
 
-std::vector<KeyPress> Window::take_keys() { return std::exchange(keys_, {}); }
-std::vector<std::filesystem::path> Window::take_dropped_files() { return std::exchange(dropped_, {}); }
+std::vector<KeyPress> Window::take_keys() {
+  return std::exchange(keys_, {});
+}
+std::vector<std::filesystem::path> Window::take_dropped_files() {
+  return std::exchange(dropped_, {});
+}
 
 }  // namespace app::platform

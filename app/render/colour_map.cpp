@@ -27,9 +27,12 @@ constexpr std::array mask_light{rgb(0xf1f2f4), rgb(0xaab3bd)};
 
 std::span<const Rgb> stops(ColourMap map, bool dark) {
   switch (map) {
-    case ColourMap::weights: return dark ? std::span<const Rgb>(weights_dark) : weights_light;
-    case ColourMap::values: return dark ? std::span<const Rgb>(values_dark) : values_light;
-    case ColourMap::mask: break;
+    case ColourMap::weights:
+      return dark ? std::span<const Rgb>(weights_dark) : weights_light;
+    case ColourMap::values:
+      return dark ? std::span<const Rgb>(values_dark) : values_light;
+    case ColourMap::mask:
+      break;
   }
   return dark ? mask_dark : mask_light;
 }

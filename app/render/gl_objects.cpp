@@ -12,7 +12,8 @@ Texture::Texture() {
   glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, 0);
 }
 
-void Texture::fill(GLint form, GLenum channels, GLenum type, GLsizei width, GLsizei height, const void* numbers) {
+void Texture::fill(GLint form, GLenum channels, GLenum type, GLsizei width, GLsizei height,
+                   const void* numbers) {
   glBindTexture(GL_TEXTURE_2D, id_);
   glPixelStorei(GL_UNPACK_ALIGNMENT, 4);
   glTexImage2D(GL_TEXTURE_2D, 0, form, width, height, 0, channels, type, numbers);

@@ -21,12 +21,14 @@ constexpr double smallest_cell_with_gap = 8;
 
 /// What the texels are made from. Pointers count: other matrices of one version are other numbers.
 auto texel_key(const Picture& p) {
-  return std::tie(p.numbers, p.visible, p.kept, p.version, p.map, p.low, p.high, p.width, p.height, p.left, p.top,
-                  p.right, p.bottom);
+  return std::tie(p.numbers, p.visible, p.kept, p.version, p.map, p.low, p.high, p.width, p.height, p.left,
+                  p.top, p.right, p.bottom);
 }
 
 /// What else the pixels are made from.
-auto look_key(const Picture& p) { return std::tie(p.dark, p.gaps, p.cross, p.phase); }
+auto look_key(const Picture& p) {
+  return std::tie(p.dark, p.gaps, p.cross, p.phase);
+}
 
 /// One picture that is kept.
 struct Kept {
@@ -147,15 +149,22 @@ ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   return platform::texture_id(found->second.pixels.id());
 }
 
-void HeatmapRenderer::set_scale(float scale) { state_->scale = scale; }
+void HeatmapRenderer::set_scale(float scale) {
+  state_->scale = scale;
+}
 
 void HeatmapRenderer::end_frame() {
   State& s = *state_;
   ++s.frame;
-  std::erase_if(s.pictures, [&](const auto& entry) { return s.frame - entry.second.last_frame > frames_kept; });
+  std::erase_if(s.pictures,
+                [&](const auto& entry) { return s.frame - entry.second.last_frame > frames_kept; });
 }
 
-HeatmapRenderer::Work HeatmapRenderer::work() const { return state_->work; }
-std::size_t HeatmapRenderer::pictures_kept() const { return state_->pictures.size(); }
+HeatmapRenderer::Work HeatmapRenderer::work() const {
+  return state_->work;
+}
+std::size_t HeatmapRenderer::pictures_kept() const {
+  return state_->pictures.size();
+}
 
 }  // namespace app::render

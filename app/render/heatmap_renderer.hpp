@@ -8,7 +8,8 @@
 
 namespace app::render {
 
-/// Paints heatmaps with OpenGL 3.3, each into a texture of its own that it keeps while the picture stays the same.
+/// Paints heatmaps with OpenGL 3.3, each into a texture of its own that it keeps while the picture stays the
+/// same.
 ///
 /// It needs a current context from its construction to its destruction. One place has one picture in a frame.
 class HeatmapRenderer : public Painter {

@@ -44,7 +44,8 @@ double stronger(double a, double b) {
 template <ColourMap map>
 std::vector<double> strongest(const arma::mat& m, Blocks rows, Blocks columns, Pooling block) {
   const std::size_t n_rows = rows.end - rows.begin, n_columns = columns.end - columns.begin;
-  const std::size_t first = rows.begin * block.rows, last = std::min<std::size_t>(rows.end * block.rows, m.n_rows);
+  const std::size_t first = rows.begin * block.rows,
+                    last = std::min<std::size_t>(rows.end * block.rows, m.n_rows);
   std::vector<double> result(n_rows * n_columns), column(last - first);
   for (std::size_t c = 0; c < n_columns; ++c) {
     const std::size_t begin = (columns.begin + c) * block.columns;
@@ -64,7 +65,8 @@ std::vector<double> strongest(const arma::mat& m, Blocks rows, Blocks columns, P
   return result;
 }
 
-std::vector<double> strongest(const Picture& p, const arma::mat& m, Blocks rows, Blocks columns, Pooling block) {
+std::vector<double> strongest(const Picture& p, const arma::mat& m, Blocks rows, Blocks columns,
+                              Pooling block) {
   if (p.map == ColourMap::values) return strongest<ColourMap::values>(m, rows, columns, block);
   return strongest<ColourMap::weights>(m, rows, columns, block);
 }
@@ -96,7 +98,8 @@ Texels texels(const Picture& p) {
   t.rows = rows.end - rows.begin, t.columns = columns.end - columns.begin;
   if (t.rows == 0 || t.columns == 0) return Texels{};
   t.first_row = rows.begin, t.first_column = columns.begin;
-  const auto block_rows = static_cast<double>(t.pooling.rows), block_columns = static_cast<double>(t.pooling.columns);
+  const auto block_rows = static_cast<double>(t.pooling.rows),
+             block_columns = static_cast<double>(t.pooling.columns);
   t.left = p.left / block_columns - static_cast<double>(columns.begin);
   t.top = p.top / block_rows - static_cast<double>(rows.begin);
   t.across = (p.right - p.left) / block_columns, t.down = (p.bottom - p.top) / block_rows;

@@ -22,8 +22,8 @@ struct Texel {
 /// The visible part of a matrix, a row of texels after the other.
 struct Texels {
   std::size_t rows = 0, columns = 0;
-  double left = 0, top = 0;    ///< the picture's corner, in texels from the first one
-  double across = 0, down = 0;  ///< the picture's size, in texels
+  double left = 0, top = 0;                     ///< the picture's corner, in texels from the first one
+  double across = 0, down = 0;                  ///< the picture's size, in texels
   std::size_t first_row = 0, first_column = 0;  ///< the first texel's place in the pooled matrix
   Pooling pooling;
   std::vector<Texel> data;  ///< rows × columns
@@ -31,8 +31,9 @@ struct Texels {
 
 /// The numbers of a picture as texels, pooled where the matrix is larger than the picture.
 ///
-/// A block shows its largest number (of signed stages the one farthest from 0); NaN if it has one; −∞ only when it has
-/// nothing else; it is hidden or dropped only when every cell of it is. An empty picture has no texels.
+/// A block shows its largest number (of signed stages the one farthest from 0); NaN if it has one; −∞ only
+/// when it has nothing else; it is hidden or dropped only when every cell of it is. An empty picture has no
+/// texels.
 Texels texels(const Picture& picture);
 
 }  // namespace app::render

@@ -27,7 +27,9 @@ class Shader {
   GLuint id_;
 };
 
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
 
 void require_compiled(const Shader& shader, const char* kind) {
   GLint done = GL_FALSE;
@@ -35,7 +37,8 @@ void require_compiled(const Shader& shader, const char* kind) {
   if (done == GL_TRUE) return;
   std::array<char, 1024> log{};
   glGetShaderInfoLog(shader.id(), static_cast<GLsizei>(log.size()), nullptr, log.data());
-  throw core::Error(std::string("the ") + kind + " shader does not compile on this driver: " + first_line(log.data()));
+  throw core::Error(std::string("the ") + kind +
+                    " shader does not compile on this driver: " + first_line(log.data()));
 }
 
 }  // namespace
@@ -57,8 +60,12 @@ ShaderProgram::ShaderProgram(std::string_view vertex_source, std::string_view fr
   throw core::Error("the shaders do not link on this driver: " + first_line(log.data()));
 }
 
-ShaderProgram::~ShaderProgram() { glDeleteProgram(id_); }
+ShaderProgram::~ShaderProgram() {
+  glDeleteProgram(id_);
+}
 
-int ShaderProgram::uniform(const char* name) const { return glGetUniformLocation(id_, name); }
+int ShaderProgram::uniform(const char* name) const {
+  return glGetUniformLocation(id_, name);
+}
 
 }  // namespace app::render

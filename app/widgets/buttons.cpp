@@ -1,5 +1,6 @@
 #include "app/widgets/buttons.hpp"
 
+#include <array>
 #include <cmath>
 
 #include "app/widgets/text.hpp"
@@ -39,7 +40,7 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
     list->AddPolyline(tick.data(), 3, packed(p.accent, alpha), 0, frame.metrics.px(2));
   }
   const Rgb ink = alpha < 1 ? p.faint : p.text;
-  draw_formula(font, {end.x + gap, centred_y(font, at.y, height)}, ink, words);
+  draw_formula(font, {end.x + gap, centred_y(font, at.y, height)}, packed(ink), words);
   if (help) tooltip(help);
   return pressed ? std::optional(!on) : std::nullopt;
 }
@@ -100,7 +101,7 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
     if (ImGui::InvisibleButton(all[i].name.c_str(), {words + 2 * pad, height})) pressed = i;
     frame.landmarks.mark_item(all[i].name);
     const bool bright = i == current || ImGui::IsItemHovered();
-    draw_formula(font, {x, centred_y(font, y, height)}, bright ? p.text : p.dim, all[i].words);
+    draw_formula(font, {x, centred_y(font, y, height)}, packed(bright ? p.text : p.dim), all[i].words);
     const ImVec2 line(x - pad / 2, y + height - frame.metrics.px(2));
     if (i == current) {
       const ImVec2 end(x + words + pad / 2, y + height);
