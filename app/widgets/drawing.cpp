@@ -7,7 +7,8 @@
 namespace app::widgets {
 namespace {
 
-constexpr float subscript_size = 0.76f, subscript_drop = 0.36f;
+constexpr float baseline = 0.797f;        // of DejaVu's line box, from the top
+constexpr float subscript_drop = 0.19f;  // how far a subscript's baseline lies below, of the size
 constexpr float middle_of_figures = 0.56f;  // of DejaVu's line box, from the top
 
 /// Calls visit(piece, is_subscript) for the pieces of "X·W_q + b_q".
@@ -24,13 +25,18 @@ void for_each_piece(std::string_view formula, Visit visit) {
   }
 }
 
-float width_at(ImFont* font, float size, std::string_view text) {
-  return font->CalcTextSizeA(size, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+/// The font of subscripts: the smallest for words, which was loaded before that for numbers. A larger one drawn smaller loses
+/// the lowest row of its round letters.
+ImFont* subscript_font() {
+  const ImVector<ImFont*>& all = ImGui::GetIO().Fonts->Fonts;
+  return *std::min_element(all.begin(), all.end(), [](const ImFont* a, const ImFont* b) { return a->FontSize < b->FontSize; });
 }
 
 }  // namespace
 
-float text_width(ImFont* font, std::string_view text) { return width_at(font, font->FontSize, text); }
+float text_width(ImFont* font, std::string_view text) {
+  return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+}
 
 void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::string_view text) {
   if (text.empty()) return;
@@ -57,11 +63,13 @@ float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view
   const float start = left_top.x;
   for_each_piece(formula, [&](std::string_view piece, bool subscript) {
     if (piece.empty()) return;
-    const float size = subscript ? std::round(font->FontSize * subscript_size) : font->FontSize;
-    const float drop = subscript ? std::round(font->FontSize * subscript_drop) : 0;
-    ImGui::GetWindowDrawList()->AddText(font, size, {std::round(left_top.x), std::round(left_top.y + drop)}, colour, piece.data(),
-                                        piece.data() + piece.size());
-    left_top.x += width_at(font, size, piece);
+    ImFont* piece_font = subscript ? subscript_font() : font;
+    const float lowered = std::round(baseline * font->FontSize) - std::round(baseline * piece_font->FontSize) +
+                          std::round(subscript_drop * font->FontSize);
+    const float y = left_top.y + (subscript ? lowered : 0);
+    ImGui::GetWindowDrawList()->AddText(piece_font, piece_font->FontSize, {std::round(left_top.x), std::round(y)}, colour,
+                                        piece.data(), piece.data() + piece.size());
+    left_top.x += text_width(piece_font, piece);
   });
   return left_top.x - start;
 }
@@ -69,7 +77,7 @@ float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view
 float formula_width(ImFont* font, std::string_view formula) {
   float width = 0;
   for_each_piece(formula, [&](std::string_view piece, bool subscript) {
-    width += width_at(font, subscript ? std::round(font->FontSize * subscript_size) : font->FontSize, piece);
+    width += text_width(subscript ? subscript_font() : font, piece);
   });
   return width;
 }

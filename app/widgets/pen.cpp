@@ -9,7 +9,8 @@ namespace app::widgets {
 
 std::string inspected(double value) {
   const double size = std::abs(value);
-  const bool told = !std::isfinite(value) || value == 0 || (size < 1e5 && size >= 5e-5);
+  if (value == 0) return "0";
+  const bool told = !std::isfinite(value) || (size < 1e5 && size >= 5e-5);
   return told ? fixed(value, 4) : scientific(value);
 }
 
