@@ -7,8 +7,7 @@
 namespace app::widgets {
 namespace {
 
-constexpr float baseline = 0.797f;        // of DejaVu's line box, from the top
-constexpr float subscript_drop = 0.19f;  // how far a subscript's baseline lies below, of the size
+constexpr float subscript_size = 0.76f, subscript_drop = 0.36f;
 constexpr float middle_of_figures = 0.56f;  // of DejaVu's line box, from the top
 
 /// Calls visit(piece, is_subscript) for the pieces of "X·W_q + b_q".
@@ -25,11 +24,15 @@ void for_each_piece(std::string_view formula, Visit visit) {
   }
 }
 
-/// The font of subscripts: the smallest for words, which was loaded before that for numbers. A larger one drawn smaller loses
-/// the lowest row of its round letters.
-ImFont* subscript_font() {
-  const ImVector<ImFont*>& all = ImGui::GetIO().Fonts->Fonts;
-  return *std::min_element(all.begin(), all.end(), [](const ImFont* a, const ImFont* b) { return a->FontSize < b->FontSize; });
+/// The loaded font nearest to a subscript's size: a font drawn smaller than it was loaded is blurred.
+ImFont* subscript_font(const ImFont* font) {
+  const float wanted = font->FontSize * subscript_size;
+  ImFont* nearest = nullptr;
+  for (ImFont* other : ImGui::GetIO().Fonts->Fonts) {
+    if (other->FontSize > font->FontSize) continue;
+    if (!nearest || std::abs(other->FontSize - wanted) < std::abs(nearest->FontSize - wanted)) nearest = other;
+  }
+  return nearest;
 }
 
 }  // namespace
@@ -61,24 +64,22 @@ std::string shortened(ImFont* font, const std::string& text, float room) {
 
 float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view formula) {
   const float start = left_top.x;
+  ImFont* small = subscript_font(font);
   for_each_piece(formula, [&](std::string_view piece, bool subscript) {
     if (piece.empty()) return;
-    ImFont* piece_font = subscript ? subscript_font() : font;
-    const float lowered = std::round(baseline * font->FontSize) - std::round(baseline * piece_font->FontSize) +
-                          std::round(subscript_drop * font->FontSize);
-    const float y = left_top.y + (subscript ? lowered : 0);
-    ImGui::GetWindowDrawList()->AddText(piece_font, piece_font->FontSize, {std::round(left_top.x), std::round(y)}, colour,
+    ImFont* used = subscript ? small : font;
+    const float drop = subscript ? std::round(font->FontSize * subscript_drop) : 0;
+    ImGui::GetWindowDrawList()->AddText(used, used->FontSize, {std::round(left_top.x), std::round(left_top.y + drop)}, colour,
                                         piece.data(), piece.data() + piece.size());
-    left_top.x += text_width(piece_font, piece);
+    left_top.x += text_width(used, piece);
   });
   return left_top.x - start;
 }
 
 float formula_width(ImFont* font, std::string_view formula) {
   float width = 0;
-  for_each_piece(formula, [&](std::string_view piece, bool subscript) {
-    width += text_width(subscript ? subscript_font() : font, piece);
-  });
+  ImFont* small = subscript_font(font);
+  for_each_piece(formula, [&](std::string_view piece, bool subscript) { width += text_width(subscript ? small : font, piece); });
   return width;
 }
 
