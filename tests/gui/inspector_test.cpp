@@ -38,7 +38,8 @@ struct Inspector : testing::Test {
 
   void click_cell(Stage stage, std::size_t row, std::size_t column) {
     const auto& info = core::attention::info(stage);
-    const arma::mat& numbers = info.matrix(core::attention::attend(ui.model), ui.view.head);
+    const auto trace = core::attention::attend(ui.model);
+    const arma::mat& numbers = info.matrix(trace, ui.view.head);
     const auto rect = ui.landmarks().find(std::string("strip/") + info.name);
     ASSERT_TRUE(rect) << info.name;
     const float width = (rect->max.x - rect->min.x) / static_cast<float>(numbers.n_cols);
@@ -109,6 +110,7 @@ TEST_F(Inspector, PutsTheEditCursorOnALearnedNumber) {
 
 TEST_F(Inspector, PutsTheEditCursorOnAnEmbedding) {
   click_cell(Stage::embeddings, 4, 2);
+  expect_pinned({Stage::embeddings, 0, 4, 2});
   ui.click("inspector/edit");
   EXPECT_EQ(ui.view.edited.name, MatrixName::embeddings);
   ASSERT_TRUE(ui.view.cursor);
