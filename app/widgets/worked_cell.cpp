@@ -3,64 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/pinning.hpp"
-#include "app/widgets/number_text.hpp"
+#include "app/widgets/operand_link.hpp"
 #include "core/explain/text.hpp"
 
 namespace app::widgets {
 namespace {
 
 namespace ex = core::explain;
-using core::editing::MatrixName;
 using ex::Form;
 using ex::Line;
-using ex::Operand;
 
 constexpr std::size_t most_terms = 6;
-
-MatrixName matrix_name(ex::Input input) {
-  switch (input) {
-    case ex::Input::query_weight: return MatrixName::query_weight;
-    case ex::Input::key_weight: return MatrixName::key_weight;
-    case ex::Input::value_weight: return MatrixName::value_weight;
-    case ex::Input::output_weight: return MatrixName::output_weight;
-    case ex::Input::query_bias: return MatrixName::query_bias;
-    case ex::Input::key_bias: return MatrixName::key_bias;
-    case ex::Input::value_bias: return MatrixName::value_bias;
-    case ex::Input::output_bias: return MatrixName::output_bias;
-  }
-  return MatrixName::embeddings;
-}
-
-void go_to(const Frame& frame, const ex::Place& place) {
-  if (const auto* stage = std::get_if<Stage>(&place.source)) {
-    frame.commands.look([cell = CellRef{*stage, place.head, place.row, place.column}](View& v) { follow(v, cell); });
-    return;
-  }
-  frame.commands.look([name = matrix_name(std::get<ex::Input>(place.source)), place](View& v) {
-    v.edited = {name, v.sequence};
-    v.cursor = EditCursor{place.row, place.column, true};
-  });
-}
-
-void draw_tooltip(const Frame& frame, const Operand& operand) {
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
-  const bool learned = std::holds_alternative<ex::Input>(operand.place->source);
-  std::string words = ex::name(*operand.place);
-  words.erase(std::remove(words.begin(), words.end(), '_'), words.end());
-  if (!learned) words += "  " + tokens[operand.place->row];
-  ImGui::BeginTooltip();
-  ImGui::PushFont(frame.fonts.sans14);
-  ImGui::TextUnformatted(words.c_str());
-  ImGui::PushFont(frame.fonts.mono14);
-  ImGui::TextUnformatted(in_full(operand.value).c_str());
-  ImGui::PopFont();
-  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
-  ImGui::TextUnformatted(learned ? "press to edit it" : "press to see where it comes from");
-  ImGui::PopStyleColor();
-  ImGui::PopFont();
-  ImGui::EndTooltip();
-}
 
 /// What stands before, between and after the operands of a line.
 struct Signs {
@@ -107,21 +60,6 @@ Columns columns_of(const Pen& pen, const ex::Step& step, const std::vector<std::
   return columns;
 }
 
-/// One operand at x, at the right end of its column; returns where the next begins.
-float draw_operand(const Pen& pen, const std::string& name, const Operand& operand, float x, float width) {
-  const Frame& frame = pen.frame;
-  ImFont* mono = frame.fonts.mono14;
-  const std::string text = inspected(operand.value);
-  const float right = x + std::max(width, text_width(mono, text));
-  if (!operand.place) {
-    draw_text(mono, {right, pen.y}, Align::right_middle, packed(frame.palette.text), text);
-  } else {
-    if (link(frame, name, mono, {right, pen.y}, Align::right_middle, frame.palette.operand, text)) go_to(frame, *operand.place);
-    if (ImGui::IsItemHovered()) draw_tooltip(frame, operand);
-  }
-  return right;
-}
-
 float draw_sign(const Pen& pen, float x, const char* sign) {
   draw_text(pen.frame.fonts.mono14, {x, pen.y}, Align::left_middle, packed(pen.frame.palette.dim), sign);
   return x + text_width(pen.frame.fonts.mono14, sign);
@@ -147,7 +85,8 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
     x += room;
   }
   if (line.form == Form::single) {
-    draw_operand(pen, name + "/a", line.a, pen.right - text_width(frame.fonts.mono14, inspected(line.a.value)), 0);
+    draw_operand(pen.frame, name + "/a", line.a,
+                 {pen.right - text_width(frame.fonts.mono14, inspected(line.a.value)), pen.y}, 0);
     return pen.skip(9);
   }
   if (!line.words.empty()) {
@@ -155,8 +94,8 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   } else {
     const Signs s = signs(line.form);
     x = draw_sign(pen, x, s.before);
-    x = draw_operand(pen, name + "/a", line.a, x, is_term ? widths.a : 0);
-    x = draw_operand(pen, name + "/b", line.b, draw_sign(pen, x, s.between), is_term ? widths.b : 0);
+    x = draw_operand(pen.frame, name + "/a", line.a, {x, pen.y}, is_term ? widths.a : 0);
+    x = draw_operand(pen.frame, name + "/b", line.b, {draw_sign(pen, x, s.between), pen.y}, is_term ? widths.b : 0);
     draw_sign(pen, x, s.after);
   }
   draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text), inspected(line.value));
