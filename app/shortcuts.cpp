@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/pinning.hpp"
 #include "core/editing/presets.hpp"
 #include "core/formats/number.hpp"
 
@@ -74,8 +75,13 @@ Answer edit_by_keyboard(const Situation&) {
 }
 Answer release(const Situation& s) {
   if (s.view.cursor) return ChangeView{[](View& view) { view.cursor.reset(); }};
-  if (s.view.pinned) return ChangeView{[](View& view) { view.pinned.reset(); }};
+  if (s.view.pinned) return ChangeView{app::release};
   return std::nullopt;
+}
+
+Answer back(const Situation& s) {
+  if (s.view.cursor || s.view.trail.empty()) return std::nullopt;
+  return ChangeView{go_back};
 }
 
 constexpr KeyPress plain(Key key) {
@@ -111,6 +117,7 @@ constexpr std::array table{
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
     Shortcut{plain(Key::t), "T", "dark or light", theme},
     Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog", release},
+    Shortcut{plain(Key::backspace), "Backspace", "back to the cell whose operand was followed", back},
     Shortcut{plain(Key::f1), "F1, ?", "this sheet", keys},
     Shortcut{plain(Key::question), nullptr, nullptr, keys},
     Shortcut{plain(Key::e), "E", "edit the matrix by keyboard", edit_by_keyboard},

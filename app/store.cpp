@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "app/browser.hpp"
+#include "app/pinning.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
@@ -200,7 +201,7 @@ void Store::start_with(core::attention::Model model, Origin origin) {
   model_ = saved_ = std::move(model);
   origin_ = std::move(origin);
   history_.clear();
-  view_.pinned.reset();
+  release(view_);
   view_.hovered.reset();
   view_.cursor.reset();
   view_.dialog = Dialog::none;
@@ -242,7 +243,8 @@ void Store::keep_view_within_model() {
                                                                                     : model_.d_out();
     return stage.present(model_) && cell->head < model_.n_heads && cell->row < n && cell->column < columns;
   };
-  if (!exists(view_.pinned)) view_.pinned.reset();
+  if (!exists(view_.pinned)) release(view_);
+  std::erase_if(view_.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view_.hovered)) view_.hovered.reset();
   if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;
 }
