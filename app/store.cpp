@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "app/browser.hpp"
+#include "app/view_text.hpp"
 #include "app/pinning.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
@@ -123,6 +124,8 @@ void Store::carry_out(const OpenFile& command) {
   formats::Session session = formats::load_session(command.path);  // read first: a bad file asks nothing
   if (!may_leave(command)) return;
   start_with(std::move(session.model), {command.path.filename().string(), "", command.path});
+  recall_view(session.view, view_);
+  keep_view_within_model();
   remember(command.path);
   say("Opened " + command.path.string());
 }
@@ -209,7 +212,7 @@ void Store::start_with(core::attention::Model model, Origin origin) {
 }
 
 void Store::save_to(const std::filesystem::path& path) {
-  formats::save_session(path, {model_, ""});
+  formats::save_session(path, {model_, view_text(view_)});
   saved_ = model_;
   origin_.path = path;
   origin_.title = path.filename().string();
