@@ -121,7 +121,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, Ends e
   if (d.cell_width < frame.metrics.px(smallest_number_cell_width) || d.cell_height < frame.metrics.px(smallest_number_cell_height))
     return;
   ImFont* font = frame.metrics.compact ? frame.fonts.mono12 : frame.fonts.mono13;
-  const int characters = static_cast<int>((d.cell_width - frame.metrics.px(2)) / text_width(font, "0"));
+  const int characters = static_cast<int>((d.cell_width - frame.metrics.px(3)) / text_width(font, "0"));
   const NumberFormat format = choose_format(d.numbers, shown, characters);
   const arma::mat& mask = frame.trace.mask;
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
