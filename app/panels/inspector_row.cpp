@@ -83,8 +83,9 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     pen.pair(std::to_string(numbers.n_cols - most_bars) + " other keys", widgets::fixed(rest, 4));
   }
   pen.skip(6);
-  pen.pair("row sum", widgets::fixed(facts.sum, 4));
-  if (cell.stage == Stage::weights) {
+  const bool is_distribution = !numbers.row(cell.row).has_nan();
+  pen.pair("row sum", is_distribution ? widgets::fixed(facts.sum, 4) : "NaN");
+  if (cell.stage == Stage::weights && is_distribution) {
     const auto visible = static_cast<std::size_t>(arma::accu(frame.trace.mask.row(cell.row)));
     pen.pair("entropy, at most " + widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bit",
              widgets::fixed(facts.entropy_bits, 4));
