@@ -13,15 +13,33 @@ namespace {
 using Answer = std::optional<Command>;
 namespace editing = core::editing;
 
-Answer new_document(const Situation&) { return LoadPreset{editing::default_preset().name}; }
-Answer open(const Situation&) { return ShowDialog{Dialog::open}; }
-Answer save(const Situation&) { return SaveFile{}; }
-Answer save_as(const Situation&) { return ShowDialog{Dialog::save_as}; }
-Answer export_csv(const Situation&) { return ShowDialog{Dialog::export_csv}; }
-Answer quit(const Situation&) { return Quit{}; }
-Answer undo(const Situation& s) { return s.document.can_undo ? Answer(Undo{}) : std::nullopt; }
-Answer redo(const Situation& s) { return s.document.can_redo ? Answer(Redo{}) : std::nullopt; }
-Answer keys(const Situation&) { return ShowDialog{Dialog::keys}; }
+Answer new_document(const Situation&) {
+  return LoadPreset{editing::default_preset().name};
+}
+Answer open(const Situation&) {
+  return ShowDialog{Dialog::open};
+}
+Answer save(const Situation&) {
+  return SaveFile{};
+}
+Answer save_as(const Situation&) {
+  return ShowDialog{Dialog::save_as};
+}
+Answer export_csv(const Situation&) {
+  return ShowDialog{Dialog::export_csv};
+}
+Answer quit(const Situation&) {
+  return Quit{};
+}
+Answer undo(const Situation& s) {
+  return s.document.can_undo ? Answer(Undo{}) : std::nullopt;
+}
+Answer redo(const Situation& s) {
+  return s.document.can_redo ? Answer(Redo{}) : std::nullopt;
+}
+Answer keys(const Situation&) {
+  return ShowDialog{Dialog::keys};
+}
 
 Answer copy(const Situation& s) {
   const auto text = copied_text(s);
@@ -36,11 +54,19 @@ template <std::size_t head>
 Answer head_number(const Situation& s) {
   return choose_head(s, head);
 }
-Answer previous_head(const Situation& s) { return s.view.head > 0 ? choose_head(s, s.view.head - 1) : std::nullopt; }
-Answer next_head(const Situation& s) { return choose_head(s, s.view.head + 1); }
+Answer previous_head(const Situation& s) {
+  return s.view.head > 0 ? choose_head(s, s.view.head - 1) : std::nullopt;
+}
+Answer next_head(const Situation& s) {
+  return choose_head(s, s.view.head + 1);
+}
 
-Answer causal(const Situation& s) { return ApplyEdit{editing::SetCausal{!s.model.mask.causal}}; }
-Answer training(const Situation& s) { return ApplyEdit{editing::SetTraining{!s.model.dropout.training}}; }
+Answer causal(const Situation& s) {
+  return ApplyEdit{editing::SetCausal{!s.model.mask.causal}};
+}
+Answer training(const Situation& s) {
+  return ApplyEdit{editing::SetTraining{!s.model.dropout.training}};
+}
 Answer theme(const Situation&) {
   return ChangeView{[](View& view) { view.dark = !view.dark; }};
 }
@@ -58,8 +84,12 @@ Answer back(const Situation& s) {
   return ChangeView{go_back};
 }
 
-constexpr KeyPress plain(Key key) { return {key}; }
-constexpr KeyPress ctrl(Key key, bool shift = false) { return {key, true, shift}; }
+constexpr KeyPress plain(Key key) {
+  return {key};
+}
+constexpr KeyPress ctrl(Key key, bool shift = false) {
+  return {key, true, shift};
+}
 
 constexpr std::array table{
     Shortcut{ctrl(Key::n), "Ctrl+N", "start anew", new_document},
@@ -98,7 +128,9 @@ constexpr std::array table{
     Shortcut{{}, "Ctrl+V", "paste a block of numbers", nullptr},
 };
 
-bool is_digit(Key key) { return key >= Key::digit_0 && key <= Key::digit_9; }
+bool is_digit(Key key) {
+  return key >= Key::digit_0 && key <= Key::digit_9;
+}
 
 /// "?" is Shift with another key on most layouts.
 bool matches(const Shortcut& row, KeyPress press) {
@@ -109,12 +141,15 @@ bool matches(const Shortcut& row, KeyPress press) {
 
 }  // namespace
 
-std::span<const Shortcut> shortcuts() { return table; }
+std::span<const Shortcut> shortcuts() {
+  return table;
+}
 
 void handle_key(const KeyPress& press, const Situation& situation, Commands& commands) {
   if (situation.view.dialog != Dialog::none) return;
   if (situation.view.cursor && is_digit(press.key) && !press.ctrl) return;
-  const auto row = std::find_if(table.begin(), table.end(), [&](const Shortcut& s) { return matches(s, press); });
+  const auto row =
+      std::find_if(table.begin(), table.end(), [&](const Shortcut& s) { return matches(s, press); });
   if (row == table.end()) return;
   if (auto command = row->command(situation)) commands.add(std::move(*command));
 }

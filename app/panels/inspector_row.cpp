@@ -68,8 +68,12 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   std::vector<std::size_t> order(numbers.n_cols);
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (order.size() > most_bars) {
+    const auto size = [&](std::size_t j) {  // sorting needs an order, which NaN has not
+      const double value = numbers(cell.row, j);
+      return std::isnan(value) ? -arma::datum::inf : value;
+    };
     std::partial_sort(order.begin(), order.begin() + most_bars, order.end(),
-                      [&](std::size_t a, std::size_t b) { return numbers(cell.row, a) > numbers(cell.row, b); });
+                      [&](std::size_t a, std::size_t b) { return size(a) > size(b) || (size(a) == size(b) && a < b); });
     order.resize(most_bars);
   }
   for (const std::size_t j : order)
