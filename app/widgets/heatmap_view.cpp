@@ -161,9 +161,9 @@ void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const auto is_here = [&](const core::explain::Cells& cells) {
     return cells.source == core::explain::Source(map.stage) && (!d.stage.per_head || cells.head == map.head);
   };
-  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background, 0.6f));
+  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background, 0.5f));
   for (const auto& cells : core::explain::results(frame.model, frame.trace, *frame.view.pinned))
-    if (is_here(cells)) outline_cells(d, cells, quiet, 1);
+    if (is_here(cells)) outline_cells(d, cells, quiet, 2);
   for (const CellRef& worked : core::explain::worked_out(frame.model, frame.trace, *frame.view.pinned))
     for (const auto& cells : core::explain::operands(frame.model, frame.trace, worked))
       if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2);
