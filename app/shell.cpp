@@ -41,7 +41,7 @@ struct PanelRow {
 bool always(const Frame&) { return true; }
 float view_top(const Frame& f, const Regions& r) { return r.top + f.metrics.tabs; }
 
-const std::array panels{
+const std::array table_of_panels{
     PanelRow{"model", panels::draw_model, Ground::panel, true, true,
              [](const Frame&, const Regions& r) { return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height); }, always},
     PanelRow{"edit", panels::draw_edit, Ground::panel, true, false,
@@ -85,7 +85,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(panel.ground == Ground::panel ? frame.palette.panel : frame.palette.background));
   const ImGuiWindowFlags flags = ImGuiWindowFlags_AlwaysUseWindowPadding |
                                  (panel.scrolls ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
-  platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)}, flags);
+  platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)}, false, flags);
   frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
   panel.draw(frame);
   ImGui::EndChild();
@@ -137,7 +137,7 @@ void draw_window(const Frame& frame) {
   draw_splitter(frame, "splitter/left", r.left, r, [](View& v, float x, const Regions&, float scale) { v.left_width = x / scale; });
   draw_splitter(frame, "splitter/right", r.size.x - r.right, r,
                 [](View& v, float x, const Regions& at, float scale) { v.right_width = (at.size.x - x) / scale; });
-  for (const PanelRow& panel : panels)
+  for (const PanelRow& panel : table_of_panels)
     if (panel.shown(frame)) draw_panel(frame, panel, r);
   draw_lines(frame, r);
   ImGui::End();

@@ -51,6 +51,11 @@ void Store::dispatch(const Command& command) {
   }
 }
 
+void Store::open(const std::filesystem::path& path) {
+  carry_out(OpenFile{path});
+  settle();
+}
+
 void Store::settle() {
   if (version_ > 0 && traced_ == model_ && traced_sequence_ == view_.sequence) return;
   const auto start = std::chrono::steady_clock::now();

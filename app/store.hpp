@@ -20,6 +20,8 @@ class Store {
 
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
   void dispatch(const Command& command);
+  /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
+  void open(const std::filesystem::path& path);
   /// Ends the undo step that edits in a row were joined into.
   void end_gesture() { history_.end_gesture(); }
   /// Brings the trace up to date with the model and the shown sequence; costs nothing when it is.

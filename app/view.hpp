@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -31,11 +32,10 @@ enum class Dialog { none, open, save_as, export_csv, unsaved_work, keys, about }
 /// What is to be exported.
 enum class ExportWhat { matrix, stage, everything };
 
-/// Where the edit cursor stands in the matrix editor, and whether a number is being typed there.
+/// Where the edit cursor stands in the matrix editor.
 struct EditCursor {
   std::size_t row = 0, column = 0;
-  bool typing = false;
-  std::string text;
+  bool waiting = false;  ///< the editor has yet to take the keyboard
   friend bool operator==(const EditCursor&, const EditCursor&) = default;
 };
 
@@ -52,6 +52,16 @@ struct Browser {
   std::vector<BrowserEntry> entries;
   std::string name;   ///< what stands in the name field
   std::string error;  ///< why the directory could not be read, or ""
+  bool asks_to_replace = false;  ///< the named file exists, and whether to write over it is being asked
+};
+
+/// What is being typed into a field: it outlives the field's focus by the frame in which it is handed in.
+struct Typed {
+  std::string field;  ///< the landmark of the field
+  std::string text;
+  bool waiting = false;   ///< the field has yet to take the keyboard
+  bool selected = true;   ///< once it has, all of the text is selected; else the caret is at its end
+  friend bool operator==(const Typed&, const Typed&) = default;
 };
 
 /// What is looked at and how; nothing of it changes a number.
@@ -63,7 +73,9 @@ struct View {
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
   std::optional<CellRef> hovered, pinned;
   core::editing::MatrixPlace edited;  ///< the matrix in the editor
-  std::optional<EditCursor> cursor;
+  std::optional<EditCursor> cursor;   ///< there as long as the matrix editor has the keyboard
+  std::optional<Typed> typed;
+  std::uint64_t fill_seed = 123;      ///< of the next random numbers that fill a matrix
   bool dark = true;
   float scale = 1;          ///< of text and lengths, 1 … 3
   float left_width = 0, right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says

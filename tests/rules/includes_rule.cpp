@@ -36,7 +36,7 @@ const std::vector<Rule>& table() {
        "only app/platform calls GLFW and ImGui's backends"},
       {{"app/"},
        {"app/render/"},
-       {"shaders/", "app/render/shader"},
+       {"shaders", "app/render/shader"},
        "shaders are reached through the renderer alone"},
       {{"core/", "app/"}, {}, {"imgui_internal.h"}, "ImGui's inner parts change with every release"},
   };
@@ -53,7 +53,7 @@ bool is_standard(const Include& include) {
 }
 
 bool is_from_project_root(const Include& include) {
-  return is_below_any(include.path, {"core/", "app/", "tests/", "shaders/"});
+  return is_below_any(include.path, {"core/", "app/", "tests/", "shaders"});
 }
 
 }  // namespace

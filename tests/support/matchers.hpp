@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <armadillo>
-#include <string>
 
 namespace support {
 

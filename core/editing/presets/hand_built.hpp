@@ -7,12 +7,21 @@
 /// Scores are not scaled: a match scores hand_built::match, everything else 0.
 namespace core::editing::hand_built {
 
-constexpr double match = 10;  ///< a key that matches gets e¹⁰ ≈ 22026 times the weight of one that does not
+/// A key that matches gets e¹⁰ ≈ 22026 times the weight of one that does not.
+constexpr double match = 10;
 
+/// Position i asks for position i − 1.
 attention::Model previous_token();
+
+/// Every position asks for position 0.
 attention::Model first_token();
+
+/// Each word asks for itself.
 attention::Model same_token();
+
+/// Nothing matches: all visible keys weigh the same.
 attention::Model average();
+
 /// Each token's embedding carries the token before it: the head looks for "what came after this word last
 /// time".
 attention::Model induction();

@@ -1,0 +1,51 @@
+#include "app/platform/display.hpp"
+
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
+
+#include <string>
+
+#include "core/error.hpp"
+
+namespace app::platform {
+namespace {
+
+std::string last_complaint() {
+  const char* text = nullptr;
+  glfwGetError(&text);
+  std::string line = text ? text : "no reason given";
+  return line.substr(0, line.find('\n'));
+}
+
+}  // namespace
+
+Display::Display() {
+  if (glfwInit() == GLFW_TRUE) return;
+  throw core::Error(
+      "no display: cannot open a window (is DISPLAY set?); `attnscope export` works without one");
+}
+
+Display::~Display() {
+  glfwTerminate();
+}
+
+GLFWwindow* Display::open(const char* title, int width, int height, bool visible) const {
+  glfwDefaultWindowHints();
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
+  glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+  glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
+  glfwWindowHint(GLFW_DEPTH_BITS, 0);
+  glfwWindowHint(GLFW_STENCIL_BITS, 0);
+  glfwWindowHint(GLFW_VISIBLE, visible ? GLFW_TRUE : GLFW_FALSE);
+  glfwWindowHintString(GLFW_X11_CLASS_NAME, "attnscope");
+  glfwWindowHintString(GLFW_X11_INSTANCE_NAME, "attnscope");
+  GLFWwindow* window = glfwCreateWindow(width, height, title, nullptr, nullptr);
+  if (!window)
+    throw core::Error("this display offers no OpenGL 3.3, which the window needs (" + last_complaint() +
+                      "); `attnscope export` works without one");
+  glfwMakeContextCurrent(window);
+  return window;
+}
+
+}  // namespace app::platform

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "app/theme.hpp"
+
+namespace app::platform {
+
+/// The window's fonts and what went wrong with them.
+struct LoadedFonts {
+  Fonts fonts;
+  std::string warning;  ///< one line, or "" when DejaVu was found
+};
+
+/// Builds ImGui's atlas anew for a display scale; may be called again between frames, then
+/// Window::refresh_fonts().
+LoadedFonts load_fonts(float scale);
+
+}  // namespace app::platform

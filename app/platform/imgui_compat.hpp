@@ -1,0 +1,118 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <cstdint>
+
+/// Everything in which the releases of Dear ImGui from 1.86 to 1.92 differ for us.
+namespace app::platform {
+
+/// An OpenGL texture as ImGui's draw lists take it.
+inline ImTextureID texture_id(unsigned texture) {
+  return (ImTextureID)(std::intptr_t)texture;
+}
+/// And back.
+inline unsigned texture_name(ImTextureID texture) {
+  return static_cast<unsigned>((std::intptr_t)texture);
+}
+
+/// ImGui::BeginChild with a border or without.
+inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGuiWindowFlags flags = 0) {
+#if IMGUI_VERSION_NUM >= 19110
+  return ImGui::BeginChild(name, size, border ? ImGuiChildFlags_Borders : ImGuiChildFlags_None, flags);
+#else
+  return ImGui::BeginChild(name, size, border, flags);
+#endif
+}
+
+/// An outline of that thickness.
+inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float thickness = 1,
+                 float rounding = 0) {
+#if IMGUI_VERSION_NUM >= 19280
+  list->AddRect(min, max, colour, rounding, thickness);
+#else
+  list->AddRect(min, max, colour, rounding, 0, thickness);
+#endif
+}
+
+/// Whether one of the keys that every release knows (arrows, Tab, Enter, Escape, Delete …) went down.
+inline bool key_pressed(ImGuiKey key, bool repeat = true) {
+#if IMGUI_VERSION_NUM >= 18700
+  return ImGui::IsKeyPressed(key, repeat);
+#else
+  return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key), repeat);
+#endif
+}
+
+/// Whether it is held.
+inline bool key_down(ImGuiKey key) {
+#if IMGUI_VERSION_NUM >= 18700
+  return ImGui::IsKeyDown(key);
+#else
+  return ImGui::IsKeyDown(ImGui::GetKeyIndex(key));
+#endif
+}
+
+// Scripted input, to be given before ImGui::NewFrame.
+
+/// A context without a backend knows no keys in old releases: call this once before put_key.
+inline void name_keys([[maybe_unused]] ImGuiIO& io) {
+#if IMGUI_VERSION_NUM < 18700
+  for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
+#endif
+}
+
+inline void put_mouse(ImGuiIO& io, ImVec2 position) {
+#if IMGUI_VERSION_NUM >= 18700
+  io.AddMousePosEvent(position.x, position.y);
+#else
+  io.MousePos = position;
+#endif
+}
+
+inline void put_button(ImGuiIO& io, int button, bool down) {
+#if IMGUI_VERSION_NUM >= 18700
+  io.AddMouseButtonEvent(button, down);
+#else
+  io.MouseDown[button] = down;
+#endif
+}
+
+inline void put_wheel(ImGuiIO& io, float x, float y) {
+#if IMGUI_VERSION_NUM >= 18700
+  io.AddMouseWheelEvent(x, y);
+#else
+  io.MouseWheelH += x;
+  io.MouseWheel += y;
+#endif
+}
+
+inline void put_key(ImGuiIO& io, ImGuiKey key, bool down) {
+#if IMGUI_VERSION_NUM >= 18700
+  io.AddKeyEvent(key, down);
+#else
+  if (io.KeyMap[key] >= 0) io.KeysDown[io.KeyMap[key]] = down;
+#endif
+}
+
+inline void put_modifiers(ImGuiIO& io, bool ctrl, bool shift, bool alt) {
+#if IMGUI_VERSION_NUM >= 18900
+  io.AddKeyEvent(ImGuiMod_Ctrl, ctrl);
+  io.AddKeyEvent(ImGuiMod_Shift, shift);
+  io.AddKeyEvent(ImGuiMod_Alt, alt);
+#elif IMGUI_VERSION_NUM >= 18700
+  io.AddKeyEvent(ImGuiKey_ModCtrl, ctrl);
+  io.AddKeyEvent(ImGuiKey_ModShift, shift);
+  io.AddKeyEvent(ImGuiKey_ModAlt, alt);
+#else
+  io.KeyCtrl = ctrl;
+  io.KeyShift = shift;
+  io.KeyAlt = alt;
+#endif
+}
+
+inline void put_text(ImGuiIO& io, const char* utf8) {
+  io.AddInputCharactersUTF8(utf8);
+}
+
+}  // namespace app::platform

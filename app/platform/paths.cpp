@@ -1,0 +1,89 @@
+#include "app/platform/paths.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <system_error>
+
+namespace app::platform {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_recent = 10;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::ifstream in(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+/// Whether it was written whole.
+bool replace_file(const fs::path& file, const std::string& text) {
+  fs::path unfinished = file;
+  unfinished += ".part";
+  std::ofstream out(unfinished, std::ios::binary);
+  out << text;
+  out.close();
+  std::error_code failure;
+  if (out) fs::rename(unfinished, file, failure);
+  if (out && !failure) return true;
+  fs::remove(unfinished, failure);
+  return false;
+}
+
+}  // namespace
+
+fs::path home_directory() {
+  const std::string home = environment("HOME");
+  std::error_code ignored;
+  return home.empty() ? fs::current_path(ignored) : fs::path(home);
+}
+
+fs::path config_directory() {
+  const fs::path config = environment("XDG_CONFIG_HOME");
+  // A relative path is to be ignored, says the XDG base directory specification.
+  return (config.is_absolute() ? config : home_directory() / ".config") / "attnscope";
+}
+
+std::vector<fs::path> with_recent(std::vector<fs::path> recent, const fs::path& file) {
+  std::erase(recent, file);
+  recent.insert(recent.begin(), file);
+  if (recent.size() > most_recent) recent.resize(most_recent);
+  return recent;
+}
+
+Memory read_memory(const fs::path& directory) {
+  Memory memory;
+  for (const std::string& line : lines_of(directory / "settings")) {
+    const std::size_t equals = line.find('=');
+    if (equals != std::string::npos) memory.settings[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  for (const std::string& line : lines_of(directory / "recent")) memory.recent.emplace_back(line);
+  if (memory.recent.size() > most_recent) memory.recent.resize(most_recent);
+  return memory;
+}
+
+std::string write_memory(const fs::path& directory, const Memory& memory) {
+  std::string settings, recent;
+  for (const auto& [key, value] : memory.settings) settings += key + "=" + value + "\n";
+  for (const fs::path& file : memory.recent) {
+    // A line break in a file's name would make two of it.
+    if (file.native().find('\n') == std::string::npos) recent += file.native() + "\n";
+  }
+  std::error_code failure;
+  fs::create_directories(directory, failure);
+  const bool written =
+      replace_file(directory / "settings", settings) && replace_file(directory / "recent", recent);
+  return written ? "" : directory.string() + ": settings and recent files cannot be written there";
+}
+
+}  // namespace app::platform

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace app::platform {
+
+/// What the program remembers from one run to the next.
+struct Memory {
+  std::map<std::string, std::string> settings;  ///< "theme", "scale", "width", "height" …
+  std::vector<std::filesystem::path> recent;    ///< files opened, newest first
+  friend bool operator==(const Memory&, const Memory&) = default;
+};
+
+/// HOME, or the current directory without one.
+std::filesystem::path home_directory();
+/// $XDG_CONFIG_HOME/attnscope, or ~/.config/attnscope.
+std::filesystem::path config_directory();
+
+/// The recent files with that one at the front, each once, ten at most.
+std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path> recent,
+                                               const std::filesystem::path& file);
+
+/// Reads "settings" (key=value) and "recent" (one path a line) from a directory; what cannot be read is as if
+/// empty.
+Memory read_memory(const std::filesystem::path& directory);
+
+/// Writes both, each under a temporary name first. Returns one line that says what failed, or "".
+std::string write_memory(const std::filesystem::path& directory, const Memory& memory);
+
+}  // namespace app::platform

@@ -1,0 +1,190 @@
+#include "app/platform/window.hpp"
+
+#include <epoxy/gl.h>
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
+#include <backends/imgui_impl_glfw.h>
+#include <backends/imgui_impl_opengl3.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace app::platform {
+namespace {
+
+constexpr int smallest_width = 960, smallest_height = 600;
+
+/// The character that the layout puts on a key, or 0.
+unsigned character_on(int code, int scancode) {
+  const char* name = glfwGetKeyName(code, scancode);
+  if (!name || name[0] == 0 || name[1] != 0) return code == GLFW_KEY_SPACE ? ' ' : 0;
+  return static_cast<unsigned char>(name[0]);
+}
+
+}  // namespace
+
+/// GLFW's callbacks, which find the window by its user pointer.
+struct Window::Input {
+  static Window& of(GLFWwindow* w) { return *static_cast<Window*>(glfwGetWindowUserPointer(w)); }
+
+  /// Characters typed plainly come through character(); here are the other keys, and those held with Ctrl or
+  /// Alt.
+  static void key(GLFWwindow* w, int code, int scancode, int action, int modifiers) {
+    Window& self = of(w);
+    self.had_events_ = true;
+    self.typed_shift_ = (modifiers & GLFW_MOD_SHIFT) != 0;
+    if (action == GLFW_RELEASE) return;
+    const bool ctrl = (modifiers & GLFW_MOD_CONTROL) != 0, alt = (modifiers & GLFW_MOD_ALT) != 0;
+    std::optional<Key> pressed = key_of_code(code);
+    if (!pressed && (ctrl || alt)) pressed = key_of_character(character_on(code, scancode));
+    if (pressed) self.keys_.push_back({*pressed, ctrl, self.typed_shift_, alt});
+  }
+
+  static void character(GLFWwindow* w, unsigned codepoint) {
+    Window& self = of(w);
+    self.had_events_ = true;
+    if (const auto pressed = key_of_character(codepoint))
+      self.keys_.push_back({*pressed, false, self.typed_shift_, false});
+  }
+
+  static void drop(GLFWwindow* w, int count, const char** paths) {
+    Window& self = of(w);
+    self.had_events_ = true;
+    self.dropped_.insert(self.dropped_.end(), paths, paths + count);
+  }
+};
+
+Window::Window(const std::string& title, int width, int height)
+    : window_(display_.open(title.c_str(), std::max(width, smallest_width), std::max(height, smallest_height),
+                            true)) {
+  glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
+  glfwSwapInterval(1);
+  watch_events();
+  IMGUI_CHECKVERSION();
+  ImGui::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;  // where regions stand is the theme's business, not a file's
+  io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
+  // The backend keeps our callbacks and calls them before its own.
+  ImGui_ImplGlfw_InitForOpenGL(window_, true);
+  ImGui_ImplOpenGL3_Init("#version 330 core");
+}
+
+Window::~Window() {
+  ImGui_ImplOpenGL3_Shutdown();
+  ImGui_ImplGlfw_Shutdown();
+  ImGui::DestroyContext();
+  glfwDestroyWindow(window_);
+}
+
+void Window::watch_events() {
+  glfwSetWindowUserPointer(window_, this);
+  glfwSetKeyCallback(window_, Input::key);
+  glfwSetCharCallback(window_, Input::character);
+  glfwSetDropCallback(window_, Input::drop);
+  glfwSetCursorPosCallback(window_, [](GLFWwindow* w, double, double) { Input::of(w).had_events_ = true; });
+  glfwSetCursorEnterCallback(window_, [](GLFWwindow* w, int) { Input::of(w).had_events_ = true; });
+  glfwSetMouseButtonCallback(window_, [](GLFWwindow* w, int, int, int) { Input::of(w).had_events_ = true; });
+  glfwSetScrollCallback(window_, [](GLFWwindow* w, double, double) { Input::of(w).had_events_ = true; });
+  glfwSetWindowFocusCallback(window_, [](GLFWwindow* w, int) { Input::of(w).had_events_ = true; });
+  glfwSetFramebufferSizeCallback(window_, [](GLFWwindow* w, int, int) { Input::of(w).had_events_ = true; });
+  glfwSetWindowRefreshCallback(window_, [](GLFWwindow* w) { Input::of(w).had_events_ = true; });
+  glfwSetWindowContentScaleCallback(window_,
+                                    [](GLFWwindow* w, float, float) { Input::of(w).had_events_ = true; });
+  glfwSetWindowCloseCallback(window_, [](GLFWwindow* w) { Input::of(w).had_events_ = true; });
+}
+
+bool Window::wait(double seconds) {
+  seconds > 0 && !had_events_ ? glfwWaitEventsTimeout(seconds) : glfwPollEvents();
+  const bool woken = woken_.exchange(false);
+  return std::exchange(had_events_, false) || woken;
+}
+
+void Window::wake() {
+  woken_ = true;
+  glfwPostEmptyEvent();
+}
+
+bool Window::should_close() const {
+  return glfwWindowShouldClose(window_) != 0;
+}
+void Window::request_close() {
+  glfwSetWindowShouldClose(window_, GLFW_TRUE);
+}
+void Window::cancel_close() {
+  glfwSetWindowShouldClose(window_, GLFW_FALSE);
+}
+
+void Window::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
+  ImGui_ImplOpenGL3_NewFrame();
+  ImGui_ImplGlfw_NewFrame();
+  if (adjust) adjust(ImGui::GetIO());
+  ImGui::NewFrame();
+}
+
+void Window::end_frame(Rgb ground) {
+  ground_ = ground;
+  ImGui::Render();
+  draw_last(ground);
+  glfwSwapBuffers(window_);
+}
+
+void Window::draw_last(Rgb ground) const {
+  int width = 0, height = 0;
+  glfwGetFramebufferSize(window_, &width, &height);
+  glViewport(0, 0, width, height);
+  const ImVec4 c = vec(ground);
+  glClearColor(c.x, c.y, c.z, 1);
+  glClear(GL_COLOR_BUFFER_BIT);
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+}
+
+Image Window::read_pixels() const {
+  // What was shown has been handed to the display, so the same draw lists are drawn once more.
+  draw_last(ground_);
+  Image image;
+  glfwGetFramebufferSize(window_, &image.width, &image.height);
+  const std::size_t row = static_cast<std::size_t>(image.width) * 4;
+  std::vector<std::uint8_t> upside_down(row * static_cast<std::size_t>(image.height));
+  glPixelStorei(GL_PACK_ALIGNMENT, 4);
+  glReadPixels(0, 0, image.width, image.height, GL_RGBA, GL_UNSIGNED_BYTE, upside_down.data());
+  image.rgba.reserve(upside_down.size());
+  for (auto end = upside_down.cend(); end != upside_down.cbegin(); end -= static_cast<std::ptrdiff_t>(row))
+    image.rgba.insert(image.rgba.end(), end - static_cast<std::ptrdiff_t>(row), end);
+  for (std::size_t alpha = 3; alpha < image.rgba.size(); alpha += 4) image.rgba[alpha] = 255;
+  return image;
+}
+
+void Window::refresh_fonts() {
+#if IMGUI_VERSION_NUM < 19200
+  // The backend uploads the atlas when it next begins a frame and has no objects of its own.
+  ImGui_ImplOpenGL3_DestroyDeviceObjects();
+#endif
+}
+
+void Window::set_title(const std::string& title) {
+  glfwSetWindowTitle(window_, title.c_str());
+}
+
+ImVec2 Window::size() const {
+  int width = 0, height = 0;
+  glfwGetWindowSize(window_, &width, &height);
+  return {static_cast<float>(width), static_cast<float>(height)};
+}
+
+float Window::scale() const {
+  float x = 1, y = 1;
+  glfwGetWindowContentScale(window_, &x, &y);
+  return std::max(1.0f, std::max(x, y));
+}
+
+std::vector<KeyPress> Window::take_keys() {
+  return std::exchange(keys_, {});
+}
+std::vector<std::filesystem::path> Window::take_dropped_files() {
+  return std::exchange(dropped_, {});
+}
+
+}  // namespace app::platform

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/platform/display.hpp"
+#include "app/platform/keys.hpp"
+#include "app/platform/screenshot.hpp"
+#include "app/theme.hpp"
+
+namespace app::platform {
+
+/// The program's window with an OpenGL 3.3 context and ImGui in it; used from one thread, except wake().
+class Window {
+ public:
+  /// The size is in screen coordinates. Throws core::Error when there is no display or no OpenGL 3.3.
+  Window(const std::string& title, int width, int height);
+  ~Window();
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  /// Handles what has happened, waiting up to that many seconds for something to; whether anything did.
+  bool wait(double seconds);
+  /// Ends a wait; may be called from any thread.
+  void wake();
+
+  bool should_close() const;
+  void request_close();
+  void cancel_close();
+
+  /// Begins ImGui's frame. Scripted input is given in adjust, after the devices were read.
+  void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {});
+  /// Draws the frame on the ground colour and shows it.
+  void end_frame(Rgb ground);
+  /// The last frame as it was drawn; between end_frame and begin_frame.
+  Image read_pixels() const;
+  /// After the fonts were loaded anew.
+  void refresh_fonts();
+
+  void set_title(const std::string& title);
+  /// Of the drawing area, in screen coordinates.
+  ImVec2 size() const;
+  /// Pixels a length of 1 should have on this display, 1 or more.
+  float scale() const;
+
+  /// Keys that went down since the last call, as the keyboard's layout names them.
+  std::vector<KeyPress> take_keys();
+  /// Files dropped on the window since the last call.
+  std::vector<std::filesystem::path> take_dropped_files();
+
+ private:
+  struct Input;
+  void draw_last(Rgb ground) const;
+  void watch_events();
+
+  Display display_;
+  GLFWwindow* window_ = nullptr;
+  Rgb ground_;
+  bool had_events_ = true;  // the first frames come without any
+  bool typed_shift_ = false;
+  std::vector<KeyPress> keys_;
+  std::vector<std::filesystem::path> dropped_;
+  std::atomic<bool> woken_ = false;
+};
+
+}  // namespace app::platform

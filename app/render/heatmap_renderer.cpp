@@ -1,0 +1,170 @@
+#include "app/render/heatmap_renderer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "app/platform/imgui_compat.hpp"
+#include "app/render/gl_objects.hpp"
+#include "app/render/picture.hpp"
+#include "app/render/shader_program.hpp"
+#include "shaders.hpp"
+
+namespace app::render {
+namespace {
+
+constexpr std::size_t most_stops = 13;
+constexpr std::uint64_t frames_kept = 120;
+constexpr double smallest_cell_with_gap = 8;
+
+/// What the texels are made from. Pointers count: other matrices of one version are other numbers.
+auto texel_key(const Picture& p) {
+  return std::tie(p.numbers, p.visible, p.kept, p.version, p.map, p.low, p.high, p.width, p.height, p.left,
+                  p.top, p.right, p.bottom);
+}
+
+/// What else the pixels are made from.
+auto look_key(const Picture& p) {
+  return std::tie(p.dark, p.gaps, p.cross, p.phase);
+}
+
+/// One picture that is kept.
+struct Kept {
+  Picture picture;
+  Texels texels;  ///< without their data, which is in the texture
+  float scale = 0;
+  std::uint64_t last_frame = 0;
+  Texture cells, pixels;
+};
+
+void set_colour(const ShaderProgram& program, const char* name, Rgb c) {
+  glUniform3f(program.uniform(name), c.r / 255.0f, c.g / 255.0f, c.b / 255.0f);
+}
+
+void set_stops(const ShaderProgram& program, const Picture& p) {
+  std::array<float, 3 * most_stops> numbers{};
+  std::size_t n = 0;
+  for (const Rgb c : stops(p.map, p.dark))
+    for (const std::uint8_t channel : {c.r, c.g, c.b}) numbers.at(n++) = channel / 255.0f;
+  glUniform3fv(program.uniform("stops"), most_stops, numbers.data());
+  glUniform1i(program.uniform("last_stop"), static_cast<GLint>(n / 3 - 1));
+}
+
+void set_look(const ShaderProgram& program, const Picture& p, float scale) {
+  const Palette& colours = palette(p.dark);
+  set_stops(program, p);
+  set_colour(program, "ground", colours.background);
+  set_colour(program, "hatch", colours.hatch);
+  set_colour(program, "hatch_ground", colours.hatch_ground);
+  set_colour(program, "bad", colours.bad);
+  set_colour(program, "light_ink", readable_on(rgb(0x000000)));
+  set_colour(program, "dark_ink", readable_on(rgb(0xffffff)));
+  glUniform1f(program.uniform("zero"), static_cast<float>(place_in_range(p.map, p.low, p.high, 0)));
+  glUniform1f(program.uniform("ground_share"), p.dark ? 0.46f : 0.55f);
+  glUniform1i(program.uniform("phase"), p.phase);
+  glUniform1f(program.uniform("scale"), scale);
+}
+
+void set_place(const ShaderProgram& program, const Picture& p, const Texels& t) {
+  const double across = p.width / t.across, down = p.height / t.down;  // pixels a texel
+  glUniform2f(program.uniform("corner"), static_cast<float>(t.left), static_cast<float>(t.top));
+  glUniform2f(program.uniform("pitch"), static_cast<float>(across), static_cast<float>(down));
+  glUniform1i(program.uniform("gaps"), p.gaps && std::min(across, down) >= smallest_cell_with_gap);
+  glUniform1i(program.uniform("has_cross"), p.cross.has_value());
+  const Cross cross = p.cross.value_or(Cross{});
+  // In texels of the visible part; a cross outside it dims everything but its own row or column.
+  const auto at = [](std::size_t cell, std::size_t block, std::size_t first) {
+    return static_cast<GLint>(cell / block) - static_cast<GLint>(first);
+  };
+  glUniform2i(program.uniform("cross_at"), at(cross.column, t.pooling.columns, t.first_column),
+              at(cross.row, t.pooling.rows, t.first_row));
+}
+
+}  // namespace
+
+struct HeatmapRenderer::State {
+  ShaderProgram program{shaders::heatmap_vert, shaders::heatmap_frag};
+  Framebuffer framebuffer;
+  VertexArray no_vertices;  // the vertex shader makes its own, but a core context wants one bound
+  std::map<std::string, Kept> pictures;
+  std::uint64_t frame = 0;
+  float scale = 1;
+  Work work;
+
+  void upload(Kept& kept, const Picture& picture) {
+    kept.texels = texels(picture);
+    const std::vector<Texel> data = std::move(kept.texels.data);
+    if (data.empty()) return;
+    kept.cells.fill(GL_RG32F, GL_RG, GL_FLOAT, static_cast<GLsizei>(kept.texels.columns),
+                    static_cast<GLsizei>(kept.texels.rows), data.data());
+    ++work.uploads;
+  }
+
+  void draw(Kept& kept, const Picture& p) {
+    const int width = std::max(1, p.width), height = std::max(1, p.height);
+    if (kept.picture.width != p.width || kept.picture.height != p.height)
+      kept.pixels.fill(GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, width, height, nullptr);
+    glBindFramebuffer(GL_DRAW_FRAMEBUFFER, framebuffer.id());
+    glFramebufferTexture2D(GL_DRAW_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, kept.pixels.id(), 0);
+    glViewport(0, 0, width, height);
+    for (const GLenum off : {GL_BLEND, GL_SCISSOR_TEST, GL_DEPTH_TEST, GL_CULL_FACE}) glDisable(off);
+    if (kept.texels.rows == 0) {
+      const ImVec4 ground = vec(palette(p.dark).background);
+      const std::array<float, 4> colour{ground.x, ground.y, ground.z, 1};
+      glClearBufferfv(GL_COLOR, 0, colour.data());
+    } else {
+      glBindTexture(GL_TEXTURE_2D, kept.cells.id());
+      glUseProgram(program.id());
+      glUniform1i(program.uniform("texels"), 0);
+      set_look(program, p, scale);
+      set_place(program, p, kept.texels);
+      glBindVertexArray(no_vertices.id());
+      glDrawArrays(GL_TRIANGLES, 0, 3);
+    }
+    ++work.draws;
+  }
+};
+
+HeatmapRenderer::HeatmapRenderer() : state_(std::make_unique<State>()) {}
+HeatmapRenderer::~HeatmapRenderer() = default;
+
+ImTextureID HeatmapRenderer::paint(const Picture& picture) {
+  State& s = *state_;
+  auto found = s.pictures.find(picture.place);
+  const bool known = found != s.pictures.end();
+  const bool same_texels = known && texel_key(found->second.picture) == texel_key(picture);
+  const bool same_look =
+      known && look_key(found->second.picture) == look_key(picture) && found->second.scale == s.scale;
+  if (!same_texels || !same_look) {
+    const KeptState as_it_was;
+    if (!known) found = s.pictures.try_emplace(picture.place).first;
+    if (!same_texels) s.upload(found->second, picture);
+    s.draw(found->second, picture);
+    found->second.picture = picture;
+    found->second.scale = s.scale;
+  }
+  found->second.last_frame = s.frame;
+  return platform::texture_id(found->second.pixels.id());
+}
+
+void HeatmapRenderer::set_scale(float scale) {
+  state_->scale = scale;
+}
+
+void HeatmapRenderer::end_frame() {
+  State& s = *state_;
+  ++s.frame;
+  std::erase_if(s.pictures,
+                [&](const auto& entry) { return s.frame - entry.second.last_frame > frames_kept; });
+}
+
+HeatmapRenderer::Work HeatmapRenderer::work() const {
+  return state_->work;
+}
+std::size_t HeatmapRenderer::pictures_kept() const {
+  return state_->pictures.size();
+}
+
+}  // namespace app::render

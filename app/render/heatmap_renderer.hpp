@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "app/render/painter.hpp"
+
+namespace app::render {
+
+/// Paints heatmaps with OpenGL 3.3, each into a texture of its own that it keeps while the picture stays the
+/// same.
+///
+/// It needs a current context from its construction to its destruction. One place has one picture in a frame.
+class HeatmapRenderer : public Painter {
+ public:
+  /// What was done since the beginning.
+  struct Work {
+    std::uint64_t draws = 0, uploads = 0;
+    friend bool operator==(const Work&, const Work&) = default;
+  };
+
+  /// Throws core::Error when the driver does not take the shaders.
+  HeatmapRenderer();
+  ~HeatmapRenderer() override;
+
+  ImTextureID paint(const Picture& picture) override;
+
+  /// How large marks are drawn: the display's scale.
+  void set_scale(float scale);
+  /// Frees the pictures that nobody asked for in the last 120 frames.
+  void end_frame();
+
+  Work work() const;
+  std::size_t pictures_kept() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace app::render

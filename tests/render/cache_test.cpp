@@ -1,0 +1,129 @@
+// What is not done again: drawing equal pictures, uploading equal numbers.
+#include <epoxy/gl.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "app/render/shader_program.hpp"
+#include "core/error.hpp"
+#include "tests/support/gl_context.hpp"
+#include "tests/support/painted.hpp"
+#include "tests/support/pictures.hpp"
+
+namespace {
+
+using app::render::ColourMap;
+using app::render::Cross;
+using app::render::HeatmapRenderer;
+using app::render::Picture;
+using support::whole_picture;
+using Work = HeatmapRenderer::Work;
+
+class Renderer : public testing::Test {
+ protected:
+  support::GlContext context_;
+  HeatmapRenderer renderer;
+  arma::mat numbers = arma::mat(4, 4, arma::fill::ones);
+  Picture picture = whole_picture(numbers, ColourMap::weights, 20, 20);
+};
+
+TEST_F(Renderer, DoesNothingForAnEqualPicture) {
+  const ImTextureID first = renderer.paint(picture);
+  EXPECT_EQ(renderer.work(), (Work{1, 1}));
+  renderer.end_frame();
+  EXPECT_EQ(renderer.paint(picture), first);
+  EXPECT_EQ(renderer.work(), (Work{1, 1}));
+}
+
+TEST_F(Renderer, ShowsNewNumbersOfANewVersion) {
+  const auto before = support::painted(renderer, picture);
+  numbers.zeros();
+  ++picture.version;
+  const auto after = support::painted(renderer, picture);
+  EXPECT_EQ(renderer.work(), (Work{2, 2}));
+  EXPECT_EQ(after.at(10, 10), app::render::colour_at(ColourMap::weights, true, 0));
+  EXPECT_NE(after.at(10, 10), before.at(10, 10));
+}
+
+TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {
+  renderer.paint(picture);
+  const arma::mat other(4, 4, arma::fill::zeros);
+  picture.numbers = &other;
+  EXPECT_EQ(support::painted(renderer, picture).at(10, 10),
+            app::render::colour_at(ColourMap::weights, true, 0));
+}
+
+TEST_F(Renderer, UploadsNothingWhenOnlyTheLookChanges) {
+  renderer.paint(picture);
+  picture.cross = Cross{1, 1};
+  renderer.paint(picture);
+  picture.phase = 3;
+  renderer.paint(picture);
+  picture.dark = false;
+  renderer.paint(picture);
+  EXPECT_EQ(renderer.work(), (Work{4, 1}));
+}
+
+TEST_F(Renderer, KeepsOnePictureForEachPlace) {
+  const ImTextureID first = renderer.paint(picture);
+  picture.place = "elsewhere";
+  EXPECT_NE(renderer.paint(picture), first);
+  EXPECT_EQ(renderer.pictures_kept(), 2u);
+}
+
+TEST_F(Renderer, FreesPicturesThatAreLongNotAskedFor) {
+  renderer.paint(picture);
+  picture.place = "elsewhere";
+  for (int frame = 0; frame < 200; ++frame) {
+    renderer.paint(picture);
+    renderer.end_frame();
+    if (frame == 100) {
+      EXPECT_EQ(renderer.pictures_kept(), 2u);
+    }
+  }
+  EXPECT_EQ(renderer.pictures_kept(), 1u);
+}
+
+TEST_F(Renderer, FollowsTheSizeOfThePicture) {
+  renderer.paint(picture);
+  picture.width = 33, picture.height = 21;
+  const auto image = support::painted(renderer, picture);
+  EXPECT_EQ(image.width, 33);
+  EXPECT_EQ(image.height, 21);
+}
+
+TEST_F(Renderer, LeavesTheStateOfOpenGlAsItWas) {
+  glEnable(GL_BLEND);
+  glEnable(GL_SCISSOR_TEST);
+  glViewport(1, 2, 30, 40);
+  glActiveTexture(GL_TEXTURE1);
+  renderer.paint(picture);
+  std::array<GLint, 4> viewport{};
+  glGetIntegerv(GL_VIEWPORT, viewport.data());
+  EXPECT_EQ(viewport, (std::array<GLint, 4>{1, 2, 30, 40}));
+  EXPECT_TRUE(glIsEnabled(GL_BLEND));
+  EXPECT_TRUE(glIsEnabled(GL_SCISSOR_TEST));
+  for (const auto& [name, expected] :
+       {std::pair{GL_ACTIVE_TEXTURE, static_cast<GLint>(GL_TEXTURE1)},
+        std::pair{GL_DRAW_FRAMEBUFFER_BINDING, 0}, std::pair{GL_CURRENT_PROGRAM, 0},
+        std::pair{GL_VERTEX_ARRAY_BINDING, 0}}) {
+    GLint value = -1;
+    glGetIntegerv(static_cast<GLenum>(name), &value);
+    EXPECT_EQ(value, expected) << name;
+  }
+  EXPECT_EQ(glGetError(), static_cast<GLenum>(GL_NO_ERROR));
+}
+
+TEST_F(Renderer, NamesTheShaderThatDoesNotCompile) {
+  try {
+    const app::render::ShaderProgram broken("#version 330 core\nvoid main() { gl_Position = vec4(0); }",
+                                            "#version 330 core\nvoid main() { nonsense }");
+    FAIL() << "nothing was thrown";
+  } catch (const core::Error& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find("fragment"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,191 @@
+// What the colour cannot say: hidden, dropped, not a number, clipped, off the cross.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "tests/support/gl_context.hpp"
+#include "tests/support/painted.hpp"
+#include "tests/support/pictures.hpp"
+
+namespace {
+
+using app::palette;
+using app::Rgb;
+using app::render::colour_at;
+using app::render::ColourMap;
+using app::render::Cross;
+using app::render::Picture;
+using support::difference;
+using support::Painted;
+using support::whole_picture;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+int count(const Painted& image, Rgb colour) {
+  return static_cast<int>(std::count(image.pixels.begin(), image.pixels.end(), colour));
+}
+
+/// A matrix of one cell.
+arma::mat one(double number) {
+  arma::mat m(1, 1);
+  m(0, 0) = number;
+  return m;
+}
+
+class Marks : public testing::TestWithParam<bool> {
+ protected:
+  Painted painted(const Picture& p) { return support::painted(renderer_, p); }
+  /// One cell of 39 × 24 pixels.
+  Picture cell(const arma::mat& number, ColourMap map = ColourMap::values) const {
+    Picture p = whole_picture(number, map, 39, 24);
+    p.dark = dark;
+    return p;
+  }
+  const bool dark = GetParam();
+  support::GlContext context_;
+  app::render::HeatmapRenderer renderer_;
+};
+
+TEST_P(Marks, HatchMinusInfinityInStepsOfSixAndNothingElse) {
+  const arma::mat m = one(-infinity);
+  Picture p = cell(m);
+  p.phase = 4;
+  const Painted image = painted(p);
+  for (int y = 0; y < 23; ++y) {
+    for (int x = 0; x < 38; ++x) {
+      const bool on = (x + y + 4) % 6 == 0;
+      ASSERT_EQ(image.at(x, y), on ? palette(dark).hatch : palette(dark).hatch_ground) << x << "," << y;
+    }
+  }
+}
+
+TEST_P(Marks, HatchAHiddenWeightFaintlyOverItsColour) {
+  const arma::mat m = one(0.0), none(1, 1, arma::fill::zeros);
+  Picture p = cell(m, ColourMap::weights);
+  p.visible = &none;
+  const Painted image = painted(p);
+  const Rgb zero = colour_at(ColourMap::weights, dark, 0);
+  EXPECT_LE(difference(image.at(0, 0), app::mix(app::readable_on(zero), zero, 0.18f)), 1);
+  EXPECT_EQ(image.at(1, 0), zero);
+  EXPECT_EQ(image.at(5, 0), zero);
+  EXPECT_EQ(image.at(6, 0), image.at(0, 0));
+}
+
+TEST_P(Marks, CrossOutADroppedCellInTheMiddleOnly) {
+  const arma::mat m = one(0.0);
+  Picture p = cell(m, ColourMap::weights);
+  p.kept = &m;
+  const Painted image = painted(p);
+  const Rgb zero = colour_at(ColourMap::weights, dark, 0), ink = app::readable_on(zero);
+  EXPECT_EQ(image.at(19, 11), ink);
+  EXPECT_EQ(image.at(2, 2), zero);
+  EXPECT_EQ(image.at(35, 11), zero);
+  int marked = 0;
+  for (int y = 0; y < 23; ++y) {
+    for (int x = 0; x < 38; ++x) marked += image.at(x, y) != zero;
+  }
+  EXPECT_GT(marked, 16);
+  EXPECT_LT(marked, 64);
+}
+
+TEST_P(Marks, TellADroppedCellFromAZeroEvenWhenItIsSmall) {
+  const arma::mat m = one(0.0);
+  for (const int size : {2, 4, 7, 13}) {
+    Picture p = whole_picture(m, ColourMap::weights, size, size);
+    p.dark = dark;
+    const Painted plain = painted(p);
+    p.kept = &m;
+    EXPECT_NE(painted(p).pixels, plain.pixels) << size;
+  }
+}
+
+TEST_P(Marks, CrossANaNFromCornerToCorner) {
+  const arma::mat m = one(nan);
+  const Painted image = painted(cell(m));
+  const Rgb ground = palette(dark).hatch_ground;
+  const auto near_bad = [&](Rgb c) { return difference(c, palette(dark).bad) < difference(c, ground); };
+  EXPECT_TRUE(near_bad(image.at(0, 0)));
+  EXPECT_TRUE(near_bad(image.at(37, 0)));
+  EXPECT_TRUE(near_bad(image.at(0, 22)));
+  EXPECT_TRUE(near_bad(image.at(37, 22)));
+  EXPECT_TRUE(near_bad(image.at(19, 11)));
+  EXPECT_EQ(image.at(19, 2), ground);
+  EXPECT_EQ(image.at(3, 11), ground);
+}
+
+TEST_P(Marks, CutTheUpperCornerAboveTheRangeAndTheLowerOneBelow) {
+  const arma::mat above = one(2.0), below = one(-2.0), within = one(1.0);
+  const Rgb high = colour_at(ColourMap::values, dark, 1), low = colour_at(ColourMap::values, dark, 0);
+  const Painted up = painted(cell(above)), down = painted(cell(below)), plain = painted(cell(within));
+  EXPECT_EQ(up.at(37, 0), app::readable_on(high));
+  EXPECT_EQ(up.at(37, 22), high);
+  EXPECT_EQ(up.at(26, 0), high);
+  EXPECT_EQ(down.at(37, 22), app::readable_on(low));
+  EXPECT_EQ(down.at(37, 0), low);
+  EXPECT_EQ(plain.at(37, 0), high);
+  EXPECT_EQ(plain.at(37, 22), high);
+}
+
+TEST_P(Marks, CutTheCornerOfSmallCellsToo) {
+  const arma::mat m = one(2.0);
+  for (const int size : {2, 3, 7}) {
+    Picture p = whole_picture(m, ColourMap::values, size, size);
+    p.dark = dark;
+    const Painted image = painted(p);
+    const Rgb high = colour_at(ColourMap::values, dark, 1);
+    EXPECT_NE(image.at(size - 1, 0), high) << size;
+    EXPECT_EQ(image.at(0, size - 1), high) << size;
+  }
+}
+
+TEST_P(Marks, TellInfinityFromANumberThatIsOnlyClipped) {
+  const arma::mat finite = one(2.0), infinite = one(infinity);
+  EXPECT_NE(painted(cell(finite)).pixels, painted(cell(infinite)).pixels);
+}
+
+TEST_P(Marks, MixCellsOffTheCrossWithTheGround) {
+  const arma::mat m(3, 3, arma::fill::ones);
+  Picture p = cell(m, ColourMap::weights);
+  p.cross = Cross{1, 2};
+  const Painted image = painted(p);
+  const Rgb bright = colour_at(ColourMap::weights, dark, 1);
+  const Rgb dimmed = app::mix(palette(dark).background, bright, dark ? 0.46f : 0.55f);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      const Rgb expected = i == 1 || j == 2 ? bright : dimmed;
+      EXPECT_LE(difference(image.at(39 * j + 19, 24 * i + 12), expected), 1) << i << "," << j;
+    }
+  }
+}
+
+TEST_P(Marks, KeepTheCrossOnItsCellsWhenZoomed) {
+  const arma::mat m(8, 8, arma::fill::ones);
+  Picture p = cell(m, ColourMap::weights);
+  p.cross = Cross{5, 6};
+  p.left = 5, p.right = 7, p.top = 4, p.bottom = 6, p.width = p.height = 60;
+  const Painted image = painted(p);
+  const Rgb bright = colour_at(ColourMap::weights, dark, 1);
+  EXPECT_NE(image.at(15, 15), bright);
+  EXPECT_EQ(image.at(45, 15), bright);
+  EXPECT_EQ(image.at(15, 45), bright);
+}
+
+TEST_P(Marks, GrowWithTheDisplay) {
+  const arma::mat m = one(-infinity);
+  Picture p = whole_picture(m, ColourMap::values, 60, 60);
+  p.dark = dark;
+  const int once = count(painted(p), palette(dark).hatch);
+  renderer_.set_scale(2);
+  const Painted image = painted(p);
+  // Lines of twice the thickness at twice the distance.
+  EXPECT_NEAR(count(image, palette(dark).hatch), once, 60);
+  EXPECT_EQ(image.at(1, 0), palette(dark).hatch);
+  EXPECT_EQ(image.at(6, 0), palette(dark).hatch_ground);
+}
+
+INSTANTIATE_TEST_SUITE_P(BothThemes, Marks, testing::Bool(),
+                         [](const auto& theme) { return theme.param ? "Dark" : "Light"; });
+
+}  // namespace

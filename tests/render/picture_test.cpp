@@ -1,0 +1,164 @@
+#include "app/render/picture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace {
+
+using app::render::ColourMap;
+using app::render::Picture;
+using app::render::pooling;
+using app::render::Texel;
+using app::render::Texels;
+using app::render::texels;
+namespace mark = app::render::mark;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// The whole matrix on that many pixels.
+Picture whole(const arma::mat& numbers, ColourMap map, int width, int height) {
+  Picture p;
+  p.numbers = &numbers, p.map = map, p.width = width, p.height = height;
+  p.low = map == ColourMap::values ? -1 : 0;
+  p.right = static_cast<double>(numbers.n_cols), p.bottom = static_cast<double>(numbers.n_rows);
+  return p;
+}
+
+Texel only(const Texels& t) {
+  return t.data.size() == 1 ? t.data[0] : Texel{-1, -1};
+}
+
+TEST(Pooling, IsOneCellAPixelWhileTheMatrixFits) {
+  const arma::mat m(6, 420);
+  const auto p = pooling(whole(m, ColourMap::weights, 420, 144));
+  EXPECT_EQ(p.rows, 1u);
+  EXPECT_EQ(p.columns, 1u);
+}
+
+TEST(Pooling, IsAWholeNumberOfCellsSoThatABlockHasAPixelAtLeast) {
+  const arma::mat m(1024, 841);
+  const auto p = pooling(whole(m, ColourMap::weights, 420, 420));
+  EXPECT_EQ(p.rows, 3u);
+  EXPECT_EQ(p.columns, 3u);
+}
+
+TEST(Pooling, CountsOnlyTheVisiblePart) {
+  const arma::mat m(1024, 1024);
+  Picture p = whole(m, ColourMap::weights, 100, 100);
+  p.left = 300, p.right = 400, p.top = 0, p.bottom = 200;
+  EXPECT_EQ(pooling(p).columns, 1u);
+  EXPECT_EQ(pooling(p).rows, 2u);
+}
+
+TEST(Block, ShowsItsLargestWeight) {
+  const arma::mat m{{0.1, 0.75}, {0.2, 0.0}};
+  EXPECT_EQ(only(texels(whole(m, ColourMap::weights, 1, 1))), (Texel{0.75, 0}));
+}
+
+TEST(Block, OfASignedStageShowsTheNumberFarthestFromZero) {
+  const arma::mat m{{0.5, -1.0}, {0.25, 0.0}};
+  EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), (Texel{0, 0}));
+}
+
+TEST(Block, WithANaNShowsItWhereverItStands) {
+  for (const arma::uword at : {0u, 1u, 2u, 3u}) {
+    arma::mat m{{0.5, 1.0}, {0.25, infinity}};
+    m(at) = nan;
+    EXPECT_EQ(only(texels(whole(m, ColourMap::weights, 1, 1))), (Texel{0, mark::not_a_number})) << at;
+    EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), (Texel{0, mark::not_a_number})) << at;
+  }
+}
+
+TEST(Block, IsMinusInfinityOnlyWhenEveryCellIs) {
+  arma::mat m(2, 2);
+  m.fill(-infinity);
+  EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), (Texel{0, mark::minus_infinity}));
+  m(1, 0) = 0;
+  EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), (Texel{0.5, 0}));
+}
+
+TEST(Block, IsHiddenOrDroppedOnlyWhenEveryCellIs) {
+  const arma::mat m(2, 2, arma::fill::zeros);
+  arma::mat flags(2, 2, arma::fill::zeros);
+  Picture p = whole(m, ColourMap::weights, 1, 1);
+  p.visible = &flags;
+  EXPECT_EQ(only(texels(p)), (Texel{0, mark::hidden}));
+  p.visible = nullptr, p.kept = &flags;
+  EXPECT_EQ(only(texels(p)), (Texel{0, mark::dropped}));
+  flags(0, 1) = 1.25;
+  EXPECT_EQ(only(texels(p)), (Texel{0, 0}));
+}
+
+TEST(Blocks, AtTheEdgeAreSmallerAndLoseNothing) {
+  // 5 × 5 on 2 × 2 pixels: blocks of 3, of which the last ones are 2 wide.
+  arma::mat m(5, 5, arma::fill::zeros);
+  m(4, 4) = 1, m(2, 3) = 0.5;
+  const Texels t = texels(whole(m, ColourMap::weights, 2, 2));
+  ASSERT_EQ(t.rows, 2u);
+  ASSERT_EQ(t.columns, 2u);
+  EXPECT_EQ(t.data[0].place, 0);
+  EXPECT_EQ(t.data[1].place, 0.5f);
+  EXPECT_EQ(t.data[2].place, 0);
+  EXPECT_EQ(t.data[3].place, 1);
+}
+
+TEST(VisiblePart, BeginsWithTheCellAtItsCorner) {
+  arma::mat m(8, 8, arma::fill::zeros);
+  m(2, 5) = 1;
+  Picture p = whole(m, ColourMap::weights, 100, 100);
+  p.left = 5.5, p.right = 7.5, p.top = 2, p.bottom = 4;
+  const Texels t = texels(p);
+  EXPECT_EQ(t.columns, 3u);
+  EXPECT_EQ(t.rows, 2u);
+  EXPECT_EQ(t.left, 0.5);
+  EXPECT_EQ(t.top, 0);
+  EXPECT_EQ(t.data[0].place, 1);
+}
+
+TEST(VisiblePart, BeyondTheMatrixHasNoTexels) {
+  const arma::mat m(2, 2, arma::fill::zeros);
+  Picture p = whole(m, ColourMap::weights, 100, 100);
+  p.left = -2, p.right = 2;
+  EXPECT_EQ(texels(p).columns, 2u);
+  EXPECT_EQ(texels(p).left, -2);
+  p.left = 5, p.right = 7;
+  EXPECT_TRUE(texels(p).data.empty());
+}
+
+TEST(Number, OutsideTheRangeIsMarkedOnItsSide) {
+  const arma::mat m{{2.0, -2.0, 1.0, infinity}};
+  const Texels t = texels(whole(m, ColourMap::values, 400, 100));
+  ASSERT_EQ(t.data.size(), 4u);
+  EXPECT_EQ(t.data[0], (Texel{1, mark::above}));
+  EXPECT_EQ(t.data[1], (Texel{0, mark::below}));
+  EXPECT_EQ(t.data[2], (Texel{1, 0}));
+  EXPECT_EQ(t.data[3], (Texel{1, mark::above | mark::hidden}));
+}
+
+TEST(Number, TooLargeForTheGraphicsCardKeepsItsPlace) {
+  const arma::mat m{{1e300, 0.0, -1e300}};
+  Picture p = whole(m, ColourMap::values, 300, 100);
+  p.low = -2e300, p.high = 2e300;
+  const Texels t = texels(p);
+  ASSERT_EQ(t.data.size(), 3u);
+  EXPECT_EQ(t.data[0], (Texel{0.75, 0}));
+  EXPECT_EQ(t.data[2], (Texel{0.25, 0}));
+}
+
+TEST(DroppedCell, ThatIsHiddenAsWellIsShownAsHidden) {
+  const arma::mat m(1, 1, arma::fill::zeros), none(1, 1, arma::fill::zeros);
+  Picture p = whole(m, ColourMap::weights, 20, 20);
+  p.visible = p.kept = &none;
+  EXPECT_EQ(only(texels(p)), (Texel{0, mark::hidden}));
+}
+
+TEST(EmptyPicture, HasNoTexels) {
+  const arma::mat none, one(1, 1);
+  EXPECT_TRUE(texels(whole(none, ColourMap::values, 10, 10)).data.empty());
+  EXPECT_TRUE(texels(whole(one, ColourMap::values, 0, 10)).data.empty());
+  EXPECT_TRUE(texels(Picture{}).data.empty());
+}
+
+}  // namespace

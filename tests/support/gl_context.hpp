@@ -1,0 +1,20 @@
+#pragma once
+
+#include "app/platform/display.hpp"
+
+namespace support {
+
+/// A hidden window's OpenGL context, current from its construction to its destruction.
+class GlContext {
+ public:
+  GlContext() : window_(display_.open("attnscope tests", 64, 64, false)) {}
+  ~GlContext();
+  GlContext(const GlContext&) = delete;
+  GlContext& operator=(const GlContext&) = delete;
+
+ private:
+  app::platform::Display display_;
+  GLFWwindow* window_;
+};
+
+}  // namespace support
