@@ -72,7 +72,7 @@ Regions regions(const Frame& frame) {
   r.top = m.menu + 1;
   r.bottom = size.y - m.status - 1;
   const float wanted = panels::model_panel_height(frame);
-  r.model_height = std::min(wanted, (r.bottom - r.top) * 0.55f);
+  r.model_height = std::min(wanted, (r.bottom - r.top) * 0.6f);
   return r;
 }
 

@@ -35,7 +35,8 @@ enum class ExportWhat { matrix, stage, everything };
 /// Where the edit cursor stands in the matrix editor.
 struct EditCursor {
   std::size_t row = 0, column = 0;
-  bool waiting = false;  ///< the editor has yet to take the keyboard
+  bool waiting = false;   ///< the editor has yet to take the keyboard
+  bool dragging = false;  ///< the mouse has moved far enough to mean a drag
   friend bool operator==(const EditCursor&, const EditCursor&) = default;
 };
 

@@ -73,7 +73,7 @@ void draw_value(Pen& pen, const CellRef& cell) {
   const double value = widgets::cell_value(frame, cell);
   const std::string text = std::isfinite(value) && value != 0 && (std::abs(value) >= 1e5 || std::abs(value) < 1e-4)
                                ? widgets::scientific(value)
-                               : widgets::fixed(value, 4);
+                               : value == 0 ? "0" : widgets::fixed(value, 4);
   const float title = widgets::text_width(frame.fonts.sans19, words.title) + frame.metrics.px(10);
   ImFont* font = widgets::text_width(frame.fonts.mono32, text) + title <= pen.right - pen.left ? frame.fonts.mono32 : frame.fonts.sans19;
   pen.skip(22);

@@ -48,10 +48,10 @@ void seed_row(const Form& form) {
   const Frame& frame = form.frame;
   form.label("seed");
   const auto step = [](std::uint64_t seed, int direction) { return direction > 0 ? seed + 1 : seed > 0 ? seed - 1 : 0; };
-  const float width = frame.metrics.px(56);
+  const float width = frame.metrics.px(frame.metrics.compact ? 44 : 56);
   if (const auto seed = widgets::count_field(frame, "model/seed", "seed", frame.model.dropout.seed, width, step))
     frame.commands.edit(SetDropoutSeed{*seed});
-  form.place(form.label_width() + width + frame.metrics.px(14));
+  form.place(form.label_width() + width + frame.metrics.px(frame.metrics.compact ? 8 : 14));
   const char* help = "Evaluation, when off: nothing is dropped.";
   if (const auto on = widgets::checkbox(frame, "model/training", "training", frame.model.dropout.training, help))
     frame.commands.edit(SetTraining{*on});
@@ -63,13 +63,13 @@ void stream_row(const Form& form) {
                            widgets::Option{"mkl", "As on Linux on x86 before PyTorch 2.7"}};
   const std::size_t current = frame.model.dropout.stream == DropoutStream::mkl ? 1 : 0;
   form.label("stream");
-  const char* again = "draw again";
+  const char* again = "↻";
   const float button = widgets::text_width(frame.fonts.sans14, again) + 2 * frame.metrics.px(8);
   const float width = form.control_width() - button - frame.metrics.px(8);
   if (const auto chosen = widgets::combo(frame, "model/stream", width, options[current].words, options, current))
     frame.commands.edit(SetDropoutStream{*chosen == 1 ? DropoutStream::mkl : DropoutStream::mt19937});
   form.place(form.width - button);
-  if (widgets::button(frame, "model/draw_again", again, "The next seed, another mask"))
+  if (widgets::button(frame, "model/draw_again", again, "Draw again: the next seed, another mask"))
     frame.commands.edit(SetDropoutSeed{frame.model.dropout.seed + 1});
 }
 

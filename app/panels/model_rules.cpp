@@ -21,16 +21,17 @@ void scale_row(const Form& form) {
   const auto current = static_cast<std::size_t>(scale.rule);
   form.label("scale");
   const bool typed = scale.rule == ScaleRule::factor;
-  const float field = form.frame.metrics.px(76), gap = form.frame.metrics.px(6);
-  const float width = form.control_width() - (typed ? field + gap : 0);
-  if (const auto chosen = widgets::combo(form.frame, "model/scale", width, options[current].words, options, current)) {
+  if (const auto chosen = widgets::combo(form.frame, "model/scale", form.control_width(), options[current].words, options, current)) {
     // The factor starts where the rule before it left off.
     const double factor = typed ? scale.factor : scale_factor(form.frame.model);
     form.frame.commands.edit(SetScale{{static_cast<ScaleRule>(*chosen), factor}});
   }
-  if (!typed) return;
-  form.place(form.width - field);
-  if (const auto factor = widgets::real_field(form.frame, "model/factor", "scale", scale.factor, field))
+}
+
+void factor_row(const Form& form) {
+  form.label("factor");
+  const double old = form.frame.model.scale.factor;
+  if (const auto factor = widgets::real_field(form.frame, "model/factor", "scale", old, form.control_width()))
     form.frame.commands.edit(SetScale{{ScaleRule::factor, *factor}});
 }
 
@@ -105,9 +106,10 @@ void sequence_row(const Form& form) {
 }
 
 bool has_projections(const Frame& frame) { return frame.model.projections.has_value(); }
+bool has_factor(const Frame& frame) { return frame.model.scale.rule == ScaleRule::factor; }
 bool is_batch(const Frame& frame) { return frame.model.sequences.size() > 1; }
 
-constexpr std::array table{ModelRow{always, scale_row, 4},          ModelRow{always, scores_row, 0}, ModelRow{always, merge_row, 0},
+constexpr std::array table{ModelRow{always, scale_row, 4}, ModelRow{has_factor, factor_row, 0}, ModelRow{always, scores_row, 0}, ModelRow{always, merge_row, 0},
                            ModelRow{has_projections, output_row, 0}, ModelRow{always, context_row, 0}, ModelRow{is_batch, sequence_row, 0}};
 
 }  // namespace

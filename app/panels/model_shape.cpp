@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,9 @@ void preset_row(const Form& form) {
 /// The second of two fields in a row ends where the row ends.
 void second_label(const Form& form, const char* words) {
   ImFont* font = form.frame.fonts.sans15;
-  const float x = form.at.x + form.label_width() + form.field_width() + form.frame.metrics.px(16);
+  const float roomy = form.label_width() + form.field_width() + form.frame.metrics.px(16);
+  const float latest = form.width - form.field_width() - form.frame.metrics.px(6) - widgets::text_width(font, words);
+  const float x = form.at.x + std::min(roomy, latest);
   widgets::draw_text(font, {x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame)}, form.frame.palette.dim, words);
   form.place(form.width - form.field_width());
 }
@@ -104,7 +107,7 @@ void bias_row(const Form& form) {
     form.place(offset);
     if (const auto on = widgets::checkbox(form.frame, box.name, box.words, box.on))
       form.frame.commands.edit(SetBias{box.part, *on});
-    offset += form.frame.metrics.px(58);
+    offset += std::min(form.frame.metrics.px(58), std::floor(form.control_width() / 3));
   }
 }
 

@@ -62,7 +62,7 @@ void draw_bar(const Frame& frame, const Heatmap& map, Ends ends, ImVec2 picture_
   const Extent& extent = frame.extents.of(frame.trace, frame.version, map.stage, map.head);
   const auto share = [&](double v) { return ends.high > ends.low ? static_cast<float>(std::clamp((v - ends.low) / (ends.high - ends.low), 0.0, 1.0)) : 0.5f; };
   const auto colour = [&](int k) { return packed(render::colour_at(map_of(stage.colouring), frame.palette.dark, (k + 0.5) / steps)); };
-  const float mark = frame.metrics.px(4);
+  const float mark = frame.metrics.px(3);
   if (map.bar_beside) {
     const float x = picture_max.x + gap, height = picture_max.y - 1 - picture_min.y, bottom = picture_max.y - 1;
     for (int k = 0; k < steps; ++k)

@@ -95,7 +95,11 @@ void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) 
     draw_text(frame.fonts.mono12, {middle, index_middle}, Align::middle, packed(chosen ? frame.palette.text : frame.palette.faint),
               std::to_string(j));
     if (!named) continue;
-    const float room = d.cell_width * step - frame.metrics.px(2);
+    const float pitch = d.cell_width * static_cast<float>(step);
+    const auto width = [&](std::size_t k) { return k < tokens.size() ? text_width(frame.fonts.sans12, tokens[k]) : 0; };
+    const float beside = std::max(j >= step ? width(j - step) : 0, width(j + step));
+    const bool touches = (width(j) + std::min(beside, pitch)) / 2 + frame.metrics.px(4) > pitch;
+    const float room = touches ? pitch - frame.metrics.px(2) : width(j);
     draw_text(frame.fonts.sans12, {middle, index_middle - frame.metrics.px(15)}, Align::middle,
               packed(chosen ? frame.palette.text : frame.palette.dim), shortened(frame.fonts.sans12, tokens[j], room));
   }
@@ -115,7 +119,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, Ends e
   if (d.cell_width < frame.metrics.px(smallest_number_cell_width) || d.cell_height < frame.metrics.px(smallest_number_cell_height))
     return;
   ImFont* font = frame.metrics.compact ? frame.fonts.mono12 : frame.fonts.mono13;
-  const int characters = static_cast<int>((d.cell_width - frame.metrics.px(4)) / text_width(font, "0"));
+  const int characters = static_cast<int>((d.cell_width - frame.metrics.px(2)) / text_width(font, "0"));
   const NumberFormat format = choose_format(d.numbers, shown, characters);
   const arma::mat& mask = frame.trace.mask;
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
@@ -208,7 +212,7 @@ CellRange shown_cells(const Drawn& d) {
 
 float column_label_height(const Frame& frame, const Heatmap& map) {
   const bool named = map.column_tokens && core::attention::info(map.stage).columns == Columns::tokens;
-  return frame.metrics.px(named ? 34 : 19);
+  return frame.metrics.px(named ? 32 : 18);
 }
 
 float bar_room(const Frame& frame, const Heatmap& map) {

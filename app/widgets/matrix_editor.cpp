@@ -13,14 +13,17 @@ namespace app::widgets {
 namespace {
 
 constexpr double value_per_pixel = 0.01, coarse = 10, fine = 0.1;
+constexpr float drag_threshold = 3;  // pixels
 constexpr double clean_digits = 1e9;          // dragged numbers are kept to so many parts, lest 0.1 + 0.2 show
 constexpr std::size_t few_cells = 4096;       // up to here every number counts for the decimals, not only the visible ones
 constexpr double strongest = 0.22;            // of the map on either side: the number must stay the loudest thing
 
 MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
-  const float labels = frame.metrics.px(m.tokens ? (frame.metrics.compact ? 82 : 84) : 34);
+  const float labels = frame.metrics.px(m.tokens ? (frame.metrics.compact ? 80 : 84) : 26);
   return matrix_grid(frame.metrics, m.numbers.n_rows, m.numbers.n_cols, labels, width);
 }
+
+ImFont* cell_font(const Frame& frame) { return frame.metrics.compact ? frame.fonts.mono13 : frame.fonts.mono14; }
 
 double largest_magnitude(const arma::mat& numbers) {
   double largest = 0;
@@ -62,14 +65,14 @@ void draw_column_labels(const EditorFrame& e) {
 
 void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double largest, const NumberFormat& format) {
   const Palette& p = e.frame.palette;
-  ImFont* font = e.frame.fonts.mono14;
+  ImFont* font = cell_font(e.frame);
   const double number = e.matrix.numbers(row, column);
   const ImVec2 min = e.grid.cell_min(row, column), size = e.grid.cell_size(), max(min.x + size.x, min.y + size.y);
   const Rgb ground = ground_of(p, number, largest);
   ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(ground), e.frame.metrics.px(3));
   const Rgb ink = std::isfinite(number) ? readable_on(ground) : p.bad;
   const std::string text = format.fits ? cell_text(number, format, false) : "…";
-  draw_text_right(font, max.x - e.frame.metrics.px(6), centred_y(font, min.y, size.y), ink, text);
+  draw_text_right(font, max.x - e.frame.metrics.px(e.frame.metrics.compact ? 4 : 6), centred_y(font, min.y, size.y), ink, text);
   const ImVec2 lo = e.grid.view_min, hi = e.grid.view_max;
   e.frame.landmarks.mark("edit/cell/" + std::to_string(row) + "/" + std::to_string(column),
                          {std::max(min.x, lo.x + e.grid.label_width), std::max(min.y, lo.y + e.grid.header_height)},
@@ -81,8 +84,8 @@ void draw_cells(const EditorFrame& e) {
   const auto rows = g.visible_rows(), columns = g.visible_columns();
   const arma::mat& m = e.matrix.numbers;
   const double largest = cached_largest(e.frame, e.matrix);
-  const float room = g.cell_size().x - e.frame.metrics.px(12);
-  const int letters = static_cast<int>(room / text_width(e.frame.fonts.mono14, "0"));
+  const float room = g.cell_size().x - e.frame.metrics.px(e.frame.metrics.compact ? 6 : 12);
+  const int letters = static_cast<int>(room / text_width(cell_font(e.frame), "0"));
   const CellRange all{0, m.n_rows, 0, m.n_cols}, seen{rows.first, rows.end, columns.first, columns.end};
   NumberFormat format = choose_format(m, m.n_elem <= few_cells ? all : seen, letters);
   format.unit = 1;  // an edited number is shown as it is typed
@@ -96,13 +99,20 @@ void draw_cells(const EditorFrame& e) {
   ImGui::PopClipRect();
 }
 
-/// Adds to the number under the cursor what the mouse moved in this frame.
+/// Adds to the number under the cursor what the mouse moved: in the first frame of a drag all of its way so far.
 void drag_number(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto& cursor = e.frame.view.cursor;
   if (!cursor || cursor->row >= e.matrix.numbers.n_rows || cursor->column >= e.matrix.numbers.n_cols) return;
-  const double pixels = (io.MouseDelta.x - io.MouseDelta.y) / static_cast<double>(e.frame.metrics.scale);
-  if (!ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3) || pixels == 0) return;
+  if (!ImGui::IsMouseDragging(ImGuiMouseButton_Left, drag_threshold)) return;
+  if (!cursor->dragging) {
+    e.frame.commands.look([](View& view) {
+      if (view.cursor) view.cursor->dragging = true;
+    });
+  }
+  const ImVec2 moved = cursor->dragging ? io.MouseDelta : ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, drag_threshold);
+  const double pixels = (moved.x - moved.y) / static_cast<double>(e.frame.metrics.scale);
+  if (pixels == 0) return;
   const double step = value_per_pixel * (io.KeyShift ? coarse : 1) * (io.KeyAlt ? fine : 1);
   const double old = e.matrix.numbers(cursor->row, cursor->column);
   const double number = std::round(((std::isfinite(old) ? old : 0) + pixels * step) * clean_digits) / clean_digits;
@@ -155,11 +165,12 @@ void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) 
                                          ImGuiWindowFlags_HorizontalScrollbar | ImGuiWindowFlags_NoNavInputs);
   ImGui::PopStyleVar();
   if (visible) {
+    const float bar = ImGui::GetStyle().ScrollbarSize;
     EditorFrame editor{frame, matrix, grid_for(frame, matrix, size.x)};
+    if (editor.grid.size().y > size.y) editor.grid = grid_for(frame, matrix, size.x - bar);
     MatrixGrid& grid = editor.grid;
     grid.view_min = ImGui::GetWindowPos();
     const ImVec2 whole = grid.size();
-    const float bar = ImGui::GetStyle().ScrollbarSize;
     grid.view_max = {grid.view_min.x + size.x - (whole.y > size.y ? bar : 0),
                      grid.view_min.y + size.y - (whole.x > size.x ? bar : 0)};
     grid.origin = ImGui::GetCursorScreenPos();

@@ -68,7 +68,7 @@ MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n
   grid.n_rows = n_rows, grid.n_columns = n_columns;
   grid.label_width = label_width, grid.header_height = metrics.px(22), grid.gap = metrics.px(2);
   const float fitting = std::floor((width - label_width) / static_cast<float>(n_columns));
-  grid.pitch = {std::clamp(fitting, metrics.px(48), metrics.px(72)), metrics.px(26)};
+  grid.pitch = {std::clamp(fitting, metrics.px(44), metrics.px(72)), metrics.px(26)};
   return grid;
 }
 

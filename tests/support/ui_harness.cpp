@@ -9,7 +9,7 @@
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
 
-namespace tests::support {
+namespace support {
 
 /// Gives ImGui a texture that nobody draws.
 class UiHarness::NoPainter : public app::render::Painter {
@@ -93,4 +93,4 @@ void UiHarness::carry_out(const app::Command& command) {
   }
 }
 
-}  // namespace tests::support
+}  // namespace support

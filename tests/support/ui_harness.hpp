@@ -8,7 +8,7 @@
 #include "app/frame.hpp"
 #include "tests/support/ui_input.hpp"
 
-namespace tests::support {
+namespace support {
 
 /// Real panels in a real ImGui, without a window and without OpenGL.
 ///
@@ -81,4 +81,4 @@ class UiHarness {
   int vertices_ = 0;
 };
 
-}  // namespace tests::support
+}  // namespace support

@@ -5,7 +5,7 @@
 
 #include "app/platform/imgui_compat.hpp"
 
-namespace tests::support {
+namespace support {
 namespace {
 
 using app::Key;
@@ -59,6 +59,7 @@ Gesture double_click(ImVec2 pos) {
 }
 
 Gesture drag(ImVec2 from, ImVec2 by, Modifiers m) {
+  from = {std::floor(from.x), std::floor(from.y)};  // as ImGui does
   Gesture g = {at(from, m, pause), at(from, m), with_left(at(from, m), true)};
   for (int i = 1; i <= drag_steps; ++i) {
     const float share = static_cast<float>(i) / drag_steps;
@@ -100,4 +101,4 @@ void put(const InputFrame& input, ImGuiIO& io) {
   if (!input.text.empty()) app::platform::put_text(io, input.text.c_str());
 }
 
-}  // namespace tests::support
+}  // namespace support

@@ -8,7 +8,7 @@
 
 #include "app/key_press.hpp"
 
-namespace tests::support {
+namespace support {
 
 /// What a person's hands do in one frame; what is not named stays as it is.
 struct InputFrame {
@@ -42,4 +42,4 @@ Gesture press(app::KeyPress key);
 /// Gives a frame's input to ImGui, before ImGui::NewFrame; KeyPress is for the program, its ImGui key goes along.
 void put(const InputFrame& input, ImGuiIO& io);
 
-}  // namespace tests::support
+}  // namespace support
