@@ -73,9 +73,22 @@ Answer theme(const Situation&) {
 Answer edit_by_keyboard(const Situation&) {
   return ChangeView{[](View& view) { view.cursor = EditCursor{0, 0, true}; }};
 }
+/// In a lesson, unless the matrix editor needs the key.
+Answer go_in_lesson(const Situation& s, int by) {
+  return s.view.lesson && !s.view.cursor ? Answer(GoInLesson{by}) : std::nullopt;
+}
+Answer next_step(const Situation& s) { return go_in_lesson(s, 1); }
+Answer previous_step(const Situation& s) { return go_in_lesson(s, -1); }
+Answer same_step(const Situation& s) { return go_in_lesson(s, 0); }
+Answer draw_another_mask(const Situation& s) {
+  if (s.view.tab != Tab::laboratory) return std::nullopt;
+  return ApplyEdit{editing::SetDropoutSeed{s.model.dropout.seed + 1}};
+}
 Answer release(const Situation& s) {
   if (s.view.cursor) return ChangeView{[](View& view) { view.cursor.reset(); }};
   if (s.view.pinned) return ChangeView{app::release};
+  if (s.view.tab == Tab::laboratory) return ChangeView{[](View& view) { view.tab = Tab::stages; }};
+  if (s.view.lesson) return LeaveLesson{};
   return std::nullopt;
 }
 
@@ -116,8 +129,12 @@ constexpr std::array table{
     Shortcut{plain(Key::c), "C", "causal mask on or off", causal},
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
     Shortcut{plain(Key::t), "T", "dark or light", theme},
-    Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog", release},
+    Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog, leave a lesson", release},
     Shortcut{plain(Key::backspace), "Backspace", "back to the cell whose operand was followed", back},
+    Shortcut{plain(Key::right), "← →", "in a lesson: back, next", next_step},
+    Shortcut{plain(Key::left), nullptr, nullptr, previous_step},
+    Shortcut{plain(Key::r), "R", "in a lesson: start the step again", same_step},
+    Shortcut{plain(Key::space), "Space", "in the dropout laboratory: draw again", draw_another_mask},
     Shortcut{plain(Key::f1), "F1, ?", "this sheet", keys},
     Shortcut{plain(Key::question), nullptr, nullptr, keys},
     Shortcut{plain(Key::e), "E", "edit the matrix by keyboard", edit_by_keyboard},

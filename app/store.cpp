@@ -59,20 +59,23 @@ void Store::open(const std::filesystem::path& path) {
 }
 
 void Store::settle() {
-  if (version_ > 0 && traced_ == model_ && traced_sequence_ == view_.sequence) return;
-  const auto start = std::chrono::steady_clock::now();
-  trace_ = core::attention::attend(model_, view_.sequence);
-  compute_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  traced_ = model_;
-  traced_sequence_ = view_.sequence;
-  ++version_;
+  if (version_ == 0 || !(traced_ == model_) || traced_sequence_ != view_.sequence) {
+    const auto start = std::chrono::steady_clock::now();
+    trace_ = core::attention::attend(model_, view_.sequence);
+    compute_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    traced_ = model_;
+    traced_sequence_ = view_.sequence;
+    ++version_;
+  }
+  assess_step();
+  run_laboratory();
 }
 
 Document Store::document() const {
-  return {.title = origin_.title,
+  return {.title = lesson_ ? std::string("lesson: ") + lesson_->state.lesson->title : origin_.title,
           .path = origin_.path,
-          .preset = origin_.preset,
-          .modified = !(model_ == saved_),
+          .preset = lesson_ ? "" : origin_.preset,
+          .modified = !((lesson_ ? lesson_->own_model : model_) == saved_),
           .can_undo = history_.can_undo(),
           .can_redo = history_.can_redo(),
           .undo_words = history_.undo_description(),
@@ -100,6 +103,7 @@ void Store::carry_out(const Undo&) {
   if (!history_.can_undo()) return say("There is nothing to undo.");
   const std::string words = history_.undo_description();
   model_ = history_.undo(model_);
+  if (lesson_ && !history_.can_undo()) return carry_out(LeaveLesson{});  // what was undone is the lesson itself
   keep_view_within_model();
   say("Undone: " + words);
 }
@@ -115,6 +119,7 @@ void Store::carry_out(const Redo&) {
 void Store::carry_out(const LoadPreset& command) {
   const editing::Preset* preset = editing::find_preset(command.name);
   if (!preset) throw core::Error("preset " + command.name + ": there is no such preset");
+  if (lesson_) leave_lesson();
   if (!may_leave(command)) return;
   start_with(preset->make(), {preset->title, preset->name, std::nullopt});
   say(std::string(preset->title) + ": " + preset->about);
@@ -122,6 +127,7 @@ void Store::carry_out(const LoadPreset& command) {
 
 void Store::carry_out(const OpenFile& command) {
   formats::Session session = formats::load_session(command.path);  // read first: a bad file asks nothing
+  if (lesson_) leave_lesson();
   if (!may_leave(command)) return;
   start_with(std::move(session.model), {command.path.filename().string(), "", command.path});
   recall_view(session.view, view_);
@@ -131,6 +137,7 @@ void Store::carry_out(const OpenFile& command) {
 }
 
 void Store::carry_out(const SaveFile&) {
+  if (lesson_) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
   if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
   save_to(*origin_.path);
 }
@@ -147,6 +154,7 @@ void Store::carry_out(const ExportCsv& command) {
 }
 
 void Store::carry_out(const ShowDialog& command) {
+  if (lesson_ && command.dialog == Dialog::save_as) return carry_out(SaveFile{});  // which says why not
   view_.dialog = command.dialog;
   if (command.dialog == Dialog::none) waiting_.reset();
   if (command.dialog == Dialog::open || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
@@ -169,6 +177,7 @@ void Store::carry_out(const CopyText& command) {
 void Store::carry_out(const ShowMessage& command) { say(command.text, command.is_error); }
 
 void Store::carry_out(const Quit& command) {
+  if (lesson_) leave_lesson();
   if (may_leave(command)) quit_ = true;
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 
 #include "app/panels/file_dialogs.hpp"
+#include "app/panels/glossary_dialog.hpp"
+#include "app/panels/sentence_dialog.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/shortcuts.hpp"
 #include "app/widgets/buttons.hpp"
@@ -81,7 +83,9 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::export_csv, "Export as CSV", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
                            Row{Dialog::keys, "Keys", keys_sheet},
-                           Row{Dialog::about, "About", about}};
+                           Row{Dialog::about, "About", about},
+                           Row{Dialog::glossary, "Glossary", draw_glossary_dialog},
+                           Row{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 
 }  // namespace
 

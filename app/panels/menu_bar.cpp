@@ -6,6 +6,7 @@
 #include "app/shortcuts.hpp"
 #include "app/widgets/text.hpp"
 #include "core/editing/presets.hpp"
+#include "core/lessons/lesson.hpp"
 
 namespace app::panels {
 namespace {
@@ -80,6 +81,7 @@ void edit_lines(const Frame& frame) {
     frame.commands.add(CopyText{*text});
   ImGui::Separator();
   const std::size_t n = frame.model.n_tokens();
+  if (line(frame, "menu/Sentence", "Type a sentence…")) frame.commands.add(ShowDialog{Dialog::sentence});
   if (line(frame, "menu/AddToken", "Add a token"))
     frame.commands.edit(core::editing::InsertToken{n, std::to_string(n)});
   if (line(frame, "menu/RemoveToken", "Remove the last token", nullptr, false, n > 1))
@@ -117,6 +119,7 @@ void view_lines(const Frame& frame) {
   };
   tab("menu/Stages", "Stages", Tab::stages);
   tab("menu/Heads", "Heads", Tab::heads);
+  tab("menu/Laboratory", "Dropout laboratory", Tab::laboratory);
   ImGui::Separator();
   if (line(frame, "menu/Dark", "Dark", "T", v.dark))
     frame.commands.look([](View& view) { view.dark = true; });
@@ -132,6 +135,19 @@ void view_lines(const Frame& frame) {
   range("menu/RangeAllHeads", "One range for all heads", RangeRule::all_heads);
   ImGui::Separator();
   menu(frame, "menu/ShownStages", "Shown stages", stage_lines);
+}
+
+void lesson_lines(const Frame& frame) {
+  for (const auto& lesson : core::lessons::lessons()) {
+    const bool on = frame.view.lesson && frame.view.lesson->name == lesson.name;
+    if (line(frame, std::string("menu/Lessons/") + lesson.name, lesson.title, nullptr, on))
+      frame.commands.add(StartLesson{lesson.name});
+    widgets::tooltip(lesson.about);
+  }
+  ImGui::Separator();
+  if (line(frame, "menu/LeaveLesson", "Leave the lesson", "Esc", false, frame.view.lesson.has_value()))
+    frame.commands.add(LeaveLesson{});
+  if (line(frame, "menu/Glossary", "Glossary")) frame.commands.add(ShowDialog{Dialog::glossary});
 }
 
 void help_lines(const Frame& frame) {
@@ -161,6 +177,7 @@ void draw_menu_bar(const Frame& frame) {
     menu(frame, "menu/File", "File", file_lines);
     menu(frame, "menu/Edit", "Edit", edit_lines);
     menu(frame, "menu/View", "View", view_lines);
+    menu(frame, "menu/Lessons", "Lessons", lesson_lines);
     menu(frame, "menu/Help", "Help", help_lines);
     title(frame);
     ImGui::EndMenuBar();
