@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "app/browser.hpp"
+#include "app/view_text.hpp"
+#include "app/pinning.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
@@ -128,6 +130,8 @@ void Store::carry_out(const OpenFile& command) {
   if (lesson_) leave_lesson();
   if (!may_leave(command)) return;
   start_with(std::move(session.model), {command.path.filename().string(), "", command.path});
+  recall_view(session.view, view_);
+  keep_view_within_model();
   remember(command.path);
   say("Opened " + command.path.string());
 }
@@ -209,7 +213,7 @@ void Store::start_with(core::attention::Model model, Origin origin) {
   model_ = saved_ = std::move(model);
   origin_ = std::move(origin);
   history_.clear();
-  view_.pinned.reset();
+  release(view_);
   view_.hovered.reset();
   view_.cursor.reset();
   view_.dialog = Dialog::none;
@@ -217,7 +221,7 @@ void Store::start_with(core::attention::Model model, Origin origin) {
 }
 
 void Store::save_to(const std::filesystem::path& path) {
-  formats::save_session(path, {model_, ""});
+  formats::save_session(path, {model_, view_text(view_)});
   saved_ = model_;
   origin_.path = path;
   origin_.title = path.filename().string();
@@ -251,7 +255,8 @@ void Store::keep_view_within_model() {
                                                                                     : model_.d_out();
     return stage.present(model_) && cell->head < model_.n_heads && cell->row < n && cell->column < columns;
   };
-  if (!exists(view_.pinned)) view_.pinned.reset();
+  if (!exists(view_.pinned)) release(view_);
+  std::erase_if(view_.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view_.hovered)) view_.hovered.reset();
   if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;
 }

@@ -10,6 +10,7 @@
 
 #include "core/attention/stages.hpp"
 #include "core/editing/edit.hpp"
+#include "core/explain/address.hpp"
 #include "core/text/sentence.hpp"
 
 namespace app {
@@ -17,11 +18,7 @@ namespace app {
 using core::attention::Stage;
 
 /// One cell of one stage; head counts only for stages that have one a head.
-struct CellRef {
-  Stage stage = Stage::weights;
-  std::size_t head = 0, row = 0, column = 0;
-  friend bool operator==(const CellRef&, const CellRef&) = default;
-};
+using CellRef = core::explain::CellAddress;
 
 enum class Tab { stages, heads, laboratory };
 
@@ -88,6 +85,8 @@ struct View {
   RangeRule range = RangeRule::matrix;
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
   std::optional<CellRef> hovered, pinned;
+  std::vector<CellRef> trail;           ///< where following operands came from, the latest last
+  std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
   core::editing::MatrixPlace edited;  ///< the matrix in the editor
   std::optional<EditCursor> cursor;   ///< there as long as the matrix editor has the keyboard
   std::optional<Typed> typed;

@@ -43,7 +43,7 @@ Tiling tile(const Frame& frame, const StageInfo& stage, ImVec2 room) {
   const arma::mat& numbers = stage.matrix(frame.trace, 0);
   const std::size_t n = stage.per_head ? frame.trace.heads.size() : 1;
   const bool square = stage.columns == Columns::tokens;
-  const float foot = m.px(34), gap = m.px(20);
+  const float foot = m.px(26), gap = m.px(14);
   Tiling best;
   for (std::size_t columns = 1; columns <= n; ++columns) {
     Tiling t;

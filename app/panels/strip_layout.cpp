@@ -12,6 +12,7 @@ using core::attention::Columns;
 using core::attention::StageInfo;
 
 constexpr float largest_map = 420;                   // of a matrix whose cells are too many for numbers
+constexpr float smallest_map = 240;                  // and at least so large, though two would stand side by side
 constexpr float many_features = 104;                 // the width of features beside so many tokens
 constexpr std::size_t most_tokens_with_numbers = 16;
 
@@ -47,20 +48,21 @@ float label_width(const Frame& frame, bool tokens) {
   return std::clamp(index + m.px(5) + std::ceil(widest), m.px(46), m.px(m.compact ? 64 : 92));
 }
 
-StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row) {
+StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row, float room) {
   const arma::mat& numbers = stage.matrix(frame.trace, frame.view.head);
   const auto& m = frame.metrics;
   const bool square = stage.columns == Columns::tokens;
   const bool many = numbers.n_rows > most_tokens_with_numbers;
-  const float largest = many ? m.px(largest_map) : 1e6f;
+  const float two_beside = std::floor((room - 2 * label_width(frame, true) - m.px(20)) / 2);
+  const float largest = many ? std::min(m.px(largest_map), std::max(two_beside, m.px(smallest_map))) : 1e6f;
   StripMap s;
   s.map.place = std::string("strip/") + stage.name;
   s.map.stage = stage.stage;
   s.map.head = frame.view.head;
-  const float widest = square ? largest : m.px(!many ? largest_map : stage.per_head ? many_features : 2 * many_features);
+  const float widest = square ? largest : m.px(!many ? largest_map : stage.per_head ? many_features : 1.5f * many_features);
   s.map.width = side(numbers.n_cols, square ? cells.width : cells.narrow_width, widest);
   s.map.height = side(numbers.n_rows, square ? cells.height : cells.narrow_height, largest);
-  s.map.bar_beside = !square;
+  s.map.bar_beside = !square && !many;
   s.map.row_tokens = first_of_row || (!m.compact && !many);
   s.map.column_tokens = !m.compact;
   s.map.label_width = label_width(frame, s.map.row_tokens);
@@ -87,10 +89,10 @@ std::vector<StripRow> break_into_rows(const Frame& frame, const CellSize& cells,
   for (const StageInfo& stage : core::attention::stages()) {
     if (!stage.present(frame.model) || frame.view.folded.contains(stage.stage)) continue;
     const bool new_line = rows.empty() || rows.back().line != stage.line;
-    StripMap next = measure(frame, stage, cells, new_line);
+    StripMap next = measure(frame, stage, cells, new_line, width);
     if (!new_line && used + gap(frame, rows.back(), rows.back().maps.size()) + next.width > width) {
       rows.push_back({.line = stage.line, .first = false, .maps = {}});
-      next = measure(frame, stage, cells, true);
+      next = measure(frame, stage, cells, true, width);
       used = next.width;
     } else if (new_line) {
       rows.push_back({.line = stage.line, .first = true, .maps = {}});

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/pinning.hpp"
 #include "app/widgets/cell_words.hpp"
 #include "app/widgets/colour_bar.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/number_text.hpp"
+#include "core/explain/explain.hpp"
 
 namespace app::widgets {
 namespace {
@@ -159,6 +161,28 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, Ends e
     }
 }
 
+/// A frame around a rectangle of cells, around at least a few pixels when cells are smaller.
+void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 colour, float thickness) {
+  const ImVec2 a = d.cell_min(cells.row0, cells.column0), b = d.cell_max(cells.row1 - 1, cells.column1 - 1);
+  const float least = 2 * thickness + 1;
+  outline(ImGui::GetWindowDrawList(), {a.x - 1, a.y - 1}, {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, colour,
+          thickness);
+}
+
+/// What the pinned cell was worked out from, and more quietly what it goes into.
+void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  if (!frame.view.pinned) return;
+  const auto is_here = [&](const core::explain::Cells& cells) {
+    return cells.source == core::explain::Source(map.stage) && (!d.stage.per_head || cells.head == map.head);
+  };
+  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background, 0.6f));
+  for (const auto& cells : core::explain::results(frame.model, frame.trace, *frame.view.pinned))
+    if (is_here(cells)) outline_cells(d, cells, quiet, 1);
+  for (const CellRef& worked : core::explain::worked_out(frame.model, frame.trace, *frame.view.pinned))
+    for (const auto& cells : core::explain::operands(frame.model, frame.trace, worked))
+      if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2);
+}
+
 void draw_selection(const Frame& frame, const Heatmap& map, const Drawn& d) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto& p = frame.palette;
@@ -168,6 +192,7 @@ void draw_selection(const Frame& frame, const Heatmap& map, const Drawn& d) {
     outline(list, d.cell_min(d.cross->row, 0), d.cell_max(d.cross->row, columns - 1), line, 1);
     if (!d.row_only) outline(list, d.cell_min(0, d.cross->column), d.cell_max(rows - 1, d.cross->column), line, 1);
   }
+  draw_links(frame, map, d);
   const auto is_here = [&](const std::optional<CellRef>& cell) {
     return cell && !map.other && cell->stage == map.stage && (!d.stage.per_head || cell->head == map.head);
   };
@@ -209,13 +234,7 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   frame.commands.look([cell](View& v) { v.hovered = cell; });
   draw_cell_tooltip(frame, cell);
   if (!ImGui::IsMouseClicked(0)) return;
-  frame.commands.look([cell](View& v) {
-    if (v.pinned == cell)
-      v.pinned.reset();
-    else
-      v.pinned = cell;
-    if (core::attention::info(cell.stage).per_head) v.head = cell.head;
-  });
+  frame.commands.look([cell](View& v) { pin(v, cell); });
 }
 
 CellRange shown_cells(const Drawn& d) {

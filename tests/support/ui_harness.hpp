@@ -12,7 +12,8 @@ namespace support {
 
 /// Real panels in a real ImGui, without a window and without OpenGL.
 ///
-/// Edits and changes of the view are carried out after each frame, as the program does; everything that was asked for is kept.
+/// Edits and changes of the view are carried out after each frame, as the program does; everything that was
+/// asked for is kept.
 class UiHarness {
  public:
   using Draw = std::function<void(const app::Frame&)>;
@@ -37,7 +38,9 @@ class UiHarness {
   void click(const std::string& name, Modifiers m = {}) { play(support::click(centre(name), m)); }
   void right_click(const std::string& name) { play(support::right_click(centre(name))); }
   void double_click(const std::string& name) { play(support::double_click(centre(name))); }
-  void drag(const std::string& name, float dx, float dy, Modifiers m = {}) { play(support::drag(centre(name), {dx, dy}, m)); }
+  void drag(const std::string& name, float dx, float dy, Modifiers m = {}) {
+    play(support::drag(centre(name), {dx, dy}, m));
+  }
   void type(const std::string& text) { play(support::type(text)); }
   void key(app::Key key, Modifiers m = {}) { play(support::press({key, m.ctrl, m.shift, m.alt})); }
 
