@@ -23,15 +23,20 @@ CellRef nearest(const Cells& cells, const CellRef& to) {
           std::clamp(to.column, cells.column0, cells.column1 - 1)};
 }
 
+/// The token, or what it is when its name is only its number.
+std::string token_words(const Frame& frame, const char* what, std::size_t index) {
+  const std::string& token = frame.model.sequences[frame.view.sequence].tokens[index];
+  return token == to_string(index) ? what + (" " + token) : token;
+}
+
 std::string place_words(const Frame& frame, const Cells& cells) {
   const auto& stage = core::attention::info(std::get<Stage>(cells.source));
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
   std::string words = cells.count() == 1 ? stage.one : stage.title;
   if (stage.per_head && frame.model.n_heads > 1) words += ", head " + to_string(cells.head);
-  if (cells.row1 - cells.row0 == 1) words += ", " + tokens[cells.row0];
-  if (cells.column1 - cells.column0 == 1) {
+  if (cells.row1 - cells.row0 == 1) words += ", " + token_words(frame, "row", cells.row0);
+  if (cells.column1 - cells.column0 == 1 && stage.columns != core::attention::Columns::single) {
     const bool key = stage.columns == core::attention::Columns::tokens;
-    words += key ? " → " + tokens[cells.column0] : ", column " + to_string(cells.column0);
+    words += key ? " → " + token_words(frame, "key", cells.column0) : ", column " + to_string(cells.column0);
   }
   return words;
 }

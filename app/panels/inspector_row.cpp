@@ -68,8 +68,12 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   std::vector<std::size_t> order(numbers.n_cols);
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (order.size() > most_bars) {
+    const auto size = [&](std::size_t j) {  // sorting needs an order, which NaN has not
+      const double value = numbers(cell.row, j);
+      return std::isnan(value) ? -arma::datum::inf : value;
+    };
     std::partial_sort(order.begin(), order.begin() + most_bars, order.end(),
-                      [&](std::size_t a, std::size_t b) { return numbers(cell.row, a) > numbers(cell.row, b); });
+                      [&](std::size_t a, std::size_t b) { return size(a) > size(b) || (size(a) == size(b) && a < b); });
     order.resize(most_bars);
   }
   for (const std::size_t j : order)
@@ -83,8 +87,9 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     pen.pair(std::to_string(numbers.n_cols - most_bars) + " other keys", widgets::fixed(rest, 4));
   }
   pen.skip(6);
-  pen.pair("row sum", widgets::fixed(facts.sum, 4));
-  if (cell.stage == Stage::weights) {
+  const bool is_distribution = !numbers.row(cell.row).has_nan();
+  pen.pair("row sum", is_distribution ? widgets::fixed(facts.sum, 4) : "NaN");
+  if (cell.stage == Stage::weights && is_distribution) {
     const auto visible = static_cast<std::size_t>(arma::accu(frame.trace.mask.row(cell.row)));
     pen.pair("entropy, at most " + widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bit",
              widgets::fixed(facts.entropy_bits, 4));

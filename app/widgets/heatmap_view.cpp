@@ -135,7 +135,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, Ends e
   if (d.cell_width < frame.metrics.px(smallest_number_cell_width) || d.cell_height < frame.metrics.px(smallest_number_cell_height))
     return;
   ImFont* font = frame.metrics.compact ? frame.fonts.mono12 : frame.fonts.mono13;
-  const int characters = static_cast<int>((d.cell_width - frame.metrics.px(2)) / text_width(font, "0"));
+  const int characters = static_cast<int>((d.cell_width - frame.metrics.px(3)) / text_width(font, "0"));
   const NumberFormat format = choose_format(d.numbers, shown, characters);
   const arma::mat& mask = frame.trace.mask;
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
@@ -175,9 +175,9 @@ void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const auto is_here = [&](const core::explain::Cells& cells) {
     return cells.source == core::explain::Source(map.stage) && (!d.stage.per_head || cells.head == map.head);
   };
-  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background, 0.6f));
+  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background, 0.5f));
   for (const auto& cells : core::explain::results(frame.model, frame.trace, *frame.view.pinned))
-    if (is_here(cells)) outline_cells(d, cells, quiet, 1);
+    if (is_here(cells)) outline_cells(d, cells, quiet, 2);
   for (const CellRef& worked : core::explain::worked_out(frame.model, frame.trace, *frame.view.pinned))
     for (const auto& cells : core::explain::operands(frame.model, frame.trace, worked))
       if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2);

@@ -80,8 +80,10 @@ Text masked_later(const Model&, const Trace&, const CellAddress&) {
 }
 
 Text over_keys(const Model& m, const Trace& t, const CellAddress& c) {
-  const bool hides = arma::accu(t.mask.row(c.row)) < static_cast<double>(t.mask.n_cols);
-  return hides && m.mask.method == MaskMethod::negative_infinity ? "over the visible keys" : "over all keys";
+  if (m.mask.method != MaskMethod::negative_infinity) return "over all keys";
+  const double visible = arma::accu(t.mask.row(c.row));
+  if (visible == 0) return "no key is visible: 0/0";
+  return visible < static_cast<double>(t.mask.n_cols) ? "over the visible keys" : "over all keys";
 }
 
 Text empty_row(const Model&, const Trace&, const CellAddress& c) {
