@@ -141,7 +141,10 @@ void draw_exhibit(const Frame& frame) {
   const std::vector<Picture>& pictures = frame.lesson->pictures;
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-  ImGui::GetWindowDrawList()->AddRectFilled({window.x, window.y + size.y - 1}, {window.x + size.x, window.y + size.y}, packed(frame.palette.line));
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect(window, {window.x + size.x, window.y + size.y});
+  list->AddRectFilled({window.x, window.y + size.y - 1}, {window.x + size.x, window.y + size.y}, packed(frame.palette.line));
+  list->PopClipRect();
   const float rows = static_cast<float>(std::max<std::size_t>(1, most_rows(pictures)));
   const float row = std::clamp(std::floor((size.y - around_cells(frame)) / rows), frame.metrics.px(smallest_row), frame.metrics.px(largest_row));
   const float gap = frame.metrics.px(picture_gap), n = static_cast<float>(pictures.size());

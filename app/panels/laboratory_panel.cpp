@@ -18,22 +18,23 @@ using core::attention::DropoutStudy;
 using widgets::Align;
 
 // At scale 1.
-constexpr float heading_height = 30, title_height = 28, below_map = 30, gap = 24, sums_width = 130, largest_cell = 44;
+constexpr float heading_height = 30, title_height = 28, below_map = 30, gap = 20, sums_width = 118, largest_cell = 44;
 
 /// Where the four columns of the laboratory stand, and how large a map is.
 struct Layout {
   ImVec2 origin;
-  float width, label, sums;
+  float width, label, index, sums;  // label: room for tokens beside the first map; index: beside the others
   int map_width, map_height;
 };
 
 Layout lay_out(const Frame& frame) {
   const Metrics& m = frame.metrics;
-  Layout l{ImGui::GetCursorScreenPos(), ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize, 0, 0, 0, 0};
+  Layout l{ImGui::GetCursorScreenPos(), ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize, 0, 0, 0, 0, 0};
   const float n = static_cast<float>(frame.model.n_tokens());
-  l.label = m.px(m.compact ? 28 : 66);
+  l.index = m.px(28);
+  l.label = m.compact ? l.index : m.px(66);
   l.sums = m.px(sums_width);
-  const float room = (l.width - l.sums - 3 * l.label - 3 * m.px(gap)) / 3;
+  const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * m.px(gap)) / 3;
   const float cell = std::min({m.px(largest_cell), std::floor(room / n), std::max(1.0f, std::floor(m.px(400) / n))});
   l.map_width = static_cast<int>(std::max(1.0f, cell) * n);
   l.map_height = static_cast<int>(std::max(1.0f, cell >= m.px(26) ? m.px(24) : std::min(cell, m.px(24))) * n);
@@ -41,7 +42,8 @@ Layout lay_out(const Frame& frame) {
 }
 
 float map_left(const Frame& frame, const Layout& l, int k) {
-  return l.origin.x + static_cast<float>(k) * (l.label + static_cast<float>(l.map_width) + frame.metrics.px(gap));
+  const float maps = static_cast<float>(k) * (static_cast<float>(l.map_width) + frame.metrics.px(gap));
+  return l.origin.x + maps + (k > 0 ? l.label + static_cast<float>(k - 1) * l.index : 0);
 }
 
 void heading(const Frame& frame, const Layout& l, float& y, const char* number, const std::string& words) {
@@ -58,19 +60,21 @@ void title(const Frame& frame, float x, float y, const std::string& words, const
   widgets::draw_text(frame.fonts.sans14, {x, middle + frame.metrics.px(1)}, Align::left_middle, packed(frame.palette.dim), remark);
 }
 
-widgets::Heatmap map_of(const Frame& frame, const Layout& l, const char* place, Stage stage) {
+/// The heatmap in column k.
+widgets::Heatmap map_of(const Frame& frame, const Layout& l, const char* place, Stage stage, int k) {
   widgets::Heatmap map;
   map.place = place;
   map.stage = stage;
   map.head = frame.view.head;
   map.width = l.map_width, map.height = l.map_height;
-  map.label_width = l.label;
-  map.row_tokens = map.column_tokens = !frame.metrics.compact;
+  map.label_width = k == 0 ? l.label : l.index;
+  map.column_tokens = !frame.metrics.compact;
+  map.row_tokens = k == 0 && map.column_tokens;
   return map;
 }
 
 float map_block(const Frame& frame, const Layout& l) {
-  return widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights)) + static_cast<float>(l.map_height) +
+  return widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0)) + static_cast<float>(l.map_height) +
          frame.metrics.px(below_map);
 }
 
@@ -85,7 +89,7 @@ void sign(const Frame& frame, const Layout& l, int after, float y, const char* w
 void row_sums(const Frame& frame, const Layout& l, float y) {
   const auto& head = frame.trace.heads[frame.view.head];
   const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
-  const float top = y + widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights));
+  const float top = y + widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
   const float pitch = static_cast<float>(l.map_height) / static_cast<float>(head.weights.n_rows);
   const float first = left + frame.metrics.px(46), label_y = top - frame.metrics.px(9);
   widgets::draw_text(frame.fonts.mono12, {first, label_y}, Align::right_middle, packed(frame.palette.faint), "before");
@@ -122,9 +126,9 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
   y += frame.metrics.px(title_height);
   sign(frame, l, 1, y, "×");
   sign(frame, l, 2, y, "=");
-  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/weights", Stage::weights), {map_left(frame, l, 0), y});
-  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/mask", Stage::dropout_mask), {map_left(frame, l, 1), y});
-  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/dropped", Stage::dropped_weights), {map_left(frame, l, 2), y});
+  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/weights", Stage::weights, 0), {map_left(frame, l, 0), y});
+  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/mask", Stage::dropout_mask, 1), {map_left(frame, l, 1), y});
+  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/dropped", Stage::dropped_weights, 2), {map_left(frame, l, 2), y});
   row_sums(frame, l, y);
   y += map_block(frame, l);
 }
@@ -140,11 +144,12 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
         ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick a mask");
   y += frame.metrics.px(title_height);
   if (lab.mean.empty()) return;
-  const double most = arma::abs(lab.difference).max();
-  const widgets::OtherNumbers mean{.numbers = &lab.mean, .version = lab.revision, .ends = {0, 1}, .of_tokens = true};
+  const Extent range = extent_of(lab.difference);
+  const double most = std::max(-range.smallest, range.largest);
+  const widgets::OtherNumbers mean{.numbers = &lab.mean, .version = lab.revision, .ends = {0, std::max(1.0, extent_of(lab.mean).largest)}, .of_tokens = true};
   const widgets::OtherNumbers difference{.numbers = &lab.difference, .version = lab.revision, .ends = {-most, most}, .of_tokens = true};
-  widgets::Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights);
-  widgets::Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores);
+  widgets::Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
+  widgets::Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
   left.other = &mean, right.other = &difference;
   widgets::draw_heatmap(frame, left, {map_left(frame, l, 0), y});
   widgets::draw_heatmap(frame, right, {map_left(frame, l, 1), y});

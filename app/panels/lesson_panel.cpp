@@ -15,7 +15,7 @@ namespace {
 using core::lessons::Step;
 
 /// Lines of the panel at scale 1.
-constexpr float top_line = 26, title_line = 28, gap = 8, keys_line = 30, edges = 20;
+constexpr float top_line = 26, title_line = 32, gap = 8, keys_line = 30, edges = 22;
 
 float text_width_within(const Frame& frame, float width) {
   return std::max(frame.metrics.px(120), width - 2 * frame.metrics.padding);
@@ -116,8 +116,10 @@ void draw_lesson(const Frame& frame) {
   const Step& step = frame.lesson->shown();
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect(window, {window.x + size.x, window.y + size.y});
   list->AddRectFilled(window, {window.x + size.x, window.y + 1}, packed(frame.palette.line));
   list->AddRectFilled(window, {window.x + frame.metrics.px(3), window.y + size.y}, packed(frame.palette.accent));
+  list->PopClipRect();
 
   const float middle = at.y + frame.metrics.px(top_line) / 2;
   widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim), frame.lesson->lesson->title);

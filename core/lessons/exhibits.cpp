@@ -68,7 +68,7 @@ std::vector<Picture> single_query(const Moment& m) {
   const arma::mat &q = head_now(m).queries, &k = head_now(m).keys;
   if (q.n_rows <= query) return {};
   const arma::mat products = k.each_row() % q.row(query);
-  Picture terms{.title = "its numbers times theirs",
+  Picture terms{.title = tokens(m)[query] + " times each, number by number",
                 .note = {},
                 .rows = tokens(m),
                 .columns = numbered("", k.n_cols),
