@@ -16,8 +16,8 @@ Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(sto
 
 bool Loop::step() {
   const bool typing = ImGui::GetIO().WantTextInput;
-  const bool something_happened = window_.wait(frames_to_draw_ > 0 ? 0 : typing ? blink_seconds : idle_seconds);
-  if (something_happened || typing) frames_to_draw_ = frames_after_an_event;
+  const bool something_happened = window_.wait(frames_to_draw_ > 0 || store_.is_busy() ? 0 : typing ? blink_seconds : idle_seconds);
+  if (something_happened || typing || store_.is_busy()) frames_to_draw_ = frames_after_an_event;
   if (window_.should_close()) {
     window_.cancel_close();
     store_.dispatch(Quit{});
@@ -42,12 +42,14 @@ void Loop::prepare_style() {
   renderer_.set_scale(scale);
 }
 
-void Loop::frame(const std::function<void(ImGuiIO&)>& adjust) {
+void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<KeyPress>& scripted_keys) {
   prepare_style();
   const Document document = store_.document();
   const Metrics lengths = metrics(window_.size(), font_scale_);
   Commands commands;
-  for (const KeyPress& key : window_.take_keys())
+  std::vector<KeyPress> keys = window_.take_keys();
+  keys.insert(keys.end(), scripted_keys.begin(), scripted_keys.end());
+  for (const KeyPress& key : keys)
     if (!ImGui::GetIO().WantTextInput)
       handle_key(key, {store_.model(), store_.trace(), store_.view(), document}, commands);
   for (const auto& path : window_.take_dropped_files()) commands.add(OpenFile{path});
@@ -67,7 +69,9 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust) {
                .painter = renderer_,
                .extents = extents_,
                .landmarks = landmarks_,
-               .commands = commands});
+               .commands = commands,
+               .lesson = store_.lesson(),
+               .laboratory = store_.laboratory()});
   window_.end_frame(palette(store_.view().dark).panel);
   renderer_.end_frame();
 

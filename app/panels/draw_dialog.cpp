@@ -19,22 +19,27 @@ void change(const Frame& frame, std::function<void(ModelDraw&)> step) {
 
 void seed_row(const Frame& frame, const ModelDraw& draw) {
   dialog_label(frame, "seed");
-  const auto step = [](std::uint64_t seed, int direction) { return direction > 0 ? seed + 1 : seed > 0 ? seed - 1 : 0; };
-  if (const auto seed = widgets::count_field(frame, "draw/seed", "seed", draw.seed, frame.metrics.px(96), step))
+  const auto step = [](std::uint64_t seed, int direction) {
+    return direction > 0 ? seed + 1 : seed > 0 ? seed - 1 : 0;
+  };
+  if (const auto seed =
+          widgets::count_field(frame, "draw/seed", "seed", draw.seed, frame.metrics.px(96), step))
     change(frame, [seed = *seed](ModelDraw& d) { d.seed = seed; });
 }
 
 void embeddings_row(const Frame& frame, const ModelDraw& draw) {
   const std::array<std::string, 5> words{"keep", "rand first", "randn first", "rand last", "randn last"};
   dialog_label(frame, "embeddings");
-  if (const auto chosen = widgets::segmented(frame, "draw/embeddings", words, static_cast<std::size_t>(draw.embeddings)))
+  if (const auto chosen =
+          widgets::segmented(frame, "draw/embeddings", words, static_cast<std::size_t>(draw.embeddings)))
     change(frame, [rule = static_cast<EmbeddingsDraw>(*chosen)](ModelDraw& d) { d.embeddings = rule; });
 }
 
 void layers_row(const Frame& frame, const ModelDraw& draw) {
   const std::array<std::string, 2> words{"Q, K, V", "K, Q, V"};
   dialog_label(frame, "layers");
-  if (const auto chosen = widgets::segmented(frame, "draw/order", words, static_cast<std::size_t>(draw.order)))
+  if (const auto chosen =
+          widgets::segmented(frame, "draw/order", words, static_cast<std::size_t>(draw.order)))
     change(frame, [order = static_cast<LayerOrder>(*chosen)](ModelDraw& d) { d.order = order; });
   ImGui::SameLine(0, frame.metrics.px(16));
   if (const auto on = widgets::checkbox(frame, "draw/bias", "with biases", draw.bias))
@@ -44,7 +49,8 @@ void layers_row(const Frame& frame, const ModelDraw& draw) {
 void output_row(const Frame& frame, const ModelDraw& draw) {
   const std::array<std::string, 3> words{"none", "without bias", "with bias"};
   dialog_label(frame, "output layer");
-  if (const auto chosen = widgets::segmented(frame, "draw/output", words, static_cast<std::size_t>(draw.output)))
+  if (const auto chosen =
+          widgets::segmented(frame, "draw/output", words, static_cast<std::size_t>(draw.output)))
     change(frame, [output = static_cast<OutputLayer>(*chosen)](ModelDraw& d) { d.output = output; });
 }
 
@@ -56,7 +62,8 @@ void torch_box(const Frame& frame, const std::string& lines) {
   const ImVec2 size(draw_dialog_width(frame) - draw_dialog_labels(frame), 11 * line + frame.metrics.px(16));
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(8)});
-  platform::begin_child("torch", size, false, ImGuiWindowFlags_AlwaysUseWindowPadding | ImGuiWindowFlags_HorizontalScrollbar);
+  platform::begin_child("torch", size, false,
+                        ImGuiWindowFlags_AlwaysUseWindowPadding | ImGuiWindowFlags_HorizontalScrollbar);
   ImGui::PushFont(frame.fonts.mono13);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, frame.metrics.px(4)});
   std::string_view rest = lines;

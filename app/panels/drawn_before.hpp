@@ -21,12 +21,13 @@ struct TypedBefore {
   std::vector<core::random::DrawOp> ops;  ///< empty when there is an error
 };
 
-/// The row "drawn before", a field of ops in the words of the command line over what is wrong with them or a hint;
-/// marked as name and name + "/error". A new text when one was handed in.
-std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::string& name, const DrawnBefore& before);
+/// The row "drawn before", a field of ops in the words of the command line over what is wrong with them or a
+/// hint; marked as name and name + "/error". A new text when one was handed in.
+std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::string& name,
+                                            const DrawnBefore& before);
 
-/// The buttons that close a dialog: "dialog/confirm", greyed unless enabled, and "dialog/cancel". True when it was confirmed,
-/// by Enter too.
+/// The buttons that close a dialog: "dialog/confirm", greyed unless enabled, and "dialog/cancel". True when
+/// it was confirmed, by Enter too.
 bool dialog_buttons(const Frame& frame, const char* words, bool enabled);
 
 }  // namespace app::panels

@@ -16,16 +16,18 @@ struct Filling {
   const char *key, *words, *help;
   FillRule rule;
 };
-constexpr std::array fillings{Filling{"zeros", "zeros", "0 everywhere", FillRule::zeros},
-                              Filling{"ones", "ones", "1 everywhere", FillRule::ones},
-                              Filling{"identity", "identity", "1 on the diagonal, else 0", FillRule::identity},
-                              Filling{"rand", "rand", "torch.rand: evenly from 0 to 1", FillRule::rand},
-                              Filling{"randn", "randn", "torch.randn: standard normal", FillRule::randn},
-                              Filling{"linear", "Linear", "The first values of nn.Linear of this shape", FillRule::linear},
-                              Filling{"embedding", "Embedding", "The first values of nn.Embedding", FillRule::embedding}};
+constexpr std::array fillings{
+    Filling{"zeros", "zeros", "0 everywhere", FillRule::zeros},
+    Filling{"ones", "ones", "1 everywhere", FillRule::ones},
+    Filling{"identity", "identity", "1 on the diagonal, else 0", FillRule::identity},
+    Filling{"rand", "rand", "torch.rand: evenly from 0 to 1", FillRule::rand},
+    Filling{"randn", "randn", "torch.randn: standard normal", FillRule::randn},
+    Filling{"linear", "Linear", "The first values of nn.Linear of this shape", FillRule::linear},
+    Filling{"embedding", "Embedding", "The first values of nn.Embedding", FillRule::embedding}};
 
 void fill(const Frame& frame, MatrixPlace place, FillRule rule) {
-  frame.commands.edit(SetBlock{place, 0, 0, filled(frame.model, place, {rule, frame.view.fill.fill.seed, {}})});
+  frame.commands.edit(
+      SetBlock{place, 0, 0, filled(frame.model, place, {rule, frame.view.fill.fill.seed, {}})});
 }
 
 void fill_popup(const Frame& frame, MatrixPlace place) {
@@ -52,7 +54,8 @@ void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
     frame.commands.look([](View& view) { ++view.fill.fill.seed; });
   }
   ImGui::SameLine();
-  if (widgets::button(frame, "edit/fill", "fill", "Zeros, ones, identity, or numbers as PyTorch draws them")) ImGui::OpenPopup("fill");
+  if (widgets::button(frame, "edit/fill", "fill", "Zeros, ones, identity, or numbers as PyTorch draws them"))
+    ImGui::OpenPopup("fill");
   if (ImGui::BeginPopup("fill")) {
     fill_popup(frame, place);
     ImGui::EndPopup();

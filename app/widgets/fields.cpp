@@ -25,7 +25,8 @@ int on_event(ImGuiInputTextCallbackData* data) {
   }
   auto& stepping = *static_cast<Stepping*>(data->UserData);
   const int direction = data->EventKey == ImGuiKey_UpArrow ? 1 : -1;
-  const std::string next = stepping.style.step(std::string(data->Buf, static_cast<std::size_t>(data->BufTextLen)), direction);
+  const std::string next =
+      stepping.style.step(std::string(data->Buf, static_cast<std::size_t>(data->BufTextLen)), direction);
   data->DeleteChars(0, data->BufTextLen);
   data->InsertChars(0, next.c_str());
   data->SelectAll();
@@ -48,12 +49,14 @@ std::optional<std::uint64_t> read_count(std::string_view text) {
 }
 
 void refuse(const Frame& frame, const char* words, const char* expected, const std::string& found) {
-  frame.commands.add(ShowMessage{std::string(words) + ": expected " + expected + ", found \"" + found + "\"", true});
+  frame.commands.add(
+      ShowMessage{std::string(words) + ": expected " + expected + ", found \"" + found + "\"", true});
 }
 
 }  // namespace
 
-FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown, const FieldStyle& style) {
+FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,
+                       const FieldStyle& style) {
   const auto& typed = frame.view.typed;
   const bool mine = typed && typed->field == name;
   const std::string before = mine ? typed->text : shown;
@@ -67,12 +70,14 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {padding, vertical});
   ImGui::SetNextItemWidth(style.width);
   const bool waiting = mine && typed->waiting, caret_at_end = waiting && !typed->selected;
-  ImGuiInputTextFlags flags = caret_at_end ? ImGuiInputTextFlags_CallbackAlways : ImGuiInputTextFlags_AutoSelectAll;
+  ImGuiInputTextFlags flags =
+      caret_at_end ? ImGuiInputTextFlags_CallbackAlways : ImGuiInputTextFlags_AutoSelectAll;
   if (style.step) flags |= ImGuiInputTextFlags_CallbackHistory;
   Stepping stepping{style};
   if (waiting) ImGui::SetKeyboardFocusHere();
   const bool listens = caret_at_end || style.step;
-  ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags, listens ? on_event : nullptr, &stepping);
+  ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags, listens ? on_event : nullptr,
+                   &stepping);
   ImGui::PopStyleVar();
   ImGui::PopFont();
   frame.landmarks.mark_item(name);
@@ -82,8 +87,9 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   answer.left = ImGui::IsItemDeactivated();
   if (ImGui::IsItemActive()) {
     outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
-                      packed(frame.palette.accent), 2);
-    if (after != before || waiting) frame.commands.look([name, after](View& view) { view.typed = Typed{name, after}; });
+            packed(frame.palette.accent), 2);
+    if (after != before || waiting)
+      frame.commands.look([name, after](View& view) { view.typed = Typed{name, after}; });
   } else if (mine && (answer.left || !waiting)) {
     answer.left = true;
     frame.commands.look([](View& view) { view.typed.reset(); });
@@ -92,8 +98,8 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   return answer;
 }
 
-std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& name, const char* words, std::uint64_t value,
-                                         float width,
+std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& name, const char* words,
+                                         std::uint64_t value, float width,
                                          const std::function<std::uint64_t(std::uint64_t, int)>& step) {
   FieldStyle style;
   style.width = width, style.font = frame.fonts.mono14;
@@ -119,7 +125,8 @@ std::optional<double> read_number(std::string text) {
   return parsed && std::isfinite(*parsed) ? parsed : std::nullopt;
 }
 
-std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value, float width) {
+std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value,
+                                 float width) {
   FieldStyle style;
   style.width = width, style.font = frame.fonts.mono14;
   const FieldAnswer answer = text_field(frame, name, core::formats::number_text(value), style);

@@ -126,8 +126,12 @@ TEST_F(DrawModelDialog, DrawsAsItsFieldsSay) {
   ui.click("draw/bias");
   ui.click("draw/output/0");
   ui.click("dialog/confirm");
-  const ModelDraw expected{1337, core::random::parse_draw_ops("rand(5)"), EmbeddingsDraw::randn_first,
-                           LayerOrder::key_query_value, true, OutputLayer::none};
+  const ModelDraw expected{1337,
+                           core::random::parse_draw_ops("rand(5)"),
+                           EmbeddingsDraw::randn_first,
+                           LayerOrder::key_query_value,
+                           true,
+                           OutputLayer::none};
   EXPECT_TRUE(ui.model == drawn_model(before, expected));
 }
 
@@ -135,7 +139,8 @@ TEST_F(DrawModelDialog, CopiesItsLinesOfPython) {
   open();
   ui.click("draw/copy");
   ASSERT_EQ(ui.asked<app::CopyText>().size(), 1u);
-  EXPECT_THAT(ui.asked<app::CopyText>()[0].text, HasSubstr("torch.manual_seed(123)\nW_q = nn.Linear(3, 4, bias=False)\n"));
+  EXPECT_THAT(ui.asked<app::CopyText>()[0].text,
+              HasSubstr("torch.manual_seed(123)\nW_q = nn.Linear(3, 4, bias=False)\n"));
 }
 
 TEST_F(DrawModelDialog, RefusesWhatIsNoOp) {

@@ -1,7 +1,5 @@
 #include "tests/support/ui_harness.hpp"
 
-#include <stdexcept>
-
 #include "app/browser.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/shortcuts.hpp"
@@ -17,7 +15,8 @@ class UiHarness::NoPainter : public app::render::Painter {
   ImTextureID paint(const app::render::Picture&) override { return app::platform::texture_id(1); }
 };
 
-UiHarness::UiHarness(Draw draw, ImVec2 size) : model(core::editing::default_preset().make()), draw_(std::move(draw)) {
+UiHarness::UiHarness(Draw draw, ImVec2 size)
+    : model(core::editing::default_preset().make()), draw_(std::move(draw)) {
   document.title = core::editing::default_preset().title;
   document.preset = core::editing::default_preset().name;
   document.is_preset = true;
@@ -36,20 +35,8 @@ UiHarness::UiHarness(Draw draw, ImVec2 size) : model(core::editing::default_pres
   run();
 }
 
-UiHarness::~UiHarness() { ImGui::DestroyContext(); }
-
-void UiHarness::run(int frames) {
-  for (int i = 0; i < frames; ++i) frame({});
-}
-
-void UiHarness::play(const Gesture& gesture) {
-  for (const InputFrame& input : gesture) frame(input);
-}
-
-ImVec2 UiHarness::centre(const std::string& name) const {
-  const auto rect = landmarks_.find(name);
-  if (!rect) throw std::runtime_error("nothing on the screen is called " + name);
-  return rect->centre();
+UiHarness::~UiHarness() {
+  ImGui::DestroyContext();
 }
 
 void UiHarness::frame(const InputFrame& input) {
@@ -71,9 +58,20 @@ void UiHarness::frame(const InputFrame& input) {
   const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
   NoPainter painter;
   const app::View shown = view;
-  draw_({.model = model, .trace = trace_, .version = version_, .compute_ms = 0, .view = shown, .document = document,
-         .message = message, .palette = palette, .metrics = metrics, .fonts = fonts, .painter = painter, .extents = extents_,
-         .landmarks = landmarks_, .commands = commands});
+  draw_({.model = model,
+         .trace = trace_,
+         .version = version_,
+         .compute_ms = 0,
+         .view = shown,
+         .document = document,
+         .message = message,
+         .palette = palette,
+         .metrics = metrics,
+         .fonts = fonts,
+         .painter = painter,
+         .extents = extents_,
+         .landmarks = landmarks_,
+         .commands = commands});
   ImGui::Render();
   vertices_ = ImGui::GetDrawData()->TotalVtxCount;
   for (const app::Command& command : commands.take()) {
@@ -84,10 +82,12 @@ void UiHarness::frame(const InputFrame& input) {
 
 void UiHarness::carry_out(const app::Command& command) {
   try {
-    if (const auto* edit = std::get_if<app::ApplyEdit>(&command)) model = core::editing::apply(model, edit->edit);
+    if (const auto* edit = std::get_if<app::ApplyEdit>(&command))
+      model = core::editing::apply(model, edit->edit);
     if (const auto* look = std::get_if<app::ChangeView>(&command)) look->change(view);
     if (const auto* show = std::get_if<app::ShowDialog>(&command)) view.dialog = show->dialog;
-    if (const auto* browse = std::get_if<app::BrowseTo>(&command)) view.browser = app::browse(browse->directory, "");
+    if (const auto* browse = std::get_if<app::BrowseTo>(&command))
+      view.browser = app::browse(browse->directory, "");
     if (const auto* said = std::get_if<app::ShowMessage>(&command)) message = {said->text, said->is_error};
   } catch (const core::Error& error) {
     message = {error.what(), true};
