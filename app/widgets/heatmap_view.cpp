@@ -131,11 +131,17 @@ Rgb ground_of(const Frame& frame, const Drawn& d, Ends ends, std::size_t i, std:
   return off ? mix(colour, frame.palette.background, frame.palette.dark ? 0.54f : 0.45f) : colour;
 }
 
+/// Few characters may come close to the edge; more decimals are only worth a clear distance.
+int characters_that_fit(float cell, float character) {
+  const int close = static_cast<int>((cell - 2) / character), clear = static_cast<int>((cell - 6) / character);
+  return std::max(std::min(close, 5), clear);
+}
+
 void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, Ends ends, CellRange shown) {
   if (d.cell_width < frame.metrics.px(smallest_number_cell_width) || d.cell_height < frame.metrics.px(smallest_number_cell_height))
     return;
   ImFont* font = frame.metrics.compact ? frame.fonts.mono12 : frame.fonts.mono13;
-  const int characters = static_cast<int>((d.cell_width - frame.metrics.px(3)) / text_width(font, "0"));
+  const int characters = characters_that_fit(d.cell_width, text_width(font, "0"));
   const NumberFormat format = choose_format(d.numbers, shown, characters);
   const arma::mat& mask = frame.trace.mask;
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
