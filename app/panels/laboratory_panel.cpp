@@ -18,7 +18,7 @@ using core::attention::DropoutStudy;
 using widgets::Align;
 
 // At scale 1.
-constexpr float heading_height = 30, title_height = 28, below_map = 30, gap = 20, sums_width = 118,
+constexpr float heading_height = 30, title_height = 28, below_map = 30, gap = 30, sums_width = 118,
                 largest_cell = 44;
 
 /// Where the four columns of the laboratory stand, and how large a map is.
@@ -63,12 +63,15 @@ void heading(const Frame& frame, const Layout& l, float& y, const char* number, 
   y += frame.metrics.px(heading_height);
 }
 
-void title(const Frame& frame, float x, float y, const std::string& words, const std::string& remark) {
+/// A title above column k, with a remark where there is room for it.
+void title(const Frame& frame, const Layout& l, int k, float y, const std::string& words, const std::string& remark) {
+  float x = map_left(frame, l, k);
+  const float end = k < 2 ? map_left(frame, l, k + 1) - frame.metrics.px(8) : l.origin.x + l.width;
   const float middle = y + frame.metrics.px(title_height) / 2;
   widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, packed(frame.palette.text), words);
   x += widgets::text_width(frame.fonts.sans17, words) + frame.metrics.px(10);
-  widgets::draw_text(frame.fonts.sans14, {x, middle + frame.metrics.px(1)}, Align::left_middle,
-                     packed(frame.palette.dim), remark);
+  if (x + widgets::text_width(frame.fonts.sans14, remark) > end) return;
+  widgets::draw_text(frame.fonts.sans14, {x, middle + frame.metrics.px(1)}, Align::left_middle, packed(frame.palette.dim), remark);
 }
 
 /// The heatmap in column k.
@@ -137,10 +140,10 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
               ? "One mask: each weight survives with probability 1 − p, survivors are multiplied by 1/(1 − p)"
           : dropout.training ? "Nothing is dropped at a rate of 0: raise the dropout under MODEL"
                              : "Nothing is dropped in evaluation: D switches to training");
-  title(frame, map_left(frame, l, 0), y, "Weights", "softmax");
-  title(frame, map_left(frame, l, 1), y, "Mask", "p = " + widgets::fixed(dropout.rate, 2));
-  title(frame, map_left(frame, l, 2), y, "Dropped", "weights × mask");
-  title(frame, map_left(frame, l, 3), y, "Row sums", "");
+  title(frame, l, 0, y, "Weights", "softmax");
+  title(frame, l, 1, y, "Mask", "p = " + widgets::fixed(dropout.rate, 2));
+  title(frame, l, 2, y, "Dropped", "weights × mask");
+  title(frame, l, 3, y, "Row sums", "");
   y += frame.metrics.px(title_height);
   sign(frame, l, 1, y, "×");
   sign(frame, l, 2, y, "=");
@@ -158,10 +161,10 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.laboratory;
   const std::size_t n = std::min(lab.n_masks, lab.study.count());
   heading(frame, l, y, "2", "Many masks: on average nothing changes, which is why survivors are enlarged");
-  title(frame, map_left(frame, l, 0), y, "Mean of " + std::to_string(n), "dropped weights");
-  title(frame, map_left(frame, l, 1), y, "Mean − weights", "");
+  title(frame, l, 0, y, "Mean of " + std::to_string(n), "dropped weights");
+  title(frame, l, 1, y, "Mean − weights", "");
   const std::size_t ticks = drawn_ticks(lab.study, n);
-  title(frame, map_left(frame, l, 2), y, "Row sums of " + std::to_string(n) + " masks",
+  title(frame, l, 2, y, "Row sums of " + std::to_string(n) + " masks",
         ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick a mask");
   y += frame.metrics.px(title_height);
   if (lab.mean.empty()) return;
@@ -176,6 +179,9 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
   widgets::Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
   widgets::Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
   left.other = &mean, right.other = &difference;
+  // A difference needs a sign and two decimals; one would only say 0.0.
+  const float cell = static_cast<float>(l.map_width) / static_cast<float>(lab.mean.n_cols);
+  right.show_numbers = cell >= widgets::text_width(frame.fonts.mono13, "−0.00") + frame.metrics.px(2);
   widgets::draw_heatmap(frame, left, {map_left(frame, l, 0), y});
   widgets::draw_heatmap(frame, right, {map_left(frame, l, 1), y});
   const float top = y + widgets::column_label_height(frame, left), x = map_left(frame, l, 2);
@@ -183,9 +189,9 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
   y += map_block(frame, l);
 }
 
-void ten_ones(const Frame& frame, ImVec2 at, float width) {
+void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
   const arma::rowvec& after = frame.laboratory->ones;
-  title(frame, at.x, at.y, "Ten ones", "the same rule on a vector");
+  title(frame, l, 2, at.y, "Ten ones", "the same rule on a vector");
   const float cell = std::floor(std::min(frame.metrics.px(32), width / static_cast<float>(after.n_elem)));
   const float height = frame.metrics.px(24);
   const double top = std::max(1.0, after.max());
@@ -236,7 +242,7 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
   const float height = frame.metrics.px(180), x = map_left(frame, l, 2);
   draw_laboratory_curve(frame, {l.origin.x, y + frame.metrics.px(8)},
                         {x - l.origin.x - frame.metrics.px(gap), height});
-  ten_ones(frame, {x, y}, l.origin.x + l.width - x);
+  ten_ones(frame, l, {x, y}, l.origin.x + l.width - x);
   answer(frame, {x, y + frame.metrics.px(146)}, l.origin.x + l.width - x);
   y += height + frame.metrics.px(24);
 }

@@ -46,8 +46,8 @@ constexpr Step steps[] = {
      [](const Moment& m) { return m.model.mask.causal && !m.start.mask.causal; },
      [](const Moment& m) {
        return "Above the diagonal the weights were up to " +
-              number(arma::mat(arma::trimatu(head_before(m).weights, 1)).max()) + "; now they are " +
-              number(arma::mat(arma::trimatu(head_now(m).weights, 1)).max()) + ".";
+              number(largest_above_diagonal(head_before(m).weights)) + "; now they are " +
+              number(largest_above_diagonal(head_now(m).weights)) + ".";
      }},
     {"Times the triangle",
      "The first way: compute the weights of all words, then multiply by a triangle of ones and zeros. What "

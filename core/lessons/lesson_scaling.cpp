@@ -107,12 +107,11 @@ constexpr Step steps[] = {
      [](const Moment& m) {
        return m.model.scale.rule == ScaleRule::factor &&
               m.model.scale.factor > attention::scale_factor(m.start) &&
-              arma::mat(arma::trimatu(head_now(m).weights, 1)).is_zero();
+              largest_above_diagonal(head_now(m).weights) == 0;
      },
      [](const Moment& m) {
        return "The visible weights moved by up to " + number(moved_weights(m)) +
-              "; the hidden ones are all " + number(arma::mat(arma::trimatu(head_now(m).weights, 1)).max()) +
-              ".";
+              "; the hidden ones are all " + number(largest_above_diagonal(head_now(m).weights)) + ".";
      }},
 };
 

@@ -1,5 +1,6 @@
 #include "core/lessons/measures.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -59,6 +60,14 @@ double cell(const arma::mat& numbers, std::size_t row, std::size_t column) {
 
 std::size_t largest_in_row(const arma::mat& numbers, std::size_t row) {
   return row < numbers.n_rows ? attention::row_facts(numbers, row).where : numbers.n_cols;
+}
+
+double largest_above_diagonal(const arma::mat& numbers) {
+  double largest = 0;
+  for (std::size_t j = 1; j < numbers.n_cols; ++j)
+    for (std::size_t i = 0; i < std::min<std::size_t>(j, numbers.n_rows); ++i)
+      largest = std::max(largest, numbers(i, j));
+  return largest;
 }
 
 arma::vec entropies(const arma::mat& weights) {

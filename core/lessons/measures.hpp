@@ -30,6 +30,9 @@ double cell(const arma::mat& numbers, std::size_t row, std::size_t column);
 /// The column of the largest number of a row; the number of columns when there is no such row.
 std::size_t largest_in_row(const arma::mat& numbers, std::size_t row);
 
+/// The largest number above the diagonal; 0 where there is none.
+double largest_above_diagonal(const arma::mat& numbers);
+
 /// The entropies of the rows in bits.
 arma::vec entropies(const arma::mat& weights);
 
