@@ -117,7 +117,7 @@ Regions regions(const Frame& frame) {
   const float wanted = panels::model_panel_height(frame);
   r.model_height = std::min(wanted, (r.bottom - r.top) * 0.62f);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
-  r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.45f);
+  r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
   r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.lesson) * 0.55f);
   return r;
 }
