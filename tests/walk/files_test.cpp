@@ -68,6 +68,23 @@ TEST_F(Files, ChosenInTheListAreOpened) {
   EXPECT_TRUE(ui.model() == core::editing::find_preset("000-causal")->make());
 }
 
+TEST_F(Files, KeepTheirNameWhileAFolderIsLookedFor) {
+  std::filesystem::create_directory(directory / "inner");
+  ui.store.dispatch(app::BrowseTo{directory.path()});
+  ui.key(Key::s, {.ctrl = true});
+  ui.double_click("browser/entry/inner");
+  ui.click("dialog/confirm");
+  EXPECT_EQ(directory.names(), (std::set<std::string>{"inner", "inner/multi-head.json"}));
+}
+
+TEST_F(Files, AreSavedByTheKeyboardAlone) {
+  ui.store.dispatch(app::BrowseTo{directory.path()});
+  ui.key(Key::s, {.ctrl = true});
+  ui.type("typed");
+  ui.key(Key::enter);
+  EXPECT_EQ(directory.names(), std::set<std::string>{"typed.json"});
+}
+
 TEST_F(Files, AreReplacedOnlyAfterAQuestion) {
   support::put_bytes(file, "precious");
   save_as(file);

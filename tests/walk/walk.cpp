@@ -49,6 +49,7 @@ void Walk::frame(const support::InputFrame& input) {
 
 void Walk::fill_in(const std::string& field, const std::string& text) {
   click(field);
+  key(Key::a, {.ctrl = true});
   type(text);
   key(Key::enter);
 }

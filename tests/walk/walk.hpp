@@ -26,7 +26,7 @@ class Walk : public support::Hands {
   bool sharp = true;
 
   const app::Landmarks& landmarks() const override { return loop.landmarks(); }
-  /// Presses and hands in, as in the fields of MODEL and the name of a file.
+  /// Writes over what stands in a field and hands it in, as in the fields of MODEL and the name of a file.
   void fill_in(const std::string& field, const std::string& text);
   /// Opens a drop-down and chooses a line.
   void choose(const std::string& combo, std::size_t line);
