@@ -8,7 +8,9 @@
 
 #include "app/command.hpp"
 #include "app/extents.hpp"
+#include "app/laboratory.hpp"
 #include "app/landmarks.hpp"
+#include "app/lesson_state.hpp"
 #include "app/render/painter.hpp"
 #include "app/theme.hpp"
 #include "app/view.hpp"
@@ -50,6 +52,8 @@ struct Frame {
   Extents& extents;
   Landmarks& landmarks;
   Commands& commands;
+  const LessonState* lesson = nullptr;  ///< of the lesson under way, or nullptr
+  const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
 };
 
 }  // namespace app

@@ -16,8 +16,8 @@ Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(sto
 
 bool Loop::step() {
   const bool typing = ImGui::GetIO().WantTextInput;
-  const bool something_happened = window_.wait(frames_to_draw_ > 0 ? 0 : typing ? blink_seconds : idle_seconds);
-  if (something_happened || typing) frames_to_draw_ = frames_after_an_event;
+  const bool something_happened = window_.wait(frames_to_draw_ > 0 || store_.is_busy() ? 0 : typing ? blink_seconds : idle_seconds);
+  if (something_happened || typing || store_.is_busy()) frames_to_draw_ = frames_after_an_event;
   if (window_.should_close()) {
     window_.cancel_close();
     store_.dispatch(Quit{});
@@ -69,7 +69,9 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .painter = renderer_,
                .extents = extents_,
                .landmarks = landmarks_,
-               .commands = commands});
+               .commands = commands,
+               .lesson = store_.lesson(),
+               .laboratory = store_.laboratory()});
   window_.end_frame(palette(store_.view().dark).panel);
   renderer_.end_frame();
 

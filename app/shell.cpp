@@ -5,8 +5,12 @@
 
 #include "app/panels/dialogs.hpp"
 #include "app/panels/edit_panel.hpp"
+#include "app/panels/exhibit_panel.hpp"
 #include "app/panels/heads_panel.hpp"
 #include "app/panels/inspector_panel.hpp"
+#include "app/panels/laboratory_panel.hpp"
+#include "app/panels/lesson_marks.hpp"
+#include "app/panels/lesson_panel.hpp"
 #include "app/panels/menu_bar.hpp"
 #include "app/panels/model_panel.hpp"
 #include "app/panels/stages_panel.hpp"
@@ -24,6 +28,7 @@ struct Regions {
   float grip;             // half of what can be grabbed of a splitter; panels leave it free
   float top, bottom;      // where menu ends and status begins
   float model_height;     // of MODEL above EDIT
+  float exhibit, lesson;  // heights of what a lesson puts above and below the view
 };
 
 enum class Ground { panel, background };
@@ -41,6 +46,16 @@ struct PanelRow {
 bool always(const Frame&) { return true; }
 float view_top(const Frame& f, const Regions& r) { return r.top + f.metrics.tabs; }
 
+/// The middle, between the side regions, for the tabs' views.
+ImVec4 view_place(const Frame& f, const Regions& r) {
+  return {r.left + r.grip, view_top(f, r) + 1 + r.exhibit, r.size.x - r.right - r.grip, r.bottom - r.lesson};
+}
+
+void draw_inspector_and_words(const Frame& frame) {
+  panels::draw_inspector(frame);
+  panels::draw_lesson_words(frame);
+}
+
 const std::array table_of_panels{
     PanelRow{"model", panels::draw_model, Ground::panel, true, true,
              [](const Frame&, const Regions& r) { return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height); }, always},
@@ -49,12 +64,22 @@ const std::array table_of_panels{
     PanelRow{"view bar", panels::draw_view_bar, Ground::background, true, false,
              [](const Frame& f, const Regions& r) { return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, view_top(f, r)); }, always},
     PanelRow{"stages", panels::draw_stages, Ground::background, true, true,
-             [](const Frame& f, const Regions& r) { return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip, r.bottom); },
-             [](const Frame& f) { return f.view.tab == Tab::stages; }},
+             view_place, [](const Frame& f) { return f.view.tab == Tab::stages; }},
     PanelRow{"heads", panels::draw_heads, Ground::background, true, true,
-             [](const Frame& f, const Regions& r) { return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip, r.bottom); },
-             [](const Frame& f) { return f.view.tab == Tab::heads; }},
-    PanelRow{"inspector", panels::draw_inspector, Ground::panel, true, true,
+             view_place, [](const Frame& f) { return f.view.tab == Tab::heads; }},
+    PanelRow{"laboratory", panels::draw_laboratory, Ground::background, true, true,
+             view_place, [](const Frame& f) { return f.view.tab == Tab::laboratory; }},
+    PanelRow{"exhibit", panels::draw_exhibit, Ground::background, true, false,
+             [](const Frame& f, const Regions& r) {
+               return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip, view_top(f, r) + 1 + r.exhibit);
+             },
+             [](const Frame& f) { return f.lesson && !f.lesson->pictures.empty(); }},
+    PanelRow{"lesson", panels::draw_lesson, Ground::background, true, false,
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
+             },
+             [](const Frame& f) { return f.lesson != nullptr; }},
+    PanelRow{"inspector", draw_inspector_and_words, Ground::panel, true, true,
              [](const Frame&, const Regions& r) { return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom); }, always},
     PanelRow{"status", panels::draw_status, Ground::panel, true, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); }, always},
@@ -73,6 +98,9 @@ Regions regions(const Frame& frame) {
   r.bottom = size.y - m.status - 1;
   const float wanted = panels::model_panel_height(frame);
   r.model_height = std::min(wanted, (r.bottom - r.top) * 0.6f);
+  const float middle = r.size.x - r.left - r.right - 2 * r.grip;
+  r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.45f);
+  r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.lesson) * 0.55f);
   return r;
 }
 
@@ -88,6 +116,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)}, false, flags);
   frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
   panel.draw(frame);
+  panels::draw_lesson_marks(frame, panel.name);
   ImGui::EndChild();
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();

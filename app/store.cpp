@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "app/browser.hpp"
+#include "app/view_text.hpp"
+#include "app/pinning.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
@@ -57,20 +59,23 @@ void Store::open(const std::filesystem::path& path) {
 }
 
 void Store::settle() {
-  if (version_ > 0 && traced_ == model_ && traced_sequence_ == view_.sequence) return;
-  const auto start = std::chrono::steady_clock::now();
-  trace_ = core::attention::attend(model_, view_.sequence);
-  compute_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  traced_ = model_;
-  traced_sequence_ = view_.sequence;
-  ++version_;
+  if (version_ == 0 || !(traced_ == model_) || traced_sequence_ != view_.sequence) {
+    const auto start = std::chrono::steady_clock::now();
+    trace_ = core::attention::attend(model_, view_.sequence);
+    compute_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    traced_ = model_;
+    traced_sequence_ = view_.sequence;
+    ++version_;
+  }
+  assess_step();
+  run_laboratory();
 }
 
 Document Store::document() const {
-  return {.title = origin_.title,
+  return {.title = lesson_ ? std::string("lesson: ") + lesson_->state.lesson->title : origin_.title,
           .path = origin_.path,
-          .preset = origin_.preset,
-          .modified = !(model_ == saved_),
+          .preset = lesson_ ? "" : origin_.preset,
+          .modified = !((lesson_ ? lesson_->own_model : model_) == saved_),
           .can_undo = history_.can_undo(),
           .can_redo = history_.can_redo(),
           .undo_words = history_.undo_description(),
@@ -98,6 +103,7 @@ void Store::carry_out(const Undo&) {
   if (!history_.can_undo()) return say("There is nothing to undo.");
   const std::string words = history_.undo_description();
   model_ = history_.undo(model_);
+  if (lesson_ && !history_.can_undo()) return carry_out(LeaveLesson{});  // what was undone is the lesson itself
   keep_view_within_model();
   say("Undone: " + words);
 }
@@ -113,6 +119,7 @@ void Store::carry_out(const Redo&) {
 void Store::carry_out(const LoadPreset& command) {
   const editing::Preset* preset = editing::find_preset(command.name);
   if (!preset) throw core::Error("preset " + command.name + ": there is no such preset");
+  if (lesson_) leave_lesson();
   if (!may_leave(command)) return;
   start_with(preset->make(), {preset->title, preset->name, std::nullopt});
   say(std::string(preset->title) + ": " + preset->about);
@@ -120,13 +127,17 @@ void Store::carry_out(const LoadPreset& command) {
 
 void Store::carry_out(const OpenFile& command) {
   formats::Session session = formats::load_session(command.path);  // read first: a bad file asks nothing
+  if (lesson_) leave_lesson();
   if (!may_leave(command)) return;
   start_with(std::move(session.model), {command.path.filename().string(), "", command.path});
+  recall_view(session.view, view_);
+  keep_view_within_model();
   remember(command.path);
   say("Opened " + command.path.string());
 }
 
 void Store::carry_out(const SaveFile&) {
+  if (lesson_) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
   if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
   save_to(*origin_.path);
 }
@@ -143,6 +154,7 @@ void Store::carry_out(const ExportCsv& command) {
 }
 
 void Store::carry_out(const ShowDialog& command) {
+  if (lesson_ && command.dialog == Dialog::save_as) return carry_out(SaveFile{});  // which says why not
   view_.dialog = command.dialog;
   if (command.dialog == Dialog::none) waiting_.reset();
   if (command.dialog == Dialog::open || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
@@ -170,6 +182,7 @@ void Store::carry_out(const CopyText& command) {
 void Store::carry_out(const ShowMessage& command) { say(command.text, command.is_error); }
 
 void Store::carry_out(const Quit& command) {
+  if (lesson_) leave_lesson();
   if (may_leave(command)) quit_ = true;
 }
 
@@ -205,7 +218,7 @@ void Store::start_with(core::attention::Model model, Origin origin) {
   model_ = saved_ = std::move(model);
   origin_ = std::move(origin);
   history_.clear();
-  view_.pinned.reset();
+  release(view_);
   view_.hovered.reset();
   view_.cursor.reset();
   view_.dialog = Dialog::none;
@@ -213,7 +226,7 @@ void Store::start_with(core::attention::Model model, Origin origin) {
 }
 
 void Store::save_to(const std::filesystem::path& path) {
-  formats::save_session(path, {model_, ""});
+  formats::save_session(path, {model_, view_text(view_)});
   saved_ = model_;
   origin_.path = path;
   origin_.title = path.filename().string();
@@ -247,7 +260,8 @@ void Store::keep_view_within_model() {
                                                                                     : model_.d_out();
     return stage.present(model_) && cell->head < model_.n_heads && cell->row < n && cell->column < columns;
   };
-  if (!exists(view_.pinned)) view_.pinned.reset();
+  if (!exists(view_.pinned)) release(view_);
+  std::erase_if(view_.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view_.hovered)) view_.hovered.reset();
   if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;
 }

@@ -10,24 +10,22 @@
 
 #include "core/attention/stages.hpp"
 #include "core/editing/edit.hpp"
+#include "core/explain/address.hpp"
+#include "core/text/sentence.hpp"
 
 namespace app {
 
 using core::attention::Stage;
 
 /// One cell of one stage; head counts only for stages that have one a head.
-struct CellRef {
-  Stage stage = Stage::weights;
-  std::size_t head = 0, row = 0, column = 0;
-  friend bool operator==(const CellRef&, const CellRef&) = default;
-};
+using CellRef = core::explain::CellAddress;
 
-enum class Tab { stages, heads };
+enum class Tab { stages, heads, laboratory };
 
 /// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all heads.
 enum class RangeRule { matrix, all_heads };
 
-enum class Dialog { none, open, save_as, export_csv, unsaved_work, keys, about };
+enum class Dialog { none, open, save_as, export_csv, unsaved_work, keys, about, glossary, sentence };
 
 /// What is to be exported.
 enum class ExportWhat { matrix, stage, everything };
@@ -65,6 +63,20 @@ struct Typed {
   friend bool operator==(const Typed&, const Typed&) = default;
 };
 
+/// The step of a lesson that is shown.
+struct LessonPlace {
+  std::string name;
+  std::size_t step = 0;
+  bool arrived = false;  ///< the strip has moved to what the step speaks of
+};
+
+/// The sentence being typed in its dialog.
+struct SentenceDraft {
+  std::string text;
+  core::text::TokenRule rule = core::text::TokenRule::words;
+  std::uint64_t seed = 123;
+};
+
 /// What is looked at and how; nothing of it changes a number.
 struct View {
   Tab tab = Tab::stages;
@@ -73,6 +85,8 @@ struct View {
   RangeRule range = RangeRule::matrix;
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
   std::optional<CellRef> hovered, pinned;
+  std::vector<CellRef> trail;           ///< where following operands came from, the latest last
+  std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
   core::editing::MatrixPlace edited;  ///< the matrix in the editor
   std::optional<EditCursor> cursor;   ///< there as long as the matrix editor has the keyboard
   std::optional<Typed> typed;
@@ -83,6 +97,9 @@ struct View {
   Dialog dialog = Dialog::none;
   Browser browser;
   ExportWhat export_what = ExportWhat::matrix;
+  std::optional<LessonPlace> lesson;
+  SentenceDraft sentence;
+  std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
 };
 
 }  // namespace app

@@ -20,6 +20,13 @@ int whole_number(const platform::Memory& memory, const char* key, int otherwise,
 
 void recall(const platform::Memory& memory, Store& store) {
   store.set_recent(memory.recent);
+  std::map<std::string, LessonProgress> progress;
+  for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
+    const auto text = memory.settings.find(std::string("lesson ") + lesson.name);
+    if (text == memory.settings.end()) continue;
+    if (const auto known = read_progress(text->second, lesson.steps().size())) progress[lesson.name] = *known;
+  }
+  store.set_progress(std::move(progress));
   const auto theme = memory.settings.find("theme");
   const bool dark = theme == memory.settings.end() || theme->second != "light";
   const int percent = whole_number(memory, "scale_percent", 100, 50, 400);
@@ -32,6 +39,7 @@ void recall(const platform::Memory& memory, Store& store) {
 platform::Memory memory_of(const Store& store, ImVec2 size) {
   platform::Memory memory;
   memory.recent = store.recent();
+  for (const auto& [name, progress] : store.progress()) memory.settings["lesson " + name] = progress_text(progress);
   memory.settings["theme"] = store.view().dark ? "dark" : "light";
   memory.settings["scale_percent"] = std::to_string(static_cast<int>(store.view().scale * 100 + 0.5f));
   memory.settings["width"] = std::to_string(static_cast<int>(size.x));

@@ -19,10 +19,10 @@ struct Row {
   const char *key, *words;
 };
 constexpr std::array matrices{
-    Row{MatrixName::embeddings, "X", "X"},          Row{MatrixName::query_weight, "W_q", "W_q"},
-    Row{MatrixName::key_weight, "W_k", "W_k"},      Row{MatrixName::value_weight, "W_v", "W_v"},
-    Row{MatrixName::output_weight, "W_o", "W_o"},   Row{MatrixName::query_bias, "b_q", "b_q"},
-    Row{MatrixName::key_bias, "b_k", "b_k"},        Row{MatrixName::value_bias, "b_v", "b_v"},
+    Row{MatrixName::embeddings, "X", "X"},        Row{MatrixName::query_weight, "W_q", "W_q"},
+    Row{MatrixName::key_weight, "W_k", "W_k"},    Row{MatrixName::value_weight, "W_v", "W_v"},
+    Row{MatrixName::output_weight, "W_o", "W_o"}, Row{MatrixName::query_bias, "b_q", "b_q"},
+    Row{MatrixName::key_bias, "b_k", "b_k"},      Row{MatrixName::value_bias, "b_v", "b_v"},
     Row{MatrixName::output_bias, "b_o", "b_o"}};
 
 /// The chosen matrix, or X when the model has lost the chosen one.
@@ -76,22 +76,27 @@ void draw_edit(const Frame& frame) {
   const MatrixPlace place = edited_place(frame);
   const arma::mat& numbers = *find_matrix(frame.model, place);
 
-  widgets::section_heading(frame, width, "EDIT", std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols));
+  widgets::section_heading(frame, width, "EDIT",
+                           std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols));
   draw_tabs(frame, place, width);
 
   widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.view, place)};
   if (place.name == MatrixName::embeddings) matrix.tokens = &frame.model.sequences.at(place.sequence).tokens;
   const float top = ImGui::GetCursorScreenPos().y + m.px(2);
-  const float below = m.px(10) + m.frame + m.px(10) + 2 * m.px(18) + m.px(8);
-  const float least = m.px(22 + 3 * 26);
-  const float height = std::min(std::max(start.y + room.y - top - below, least), widgets::matrix_editor_height(frame, matrix, width));
+  const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
+  const float least = m.px(22 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);
+  const float left = start.y + room.y - top - m.px(8) - buttons;
+  const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
+  const float height = std::min(std::max(has_hint ? left - hint : left, least), wanted);
   ImGui::SetCursorScreenPos({x, top});
   widgets::matrix_editor(frame, matrix, {width, height});
 
   ImGui::SetCursorScreenPos({x, top + height + m.px(10)});
   draw_buttons(frame, place, numbers);
   ImGui::SetCursorScreenPos({x, top + height + m.px(10) + m.frame + m.px(10)});
-  widgets::paragraph(frame.fonts.sans14, frame.palette.faint, width, "Drag to change, double click to type. Shift coarse, Alt fine.");
+  if (!has_hint) return;
+  widgets::paragraph(frame.fonts.sans14, frame.palette.faint, width,
+                     "Drag to change, double click to type. Shift coarse, Alt fine.");
 }
 
 }  // namespace app::panels

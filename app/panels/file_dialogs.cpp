@@ -11,7 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void close(const Frame& frame) { frame.commands.add(ShowDialog{Dialog::none}); }
+void close(const Frame& frame) {
+  frame.commands.add(ShowDialog{Dialog::none});
+}
 
 ImVec2 browser_size(const Frame& frame) {
   const ImVec2 window = ImGui::GetIO().DisplaySize;
@@ -40,7 +42,8 @@ bool is_folder(const fs::path& path) {
 }
 
 void question_to_replace(const Frame& frame, const fs::path& path) {
-  widgets::paragraph(frame.fonts.sans15, frame.palette.bad, browser_size(frame).x, path.filename().string() + " exists. Replace it?");
+  widgets::paragraph(frame.fonts.sans15, frame.palette.bad, browser_size(frame).x,
+                     path.filename().string() + " exists. Replace it?");
   if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(SaveFileAs{path});
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/keep", "Keep"))
@@ -61,10 +64,13 @@ const core::attention::StageInfo& exported_stage(const Frame& frame, CellRef& ce
 
 void draw_open_dialog(const Frame& frame) {
   auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
-  if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty())) path = widgets::chosen_path(frame.view.browser);
+  if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
+    path = widgets::chosen_path(frame.view.browser);
   if (!path) return;
-  if (is_folder(*path)) frame.commands.add(BrowseTo{*path});
-  else frame.commands.add(OpenFile{*path});
+  if (is_folder(*path))
+    frame.commands.add(BrowseTo{*path});
+  else
+    frame.commands.add(OpenFile{*path});
 }
 
 void draw_save_dialog(const Frame& frame) {
@@ -89,7 +95,8 @@ void draw_export_dialog(const Frame& frame) {
   CellRef cell;
   const auto& stage = exported_stage(frame, cell);
   const std::string head = stage.per_head ? ", head " + std::to_string(cell.head) : "";
-  const std::array<std::string, 3> words{std::string(stage.title) + head, std::string(stage.title) + (stage.per_head ? ", all heads" : ""),
+  const std::array<std::string, 3> words{std::string(stage.title) + head,
+                                         std::string(stage.title) + (stage.per_head ? ", all heads" : ""),
                                          "every stage"};
   const auto what = frame.view.export_what;
   if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(what)))

@@ -22,15 +22,19 @@ void for_each_row(const Frame& frame, Each each) {
 
 void Form::label(const char* words) const {
   ImFont* font = frame.fonts.sans15;
-  widgets::draw_text(font, {at.x, widgets::centred_y(font, at.y, frame.metrics.frame)}, frame.palette.dim, words);
+  widgets::draw_text(font, {at.x, widgets::centred_y(font, at.y, frame.metrics.frame)}, frame.palette.dim,
+                     words);
   place(label_width());
 }
 
-void Form::place(float offset) const { ImGui::SetCursorScreenPos({at.x + offset, at.y}); }
+void Form::place(float offset) const {
+  ImGui::SetCursorScreenPos({at.x + offset, at.y});
+}
 
 float model_panel_height(const Frame& frame) {
   float height = 2 * frame.metrics.px(10) + frame.metrics.px(24);
-  for_each_row(frame, [&](const ModelRow& row) { height += frame.metrics.pitch + frame.metrics.px(row.gap); });
+  for_each_row(frame,
+               [&](const ModelRow& row) { height += frame.metrics.pitch + frame.metrics.px(row.gap); });
   return height;
 }
 

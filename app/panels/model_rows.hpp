@@ -9,8 +9,8 @@ namespace app::panels {
 /// Where the rows of MODEL stand: a column of labels and one of controls.
 struct Form {
   const Frame& frame;
-  float width;     ///< of a whole row
-  ImVec2 at{};     ///< top left corner of the current row
+  float width;  ///< of a whole row
+  ImVec2 at{};  ///< top left corner of the current row
   float label_width() const { return frame.metrics.px(80); }
   float field_width() const { return frame.metrics.px(44); }
   float control_width() const { return width - label_width(); }
@@ -27,11 +27,13 @@ struct ModelRow {
   float gap;  ///< above it, at scale 1
 };
 
-std::span<const ModelRow> shape_rows();    ///< preset, sizes, projections
+std::span<const ModelRow> shape_rows();  ///< preset, sizes, projections
 std::span<const ModelRow> mask_rows();
-std::span<const ModelRow> rule_rows();     ///< scale, scores, merging, output, context, batch
+std::span<const ModelRow> rule_rows();  ///< scale, scores, merging, output, context, batch
 std::span<const ModelRow> dropout_rows();
 
-inline bool always(const Frame&) { return true; }
+inline bool always(const Frame&) {
+  return true;
+}
 
 }  // namespace app::panels

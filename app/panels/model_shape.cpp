@@ -35,9 +35,11 @@ void preset_row(const Form& form) {
 void second_label(const Form& form, const char* words) {
   ImFont* font = form.frame.fonts.sans15;
   const float roomy = form.label_width() + form.field_width() + form.frame.metrics.px(16);
-  const float latest = form.width - form.field_width() - form.frame.metrics.px(6) - widgets::text_width(font, words);
+  const float latest =
+      form.width - form.field_width() - form.frame.metrics.px(6) - widgets::text_width(font, words);
   const float x = form.at.x + std::min(roomy, latest);
-  widgets::draw_text(font, {x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame)}, form.frame.palette.dim, words);
+  widgets::draw_text(font, {x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame)},
+                     form.frame.palette.dim, words);
   form.place(form.width - form.field_width());
 }
 
@@ -48,7 +50,8 @@ std::uint64_t step_by(std::uint64_t value, int direction, std::uint64_t step) {
 
 /// The next divisor of d_out, so that stepping never asks for heads that do not fit.
 std::uint64_t step_heads(std::uint64_t heads, int direction, std::uint64_t d_out) {
-  for (std::uint64_t next = direction > 0 ? heads + 1 : heads - 1; next > 0 && next <= d_out; next = direction > 0 ? next + 1 : next - 1)
+  for (std::uint64_t next = direction > 0 ? heads + 1 : heads - 1; next > 0 && next <= d_out;
+       next = direction > 0 ? next + 1 : next - 1)
     if (d_out % next == 0) return next;
   return heads;
 }
@@ -57,11 +60,15 @@ void tokens_row(const Form& form) {
   const Model& model = form.frame.model;
   form.label("tokens");
   const auto one = [](std::uint64_t v, int direction) { return step_by(v, direction, 1); };
-  if (const auto n = widgets::count_field(form.frame, "model/tokens", "tokens", model.n_tokens(), form.field_width(), one))
+  if (const auto n = widgets::count_field(form.frame, "model/tokens", "tokens", model.n_tokens(),
+                                          form.field_width(), one))
     form.frame.commands.edit(SetTokenCount{*n});
   second_label(form, "heads");
-  const auto divisor = [&](std::uint64_t v, int direction) { return step_heads(v, direction, model.d_out()); };
-  if (const auto n = widgets::count_field(form.frame, "model/heads", "heads", model.n_heads, form.field_width(), divisor))
+  const auto divisor = [&](std::uint64_t v, int direction) {
+    return step_heads(v, direction, model.d_out());
+  };
+  if (const auto n = widgets::count_field(form.frame, "model/heads", "heads", model.n_heads,
+                                          form.field_width(), divisor))
     form.frame.commands.edit(SetHeadCount{*n});
 }
 
@@ -69,13 +76,17 @@ void widths_row(const Form& form) {
   const Model& model = form.frame.model;
   const bool projected = model.projections.has_value();
   form.label("d_in");
-  const auto input = [&](std::uint64_t v, int direction) { return step_by(v, direction, projected ? 1 : model.n_heads); };
-  if (const auto n = widgets::count_field(form.frame, "model/d_in", "d_in", model.d_model(), form.field_width(), input))
+  const auto input = [&](std::uint64_t v, int direction) {
+    return step_by(v, direction, projected ? 1 : model.n_heads);
+  };
+  if (const auto n =
+          widgets::count_field(form.frame, "model/d_in", "d_in", model.d_model(), form.field_width(), input))
     form.frame.commands.edit(SetInputWidth{*n});
   second_label(form, "d_out");
   const auto output = [&](std::uint64_t v, int direction) { return step_by(v, direction, model.n_heads); };
   if (!projected) ImGui::BeginDisabled();
-  if (const auto n = widgets::count_field(form.frame, "model/d_out", "d_out", model.d_out(), form.field_width(), output))
+  if (const auto n =
+          widgets::count_field(form.frame, "model/d_out", "d_out", model.d_out(), form.field_width(), output))
     form.frame.commands.edit(SetOutputWidth{*n});
   if (!projected) {
     ImGui::EndDisabled();
@@ -85,7 +96,8 @@ void widths_row(const Form& form) {
 
 void projections_row(const Form& form) {
   form.label("project");
-  const char* help = "On: queries, keys and values are X times a learned matrix each. Off: all three are X itself.";
+  const char* help =
+      "On: queries, keys and values are X times a learned matrix each. Off: all three are X itself.";
   const bool on = form.frame.model.projections.has_value();
   if (const auto next = widgets::checkbox(form.frame, "model/projections", "to Q, K, V", on, help))
     form.frame.commands.edit(SetProjections{*next});
@@ -111,13 +123,18 @@ void bias_row(const Form& form) {
   }
 }
 
-bool has_projections(const Frame& frame) { return frame.model.projections.has_value(); }
+bool has_projections(const Frame& frame) {
+  return frame.model.projections.has_value();
+}
 
-constexpr std::array table{ModelRow{always, preset_row, 2}, ModelRow{always, tokens_row, 2}, ModelRow{always, widths_row, 0},
-                           ModelRow{always, projections_row, 0}, ModelRow{has_projections, bias_row, 0}};
+constexpr std::array table{ModelRow{always, preset_row, 2}, ModelRow{always, tokens_row, 2},
+                           ModelRow{always, widths_row, 0}, ModelRow{always, projections_row, 0},
+                           ModelRow{has_projections, bias_row, 0}};
 
 }  // namespace
 
-std::span<const ModelRow> shape_rows() { return table; }
+std::span<const ModelRow> shape_rows() {
+  return table;
+}
 
 }  // namespace app::panels

@@ -84,6 +84,14 @@ void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b
                       frame.metrics.px(6));
 }
 
+/// The stage with its title, labels and bar, for lessons.
+void mark_block(const Frame& frame, const StripMap& s, ImVec2 origin) {
+  const ImVec2 min(origin.x + s.title.x, origin.y + s.title.y);
+  const float bar = s.map.bar_beside ? 0 : widgets::bar_room(frame, s.map);
+  const float bottom = origin.y + s.labels.y + widgets::column_label_height(frame, s.map) + static_cast<float>(s.map.height) + bar;
+  frame.landmarks.mark(std::string("block/") + core::attention::info(s.map.stage).name, min, {min.x + s.width, bottom});
+}
+
 }  // namespace
 
 void draw_stages(const Frame& frame) {
@@ -99,6 +107,7 @@ void draw_stages(const Frame& frame) {
       draw_title(frame, s, origin);
       if (k > 0) draw_arrow_between(frame, rows[r].maps[k - 1], s, origin);
       widgets::draw_heatmap(frame, s.map, {origin.x + s.labels.x, origin.y + s.labels.y});
+      mark_block(frame, s, origin);
     }
   }
   ImGui::SetCursorScreenPos(origin);

@@ -18,7 +18,8 @@ bool button(const Frame& frame, const std::string& name, const char* words, cons
   return pressed;
 }
 
-std::optional<bool> checkbox(const Frame& frame, const std::string& name, const char* words, bool on, const char* help) {
+std::optional<bool> checkbox(const Frame& frame, const std::string& name, const char* words, bool on,
+                             const char* help) {
   const float box = frame.metrics.px(16), gap = frame.metrics.px(8), height = frame.metrics.frame;
   ImFont* font = frame.fonts.sans15;
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -28,7 +29,9 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
 
   const Palette& p = frame.palette;
   const float alpha = ImGui::GetStyle().Alpha;  // lowered inside BeginDisabled
-  const Rgb ground = ImGui::IsItemActive() ? p.frame_active : ImGui::IsItemHovered() ? p.frame_hovered : p.frame;
+  const Rgb ground = ImGui::IsItemActive()    ? p.frame_active
+                     : ImGui::IsItemHovered() ? p.frame_hovered
+                                              : p.frame;
   const ImVec2 corner(at.x, std::round(at.y + (height - box) / 2)), end(corner.x + box, corner.y + box);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(corner, end, packed(ground, alpha), frame.metrics.px(3));
@@ -45,8 +48,9 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
   return pressed ? std::optional(!on) : std::nullopt;
 }
 
-std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width, const std::string& shown,
-                                 std::span<const Option> options, std::size_t current) {
+std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width,
+                                 const std::string& shown, std::span<const Option> options,
+                                 std::size_t current) {
   std::optional<std::size_t> chosen;
   ImGui::PushFont(frame.fonts.sans15);
   const std::string preview = shortened(frame.fonts.sans15, shown, width - frame.metrics.px(36));
@@ -70,14 +74,15 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
   return chosen;
 }
 
-std::optional<std::size_t> segmented(const Frame& frame, const std::string& name, std::span<const std::string> words,
-                                     std::size_t current) {
+std::optional<std::size_t> segmented(const Frame& frame, const std::string& name,
+                                     std::span<const std::string> words, std::size_t current) {
   std::optional<std::size_t> pressed;
   ImGui::PushFont(frame.fonts.sans14);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) ImGui::SameLine(0, 1);
     const std::string part = name + "/" + std::to_string(i);
-    ImGui::PushStyleColor(ImGuiCol_Button, vec(i == current ? frame.palette.frame_active : frame.palette.frame));
+    ImGui::PushStyleColor(ImGuiCol_Button,
+                          vec(i == current ? frame.palette.frame_active : frame.palette.frame));
     ImGui::PushStyleColor(ImGuiCol_Text, vec(i == current ? frame.palette.text : frame.palette.dim));
     if (ImGui::Button((words[i] + "##" + part).c_str(), {0, frame.metrics.frame})) pressed = i;
     ImGui::PopStyleColor(2);
@@ -87,12 +92,14 @@ std::optional<std::size_t> segmented(const Frame& frame, const std::string& name
   return pressed;
 }
 
-std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const TabWords> all, std::size_t current) {
+std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const TabWords> all,
+                                std::size_t current) {
   std::optional<std::size_t> pressed;
   ImFont* font = frame.fonts.sans16;
   const Palette& p = frame.palette;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const float height = frame.metrics.px(30), pad = frame.metrics.px(6), gap = frame.metrics.px(frame.metrics.compact ? 10 : 14);
+  const float height = frame.metrics.px(30), pad = frame.metrics.px(6),
+              gap = frame.metrics.px(frame.metrics.compact ? 10 : 14);
   float x = origin.x, y = origin.y;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const float words = formula_width(font, all[i].words);

@@ -1,5 +1,6 @@
 #include "app/widgets/drawing.hpp"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 
@@ -16,8 +17,10 @@ void for_each_piece(std::string_view formula, Visit visit) {
     const std::size_t mark = formula.find('_');
     visit(formula.substr(0, mark), false);
     if (mark == std::string_view::npos || mark + 1 >= formula.size()) return;
-    visit(formula.substr(mark + 1, 1), true);
-    formula.remove_prefix(mark + 2);
+    const std::size_t end = formula.find_first_not_of("0123456789", mark + 1);
+    const std::size_t digits = std::min(end, formula.size()) - mark - 1, length = std::max<std::size_t>(digits, 1);
+    visit(formula.substr(mark + 1, length), true);
+    formula.remove_prefix(mark + 1 + length);
   }
 }
 

@@ -23,7 +23,8 @@ struct Listening {
 
 int on_event(ImGuiInputTextCallbackData* data) {
   auto& listening = *static_cast<Listening*>(data->UserData);
-  if (data->EventFlag == ImGuiInputTextFlags_CallbackAlways) {  // asked for while the field takes the keyboard
+  if (data->EventFlag ==
+      ImGuiInputTextFlags_CallbackAlways) {  // asked for while the field takes the keyboard
     if (listening.replaces && listening.missed.empty()) return 0;
     if (listening.replaces) data->DeleteChars(0, data->BufTextLen);
     if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
@@ -31,7 +32,8 @@ int on_event(ImGuiInputTextCallbackData* data) {
     return 0;
   }
   const int direction = data->EventKey == ImGuiKey_UpArrow ? 1 : -1;
-  const std::string next = listening.style.step(std::string(data->Buf, static_cast<std::size_t>(data->BufTextLen)), direction);
+  const std::string next =
+      listening.style.step(std::string(data->Buf, static_cast<std::size_t>(data->BufTextLen)), direction);
   data->DeleteChars(0, data->BufTextLen);
   data->InsertChars(0, next.c_str());
   data->SelectAll();
@@ -54,7 +56,8 @@ std::optional<std::uint64_t> read_count(std::string_view text) {
 }
 
 void refuse(const Frame& frame, const char* words, const char* expected, const std::string& found) {
-  frame.commands.add(ShowMessage{std::string(words) + ": expected " + expected + ", found \"" + found + "\"", true});
+  frame.commands.add(
+      ShowMessage{std::string(words) + ": expected " + expected + ", found \"" + found + "\"", true});
 }
 
 }  // namespace
@@ -68,8 +71,10 @@ std::string typed_letters() {
       if (c < 0x800) {
         text += static_cast<char>(0xc0 | c >> 6);
       } else {
-        if (c >= 0x10000) text += static_cast<char>(0xf0 | c >> 18), text += static_cast<char>(0x80 | (c >> 12 & 0x3f));
-        else text += static_cast<char>(0xe0 | c >> 12);
+        if (c >= 0x10000)
+          text += static_cast<char>(0xf0 | c >> 18), text += static_cast<char>(0x80 | (c >> 12 & 0x3f));
+        else
+          text += static_cast<char>(0xe0 | c >> 12);
         text += static_cast<char>(0x80 | (c >> 6 & 0x3f));
       }
       text += static_cast<char>(0x80 | (c & 0x3f));
@@ -78,7 +83,8 @@ std::string typed_letters() {
   return text;
 }
 
-FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown, const FieldStyle& style) {
+FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,
+                       const FieldStyle& style) {
   const auto& typed = frame.view.typed;
   const bool mine = typed && typed->field == name;
   const std::string before = mine ? typed->text : shown;
@@ -98,7 +104,8 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   Listening listening{style, false, !caret_at_end, waiting ? typed_letters() : ""};
   if (waiting) ImGui::SetKeyboardFocusHere();
   const bool listens = waiting || style.step;
-  ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags, listens ? on_event : nullptr, &listening);
+  ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags, listens ? on_event : nullptr,
+                   &listening);
   ImGui::PopStyleVar();
   ImGui::PopFont();
   frame.landmarks.mark_item(name);
@@ -108,8 +115,9 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   answer.left = ImGui::IsItemDeactivated();
   if (ImGui::IsItemActive()) {
     outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
-                      packed(frame.palette.accent), 2);
-    if (after != before || waiting) frame.commands.look([name, after](View& view) { view.typed = Typed{name, after}; });
+            packed(frame.palette.accent), 2);
+    if (after != before || waiting)
+      frame.commands.look([name, after](View& view) { view.typed = Typed{name, after}; });
   } else if (waiting && !answer.left && !listening.missed.empty()) {
     const std::string so_far = (caret_at_end ? before : "") + listening.missed;
     frame.commands.look([name, so_far](View& view) { view.typed = Typed{name, so_far, true, false}; });
@@ -121,8 +129,8 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   return answer;
 }
 
-std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& name, const char* words, std::uint64_t value,
-                                         float width,
+std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& name, const char* words,
+                                         std::uint64_t value, float width,
                                          const std::function<std::uint64_t(std::uint64_t, int)>& step) {
   FieldStyle style;
   style.width = width, style.font = frame.fonts.mono14;
@@ -148,7 +156,8 @@ std::optional<double> read_number(std::string text) {
   return parsed && std::isfinite(*parsed) ? parsed : std::nullopt;
 }
 
-std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value, float width) {
+std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value,
+                                 float width) {
   FieldStyle style;
   style.width = width, style.font = frame.fonts.mono14;
   const FieldAnswer answer = text_field(frame, name, core::formats::number_text(value), style);

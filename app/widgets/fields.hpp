@@ -31,17 +31,20 @@ std::string typed_letters();
 
 /// A field that shows a text until another one is typed; the unfinished text is kept in View::typed,
 /// which can also ask for the keyboard.
-FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown, const FieldStyle& style);
+FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,
+                       const FieldStyle& style);
 
 /// A field for a whole number; what is none becomes an error message that names the field as `words`.
-std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& name, const char* words, std::uint64_t value,
-                                         float width,
-                                         const std::function<std::uint64_t(std::uint64_t value, int direction)>& step);
+std::optional<std::uint64_t> count_field(
+    const Frame& frame, const std::string& name, const char* words, std::uint64_t value, float width,
+    const std::function<std::uint64_t(std::uint64_t value, int direction)>& step);
 
-/// The finite number that a person typed, or nothing; "−", "+", blanks around and a decimal comma are understood.
+/// The finite number that a person typed, or nothing; "−", "+", blanks around and a decimal comma are
+/// understood.
 std::optional<double> read_number(std::string text);
 
 /// A field for a finite number.
-std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value, float width);
+std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value,
+                                 float width);
 
 }  // namespace app::widgets

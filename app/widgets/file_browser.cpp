@@ -46,7 +46,8 @@ void path_line(const Frame& frame, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float room = width - (at.x - ImGui::GetWindowPos().x - ImGui::GetStyle().WindowPadding.x);
   ImFont* font = frame.fonts.sans14;
-  draw_text_within(font, {at.x, centred_y(font, at.y, frame.metrics.frame)}, room, frame.palette.dim, directory.string());
+  draw_text_within(font, {at.x, centred_y(font, at.y, frame.metrics.frame)}, room, frame.palette.dim,
+                   directory.string());
   ImGui::NewLine();
 }
 
@@ -54,13 +55,15 @@ void path_line(const Frame& frame, float width) {
 bool entry_line(const Frame& frame, const BrowserEntry& entry) {
   const std::string words = entry.is_directory ? entry.name + "/" : entry.name;
   const bool selected = entry.name == frame.view.browser.name;
-  const bool pressed = ImGui::Selectable((words + "##entry").c_str(), selected,
-                                         ImGuiSelectableFlags_AllowDoubleClick | ImGuiSelectableFlags_DontClosePopups);
+  const bool pressed =
+      ImGui::Selectable((words + "##entry").c_str(), selected,
+                        ImGuiSelectableFlags_AllowDoubleClick | ImGuiSelectableFlags_DontClosePopups);
   frame.landmarks.mark_item("browser/entry/" + entry.name);
   if (!entry.is_directory) {
     const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
     ImFont* font = frame.fonts.mono12;
-    draw_text_right(font, max.x - frame.metrics.px(6), centred_y(font, min.y, max.y - min.y), frame.palette.faint, size_text(entry.size));
+    draw_text_right(font, max.x - frame.metrics.px(6), centred_y(font, min.y, max.y - min.y),
+                    frame.palette.faint, size_text(entry.size));
   }
   if (!pressed) return false;
   if (!ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
@@ -76,7 +79,8 @@ bool entry_line(const Frame& frame, const BrowserEntry& entry) {
 
 fs::path chosen_path(const Browser& browser) {
   if (browser.name == "~" || browser.name.starts_with("~/"))
-    if (const auto path = home()) return *path / fs::path(browser.name.substr(std::min<std::size_t>(2, browser.name.size())));
+    if (const auto path = home())
+      return *path / fs::path(browser.name.substr(std::min<std::size_t>(2, browser.name.size())));
   return browser.name.empty() ? browser.directory : browser.directory / browser.name;
 }
 
@@ -91,7 +95,8 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
     int id = 0;
     for (const BrowserEntry& entry : browser.entries) {
       ImGui::PushID(id++);
-      if (is_listed(entry, browser.name, listed) && entry_line(frame, entry)) chosen = browser.directory / entry.name;
+      if (is_listed(entry, browser.name, listed) && entry_line(frame, entry))
+        chosen = browser.directory / entry.name;
       ImGui::PopID();
     }
     ImGui::PopFont();

@@ -20,7 +20,8 @@ float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, float
 
 /// A grid of numbers to drag, type, paste and walk through; only the visible cells are drawn.
 ///
-/// Marks "edit/cell/<row>/<column>" and "edit/token/<row>". The cursor is View::cursor, a number being typed View::typed.
+/// Marks "edit/cell/<row>/<column>" and "edit/token/<row>". The cursor is View::cursor, a number being typed
+/// View::typed.
 void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size);
 
 }  // namespace app::widgets

@@ -33,7 +33,8 @@ void move(const EditorFrame& e, long rows, long columns) {
 void move_to_next(const EditorFrame& e, bool back) {
   const auto& cursor = *e.frame.view.cursor;
   const long all = static_cast<long>(e.grid.n_columns);
-  if (!back && cursor.column + 1 == e.grid.n_columns) return move(e, 1, cursor.row + 1 < e.grid.n_rows ? -all : 0);
+  if (!back && cursor.column + 1 == e.grid.n_columns)
+    return move(e, 1, cursor.row + 1 < e.grid.n_rows ? -all : 0);
   if (back && cursor.column == 0) return move(e, -1, cursor.row > 0 ? all : 0);
   move(e, 0, back ? -1 : 1);
 }
@@ -45,9 +46,9 @@ void paste(const EditorFrame& e) {
     const auto& cursor = *e.frame.view.cursor;
     const std::size_t rows = e.grid.n_rows - cursor.row, columns = e.grid.n_columns - cursor.column;
     if (block.n_rows > rows || block.n_cols > columns)
-      throw core::Error("pasted text: a block of " + shape(block.n_rows, block.n_cols) + " does not fit; from row " +
-                        std::to_string(cursor.row) + ", column " + std::to_string(cursor.column) + " there is room for " +
-                        shape(rows, columns));
+      throw core::Error("pasted text: a block of " + shape(block.n_rows, block.n_cols) +
+                        " does not fit; from row " + std::to_string(cursor.row) + ", column " +
+                        std::to_string(cursor.column) + " there is room for " + shape(rows, columns));
     e.frame.commands.edit(core::editing::SetBlock{e.matrix.place, cursor.row, cursor.column, block});
   } catch (const core::Error& error) {
     e.frame.commands.add(ShowMessage{error.what(), true});
@@ -71,21 +72,26 @@ void commit(const EditorFrame& e, const std::string& text) {
   if (const auto number = read_number(text))
     e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, *number});
   else
-    e.frame.commands.add(ShowMessage{"row " + std::to_string(cursor.row) + ", column " + std::to_string(cursor.column) +
-                                         ": expected a number, found \"" + text + "\"",
+    e.frame.commands.add(ShowMessage{"row " + std::to_string(cursor.row) + ", column " +
+                                         std::to_string(cursor.column) + ": expected a number, found \"" +
+                                         text + "\"",
                                      true});
 }
 
 }  // namespace
 
-bool is_typing_cell(const View& view) { return view.typed && view.typed->field == cell_field; }
+bool is_typing_cell(const View& view) {
+  return view.typed && view.typed->field == cell_field;
+}
 
 void put_cursor(const Frame& frame, std::size_t row, std::size_t column) {
   frame.commands.look([=](View& view) { view.cursor = EditCursor{row, column}; });
 }
 
 void start_typing(const Frame& frame, std::string text, bool selected) {
-  frame.commands.look([text = std::move(text), selected](View& view) { view.typed = Typed{cell_field, text, true, selected}; });
+  frame.commands.look([text = std::move(text), selected](View& view) {
+    view.typed = Typed{cell_field, text, true, selected};
+  });
 }
 
 void edit_by_keys(const EditorFrame& e) {
@@ -114,7 +120,9 @@ void edit_by_keys(const EditorFrame& e) {
 
 void typing_field(const EditorFrame& e) {
   const auto& cursor = e.frame.view.cursor;
-  if (!is_typing_cell(e.frame.view) || !cursor || cursor->row >= e.grid.n_rows || cursor->column >= e.grid.n_columns) return;
+  if (!is_typing_cell(e.frame.view) || !cursor || cursor->row >= e.grid.n_rows ||
+      cursor->column >= e.grid.n_columns)
+    return;
   const std::string text = e.frame.view.typed->text;
   FieldStyle style;
   style.width = e.grid.cell_size().x, style.font = e.frame.fonts.mono14, style.alignment = Alignment::right;
@@ -122,7 +130,8 @@ void typing_field(const EditorFrame& e) {
   const FieldAnswer answer = text_field(e.frame, cell_field, "", style);
   const bool escaped = key_pressed(ImGuiKey_Escape, false);
   const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(ImGuiKey_KeyPadEnter, false);
-  const bool up = key_pressed(ImGuiKey_UpArrow), down = key_pressed(ImGuiKey_DownArrow), tab = key_pressed(ImGuiKey_Tab);
+  const bool up = key_pressed(ImGuiKey_UpArrow), down = key_pressed(ImGuiKey_DownArrow),
+             tab = key_pressed(ImGuiKey_Tab);
   if (answer.left) {
     if (!escaped) commit(e, answer.text.value_or(text));
     if (entered) move(e, 1, 0);

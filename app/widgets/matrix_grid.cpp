@@ -7,7 +7,9 @@ namespace app::widgets {
 namespace {
 
 MatrixGrid::Range visible(float from, float to, float pitch, std::size_t n) {
-  const auto index = [n](float cells) { return static_cast<std::size_t>(std::clamp(cells, 0.0f, static_cast<float>(n))); };
+  const auto index = [n](float cells) {
+    return static_cast<std::size_t>(std::clamp(cells, 0.0f, static_cast<float>(n)));
+  };
   return {index(std::floor(from / pitch)), index(std::ceil(to / pitch))};
 }
 
@@ -24,7 +26,8 @@ bool is_inside(ImVec2 pos, ImVec2 min, ImVec2 max) {
 }  // namespace
 
 ImVec2 MatrixGrid::size() const {
-  return {label_width + pitch.x * static_cast<float>(n_columns), header_height + pitch.y * static_cast<float>(n_rows)};
+  return {label_width + pitch.x * static_cast<float>(n_columns),
+          header_height + pitch.y * static_cast<float>(n_rows)};
 }
 
 ImVec2 MatrixGrid::cell_min(std::size_t row, std::size_t column) const {
@@ -46,7 +49,8 @@ std::optional<MatrixGrid::Cell> MatrixGrid::cell_at(ImVec2 pos) const {
   if (!is_inside(pos, {view_min.x + label_width, view_min.y + header_height}, view_max)) return std::nullopt;
   const float x = std::floor((pos.x - origin.x - label_width) / pitch.x);
   const float y = std::floor((pos.y - origin.y - header_height) / pitch.y);
-  if (x < 0 || y < 0 || x >= static_cast<float>(n_columns) || y >= static_cast<float>(n_rows)) return std::nullopt;
+  if (x < 0 || y < 0 || x >= static_cast<float>(n_columns) || y >= static_cast<float>(n_rows))
+    return std::nullopt;
   return Cell{static_cast<std::size_t>(y), static_cast<std::size_t>(x)};
 }
 
@@ -63,7 +67,8 @@ ImVec2 MatrixGrid::scroll_to(std::size_t row, std::size_t column) const {
           outside(min.y, min.y + pitch.y, view_min.y + header_height, view_max.y)};
 }
 
-MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width, float width) {
+MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width,
+                       float width) {
   MatrixGrid grid;
   grid.n_rows = n_rows, grid.n_columns = n_columns;
   grid.label_width = label_width, grid.header_height = metrics.px(22), grid.gap = metrics.px(2);

@@ -19,10 +19,10 @@ struct MatrixGrid {
   };
 
   std::size_t n_rows = 0, n_columns = 0;
-  ImVec2 origin;       ///< top left corner of everything, scrolled
+  ImVec2 origin;              ///< top left corner of everything, scrolled
   ImVec2 view_min, view_max;  ///< the part of the screen that can be seen
   float label_width = 0, header_height = 0, gap = 2;
-  ImVec2 pitch;        ///< of the cells, their gaps included
+  ImVec2 pitch;  ///< of the cells, their gaps included
 
   ImVec2 size() const;  ///< of everything, in pixels
   ImVec2 cell_min(std::size_t row, std::size_t column) const;
@@ -40,6 +40,7 @@ struct MatrixGrid {
 };
 
 /// A grid whose columns are as wide as fit, within what a number needs; origin and view are still to be set.
-MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width, float width);
+MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width,
+                       float width);
 
 }  // namespace app::widgets

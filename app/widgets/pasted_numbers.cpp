@@ -55,12 +55,15 @@ arma::mat pasted_numbers(std::string_view text) {
     const auto fields = fields_of(lines[row], separator);
     for (std::size_t column = 0; column < std::min(fields.size(), n_columns); ++column) {
       const auto number = read_number(fields[column]);
-      if (!number) throw core::Error(at(row, column) + "expected a number, found \"" + fields[column].substr(0, 40) + "\"");
+      if (!number)
+        throw core::Error(at(row, column) + "expected a number, found \"" + fields[column].substr(0, 40) +
+                          "\"");
       numbers(row, column) = *number;
     }
     if (fields.size() != n_columns)
-      throw core::Error("pasted text, line " + std::to_string(row + 1) + ": expected " + std::to_string(n_columns) +
-                        " numbers as in line 1, found " + std::to_string(fields.size()));
+      throw core::Error("pasted text, line " + std::to_string(row + 1) + ": expected " +
+                        std::to_string(n_columns) + " numbers as in line 1, found " +
+                        std::to_string(fields.size()));
   }
   return numbers;
 }

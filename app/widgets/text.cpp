@@ -20,7 +20,8 @@ void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb colour, const s
   const std::string shown = shortened(font, text, width);
   draw_text(font, pos, colour, shown);
   const ImVec2 end(pos.x + width, pos.y + font->FontSize);
-  if (shown != text && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(pos, end)) ImGui::SetTooltip("%s", text.c_str());
+  if (shown != text && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(pos, end))
+    ImGui::SetTooltip("%s", text.c_str());
 }
 
 void paragraph(ImFont* font, Rgb colour, float width, std::string_view text) {

@@ -10,7 +10,9 @@ namespace {
 
 using namespace core::editing;
 
-std::string landmark(std::size_t row) { return "edit/token/" + std::to_string(row); }
+std::string landmark(std::size_t row) {
+  return "edit/token/" + std::to_string(row);
+}
 
 struct Box {
   ImVec2 min, max;
@@ -34,7 +36,8 @@ void draw_label(const EditorFrame& e, std::size_t row) {
     ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(p.frame), m.px(3));
     draw_text(mono, {min.x + m.px(7), centred_y(mono, min.y, height)}, p.faint, index);
     const float x = min.x + m.px(7) + text_width(mono, index) + m.px(7);
-    draw_text_within(sans, {x, centred_y(sans, min.y, height)}, max.x - x - m.px(3), p.text, (*e.matrix.tokens)[row]);
+    draw_text_within(sans, {x, centred_y(sans, min.y, height)}, max.x - x - m.px(3), p.text,
+                     (*e.matrix.tokens)[row]);
   }
   const auto& marked = e.matrix.marked_rows;
   if (std::find(marked.begin(), marked.end(), row) != marked.end())
@@ -49,7 +52,8 @@ void rename_field(const EditorFrame& e, std::size_t row) {
   style.width = max.x - min.x, style.font = e.frame.fonts.sans15, style.alignment = Alignment::left;
   ImGui::SetCursorScreenPos(min);
   const FieldAnswer answer = text_field(e.frame, landmark(row), (*e.matrix.tokens)[row], style);
-  if (answer.left && answer.text) e.frame.commands.edit(RenameToken{e.matrix.place.sequence, row, *answer.text});
+  if (answer.left && answer.text)
+    e.frame.commands.edit(RenameToken{e.matrix.place.sequence, row, *answer.text});
 }
 
 void start_renaming(const EditorFrame& e, std::size_t row) {
@@ -70,7 +74,8 @@ void menu(const EditorFrame& e, std::size_t row) {
   if (line("Insert before", "insert_before")) e.frame.commands.edit(InsertToken{row, name(row)});
   if (line("Insert after", "insert_after")) e.frame.commands.edit(InsertToken{row + 1, name(row + 1)});
   if (line("Move up", "up", row > 0)) e.frame.commands.edit(MoveToken{e.matrix.place.sequence, row, row - 1});
-  if (line("Move down", "down", row + 1 < n_tokens)) e.frame.commands.edit(MoveToken{e.matrix.place.sequence, row, row + 1});
+  if (line("Move down", "down", row + 1 < n_tokens))
+    e.frame.commands.edit(MoveToken{e.matrix.place.sequence, row, row + 1});
   if (line("Remove", "remove", n_tokens > 1)) e.frame.commands.edit(RemoveToken{row});
 }
 
@@ -85,7 +90,8 @@ void drag_token(const EditorFrame& e) {
   if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
     const auto [min, max] = label_box(e, to);
     const float line = to > *from ? max.y : min.y - e.grid.gap;
-    ImGui::GetWindowDrawList()->AddRectFilled({min.x, line}, {max.x, line + e.grid.gap}, packed(e.frame.palette.accent));
+    ImGui::GetWindowDrawList()->AddRectFilled({min.x, line}, {max.x, line + e.grid.gap},
+                                              packed(e.frame.palette.accent));
   } else if (ImGui::IsItemDeactivated()) {
     e.frame.commands.edit(MoveToken{e.matrix.place.sequence, *from, to});
   }
@@ -94,7 +100,8 @@ void drag_token(const EditorFrame& e) {
 void token_mouse(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
   ImGui::SetCursorScreenPos({g.view_min.x, g.view_min.y + g.header_height});
-  ImGui::InvisibleButton("tokens", {g.label_width, std::max(1.0f, g.view_max.y - g.view_min.y - g.header_height)});
+  ImGui::InvisibleButton("tokens",
+                         {g.label_width, std::max(1.0f, g.view_max.y - g.view_min.y - g.header_height)});
   const auto row = g.label_at(ImGui::GetMousePos());
   const bool over = ImGui::IsItemHovered() && row;
   drag_token(e);

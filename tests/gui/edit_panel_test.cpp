@@ -19,8 +19,10 @@ struct EditPanel : testing::Test {
 };
 
 TEST_F(EditPanel, HasATabForEachMatrixOfTheModel) {
-  for (const char* name : {"X", "W_q", "W_k", "W_v", "W_o", "b_o"}) EXPECT_TRUE(ui.has(std::string("edit/tab/") + name)) << name;
-  for (const char* name : {"b_q", "b_k", "b_v"}) EXPECT_FALSE(ui.has(std::string("edit/tab/") + name)) << name;
+  for (const char* name : {"X", "W_q", "W_k", "W_v", "W_o", "b_o"})
+    EXPECT_TRUE(ui.has(std::string("edit/tab/") + name)) << name;
+  for (const char* name : {"b_q", "b_k", "b_v"})
+    EXPECT_FALSE(ui.has(std::string("edit/tab/") + name)) << name;
   ui.model.projections.reset();
   ui.model.n_heads = 1;
   ui.run();

@@ -11,8 +11,8 @@ namespace {
 
 using namespace core::editing;
 using app::Key;
-using testing::HasSubstr;
 using support::UiHarness;
+using testing::HasSubstr;
 
 struct MatrixEditor : testing::Test {
   UiHarness ui{gui::draw_side_panels};

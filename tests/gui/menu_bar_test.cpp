@@ -67,6 +67,8 @@ TEST_F(MenuBar, FoldsAndUnfoldsStages) {
   EXPECT_FALSE(ui.view.folded.contains(Stage::scores));
 }
 
-TEST_F(MenuBar, ShowsTheTitle) { EXPECT_TRUE(ui.has("menu/title")); }
+TEST_F(MenuBar, ShowsTheTitle) {
+  EXPECT_TRUE(ui.has("menu/title"));
+}
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 using namespace core::attention;
 using namespace core::editing;
 using app::Key;
-using testing::HasSubstr;
 using support::UiHarness;
+using testing::HasSubstr;
 
 struct ModelPanel : testing::Test {
   UiHarness ui{gui::draw_side_panels};
@@ -123,8 +123,8 @@ TEST_F(ModelPanel, SwitchesProjectionsAndTheirBiases) {
 TEST_F(ModelPanel, OffersEveryMaskMethod) {
   for (const std::size_t i : {1u, 2u, 3u, 0u}) {
     choose("model/method", i);
-    const std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalise, MaskMethod::zero_after_softmax,
-                             MaskMethod::large_negative};
+    const std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalise,
+                             MaskMethod::zero_after_softmax, MaskMethod::large_negative};
     EXPECT_EQ(ui.model.mask.method, methods[i]);
   }
 }

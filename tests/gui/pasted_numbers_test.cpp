@@ -25,12 +25,15 @@ TEST(PastedNumbers, UnderstandsTabsCommasSemicolonsAndBlanks) {
 TEST(PastedNumbers, NamesLineAndColumnOfWhatIsNoNumber) {
   EXPECT_EQ(error_of([] { pasted_numbers("1\t2\n3\tx"); }),
             "pasted text, line 2, column 2: expected a number, found \"x\"");
-  EXPECT_EQ(error_of([] { pasted_numbers("1,nan"); }), "pasted text, line 1, column 2: expected a number, found \"nan\"");
-  EXPECT_EQ(error_of([] { pasted_numbers("1,,3"); }), "pasted text, line 1, column 2: expected a number, found \"\"");
+  EXPECT_EQ(error_of([] { pasted_numbers("1,nan"); }),
+            "pasted text, line 1, column 2: expected a number, found \"nan\"");
+  EXPECT_EQ(error_of([] { pasted_numbers("1,,3"); }),
+            "pasted text, line 1, column 2: expected a number, found \"\"");
 }
 
 TEST(PastedNumbers, RefusesRowsOfUnequalLengthAndNothing) {
-  EXPECT_EQ(error_of([] { pasted_numbers("1 2\n3"); }), "pasted text, line 2: expected 2 numbers as in line 1, found 1");
+  EXPECT_EQ(error_of([] { pasted_numbers("1 2\n3"); }),
+            "pasted text, line 2: expected 2 numbers as in line 1, found 1");
   EXPECT_EQ(error_of([] { pasted_numbers(" \n"); }), "pasted text: expected numbers, found nothing");
 }
 

@@ -15,7 +15,8 @@ class UiHarness::NoPainter : public app::render::Painter {
   ImTextureID paint(const app::render::Picture&) override { return app::platform::texture_id(1); }
 };
 
-UiHarness::UiHarness(Draw draw, ImVec2 size) : model(core::editing::default_preset().make()), draw_(std::move(draw)) {
+UiHarness::UiHarness(Draw draw, ImVec2 size)
+    : model(core::editing::default_preset().make()), draw_(std::move(draw)) {
   document.title = core::editing::default_preset().title;
   document.preset = core::editing::default_preset().name;
   ImGui::CreateContext();
@@ -33,7 +34,9 @@ UiHarness::UiHarness(Draw draw, ImVec2 size) : model(core::editing::default_pres
   run();
 }
 
-UiHarness::~UiHarness() { ImGui::DestroyContext(); }
+UiHarness::~UiHarness() {
+  ImGui::DestroyContext();
+}
 
 void UiHarness::frame(const InputFrame& input) {
   if (version_ == 0 || !(traced_ == model)) {
@@ -54,9 +57,20 @@ void UiHarness::frame(const InputFrame& input) {
   const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
   NoPainter painter;
   const app::View shown = view;
-  draw_({.model = model, .trace = trace_, .version = version_, .compute_ms = 0, .view = shown, .document = document,
-         .message = message, .palette = palette, .metrics = metrics, .fonts = fonts, .painter = painter, .extents = extents_,
-         .landmarks = landmarks_, .commands = commands});
+  draw_({.model = model,
+         .trace = trace_,
+         .version = version_,
+         .compute_ms = 0,
+         .view = shown,
+         .document = document,
+         .message = message,
+         .palette = palette,
+         .metrics = metrics,
+         .fonts = fonts,
+         .painter = painter,
+         .extents = extents_,
+         .landmarks = landmarks_,
+         .commands = commands});
   ImGui::Render();
   vertices_ = ImGui::GetDrawData()->TotalVtxCount;
   for (const app::Command& command : commands.take()) {
@@ -67,10 +81,12 @@ void UiHarness::frame(const InputFrame& input) {
 
 void UiHarness::carry_out(const app::Command& command) {
   try {
-    if (const auto* edit = std::get_if<app::ApplyEdit>(&command)) model = core::editing::apply(model, edit->edit);
+    if (const auto* edit = std::get_if<app::ApplyEdit>(&command))
+      model = core::editing::apply(model, edit->edit);
     if (const auto* look = std::get_if<app::ChangeView>(&command)) look->change(view);
     if (const auto* show = std::get_if<app::ShowDialog>(&command)) view.dialog = show->dialog;
-    if (const auto* browse = std::get_if<app::BrowseTo>(&command)) view.browser = app::browse(browse->directory, "");
+    if (const auto* browse = std::get_if<app::BrowseTo>(&command))
+      view.browser = app::browse(browse->directory, "");
     if (const auto* said = std::get_if<app::ShowMessage>(&command)) message = {said->text, said->is_error};
   } catch (const core::Error& error) {
     message = {error.what(), true};

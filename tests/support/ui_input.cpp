@@ -12,14 +12,26 @@ using app::Key;
 constexpr float pause = 0.5f;  // between gestures, so that two clicks are never taken for one double click
 constexpr int drag_steps = 10;
 
-constexpr std::pair<Key, ImGuiKey> known_keys[] = {
-    {Key::a, ImGuiKey_A},           {Key::c, ImGuiKey_C},           {Key::v, ImGuiKey_V},
-    {Key::x, ImGuiKey_X},           {Key::y, ImGuiKey_Y},           {Key::z, ImGuiKey_Z},
-    {Key::escape, ImGuiKey_Escape}, {Key::enter, ImGuiKey_Enter},   {Key::tab, ImGuiKey_Tab},
-    {Key::delete_, ImGuiKey_Delete}, {Key::backspace, ImGuiKey_Backspace}, {Key::left, ImGuiKey_LeftArrow},
-    {Key::right, ImGuiKey_RightArrow}, {Key::up, ImGuiKey_UpArrow}, {Key::down, ImGuiKey_DownArrow},
-    {Key::home, ImGuiKey_Home},     {Key::end, ImGuiKey_End},       {Key::page_up, ImGuiKey_PageUp},
-    {Key::page_down, ImGuiKey_PageDown}, {Key::space, ImGuiKey_Space}};
+constexpr std::pair<Key, ImGuiKey> known_keys[] = {{Key::a, ImGuiKey_A},
+                                                   {Key::c, ImGuiKey_C},
+                                                   {Key::v, ImGuiKey_V},
+                                                   {Key::x, ImGuiKey_X},
+                                                   {Key::y, ImGuiKey_Y},
+                                                   {Key::z, ImGuiKey_Z},
+                                                   {Key::escape, ImGuiKey_Escape},
+                                                   {Key::enter, ImGuiKey_Enter},
+                                                   {Key::tab, ImGuiKey_Tab},
+                                                   {Key::delete_, ImGuiKey_Delete},
+                                                   {Key::backspace, ImGuiKey_Backspace},
+                                                   {Key::left, ImGuiKey_LeftArrow},
+                                                   {Key::right, ImGuiKey_RightArrow},
+                                                   {Key::up, ImGuiKey_UpArrow},
+                                                   {Key::down, ImGuiKey_DownArrow},
+                                                   {Key::home, ImGuiKey_Home},
+                                                   {Key::end, ImGuiKey_End},
+                                                   {Key::page_up, ImGuiKey_PageUp},
+                                                   {Key::page_down, ImGuiKey_PageDown},
+                                                   {Key::space, ImGuiKey_Space}};
 
 void put_key(ImGuiIO& io, Key key, bool down) {
   for (const auto& [ours, theirs] : known_keys)
@@ -39,10 +51,13 @@ InputFrame with_left(InputFrame f, bool down) {
 
 }  // namespace
 
-Gesture move_to(ImVec2 pos) { return {at(pos, {}, pause), at(pos)}; }
+Gesture move_to(ImVec2 pos) {
+  return {at(pos, {}, pause), at(pos)};
+}
 
 Gesture click(ImVec2 pos, Modifiers m) {
-  return {at(pos, m, pause), at(pos, m), with_left(at(pos, m), true), with_left(at(pos, m), false), at(pos), at(pos)};
+  return {at(pos, m, pause), at(pos, m), with_left(at(pos, m), true), with_left(at(pos, m), false),
+          at(pos),           at(pos)};
 }
 
 Gesture right_click(ImVec2 pos) {

@@ -16,10 +16,10 @@ struct InputFrame {
   std::optional<bool> left, right;  ///< buttons
   float wheel = 0;
   bool ctrl = false, shift = false, alt = false;
-  std::string text;              ///< typed letters, UTF-8
+  std::string text;                  ///< typed letters, UTF-8
   std::optional<app::KeyPress> key;  ///< goes down in this frame
   std::optional<app::Key> released;
-  float seconds = 1.0f / 60;     ///< since the frame before: simulated, so that no test depends on a clock
+  float seconds = 1.0f / 60;  ///< since the frame before: simulated, so that no test depends on a clock
 };
 
 /// The frames of a gesture. They know neither a window nor a panel.
@@ -39,7 +39,8 @@ Gesture turn_wheel(ImVec2 at, float steps);
 Gesture type(const std::string& text);
 Gesture press(app::KeyPress key);
 
-/// Gives a frame's input to ImGui, before ImGui::NewFrame; KeyPress is for the program, its ImGui key goes along.
+/// Gives a frame's input to ImGui, before ImGui::NewFrame; KeyPress is for the program, its ImGui key goes
+/// along.
 void put(const InputFrame& input, ImGuiIO& io);
 
 }  // namespace support

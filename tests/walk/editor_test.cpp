@@ -8,7 +8,9 @@ namespace {
 
 struct EditorInTheWindow : Program {
   EditorInTheWindow() { ui.sharp = false; }
-  double x(std::size_t row, std::size_t column) const { return (*ui.model().sequences[0].embeddings)(row, column); }
+  double x(std::size_t row, std::size_t column) const {
+    return (*ui.model().sequences[0].embeddings)(row, column);
+  }
 };
 
 TEST_F(EditorInTheWindow, IsWalkedAndTypedIntoWithoutTheMouse) {

@@ -59,7 +59,8 @@ TEST_F(Files, SaveWritesToTheFileThatWasOpened) {
 }
 
 TEST_F(Files, ChosenInTheListAreOpened) {
-  core::formats::save_session(directory / "other.json", {core::editing::find_preset("000-causal")->make(), ""});
+  core::formats::save_session(directory / "other.json",
+                              {core::editing::find_preset("000-causal")->make(), ""});
   ui.store.dispatch(app::BrowseTo{directory.path()});
   ui.key(Key::o, {.ctrl = true});
   ui.double_click("browser/entry/other.json");
