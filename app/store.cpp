@@ -172,11 +172,14 @@ void Store::carry_out(const ShowDialog& command) {
       view_.browser.name = origin_.path ? origin_.path->filename().string()
                                         : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
     if (command.dialog == Dialog::open) view_.browser.name.clear();
+    if (command.dialog != Dialog::export_csv) view_.typed = Typed{"browser/name", view_.browser.name, true, true};
+    message_ = {};  // an error of this dialog is shown in it, one from before is not
   }
 }
 
 void Store::carry_out(const BrowseTo& command) {
-  view_.browser = browse(command.directory, view_.browser.name);
+  const bool opens = view_.dialog == Dialog::open;  // what was chosen there is not here
+  view_.browser = browse(command.directory, opens ? "" : view_.browser.name);
 }
 
 void Store::carry_out(const CopyText& command) {
