@@ -19,6 +19,7 @@ UiHarness::UiHarness(Draw draw, ImVec2 size)
     : model(core::editing::default_preset().make()), draw_(std::move(draw)) {
   document.title = core::editing::default_preset().title;
   document.preset = core::editing::default_preset().name;
+  document.is_preset = true;
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
