@@ -66,6 +66,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust) {
                .fonts = fonts_,
                .painter = renderer_,
                .extents = extents_,
+               .figures = figures_,
                .landmarks = landmarks_,
                .commands = commands,
                .lesson = store_.lesson(),
