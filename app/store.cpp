@@ -230,6 +230,8 @@ void Store::start_with(core::attention::Model model, Origin origin) {
   history_.clear();
   release(view_);
   view_.hovered.reset();
+  view_.tokens.pinned_query.reset();
+  view_.tokens.silent_heads.clear();
   view_.cursor.reset();
   view_.dialog = Dialog::none;
   keep_view_within_model();
@@ -275,6 +277,11 @@ void Store::keep_view_within_model() {
   if (!exists(view_.pinned)) release(view_);
   std::erase_if(view_.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view_.hovered)) view_.hovered.reset();
+  TokensLook& look = view_.tokens;
+  for (auto* token : {&look.pinned_query, &look.hovered_query, &look.hovered_key})
+    if (*token && **token >= model_.n_tokens()) token->reset();
+  if (view_.hovered_head && *view_.hovered_head >= model_.n_heads) view_.hovered_head.reset();
+  std::erase_if(look.silent_heads, [this](std::size_t h) { return h >= model_.n_heads; });
   if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;
 }
 
