@@ -2,8 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 
 #include "core/attention/stages.hpp"
+#include "core/error.hpp"
+#include "core/random/draw_op.hpp"
 
 namespace app {
 namespace {
@@ -12,7 +15,8 @@ namespace formats = core::formats;
 
 /// What the reader of options fills in, as plain text.
 struct Options {
-  std::string file, export_file, preset, directory, stages, format, session_preset, session_file;
+  std::string file, export_file, preset, directory, stages, format, session_preset, session_file, seed;
+  std::vector<std::string> ops;
   bool no_labels = false;
 };
 
@@ -20,6 +24,7 @@ struct Commands {
   CLI::App* presets;
   CLI::App* exporting;
   CLI::App* session;
+  CLI::App* draw;
 };
 
 std::string names_of_formats() {
@@ -56,7 +61,15 @@ Commands describe(CLI::App& program, Options& options) {
   commands.session = program.add_subcommand("session", "Write a preset as a session file");
   text_option(commands.session, "--preset", options.session_preset, "NAME", "Name of the preset")->required();
   text_option(commands.session, "--out", options.session_file, "FILE", "Session file to write")->required();
-  for (CLI::App* command : {&program, commands.presets, commands.exporting, commands.session})
+
+  CLI::App* d = program.add_subcommand("draw", "Print what PyTorch draws, op after op, after one seed");
+  text_option(d, "--seed", options.seed, "N", "As given to manual_seed")->required();
+  d->add_option("OPS", options.ops, "Such as rand(6,3), Linear(3,2,bias), Dropout(0.5,6,6)")
+      ->type_name("")
+      ->required();
+  commands.draw = d;
+
+  for (CLI::App* command : {&program, commands.presets, commands.exporting, commands.session, commands.draw})
     command->set_help_flag("--help,-h", "Print this help");
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   return commands;
@@ -108,6 +121,21 @@ Arguments session_command(const Options& options) {
   return WriteSession{preset, options.session_file};
 }
 
+Arguments draw_command(const Options& options) {
+  Draw command{0, options.ops};
+  const char* end = options.seed.data() + options.seed.size();
+  const auto [stop, error] = std::from_chars(options.seed.data(), end, command.seed);
+  if (error != std::errc() || stop != end)
+    return WrongUsage{"--seed: expected a whole number from 0 to " + std::to_string(UINT64_MAX) + ", got \"" +
+                      options.seed + "\""};
+  try {
+    for (const std::string& op : options.ops) core::random::parse_draw_op(op);
+  } catch (const core::Error& e) {
+    return WrongUsage{e.what()};
+  }
+  return command;
+}
+
 }  // namespace
 
 Arguments parse_arguments(std::vector<std::string> arguments) {
@@ -131,6 +159,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   if (commands.presets->parsed()) return ListPresets{};
   if (commands.exporting->parsed()) return export_command(options);
   if (commands.session->parsed()) return session_command(options);
+  if (commands.draw->parsed()) return draw_command(options);
   return OpenWindow{options.file.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.file)};
 }
 

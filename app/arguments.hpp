@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -27,6 +28,10 @@ struct WriteSession {
   const core::editing::Preset* preset;
   std::filesystem::path file;
 };
+struct Draw {
+  std::uint64_t seed;
+  std::vector<std::string> ops;  ///< as core::random::parse_draw_op() reads them
+};
 /// What --help and --version print.
 struct ShowText {
   std::string text;
@@ -37,7 +42,7 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, Export, WriteSession, ShowText, WrongUsage>;
+using Arguments = std::variant<OpenWindow, ListPresets, Export, WriteSession, Draw, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

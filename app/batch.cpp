@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/session.hpp"
+#include "core/random/draw_op.hpp"
 
 namespace app {
 namespace {
@@ -32,6 +33,10 @@ struct Runner {
   }
   int operator()(const WriteSession& command) const {
     core::formats::save_session(command.file, {command.preset->make(), ""});
+    return done;
+  }
+  int operator()(const Draw& command) const {
+    core::random::draw(command.seed, command.ops, out);
     return done;
   }
   int operator()(const ShowText& command) const {

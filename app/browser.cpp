@@ -16,7 +16,6 @@ Browser browse(const fs::path& directory, std::string name) {
   for (fs::directory_iterator it(browser.directory, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     BrowserEntry entry{it->path().filename().string(), it->is_directory(ignored), 0};
-    if (entry.name.starts_with('.')) continue;
     if (!entry.is_directory) entry.size = it->file_size(ignored);
     browser.entries.push_back(std::move(entry));
   }

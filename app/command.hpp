@@ -33,10 +33,16 @@ struct Quit {};
 struct DiscardAndContinue {};  ///< the answer to the question about unsaved work
 struct SaveAndContinue {};
 struct CancelQuestion {};
+/// Puts the person's own work aside and goes to where that lesson was left.
+struct StartLesson { std::string name; };
+/// One step on (+1) or back (−1), or the same one from its start (0).
+struct GoInLesson { int by = 1; };
+/// Brings the person's own work back.
+struct LeaveLesson {};
 
 using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportCsv,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
-                             CancelQuestion>;
+                             CancelQuestion, StartLesson, GoInLesson, LeaveLesson>;
 
 /// The commands of one frame, carried out after it was drawn.
 class Commands {

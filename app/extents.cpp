@@ -5,7 +5,6 @@
 #include <limits>
 
 namespace app {
-namespace {
 
 Extent extent_of(const arma::mat& numbers) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -17,8 +16,6 @@ Extent extent_of(const arma::mat& numbers) {
   }
   return e.smallest <= e.largest ? e : Extent{};
 }
-
-}  // namespace
 
 const Extent& Extents::of(const core::attention::Trace& trace, std::uint64_t version, core::attention::Stage stage,
                           std::size_t head) {

@@ -13,6 +13,8 @@ struct Extent {
   double smallest = 0, largest = 0;
 };
 
+Extent extent_of(const arma::mat& numbers);
+
 /// Extents of stages, each worked out once for a version of the trace.
 class Extents {
  public:

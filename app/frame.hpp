@@ -8,7 +8,9 @@
 
 #include "app/command.hpp"
 #include "app/extents.hpp"
+#include "app/laboratory.hpp"
 #include "app/landmarks.hpp"
+#include "app/lesson_state.hpp"
 #include "app/render/painter.hpp"
 #include "app/theme.hpp"
 #include "app/view.hpp"
@@ -29,6 +31,7 @@ struct Document {
   std::optional<std::filesystem::path> path;    ///< where it is saved
   std::string preset;                           ///< the preset it was made from, or ""
   bool modified = false;
+  bool is_preset = false;                       ///< the model is still the preset's, to the last bit
   bool can_undo = false, can_redo = false;
   std::string undo_words, redo_words;
   std::vector<std::filesystem::path> recent;    ///< newest first
@@ -50,6 +53,8 @@ struct Frame {
   Extents& extents;
   Landmarks& landmarks;
   Commands& commands;
+  const LessonState* lesson = nullptr;  ///< of the lesson under way, or nullptr
+  const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
 };
 
 }  // namespace app

@@ -6,51 +6,56 @@
 namespace app {
 namespace {
 
-constexpr int frames_after_an_event = 3;
-constexpr double blink_seconds = 0.4;  // of the text cursor
+constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
+constexpr double blink_seconds = 0.4;     // of the text cursor
+constexpr double idle_seconds = 60;
 
 }  // namespace
 
 Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(store) {}
 
 bool Loop::step() {
-  if (frames_to_draw_ > 0) {
-    window_.poll();
-  } else {
-    window_.wait(ImGui::GetIO().WantTextInput ? blink_seconds : -1);
-  }
-  if (window_.had_events() || ImGui::GetIO().WantTextInput) frames_to_draw_ = frames_after_an_event;
+  const bool typing = ImGui::GetIO().WantTextInput;
+  const bool something_happened = window_.wait(frames_to_draw_ > 0 || store_.is_busy() ? 0 : typing ? blink_seconds : idle_seconds);
+  if (something_happened || typing || store_.is_busy()) frames_to_draw_ = frames_after_an_event;
   if (window_.should_close()) {
     window_.cancel_close();
     store_.dispatch(Quit{});
     frames_to_draw_ = frames_after_an_event;
   }
-  frame();
-  --frames_to_draw_;
+  if (frames_to_draw_ > 0) {
+    frame();
+    --frames_to_draw_;
+  }
   return !store_.wants_to_quit();
 }
 
 void Loop::prepare_style() {
   const float scale = window_.scale() * store_.view().scale;
-  const Metrics lengths = metrics(window_.size(), scale);
-  apply_style(palette(store_.view().dark), lengths);
+  apply_style(palette(store_.view().dark), metrics(window_.size(), scale));
   if (scale == font_scale_) return;
-  fonts_ = platform::load_fonts(scale);
+  const platform::LoadedFonts loaded = platform::load_fonts(scale);
+  if (font_scale_ > 0) window_.refresh_fonts();
+  if (!loaded.warning.empty()) store_.dispatch(ShowMessage{loaded.warning});
+  fonts_ = loaded.fonts;
   font_scale_ = scale;
+  renderer_.set_scale(scale);
 }
 
-void Loop::frame(const std::function<void()>& input) {
+void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<KeyPress>& scripted_keys) {
   prepare_style();
-  Commands commands;
-  for (const KeyPress& key : window_.take_keys()) handle_key(key, store_.view(), store_.document(), store_.model(), commands);
-  for (const auto& path : window_.take_dropped_files()) commands.add(OpenFile{path});
-
-  window_.begin_frame();
-  if (input) input();
-  ImGui::NewFrame();
-  landmarks_.clear();
   const Document document = store_.document();
   const Metrics lengths = metrics(window_.size(), font_scale_);
+  Commands commands;
+  std::vector<KeyPress> keys = window_.take_keys();
+  keys.insert(keys.end(), scripted_keys.begin(), scripted_keys.end());
+  for (const KeyPress& key : keys)
+    if (!ImGui::GetIO().WantTextInput)
+      handle_key(key, {store_.model(), store_.trace(), store_.view(), document}, commands);
+  for (const auto& path : window_.take_dropped_files()) commands.add(OpenFile{path});
+
+  window_.begin_frame(adjust);
+  landmarks_.clear();
   draw_window({.model = store_.model(),
                .trace = store_.trace(),
                .version = store_.version(),
@@ -64,13 +69,14 @@ void Loop::frame(const std::function<void()>& input) {
                .painter = renderer_,
                .extents = extents_,
                .landmarks = landmarks_,
-               .commands = commands});
-  window_.end_frame(palette(store_.view().dark).background);
+               .commands = commands,
+               .lesson = store_.lesson(),
+               .laboratory = store_.laboratory()});
+  window_.end_frame(palette(store_.view().dark).panel);
   renderer_.end_frame();
 
+  for (const Command& command : commands.take()) store_.dispatch(command);
   if (!ImGui::IsAnyItemActive()) store_.end_gesture();
-  const std::vector<Command> asked = commands.take();
-  for (const Command& command : asked) store_.dispatch(command);
   store_.settle();
   if (const auto text = store_.take_clipboard()) ImGui::SetClipboardText(text->c_str());
   window_.set_title((document.modified ? "• " : "") + document.title + " – attnscope");

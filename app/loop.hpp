@@ -19,8 +19,8 @@ class Loop {
   /// Waits for events when nothing is under way, then draws one frame; false when the program should end.
   bool step();
 
-  /// Draws one frame and carries out what it asked for; input is called after the window's own input was taken.
-  void frame(const std::function<void()>& input = {});
+  /// Draws one frame and carries out what it asked for; scripted input is given in adjust, scripted keys beside it.
+  void frame(const std::function<void(ImGuiIO&)>& adjust = {}, const std::vector<KeyPress>& scripted_keys = {});
 
   const Landmarks& landmarks() const { return landmarks_; }
   render::HeatmapRenderer& renderer() { return renderer_; }
@@ -36,7 +36,7 @@ class Loop {
   Landmarks landmarks_;
   Fonts fonts_;
   float font_scale_ = 0;
-  int frames_to_draw_ = 3;  // ImGui needs a few frames after the last event to settle
+  int frames_to_draw_ = 3;
 };
 
 }  // namespace app

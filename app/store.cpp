@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "app/browser.hpp"
+#include "app/pinning.hpp"
+#include "app/view_text.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
@@ -21,11 +23,12 @@ namespace formats = core::formats;
 constexpr std::size_t longest_recent_list = 12;
 
 /// One matrix to a file, or stages to a directory; gives the number of files.
-std::size_t export_csv(const core::attention::Model& model, const core::attention::Trace& trace, std::size_t sequence,
-                       const ExportCsv& what) {
+std::size_t export_csv(const core::attention::Model& model, const core::attention::Trace& trace,
+                       std::size_t sequence, const ExportCsv& what) {
   const core::attention::StageInfo& stage = core::attention::info(what.matrix.stage);
   if (what.what == ExportWhat::matrix) {
-    const formats::LabelledMatrix matrix = formats::labelled_stage(model, trace, stage, what.matrix.head, sequence);
+    const formats::LabelledMatrix matrix =
+        formats::labelled_stage(model, trace, stage, what.matrix.head, sequence);
     formats::write_atomically(what.path, formats::csv_text(matrix));
     return 1;
   }
@@ -51,21 +54,30 @@ void Store::dispatch(const Command& command) {
   }
 }
 
+void Store::open(const std::filesystem::path& path) {
+  carry_out(OpenFile{path});
+  settle();
+}
+
 void Store::settle() {
-  if (version_ > 0 && traced_ == model_ && traced_sequence_ == view_.sequence) return;
-  const auto start = std::chrono::steady_clock::now();
-  trace_ = core::attention::attend(model_, view_.sequence);
-  compute_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  traced_ = model_;
-  traced_sequence_ = view_.sequence;
-  ++version_;
+  if (version_ == 0 || !(traced_ == model_) || traced_sequence_ != view_.sequence) {
+    const auto start = std::chrono::steady_clock::now();
+    trace_ = core::attention::attend(model_, view_.sequence);
+    compute_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    traced_ = model_;
+    traced_sequence_ = view_.sequence;
+    ++version_;
+  }
+  assess_step();
+  run_laboratory();
 }
 
 Document Store::document() const {
-  return {.title = origin_.title,
+  return {.title = lesson_ ? std::string("lesson: ") + lesson_->state.lesson->title : origin_.title,
           .path = origin_.path,
-          .preset = origin_.preset,
-          .modified = !(model_ == saved_),
+          .preset = lesson_ ? "" : origin_.preset,
+          .modified = !((lesson_ ? lesson_->own_model : model_) == saved_),
+          .is_preset = !lesson_ && !origin_.preset.empty() && model_ == first_,
           .can_undo = history_.can_undo(),
           .can_redo = history_.can_redo(),
           .undo_words = history_.undo_description(),
@@ -87,12 +99,16 @@ void Store::carry_out(const ChangeView& command) {
   keep_view_within_model();
 }
 
-void Store::carry_out(const EndGesture&) { end_gesture(); }
+void Store::carry_out(const EndGesture&) {
+  end_gesture();
+}
 
 void Store::carry_out(const Undo&) {
   if (!history_.can_undo()) return say("There is nothing to undo.");
   const std::string words = history_.undo_description();
   model_ = history_.undo(model_);
+  if (lesson_ && !history_.can_undo())
+    return carry_out(LeaveLesson{});  // what was undone is the lesson itself
   keep_view_within_model();
   say("Undone: " + words);
 }
@@ -108,6 +124,7 @@ void Store::carry_out(const Redo&) {
 void Store::carry_out(const LoadPreset& command) {
   const editing::Preset* preset = editing::find_preset(command.name);
   if (!preset) throw core::Error("preset " + command.name + ": there is no such preset");
+  if (lesson_) leave_lesson();
   if (!may_leave(command)) return;
   start_with(preset->make(), {preset->title, preset->name, std::nullopt});
   say(std::string(preset->title) + ": " + preset->about);
@@ -115,13 +132,17 @@ void Store::carry_out(const LoadPreset& command) {
 
 void Store::carry_out(const OpenFile& command) {
   formats::Session session = formats::load_session(command.path);  // read first: a bad file asks nothing
+  if (lesson_) leave_lesson();
   if (!may_leave(command)) return;
   start_with(std::move(session.model), {command.path.filename().string(), "", command.path});
+  recall_view(session.view, view_);
+  keep_view_within_model();
   remember(command.path);
   say("Opened " + command.path.string());
 }
 
 void Store::carry_out(const SaveFile&) {
+  if (lesson_) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
   if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
   save_to(*origin_.path);
 }
@@ -134,14 +155,18 @@ void Store::carry_out(const SaveFileAs& command) {
 void Store::carry_out(const ExportCsv& command) {
   const std::size_t written = export_csv(model_, trace_, view_.sequence, command);
   view_.dialog = Dialog::none;
-  say("Exported " + (written == 1 ? "one file" : std::to_string(written) + " files") + " to " + command.path.string());
+  say("Exported " + (written == 1 ? "one file" : std::to_string(written) + " files") + " to " +
+      command.path.string());
 }
 
 void Store::carry_out(const ShowDialog& command) {
+  if (lesson_ && command.dialog == Dialog::save_as) return carry_out(SaveFile{});  // which says why not
   view_.dialog = command.dialog;
   if (command.dialog == Dialog::none) waiting_.reset();
-  if (command.dialog == Dialog::open || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
-    if (view_.browser.directory.empty() && origin_.path) view_.browser.directory = origin_.path->parent_path();
+  if (command.dialog == Dialog::open || command.dialog == Dialog::save_as ||
+      command.dialog == Dialog::export_csv) {
+    if (view_.browser.directory.empty() && origin_.path)
+      view_.browser.directory = origin_.path->parent_path();
     view_.browser = browse(view_.browser.directory, view_.browser.name);
     if (command.dialog == Dialog::save_as)
       view_.browser.name = origin_.path ? origin_.path->filename().string()
@@ -150,16 +175,21 @@ void Store::carry_out(const ShowDialog& command) {
   }
 }
 
-void Store::carry_out(const BrowseTo& command) { view_.browser = browse(command.directory, view_.browser.name); }
+void Store::carry_out(const BrowseTo& command) {
+  view_.browser = browse(command.directory, view_.browser.name);
+}
 
 void Store::carry_out(const CopyText& command) {
   clipboard_ = command.text;
   say("Copied");
 }
 
-void Store::carry_out(const ShowMessage& command) { say(command.text, command.is_error); }
+void Store::carry_out(const ShowMessage& command) {
+  say(command.text, command.is_error);
+}
 
 void Store::carry_out(const Quit& command) {
+  if (lesson_) leave_lesson();
   if (may_leave(command)) quit_ = true;
 }
 
@@ -192,10 +222,10 @@ bool Store::may_leave(const Command& command) {
 }
 
 void Store::start_with(core::attention::Model model, Origin origin) {
-  model_ = saved_ = std::move(model);
+  model_ = saved_ = first_ = std::move(model);
   origin_ = std::move(origin);
   history_.clear();
-  view_.pinned.reset();
+  release(view_);
   view_.hovered.reset();
   view_.cursor.reset();
   view_.dialog = Dialog::none;
@@ -203,7 +233,7 @@ void Store::start_with(core::attention::Model model, Origin origin) {
 }
 
 void Store::save_to(const std::filesystem::path& path) {
-  formats::save_session(path, {model_, ""});
+  formats::save_session(path, {model_, view_text(view_)});
   saved_ = model_;
   origin_.path = path;
   origin_.title = path.filename().string();
@@ -222,22 +252,25 @@ void Store::remember(const std::filesystem::path& path) {
 void Store::keep_view_within_model() {
   view_.sequence = std::min(view_.sequence, model_.sequences.size() - 1);
   view_.head = std::min(view_.head, model_.n_heads - 1);
-  if (!editing::find_matrix(model_, view_.edited)) view_.edited = {editing::MatrixName::embeddings, view_.sequence};
+  if (!editing::find_matrix(model_, view_.edited))
+    view_.edited = {editing::MatrixName::embeddings, view_.sequence};
   if (view_.edited.name == editing::MatrixName::embeddings) view_.edited.sequence = view_.sequence;
   const core::attention::SharedMatrix& edited = *editing::find_matrix(model_, view_.edited);
-  if (view_.cursor && (view_.cursor->row >= edited->n_rows || view_.cursor->column >= edited->n_cols)) view_.cursor.reset();
+  if (view_.cursor && (view_.cursor->row >= edited->n_rows || view_.cursor->column >= edited->n_cols))
+    view_.cursor.reset();
   const auto exists = [this](const std::optional<CellRef>& cell) {
     if (!cell) return true;
     const auto& stage = core::attention::info(cell->stage);
     const std::size_t n = model_.n_tokens();
-    const std::size_t columns = stage.columns == core::attention::Columns::tokens ? n
+    const std::size_t columns = stage.columns == core::attention::Columns::tokens   ? n
                                 : stage.columns == core::attention::Columns::single ? 1
                                 : cell->stage == Stage::embeddings                  ? model_.d_model()
                                 : stage.per_head                                    ? model_.d_head()
                                                                                     : model_.d_out();
     return stage.present(model_) && cell->head < model_.n_heads && cell->row < n && cell->column < columns;
   };
-  if (!exists(view_.pinned)) view_.pinned.reset();
+  if (!exists(view_.pinned)) release(view_);
+  std::erase_if(view_.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view_.hovered)) view_.hovered.reset();
   if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;
 }

@@ -5,6 +5,8 @@
 
 #include "app/command.hpp"
 #include "app/frame.hpp"
+#include "app/laboratory.hpp"
+#include "app/lesson_state.hpp"
 #include "app/view.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
@@ -20,6 +22,8 @@ class Store {
 
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
   void dispatch(const Command& command);
+  /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
+  void open(const std::filesystem::path& path);
   /// Ends the undo step that edits in a row were joined into.
   void end_gesture() { history_.end_gesture(); }
   /// Brings the trace up to date with the model and the shown sequence; costs nothing when it is.
@@ -35,6 +39,14 @@ class Store {
   bool wants_to_quit() const { return quit_; }
   /// Text that a command put aside for the clipboard, once.
   std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
+  /// The lesson under way, or nullptr.
+  const LessonState* lesson() const { return lesson_ ? &lesson_->state : nullptr; }
+  const std::map<std::string, LessonProgress>& progress() const { return progress_; }
+  void set_progress(std::map<std::string, LessonProgress> progress) { progress_ = std::move(progress); }
+  /// The dropout laboratory, or nullptr where it is not shown; settle() draws a portion of its masks.
+  const Laboratory* laboratory() const { return laboratory_ ? &*laboratory_ : nullptr; }
+  /// Whether settle() has more to do, so that no one should wait for the next event.
+  bool is_busy() const;
   const std::vector<std::filesystem::path>& recent() const { return recent_; }
   void set_recent(std::vector<std::filesystem::path> recent) { recent_ = std::move(recent); }
 
@@ -42,6 +54,18 @@ class Store {
   struct Origin {
     std::string title, preset;
     std::optional<std::filesystem::path> path;
+  };
+
+  /// A lesson under way, and the person's own work that it put aside.
+  struct LessonUnderWay {
+    core::attention::Model own_model;
+    core::editing::History own_history;
+    View own_view;
+    core::attention::Model start;   // of the step
+    core::attention::Trace before;  // of the start, for the shown sequence
+    std::size_t before_sequence = 0;
+    std::uint64_t assessed = 0;  // the version of the trace that was looked at
+    LessonState state;
   };
 
   void carry_out(const ApplyEdit&);
@@ -62,6 +86,14 @@ class Store {
   void carry_out(const DiscardAndContinue&);
   void carry_out(const SaveAndContinue&);
   void carry_out(const CancelQuestion&);
+  void carry_out(const StartLesson&);
+  void carry_out(const GoInLesson&);
+  void carry_out(const LeaveLesson&);
+
+  void begin_step(std::size_t step);
+  void assess_step();
+  void leave_lesson();
+  void run_laboratory();
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
@@ -71,7 +103,7 @@ class Store {
   void keep_view_within_model();
   void say(std::string text, bool is_error = false) { message_ = {std::move(text), is_error}; }
 
-  core::attention::Model model_, saved_;
+  core::attention::Model model_, saved_, first_;  // as it is, as it was saved, as it was opened
   core::editing::History history_;
   View view_;
   Origin origin_;
@@ -81,6 +113,10 @@ class Store {
   bool discard_ = false;            // the person has answered that unsaved work may go
   std::optional<std::string> clipboard_;
   bool quit_ = false;
+
+  std::optional<LessonUnderWay> lesson_;
+  std::map<std::string, LessonProgress> progress_;
+  std::optional<Laboratory> laboratory_;
 
   core::attention::Model traced_;
   std::size_t traced_sequence_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -8,34 +9,47 @@
 #include <vector>
 
 #include "core/attention/stages.hpp"
+#include "core/editing/draw_model.hpp"
 #include "core/editing/edit.hpp"
+#include "core/editing/fill.hpp"
+#include "core/explain/address.hpp"
+#include "core/text/sentence.hpp"
 
 namespace app {
 
 using core::attention::Stage;
 
 /// One cell of one stage; head counts only for stages that have one a head.
-struct CellRef {
-  Stage stage = Stage::weights;
-  std::size_t head = 0, row = 0, column = 0;
-  friend bool operator==(const CellRef&, const CellRef&) = default;
-};
+using CellRef = core::explain::CellAddress;
 
-enum class Tab { stages, heads };
+enum class Tab { stages, heads, laboratory };
 
-/// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all heads.
+/// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all
+/// heads.
 enum class RangeRule { matrix, all_heads };
 
-enum class Dialog { none, open, save_as, export_csv, unsaved_work, keys, about };
+enum class Dialog {
+  none,
+  open,
+  save_as,
+  export_csv,
+  unsaved_work,
+  keys,
+  about,
+  glossary,
+  sentence,
+  fill,
+  draw_model
+};
 
 /// What is to be exported.
 enum class ExportWhat { matrix, stage, everything };
 
-/// Where the edit cursor stands in the matrix editor, and whether a number is being typed there.
+/// Where the edit cursor stands in the matrix editor.
 struct EditCursor {
   std::size_t row = 0, column = 0;
-  bool typing = false;
-  std::string text;
+  bool waiting = false;   ///< the editor has yet to take the keyboard
+  bool dragging = false;  ///< the mouse has moved far enough to mean a drag
   friend bool operator==(const EditCursor&, const EditCursor&) = default;
 };
 
@@ -50,26 +64,78 @@ struct BrowserEntry {
 struct Browser {
   std::filesystem::path directory;
   std::vector<BrowserEntry> entries;
-  std::string name;   ///< what stands in the name field
-  std::string error;  ///< why the directory could not be read, or ""
+  std::string name;              ///< what stands in the name field
+  std::string error;             ///< why the directory could not be read, or ""
+  bool asks_to_replace = false;  ///< the named file exists, and whether to write over it is being asked
 };
 
-/// What is looked at and how; nothing of it changes a number.
-struct View {
-  Tab tab = Tab::stages;
-  std::size_t sequence = 0, head = 0;
-  Stage heads_stage = Stage::weights;
-  RangeRule range = RangeRule::matrix;
-  std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
-  std::optional<CellRef> hovered, pinned;
-  core::editing::MatrixPlace edited;  ///< the matrix in the editor
-  std::optional<EditCursor> cursor;
-  bool dark = true;
-  float scale = 1;          ///< of text and lengths, 1 … 3
-  float left_width = 0, right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
-  Dialog dialog = Dialog::none;
-  Browser browser;
-  ExportWhat export_what = ExportWhat::matrix;
+/// What is being typed into a field: it outlives the field's focus by the frame in which it is handed in.
+struct Typed {
+  std::string field;  ///< the landmark of the field
+  std::string text;
+  bool waiting = false;  ///< the field has yet to take the keyboard
+  bool selected = true;  ///< once it has, all of the text is selected; else the caret is at its end
+  friend bool operator==(const Typed&, const Typed&) = default;
 };
+
+/// Ops that are drawn before what is wanted, as they were typed.
+struct DrawnBefore {
+  std::string text;
+  std::string error;  ///< why they cannot be drawn, or ""
+};
+
+/// What the dialog that fills a matrix asks for, and the numbers that it would write; they are drawn when
+/// something changes, not in every frame.
+struct FillForm {
+  core::editing::MatrixPlace place;
+  core::editing::Fill fill{core::editing::FillRule::randn, 123, {}};
+  DrawnBefore before;
+  core::attention::SharedMatrix numbers;
+};
+
+/// What the dialog that draws a whole model asks for.
+struct DrawForm {
+  core::editing::ModelDraw draw;
+  DrawnBefore before;
+  /// The step of a lesson that is shown.
+  struct LessonPlace {
+    std::string name;
+    std::size_t step = 0;
+    bool arrived = false;  ///< the strip has moved to what the step speaks of
+  };
+
+  /// The sentence being typed in its dialog.
+  struct SentenceDraft {
+    std::string text;
+    core::text::TokenRule rule = core::text::TokenRule::words;
+    std::uint64_t seed = 123;
+  };
+
+  /// What is looked at and how; nothing of it changes a number.
+  struct View {
+    Tab tab = Tab::stages;
+    std::size_t sequence = 0, head = 0;
+    Stage heads_stage = Stage::weights;
+    RangeRule range = RangeRule::matrix;
+    std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
+    std::optional<CellRef> hovered, pinned;
+    std::vector<CellRef> trail;           ///< where following operands came from, the latest last
+    std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
+    core::editing::MatrixPlace edited;    ///< the matrix in the editor
+    std::optional<EditCursor> cursor;     ///< there as long as the matrix editor has the keyboard
+    std::optional<Typed> typed;
+    FillForm fill;
+    DrawForm draw;
+    bool dark = true;
+    float scale = 1;  ///< of text and lengths, 1 … 3
+    float left_width = 0,
+          right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
+    Dialog dialog = Dialog::none;
+    Browser browser;
+    ExportWhat export_what = ExportWhat::matrix;
+    std::optional<LessonPlace> lesson;
+    SentenceDraft sentence;
+    std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
+  };
 
 }  // namespace app

@@ -1,14 +1,66 @@
 #include "app/window_main.hpp"
 
-#include <iostream>
+#include <string>
 
-#include "app/batch.hpp"
+#include "app/loop.hpp"
+#include "app/platform/paths.hpp"
+#include "app/platform/window.hpp"
+#include "app/store.hpp"
+#include "core/error.hpp"
 
 namespace app {
+namespace {
 
-int run_window(const WindowOptions&) {
-  print_error(std::cerr, "this build has no window");
-  return 1;
+int whole_number(const platform::Memory& memory, const char* key, int otherwise, int least, int most) {
+  const auto it = memory.settings.find(key);
+  if (it == memory.settings.end()) return otherwise;
+  const int value = std::atoi(it->second.c_str());
+  return value >= least && value <= most ? value : otherwise;
+}
+
+void recall(const platform::Memory& memory, Store& store) {
+  store.set_recent(memory.recent);
+  std::map<std::string, LessonProgress> progress;
+  for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
+    const auto text = memory.settings.find(std::string("lesson ") + lesson.name);
+    if (text == memory.settings.end()) continue;
+    if (const auto known = read_progress(text->second, lesson.steps().size())) progress[lesson.name] = *known;
+  }
+  store.set_progress(std::move(progress));
+  const auto theme = memory.settings.find("theme");
+  const bool dark = theme == memory.settings.end() || theme->second != "light";
+  const int percent = whole_number(memory, "scale_percent", 100, 50, 400);
+  store.dispatch(ChangeView{[dark, percent](View& v) {
+    v.dark = dark;
+    v.scale = static_cast<float>(percent) / 100;
+  }});
+}
+
+platform::Memory memory_of(const Store& store, ImVec2 size) {
+  platform::Memory memory;
+  memory.recent = store.recent();
+  for (const auto& [name, progress] : store.progress()) memory.settings["lesson " + name] = progress_text(progress);
+  memory.settings["theme"] = store.view().dark ? "dark" : "light";
+  memory.settings["scale_percent"] = std::to_string(static_cast<int>(store.view().scale * 100 + 0.5f));
+  memory.settings["width"] = std::to_string(static_cast<int>(size.x));
+  memory.settings["height"] = std::to_string(static_cast<int>(size.y));
+  return memory;
+}
+
+}  // namespace
+
+int run_window(const WindowOptions& options) {
+  const platform::Memory before = platform::read_memory(platform::config_directory());
+  Store store;
+  recall(before, store);
+  if (options.file) store.open(*options.file);
+  platform::Window window("attnscope", whole_number(before, "width", 1600, 960, 16384), whole_number(before, "height", 1000, 600, 16384));
+  Loop loop(window, store);
+  while (loop.step()) {
+  }
+  if (const platform::Memory after = memory_of(store, window.size()); after != before)
+    platform::write_memory(platform::config_directory(), after);
+  return 0;
 }
 
 }  // namespace app

@@ -50,7 +50,7 @@ need_packages() {
   log=$(mktemp)
   # shellcheck disable=SC2086  # the lists are meant to be split
   if ! { $as_root apt-get update -qq && $as_root env DEBIAN_FRONTEND=noninteractive $install \
-    -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300; } >"$log" 2>&1; then
+    -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300; } </dev/null >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     say "the packages could not be installed; by hand: apt-get update && $install"

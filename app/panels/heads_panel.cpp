@@ -26,12 +26,24 @@ int whole_cells(float room, std::size_t count, float largest_pitch) {
   return n * static_cast<int>(std::min(std::floor(room / static_cast<float>(n)), largest_pitch));
 }
 
+/// A token × token picture: the strip's wide cells when they can hold numbers, else squares.
+void fit_square(const Metrics& m, float width, float height, std::size_t n, Tiling& t) {
+  const float count = static_cast<float>(n), wide = std::min(width / count, height / count * 39 / 24);
+  if (wide >= m.px(27)) {
+    const float cell = std::floor(std::min(wide, m.px(64)));
+    t.width = static_cast<int>(n) * static_cast<int>(cell);
+    t.height = static_cast<int>(n) * static_cast<int>(std::round(cell * 24 / 39));
+  } else {
+    t.width = t.height = whole_cells(std::min(width, height), n, m.px(40));
+  }
+}
+
 Tiling tile(const Frame& frame, const StageInfo& stage, ImVec2 room) {
   const auto& m = frame.metrics;
   const arma::mat& numbers = stage.matrix(frame.trace, 0);
   const std::size_t n = stage.per_head ? frame.trace.heads.size() : 1;
   const bool square = stage.columns == Columns::tokens;
-  const float foot = m.px(34), gap = m.px(20);
+  const float foot = m.px(26), gap = m.px(14);
   Tiling best;
   for (std::size_t columns = 1; columns <= n; ++columns) {
     Tiling t;
@@ -43,10 +55,7 @@ Tiling tile(const Frame& frame, const StageInfo& stage, ImVec2 room) {
     if (w < m.px(60)) break;
     const float usable_height = std::max(h, m.px(square ? 110 : 60));
     if (square) {
-      // Cells keep the strip's proportion while they hold numbers and become squares below.
-      t.width = whole_cells(w, numbers.n_cols, m.px(64));
-      t.height = whole_cells(std::min(usable_height, static_cast<float>(t.width)), numbers.n_rows, m.px(40));
-      if (t.width / static_cast<int>(std::max<std::size_t>(1, numbers.n_cols)) < m.px(26)) t.width = t.height = std::min(t.width, t.height);
+      fit_square(m, w, usable_height, numbers.n_cols, t);
     } else {
       t.width = whole_cells(w, numbers.n_cols, m.px(52));
       t.height = whole_cells(usable_height, numbers.n_rows, m.px(26));

@@ -12,6 +12,8 @@ using core::attention::Columns;
 using core::attention::StageInfo;
 
 constexpr float largest_map = 420;                   // of a matrix whose cells are too many for numbers
+constexpr float smallest_map = 240;                  // and at least so large, though two would stand side by side
+constexpr float many_features = 104;                 // the width of features beside so many tokens
 constexpr std::size_t most_tokens_with_numbers = 16;
 
 /// The pitch of cells at which the strip is laid out.
@@ -46,21 +48,22 @@ float label_width(const Frame& frame, bool tokens) {
   return std::clamp(index + m.px(5) + std::ceil(widest), m.px(46), m.px(m.compact ? 64 : 92));
 }
 
-StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row) {
+StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row, float room) {
   const arma::mat& numbers = stage.matrix(frame.trace, frame.view.head);
   const auto& m = frame.metrics;
   const bool square = stage.columns == Columns::tokens;
   const bool many = numbers.n_rows > most_tokens_with_numbers;
-  const float largest = many ? m.px(largest_map) : 1e6f;
+  const float two_beside = std::floor((room - 2 * label_width(frame, true) - m.px(20)) / 2);
+  const float largest = many ? std::min(m.px(largest_map), std::max(two_beside, m.px(smallest_map))) : 1e6f;
   StripMap s;
   s.map.place = std::string("strip/") + stage.name;
   s.map.stage = stage.stage;
   s.map.head = frame.view.head;
-  s.map.width = side(numbers.n_cols, square ? cells.width : cells.narrow_width, square ? largest : std::max(largest, 0.0f));
-  if (!square) s.map.width = std::min(s.map.width, side(numbers.n_cols, cells.narrow_width, m.px(largest_map)));
+  const float widest = square ? largest : m.px(!many ? largest_map : stage.per_head ? many_features : 1.5f * many_features);
+  s.map.width = side(numbers.n_cols, square ? cells.width : cells.narrow_width, widest);
   s.map.height = side(numbers.n_rows, square ? cells.height : cells.narrow_height, largest);
-  s.map.bar_beside = !square;
-  s.map.row_tokens = first_of_row || !m.compact;
+  s.map.bar_beside = !square && !many;
+  s.map.row_tokens = first_of_row || (!m.compact && !many);
   s.map.column_tokens = !m.compact;
   s.map.label_width = label_width(frame, s.map.row_tokens);
   s.map.show_bar = stage.columns != Columns::single;
@@ -75,6 +78,7 @@ StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cel
 
 float gap(const Frame& frame, const StripRow& row, std::size_t before) {
   const bool after_embeddings = row.line == 1 && before > 0 && row.maps[before - 1].map.stage == Stage::embeddings;
+  if (frame.metrics.compact) return frame.metrics.px(after_embeddings ? 30 : 14);
   return frame.metrics.px(after_embeddings ? 44 : row.line == 1 || row.line == 4 ? 24 : 20);
 }
 
@@ -85,10 +89,10 @@ std::vector<StripRow> break_into_rows(const Frame& frame, const CellSize& cells,
   for (const StageInfo& stage : core::attention::stages()) {
     if (!stage.present(frame.model) || frame.view.folded.contains(stage.stage)) continue;
     const bool new_line = rows.empty() || rows.back().line != stage.line;
-    StripMap next = measure(frame, stage, cells, new_line);
+    StripMap next = measure(frame, stage, cells, new_line, width);
     if (!new_line && used + gap(frame, rows.back(), rows.back().maps.size()) + next.width > width) {
       rows.push_back({.line = stage.line, .first = false, .maps = {}});
-      next = measure(frame, stage, cells, true);
+      next = measure(frame, stage, cells, true, width);
       used = next.width;
     } else if (new_line) {
       rows.push_back({.line = stage.line, .first = true, .maps = {}});
@@ -121,7 +125,7 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
         x += gap(frame, row, k) + std::floor(std::min(spare * share, m.px(grouped && k > 1 ? 60 : 120)));
       }
       map.title = {x, y};
-      map.labels = {x, y + m.px(m.compact ? 24 : 27)};
+      map.labels = {x, y + m.px(m.compact ? 20 : 21)};
       const float picture_bottom = map.labels.y + widgets::column_label_height(frame, map.map) + static_cast<float>(map.map.height);
       bottom = std::max(bottom, picture_bottom + (map.map.bar_beside || !map.map.show_bar ? m.px(8) : m.px(m.compact ? 22 : 26)));
       x += map.width;
@@ -135,6 +139,7 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
 }  // namespace
 
 std::vector<StripRow> lay_out_strip(const Frame& frame, float width, float height) {
+  width -= frame.metrics.px(12);  // the return arrows run at the right of all maps
   const int smallest = static_cast<int>(frame.metrics.px(frame.metrics.compact ? 31 : 39));
   const int largest = static_cast<int>(frame.metrics.px(64));
   const bool many = frame.model.n_tokens() > most_tokens_with_numbers;

@@ -1,6 +1,5 @@
 #include "app/platform/window.hpp"
 
-#include <epoxy/gl.h>
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
@@ -9,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/render/surface.hpp"
 #include "core/error.hpp"
 
 namespace app::platform {
@@ -134,10 +134,7 @@ void Window::end_frame(Rgb ground) {
 void Window::draw_last(Rgb ground) const {
   int width = 0, height = 0;
   glfwGetFramebufferSize(window_, &width, &height);
-  glViewport(0, 0, width, height);
-  const ImVec4 c = vec(ground);
-  glClearColor(c.x, c.y, c.z, 1);
-  glClear(GL_COLOR_BUFFER_BIT);
+  render::clear_surface(width, height, ground);
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
 }
 
@@ -146,14 +143,7 @@ Image Window::read_pixels() const {
   draw_last(ground_);
   Image image;
   glfwGetFramebufferSize(window_, &image.width, &image.height);
-  const std::size_t row = static_cast<std::size_t>(image.width) * 4;
-  std::vector<std::uint8_t> upside_down(row * static_cast<std::size_t>(image.height));
-  glPixelStorei(GL_PACK_ALIGNMENT, 4);
-  glReadPixels(0, 0, image.width, image.height, GL_RGBA, GL_UNSIGNED_BYTE, upside_down.data());
-  image.rgba.reserve(upside_down.size());
-  for (auto end = upside_down.cend(); end != upside_down.cbegin(); end -= static_cast<std::ptrdiff_t>(row))
-    image.rgba.insert(image.rgba.end(), end - static_cast<std::ptrdiff_t>(row), end);
-  for (std::size_t alpha = 3; alpha < image.rgba.size(); alpha += 4) image.rgba[alpha] = 255;
+  image.rgba = render::read_surface(image.width, image.height);
   return image;
 }
 

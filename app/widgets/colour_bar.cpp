@@ -59,10 +59,11 @@ void draw_bar(const Frame& frame, const Heatmap& map, Ends ends, ImVec2 picture_
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImU32 faint = packed(frame.palette.faint), dim = packed(frame.palette.dim);
   const float thick = frame.metrics.px(6), gap = frame.metrics.px(8);
-  const Extent& extent = frame.extents.of(frame.trace, frame.version, map.stage, map.head);
+  const Extent extent = map.other ? extent_of(*map.other->numbers)
+                                  : frame.extents.of(frame.trace, frame.version, map.stage, map.head);
   const auto share = [&](double v) { return ends.high > ends.low ? static_cast<float>(std::clamp((v - ends.low) / (ends.high - ends.low), 0.0, 1.0)) : 0.5f; };
   const auto colour = [&](int k) { return packed(render::colour_at(map_of(stage.colouring), frame.palette.dark, (k + 0.5) / steps)); };
-  const float mark = frame.metrics.px(4);
+  const float mark = frame.metrics.px(3);
   if (map.bar_beside) {
     const float x = picture_max.x + gap, height = picture_max.y - 1 - picture_min.y, bottom = picture_max.y - 1;
     for (int k = 0; k < steps; ++k)

@@ -1,5 +1,6 @@
 #include "app/widgets/drawing.hpp"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 
@@ -16,18 +17,29 @@ void for_each_piece(std::string_view formula, Visit visit) {
     const std::size_t mark = formula.find('_');
     visit(formula.substr(0, mark), false);
     if (mark == std::string_view::npos || mark + 1 >= formula.size()) return;
-    visit(formula.substr(mark + 1, 1), true);
-    formula.remove_prefix(mark + 2);
+    const std::size_t end = formula.find_first_not_of("0123456789", mark + 1);
+    const std::size_t digits = std::min(end, formula.size()) - mark - 1, length = std::max<std::size_t>(digits, 1);
+    visit(formula.substr(mark + 1, length), true);
+    formula.remove_prefix(mark + 1 + length);
   }
 }
 
-float width_at(ImFont* font, float size, std::string_view text) {
-  return font->CalcTextSizeA(size, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+/// The loaded font nearest to a subscript's size: a font drawn smaller than it was loaded is blurred.
+ImFont* subscript_font(const ImFont* font) {
+  const float wanted = font->FontSize * subscript_size;
+  ImFont* nearest = nullptr;
+  for (ImFont* other : ImGui::GetIO().Fonts->Fonts) {
+    if (other->FontSize > font->FontSize) continue;
+    if (!nearest || std::abs(other->FontSize - wanted) < std::abs(nearest->FontSize - wanted)) nearest = other;
+  }
+  return nearest;
 }
 
 }  // namespace
 
-float text_width(ImFont* font, std::string_view text) { return width_at(font, font->FontSize, text); }
+float text_width(ImFont* font, std::string_view text) {
+  return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+}
 
 void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::string_view text) {
   if (text.empty()) return;
@@ -52,22 +64,22 @@ std::string shortened(ImFont* font, const std::string& text, float room) {
 
 float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view formula) {
   const float start = left_top.x;
+  ImFont* small = subscript_font(font);
   for_each_piece(formula, [&](std::string_view piece, bool subscript) {
     if (piece.empty()) return;
-    const float size = subscript ? std::round(font->FontSize * subscript_size) : font->FontSize;
+    ImFont* used = subscript ? small : font;
     const float drop = subscript ? std::round(font->FontSize * subscript_drop) : 0;
-    ImGui::GetWindowDrawList()->AddText(font, size, {std::round(left_top.x), std::round(left_top.y + drop)}, colour, piece.data(),
-                                        piece.data() + piece.size());
-    left_top.x += width_at(font, size, piece);
+    ImGui::GetWindowDrawList()->AddText(used, used->FontSize, {std::round(left_top.x), std::round(left_top.y + drop)}, colour,
+                                        piece.data(), piece.data() + piece.size());
+    left_top.x += text_width(used, piece);
   });
   return left_top.x - start;
 }
 
 float formula_width(ImFont* font, std::string_view formula) {
   float width = 0;
-  for_each_piece(formula, [&](std::string_view piece, bool subscript) {
-    width += width_at(font, subscript ? std::round(font->FontSize * subscript_size) : font->FontSize, piece);
-  });
+  ImFont* small = subscript_font(font);
+  for_each_piece(formula, [&](std::string_view piece, bool subscript) { width += text_width(subscript ? small : font, piece); });
   return width;
 }
 

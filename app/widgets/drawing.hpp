@@ -19,7 +19,7 @@ void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::st
 /// The text, or as much of it as fits the room with … at its end; never less than one character.
 std::string shortened(ImFont* font, const std::string& text, float room);
 
-/// Draws "X·W_q + b_q" with lowered small letters after each underscore; returns the width.
+/// Draws "X·W_q + b_q" with the letter or the digits after each underscore small and lowered; returns the width.
 float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view formula);
 float formula_width(ImFont* font, std::string_view formula);
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/pinning.hpp"
 #include "app/widgets/cell_words.hpp"
 #include "app/widgets/colour_bar.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/number_text.hpp"
+#include "core/explain/explain.hpp"
 
 namespace app::widgets {
 namespace {
@@ -45,10 +47,13 @@ render::ColourMap map_of(Colouring colouring) {
 
 bool is_weight(Stage stage) { return stage == Stage::weights || stage == Stage::dropped_weights || stage == Stage::zeroed_weights; }
 
+/// Whether cells that the mask hides are marked here.
+bool marks_hidden(const Heatmap& map) { return map.other ? map.other->of_tokens : is_weight(map.stage); }
+
 /// The pinned cell as a cross on another stage: token rows and columns carry over, features do not.
 void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
   const std::optional<CellRef>& pinned = frame.view.pinned;
-  if (!pinned) return;
+  if (!pinned || (map.other && !map.other->of_tokens)) return;
   const StageInfo& from = core::attention::info(pinned->stage);
   const bool here = pinned->stage == map.stage && (!d.stage.per_head || pinned->head == map.head);
   const bool both_tokens = from.columns == Columns::tokens && d.stage.columns == Columns::tokens;
@@ -61,7 +66,7 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
 }
 
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
+  const auto& tokens = map.other && map.other->rows ? *map.other->rows : frame.model.sequences[frame.view.sequence].tokens;
   const float index_right = d.corner.x - frame.metrics.px(6);
   const std::size_t step = label_step(d.cell_height, frame.metrics.px(14));
   const float digits = text_width(frame.fonts.mono12, std::to_string(tokens.size() - 1));
@@ -80,7 +85,18 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   }
 }
 
+/// Words above the columns in place of indices.
+void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  const std::size_t step = label_step(d.cell_width, frame.metrics.px(34));
+  for (std::size_t j = 0; j < d.numbers.n_cols; j += step) {
+    const float middle = d.corner.x + (j + 0.5f) * d.cell_width;
+    draw_text(frame.fonts.sans12, {middle, d.corner.y - frame.metrics.px(9)}, Align::middle, packed(frame.palette.dim),
+              shortened(frame.fonts.sans12, (*map.other->columns)[j], d.cell_width * step - frame.metrics.px(2)));
+  }
+}
+
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  if (map.other && map.other->columns) return draw_column_names(frame, map, d);
   const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
   const bool named = map.column_tokens && d.stage.columns == Columns::tokens;
   const float widest = text_width(frame.fonts.mono12, std::to_string(d.numbers.n_cols));
@@ -95,7 +111,11 @@ void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) 
     draw_text(frame.fonts.mono12, {middle, index_middle}, Align::middle, packed(chosen ? frame.palette.text : frame.palette.faint),
               std::to_string(j));
     if (!named) continue;
-    const float room = d.cell_width * step - frame.metrics.px(2);
+    const float pitch = d.cell_width * static_cast<float>(step);
+    const auto width = [&](std::size_t k) { return k < tokens.size() ? text_width(frame.fonts.sans12, tokens[k]) : 0; };
+    const float beside = std::max(j >= step ? width(j - step) : 0, width(j + step));
+    const bool touches = (width(j) + std::min(beside, pitch)) / 2 + frame.metrics.px(4) > pitch;
+    const float room = touches ? pitch - frame.metrics.px(2) : width(j);
     draw_text(frame.fonts.sans12, {middle, index_middle - frame.metrics.px(15)}, Align::middle,
               packed(chosen ? frame.palette.text : frame.palette.dim), shortened(frame.fonts.sans12, tokens[j], room));
   }
@@ -111,21 +131,28 @@ Rgb ground_of(const Frame& frame, const Drawn& d, Ends ends, std::size_t i, std:
   return off ? mix(colour, frame.palette.background, frame.palette.dark ? 0.54f : 0.45f) : colour;
 }
 
+/// Few characters may come close to the edge; more decimals are only worth a clear distance.
+int characters_that_fit(float cell, float character) {
+  const int close = static_cast<int>((cell - 2) / character), clear = static_cast<int>((cell - 6) / character);
+  return std::max(std::min(close, 5), clear);
+}
+
 void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, Ends ends, CellRange shown) {
+  if (!map.show_numbers) return;
   if (d.cell_width < frame.metrics.px(smallest_number_cell_width) || d.cell_height < frame.metrics.px(smallest_number_cell_height))
     return;
   ImFont* font = frame.metrics.compact ? frame.fonts.mono12 : frame.fonts.mono13;
-  const int characters = static_cast<int>((d.cell_width - frame.metrics.px(4)) / text_width(font, "0"));
+  const int characters = characters_that_fit(d.cell_width, text_width(font, "0"));
   const NumberFormat format = choose_format(d.numbers, shown, characters);
   const arma::mat& mask = frame.trace.mask;
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
     for (std::size_t j = shown.column0; j < shown.column1; ++j) {
       const double v = d.numbers(i, j);
-      const bool dropped = (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights) && d.numbers(i, j) == 0 &&
+      const bool dropped = !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights) && d.numbers(i, j) == 0 &&
                            frame.trace.heads[map.head].dropout_mask(i, j) == 0;
       if (dropped || (!format.fits && std::isfinite(v) && v != 0)) continue;
       const Rgb ground = ground_of(frame, d, ends, i, j);
-      const bool hidden = is_weight(map.stage) && mask(i, j) == 0;
+      const bool hidden = marks_hidden(map) && mask(i, j) == 0;
       Rgb ink = readable_on(ground);
       if (std::isnan(v)) ink = frame.palette.bad;
       if (std::isinf(v) || hidden) ink = frame.palette.faint;
@@ -141,6 +168,28 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, Ends e
     }
 }
 
+/// A frame around a rectangle of cells, around at least a few pixels when cells are smaller.
+void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 colour, float thickness) {
+  const ImVec2 a = d.cell_min(cells.row0, cells.column0), b = d.cell_max(cells.row1 - 1, cells.column1 - 1);
+  const float least = 2 * thickness + 1;
+  outline(ImGui::GetWindowDrawList(), {a.x - 1, a.y - 1}, {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, colour,
+          thickness);
+}
+
+/// What the pinned cell was worked out from, and more quietly what it goes into.
+void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  if (!frame.view.pinned) return;
+  const auto is_here = [&](const core::explain::Cells& cells) {
+    return cells.source == core::explain::Source(map.stage) && (!d.stage.per_head || cells.head == map.head);
+  };
+  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background, 0.5f));
+  for (const auto& cells : core::explain::results(frame.model, frame.trace, *frame.view.pinned))
+    if (is_here(cells)) outline_cells(d, cells, quiet, 2);
+  for (const CellRef& worked : core::explain::worked_out(frame.model, frame.trace, *frame.view.pinned))
+    for (const auto& cells : core::explain::operands(frame.model, frame.trace, worked))
+      if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2);
+}
+
 void draw_selection(const Frame& frame, const Heatmap& map, const Drawn& d) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto& p = frame.palette;
@@ -150,8 +199,9 @@ void draw_selection(const Frame& frame, const Heatmap& map, const Drawn& d) {
     outline(list, d.cell_min(d.cross->row, 0), d.cell_max(d.cross->row, columns - 1), line, 1);
     if (!d.row_only) outline(list, d.cell_min(0, d.cross->column), d.cell_max(rows - 1, d.cross->column), line, 1);
   }
+  draw_links(frame, map, d);
   const auto is_here = [&](const std::optional<CellRef>& cell) {
-    return cell && cell->stage == map.stage && (!d.stage.per_head || cell->head == map.head);
+    return cell && !map.other && cell->stage == map.stage && (!d.stage.per_head || cell->head == map.head);
   };
   if (is_here(frame.view.pinned)) {
     const ImVec2 a = d.cell_min(frame.view.pinned->row, frame.view.pinned->column);
@@ -164,7 +214,7 @@ void draw_selection(const Frame& frame, const Heatmap& map, const Drawn& d) {
     const ImVec2 b = d.cell_max(frame.view.hovered->row, frame.view.hovered->column);
     outline(list, {a.x - 1, a.y - 1}, b, packed(p.selection), 1);
   }
-  if (d.stage.columns != Columns::tokens || map.stage == Stage::scores || map.stage == Stage::scaled_scores) return;
+  if (map.other || d.stage.columns != Columns::tokens || map.stage == Stage::scores || map.stage == Stage::scaled_scores) return;
   for (const auto& cell : frame.model.mask.cells) {
     const ImVec2 a = d.cell_min(cell.row, cell.column);
     const float side = std::min(frame.metrics.px(6), d.cell_height / 3);
@@ -183,16 +233,15 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   };
   const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, index(mouse.y - d.corner.y, d.cell_height, d.numbers.n_rows),
                      index(mouse.x - d.corner.x, d.cell_width, d.numbers.n_cols)};
+  if (map.other) {
+    const std::string place = std::to_string(cell.row) + ", " + std::to_string(cell.column);
+    ImGui::SetTooltip("%s: %s", place.c_str(), in_full(d.numbers(cell.row, cell.column)).c_str());
+    return;
+  }
   frame.commands.look([cell](View& v) { v.hovered = cell; });
   draw_cell_tooltip(frame, cell);
   if (!ImGui::IsMouseClicked(0)) return;
-  frame.commands.look([cell](View& v) {
-    if (v.pinned == cell)
-      v.pinned.reset();
-    else
-      v.pinned = cell;
-    if (core::attention::info(cell.stage).per_head) v.head = cell.head;
-  });
+  frame.commands.look([cell](View& v) { pin(v, cell); });
 }
 
 CellRange shown_cells(const Drawn& d) {
@@ -208,7 +257,7 @@ CellRange shown_cells(const Drawn& d) {
 
 float column_label_height(const Frame& frame, const Heatmap& map) {
   const bool named = map.column_tokens && core::attention::info(map.stage).columns == Columns::tokens;
-  return frame.metrics.px(named ? 34 : 19);
+  return frame.metrics.px(named && !(map.other && map.other->columns) ? 32 : 18);
 }
 
 float bar_room(const Frame& frame, const Heatmap& map) {
@@ -228,22 +277,26 @@ Ends colour_ends(const Frame& frame, Stage stage, std::size_t head) {
   return {-largest, largest};
 }
 
+const arma::mat& shown_numbers(const Frame& frame, const Heatmap& map) {
+  return map.other ? *map.other->numbers : core::attention::info(map.stage).matrix(frame.trace, map.head);
+}
+
 void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left) {
   const StageInfo& stage = core::attention::info(map.stage);
-  const arma::mat& numbers = stage.matrix(frame.trace, map.head);
+  const arma::mat& numbers = shown_numbers(frame, map);
   Drawn d{stage, numbers,
           {std::round(top_left.x + map.label_width), std::round(top_left.y + column_label_height(frame, map))},
           static_cast<float>(map.width) / numbers.n_cols, static_cast<float>(map.height) / numbers.n_rows, {}};
   link_selection(frame, map, d);
   const ImVec2 far{d.corner.x + map.width, d.corner.y + map.height};
   if (ImGui::IsRectVisible(top_left, {far.x, far.y + frame.metrics.px(30)})) {
-    const Ends ends = colour_ends(frame, map.stage, map.head);
+    const Ends ends = map.other ? map.other->ends : colour_ends(frame, map.stage, map.head);
     render::Picture picture;
     picture.place = map.place;
     picture.numbers = &numbers;
-    if (is_weight(map.stage)) picture.visible = &frame.trace.mask;
-    if (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights) picture.kept = &frame.trace.heads[map.head].dropout_mask;
-    picture.version = frame.version;
+    if (marks_hidden(map)) picture.visible = &frame.trace.mask;
+    if (!map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights)) picture.kept = &frame.trace.heads[map.head].dropout_mask;
+    picture.version = map.other ? map.other->version : frame.version;
     picture.map = map_of(stage.colouring);
     picture.dark = frame.palette.dark;
     picture.low = ends.low, picture.high = ends.high;

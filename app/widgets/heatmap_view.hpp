@@ -3,10 +3,26 @@
 #include <imgui.h>
 
 #include <string>
+#include <vector>
 
 #include "app/frame.hpp"
 
 namespace app::widgets {
+
+/// The two ends of a stage's colours.
+struct Ends {
+  double low = 0, high = 1;
+};
+
+/// Numbers that are no stage, to be drawn in the manner of one; what is pointed at must outlive the drawing.
+struct OtherNumbers {
+  const arma::mat* numbers = nullptr;
+  std::uint64_t version = 0;                            ///< another number, other numbers
+  Ends ends;                                            ///< of the colours
+  const std::vector<std::string>* rows = nullptr;       ///< names beside the rows' indices
+  const std::vector<std::string>* columns = nullptr;    ///< names above the columns instead of indices, or nullptr
+  bool of_tokens = false;  ///< rows and columns are the shown tokens: hidden cells and the pinned cross are marked
+};
 
 /// One heatmap: which numbers, how large, and what stands around it.
 struct Heatmap {
@@ -19,21 +35,22 @@ struct Heatmap {
   bool column_tokens = true;  ///< likewise, above the picture; only for stages with a column a token
   bool bar_beside = false;    ///< the colour bar stands right of the picture instead of below
   bool show_bar = true;
+  bool show_numbers = true;  ///< where they fit
+  const OtherNumbers* other = nullptr;  ///< instead of the stage's own; its cells cannot be pinned
 };
 
 /// Heights and widths around the picture, in pixels.
 float column_label_height(const Frame& frame, const Heatmap& map);
 float bar_room(const Frame& frame, const Heatmap& map);
 
+/// The numbers that a heatmap shows.
+const arma::mat& shown_numbers(const Frame& frame, const Heatmap& map);
+
 /// Draws the picture with labels, numbers, marks and bar; its labels start at top_left.
 ///
 /// Hovering previews a cell and a click pins it, or releases it when it is pinned.
 void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left);
 
-/// The two ends of a stage's colours.
-struct Ends {
-  double low = 0, high = 1;
-};
 Ends colour_ends(const Frame& frame, Stage stage, std::size_t head);
 
 }  // namespace app::widgets

@@ -1,7 +1,5 @@
 #include "core/attention/dropout.hpp"
 
-#include "core/random/generator.hpp"
-
 namespace core::attention {
 namespace {
 
@@ -9,21 +7,24 @@ std::vector<arma::mat> drawn(const Model& model, std::size_t sequence) {
   const std::size_t n = model.n_tokens(), per_sequence = model.n_heads * n * n;
   random::Generator generator(model.dropout.seed);
   const std::size_t draws = (sequence + 1) * per_sequence;  // earlier sequences take their numbers first
-  const std::vector<bool> kept = model.dropout.stream == DropoutStream::mkl
-                                     ? generator.dropout_kept_mkl(draws, model.dropout.rate)
-                                     : generator.dropout_kept(draws, model.dropout.rate);
+  const std::vector<bool> survivors = kept(generator, model.dropout, draws);
   const double factor = survivor_factor(model.dropout);
   std::vector<arma::mat> masks;
   std::size_t next = sequence * per_sequence;
   for (std::size_t h = 0; h < model.n_heads; ++h) {
     arma::mat& mask = masks.emplace_back(n, n);
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) mask(i, j) = kept[next++] ? factor : 0;
+      for (std::size_t j = 0; j < n; ++j) mask(i, j) = survivors[next++] ? factor : 0;
   }
   return masks;
 }
 
 }  // namespace
+
+std::vector<bool> kept(random::Generator& generator, const Dropout& dropout, std::size_t n) {
+  return dropout.stream == DropoutStream::mkl ? generator.dropout_kept_mkl(n, dropout.rate)
+                                              : generator.dropout_kept(n, dropout.rate);
+}
 
 std::vector<arma::mat> drawn_dropout_masks(const Model& model, std::size_t sequence) {
   const std::size_t n = model.n_tokens();

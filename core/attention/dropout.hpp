@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
+#include "core/random/generator.hpp"
 
 namespace core::attention {
 
@@ -12,5 +13,8 @@ namespace core::attention {
 /// They are given in the model or drawn as nn.Dropout draws them for weights of shape
 /// [sequence][head][query][key] right after manual_seed(seed); ones when dropout is not active.
 std::vector<arma::mat> drawn_dropout_masks(const Model& model, std::size_t sequence);
+
+/// Which of the next n numbers dropout keeps, in its own stream; a given mask counts for nothing here.
+std::vector<bool> kept(random::Generator& generator, const Dropout& dropout, std::size_t n);
 
 }  // namespace core::attention

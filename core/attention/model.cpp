@@ -15,6 +15,7 @@ std::optional<Problem> check_matrix(const std::string& path, const arma::mat& m,
                                     const char* meaning) {
   if (m.n_rows != rows || m.n_cols != columns)
     return Problem{path, "expected " + shape(rows, columns) + " (" + meaning + "), got " + shape(m.n_rows, m.n_cols)};
+  if (m.is_finite()) return std::nullopt;
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < columns; ++j)
       if (!std::isfinite(m(i, j)))

@@ -3,68 +3,135 @@
 #include <algorithm>
 #include <array>
 
-#include "core/random/generator.hpp"
+#include "core/editing/presets/chapter.hpp"
+#include "core/editing/presets/hand_built.hpp"
+#include "core/editing/presets/notebooks.hpp"
 
 namespace core::editing {
 namespace {
 
-using attention::Linear;
-using attention::Model;
-using attention::Projections;
-using attention::Sequence;
+using attention::MaskMethod;
+using attention::MergeRule;
 
-/// Row-major float32 numbers, as PyTorch holds them, transposed into d_in × d_out.
-arma::mat transposed(const std::vector<float>& numbers, std::size_t d_in, std::size_t d_out) {
-  arma::mat m(d_in, d_out);
-  std::copy(numbers.begin(), numbers.end(), m.begin());
-  return m;
-}
-
-Linear linear(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias) {
-  Linear l;
-  l.weight = transposed(g.linear_weight(d_in, d_out), d_in, d_out);
-  if (bias) l.bias = transposed(g.linear_bias(d_in, d_out), 1, d_out);
-  return l;
-}
-
-/// "Your journey starts with one step", each number rounded to float32 as the notebooks hold it.
-Sequence your_journey() {
-  return {{"Your", "journey", "starts", "with", "one", "step"},
-          arma::mat(arma::conv_to<arma::mat>::from(arma::fmat{{0.43f, 0.15f, 0.89f},
-                                                              {0.55f, 0.87f, 0.66f},
-                                                              {0.57f, 0.85f, 0.64f},
-                                                              {0.22f, 0.58f, 0.33f},
-                                                              {0.77f, 0.25f, 0.10f},
-                                                              {0.05f, 0.80f, 0.55f}}))};
-}
-
-Model multi_head() {
-  Model m;
-  m.sequences = {your_journey()};
-  random::Generator g(123);
-  Projections p;
-  p.query = linear(g, 3, 4, false);
-  p.key = linear(g, 3, 4, false);
-  p.value = linear(g, 3, 4, false);
-  p.output = linear(g, 4, 4, true);
-  m.projections = p;
-  m.n_heads = 2;
-  return m;
-}
-
+// clang-format off
 constexpr std::array table{
-    Preset{"multi-head", "Your journey · two heads", "two heads of two columns each, with an output projection, at seed 123", multi_head},
+    Preset{"multi-head", "Your journey, two heads",
+           "two heads of two columns each on the sentence, with an output projection, drawn at seed 123",
+           Evidence::drawn, "drawn at seed 123", chapter::wider_multi_head},
+
+    Preset{"000-causal", "000 Causal, step by step",
+           "six words of three features drawn at seed 123, and causal attention in every step",
+           Evidence::printed, "notebook 000, scaled scores and output", notebooks::causal_step_by_step},
+
+    Preset{"001-dot-product", "001 Plain dot products",
+           "attention straight on the embeddings: no projections, no scale, no mask",
+           Evidence::printed, "notebook 001, scores, weights and contexts", notebooks::raw_dot_product},
+    Preset{"001-attention", "001 Attention class",
+           "projections with biases on a batch of 8 sequences of 4 tokens with 256 features, nothing hidden",
+           Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
+           [] { return notebooks::attention_class(notebooks::full_size, false); }},
+    Preset{"001-attention-mask", "001 Attention with mask",
+           "the same class with a causal mask made at each call",
+           Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
+           [] { return notebooks::attention_class(notebooks::full_size, true); }},
+    Preset{"001-multi-head", "001 Multi-head, correct",
+           "eight heads, transposed back before they are merged, so that no later token leaks",
+           Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
+           [] { return notebooks::multi_head_class(notebooks::full_size, MergeRule::concatenate); }},
+    Preset{"001-multi-head-as-written", "001 Multi-head as written",
+           "the notebook's mistake: heads reshaped without the transpose, so that later tokens leak into earlier rows",
+           Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
+           [] { return notebooks::multi_head_class(notebooks::full_size, MergeRule::reshape_without_transpose); }},
+
+    Preset{"002-library", "002 Library analogy",
+           "a question asked of five books: the last row gives the analogy's weights",
+           Evidence::printed, "notebook 002, library analogy", notebooks::library},
+    Preset{"002-average", "002 Version 1: average",
+           "each token averages all tokens up to itself, by a triangle divided by its row sums",
+           Evidence::reference, "PyTorch run of notebook 002", [] { return notebooks::averaging(MaskMethod::renormalise); }},
+    Preset{"002-softmax-zeros", "002 Version 2: softmax",
+           "the same averages from a softmax of zeros with −∞ ahead",
+           Evidence::reference, "PyTorch run of notebook 002",
+           [] { return notebooks::averaging(MaskMethod::negative_infinity); }},
+    Preset{"002-full", "002 Full attention",
+           "queries, keys and values of 65 columns, scaled, as the notebook's final code has it",
+           Evidence::stale_print, "PyTorch run of notebook 002; its printed weights come from an earlier run",
+           notebooks::full_attention},
+    Preset{"002-as-printed", "002 As printed",
+           "the run whose weights the notebook prints: 32 features, head size 16, not scaled, six draws in between",
+           Evidence::printed, "notebook 002, printed weights", notebooks::as_printed},
+
+    Preset{"003-causal-class", "003 Causal class",
+           "a batch of two equal sequences, three features to two",
+           Evidence::reference, "PyTorch run of notebook 003", notebooks::causal_class},
+    Preset{"003-masked-scores", "003 Masked scores",
+           "a drawn 5×5 score matrix, masked and softmaxed: every row sums to 1",
+           Evidence::reference, "PyTorch run of notebook 003", notebooks::masked_scores},
+    Preset{"003-dropout", "003 Dropout on ten ones",
+           "one token in ten heads of weight 1: the output is what dropout leaves of ten ones at p = 0.5",
+           Evidence::reference, "PyTorch run of notebook 003", notebooks::ten_ones_dropped},
+
+    Preset{"004-self-attention", "004 Self-attention",
+           "the sentence, three features to two at seed 123, nothing hidden",
+           Evidence::printed, "notebook 004, weights and output",
+           [] { return notebooks::your_journey_attention(false, MaskMethod::negative_infinity, 0); }},
+    Preset{"004-renormalise", "004 Mask by renormalising",
+           "softmax first, then the triangle, then each row divided by its sum",
+           Evidence::printed, "notebook 004, renormalised weights",
+           [] { return notebooks::your_journey_attention(true, MaskMethod::renormalise, 0); }},
+    Preset{"004-causal", "004 Mask by −∞",
+           "−∞ ahead of each query before the softmax: the same weights in one step",
+           Evidence::printed, "notebook 004, masked weights",
+           [] { return notebooks::your_journey_attention(true, MaskMethod::negative_infinity, 0); }},
+    Preset{"004-causal-dropout", "004 Causal and dropout",
+           "the causal weights under dropout at p = 0.5 and seed 123: survivors are doubled",
+           Evidence::reference, "PyTorch run of notebook 004", 
+           [] { return notebooks::your_journey_attention(true, MaskMethod::negative_infinity, 0.5); }},
+
+    Preset{"chapter-causal-class", "Chapter: causal class",
+           "the sentence twice in a batch, three features to two, at seed 123",
+           Evidence::published, "chapter 3, CausalAttention", chapter::causal_class},
+    Preset{"chapter-two-heads", "Chapter: two heads",
+           "two heads of two columns, drawn one after the other and set side by side",
+           Evidence::published, "chapter 3, MultiHeadAttentionWrapper", chapter::two_heads},
+    Preset{"chapter-multi-head", "Chapter: multi-head",
+           "two heads of one column each, with an output projection",
+           Evidence::published, "chapter 3, MultiHeadAttention", chapter::multi_head},
+    Preset{"chapter-dropped-weights", "Chapter: dropped weights",
+           "causal weights at seed 789 under dropout at seed 123: one row loses everything",
+           Evidence::published, "chapter 3, dropout of the causal weights", chapter::dropped_weights},
+
+    Preset{"head-previous-token", "Head: previous token",
+           "each position asks for the one before it; the first has none and sees itself",
+           Evidence::by_construction, "projections written by hand", hand_built::previous_token},
+    Preset{"head-first-token", "Head: first token",
+           "every position asks for position 0",
+           Evidence::by_construction, "projections written by hand", hand_built::first_token},
+    Preset{"head-same-token", "Head: same token",
+           "each word asks for its own earlier occurrences and itself",
+           Evidence::by_construction, "projections written by hand", hand_built::same_token},
+    Preset{"head-average", "Head: average",
+           "queries and keys of zero: all that is visible counts the same",
+           Evidence::by_construction, "projections written by hand", hand_built::average},
+    Preset{"head-induction", "Head: induction",
+           "each word asks what followed it last time, by keys that carry the word before",
+           Evidence::by_construction, "projections written by hand", hand_built::induction},
 };
+// clang-format on
 
 }  // namespace
 
-std::span<const Preset> presets() { return table; }
+std::span<const Preset> presets() {
+  return table;
+}
 
 const Preset* find_preset(std::string_view name) {
   const auto row = std::find_if(table.begin(), table.end(), [&](const Preset& p) { return name == p.name; });
   return row == table.end() ? nullptr : &*row;
 }
 
-const Preset& default_preset() { return *find_preset("multi-head"); }
+const Preset& default_preset() {
+  return *find_preset("multi-head");
+}
 
 }  // namespace core::editing

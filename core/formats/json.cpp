@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::size_t deepest = 64;
 
+/// Whether a byte of UTF-8 is the first of a character.
+bool starts_character(char byte) {
+  return (byte & 0xC0) != 0x80;
+}
+
 /// Builds a Json from what the library's reader meets, without trusting lengths or depth.
 class Builder {
  public:
@@ -46,7 +51,8 @@ class Builder {
     const std::size_t at = std::min(std::max<std::size_t>(position, 1) - 1, text_.size());
     const std::string_view before = text_.substr(0, at);
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-    const std::size_t column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0: the first line
+    const std::string_view on_line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0: the first line
+    const auto column = std::ranges::count_if(on_line, starts_character) + 1;
     throw Error(file_name_ + ": line " + std::to_string(line) + ", column " + std::to_string(column) + ": " +
                 what_is_wrong(at, token, error));
   }
@@ -169,7 +175,7 @@ std::string quoted_briefly(std::string_view text) {
   constexpr std::size_t longest = 40;
   if (text.size() <= longest) return json_quoted(text);
   std::size_t end = longest;
-  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // not inside a character of UTF-8
+  while (end > 0 && !starts_character(text[end])) --end;
   return json_quoted(std::string(text.substr(0, end)) + "…");
 }
 

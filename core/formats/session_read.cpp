@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/json_place.hpp"
@@ -167,8 +168,9 @@ Session parse_session(std::string_view text, const std::string& file_name) {
     if (!view->json().as<Json::Object>()) view->fail("an object");
     session.view = json_text(view->json());
   }
-  if (const auto problem = attention::check(session.model))
-    throw Error(file_name + ": " + problem->path + ": " + problem->message);
+  auto problem = attention::check(session.model);
+  if (!problem) problem = attention::check_size(session.model);
+  if (problem) throw Error(file_name + ": " + problem->path + ": " + problem->message);
   return session;
 }
 

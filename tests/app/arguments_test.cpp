@@ -43,10 +43,27 @@ TEST(Arguments, OfSessionNameAPresetAndAFile) {
   EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
 }
 
+TEST(Arguments, OfDrawAreASeedAndOps) {
+  const Arguments result =
+      parse_arguments({"draw", "--seed", "18446744073709551615", "rand(6,3)", "Linear(3,2,bias)"});
+  EXPECT_EQ(std::get<Draw>(result).seed, UINT64_MAX);
+  EXPECT_EQ(std::get<Draw>(result).ops, (std::vector<std::string>{"rand(6,3)", "Linear(3,2,bias)"}));
+}
+
+TEST(Arguments, OfDrawThatAreWrongAreNamed) {
+  for (const char* seed : {"x", "1.5", "-1", "18446744073709551616", "1 "})
+    EXPECT_EQ(
+        usage_error({"draw", "--seed", seed, "rand(1)"}),
+        "--seed: expected a whole number from 0 to 18446744073709551615, got \"" + std::string(seed) + "\"");
+  EXPECT_EQ(usage_error({"draw", "rand(1)"}), "--seed is required (attnscope --help tells more)");
+  EXPECT_EQ(usage_error({"draw", "--seed", "1"}), "OPS is required (attnscope --help tells more)");
+  EXPECT_NE(usage_error({"draw", "--seed", "1", "rand(1)", "frob(1)"}).find("frob"), std::string::npos);
+}
+
 TEST(Arguments, AskForTexts) {
   EXPECT_EQ(std::get<ShowText>(parse_arguments({"--version"})).text, "attnscope " ATTNSCOPE_VERSION "\n");
   const std::string help = std::get<ShowText>(parse_arguments({"--help"})).text;
-  for (const char* word : {"presets", "export", "session", "--version", "FILE"})
+  for (const char* word : {"presets", "export", "session", "draw", "--version", "FILE"})
     EXPECT_NE(help.find(word), help.npos) << word;
   const std::string export_help = std::get<ShowText>(parse_arguments({"export", "--help"})).text;
   for (const char* word : {"--preset", "--out", "--stages", "--format", "--no-labels"})

@@ -54,6 +54,14 @@ TEST(Batch, ExportsAPresetAndItsSessionAlike) {
   EXPECT_GE(files, 20u);
 }
 
+TEST(Batch, DrawsOpsOneAfterTheOther) {
+  const Outcome outcome = run({"draw", "--seed", "123", "rand(2,2)", "randint(0,10,3)"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "");
+  // PyTorch's own, from fixtures/rng/seed123.json, as NumPy prints float32.
+  EXPECT_EQ(outcome.out.substr(0, outcome.out.find("\n\n")), "0.29611194,0.5165623\n0.25167072,0.6885568");
+}
+
 TEST(Batch, TellsWrongUsageFromFailure) {
   EXPECT_EQ(run({"export"}).status, 2);
   const Outcome outcome = run({"export", "/nowhere/s.json", "--out", "/nowhere/D"});

@@ -4,7 +4,7 @@
 
 namespace {
 
-using app::platform::Key;
+using app::Key;
 using app::platform::key_of_character;
 
 TEST(Keys, AreLettersInEitherCase) {
@@ -16,7 +16,7 @@ TEST(Keys, AreLettersInEitherCase) {
 TEST(Keys, AreDigitsAndTheSignsOfCommands) {
   EXPECT_EQ(key_of_character('0'), Key::digit_0);
   EXPECT_EQ(key_of_character('9'), Key::digit_9);
-  EXPECT_EQ(key_of_character('['), Key::left_bracket);
+  EXPECT_EQ(key_of_character('['), Key::bracket_left);
   EXPECT_EQ(key_of_character('?'), Key::question);
 }
 

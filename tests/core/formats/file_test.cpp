@@ -1,8 +1,11 @@
 #include "core/formats/file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -79,6 +82,47 @@ TEST(WriteAtomically, NamesTheFileThatCannotBeWritten) {
   EXPECT_EQ(error_of([] { write_atomically("/dev/full", "x"); }),
             "/dev/full: cannot be written: no space left on the disk");
   EXPECT_EQ(dir.names(), (std::set<std::string>{"file"}));
+}
+
+/// For its lifetime no file of this process can grow beyond a size, as on a full disk.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_limit_);
+    const rlimit limit{bytes, old_limit_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &old_limit_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  void (*old_handler_)(int);
+  rlimit old_limit_;
+};
+
+TEST(WriteAtomically, LeavesTheOldFileWhenTheDiskIsFull) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "file", "old");
+  const std::string path = (dir / "file").string();
+  {
+    const SmallDisk disk(5);
+    EXPECT_EQ(error_of([&] { write_atomically(path, "longer"); }),
+              path + ": cannot be written: File too large");
+  }
+  EXPECT_EQ(bytes_of(path), "old");
+  EXPECT_EQ(dir.names(), (std::set<std::string>{"file"}));
+}
+
+TEST(WriteNewFile, DoesNotTouchAnExistingOne) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "file", "old");
+  EXPECT_EQ(error_of([&] { write_new_file(dir / "file", "new", "shown"); }),
+            "shown: cannot be written: File exists");
+  EXPECT_EQ(bytes_of(dir / "file"), "old");
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ TEST(ParseJson, NamesLineAndColumn) {
   EXPECT_EQ(error_in(""), "f.json: line 1, column 1: expected more JSON, got the end of the text");
   EXPECT_EQ(error_in("{\"a\": [1,"),
             "f.json: line 1, column 10: expected more JSON, got the end of the text");
+  EXPECT_EQ(error_in("[\"éé\", x]"), "f.json: line 1, column 8: expected JSON, got \"x]\"");
   EXPECT_EQ(error_in("[1] 2"), "f.json: line 1, column 5: expected JSON, got \"2\"");
 }
 
@@ -64,8 +65,10 @@ TEST(JsonQuoted, ReplacesWhatIsNotUtf8) {
 }
 
 TEST(QuotedBriefly, CutsBetweenCharacters) {
-  EXPECT_EQ(quoted_briefly("a23456789b23456789c23456789d23456789éé"), "\"a23456789b23456789c23456789d23456789éé\"");
-  EXPECT_EQ(quoted_briefly("a23456789b23456789c23456789d23456789123éé"), "\"a23456789b23456789c23456789d23456789123…\"");
+  EXPECT_EQ(quoted_briefly("a23456789b23456789c23456789d23456789éé"),
+            "\"a23456789b23456789c23456789d23456789éé\"");
+  EXPECT_EQ(quoted_briefly("a23456789b23456789c23456789d23456789123éé"),
+            "\"a23456789b23456789c23456789d23456789123…\"");
 }
 
 }  // namespace

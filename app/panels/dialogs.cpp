@@ -1,0 +1,120 @@
+#include "app/panels/dialogs.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "app/panels/draw_dialog.hpp"
+#include "app/panels/file_dialogs.hpp"
+#include "app/panels/fill_dialog.hpp"
+#include "app/panels/glossary_dialog.hpp"
+#include "app/panels/sentence_dialog.hpp"
+#include "app/platform/imgui_compat.hpp"
+#include "app/shortcuts.hpp"
+#include "app/widgets/buttons.hpp"
+#include "app/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+bool confirms() {
+  return !ImGui::GetIO().WantTextInput &&
+         (platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(ImGuiKey_KeyPadEnter, false));
+}
+
+void unsaved_work(const Frame& frame) {
+  const float width = frame.metrics.px(400);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
+                     frame.document.title + " has changes that are not saved.");
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/save", "Save") || confirms()) frame.commands.add(SaveAndContinue{});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/discard", "Discard")) frame.commands.add(DiscardAndContinue{});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(CancelQuestion{});
+}
+
+void keys_sheet(const Frame& frame) {
+  const auto all = shortcuts();
+  const auto n = static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const Shortcut& s) { return s.keys; }));
+  const std::size_t lines = (n + 1) / 2;
+  const float pitch = frame.metrics.px(24), column = frame.metrics.px(400),
+              keys_width = frame.metrics.px(170);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  std::size_t i = 0;
+  for (const Shortcut& row : all) {
+    if (!row.keys) continue;
+    const ImVec2 pos(at.x + column * static_cast<float>(i / lines),
+                     at.y + pitch * static_cast<float>(i % lines));
+    widgets::draw_text(frame.fonts.mono13, pos, frame.palette.text, row.keys);
+    widgets::draw_text(frame.fonts.sans15, {pos.x + keys_width, pos.y}, frame.palette.dim, row.words);
+    frame.landmarks.mark("dialog/keys/" + std::to_string(i), pos, {pos.x + column, pos.y + pitch});
+    ++i;
+  }
+  ImGui::Dummy({2 * column, pitch * static_cast<float>(lines) + frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/close", "Close") || confirms())
+    frame.commands.add(ShowDialog{Dialog::none});
+}
+
+void about(const Frame& frame) {
+  const float width = frame.metrics.px(400);
+  widgets::paragraph(frame.fonts.sans17, frame.palette.text, width, "attnscope " ATTNSCOPE_VERSION);
+  widgets::paragraph(
+      frame.fonts.sans15, frame.palette.dim, width,
+      "Take attention apart: edit it, watch it, explain it. Every number is computed in double precision.");
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/close", "Close") || confirms())
+    frame.commands.add(ShowDialog{Dialog::none});
+}
+
+void close_on_escape(const Frame& frame) {
+  if (!platform::key_pressed(ImGuiKey_Escape, false)) return;
+  if (frame.view.dialog == Dialog::unsaved_work)
+    frame.commands.add(CancelQuestion{});
+  else
+    frame.commands.add(ShowDialog{Dialog::none});
+}
+
+struct Row {
+  Dialog dialog;
+  const char* title;
+  void (*draw)(const Frame&);
+};
+constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
+                           Row{Dialog::save_as, "Save as", draw_save_dialog},
+                           Row{Dialog::export_csv, "Export as CSV", draw_export_dialog},
+                           Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
+                           Row{Dialog::keys, "Keys", keys_sheet},
+                           Row{Dialog::about, "About", about},
+                           Row{Dialog::fill, "Fill a matrix", draw_fill_dialog},
+                           Row{Dialog::draw_model, "Draw the model as PyTorch would", draw_draw_dialog},
+                           Row{Dialog::glossary, "Glossary", draw_glossary_dialog},
+                           Row{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
+
+}  // namespace
+
+void draw_dialogs(const Frame& frame) {
+  for (const Row& row : table) {
+    const bool wanted = frame.view.dialog == row.dialog;
+    if (wanted && !ImGui::IsPopupOpen(row.title)) ImGui::OpenPopup(row.title);
+    if (!ImGui::IsPopupOpen(row.title)) continue;
+    const ImVec2 window = ImGui::GetIO().DisplaySize;
+    ImGui::SetNextWindowPos({window.x / 2, window.y / 2}, ImGuiCond_Always, {0.5f, 0.5f});
+    ImGui::PushFont(frame.fonts.sans16);
+    const bool open = ImGui::BeginPopupModal(
+        row.title, nullptr,
+        ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
+    if (open) {
+      if (wanted) {
+        row.draw(frame);
+        close_on_escape(frame);
+      } else {
+        ImGui::CloseCurrentPopup();
+      }
+      ImGui::EndPopup();
+    }
+    ImGui::PopFont();
+  }
+}
+
+}  // namespace app::panels

@@ -1,0 +1,96 @@
+#include "app/panels/edit_panel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "app/panels/fill_dialog.hpp"
+#include "app/panels/fill_menu.hpp"
+#include "app/widgets/buttons.hpp"
+#include "app/widgets/matrix_editor.hpp"
+#include "app/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+using namespace core::editing;
+
+constexpr std::array matrices{MatrixName::embeddings,   MatrixName::query_weight,  MatrixName::key_weight,
+                              MatrixName::value_weight, MatrixName::output_weight, MatrixName::query_bias,
+                              MatrixName::key_bias,     MatrixName::value_bias,    MatrixName::output_bias};
+
+/// The chosen matrix, or X when the model has lost the chosen one.
+MatrixPlace edited_place(const Frame& frame) {
+  const MatrixPlace place{frame.view.edited.name, frame.view.sequence};
+  return find_matrix(frame.model, place) ? place : MatrixPlace{MatrixName::embeddings, frame.view.sequence};
+}
+
+void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
+  std::vector<widgets::TabWords> words;
+  std::vector<MatrixName> names;
+  std::size_t current = 0;
+  for (const MatrixName matrix : matrices) {
+    if (!find_matrix(frame.model, {matrix, frame.view.sequence})) continue;
+    if (matrix == shown.name) current = words.size();
+    words.push_back({std::string("edit/tab/") + matrix_words(matrix), matrix_words(matrix)});
+    names.push_back(matrix);
+  }
+  if (const auto chosen = widgets::tabs(frame, width, words, current))
+    frame.commands.look([name = names[*chosen]](View& view) {
+      view.edited.name = name;
+      view.cursor.reset();
+      view.typed.reset();
+    });
+}
+
+/// The tokens from which the pinned cell was made.
+std::vector<std::size_t> marked_rows(const View& view, MatrixPlace place) {
+  if (!view.pinned || place.name != MatrixName::embeddings) return {};
+  const auto& stage = core::attention::info(view.pinned->stage);
+  if (stage.columns != core::attention::Columns::tokens) return {view.pinned->row};
+  return {view.pinned->row, view.pinned->column};
+}
+
+void draw_buttons(const Frame& frame, MatrixPlace place, const arma::mat& numbers) {
+  if (place.name == MatrixName::embeddings) {
+    const std::size_t n = numbers.n_rows;
+    if (widgets::button(frame, "edit/add_token", "+ token", "A new token of zeros at the end"))
+      frame.commands.edit(InsertToken{n, std::to_string(n)});
+    ImGui::SameLine();
+  }
+  draw_fill_buttons(frame, place);
+}
+
+}  // namespace
+
+void draw_edit(const Frame& frame) {
+  const Metrics& m = frame.metrics;
+  const ImVec2 start = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const float width = room.x, x = start.x;
+  const MatrixPlace place = edited_place(frame);
+  const arma::mat& numbers = *find_matrix(frame.model, place);
+
+  widgets::section_heading(frame, width, "EDIT",
+                           std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols));
+  draw_tabs(frame, place, width);
+
+  widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.view, place)};
+  if (place.name == MatrixName::embeddings) matrix.tokens = &frame.model.sequences.at(place.sequence).tokens;
+  const float top = ImGui::GetCursorScreenPos().y + m.px(2);
+  const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
+  const float least = m.px(22 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);
+  const float left = start.y + room.y - top - m.px(8) - buttons;
+  const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
+  const float height = std::min(std::max(has_hint ? left - hint : left, least), wanted);
+  ImGui::SetCursorScreenPos({x, top});
+  widgets::matrix_editor(frame, matrix, {width, height});
+
+  ImGui::SetCursorScreenPos({x, top + height + m.px(10)});
+  draw_buttons(frame, place, numbers);
+  ImGui::SetCursorScreenPos({x, top + height + m.px(10) + m.frame + m.px(10)});
+  if (!has_hint) return;
+  widgets::paragraph(frame.fonts.sans14, frame.palette.faint, width,
+                     "Drag to change, double click to type. Shift coarse, Alt fine.");
+}
+
+}  // namespace app::panels

@@ -1,0 +1,112 @@
+#include "app/panels/file_dialogs.hpp"
+
+#include <array>
+
+#include "app/widgets/buttons.hpp"
+#include "app/widgets/file_browser.hpp"
+#include "app/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+namespace fs = std::filesystem;
+
+void close(const Frame& frame) {
+  frame.commands.add(ShowDialog{Dialog::none});
+}
+
+ImVec2 browser_size(const Frame& frame) {
+  const ImVec2 window = ImGui::GetIO().DisplaySize;
+  return {std::min(frame.metrics.px(640), window.x - frame.metrics.px(80)),
+          std::min(frame.metrics.px(420), window.y - frame.metrics.px(200))};
+}
+
+/// The button that confirms, greyed without a name, and Cancel.
+bool confirm_buttons(const Frame& frame, const char* words, bool enabled) {
+  if (!enabled) ImGui::BeginDisabled();
+  const bool confirmed = widgets::button(frame, "dialog/confirm", words);
+  if (!enabled) ImGui::EndDisabled();
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) close(frame);
+  return confirmed;
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+void question_to_replace(const Frame& frame, const fs::path& path) {
+  widgets::paragraph(frame.fonts.sans15, frame.palette.bad, browser_size(frame).x,
+                     path.filename().string() + " exists. Replace it?");
+  if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(SaveFileAs{path});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/keep", "Keep"))
+    frame.commands.look([](View& view) { view.browser.asks_to_replace = false; });
+}
+
+fs::path with_json(fs::path path) {
+  if (path.extension() != ".json") path += ".json";
+  return path;
+}
+
+const core::attention::StageInfo& exported_stage(const Frame& frame, CellRef& cell) {
+  cell = frame.view.pinned.value_or(CellRef{Stage::weights, frame.view.head, 0, 0});
+  return core::attention::info(cell.stage);
+}
+
+}  // namespace
+
+void draw_open_dialog(const Frame& frame) {
+  auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
+  if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
+    path = widgets::chosen_path(frame.view.browser);
+  if (!path) return;
+  if (is_folder(*path))
+    frame.commands.add(BrowseTo{*path});
+  else
+    frame.commands.add(OpenFile{*path});
+}
+
+void draw_save_dialog(const Frame& frame) {
+  const Browser& browser = frame.view.browser;
+  auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
+  if (browser.asks_to_replace) {
+    question_to_replace(frame, with_json(widgets::chosen_path(browser)));
+    return;
+  }
+  if (confirm_buttons(frame, "Save", !browser.name.empty())) path = widgets::chosen_path(browser);
+  if (!path) return;
+  if (is_folder(*path)) {
+    frame.commands.add(BrowseTo{*path});
+  } else if (path = with_json(*path); is_there(*path)) {
+    frame.commands.look([](View& view) { view.browser.asks_to_replace = true; });
+  } else {
+    frame.commands.add(SaveFileAs{*path});
+  }
+}
+
+void draw_export_dialog(const Frame& frame) {
+  CellRef cell;
+  const auto& stage = exported_stage(frame, cell);
+  const std::string head = stage.per_head ? ", head " + std::to_string(cell.head) : "";
+  const std::array<std::string, 3> words{std::string(stage.title) + head,
+                                         std::string(stage.title) + (stage.per_head ? ", all heads" : ""),
+                                         "every stage"};
+  const auto what = frame.view.export_what;
+  if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(what)))
+    frame.commands.look([now = static_cast<ExportWhat>(*chosen)](View& view) { view.export_what = now; });
+  const auto typed = widgets::file_browser(frame, widgets::Listed::directories, browser_size(frame));
+  fs::path target = typed.value_or(widgets::chosen_path(frame.view.browser));
+  const std::string file = std::string(stage.name) + (stage.per_head ? ".head" + std::to_string(cell.head) : "") + ".csv";
+  if (what == ExportWhat::matrix && is_folder(target)) target /= file;
+  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x, "Writes " + target.string());
+  if (confirm_buttons(frame, "Export", true) || typed) frame.commands.add(ExportCsv{what, cell, target});
+}
+
+}  // namespace app::panels

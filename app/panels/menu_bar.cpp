@@ -1,0 +1,191 @@
+#include "app/panels/menu_bar.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "app/panels/draw_dialog.hpp"
+#include "app/shortcuts.hpp"
+#include "app/widgets/text.hpp"
+#include "core/editing/presets.hpp"
+#include "core/lessons/lesson.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::StageInfo;
+
+bool line(const Frame& frame, const std::string& name, const std::string& words, const char* key = nullptr,
+          bool on = false, bool enabled = true) {
+  const bool chosen = ImGui::MenuItem(words.c_str(), key, on, enabled);
+  frame.landmarks.mark_item(name);
+  return chosen;
+}
+
+/// Opens a menu under its landmark "menu/…"; draws its lines when it is open.
+template <class Lines>
+void menu(const Frame& frame, const std::string& name, const char* words, Lines lines) {
+  const bool open = ImGui::BeginMenu(words);
+  if (!open) frame.landmarks.mark_item(name);
+  if (open) {
+    lines(frame);
+    ImGui::EndMenu();
+    frame.landmarks.mark_item(name);
+  }
+}
+
+void new_lines(const Frame& frame) {
+  for (const auto& preset : core::editing::presets()) {
+    if (line(frame, std::string("menu/New/") + preset.name, preset.title))
+      frame.commands.add(LoadPreset{preset.name});
+    widgets::tooltip(preset.about);
+  }
+}
+
+void recent_lines(const Frame& frame) {
+  std::size_t i = 0;
+  for (const auto& path : frame.document.recent) {
+    ImGui::PushID(static_cast<int>(i));
+    if (line(frame, "menu/Recent/" + std::to_string(i), path.filename().string()))
+      frame.commands.add(OpenFile{path});
+    widgets::tooltip(path.string());
+    ImGui::PopID();
+    ++i;
+  }
+  if (frame.document.recent.empty()) ImGui::MenuItem("none yet", nullptr, false, false);
+}
+
+void file_lines(const Frame& frame) {
+  menu(frame, "menu/New", "New", new_lines);
+  if (line(frame, "menu/Open", "Open…", "Ctrl+O")) frame.commands.add(ShowDialog{Dialog::open});
+  menu(frame, "menu/Recent", "Open recent", recent_lines);
+  ImGui::Separator();
+  if (line(frame, "menu/Save", "Save", "Ctrl+S")) frame.commands.add(SaveFile{});
+  if (line(frame, "menu/SaveAs", "Save as…", "Shift+Ctrl+S")) frame.commands.add(ShowDialog{Dialog::save_as});
+  if (line(frame, "menu/Export", "Export…", "Ctrl+E")) frame.commands.add(ShowDialog{Dialog::export_csv});
+  ImGui::Separator();
+  if (line(frame, "menu/Quit", "Quit", "Ctrl+Q")) frame.commands.add(Quit{});
+}
+
+std::string with(const char* verb, const std::string& words) {
+  return words.empty() ? verb : verb + (" " + words);
+}
+
+void edit_lines(const Frame& frame) {
+  const Document& d = frame.document;
+  if (line(frame, "menu/Undo", with("Undo", d.undo_words), "Ctrl+Z", false, d.can_undo))
+    frame.commands.add(Undo{});
+  if (line(frame, "menu/Redo", with("Redo", d.redo_words), "Ctrl+Y", false, d.can_redo))
+    frame.commands.add(Redo{});
+  ImGui::Separator();
+  const auto text = copied_text({frame.model, frame.trace, frame.view, d});
+  if (line(frame, "menu/Copy", "Copy", "Ctrl+C", false, text.has_value()))
+    frame.commands.add(CopyText{*text});
+  ImGui::Separator();
+  const std::size_t n = frame.model.n_tokens();
+  if (line(frame, "menu/Sentence", "Type a sentence…")) frame.commands.add(ShowDialog{Dialog::sentence});
+  if (line(frame, "menu/AddToken", "Add a token"))
+    frame.commands.edit(core::editing::InsertToken{n, std::to_string(n)});
+  if (line(frame, "menu/RemoveToken", "Remove the last token", nullptr, false, n > 1))
+    frame.commands.edit(core::editing::RemoveToken{n - 1});
+  ImGui::Separator();
+  if (line(frame, "menu/DrawModel", "Draw the model as PyTorch would…")) open_draw_dialog(frame);
+}
+
+void scale_lines(const Frame& frame) {
+  for (const int percent : std::array{100, 125, 150, 200}) {
+    const float scale = static_cast<float>(percent) / 100;
+    const bool on = std::fabs(frame.view.scale - scale) < 0.01f;
+    if (line(frame, "menu/Scale/" + std::to_string(percent), std::to_string(percent) + " %", nullptr, on))
+      frame.commands.look([scale](View& view) { view.scale = scale; });
+  }
+}
+
+void stage_lines(const Frame& frame) {
+  for (const StageInfo& stage : core::attention::stages()) {
+    if (!stage.present(frame.model)) continue;
+    const bool shown = !frame.view.folded.contains(stage.stage);
+    if (line(frame, std::string("menu/Stages/") + stage.name, stage.title, nullptr, shown))
+      frame.commands.look([which = stage.stage, shown](View& view) {
+        if (shown)
+          view.folded.insert(which);
+        else
+          view.folded.erase(which);
+      });
+  }
+}
+
+void view_lines(const Frame& frame) {
+  const View& v = frame.view;
+  const auto tab = [&](const char* name, const char* words, Tab which) {
+    if (line(frame, name, words, nullptr, v.tab == which))
+      frame.commands.look([which](View& view) { view.tab = which; });
+  };
+  tab("menu/Stages", "Stages", Tab::stages);
+  tab("menu/Heads", "Heads", Tab::heads);
+  tab("menu/Laboratory", "Dropout laboratory", Tab::laboratory);
+  ImGui::Separator();
+  if (line(frame, "menu/Dark", "Dark", "T", v.dark))
+    frame.commands.look([](View& view) { view.dark = true; });
+  if (line(frame, "menu/Light", "Light", "T", !v.dark))
+    frame.commands.look([](View& view) { view.dark = false; });
+  menu(frame, "menu/Scale", "Scale", scale_lines);
+  ImGui::Separator();
+  const auto range = [&](const char* name, const char* words, RangeRule rule) {
+    if (line(frame, name, words, nullptr, v.range == rule))
+      frame.commands.look([rule](View& view) { view.range = rule; });
+  };
+  range("menu/RangeMatrix", "Colours by matrix", RangeRule::matrix);
+  range("menu/RangeAllHeads", "One range for all heads", RangeRule::all_heads);
+  ImGui::Separator();
+  menu(frame, "menu/ShownStages", "Shown stages", stage_lines);
+}
+
+void lesson_lines(const Frame& frame) {
+  for (const auto& lesson : core::lessons::lessons()) {
+    const bool on = frame.view.lesson && frame.view.lesson->name == lesson.name;
+    if (line(frame, std::string("menu/Lessons/") + lesson.name, lesson.title, nullptr, on))
+      frame.commands.add(StartLesson{lesson.name});
+    widgets::tooltip(lesson.about);
+  }
+  ImGui::Separator();
+  if (line(frame, "menu/LeaveLesson", "Leave the lesson", "Esc", false, frame.view.lesson.has_value()))
+    frame.commands.add(LeaveLesson{});
+  if (line(frame, "menu/Glossary", "Glossary")) frame.commands.add(ShowDialog{Dialog::glossary});
+}
+
+void help_lines(const Frame& frame) {
+  if (line(frame, "menu/Keys", "Keys", "F1")) frame.commands.add(ShowDialog{Dialog::keys});
+  if (line(frame, "menu/About", "About")) frame.commands.add(ShowDialog{Dialog::about});
+}
+
+void title(const Frame& frame) {
+  ImFont* font = frame.fonts.sans14;
+  const ImVec2 pos = ImGui::GetWindowPos();
+  const std::string words = frame.document.title + (frame.document.modified ? " ●" : "");
+  const float right = pos.x + ImGui::GetWindowWidth() - frame.metrics.padding;
+  const float room = right - ImGui::GetCursorScreenPos().x - frame.metrics.px(24);
+  if (room <= 0) return;
+  const std::string shown = widgets::shortened(font, words, room);
+  const float y = widgets::centred_y(font, pos.y, frame.metrics.menu),
+              width = widgets::text_width(font, shown);
+  widgets::draw_text(font, {right - width, y}, frame.palette.dim, shown);
+  frame.landmarks.mark("menu/title", {right - width, pos.y}, {right, pos.y + frame.metrics.menu});
+}
+
+}  // namespace
+
+void draw_menu_bar(const Frame& frame) {
+  ImGui::PushFont(frame.fonts.sans16);
+  if (ImGui::BeginMenuBar()) {
+    menu(frame, "menu/File", "File", file_lines);
+    menu(frame, "menu/Edit", "Edit", edit_lines);
+    menu(frame, "menu/View", "View", view_lines);
+    menu(frame, "menu/Lessons", "Lessons", lesson_lines);
+    menu(frame, "menu/Help", "Help", help_lines);
+    title(frame);
+    ImGui::EndMenuBar();
+  }
+  ImGui::PopFont();
+}
+
+}  // namespace app::panels

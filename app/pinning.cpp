@@ -1,0 +1,40 @@
+#include "app/pinning.hpp"
+
+#include <utility>
+
+namespace app {
+namespace {
+
+void show(View& view, std::optional<CellRef> cell) {
+  view.pinned = std::move(cell);
+  view.unfolded.reset();
+  if (view.pinned && core::attention::info(view.pinned->stage).per_head) view.head = view.pinned->head;
+}
+
+}  // namespace
+
+void pin(View& view, const CellRef& cell) {
+  const bool again = view.pinned == cell;
+  view.trail.clear();
+  show(view, again ? std::nullopt : std::optional(cell));
+}
+
+void follow(View& view, const CellRef& cell) {
+  if (view.pinned == cell) return;
+  if (view.pinned) view.trail.push_back(*view.pinned);
+  show(view, cell);
+}
+
+void go_back(View& view) {
+  if (view.trail.empty()) return;
+  const CellRef last = view.trail.back();
+  view.trail.pop_back();
+  show(view, last);
+}
+
+void release(View& view) {
+  view.trail.clear();
+  show(view, std::nullopt);
+}
+
+}  // namespace app

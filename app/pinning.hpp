@@ -1,0 +1,19 @@
+#pragma once
+
+#include "app/view.hpp"
+
+namespace app {
+
+/// Pins a cell, or releases it when it is pinned already; shows its head.
+void pin(View& view, const CellRef& cell);
+
+/// Pins a cell that the pinned one is made of or leads to, and remembers the way back.
+void follow(View& view, const CellRef& cell);
+
+/// Pins the cell from which the last one was followed.
+void go_back(View& view);
+
+/// Nothing is pinned any more and there is no way back.
+void release(View& view);
+
+}  // namespace app

@@ -1,0 +1,189 @@
+#include "app/shortcuts.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "app/pinning.hpp"
+#include "core/editing/presets.hpp"
+#include "core/formats/number.hpp"
+
+namespace app {
+namespace {
+
+using Answer = std::optional<Command>;
+namespace editing = core::editing;
+
+Answer new_document(const Situation&) {
+  return LoadPreset{editing::default_preset().name};
+}
+Answer open(const Situation&) {
+  return ShowDialog{Dialog::open};
+}
+Answer save(const Situation&) {
+  return SaveFile{};
+}
+Answer save_as(const Situation&) {
+  return ShowDialog{Dialog::save_as};
+}
+Answer export_csv(const Situation&) {
+  return ShowDialog{Dialog::export_csv};
+}
+Answer quit(const Situation&) {
+  return Quit{};
+}
+Answer undo(const Situation& s) {
+  return s.document.can_undo ? Answer(Undo{}) : std::nullopt;
+}
+Answer redo(const Situation& s) {
+  return s.document.can_redo ? Answer(Redo{}) : std::nullopt;
+}
+Answer keys(const Situation&) {
+  return ShowDialog{Dialog::keys};
+}
+
+Answer copy(const Situation& s) {
+  const auto text = copied_text(s);
+  return text ? Answer(CopyText{*text}) : std::nullopt;
+}
+
+Answer choose_head(const Situation& s, std::size_t head) {
+  if (head >= s.model.n_heads) return std::nullopt;
+  return ChangeView{[head](View& view) { view.head = head; }};
+}
+template <std::size_t head>
+Answer head_number(const Situation& s) {
+  return choose_head(s, head);
+}
+Answer previous_head(const Situation& s) {
+  return s.view.head > 0 ? choose_head(s, s.view.head - 1) : std::nullopt;
+}
+Answer next_head(const Situation& s) {
+  return choose_head(s, s.view.head + 1);
+}
+
+Answer causal(const Situation& s) {
+  return ApplyEdit{editing::SetCausal{!s.model.mask.causal}};
+}
+Answer training(const Situation& s) {
+  return ApplyEdit{editing::SetTraining{!s.model.dropout.training}};
+}
+Answer theme(const Situation&) {
+  return ChangeView{[](View& view) { view.dark = !view.dark; }};
+}
+Answer edit_by_keyboard(const Situation&) {
+  return ChangeView{[](View& view) { view.cursor = EditCursor{0, 0, true}; }};
+}
+/// In a lesson, unless the matrix editor needs the key.
+Answer go_in_lesson(const Situation& s, int by) {
+  return s.view.lesson && !s.view.cursor ? Answer(GoInLesson{by}) : std::nullopt;
+}
+Answer next_step(const Situation& s) { return go_in_lesson(s, 1); }
+Answer previous_step(const Situation& s) { return go_in_lesson(s, -1); }
+Answer same_step(const Situation& s) { return go_in_lesson(s, 0); }
+Answer draw_another_mask(const Situation& s) {
+  if (s.view.tab != Tab::laboratory) return std::nullopt;
+  return ApplyEdit{editing::SetDropoutSeed{s.model.dropout.seed + 1}};
+}
+Answer release(const Situation& s) {
+  if (s.view.cursor) return ChangeView{[](View& view) { view.cursor.reset(); }};
+  if (s.view.pinned) return ChangeView{app::release};
+  if (s.view.tab == Tab::laboratory) return ChangeView{[](View& view) { view.tab = Tab::stages; }};
+  if (s.view.lesson) return LeaveLesson{};
+  return std::nullopt;
+}
+
+Answer back(const Situation& s) {
+  if (s.view.cursor || s.view.trail.empty()) return std::nullopt;
+  return ChangeView{go_back};
+}
+
+constexpr KeyPress plain(Key key) {
+  return {key};
+}
+constexpr KeyPress ctrl(Key key, bool shift = false) {
+  return {key, true, shift};
+}
+
+constexpr std::array table{
+    Shortcut{ctrl(Key::n), "Ctrl+N", "start anew", new_document},
+    Shortcut{ctrl(Key::o), "Ctrl+O", "open a file", open},
+    Shortcut{ctrl(Key::s), "Ctrl+S", "save", save},
+    Shortcut{ctrl(Key::s, true), "Shift+Ctrl+S", "save under another name", save_as},
+    Shortcut{ctrl(Key::e), "Ctrl+E", "export as CSV", export_csv},
+    Shortcut{ctrl(Key::q), "Ctrl+Q", "quit", quit},
+    Shortcut{ctrl(Key::z), "Ctrl+Z", "undo", undo},
+    Shortcut{ctrl(Key::y), "Ctrl+Y, Shift+Ctrl+Z", "redo", redo},
+    Shortcut{ctrl(Key::z, true), nullptr, nullptr, redo},
+    Shortcut{ctrl(Key::c), "Ctrl+C", "copy the chosen number, in full", copy},
+    Shortcut{plain(Key::digit_1), "1 … 9", "show the first … ninth head", head_number<0>},
+    Shortcut{plain(Key::digit_2), nullptr, nullptr, head_number<1>},
+    Shortcut{plain(Key::digit_3), nullptr, nullptr, head_number<2>},
+    Shortcut{plain(Key::digit_4), nullptr, nullptr, head_number<3>},
+    Shortcut{plain(Key::digit_5), nullptr, nullptr, head_number<4>},
+    Shortcut{plain(Key::digit_6), nullptr, nullptr, head_number<5>},
+    Shortcut{plain(Key::digit_7), nullptr, nullptr, head_number<6>},
+    Shortcut{plain(Key::digit_8), nullptr, nullptr, head_number<7>},
+    Shortcut{plain(Key::digit_9), nullptr, nullptr, head_number<8>},
+    Shortcut{plain(Key::bracket_left), "[", "previous head", previous_head},
+    Shortcut{plain(Key::bracket_right), "]", "next head", next_head},
+    Shortcut{plain(Key::c), "C", "causal mask on or off", causal},
+    Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
+    Shortcut{plain(Key::t), "T", "dark or light", theme},
+    Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog, leave a lesson", release},
+    Shortcut{plain(Key::backspace), "Backspace", "back to the cell whose operand was followed", back},
+    Shortcut{plain(Key::right), "← →", "in a lesson: back, next", next_step},
+    Shortcut{plain(Key::left), nullptr, nullptr, previous_step},
+    Shortcut{plain(Key::r), "R", "in a lesson: start the step again", same_step},
+    Shortcut{plain(Key::space), "Space", "in the dropout laboratory: draw again", draw_another_mask},
+    Shortcut{plain(Key::f1), "F1, ?", "this sheet", keys},
+    Shortcut{plain(Key::question), nullptr, nullptr, keys},
+    Shortcut{plain(Key::e), "E", "edit the matrix by keyboard", edit_by_keyboard},
+    Shortcut{{}, "arrows, Home, End, Page", "walk through the matrix", nullptr},
+    Shortcut{{}, "digits, Enter", "type a number", nullptr},
+    Shortcut{{}, "Tab", "next number", nullptr},
+    Shortcut{{}, "Delete", "0", nullptr},
+    Shortcut{{}, "Ctrl+V", "paste a block of numbers", nullptr},
+};
+
+bool is_digit(Key key) {
+  return key >= Key::digit_0 && key <= Key::digit_9;
+}
+
+/// "?" is Shift with another key on most layouts.
+bool matches(const Shortcut& row, KeyPress press) {
+  if (press.key == Key::question) press.shift = false;
+  if (press.key == Key::slash && press.shift) press = plain(Key::question);
+  return row.command && row.press == press;
+}
+
+}  // namespace
+
+std::span<const Shortcut> shortcuts() {
+  return table;
+}
+
+void handle_key(const KeyPress& press, const Situation& situation, Commands& commands) {
+  if (situation.view.dialog != Dialog::none) return;
+  if (situation.view.cursor && is_digit(press.key) && !press.ctrl) return;
+  const auto row =
+      std::find_if(table.begin(), table.end(), [&](const Shortcut& s) { return matches(s, press); });
+  if (row == table.end()) return;
+  if (auto command = row->command(situation)) commands.add(std::move(*command));
+}
+
+std::optional<std::string> copied_text(const Situation& s) {
+  if (s.view.cursor) {
+    const auto* matrix = editing::find_matrix(s.model, {s.view.edited.name, s.view.sequence});
+    if (matrix && s.view.cursor->row < (*matrix)->n_rows && s.view.cursor->column < (*matrix)->n_cols)
+      return core::formats::number_text((**matrix)(s.view.cursor->row, s.view.cursor->column));
+  }
+  const auto& cell = s.view.pinned ? s.view.pinned : s.view.hovered;
+  if (!cell) return std::nullopt;
+  const auto& stage = core::attention::info(cell->stage);
+  if (!stage.present(s.model) || (stage.per_head && cell->head >= s.trace.heads.size())) return std::nullopt;
+  const arma::mat& numbers = stage.matrix(s.trace, cell->head);
+  if (cell->row >= numbers.n_rows || cell->column >= numbers.n_cols) return std::nullopt;
+  return core::formats::number_text(numbers(cell->row, cell->column));
+}
+
+}  // namespace app

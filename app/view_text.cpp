@@ -1,0 +1,63 @@
+#include "app/view_text.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/formats/json.hpp"
+
+namespace app {
+namespace {
+
+using core::formats::Json;
+
+const Json* member(const Json& object, const char* key) {
+  const auto* members = object.as<Json::Object>();
+  if (!members) return nullptr;
+  const auto it = std::find_if(members->begin(), members->end(), [key](const auto& m) { return m.first == key; });
+  return it == members->end() ? nullptr : &it->second;
+}
+
+std::optional<std::size_t> whole(const Json& object, const char* key) {
+  const Json* found = member(object, key);
+  const Json::Number* number = found ? found->as<Json::Number>() : nullptr;
+  if (!number || !number->whole) return std::nullopt;
+  return static_cast<std::size_t>(*number->whole);
+}
+
+std::string word(const Json& object, const char* key) {
+  const Json* found = member(object, key);
+  const std::string* text = found ? found->as<std::string>() : nullptr;
+  return text ? *text : "";
+}
+
+}  // namespace
+
+std::string view_text(const View& view) {
+  const auto stage_name = [](Stage stage) { return core::formats::json_quoted(core::attention::info(stage).name); };
+  std::string text = std::string("{\"tab\": \"") + (view.tab == Tab::heads ? "heads" : "stages") + "\"";
+  text += ", \"sequence\": " + std::to_string(view.sequence) + ", \"head\": " + std::to_string(view.head);
+  text += ", \"heads_stage\": " + stage_name(view.heads_stage);
+  text += std::string(", \"range\": \"") + (view.range == RangeRule::all_heads ? "all_heads" : "matrix") + "\"";
+  if (view.pinned)
+    text += ", \"pinned\": {\"stage\": " + stage_name(view.pinned->stage) + ", \"head\": " + std::to_string(view.pinned->head) +
+            ", \"row\": " + std::to_string(view.pinned->row) + ", \"column\": " + std::to_string(view.pinned->column) + "}";
+  return text + "}";
+}
+
+void recall_view(const std::string& text, View& view) {
+  if (text.empty()) return;
+  const Json object = core::formats::parse_json(text, "view");
+  if (const std::string tab = word(object, "tab"); tab == "heads" || tab == "stages") view.tab = tab == "heads" ? Tab::heads : Tab::stages;
+  view.sequence = whole(object, "sequence").value_or(view.sequence);
+  view.head = whole(object, "head").value_or(view.head);
+  if (const auto* stage = core::attention::find_stage(word(object, "heads_stage"))) view.heads_stage = stage->stage;
+  if (const std::string range = word(object, "range"); range == "matrix" || range == "all_heads")
+    view.range = range == "matrix" ? RangeRule::matrix : RangeRule::all_heads;
+  const Json* pinned = member(object, "pinned");
+  if (!pinned) return;
+  if (const auto* stage = core::attention::find_stage(word(*pinned, "stage")))
+    view.pinned = CellRef{stage->stage, whole(*pinned, "head").value_or(0), whole(*pinned, "row").value_or(0),
+                          whole(*pinned, "column").value_or(0)};
+}
+
+}  // namespace app

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "app/view.hpp"
+
+namespace app {
+
+/// What was looked at, as the JSON object that a session keeps: tab, sequence, head, stage of the heads, colour range and pinned cell.
+std::string view_text(const View& view);
+
+/// Takes over what such an object says; what it does not say, or says of something unknown, stays as it is.
+void recall_view(const std::string& text, View& view);
+
+}  // namespace app

@@ -1,0 +1,133 @@
+#include "core/explain/explain.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/explain/reach.hpp"
+#include "core/explain/rules.hpp"
+#include "core/explain/steps.hpp"
+
+namespace core::explain {
+namespace {
+
+/// The runs of cells of one row that are not −inf.
+std::vector<Cells> runs_that_count(const Cells& row, const arma::mat& numbers) {
+  std::vector<Cells> runs;
+  for (std::size_t j = row.column0; j < row.column1; ++j) {
+    if (numbers(row.row0, j) == -arma::datum::inf) continue;
+    if (!runs.empty() && runs.back().column1 == j)
+      ++runs.back().column1;
+    else
+      runs.push_back({row.source, row.head, row.row0, row.row1, j, j + 1});
+  }
+  return runs;
+}
+
+double number_at(const Model& model, const Trace& trace, const Place& place) {
+  return (*find_numbers(model, trace, place.source, place.head))(place.row, place.column);
+}
+
+/// The cell of the first part whose product with the second is largest.
+std::optional<Place> largest_term(const Model& model, const Trace& trace, const Rule& rule,
+                                  const CellAddress& cell) {
+  const auto first = reached(model, trace, rule.parts[0], cell);
+  const auto second = reached(model, trace, rule.parts[1], cell);
+  if (!first || !second) return std::nullopt;
+  std::size_t best = 0;
+  double largest = -1;
+  for (std::size_t k = 0; k < first->count(); ++k) {
+    const double term =
+        std::abs(number_at(model, trace, first->at(k)) * number_at(model, trace, second->at(k)));
+    if (term > largest) largest = term, best = k;
+  }
+  return first->at(best);
+}
+
+std::optional<CellAddress> before(const Model& model, const Trace& trace, const CellAddress& cell) {
+  const Rule& rule = rule_for(model, trace, cell);
+  std::optional<Place> place;
+  if (rule.before == Before::largest_term) place = largest_term(model, trace, rule, cell);
+  if (rule.before == Before::first_part) {
+    // A whole row stands for its cell in the same column.
+    const bool whole_row = rule.parts[0].reach == Reach::row;
+    const Part part{rule.parts[0].source, whole_row ? Reach::same_cell : rule.parts[0].reach};
+    if (const auto cells = reached(model, trace, part, cell)) place = cells->at(0);
+  }
+  if (!place) return std::nullopt;
+  return CellAddress{std::get<Stage>(place->source), place->head, place->row, place->column};
+}
+
+}  // namespace
+
+Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell, std::size_t sequence) {
+  Explanation explanation{cell, {}, 0};
+  for (const CellAddress& address : worked_out(model, trace, cell))
+    for (Step& step : steps_of(model, trace, address, sequence)) explanation.steps.push_back(std::move(step));
+  explanation.result = explanation.steps.back().result;
+  return explanation;
+}
+
+std::vector<CellAddress> worked_out(const Model& model, const Trace& trace, const CellAddress& cell) {
+  std::vector<CellAddress> chain{cell};
+  while (const auto earlier = before(model, trace, chain.back())) chain.push_back(*earlier);
+  std::reverse(chain.begin(), chain.end());
+  return chain;
+}
+
+std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAddress& cell) {
+  const Rule& rule = rule_for(model, trace, cell);
+  std::vector<Cells> all;
+  for (const Part& part : rule.parts) {
+    const auto cells = reached(model, trace, part, cell);
+    if (!cells) continue;
+    if (rule.operation == Operation::softmax) {
+      const auto runs = runs_that_count(*cells, *find_numbers(model, trace, part.source, cells->head));
+      all.insert(all.end(), runs.begin(), runs.end());
+    } else {
+      all.push_back(*cells);
+    }
+  }
+  return all;
+}
+
+std::vector<Cells> results(const Model& model, const Trace& trace, const CellAddress& cell) {
+  std::vector<Cells> all;
+  for (const Rule& rule : rules()) {
+    if (!attention::info(rule.stage).present(model)) continue;
+    for (const Part& part : rule.parts)
+      for (const Cells& cells : reached_by(model, trace, rule, part, cell)) {
+        const Place first = cells.at(0);
+        if (&rule_for(model, trace, {rule.stage, first.head, first.row, first.column}) == &rule)
+          all.push_back(cells);
+      }
+  }
+  return all;
+}
+
+Folded fold(const Step& step, std::size_t most_terms) {
+  std::vector<std::size_t> terms;
+  for (std::size_t k = 0; k < step.lines.size(); ++k)
+    if (step.lines[k].role == Line::term) terms.push_back(k);
+  std::vector<bool> left_out(step.lines.size(), false);
+  Folded folded;
+  if (terms.size() > most_terms + 1) {
+    const auto size = [&](std::size_t k) {
+      const double value = std::abs(step.lines[k].value);
+      return std::isnan(value) ? arma::datum::inf : value;
+    };
+    std::nth_element(
+        terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(most_terms), terms.end(),
+        [&](std::size_t a, std::size_t b) { return size(a) > size(b) || (size(a) == size(b) && a < b); });
+    for (std::size_t k = most_terms; k < terms.size(); ++k) {
+      left_out[terms[k]] = true;
+      folded.rest += step.lines[terms[k]].value;
+      ++folded.others;
+    }
+  }
+  for (std::size_t k = 0; k < step.lines.size(); ++k)
+    if (!left_out[k]) folded.lines.push_back(k);
+  return folded;
+}
+
+}  // namespace core::explain

@@ -1,0 +1,147 @@
+#include "core/explain/reach.hpp"
+
+namespace core::explain {
+namespace {
+
+using attention::info;
+using attention::MergeRule;
+
+const arma::mat& numbers_of(const Trace& trace, const CellAddress& cell) {
+  return info(cell.stage).matrix(trace, cell.head);
+}
+
+bool is_per_head(Source source) {
+  const auto* stage = std::get_if<Stage>(&source);
+  return stage && info(*stage).per_head;
+}
+
+Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t column) {
+  return {source, head, row, row + 1, column, column + 1};
+}
+
+/// Where in the heads' contexts the merge finds the number for (row, column) of the concatenated matrix.
+Place before_merge(const Model& model, std::size_t row, std::size_t column) {
+  const std::size_t d_head = model.d_head();
+  if (model.merge == MergeRule::concatenate) return {Stage::contexts, column / d_head, row, column % d_head};
+  const std::size_t nth = row * model.d_out() + column, per_head = model.n_tokens() * d_head;
+  return {Stage::contexts, nth / per_head, nth % per_head / d_head, nth % d_head};
+}
+
+/// Where the merge puts (row, column) of one head's contexts.
+Place after_merge(const Model& model, std::size_t head, std::size_t row, std::size_t column) {
+  const std::size_t d_head = model.d_head();
+  if (model.merge == MergeRule::concatenate) return {Stage::concatenated, 0, row, head * d_head + column};
+  const std::size_t nth = (head * model.n_tokens() + row) * d_head + column;
+  return {Stage::concatenated, 0, nth / model.d_out(), nth % model.d_out()};
+}
+
+}  // namespace
+
+const arma::mat* find_numbers(const Model& model, const Trace& trace, Source source, std::size_t head) {
+  if (const auto* stage = std::get_if<Stage>(&source)) return &info(*stage).matrix(trace, head);
+  if (!model.projections) return nullptr;
+  const auto& p = *model.projections;
+  const auto weight = [](const attention::Linear& l) { return &*l.weight; };
+  const auto bias = [](const attention::Linear& l) { return l.bias ? &**l.bias : nullptr; };
+  switch (std::get<Input>(source)) {
+    case Input::query_weight:
+      return weight(p.query);
+    case Input::key_weight:
+      return weight(p.key);
+    case Input::value_weight:
+      return weight(p.value);
+    case Input::output_weight:
+      return p.output ? weight(*p.output) : nullptr;
+    case Input::query_bias:
+      return bias(p.query);
+    case Input::key_bias:
+      return bias(p.key);
+    case Input::value_bias:
+      return bias(p.value);
+    case Input::output_bias:
+      return p.output ? bias(*p.output) : nullptr;
+  }
+  return nullptr;
+}
+
+std::optional<Cells> reached(const Model& model, const Trace& trace, const Part& part,
+                             const CellAddress& cell) {
+  const std::size_t head = is_per_head(part.source) ? cell.head : 0;
+  const arma::mat* numbers = find_numbers(model, trace, part.source, head);
+  if (!numbers) return std::nullopt;
+  const std::size_t rows = numbers->n_rows, columns = numbers->n_cols;
+  const std::size_t banded =
+      info(cell.stage).per_head ? cell.head * model.d_head() + cell.column : cell.column;
+  switch (part.reach) {
+    case Reach::nothing:
+      return std::nullopt;
+    case Reach::same_cell:
+      return one_cell(part.source, head, cell.row, cell.column);
+    case Reach::row:
+      return Cells{part.source, head, cell.row, cell.row + 1, 0, columns};
+    case Reach::key_row:
+      return Cells{part.source, head, cell.column, cell.column + 1, 0, columns};
+    case Reach::column:
+      return Cells{part.source, head, 0, rows, cell.column, cell.column + 1};
+    case Reach::row_total:
+      return one_cell(part.source, head, cell.row, 0);
+    case Reach::projection:
+      return Cells{part.source, head, 0, rows, banded, banded + 1};
+    case Reach::banded_cell:
+      return one_cell(part.source, head, cell.row, banded);
+    case Reach::merged_cell: {
+      const Place from = before_merge(model, cell.row, cell.column);
+      return one_cell(part.source, from.head, from.row, from.column);
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule& rule, const Part& part,
+                              const CellAddress& cell) {
+  if (part.source != Source(cell.stage)) return {};
+  const std::size_t head = is_per_head(part.source) ? cell.head : 0;
+  const std::size_t row = cell.row, column = cell.column;
+  const arma::mat& numbers = numbers_of(trace, {rule.stage, head, 0, 0});
+  Cells cells{rule.stage, head, 0, numbers.n_rows, 0, numbers.n_cols};
+  const auto only_row = [&](std::size_t i) { cells.row0 = i, cells.row1 = i + 1; };
+  const auto only_column = [&](std::size_t j) { cells.column0 = j, cells.column1 = j + 1; };
+  bool in_every_head = is_per_head(rule.stage) && !is_per_head(part.source);
+  switch (part.reach) {
+    case Reach::nothing:
+    case Reach::projection:
+      return {};
+    case Reach::same_cell:
+      only_row(row), only_column(column);
+      break;
+    case Reach::row:
+    case Reach::row_total:
+      only_row(row);
+      break;
+    case Reach::key_row:
+      only_column(row);
+      break;
+    case Reach::column:
+      only_column(column);
+      break;
+    case Reach::banded_cell:
+      in_every_head = false;
+      cells.head = column / model.d_head();
+      only_row(row), only_column(column % model.d_head());
+      break;
+    case Reach::merged_cell: {
+      const Place to = after_merge(model, head, row, column);
+      cells.head = to.head;
+      only_row(to.row), only_column(to.column);
+      break;
+    }
+  }
+  std::vector<Cells> all;
+  for (std::size_t h = 0; h < (in_every_head ? model.n_heads : 1); ++h) {
+    all.push_back(cells);
+    if (in_every_head) all.back().head = h;
+  }
+  return all;
+}
+
+}  // namespace core::explain

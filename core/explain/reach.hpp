@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/explain/rules.hpp"
+
+namespace core::explain {
+
+/// The cells of a part that a cell is made of; nothing when the model has no such learned matrix.
+std::optional<Cells> reached(const Model& model, const Trace& trace, const Part& part,
+                             const CellAddress& cell);
+
+/// The other way round: the cells of a rule's stage that a cell reaches as this part, a rectangle a head.
+std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule& rule, const Part& part,
+                              const CellAddress& cell);
+
+}  // namespace core::explain

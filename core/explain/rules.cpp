@@ -1,0 +1,108 @@
+#include "core/explain/rules.hpp"
+
+#include "core/error.hpp"
+#include "core/explain/cell_formulas.hpp"
+
+namespace core::explain {
+namespace {
+
+using attention::EmptyRows;
+using attention::MaskMethod;
+using attention::ScoreRule;
+
+bool always(const Model&, const Trace&, const CellAddress&) {
+  return true;
+}
+bool has_projections(const Model& m, const Trace&, const CellAddress&) {
+  return m.projections.has_value();
+}
+bool has_output(const Model& m, const Trace&, const CellAddress&) {
+  return m.projections && m.projections->output;
+}
+bool is_uniform(const Model& m, const Trace&, const CellAddress&) {
+  return m.scores == ScoreRule::uniform;
+}
+bool masks_before(const Model& m, const Trace&, const CellAddress&) {
+  return m.mask.method == MaskMethod::negative_infinity || m.mask.method == MaskMethod::large_negative;
+}
+bool zeroes_after(const Model& m, const Trace&, const CellAddress&) {
+  return m.mask.method == MaskMethod::zero_after_softmax;
+}
+bool renormalises(const Model& m, const Trace&, const CellAddress&) {
+  return m.mask.method == MaskMethod::renormalise;
+}
+bool is_zeroed_row(const Model& m, const Trace& t, const CellAddress& c) {
+  return m.mask.empty_rows == EmptyRows::zeros && arma::accu(t.mask.row(c.row)) == 0;
+}
+
+namespace f = cell_formulas;
+using enum Stage;
+using enum Operation;
+
+// clang-format off
+const std::array table{
+    Rule{embeddings, given, always, {}, Before::nothing, "Embedding", f::token_and_column},
+
+    Rule{queries, dot_product, has_projections,
+         {{{embeddings, Reach::row}, {Input::query_weight, Reach::projection}, {Input::query_bias, Reach::projection}}},
+         Before::nothing, "Query", f::query},
+    Rule{queries, copied, always, {{{embeddings, Reach::banded_cell}}}, Before::nothing, "Query", f::unprojected},
+    Rule{keys, dot_product, has_projections,
+         {{{embeddings, Reach::row}, {Input::key_weight, Reach::projection}, {Input::key_bias, Reach::projection}}},
+         Before::nothing, "Key", f::key},
+    Rule{keys, copied, always, {{{embeddings, Reach::banded_cell}}}, Before::nothing, "Key", f::unprojected},
+    Rule{values, dot_product, has_projections,
+         {{{embeddings, Reach::row}, {Input::value_weight, Reach::projection}, {Input::value_bias, Reach::projection}}},
+         Before::nothing, "Value", f::value},
+    Rule{values, copied, always, {{{embeddings, Reach::banded_cell}}}, Before::nothing, "Value", f::unprojected},
+
+    Rule{scores, zero, is_uniform, {}, Before::nothing, "Score", f::uniform},
+    Rule{scores, dot_product, always, {{{queries, Reach::row}, {keys, Reach::key_row}}},
+         Before::nothing, "Score", f::query_by_key},
+    Rule{scaled_scores, scaled, always, {{{scores, Reach::same_cell}}}, Before::first_part, "Scaled", f::scale},
+    Rule{mask, given, always, {}, Before::nothing, "Mask", f::visibility},
+    Rule{masked_scores, masked, masks_before, {{{scaled_scores, Reach::same_cell}, {mask, Reach::same_cell}}},
+         Before::first_part, "Masked", f::visibility},
+    Rule{masked_scores, copied, always, {{{scaled_scores, Reach::same_cell}}},
+         Before::first_part, "Masked", f::masked_later},
+
+    Rule{unmasked_weights, softmax, always, {{{masked_scores, Reach::row}}},
+         Before::first_part, "Softmax", f::over_keys},
+    Rule{zeroed_weights, product, always, {{{unmasked_weights, Reach::same_cell}, {mask, Reach::same_cell}}},
+         Before::first_part, "Zeroed", f::times_mask},
+    Rule{row_sums, sum, always, {{{zeroed_weights, Reach::row}}}, Before::nothing, "Row sum", f::row_sum},
+    Rule{weights, zero, is_zeroed_row, {{{mask, Reach::row}}}, Before::nothing, "Empty row", f::empty_row},
+    Rule{weights, softmax, masks_before, {{{masked_scores, Reach::row}}},
+         Before::first_part, "Softmax", f::over_keys},
+    Rule{weights, product, zeroes_after, {{{unmasked_weights, Reach::same_cell}, {mask, Reach::same_cell}}},
+         Before::first_part, "Zeroed", f::times_mask},
+    Rule{weights, quotient, renormalises, {{{zeroed_weights, Reach::same_cell}, {row_sums, Reach::row_total}}},
+         Before::first_part, "Renormalised", f::by_row_sum},
+
+    Rule{dropout_mask, given, always, {}, Before::nothing, "Dropout factor", f::survival},
+    Rule{dropped_weights, product, always, {{{weights, Reach::same_cell}, {dropout_mask, Reach::same_cell}}},
+         Before::nothing, "Dropped", f::times_dropout},
+    Rule{contexts, dot_product, always, {{{dropped_weights, Reach::row}, {values, Reach::column}}},
+         Before::nothing, "Context", f::context},
+    Rule{concatenated, copied, always, {{{contexts, Reach::merged_cell}}},
+         Before::first_part, "Concatenated", f::merged},
+    Rule{output, dot_product, has_output,
+         {{{concatenated, Reach::row}, {Input::output_weight, Reach::projection}, {Input::output_bias, Reach::projection}}},
+         Before::largest_term, "Projected", f::output_row},
+    Rule{output, copied, always, {{{concatenated, Reach::same_cell}}}, Before::first_part, "Output", f::not_projected},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Rule> rules() {
+  return table;
+}
+
+const Rule& rule_for(const Model& model, const Trace& trace, const CellAddress& cell) {
+  for (const Rule& rule : table)
+    if (rule.stage == cell.stage && rule.applies(model, trace, cell)) return rule;
+  throw Error(std::string(attention::info(cell.stage).name) + ": the model has no such stage");
+}
+
+}  // namespace core::explain

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/explain/address.hpp"
+
+/// How every cell is made, as one table; explanations, outlines and formulas are all read from it.
+namespace core::explain {
+
+/// What is done with the parts of a cell.
+enum class Operation {
+  given,        ///< typed in, drawn or ruled: no parts
+  zero,         ///< 0 by a rule of the model
+  copied,       ///< the one part
+  dot_product,  ///< Σ first · second, and + third when it is there
+  scaled,       ///< the part by the scale
+  masked,       ///< the first where the second is 1, else the fill of the mask's method
+  softmax,      ///< exp(own − max) / Σ exp(each − max) over the part
+  product,      ///< first × second
+  sum,          ///< Σ of the part
+  quotient      ///< first ÷ second
+};
+
+/// Which cells of a source belong to cell (row, column) of a head; d_head columns of a projection are a
+/// head's.
+enum class Reach {
+  nothing,
+  same_cell,    ///< (row, column)
+  row,          ///< the whole row of the query
+  key_row,      ///< the whole row of the key that the column stands for
+  column,       ///< the whole column
+  row_total,    ///< (row, 0)
+  projection,   ///< the column of a learned matrix that makes this column of this head
+  banded_cell,  ///< (row, the column of X that is this column of this head)
+  merged_cell   ///< the cell of one head's contexts that the merge puts here
+};
+
+struct Part {
+  Source source;
+  Reach reach = Reach::nothing;
+};
+
+/// What is worked out before a cell when it is explained.
+enum class Before { nothing, first_part, largest_term };
+
+/// One row of the table: a way in which cells of a stage are made.
+struct Rule {
+  Stage stage;
+  Operation operation;
+  /// Whether this cell is made this way; the first rule of its stage that applies is the one.
+  bool (*applies)(const Model&, const Trace&, const CellAddress&);
+  std::array<Part, 3> parts;
+  Before before;
+  const char* title;  ///< of its step: "Softmax"
+  /// The formula of one cell in the field's notation; "_1" stands for a subscript 1.
+  std::string (*formula)(const Model&, const Trace&, const CellAddress&);
+};
+
+/// The whole table, in the order of the computation.
+std::span<const Rule> rules();
+
+/// How one cell is made; its stage must be present in the model.
+const Rule& rule_for(const Model& model, const Trace& trace, const CellAddress& cell);
+
+}  // namespace core::explain

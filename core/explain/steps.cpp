@@ -1,0 +1,229 @@
+#include "core/explain/steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/explain/reach.hpp"
+#include "core/explain/rules.hpp"
+
+namespace core::explain {
+namespace {
+
+using attention::MaskMethod;
+using attention::ScaleRule;
+
+constexpr double large_negative = -1e9;
+
+/// Everything that a step is written from.
+struct Work {
+  const Model& model;
+  const Trace& trace;
+  const CellAddress& cell;
+  const Rule& rule;
+  std::size_t sequence;
+
+  std::optional<Cells> cells(std::size_t part) const { return reached(model, trace, rule.parts[part], cell); }
+  Operand operand(const Cells& cells, std::size_t k) const {
+    const Place place = cells.at(k);
+    return {(*find_numbers(model, trace, place.source, place.head))(place.row, place.column), place};
+  }
+  Operand first() const { return operand(*cells(0), 0); }
+  Operand second() const { return operand(*cells(1), 0); }
+};
+
+Line note(std::string words, double value) {
+  Line line;
+  line.words = std::move(words);
+  line.value = value;
+  return line;
+}
+
+Line line(Form form, Operand a, Operand b, double value, std::string words = {}) {
+  Line l;
+  l.form = form;
+  l.a = a, l.b = b;
+  l.value = value;
+  l.words = std::move(words);
+  return l;
+}
+
+void add_line(Step& step, Line line) {
+  step.result = line.value;
+  step.lines.push_back(std::move(line));
+}
+
+void add_total(Step& step, double value) {
+  Line total = note("sum", value);
+  total.role = Line::total;
+  add_line(step, std::move(total));
+}
+
+void add_term(Step& step, Line line, Label label) {
+  line.role = Line::term;
+  line.label = label;
+  step.lines.push_back(std::move(line));
+}
+
+void write_given(const Work& w, Step& step) {
+  const auto& c = w.cell;
+  switch (c.stage) {
+    case Stage::embeddings: {
+      const arma::mat& x = w.model.sequences[w.sequence].embeddings;
+      return add_line(step, note("given", x(c.row, c.column)));
+    }
+    case Stage::mask: {
+      bool visible = !w.model.mask.causal || c.column <= c.row;
+      for (const auto& by_hand : w.model.mask.cells)
+        if (by_hand.row == c.row && by_hand.column == c.column) visible = by_hand.visible;
+      return add_line(step, note(visible ? "visible" : "hidden", visible));
+    }
+    default:
+      break;
+  }
+  const auto& dropout = w.model.dropout;
+  if (!dropout.active()) return add_line(step, note("nothing is dropped", 1));
+  const std::string how =
+      dropout.given.empty() ? "by seed " + std::to_string(dropout.seed) : "by the given mask";
+  if (w.trace.heads[c.head].dropout_mask(c.row, c.column) == 0)
+    return add_line(step, note("dropped " + how, 0));
+  step.lines.push_back(note("kept " + how, 1));
+  add_line(step, line(Form::division, {1, {}}, {1 - dropout.rate, {}}, 1 / (1 - dropout.rate)));
+}
+
+void write_scaled(const Work& w, Step& step) {
+  const Operand score = w.first();
+  const auto& scale = w.model.scale;
+  const double width = static_cast<double>(scale.rule == ScaleRule::inverse_sqrt_d_head ? w.model.d_head()
+                                                                                        : w.model.d_model());
+  switch (scale.rule) {
+    case ScaleRule::inverse_sqrt_d_head:
+    case ScaleRule::inverse_sqrt_d_model:
+      return add_line(step,
+                      line(Form::division, score, {std::sqrt(width), {}}, score.value / std::sqrt(width)));
+    case ScaleRule::factor:
+      return add_line(step, line(Form::factor, score, {scale.factor, {}}, score.value * scale.factor));
+    case ScaleRule::none:
+      break;
+  }
+  add_line(step, line(Form::single, score, {}, score.value));
+}
+
+void write_masked(const Work& w, Step& step) {
+  const Operand score = w.first();
+  if (w.second().value != 0)
+    return add_line(step, line(Form::words, score, {}, score.value, "visible, so unchanged"));
+  const bool infinite = w.model.mask.method == MaskMethod::negative_infinity;
+  add_line(step,
+           infinite ? note("hidden, so −∞", -arma::datum::inf) : note("hidden, so −10⁹", large_negative));
+}
+
+void write_softmax(const Work& w, Step& step) {
+  const Cells row = *w.cells(0);
+  double largest = -arma::datum::inf, sum = 0;
+  for (std::size_t j = 0; j < row.count(); ++j) largest = std::max(largest, w.operand(row, j).value);
+  double own = 0;
+  const bool empty = largest == -arma::datum::inf;
+  for (std::size_t j = 0; j < row.count(); ++j) {
+    const Operand score = w.operand(row, j);
+    const double term = std::exp(score.value - largest);
+    if (j == w.cell.column) own = term;
+    sum += term;
+    if (score.value == -arma::datum::inf && !empty) continue;  // adds exactly 0
+    add_term(step, line(Form::exponential, score, {largest, {}}, term), {Label::token, j});
+  }
+  add_total(step, sum);
+  add_line(step, line(Form::division, {own, {}}, {sum, {}}, own / sum));
+}
+
+Label term_label(const Work& w, std::size_t k) {
+  switch (w.cell.stage) {
+    case Stage::contexts:
+      return {Label::token, k};
+    case Stage::output:
+      return w.model.merge == attention::MergeRule::concatenate ? Label{Label::head, k / w.model.d_head()}
+                                                                : Label{Label::column, k};
+    case Stage::scores:
+      return {};
+    default:
+      return {Label::column, k};
+  }
+}
+
+void write_dot_product(const Work& w, Step& step) {
+  const Cells first = *w.cells(0), second = *w.cells(1);
+  double sum = 0;
+  for (std::size_t k = 0; k < first.count(); ++k) {
+    const Operand a = w.operand(first, k), b = w.operand(second, k);
+    sum += a.value * b.value;
+    add_term(step, line(Form::product, a, b, a.value * b.value), term_label(w, k));
+  }
+  add_total(step, sum);
+}
+
+void write_sum(const Work& w, Step& step) {
+  const Cells row = *w.cells(0);
+  double sum = 0;
+  for (std::size_t k = 0; k < row.count(); ++k) {
+    const Operand a = w.operand(row, k);
+    sum += a.value;
+    add_term(step, line(Form::single, a, {}, a.value), {Label::token, k});
+  }
+  add_total(step, sum);
+}
+
+void write_copied(const Work& w, Step& step) {
+  const Operand a = w.first();
+  Line copy = line(Form::single, a, {}, a.value);
+  if (w.cell.stage == Stage::concatenated) copy.label = {Label::head, a.place->head};
+  add_line(step, std::move(copy));
+}
+
+void write(const Work& w, Step& step) {
+  switch (w.rule.operation) {
+    case Operation::given:
+      return write_given(w, step);
+    case Operation::zero:
+      return add_line(step, note("zero", 0));
+    case Operation::copied:
+      return write_copied(w, step);
+    case Operation::dot_product:
+      return write_dot_product(w, step);
+    case Operation::scaled:
+      return write_scaled(w, step);
+    case Operation::masked:
+      return write_masked(w, step);
+    case Operation::softmax:
+      return write_softmax(w, step);
+    case Operation::product:
+      return add_line(step, line(Form::factor, w.first(), w.second(), w.first().value * w.second().value));
+    case Operation::sum:
+      return write_sum(w, step);
+    case Operation::quotient:
+      return add_line(step, line(Form::division, w.first(), w.second(), w.first().value / w.second().value));
+  }
+}
+
+std::string bias_formula(const Cells& bias) {
+  constexpr std::array symbols{'q', 'k', 'v', 'o'};
+  const auto which =
+      static_cast<std::size_t>(std::get<Input>(bias.source)) - static_cast<std::size_t>(Input::query_bias);
+  return std::string("b_") + symbols[which] + ", column " + std::to_string(bias.column0);
+}
+
+}  // namespace
+
+std::vector<Step> steps_of(const Model& model, const Trace& trace, const CellAddress& cell,
+                           std::size_t sequence) {
+  const Work w{model, trace, cell, rule_for(model, trace, cell), sequence};
+  std::vector<Step> steps{{cell, w.rule.title, w.rule.formula(model, trace, cell), {}, 0}};
+  write(w, steps[0]);
+  const auto bias = w.cells(2);
+  if (!bias) return steps;
+  Step added{cell, "Bias", bias_formula(*bias), {}, 0};
+  const Operand sum{steps[0].result, {}}, b = w.operand(*bias, 0);
+  add_line(added, line(Form::addition, sum, b, sum.value + b.value));
+  steps.push_back(std::move(added));
+  return steps;
+}
+
+}  // namespace core::explain

@@ -1,0 +1,206 @@
+#include "core/lessons/exhibits.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "core/attention/attend.hpp"
+#include "core/lessons/changes.hpp"
+#include "core/lessons/states.hpp"
+#include "core/text/next_token.hpp"
+
+namespace core::lessons {
+namespace {
+
+using attention::MaskMethod;
+using attention::MergeRule;
+using attention::Model;
+using attention::ScaleRule;
+
+using Names = std::vector<std::string>;
+
+const Names& tokens(const Moment& m) {
+  return m.model.sequences.front().tokens;
+}
+
+Names numbered(const std::string& word, std::size_t n) {
+  Names names;
+  for (std::size_t k = 0; k < n; ++k) names.push_back(word + std::to_string(k));
+  return names;
+}
+
+arma::mat weights_of(const Model& model) {
+  return attention::attend(model).heads.front().weights;
+}
+
+Model with_method(Model model, MaskMethod method) {
+  model.mask.method = method;
+  return model;
+}
+
+Model with_scale(Model model, ScaleRule rule) {
+  model.scale.rule = rule;
+  return model;
+}
+
+Model with_merge(Model model, MergeRule rule) {
+  model.merge = rule;
+  return model;
+}
+
+std::vector<Picture> library(const Moment& m) {
+  constexpr std::array relevance{"high", "high", "medium", "none", "low"};
+  const std::size_t books = std::min(relevance.size(), m.model.n_tokens() - 1),
+                    question = m.model.n_tokens() - 1;
+  Picture p{.title = tokens(m)[question], .note = {}, .rows = {}, .columns = {}, .ends = {}, .numbers = {}};
+  p.shading = Shading::bars;
+  p.numbers.set_size(books, 1);
+  for (std::size_t book = 0; book < books; ++book) {
+    p.rows.push_back(tokens(m)[book]);
+    p.ends.push_back(relevance[book]);
+    p.numbers(book, 0) = head_now(m).weights(question, book);
+  }
+  p.note = "together " + number(arma::accu(p.numbers));
+  return {p};
+}
+
+std::vector<Picture> single_query(const Moment& m) {
+  constexpr std::size_t query = 1;
+  const arma::mat &q = head_now(m).queries, &k = head_now(m).keys;
+  if (q.n_rows <= query) return {};
+  const arma::mat products = k.each_row() % q.row(query);
+  Picture terms{.title = tokens(m)[query] + " times each, number by number",
+                .note = {},
+                .rows = tokens(m),
+                .columns = numbered("", k.n_cols),
+                .ends = {},
+                .numbers = products};
+  terms.shading = Shading::signed_values;
+  Picture sums{.title = "added up",
+               .note = "row 1 of the scores",
+               .rows = tokens(m),
+               .columns = {tokens(m)[query]},
+               .ends = {},
+               .numbers = arma::sum(products, 1)};
+  sums.shading = Shading::signed_values;
+  return {terms, sums};
+}
+
+std::vector<Picture> double_loop(const Moment& m) {
+  const arma::mat &q = head_now(m).queries, &k = head_now(m).keys;
+  arma::mat loops(q.n_rows, k.n_rows, arma::fill::zeros);
+  for (std::size_t i = 0; i < q.n_rows; ++i)
+    for (std::size_t j = 0; j < k.n_rows; ++j)
+      for (std::size_t c = 0; c < q.n_cols; ++c) loops(i, j) += q(i, c) * k(j, c);
+  const arma::mat product = q * k.t();
+  const std::string apart = "largest difference " + number(largest_difference(loops, product));
+  return {{"two loops", "", tokens(m), tokens(m), {}, loops, Shading::signed_values},
+          {"one product", apart, tokens(m), tokens(m), {}, product, Shading::signed_values}};
+}
+
+std::vector<Picture> next_token(const Moment& m) {
+  Picture p{.title = "what may be read",
+            .note = {},
+            .rows = tokens(m),
+            .columns = tokens(m),
+            .ends = {},
+            .numbers = m.trace.mask};
+  p.shading = Shading::mask;
+  const auto pairs = text::next_token_pairs(tokens(m));
+  for (const text::NextToken& pair : pairs) p.ends.push_back("→ " + pair.target);
+  p.ends.push_back("→ ?");
+  p.note = std::to_string(pairs.size()) + (pairs.size() == 1 ? " pair" : " pairs") + " to learn from";
+  return {p};
+}
+
+std::vector<Picture> moved_rows(const Moment& m) {
+  const arma::vec joined = rows_moved_by_last_token(with_merge(m.model, MergeRule::concatenate));
+  const arma::vec reshaped =
+      rows_moved_by_last_token(with_merge(m.model, MergeRule::reshape_without_transpose));
+  Picture p{.title = "how far each row moves with the last token",
+            .note = {},
+            .rows = tokens(m),
+            .columns = {"concatenate", "reshape"},
+            .ends = {},
+            .numbers = arma::join_rows(joined, reshaped)};
+  p.shading = Shading::signed_values;
+  p.note = "only the last row may move";
+  return {p};
+}
+
+/// A square matrix of weights with the tokens' names, or with numbers where it is of another size.
+Picture square(const Moment& m, const std::string& title, const std::string& note, const arma::mat& weights) {
+  const Names names = weights.n_rows == tokens(m).size() ? tokens(m) : numbered("", weights.n_rows);
+  return {title, note, names, names, {}, weights, Shading::weights};
+}
+
+std::vector<Picture> versions(const Moment& m) {
+  const arma::mat first = weights_of(preset("002-average")), second = weights_of(preset("002-softmax-zeros"));
+  const arma::mat& third = head_now(m).weights;
+  const auto distance = [&](const arma::mat& other) {
+    return "from version 1: " + number(largest_difference(first, other));
+  };
+  return {square(m, "version 1: triangle", "", first),
+          square(m, "version 2: softmax of zeros", distance(second), second),
+          square(m, "version 3: queries and keys", distance(third), third)};
+}
+
+std::vector<Picture> mask_methods(const Moment& m) {
+  const arma::mat infinite = weights_of(with_method(m.model, MaskMethod::negative_infinity));
+  const arma::mat renormalised = weights_of(with_method(m.model, MaskMethod::renormalise));
+  const bool parted = infinite.is_finite() && !renormalised.is_finite();
+  const std::string note = parted
+                               ? "0/0: nothing is left to divide by"
+                               : "largest difference " + number(largest_difference(infinite, renormalised));
+  return {square(m, "−∞ before softmax", "", infinite),
+          square(m, "softmax, 0, renormalise", note, renormalised)};
+}
+
+std::vector<Picture> entropy(const Moment& m) {
+  const arma::vec scaled = entropies(weights_of(with_scale(m.model, ScaleRule::inverse_sqrt_d_head)));
+  const arma::vec plain = entropies(weights_of(with_scale(m.model, ScaleRule::none)));
+  const arma::vec most = arma::log2(arma::vec(arma::sum(m.trace.mask, 1)));
+  Picture p{.title = "entropy of each row, in bits",
+            .note = {},
+            .rows = tokens(m),
+            .columns = {"scaled", "not scaled", "at most"},
+            .ends = {},
+            .numbers = arma::join_rows(scaled, plain, most)};
+  p.shading = Shading::signed_values;
+  p.note = "mean " + number(arma::mean(scaled)) + " scaled, " + number(arma::mean(plain)) + " not scaled";
+  return {p};
+}
+
+}  // namespace
+
+std::vector<Picture> pictures(Exhibit exhibit, const Moment& moment) {
+  switch (exhibit) {
+    case Exhibit::library:
+      return library(moment);
+    case Exhibit::single_query:
+      return single_query(moment);
+    case Exhibit::double_loop:
+      return double_loop(moment);
+    case Exhibit::next_token:
+      return next_token(moment);
+    case Exhibit::moved_rows:
+      return moved_rows(moment);
+    case Exhibit::versions:
+      return versions(moment);
+    case Exhibit::mask_methods:
+      return mask_methods(moment);
+    case Exhibit::entropy:
+      return entropy(moment);
+    case Exhibit::none:
+      break;
+  }
+  return {};
+}
+
+arma::vec rows_moved_by_last_token(const Model& model) {
+  Model moved = model;
+  arma::mat& x = moved.sequences.front().embeddings.edit();
+  x.row(x.n_rows - 1) += 1;
+  return row_differences(attention::attend(model).output, attention::attend(moved).output);
+}
+
+}  // namespace core::lessons

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/attention/model.hpp"
+#include "core/attention/trace.hpp"
+
+namespace core::lessons {
+
+/// What a step shows beside the stages, or nothing.
+enum class Exhibit {
+  none,
+  library,
+  single_query,
+  double_loop,
+  next_token,
+  moved_rows,
+  versions,
+  mask_methods,
+  entropy
+};
+
+/// How a step stands: the model that it began with and the model as it is now, each with its trace of the
+/// shown sequence.
+struct Moment {
+  const attention::Model& start;
+  const attention::Trace& before;
+  const attention::Model& model;
+  const attention::Trace& trace;
+};
+
+/// One step: a thought, something to change, and what should be seen then.
+struct Step {
+  const char* title;
+  const char* text;                          ///< one to three sentences
+  std::initializer_list<const char*> focus;  ///< landmarks of the parts of the window that it speaks of
+  std::initializer_list<const char*> words;  ///< terms of the glossary
+  attention::Model (*start)();               ///< what the step begins with
+  const char* try_it;
+  bool (*done)(const Moment&);         ///< false at the start, true once it was tried
+  std::string (*seen)(const Moment&);  ///< what happened, with its real numbers; to be asked when it is done
+  Exhibit exhibit = Exhibit::none;
+};
+
+/// A guided path.
+struct Lesson {
+  const char* name;   ///< "000", "dropout"
+  const char* title;  ///< "Causal attention in eleven steps"
+  const char* about;  ///< one line
+  std::span<const Step> (*steps)();
+};
+
+/// All lessons: one for each notebook, then the others.
+std::span<const Lesson> lessons();
+
+/// The lesson of that name, or nullptr.
+const Lesson* find_lesson(std::string_view name);
+
+}  // namespace core::lessons

@@ -1,0 +1,42 @@
+#include <algorithm>
+#include <array>
+
+#include "core/lessons/lesson.hpp"
+#include "core/lessons/paths.hpp"
+
+namespace core::lessons {
+namespace {
+
+constexpr std::array table{
+    Lesson{"000", "Causal attention in eleven steps", "from six words to what each of them takes away",
+           causal_attention_steps},
+    Lesson{"001", "From dot products to attention", "one query, all queries, learned projections and a batch",
+           dot_products_steps},
+    Lesson{"001-heads", "From attention to several heads",
+           "what the mask is for, how heads are cut and joined, and a transpose that was forgotten",
+           multi_head_steps},
+    Lesson{"002", "Why attention at all",
+           "from a model that sees one token back to weights that the data decide", why_attention_steps},
+    Lesson{"003", "Causal attention as a class", "a batch, a mask, row sums, and dropout on ten ones",
+           causal_class_steps},
+    Lesson{"004", "The mask in two ways", "renormalise or −∞: why they agree, and where they part",
+           two_masks_steps},
+    Lesson{"dropout", "Dropout on the weights",
+           "why a row does not sum to 1, and why that is right on average", dropout_steps},
+    Lesson{"scaling", "Why the scores are scaled", "how wide rows make a softmax peaky", scaling_steps},
+    Lesson{"heads", "What a head can do", "heads built by hand, with projections that can be read",
+           heads_steps},
+};
+
+}  // namespace
+
+std::span<const Lesson> lessons() {
+  return table;
+}
+
+const Lesson* find_lesson(std::string_view name) {
+  const auto row = std::find_if(table.begin(), table.end(), [&](const Lesson& l) { return name == l.name; });
+  return row == table.end() ? nullptr : &*row;
+}
+
+}  // namespace core::lessons

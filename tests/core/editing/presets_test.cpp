@@ -1,0 +1,139 @@
+#include "core/editing/presets.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/attention/attend.hpp"
+#include "core/editing/presets/hand_built.hpp"
+#include "tests/support/matchers.hpp"
+
+namespace core::editing {
+namespace {
+
+using support::is_near;
+
+arma::mat weights(const char* preset) {
+  return attention::attend(find_preset(preset)->make()).heads[0].weights;
+}
+
+/// Rows that share their weight evenly between all keys up to the query but for those that match, e^match
+/// times as heavy.
+arma::mat matching_weights(std::size_t n, const std::vector<std::vector<std::size_t>>& matches) {
+  arma::mat w(n, n, arma::fill::zeros);
+  for (std::size_t i = 0; i < n; ++i) {
+    w.row(i).head(i + 1).fill(1);
+    for (const std::size_t j : matches.at(i)) w(i, j) = std::exp(hand_built::match);
+    w.row(i) /= arma::accu(w.row(i));
+  }
+  return w;
+}
+
+std::size_t characters(const std::string& utf8) {
+  return std::count_if(utf8.begin(), utf8.end(), [](char c) { return (c & 0xC0) != 0x80; });
+}
+
+TEST(Presets, HaveNamesOfTheirOwnAndTitlesThatFit) {
+  std::set<std::string> names, titles;
+  for (const Preset& p : presets()) {
+    EXPECT_TRUE(names.insert(p.name).second) << p.name;
+    EXPECT_TRUE(titles.insert(p.title).second) << p.title;
+    EXPECT_LE(characters(p.title), 25u) << p.title;
+    EXPECT_LE(characters(p.about), 120u) << p.name;
+    EXPECT_THAT(p.about, testing::Not(testing::HasSubstr("\n"))) << p.name;
+    EXPECT_GT(std::string(p.source).size(), 0u) << p.name;
+  }
+}
+
+TEST(Presets, HoldEveryNotebookTheChapterAndTheHeads) {
+  for (const char* name : {"multi-head",
+                           "000-causal",
+                           "001-dot-product",
+                           "001-attention",
+                           "001-attention-mask",
+                           "001-multi-head",
+                           "001-multi-head-as-written",
+                           "002-library",
+                           "002-average",
+                           "002-softmax-zeros",
+                           "002-full",
+                           "002-as-printed",
+                           "003-causal-class",
+                           "003-masked-scores",
+                           "003-dropout",
+                           "004-self-attention",
+                           "004-renormalise",
+                           "004-causal",
+                           "004-causal-dropout",
+                           "chapter-causal-class",
+                           "chapter-two-heads",
+                           "chapter-multi-head",
+                           "chapter-dropped-weights",
+                           "head-previous-token",
+                           "head-first-token",
+                           "head-same-token",
+                           "head-average",
+                           "head-induction"})
+    EXPECT_NE(find_preset(name), nullptr) << name;
+  EXPECT_EQ(find_preset("no-such-preset"), nullptr);
+  EXPECT_STREQ(default_preset().name, "multi-head");
+}
+
+TEST(Presets, AreTheSameModelEachTimeAndCanBeComputed) {
+  for (const Preset& p : presets()) {
+    const attention::Model model = p.make();
+    EXPECT_EQ(attention::check(model), std::nullopt) << p.name;
+    EXPECT_TRUE(model == p.make()) << p.name;
+  }
+}
+
+TEST(MultiHeadAsWritten, LeaksLaterTokensAndTheCorrectOneDoesNot) {
+  for (const bool correct : {true, false}) {
+    attention::Model model = find_preset(correct ? "001-multi-head" : "001-multi-head-as-written")->make();
+    const arma::mat before = attention::attend(model).output;
+    model.sequences[0].embeddings.edit().row(3) += 1;
+    const arma::mat moved = arma::abs(attention::attend(model).output - before);
+    if (correct)
+      EXPECT_EQ(moved.head_rows(3).max(), 0);
+    else
+      EXPECT_GT(moved.head_rows(3).max(), 0.01);
+  }
+}
+
+TEST(HeadPreviousToken, LooksOnePlaceBack) {
+  EXPECT_TRUE(
+      is_near(weights("head-previous-token"), matching_weights(6, {{}, {0}, {1}, {2}, {3}, {4}}), 1e-14));
+}
+
+TEST(HeadFirstToken, LooksAtPositionZero) {
+  EXPECT_TRUE(
+      is_near(weights("head-first-token"), matching_weights(6, {{0}, {0}, {0}, {0}, {0}, {0}}), 1e-14));
+}
+
+TEST(HeadSameToken, LooksAtItsOwnWordSoFar) {  // a rose is a rose is
+  EXPECT_TRUE(is_near(weights("head-same-token"),
+                      matching_weights(6, {{0}, {1}, {2}, {0, 3}, {1, 4}, {2, 5}}), 1e-14));
+}
+
+TEST(HeadAverage, LooksAtAllThatIsVisibleAlike) {
+  EXPECT_TRUE(is_near(weights("head-average"), matching_weights(6, {{}, {}, {}, {}, {}, {}}), 1e-14));
+}
+
+TEST(HeadInduction, LooksAtWhatFollowedItsWordLastTime) {  // the cat sat and the cat sat
+  EXPECT_TRUE(
+      is_near(weights("head-induction"), matching_weights(7, {{}, {}, {}, {}, {1}, {2}, {3}}), 1e-14));
+}
+
+TEST(HeadInduction, CarriesTheWordThatShouldComeNext) {
+  const attention::Trace trace = attention::attend(find_preset("head-induction")->make());
+  // Words by number: the 0, cat 1, sat 2, and 3. After the second "the" comes "cat", and so on.
+  EXPECT_EQ(trace.output.row(4).index_max(), 1u);
+  EXPECT_EQ(trace.output.row(5).index_max(), 2u);
+  EXPECT_EQ(trace.output.row(6).index_max(), 3u);
+}
+
+}  // namespace
+}  // namespace core::editing

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+
+#include "core/explain/address.hpp"
+#include "tests/support/random_model.hpp"
+
+namespace core::explain {
+
+/// A model with every option drawn; some of its queries may see no key.
+inline attention::Model any_model(support::Random& random) {
+  using namespace attention;
+  using support::below;
+  using support::coin;
+  const std::size_t n_heads = 1 + below(random, 3), d_head = 1 + below(random, 3), n = 1 + below(random, 6);
+  const std::size_t d_out = n_heads * d_head, d_in = 1 + below(random, 4);
+  Model m = support::model(random, n, d_in, d_out, n_heads, 1 + below(random, 2));
+  for (Linear* l :
+       {&m.projections->query, &m.projections->key, &m.projections->value, &*m.projections->output}) {
+    l->bias.reset();
+    if (coin(random)) l->bias = support::matrix(random, 1, d_out);
+  }
+  if (coin(random)) m.projections->output.reset();
+  if (below(random, 4) == 0) {
+    m.projections.reset();
+    for (Sequence& s : m.sequences) s.embeddings = support::matrix(random, n, d_out);
+  }
+  m.scores = below(random, 4) == 0 ? ScoreRule::uniform : ScoreRule::query_key;
+  m.scale = {static_cast<ScaleRule>(below(random, 4)), support::number(random)};
+  m.mask.causal = coin(random);
+  m.mask.method = static_cast<MaskMethod>(below(random, 4));
+  m.mask.empty_rows = coin(random) ? EmptyRows::nan : EmptyRows::zeros;
+  const bool blinds_a_query = coin(random);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      if (blinds_a_query && i == 0)
+        m.mask.cells.push_back({i, j, false});
+      else if (below(random, 4) == 0)
+        m.mask.cells.push_back({i, j, coin(random)});
+  m.dropout.rate = std::array{0.0, 0.25, 0.5, 1.0}[below(random, 4)];
+  m.dropout.training = below(random, 4) != 0;
+  m.dropout.seed = random();
+  if (coin(random))
+    for (std::size_t k = 0; k < m.sequences.size() * n_heads; ++k)
+      m.dropout.given.push_back(support::zeros_and_ones(random, n));
+  m.merge = coin(random) ? MergeRule::concatenate : MergeRule::reshape_without_transpose;
+  return m;
+}
+
+/// Calls visit with the address of every cell of every stage that the model has.
+template <class Visit>
+void for_each_cell(const attention::Model& model, const attention::Trace& trace, Visit visit) {
+  for (const attention::StageInfo& stage : attention::stages()) {
+    if (!stage.present(model)) continue;
+    for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h) {
+      const arma::mat& numbers = stage.matrix(trace, h);
+      for (std::size_t i = 0; i < numbers.n_rows; ++i)
+        for (std::size_t j = 0; j < numbers.n_cols; ++j) visit(CellAddress{stage.stage, h, i, j});
+    }
+  }
+}
+
+}  // namespace core::explain

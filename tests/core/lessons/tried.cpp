@@ -1,0 +1,105 @@
+#include "tests/core/lessons/tried.hpp"
+
+#include "core/lessons/states.hpp"
+#include "core/text/sentence.hpp"
+
+namespace tests {
+namespace {
+
+using namespace core::editing;
+using namespace core::attention;
+
+constexpr MatrixPlace x{MatrixName::embeddings, 0}, w_q{MatrixName::query_weight, 0},
+    w_k{MatrixName::key_weight, 0}, w_v{MatrixName::value_weight, 0};
+
+SetScale scale(ScaleRule rule, double factor = 1) {
+  return {{rule, factor}};
+}
+
+Edit typed_sentence() {
+  return ReplaceModel{
+      core::text::with_sentence(core::lessons::school(), core::text::words("Now I typed my own words."), 7)};
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::vector<Edit>>> tried() {
+  const arma::mat loud(1, 3, arma::fill::value(1.5));
+  return {
+      {"000",
+       {{SetCell{x, 2, 1, 0.9}},
+        {SetCell{w_q, 0, 0, 1}},
+        {SetCell{w_k, 1, 1, 1}},
+        {scale(ScaleRule::none)},
+        {InsertToken{6, "6"}},
+        {SetCausal{false}},
+        {scale(ScaleRule::factor, 0.577), scale(ScaleRule::factor, 20)},
+        {SetBlock{x, 0, 0, loud}},
+        {SetCell{w_v, 0, 0, 1}},
+        {SetCell{x, 5, 0, -1}},
+        {SetHeadCount{3}}}},
+      {"001",
+       {{SetCell{x, 4, 0, 3}},
+        {SetCell{x, 0, 0, 0.7}},
+        {SetCausal{true}},
+        {scale(ScaleRule::factor, 0)},
+        {SetBias{Part::query, false}},
+        {SetCell{{MatrixName::embeddings, 3}, 0, 0, 5}}}},
+      {"001-heads",
+       {{typed_sentence()},
+        {SetCausal{false}},
+        {SetBlock{w_k, 0, 0, arma::mat(3, 3, arma::fill::zeros)}},
+        {SetContextLength{4}},
+        {SetHeadCount{16}},
+        {SetMergeRule{MergeRule::concatenate}},
+        {SetBias{Part::output, false}},
+        {SetDropoutRate{0.1}}}},
+      {"002",
+       {{ClearMaskCells{}},
+        {SetCell{w_q, 5, 2, 0}},
+        {AddSequence{0}},
+        {SetCausal{true}},
+        {SetMaskMethod{MaskMethod::negative_infinity}},
+        {SetScoreRule{ScoreRule::query_key}},
+        {SetScoreRule{ScoreRule::uniform}},
+        {scale(ScaleRule::none)},
+        {scale(ScaleRule::inverse_sqrt_d_head)}}},
+      {"003",
+       {{RenameToken{0, 2, "word"}},
+        {SetCell{{MatrixName::embeddings, 1}, 0, 0, 5}},
+        {SetOutputWidth{4}},
+        {SetCell{w_q, 0, 4, 100}},
+        {SetMaskMethod{MaskMethod::zero_after_softmax}},
+        {SetDropoutSeed{124}}}},
+      {"004",
+       {{SetCausal{true}},
+        {SetMaskMethod{MaskMethod::renormalise}},
+        {SetMaskMethod{MaskMethod::negative_infinity}},
+        {SetCell{x, 5, 2, 3}},
+        {SetMaskMethod{MaskMethod::negative_infinity}},
+        {SetCell{w_q, 0, 1, 746}}}},
+      {"dropout",
+       {{SetDropoutRate{0.5}},
+        {SetDropoutRate{0.2}},
+        {SetDropoutSeed{124}},
+        {SetDropoutSeed{124}, SetDropoutSeed{125}, SetDropoutSeed{126}},
+        {SetTraining{false}},
+        {SetDropoutStream{DropoutStream::mkl}},
+        {SetDropoutRate{0.1}}}},
+      {"scaling",
+       {{scale(ScaleRule::inverse_sqrt_d_head)},
+        {scale(ScaleRule::none)},
+        {scale(ScaleRule::factor, 0)},
+        {scale(ScaleRule::inverse_sqrt_d_head)},
+        {scale(ScaleRule::factor, 5)}}},
+      {"heads",
+       {{SetCell{w_q, 11, 0, 20}},
+        {SetCausal{false}},
+        {SetCell{x, 4, 0, 1}, SetCell{x, 4, 1, 0}},
+        {SetCell{w_q, 11, 0, 5}, SetCell{w_k, 6, 0, 1}},
+        {SetCell{x, 1, 7, 0}},
+        {SetHeadCount{4}}}},
+  };
+}
+
+}  // namespace tests

@@ -1,0 +1,136 @@
+#include "tests/golden/fixture_model.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/attention/attend.hpp"
+#include "core/attention/formulas.hpp"
+#include "tests/support/matchers.hpp"
+
+namespace golden {
+
+using namespace core::attention;
+using support::Config;
+using support::Fixture;
+using support::is_near;
+using support::Tensor;
+
+namespace {
+
+Linear linear_of(const Fixture& f, const std::string& letter, bool bias) {
+  Linear linear;
+  linear.weight = arma::mat(f.tensors.at("W_" + letter).matrix().t());
+  if (bias) linear.bias = f.tensors.at("b_" + letter).matrix();
+  return linear;
+}
+
+/// The stages a head, by the fixture's names.
+const std::map<std::string, arma::mat HeadTrace::*> head_stages{
+    {"scores", &HeadTrace::scores},
+    {"scaled", &HeadTrace::scaled_scores},
+    {"masked", &HeadTrace::masked_scores},
+    {"weights_unmasked", &HeadTrace::unmasked_weights},
+    {"weights_zeroed", &HeadTrace::zeroed_weights},
+    {"row_sums", &HeadTrace::row_sums},
+    {"weights", &HeadTrace::weights},
+    {"dropped", &HeadTrace::dropped_weights},
+    {"context_heads", &HeadTrace::contexts},
+};
+const std::map<std::string, arma::mat HeadTrace::*> projected_stages{
+    {"Q", &HeadTrace::queries}, {"K", &HeadTrace::keys}, {"V", &HeadTrace::values}};
+const std::map<std::string, arma::mat Trace::*> sequence_stages{
+    {"inputs", &Trace::embeddings}, {"concat", &Trace::concatenated}, {"output", &Trace::output}};
+
+void expect_tensor(const std::string& name, const Tensor& tensor, const Config& config, std::size_t s,
+                   const Trace& trace) {
+  const double tolerance = tensor.absolute;
+  if (const auto stage = sequence_stages.find(name); stage != sequence_stages.end()) {
+    EXPECT_TRUE(is_near(trace.*stage->second, tensor.matrix({s}), tolerance));
+    return;
+  }
+  for (std::size_t h = 0; h < config.n_heads; ++h) {
+    SCOPED_TRACE("head " + std::to_string(h));
+    const HeadTrace& head = trace.heads.at(h);
+    if (const auto stage = projected_stages.find(name); stage != projected_stages.end())
+      EXPECT_TRUE(is_near(head.*stage->second, band(tensor.matrix({s}), h, config.n_heads), tolerance));
+    else if (const auto own = head_stages.find(name); own != head_stages.end())
+      EXPECT_TRUE(is_near(head.*own->second, tensor.matrix({s, h}), tolerance));
+    else if (name == "keep_mask")
+      EXPECT_TRUE(
+          is_near(head.dropout_mask, tensor.matrix({s, h}) * (1 / (1 - config.dropout_rate)), tolerance));
+    else
+      ADD_FAILURE() << "the test does not know this tensor";
+  }
+}
+
+bool is_parameter(const std::string& name) {
+  return name.starts_with("W_") || name.starts_with("b_");
+}
+
+}  // namespace
+
+std::set<std::string> expected_tensors(const Config& c) {
+  std::set<std::string> names{"inputs",        "Q",      "K",     "V", "scores", "scaled", "weights",
+                              "context_heads", "concat", "output"};
+  if (c.projections) names.insert({"W_q", "W_k", "W_v"});
+  if (c.qkv_bias) names.insert({"b_q", "b_k", "b_v"});
+  if (c.output_projection) names.insert("W_o");
+  if (c.output_bias) names.insert("b_o");
+  if (c.mask_mode == "neg_inf") names.insert("masked");
+  if (c.mask_mode == "renormalise") names.insert({"weights_unmasked", "weights_zeroed", "row_sums"});
+  if (c.dropout_rate > 0) names.insert({"keep_mask", "dropped"});
+  return names;
+}
+
+Model model_of(const Fixture& f) {
+  const Config& c = f.config;
+  Model m;
+  for (std::size_t s = 0; s < c.n_sequences; ++s)
+    m.sequences.push_back({numbered_tokens(c.n_tokens), f.tensors.at("inputs").matrix({s})});
+  if (c.projections) {
+    m.projections = Projections{linear_of(f, "q", c.qkv_bias), linear_of(f, "k", c.qkv_bias),
+                                linear_of(f, "v", c.qkv_bias), std::nullopt};
+    if (c.output_projection) m.projections->output = linear_of(f, "o", c.output_bias);
+  }
+  m.n_heads = c.n_heads;
+  m.scale = {ScaleRule::factor, c.scale};
+  m.mask.causal = c.causal;
+  m.mask.method = c.mask_mode == "renormalise" ? MaskMethod::renormalise : MaskMethod::negative_infinity;
+  m.dropout.rate = c.dropout_rate;
+  if (c.dropout_rate > 0)
+    for (std::size_t s = 0; s < c.n_sequences; ++s)
+      for (std::size_t h = 0; h < c.n_heads; ++h)
+        m.dropout.given.push_back(f.tensors.at("keep_mask").matrix({s, h}));
+  m.merge = c.merge == "concat" ? MergeRule::concatenate : MergeRule::reshape_without_transpose;
+  return m;
+}
+
+void expect_stages(const Fixture& fixture, const Model& model) {
+  ASSERT_GE(model.sequences.size(), fixture.config.n_sequences);
+  ASSERT_EQ(model.n_heads, fixture.config.n_heads);
+  for (std::size_t s = 0; s < fixture.config.n_sequences; ++s) {
+    const Trace trace = attend(model, s);
+    for (const auto& [name, tensor] : fixture.tensors) {
+      if (is_parameter(name)) continue;
+      SCOPED_TRACE(name + ", sequence " + std::to_string(s));
+      expect_tensor(name, tensor, fixture.config, s, trace);
+    }
+  }
+}
+
+void expect_printed(const Fixture& fixture, const Model& model) {
+  const Trace trace = attend(model);
+  for (const auto& [name, tensor] : fixture.printed) {
+    SCOPED_TRACE("printed " + name);
+    const arma::mat& found = name == "output" ? trace.output : trace.heads.front().*head_stages.at(name);
+    EXPECT_TRUE(is_near(found, tensor.matrix(), tensor.absolute, tensor.relative));
+  }
+}
+
+void expect_same_inputs(const Model& found, const Model& expected) {
+  for (std::size_t s = 0; s < expected.sequences.size(); ++s)
+    EXPECT_TRUE(found.sequences.at(s).embeddings == expected.sequences[s].embeddings) << "sequence " << s;
+  EXPECT_TRUE(found.projections == expected.projections);
+}
+
+}  // namespace golden

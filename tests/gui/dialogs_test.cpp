@@ -1,0 +1,134 @@
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "app/browser.hpp"
+#include "tests/gui/side_panels.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/ui_harness.hpp"
+
+namespace {
+
+using app::Dialog;
+using app::Key;
+using support::UiHarness;
+namespace fs = std::filesystem;
+
+struct Dialogs : testing::Test {
+  support::TemporaryDirectory directory;
+  UiHarness ui{gui::draw_side_panels};
+
+  void SetUp() override {
+    fs::create_directories(directory.path() / "inner");
+    std::ofstream(directory.path() / "one.json") << "{}";
+    std::ofstream(directory.path() / "notes.txt") << "no session";
+  }
+  void show(Dialog dialog) {
+    ui.view.browser = app::browse(directory.path(), "");
+    ui.view.dialog = dialog;
+    ui.run(4);
+  }
+  void type_name(const std::string& name) {
+    ui.click("browser/name");
+    ui.type(name);
+  }
+};
+
+TEST_F(Dialogs, OpenListsSessionsAndDirectoriesOnly) {
+  show(Dialog::open);
+  EXPECT_TRUE(ui.has("browser/entry/inner"));
+  EXPECT_TRUE(ui.has("browser/entry/one.json"));
+  EXPECT_FALSE(ui.has("browser/entry/notes.txt"));
+}
+
+TEST_F(Dialogs, OpenTakesADoubleClickedFile) {
+  show(Dialog::open);
+  ui.double_click("browser/entry/one.json");
+  ASSERT_GE(ui.asked<app::OpenFile>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::OpenFile>()[0].path, directory.path() / "one.json");
+}
+
+TEST_F(Dialogs, OpenTakesAChosenNameWithItsButton) {
+  show(Dialog::open);
+  ui.click("dialog/confirm");
+  EXPECT_TRUE(ui.asked<app::OpenFile>().empty()) << "nothing is chosen yet";
+  ui.click("browser/entry/one.json");
+  EXPECT_EQ(ui.view.browser.name, "one.json");
+  ui.click("dialog/confirm");
+  ASSERT_EQ(ui.asked<app::OpenFile>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::OpenFile>()[0].path, directory.path() / "one.json");
+}
+
+TEST_F(Dialogs, WalkThroughDirectories) {
+  show(Dialog::open);
+  ui.double_click("browser/entry/inner");
+  EXPECT_EQ(ui.view.browser.directory, directory.path() / "inner");
+  ui.click("browser/parent");
+  EXPECT_EQ(ui.view.browser.directory, directory.path());
+}
+
+TEST_F(Dialogs, SaveAsTakesATypedNameWithEnter) {
+  show(Dialog::save_as);
+  type_name("new");
+  ui.key(Key::enter);
+  ASSERT_EQ(ui.asked<app::SaveFileAs>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::SaveFileAs>()[0].path, directory.path() / "new.json");
+}
+
+TEST_F(Dialogs, SaveAsAsksBeforeItReplacesAFile) {
+  show(Dialog::save_as);
+  type_name("one");
+  ui.key(Key::enter);
+  EXPECT_TRUE(ui.asked<app::SaveFileAs>().empty());
+  ASSERT_TRUE(ui.has("dialog/replace"));
+  ui.click("dialog/keep");
+  EXPECT_FALSE(ui.has("dialog/replace"));
+  ui.click("dialog/confirm");
+  ui.click("dialog/replace");
+  ASSERT_EQ(ui.asked<app::SaveFileAs>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::SaveFileAs>()[0].path, directory.path() / "one.json");
+}
+
+TEST_F(Dialogs, ExportNamesTheFileOrTheDirectory) {
+  ui.view.pinned = app::CellRef{core::attention::Stage::scores, 1, 0, 0};
+  show(Dialog::export_csv);
+  ui.click("dialog/confirm");
+  ui.click("dialog/what/2");
+  ui.click("dialog/confirm");
+  const auto asked = ui.asked<app::ExportCsv>();
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_EQ(asked[0].what, app::ExportWhat::matrix);
+  EXPECT_EQ(asked[0].matrix, *ui.view.pinned);
+  EXPECT_EQ(asked[0].path, directory.path() / "scores.head1.csv");
+  EXPECT_EQ(asked[1].what, app::ExportWhat::everything);
+  EXPECT_EQ(asked[1].path, directory.path());
+}
+
+TEST_F(Dialogs, AskAboutUnsavedWork) {
+  show(Dialog::unsaved_work);
+  ui.click("dialog/discard");
+  EXPECT_EQ(ui.asked<app::DiscardAndContinue>().size(), 1u);
+  ui.click("dialog/cancel");
+  EXPECT_EQ(ui.asked<app::CancelQuestion>().size(), 1u);
+  ui.key(Key::enter);
+  EXPECT_EQ(ui.asked<app::SaveAndContinue>().size(), 1u);
+  ui.key(Key::escape);
+  EXPECT_EQ(ui.asked<app::CancelQuestion>().size(), 2u);
+}
+
+TEST_F(Dialogs, CloseWithEscapeAndLeaveTheWindowUsable) {
+  show(Dialog::about);
+  ui.key(Key::escape);
+  EXPECT_EQ(ui.view.dialog, Dialog::none);
+  ui.run(3);
+  ui.click("model/causal");
+  EXPECT_FALSE(ui.model.mask.causal);
+}
+
+TEST_F(Dialogs, KeepTheMouseFromWhatLiesBehind) {
+  show(Dialog::about);
+  ui.click("model/causal");
+  EXPECT_TRUE(ui.model.mask.causal);
+}
+
+}  // namespace

@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include "tests/gui/side_panels.hpp"
+#include "tests/support/ui_harness.hpp"
+
+namespace {
+
+using core::attention::Stage;
+using support::UiHarness;
+
+struct MenuBar : testing::Test {
+  UiHarness ui{gui::draw_side_panels};
+  void choose(const char* menu, const char* line) {
+    ui.click(menu);
+    ui.click(line);
+  }
+  void choose(const char* menu, const char* inner, const char* line) {
+    ui.click(menu);
+    ui.click(inner);
+    ui.click(line);
+  }
+};
+
+TEST_F(MenuBar, AsksForWhatTheFileMenuNames) {
+  choose("menu/File", "menu/Open");
+  EXPECT_EQ(ui.view.dialog, app::Dialog::open);
+  ui.key(app::Key::escape);
+  choose("menu/File", "menu/Save");
+  EXPECT_EQ(ui.asked<app::SaveFile>().size(), 1u);
+  choose("menu/File", "menu/Quit");
+  EXPECT_EQ(ui.asked<app::Quit>().size(), 1u);
+}
+
+TEST_F(MenuBar, OpensARecentFile) {
+  ui.document.recent = {"/somewhere/first.json", "/elsewhere/second.json"};
+  choose("menu/File", "menu/Recent", "menu/Recent/1");
+  ASSERT_EQ(ui.asked<app::OpenFile>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::OpenFile>()[0].path, "/elsewhere/second.json");
+}
+
+TEST_F(MenuBar, UndoesOnlyWhatCanBeUndone) {
+  choose("menu/Edit", "menu/Undo");
+  EXPECT_TRUE(ui.asked<app::Undo>().empty());
+  ui.key(app::Key::escape);
+  ui.document.can_undo = true;
+  ui.document.undo_words = "change of X";
+  ui.play(support::click({900, 500}));
+  choose("menu/Edit", "menu/Undo");
+  EXPECT_EQ(ui.asked<app::Undo>().size(), 1u);
+}
+
+TEST_F(MenuBar, ChangesHowThingsLook) {
+  choose("menu/View", "menu/Light");
+  EXPECT_FALSE(ui.view.dark);
+  choose("menu/View", "menu/RangeAllHeads");
+  EXPECT_EQ(ui.view.range, app::RangeRule::all_heads);
+  choose("menu/View", "menu/Heads");
+  EXPECT_EQ(ui.view.tab, app::Tab::heads);
+  choose("menu/View", "menu/Scale", "menu/Scale/150");
+  EXPECT_FLOAT_EQ(ui.view.scale, 1.5f);
+}
+
+TEST_F(MenuBar, FoldsAndUnfoldsStages) {
+  choose("menu/View", "menu/ShownStages", "menu/Stages/scores");
+  EXPECT_TRUE(ui.view.folded.contains(Stage::scores));
+  choose("menu/View", "menu/ShownStages", "menu/Stages/scores");
+  EXPECT_FALSE(ui.view.folded.contains(Stage::scores));
+}
+
+TEST_F(MenuBar, ShowsTheTitle) {
+  EXPECT_TRUE(ui.has("menu/title"));
+}
+
+}  // namespace

@@ -1,0 +1,157 @@
+#include "app/store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/attention/attend.hpp"
+#include "core/editing/presets.hpp"
+#include "core/formats/csv.hpp"
+#include "core/formats/export.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace app {
+namespace {
+
+using core::editing::MatrixName;
+using core::editing::SetCausal;
+using core::editing::SetCell;
+
+ApplyEdit change(double value) { return ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, value}}; }
+
+TEST(Store, StartsWithTheDefaultPresetComputed) {
+  const Store store;
+  EXPECT_EQ(store.model(), core::editing::default_preset().make());
+  EXPECT_EQ(store.trace().heads.size(), store.model().n_heads);
+  EXPECT_FALSE(store.document().modified);
+}
+
+TEST(Store, ComputesTheTraceOfTheEditedModel) {
+  Store store;
+  const auto version = store.version();
+  store.dispatch(change(2.5));
+  store.settle();
+  EXPECT_GT(store.version(), version);
+  const auto expected = core::attention::attend(store.model());
+  EXPECT_TRUE(arma::approx_equal(store.trace().output, expected.output, "absdiff", 0));
+  EXPECT_EQ(store.trace().embeddings(1, 2), 2.5);
+}
+
+TEST(Store, ComputesNothingWhenNothingChanged) {
+  Store store;
+  const auto version = store.version();
+  store.dispatch(ChangeView{[](View& v) { v.head = 1; }});
+  store.settle();
+  EXPECT_EQ(store.version(), version);
+}
+
+TEST(Store, JoinsADragIntoOneStep) {
+  Store store;
+  const auto before = store.model();
+  for (int k = 1; k <= 20; ++k) store.dispatch(change(0.01 * k));
+  store.end_gesture();
+  store.dispatch(Undo{});
+  EXPECT_EQ(store.model(), before);
+  store.dispatch(Redo{});
+  EXPECT_EQ((*store.model().sequences[0].embeddings)(1, 2), 0.2);
+}
+
+TEST(Store, SaysWhyAnEditIsRefusedAndKeepsTheModel) {
+  Store store;
+  const auto before = store.model();
+  store.dispatch(ApplyEdit{core::editing::SetHeadCount{3}});
+  EXPECT_EQ(store.model(), before);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_NE(store.message().text.find('3'), std::string::npos);
+  EXPECT_FALSE(store.document().can_undo);
+}
+
+TEST(Store, AsksBeforeUnsavedWorkIsLost) {
+  Store store;
+  store.dispatch(change(9));
+  store.dispatch(Quit{});
+  EXPECT_FALSE(store.wants_to_quit());
+  EXPECT_EQ(store.view().dialog, Dialog::unsaved_work);
+  store.dispatch(CancelQuestion{});
+  EXPECT_EQ(store.view().dialog, Dialog::none);
+  EXPECT_FALSE(store.wants_to_quit());
+  store.dispatch(LoadPreset{"004-causal"});
+  EXPECT_EQ(store.view().dialog, Dialog::unsaved_work);
+  store.dispatch(DiscardAndContinue{});
+  EXPECT_EQ(store.model(), core::editing::find_preset("004-causal")->make());
+  store.dispatch(Quit{});
+  EXPECT_TRUE(store.wants_to_quit());
+}
+
+TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
+  const support::TemporaryDirectory directory;
+  const auto path = directory.path() / "mine.json";
+  Store store;
+  store.dispatch(change(-0.125));
+  store.dispatch(ChangeView{[](View& v) { v.head = 1, v.tab = Tab::heads, v.pinned = CellRef{Stage::scores, 1, 2, 3}; }});
+  store.dispatch(SaveFileAs{path});
+  EXPECT_FALSE(store.document().modified);
+  EXPECT_EQ(store.document().title, "mine.json");
+
+  Store other;
+  other.open(path);
+  EXPECT_EQ(other.model(), store.model());
+  EXPECT_EQ(other.view().head, 1u);
+  EXPECT_EQ(other.view().tab, Tab::heads);
+  EXPECT_EQ(other.view().pinned, (CellRef{Stage::scores, 1, 2, 3}));
+  EXPECT_EQ(other.recent().front(), std::filesystem::absolute(path));
+}
+
+TEST(Store, SavesFirstWhenAskedToAndThenGoesOn) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(change(4));
+  const auto edited = store.model();
+  store.dispatch(Quit{});
+  store.dispatch(SaveAndContinue{});
+  EXPECT_EQ(store.view().dialog, Dialog::save_as);
+  store.dispatch(SaveFileAs{directory.path() / "kept.json"});
+  EXPECT_TRUE(store.wants_to_quit());
+  Store other;
+  other.open(directory.path() / "kept.json");
+  EXPECT_EQ(other.model(), edited);
+}
+
+TEST(Store, KeepsEverythingWhenAFileIsBroken) {
+  const support::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "half.json") << R"({"attnscope": 1, "embeddings": [[1, 2], [3)";
+  Store store;
+  store.dispatch(change(7));
+  const auto before = store.model();
+  store.dispatch(OpenFile{directory.path() / "half.json"});
+  EXPECT_EQ(store.model(), before);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_NE(store.message().text.find("half.json"), std::string::npos);
+  EXPECT_EQ(store.view().dialog, Dialog::none);
+}
+
+TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(ApplyEdit{SetCausal{false}});
+  store.settle();
+  const auto path = directory.path() / "w.csv";
+  store.dispatch(ExportCsv{ExportWhat::matrix, {Stage::weights, 1, 0, 0}, path});
+  EXPECT_NE(store.message().text.find(path.string()), std::string::npos) << store.message().text;
+  const auto trace = core::attention::attend(store.model());
+  const auto& stage = core::attention::info(Stage::weights);
+  EXPECT_EQ(support::bytes_of(path), core::formats::csv_text(core::formats::labelled_stage(store.model(), trace, stage, 1, 0)));
+}
+
+TEST(Store, LeavesAPinnedCellThatNoLongerExists) {
+  Store store;
+  store.dispatch(ChangeView{[](View& v) { v.head = 1, v.pinned = CellRef{Stage::weights, 1, 5, 5}; }});
+  ASSERT_TRUE(store.view().pinned);
+  store.dispatch(ApplyEdit{core::editing::RemoveToken{5}});
+  EXPECT_FALSE(store.view().pinned);
+  store.dispatch(ApplyEdit{core::editing::SetHeadCount{1}});
+  EXPECT_EQ(store.view().head, 0u);
+}
+
+}  // namespace
+}  // namespace app

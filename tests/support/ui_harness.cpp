@@ -1,0 +1,97 @@
+#include "tests/support/ui_harness.hpp"
+
+#include "app/browser.hpp"
+#include "app/platform/imgui_compat.hpp"
+#include "app/shortcuts.hpp"
+#include "core/attention/attend.hpp"
+#include "core/editing/presets.hpp"
+#include "core/error.hpp"
+
+namespace support {
+
+/// Gives ImGui a texture that nobody draws.
+class UiHarness::NoPainter : public app::render::Painter {
+ public:
+  ImTextureID paint(const app::render::Picture&) override { return app::platform::texture_id(1); }
+};
+
+UiHarness::UiHarness(Draw draw, ImVec2 size)
+    : model(core::editing::default_preset().make()), draw_(std::move(draw)) {
+  document.title = core::editing::default_preset().title;
+  document.preset = core::editing::default_preset().name;
+  document.is_preset = true;
+  ImGui::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;
+  io.DisplaySize = size;
+  app::platform::name_keys(io);
+#if IMGUI_VERSION_NUM >= 19200
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
+#else
+  unsigned char* pixels = nullptr;
+  int width = 0, height = 0;
+  io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+#endif
+  run();
+}
+
+UiHarness::~UiHarness() {
+  ImGui::DestroyContext();
+}
+
+void UiHarness::frame(const InputFrame& input) {
+  if (version_ == 0 || !(traced_ == model)) {
+    trace_ = core::attention::attend(model, view.sequence);
+    traced_ = model;
+    ++version_;
+  }
+  ImGuiIO& io = ImGui::GetIO();
+  app::Commands commands;
+  if (input.key && !io.WantTextInput) app::handle_key(*input.key, {model, trace_, view, document}, commands);
+  put(input, io);
+  const app::Metrics metrics = app::metrics(io.DisplaySize, view.scale);
+  const app::Palette& palette = app::palette(view.dark);
+  app::apply_style(palette, metrics);
+  ImGui::NewFrame();
+  landmarks_.clear();
+  ImFont* f = ImGui::GetFont();
+  const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
+  NoPainter painter;
+  const app::View shown = view;
+  draw_({.model = model,
+         .trace = trace_,
+         .version = version_,
+         .compute_ms = 0,
+         .view = shown,
+         .document = document,
+         .message = message,
+         .palette = palette,
+         .metrics = metrics,
+         .fonts = fonts,
+         .painter = painter,
+         .extents = extents_,
+         .landmarks = landmarks_,
+         .commands = commands});
+  ImGui::Render();
+  vertices_ = ImGui::GetDrawData()->TotalVtxCount;
+  for (const app::Command& command : commands.take()) {
+    carry_out(command);
+    asked_.push_back(command);
+  }
+}
+
+void UiHarness::carry_out(const app::Command& command) {
+  try {
+    if (const auto* edit = std::get_if<app::ApplyEdit>(&command))
+      model = core::editing::apply(model, edit->edit);
+    if (const auto* look = std::get_if<app::ChangeView>(&command)) look->change(view);
+    if (const auto* show = std::get_if<app::ShowDialog>(&command)) view.dialog = show->dialog;
+    if (const auto* browse = std::get_if<app::BrowseTo>(&command))
+      view.browser = app::browse(browse->directory, "");
+    if (const auto* said = std::get_if<app::ShowMessage>(&command)) message = {said->text, said->is_error};
+  } catch (const core::Error& error) {
+    message = {error.what(), true};
+  }
+}
+
+}  // namespace support
