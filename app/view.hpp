@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/attention/head_facts.hpp"
 #include "core/attention/stages.hpp"
 #include "core/editing/draw_model.hpp"
 #include "core/editing/edit.hpp"
@@ -22,7 +23,7 @@ using core::attention::Stage;
 /// One cell of one stage; head counts only for stages that have one a head.
 using CellRef = core::explain::CellAddress;
 
-enum class Tab { stages, heads, laboratory };
+enum class Tab { stages, heads, tokens, laboratory };
 
 /// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all
 /// heads.
@@ -97,45 +98,63 @@ struct FillForm {
 struct DrawForm {
   core::editing::ModelDraw draw;
   DrawnBefore before;
-  /// The step of a lesson that is shown.
-  struct LessonPlace {
-    std::string name;
-    std::size_t step = 0;
-    bool arrived = false;  ///< the strip has moved to what the step speaks of
-  };
+};
 
-  /// The sentence being typed in its dialog.
-  struct SentenceDraft {
-    std::string text;
-    core::text::TokenRule rule = core::text::TokenRule::words;
-    std::uint64_t seed = 123;
-  };
+/// The step of a lesson that is shown.
+struct LessonPlace {
+  std::string name;
+  std::size_t step = 0;
+  bool arrived = false;  ///< the strip has moved to what the step speaks of
+};
 
-  /// What is looked at and how; nothing of it changes a number.
-  struct View {
-    Tab tab = Tab::stages;
-    std::size_t sequence = 0, head = 0;
-    Stage heads_stage = Stage::weights;
-    RangeRule range = RangeRule::matrix;
-    std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
-    std::optional<CellRef> hovered, pinned;
-    std::vector<CellRef> trail;           ///< where following operands came from, the latest last
-    std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
-    core::editing::MatrixPlace edited;    ///< the matrix in the editor
-    std::optional<EditCursor> cursor;     ///< there as long as the matrix editor has the keyboard
-    std::optional<Typed> typed;
-    FillForm fill;
-    DrawForm draw;
-    bool dark = true;
-    float scale = 1;  ///< of text and lengths, 1 … 3
-    float left_width = 0,
-          right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
-    Dialog dialog = Dialog::none;
-    Browser browser;
-    ExportWhat export_what = ExportWhat::matrix;
-    std::optional<LessonPlace> lesson;
-    SentenceDraft sentence;
-    std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
-  };
+/// The sentence being typed in its dialog.
+struct SentenceDraft {
+  std::string text;
+  core::text::TokenRule rule = core::text::TokenRule::words;
+  std::uint64_t seed = 123;
+};
+
+/// What the token view shows.
+struct TokensLook {
+  std::optional<std::size_t> hovered_query, pinned_query;
+  std::optional<std::size_t> hovered_key;
+  std::set<std::size_t> silent_heads;  ///< heads without lines
+  double hide_below = 0.01;            ///< weights below it have no lines, 0 … 1
+  bool comes_into_view = false;        ///< the view is to scroll to the pinned query
+
+  std::optional<std::size_t> query() const { return hovered_query ? hovered_query : pinned_query; }
+  friend bool operator==(const TokensLook&, const TokensLook&) = default;
+};
+
+/// What is looked at and how; nothing of it changes a number.
+struct View {
+  Tab tab = Tab::stages;
+  std::size_t sequence = 0, head = 0;
+  Stage heads_stage = Stage::weights;
+  RangeRule range = RangeRule::matrix;
+  std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
+  std::optional<CellRef> hovered, pinned;
+  std::optional<core::attention::HeadFigure> heads_order;  ///< what heads are sorted by; nothing: by their number
+  std::optional<std::size_t> hovered_head;  ///< in the view of heads
+  std::uint64_t likeness_of = 0;  ///< the version of a large trace whose heads' likeness was asked for
+  TokensLook tokens;
+  std::vector<CellRef> trail;           ///< where following operands came from, the latest last
+  std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
+  core::editing::MatrixPlace edited;    ///< the matrix in the editor
+  std::optional<EditCursor> cursor;     ///< there as long as the matrix editor has the keyboard
+  std::optional<Typed> typed;
+  FillForm fill;
+  DrawForm draw;
+  bool dark = true;
+  float scale = 1;  ///< of text and lengths, 1 … 3
+  float left_width = 0,
+        right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
+  Dialog dialog = Dialog::none;
+  Browser browser;
+  ExportWhat export_what = ExportWhat::matrix;
+  std::optional<LessonPlace> lesson;
+  SentenceDraft sentence;
+  std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
+};
 
 }  // namespace app

@@ -64,14 +64,16 @@ void heading(const Frame& frame, const Layout& l, float& y, const char* number, 
 }
 
 /// A title above column k, with a remark where there is room for it.
-void title(const Frame& frame, const Layout& l, int k, float y, const std::string& words, const std::string& remark) {
+void title(const Frame& frame, const Layout& l, int k, float y, const std::string& words,
+           const std::string& remark) {
   float x = map_left(frame, l, k);
   const float end = k < 2 ? map_left(frame, l, k + 1) - frame.metrics.px(8) : l.origin.x + l.width;
   const float middle = y + frame.metrics.px(title_height) / 2;
   widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, packed(frame.palette.text), words);
   x += widgets::text_width(frame.fonts.sans17, words) + frame.metrics.px(10);
   if (x + widgets::text_width(frame.fonts.sans14, remark) > end) return;
-  widgets::draw_text(frame.fonts.sans14, {x, middle + frame.metrics.px(1)}, Align::left_middle, packed(frame.palette.dim), remark);
+  widgets::draw_text(frame.fonts.sans14, {x, middle + frame.metrics.px(1)}, Align::left_middle,
+                     packed(frame.palette.dim), remark);
 }
 
 /// The heatmap in column k.
