@@ -32,6 +32,7 @@ struct Document {
   std::optional<std::filesystem::path> path;    ///< where it is saved
   std::string preset;                           ///< the preset it was made from, or ""
   bool modified = false;
+  bool is_preset = false;                       ///< the model is still the preset's, to the last bit
   bool can_undo = false, can_redo = false;
   std::string undo_words, redo_words;
   std::vector<std::filesystem::path> recent;    ///< newest first

@@ -42,12 +42,14 @@ void Loop::prepare_style() {
   renderer_.set_scale(scale);
 }
 
-void Loop::frame(const std::function<void(ImGuiIO&)>& adjust) {
+void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<KeyPress>& scripted_keys) {
   prepare_style();
   const Document document = store_.document();
   const Metrics lengths = metrics(window_.size(), font_scale_);
   Commands commands;
-  for (const KeyPress& key : window_.take_keys())
+  std::vector<KeyPress> keys = window_.take_keys();
+  keys.insert(keys.end(), scripted_keys.begin(), scripted_keys.end());
+  for (const KeyPress& key : keys)
     if (!ImGui::GetIO().WantTextInput)
       handle_key(key, {store_.model(), store_.trace(), store_.view(), document}, commands);
   for (const auto& path : window_.take_dropped_files()) commands.add(OpenFile{path});

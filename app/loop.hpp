@@ -19,8 +19,8 @@ class Loop {
   /// Waits for events when nothing is under way, then draws one frame; false when the program should end.
   bool step();
 
-  /// Draws one frame and carries out what it asked for; scripted input is given in adjust.
-  void frame(const std::function<void(ImGuiIO&)>& adjust = {});
+  /// Draws one frame and carries out what it asked for; scripted input is given in adjust, scripted keys beside it.
+  void frame(const std::function<void(ImGuiIO&)>& adjust = {}, const std::vector<KeyPress>& scripted_keys = {});
 
   const Landmarks& landmarks() const { return landmarks_; }
   render::HeatmapRenderer& renderer() { return renderer_; }

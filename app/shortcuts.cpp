@@ -201,6 +201,7 @@ std::span<const Shortcut> shortcuts() {
 
 void handle_key(const KeyPress& press, const Situation& situation, Commands& commands) {
   if (situation.view.dialog != Dialog::none) return;
+  if (situation.view.typed && situation.view.typed->waiting && !press.ctrl) return;  // it belongs to the field
   if (situation.view.cursor && is_digit(press.key) && !press.ctrl) return;
   const auto row =
       std::find_if(table.begin(), table.end(), [&](const Shortcut& s) { return matches(s, press); });

@@ -10,7 +10,9 @@
 
 #include "core/attention/head_facts.hpp"
 #include "core/attention/stages.hpp"
+#include "core/editing/draw_model.hpp"
 #include "core/editing/edit.hpp"
+#include "core/editing/fill.hpp"
 #include "core/explain/address.hpp"
 #include "core/text/sentence.hpp"
 
@@ -23,10 +25,23 @@ using CellRef = core::explain::CellAddress;
 
 enum class Tab { stages, heads, tokens, laboratory };
 
-/// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all heads.
+/// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all
+/// heads.
 enum class RangeRule { matrix, all_heads };
 
-enum class Dialog { none, open, save_as, export_csv, unsaved_work, keys, about, glossary, sentence };
+enum class Dialog {
+  none,
+  open,
+  save_as,
+  export_csv,
+  unsaved_work,
+  keys,
+  about,
+  glossary,
+  sentence,
+  fill,
+  draw_model
+};
 
 /// What is to be exported.
 enum class ExportWhat { matrix, stage, everything };
@@ -50,8 +65,8 @@ struct BrowserEntry {
 struct Browser {
   std::filesystem::path directory;
   std::vector<BrowserEntry> entries;
-  std::string name;   ///< what stands in the name field
-  std::string error;  ///< why the directory could not be read, or ""
+  std::string name;              ///< what stands in the name field
+  std::string error;             ///< why the directory could not be read, or ""
   bool asks_to_replace = false;  ///< the named file exists, and whether to write over it is being asked
 };
 
@@ -59,9 +74,30 @@ struct Browser {
 struct Typed {
   std::string field;  ///< the landmark of the field
   std::string text;
-  bool waiting = false;   ///< the field has yet to take the keyboard
-  bool selected = true;   ///< once it has, all of the text is selected; else the caret is at its end
+  bool waiting = false;  ///< the field has yet to take the keyboard
+  bool selected = true;  ///< once it has, all of the text is selected; else the caret is at its end
   friend bool operator==(const Typed&, const Typed&) = default;
+};
+
+/// Ops that are drawn before what is wanted, as they were typed.
+struct DrawnBefore {
+  std::string text;
+  std::string error;  ///< why they cannot be drawn, or ""
+};
+
+/// What the dialog that fills a matrix asks for, and the numbers that it would write; they are drawn when
+/// something changes, not in every frame.
+struct FillForm {
+  core::editing::MatrixPlace place;
+  core::editing::Fill fill{core::editing::FillRule::randn, 123, {}};
+  DrawnBefore before;
+  core::attention::SharedMatrix numbers;
+};
+
+/// What the dialog that draws a whole model asks for.
+struct DrawForm {
+  core::editing::ModelDraw draw;
+  DrawnBefore before;
 };
 
 /// The step of a lesson that is shown.
@@ -104,13 +140,15 @@ struct View {
   TokensLook tokens;
   std::vector<CellRef> trail;           ///< where following operands came from, the latest last
   std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
-  core::editing::MatrixPlace edited;  ///< the matrix in the editor
-  std::optional<EditCursor> cursor;   ///< there as long as the matrix editor has the keyboard
+  core::editing::MatrixPlace edited;    ///< the matrix in the editor
+  std::optional<EditCursor> cursor;     ///< there as long as the matrix editor has the keyboard
   std::optional<Typed> typed;
-  std::uint64_t fill_seed = 123;      ///< of the next random numbers that fill a matrix
+  FillForm fill;
+  DrawForm draw;
   bool dark = true;
-  float scale = 1;          ///< of text and lengths, 1 … 3
-  float left_width = 0, right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
+  float scale = 1;  ///< of text and lengths, 1 … 3
+  float left_width = 0,
+        right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
   Dialog dialog = Dialog::none;
   Browser browser;
   ExportWhat export_what = ExportWhat::matrix;

@@ -101,15 +101,12 @@ void draw_export_dialog(const Frame& frame) {
   const auto what = frame.view.export_what;
   if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(what)))
     frame.commands.look([now = static_cast<ExportWhat>(*chosen)](View& view) { view.export_what = now; });
-  const auto listed = widgets::Listed::directories;
-  auto path = widgets::file_browser(frame, listed, browser_size(frame));
-  fs::path target = widgets::chosen_path(frame.view.browser);
-  const std::string file =
-      std::string(stage.name) + (stage.per_head ? ".head" + std::to_string(cell.head) : "") + ".csv";
-  if (what == ExportWhat::matrix && (frame.view.browser.name.empty() || is_folder(target))) target /= file;
-  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
-                     "Writes " + target.string());
-  if (confirm_buttons(frame, "Export", true) || path) frame.commands.add(ExportCsv{what, cell, target});
+  const auto typed = widgets::file_browser(frame, widgets::Listed::directories, browser_size(frame));
+  fs::path target = typed.value_or(widgets::chosen_path(frame.view.browser));
+  const std::string file = std::string(stage.name) + (stage.per_head ? ".head" + std::to_string(cell.head) : "") + ".csv";
+  if (what == ExportWhat::matrix && is_folder(target)) target /= file;
+  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x, "Writes " + target.string());
+  if (confirm_buttons(frame, "Export", true) || typed) frame.commands.add(ExportCsv{what, cell, target});
 }
 
 }  // namespace app::panels

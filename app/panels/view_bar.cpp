@@ -84,6 +84,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
     frame.landmarks.mark_item("view/head");
   }
   ImGui::PopFont();
+  frame.landmarks.mark("view/heads", {left, top}, {right, top + height});
   return left - frame.metrics.px(10);
 }
 

@@ -40,6 +40,16 @@ const Term* term_of(std::string word) {
   return nullptr;
 }
 
+/// "W_q" and its like, which are drawn with a lowered letter; "d_head" is a name and stays as it is.
+bool is_symbol(std::string_view word) {
+  const std::string_view symbol = bare(word);
+  return symbol.size() == 3 && symbol[1] == '_';
+}
+
+float piece_width(ImFont* font, std::string_view word) {
+  return is_symbol(word) ? formula_width(font, word) : text_width(font, word);
+}
+
 std::vector<Piece> pieces_of(ImFont* font, float width, std::string_view text) {
   const float blank = text_width(font, " ");
   std::vector<Piece> pieces;
@@ -49,7 +59,7 @@ std::vector<Piece> pieces_of(ImFont* font, float width, std::string_view text) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
     if (word.empty()) continue;
-    const float w = text_width(font, word);
+    const float w = piece_width(font, word);
     if (x > 0 && x + w > width) x = 0, ++line;
     pieces.push_back({word, x, w, line});
     x += w + blank;
@@ -93,7 +103,10 @@ void glossed_text(const Frame& frame, ImFont* font, Rgb colour, float width, con
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (const Piece& piece : pieces) {
     const ImVec2 pos(at.x + piece.x, at.y + static_cast<float>(piece.line) * height);
-    draw_text(font, pos, colour, piece.word);
+    if (is_symbol(piece.word))
+      draw_formula(font, pos, packed(colour), piece.word);
+    else
+      draw_text(font, pos, colour, piece.word);
     if (!piece.term) continue;
     const float y = pos.y + font->FontSize + 1;
     for (float x = pos.x; x < pos.x + piece.width; x += frame.metrics.px(4))

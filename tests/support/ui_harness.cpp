@@ -1,7 +1,5 @@
 #include "tests/support/ui_harness.hpp"
 
-#include <stdexcept>
-
 #include "app/browser.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/shortcuts.hpp"
@@ -21,6 +19,7 @@ UiHarness::UiHarness(Draw draw, ImVec2 size)
     : model(core::editing::default_preset().make()), draw_(std::move(draw)) {
   document.title = core::editing::default_preset().title;
   document.preset = core::editing::default_preset().name;
+  document.is_preset = true;
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
@@ -39,20 +38,6 @@ UiHarness::UiHarness(Draw draw, ImVec2 size)
 
 UiHarness::~UiHarness() {
   ImGui::DestroyContext();
-}
-
-void UiHarness::run(int frames) {
-  for (int i = 0; i < frames; ++i) frame({});
-}
-
-void UiHarness::play(const Gesture& gesture) {
-  for (const InputFrame& input : gesture) frame(input);
-}
-
-ImVec2 UiHarness::centre(const std::string& name) const {
-  const auto rect = landmarks_.find(name);
-  if (!rect) throw std::runtime_error("nothing on the screen is called " + name);
-  return rect->centre();
 }
 
 void UiHarness::frame(const InputFrame& input) {

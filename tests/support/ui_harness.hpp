@@ -6,20 +6,19 @@
 
 #include "app/extents.hpp"
 #include "app/frame.hpp"
-#include "tests/support/ui_input.hpp"
+#include "tests/support/hands.hpp"
 
 namespace support {
 
 /// Real panels in a real ImGui, without a window and without OpenGL.
 ///
-/// Edits and changes of the view are carried out after each frame, as the program does; everything that was
-/// asked for is kept.
-class UiHarness {
+/// Edits and changes of the view are carried out after each frame, as the program does; everything that was asked for is kept.
+class UiHarness : public Hands {
  public:
   using Draw = std::function<void(const app::Frame&)>;
 
   explicit UiHarness(Draw draw, ImVec2 size = {1600, 1000});
-  ~UiHarness();
+  ~UiHarness() override;
   UiHarness(const UiHarness&) = delete;
   UiHarness& operator=(const UiHarness&) = delete;
 
@@ -28,25 +27,7 @@ class UiHarness {
   app::Document document;
   app::Message message;
 
-  /// Draws frames without input.
-  void run(int frames = 2);
-  /// Plays a gesture, a frame each.
-  void play(const Gesture& gesture);
-
-  // Gestures at the middle of a landmark; they throw when there is none of that name.
-  void move_to(const std::string& name) { play(support::move_to(centre(name))); }
-  void click(const std::string& name, Modifiers m = {}) { play(support::click(centre(name), m)); }
-  void right_click(const std::string& name) { play(support::right_click(centre(name))); }
-  void double_click(const std::string& name) { play(support::double_click(centre(name))); }
-  void drag(const std::string& name, float dx, float dy, Modifiers m = {}) {
-    play(support::drag(centre(name), {dx, dy}, m));
-  }
-  void type(const std::string& text) { play(support::type(text)); }
-  void key(app::Key key, Modifiers m = {}) { play(support::press({key, m.ctrl, m.shift, m.alt})); }
-
-  bool has(const std::string& name) const { return landmarks_.find(name).has_value(); }
-  ImVec2 centre(const std::string& name) const;
-  const app::Landmarks& landmarks() const { return landmarks_; }
+  const app::Landmarks& landmarks() const override { return landmarks_; }
 
   /// What was asked for since the last call, of one kind.
   template <class Kind>
@@ -70,7 +51,7 @@ class UiHarness {
   int vertices() const { return vertices_; }
 
  private:
-  void frame(const InputFrame& input);
+  void frame(const InputFrame& input) override;
   void carry_out(const app::Command& command);
 
   class NoPainter;

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "app/landmarks.hpp"
+#include "tests/support/ui_input.hpp"
+
+namespace support {
+
+/// What a person can do with a window whose landmarks are known; gestures at a name that is nowhere throw.
+class Hands {
+ public:
+  virtual ~Hands() = default;
+  virtual const app::Landmarks& landmarks() const = 0;
+
+  /// Draws frames without input.
+  void run(int frames = 2) {
+    for (int i = 0; i < frames; ++i) frame({});
+  }
+  /// Plays a gesture, a frame each.
+  void play(const Gesture& gesture) {
+    for (const InputFrame& input : gesture) frame(input);
+  }
+
+  // Gestures at the middle of a landmark.
+  void move_to(const std::string& name) { play(support::move_to(centre(name))); }
+  void click(const std::string& name, Modifiers m = {}) { play(support::click(centre(name), m)); }
+  void right_click(const std::string& name) { play(support::right_click(centre(name))); }
+  void double_click(const std::string& name) { play(support::double_click(centre(name))); }
+  void drag(const std::string& name, float dx, float dy, Modifiers m = {}) {
+    play(support::drag(centre(name), {dx, dy}, m));
+  }
+  void type(const std::string& text) { play(support::type(text)); }
+  void key(app::Key key, Modifiers m = {}) { play(support::press({key, m.ctrl, m.shift, m.alt})); }
+
+  bool has(const std::string& name) const { return landmarks().find(name).has_value(); }
+  ImVec2 centre(const std::string& name) const {
+    const auto rect = landmarks().find(name);
+    if (!rect) throw std::runtime_error("nothing on the screen is called " + name);
+    return rect->centre();
+  }
+
+ protected:
+  virtual void frame(const InputFrame& input) = 0;
+};
+
+}  // namespace support

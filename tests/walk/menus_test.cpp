@@ -1,0 +1,93 @@
+// Every line of every menu.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "tests/walk/walk.hpp"
+
+namespace walk {
+namespace {
+
+using Names = std::set<std::string>;
+using Path = std::vector<std::string>;
+
+struct Menus : Program {
+  Names lines() const {
+    Names names;
+    for (const auto& [name, rect] : ui.landmarks().all())
+      if (name.starts_with("menu/") && name != "menu/title") names.insert(name);
+    return names;
+  }
+  Menus() { ui.sharp = false; }
+  void close_everything() {
+    ui.move_to("region/status");  // over a line that opens a menu, that menu would open again
+    for (int i = 0; i < 4; ++i) ui.key(Key::escape);
+    ui.store.dispatch(app::CancelQuestion{});
+    ui.run(3);
+  }
+  /// Clicks along the path; gives the lines that its last click has opened.
+  Names walk(const Path& path) {
+    close_everything();
+    Names before;
+    for (const std::string& name : path) {
+      before = lines();
+      ui.click(name);
+    }
+    Names opened;
+    for (const std::string& name : lines())
+      if (!before.contains(name)) opened.insert(name);
+    return opened;
+  }
+  /// Walks the whole tree below a path; counts the lines that open nothing.
+  std::size_t walk_all(const Path& path, std::vector<std::string>& clicked) {
+    const Names opened = walk(path);
+    clicked.push_back(path.back());
+    EXPECT_FALSE(core::attention::check(ui.model()).has_value()) << path.back();
+    if (opened.empty()) return 1;
+    std::size_t leaves = 0;
+    for (const std::string& name : opened) {
+      Path deeper = path;
+      deeper.push_back(name);
+      leaves += walk_all(deeper, clicked);
+    }
+    return leaves;
+  }
+};
+
+TEST_F(Menus, CanBeClickedLineByLine) {
+  std::vector<std::string> clicked;
+  std::size_t leaves = 0;
+  for (const std::string& name : lines()) leaves += walk_all({name}, clicked);
+  for (const char* line :
+       {"menu/Open", "menu/New/000-causal", "menu/Scale/200", "menu/Stages/weights", "menu/Light",
+        "menu/Undo", "menu/AddToken", "menu/Keys", "menu/About", "menu/Quit"})
+    EXPECT_THAT(clicked, testing::Contains(line));
+  EXPECT_GT(leaves, 35u);
+}
+
+TEST_F(Menus, DoWhatTheySay) {
+  walk({"menu/Edit", "menu/AddToken"});
+  EXPECT_EQ(ui.model().n_tokens(), 7u);
+  walk({"menu/Edit", "menu/Undo"});
+  EXPECT_EQ(ui.model().n_tokens(), 6u);
+  walk({"menu/View", "menu/Light"});
+  EXPECT_FALSE(ui.store.view().dark);
+  walk({"menu/View", "menu/ShownStages", "menu/Stages/scores"});
+  EXPECT_FALSE(ui.has("strip/scores"));
+  walk({"menu/View", "menu/Scale", "menu/Scale/150"});
+  EXPECT_EQ(ui.store.view().scale, 1.5f);
+  walk({"menu/File", "menu/New", "menu/New/003-causal-class"});
+  EXPECT_EQ(ui.store.document().preset, "003-causal-class");
+  walk({"menu/File", "menu/Quit"});
+  EXPECT_TRUE(ui.store.wants_to_quit());
+}
+
+TEST_F(Menus, CloseWithEscape) {
+  ui.click("menu/File");
+  ASSERT_TRUE(ui.has("menu/Open"));
+  ui.key(Key::escape);
+  EXPECT_FALSE(ui.has("menu/Open"));
+}
+
+}  // namespace
+}  // namespace walk

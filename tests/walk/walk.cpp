@@ -1,0 +1,117 @@
+#include "tests/walk/walk.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+
+#include "core/editing/edit.hpp"
+
+namespace walk {
+namespace {
+
+app::Rgb pixel_of(const app::platform::Image& image, int x, int y) {
+  if (x < 0 || y < 0 || x >= image.width || y >= image.height) throw std::out_of_range("no such pixel");
+  const auto at =
+      (static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(x)) * 4;
+  return {image.rgba[at], image.rgba[at + 1], image.rgba[at + 2]};
+}
+
+bool same_bits(const arma::mat& a, const arma::mat& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  });
+}
+
+}  // namespace
+
+Walk::Walk(int width, int height) : window("attnscope", width, height), loop(window, store) {
+  while (window.wait(0.02)) {  // what the display has to say about a new window
+  }
+  held_.mouse = ImVec2(-1, -1);
+  held_.left = held_.right = false;
+  run(3);
+}
+
+void Walk::frame(const support::InputFrame& input) {
+  if (input.mouse) held_.mouse = input.mouse;
+  if (input.left) held_.left = input.left;
+  if (input.right) held_.right = input.right;
+  support::InputFrame now = input;
+  now.mouse = held_.mouse, now.left = held_.left, now.right = held_.right;
+  std::vector<app::KeyPress> keys;
+  if (input.key) keys.push_back(*input.key);
+  loop.frame(
+      [&](ImGuiIO& io) {
+        support::put(now, io);
+        if (!sharp) io.DisplayFramebufferScale = {0.05f, 0.05f};
+      },
+      keys);
+}
+
+void Walk::fill_in(const std::string& field, const std::string& text) {
+  click(field);
+  key(Key::a, {.ctrl = true});
+  type(text);
+  key(Key::enter);
+}
+
+void Walk::choose(const std::string& combo, std::size_t line) {
+  click(combo);
+  click(combo + "/" + std::to_string(line));
+}
+
+void Walk::ask_to_close() {
+  window.request_close();
+  loop.step();
+  run();
+}
+
+double Walk::weight(std::size_t row, std::size_t column) const {
+  return store.trace().heads.at(store.view().head).weights(row, column);
+}
+
+app::Rgb Walk::pixel(ImVec2 at) {
+  return pixel_of(window.read_pixels(), static_cast<int>(at.x), static_cast<int>(at.y));
+}
+
+app::Rgb Walk::cell_colour(const std::string& map, std::size_t n_rows, std::size_t n_columns, std::size_t row,
+                           std::size_t column) {
+  const auto rect = landmarks().find(map);
+  if (!rect) throw std::runtime_error("nothing on the screen is called " + map);
+  const auto along = [](float from, float to, std::size_t n, std::size_t i) {
+    return std::round(from + (to - from) * static_cast<float>(i) / static_cast<float>(n)) + 3;
+  };
+  return pixel(
+      {along(rect->min.x, rect->max.x, n_columns, column), along(rect->min.y, rect->max.y, n_rows, row)});
+}
+
+std::vector<app::Rgb> Walk::pixels(const std::string& name) {
+  const auto rect = landmarks().find(name);
+  if (!rect) throw std::runtime_error("nothing on the screen is called " + name);
+  const app::platform::Image image = window.read_pixels();
+  std::vector<app::Rgb> found;
+  for (int y = static_cast<int>(rect->min.y); y < static_cast<int>(rect->max.y); ++y)
+    for (int x = static_cast<int>(rect->min.x); x < static_cast<int>(rect->max.x); ++x)
+      found.push_back(pixel_of(image, x, y));
+  return found;
+}
+
+bool alike(app::Rgb a, app::Rgb b) {
+  return std::abs(a.r - b.r) <= 2 && std::abs(a.g - b.g) <= 2 && std::abs(a.b - b.b) <= 2;
+}
+
+bool same_bits(const core::attention::Model& a, const core::attention::Model& b) {
+  using core::editing::MatrixName;
+  if (!(a == b)) return false;
+  for (const MatrixName name : {MatrixName::embeddings, MatrixName::query_weight, MatrixName::key_weight,
+                                MatrixName::value_weight, MatrixName::output_weight, MatrixName::query_bias,
+                                MatrixName::key_bias, MatrixName::value_bias, MatrixName::output_bias})
+    for (std::size_t s = 0; s < (name == MatrixName::embeddings ? a.sequences.size() : 1); ++s) {
+      const auto* x = core::editing::find_matrix(a, {name, s});
+      const auto* y = core::editing::find_matrix(b, {name, s});
+      if (x && y && !same_bits(**x, **y)) return false;
+    }
+  return true;
+}
+
+}  // namespace walk

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <filesystem>
+
+#include "app/loop.hpp"
+#include "app/render/colour_map.hpp"
+#include "app/store.hpp"
+#include "tests/support/hands.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace walk {
+
+using app::Key;
+using core::attention::Stage;
+
+/// The program as it is started, with hands on it; the real pointer and the clock have no say in it.
+class Walk : public support::Hands {
+ public:
+  explicit Walk(int width = 1600, int height = 1000);
+
+  app::platform::Window window;
+  app::Store store;
+  app::Loop loop;
+
+  /// Off: frames are rasterised at a twentieth of their size, which is all that a test without pixels needs.
+  bool sharp = true;
+
+  const app::Landmarks& landmarks() const override { return loop.landmarks(); }
+  /// Writes over what stands in a field and hands it in, as in the fields of MODEL and the name of a file.
+  void fill_in(const std::string& field, const std::string& text);
+  /// Opens a drop-down and chooses a line.
+  void choose(const std::string& combo, std::size_t line);
+  /// The close button of the window.
+  void ask_to_close();
+
+  const core::attention::Model& model() const { return store.model(); }
+  double weight(std::size_t row, std::size_t column) const;
+  /// The colour near the top left corner of a cell of a heatmap of n_rows × n_columns, as it is on the
+  /// screen.
+  app::Rgb cell_colour(const std::string& map, std::size_t n_rows, std::size_t n_columns, std::size_t row,
+                       std::size_t column);
+  /// Every pixel of a landmark, row after row.
+  std::vector<app::Rgb> pixels(const std::string& name);
+  app::Rgb pixel(ImVec2 at);
+
+ protected:
+  void frame(const support::InputFrame& input) override;
+
+ private:
+  support::InputFrame held_;  // the mouse as the hands left it
+};
+
+/// Whether no channel differs by more than two steps of 255.
+bool alike(app::Rgb a, app::Rgb b);
+
+/// Whether two doubles are the same bits, matrix by matrix; Model's == takes −0 for 0.
+bool same_bits(const core::attention::Model& a, const core::attention::Model& b);
+
+struct Program : testing::Test {
+  support::TemporaryDirectory directory;
+  Walk ui;
+};
+
+}  // namespace walk
