@@ -126,7 +126,7 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
     const auto place = static_cast<float>(std::find(heads.begin(), heads.end(), line.head) - heads.begin());
     const float aside = grey ? 0 : (place - static_cast<float>(heads.size() - 1) / 2) * spread;
     const ImVec2 a{from, l.middle(line.query) + aside}, b{to, l.middle(line.key) + aside};
-    const ImU32 colour = grey ? packed(frame.palette.dim, most_grey * (0.25f + 0.75f * weight))
+    const ImU32 colour = grey ? packed(frame.palette.faint, most_grey * (0.25f + 0.75f * weight))
                               : packed(frame.palette.head(line.head), (query || look.hovered_key ? 0.45f : 0.12f) + (query || look.hovered_key ? 0.55f : 0.88f) * weight);
     list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, colour, grey ? 1.0f : 1 + 3 * weight, bends);
   }
