@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/attention/stages.hpp"
+#include "core/compare/difference.hpp"
 #include "core/editing/edit.hpp"
 #include "core/explain/address.hpp"
 #include "core/text/sentence.hpp"
@@ -20,12 +21,12 @@ using core::attention::Stage;
 /// One cell of one stage; head counts only for stages that have one a head.
 using CellRef = core::explain::CellAddress;
 
-enum class Tab { stages, heads, laboratory };
+enum class Tab { stages, heads, compare, laboratory };
 
 /// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all heads.
 enum class RangeRule { matrix, all_heads };
 
-enum class Dialog { none, open, save_as, export_csv, unsaved_work, keys, about, glossary, sentence };
+enum class Dialog { none, open, open_reference, save_as, export_csv, unsaved_work, keys, about, glossary, sentence };
 
 /// What is to be exported.
 enum class ExportWhat { matrix, stage, everything };
@@ -99,6 +100,9 @@ struct View {
   ExportWhat export_what = ExportWhat::matrix;
   std::optional<LessonPlace> lesson;
   SentenceDraft sentence;
+  std::size_t reference = 0;          ///< which of the kept states is A
+  core::compare::DifferenceKind difference = core::compare::DifferenceKind::a_minus_b;
+  std::optional<Stage> sought;        ///< the stage to which the Compare view has yet to scroll
   std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
 };
 

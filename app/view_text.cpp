@@ -1,6 +1,7 @@
 #include "app/view_text.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.hpp"
 #include "core/formats/json.hpp"
@@ -9,6 +10,19 @@ namespace app {
 namespace {
 
 using core::formats::Json;
+
+constexpr std::array kept_tabs{Tab::stages, Tab::heads, Tab::compare};
+
+/// As the session names it; a laboratory is left behind for the stages.
+const char* tab_name(Tab tab) {
+  switch (tab) {
+    case Tab::heads: return "heads";
+    case Tab::compare: return "compare";
+    case Tab::stages:
+    case Tab::laboratory: break;
+  }
+  return "stages";
+}
 
 const Json* member(const Json& object, const char* key) {
   const auto* members = object.as<Json::Object>();
@@ -34,7 +48,7 @@ std::string word(const Json& object, const char* key) {
 
 std::string view_text(const View& view) {
   const auto stage_name = [](Stage stage) { return core::formats::json_quoted(core::attention::info(stage).name); };
-  std::string text = std::string("{\"tab\": \"") + (view.tab == Tab::heads ? "heads" : "stages") + "\"";
+  std::string text = "{\"tab\": " + core::formats::json_quoted(tab_name(view.tab));
   text += ", \"sequence\": " + std::to_string(view.sequence) + ", \"head\": " + std::to_string(view.head);
   text += ", \"heads_stage\": " + stage_name(view.heads_stage);
   text += std::string(", \"range\": \"") + (view.range == RangeRule::all_heads ? "all_heads" : "matrix") + "\"";
@@ -47,7 +61,9 @@ std::string view_text(const View& view) {
 void recall_view(const std::string& text, View& view) {
   if (text.empty()) return;
   const Json object = core::formats::parse_json(text, "view");
-  if (const std::string tab = word(object, "tab"); tab == "heads" || tab == "stages") view.tab = tab == "heads" ? Tab::heads : Tab::stages;
+  const std::string tab = word(object, "tab");
+  for (const Tab known : kept_tabs)
+    if (tab == tab_name(known)) view.tab = known;
   view.sequence = whole(object, "sequence").value_or(view.sequence);
   view.head = whole(object, "head").value_or(view.head);
   if (const auto* stage = core::attention::find_stage(word(object, "heads_stage"))) view.heads_stage = stage->stage;
