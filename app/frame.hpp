@@ -10,6 +10,7 @@
 #include "app/command.hpp"
 #include "app/comparison.hpp"
 #include "app/extents.hpp"
+#include "app/figures.hpp"
 #include "app/laboratory.hpp"
 #include "app/landmarks.hpp"
 #include "app/lesson_state.hpp"
@@ -33,6 +34,7 @@ struct Document {
   std::optional<std::filesystem::path> path;    ///< where it is saved
   std::string preset;                           ///< the preset it was made from, or ""
   bool modified = false;
+  bool is_preset = false;                       ///< the model is still the preset's, to the last bit
   bool can_undo = false, can_redo = false;
   std::string undo_words, redo_words;
   std::vector<std::filesystem::path> recent;    ///< newest first
@@ -52,6 +54,7 @@ struct Frame {
   const Fonts& fonts;
   render::Painter& painter;
   Extents& extents;
+  Figures& figures;
   Landmarks& landmarks;
   Commands& commands;
   const LessonState* lesson = nullptr;  ///< of the lesson under way, or nullptr

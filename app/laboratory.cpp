@@ -6,7 +6,9 @@ namespace app {
 
 void advance(Laboratory& l, double seconds) {
   const auto start = std::chrono::steady_clock::now();
-  const auto spent = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto spent = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   if (l.is_complete()) return;
   do {
     l.study.advance(1);

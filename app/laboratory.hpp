@@ -14,9 +14,10 @@ struct Laboratory {
   static constexpr std::size_t most_masks = 1024;
 
   core::attention::DropoutStudy study;
-  std::size_t n_masks = 64;    ///< over how many the mean is taken
-  arma::mat mean, difference;  ///< of the first n_masks, or of as many as were drawn; the mean less the weights
-  arma::rowvec ones;           ///< ten ones under the same dropout
+  std::size_t n_masks = 64;  ///< over how many the mean is taken
+  arma::mat mean,
+      difference;     ///< of the first n_masks, or of as many as were drawn; the mean less the weights
+  arma::rowvec ones;  ///< ten ones under the same dropout
   std::uint64_t revision = 0;  ///< another number, other numbers
   std::uint64_t version = 0;   ///< of the trace
   std::size_t head = 0;

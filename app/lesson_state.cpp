@@ -28,9 +28,9 @@ std::optional<LessonProgress> read_progress(std::string_view text, std::size_t n
   const auto step = take_number(text);
   if (!step || *step >= n_steps || !(text.empty() || text.starts_with(' '))) return std::nullopt;
   progress.step = *step;
+  if (text == " ") return progress;
   while (!text.empty()) {
     text.remove_prefix(1);  // the blank or a comma
-    if (text.empty()) break;
     const auto done = take_number(text);
     if (!done || *done >= n_steps || !(text.empty() || text.starts_with(','))) return std::nullopt;
     progress.done.insert(*done);

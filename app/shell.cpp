@@ -17,7 +17,9 @@
 #include "app/panels/model_panel.hpp"
 #include "app/panels/stages_panel.hpp"
 #include "app/panels/status_bar.hpp"
+#include "app/panels/tokens_panel.hpp"
 #include "app/panels/view_bar.hpp"
+#include "app/pinning.hpp"
 #include "app/platform/imgui_compat.hpp"
 
 namespace app {
@@ -45,8 +47,12 @@ struct PanelRow {
   bool (*shown)(const Frame&);
 };
 
-bool always(const Frame&) { return true; }
-float view_top(const Frame& f, const Regions& r) { return r.top + f.metrics.tabs; }
+bool always(const Frame&) {
+  return true;
+}
+float view_top(const Frame& f, const Regions& r) {
+  return r.top + f.metrics.tabs;
+}
 
 /// The middle, between the side regions, for the tabs' views.
 ImVec4 view_place(const Frame& f, const Regions& r) {
@@ -63,22 +69,34 @@ void draw_inspector_and_words(const Frame& frame) {
 
 const std::array table_of_panels{
     PanelRow{"model", panels::draw_model, Ground::panel, true, true,
-             [](const Frame&, const Regions& r) { return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height); }, always},
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height);
+             },
+             always},
     PanelRow{"edit", panels::draw_edit, Ground::panel, true, false,
-             [](const Frame&, const Regions& r) { return ImVec4(r.grip, r.top + r.model_height + 1, r.left - r.grip, r.bottom); }, always},
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.grip, r.top + r.model_height + 1, r.left - r.grip, r.bottom);
+             },
+             always},
     PanelRow{"view bar", panels::draw_view_bar, Ground::background, true, false,
-             [](const Frame& f, const Regions& r) { return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, view_top(f, r)); }, always},
-    PanelRow{"stages", panels::draw_stages, Ground::background, true, true,
-             view_place, [](const Frame& f) { return f.view.tab == Tab::stages; }},
-    PanelRow{"heads", panels::draw_heads, Ground::background, true, true,
-             view_place, [](const Frame& f) { return f.view.tab == Tab::heads; }},
-    PanelRow{"compare", panels::draw_compare, Ground::background, true, false,
-             view_place, [](const Frame& f) { return f.view.tab == Tab::compare; }},
-    PanelRow{"laboratory", panels::draw_laboratory, Ground::background, true, true,
-             view_place, [](const Frame& f) { return f.view.tab == Tab::laboratory; }},
+             [](const Frame& f, const Regions& r) {
+               return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, view_top(f, r));
+             },
+             always},
+    PanelRow{"stages", panels::draw_stages, Ground::background, true, true, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::stages; }},
+    PanelRow{"heads", panels::draw_heads, Ground::background, true, true, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::heads; }},
+    PanelRow{"tokens", panels::draw_tokens, Ground::background, true, false, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::tokens; }},
+    PanelRow{"compare", panels::draw_compare, Ground::background, true, false, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::compare; }},
+    PanelRow{"laboratory", panels::draw_laboratory, Ground::background, true, true, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::laboratory; }},
     PanelRow{"exhibit", panels::draw_exhibit, Ground::background, true, false,
              [](const Frame& f, const Regions& r) {
-               return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip, view_top(f, r) + 1 + r.exhibit);
+               return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
+                             view_top(f, r) + 1 + r.exhibit);
              },
              [](const Frame& f) { return f.lesson && !f.lesson->pictures.empty(); }},
     PanelRow{"lesson", panels::draw_lesson, Ground::background, true, false,
@@ -87,9 +105,13 @@ const std::array table_of_panels{
              },
              [](const Frame& f) { return f.lesson != nullptr; }},
     PanelRow{"inspector", draw_inspector_and_words, Ground::panel, true, true,
-             [](const Frame&, const Regions& r) { return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom); }, always},
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom);
+             },
+             always},
     PanelRow{"status", panels::draw_status, Ground::panel, true, false,
-             [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); }, always},
+             [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); },
+             always},
 };
 
 Regions regions(const Frame& frame) {
@@ -104,9 +126,9 @@ Regions regions(const Frame& frame) {
   r.top = m.menu + 1;
   r.bottom = size.y - m.status - 1;
   const float wanted = panels::model_panel_height(frame);
-  r.model_height = std::min(wanted, (r.bottom - r.top) * 0.6f);
+  r.model_height = std::min(wanted, (r.bottom - r.top) * 0.62f);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
-  r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.45f);
+  r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
   r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.lesson) * 0.55f);
   return r;
 }
@@ -115,12 +137,17 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const ImVec4 place = panel.place(frame, r);
   ImGui::SetCursorScreenPos({place.x, place.y});
   const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_status;
-  const float side = place.x == 0 && place.z == r.size.x ? frame.metrics.padding : frame.metrics.padding - r.grip;
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {side, bar ? 0 : frame.metrics.px(frame.metrics.compact ? 8 : 10)});
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(panel.ground == Ground::panel ? frame.palette.panel : frame.palette.background));
-  const ImGuiWindowFlags flags = ImGuiWindowFlags_AlwaysUseWindowPadding |
-                                 (panel.scrolls ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
-  platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)}, false, flags);
+  const float side =
+      place.x == 0 && place.z == r.size.x ? frame.metrics.padding : frame.metrics.padding - r.grip;
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,
+                      {side, bar ? 0 : frame.metrics.px(frame.metrics.compact ? 8 : 10)});
+  ImGui::PushStyleColor(ImGuiCol_ChildBg,
+                        vec(panel.ground == Ground::panel ? frame.palette.panel : frame.palette.background));
+  const ImGuiWindowFlags flags =
+      ImGuiWindowFlags_AlwaysUseWindowPadding |
+      (panel.scrolls ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)},
+                        false, flags);
   frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
   panel.draw(frame);
   panels::draw_lesson_marks(frame, panel.name);
@@ -130,7 +157,8 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
 }
 
 void draw_ground(const Frame& frame, const Regions& r) {
-  ImGui::GetWindowDrawList()->AddRectFilled({r.left, r.top}, {r.size.x - r.right, r.bottom}, packed(frame.palette.background));
+  ImGui::GetWindowDrawList()->AddRectFilled({r.left, r.top}, {r.size.x - r.right, r.bottom},
+                                            packed(frame.palette.background));
 }
 
 void draw_lines(const Frame& frame, const Regions& r) {
@@ -140,20 +168,26 @@ void draw_lines(const Frame& frame, const Regions& r) {
   list->AddRectFilled({0, r.bottom}, {r.size.x, r.bottom + 1}, line);
   list->AddRectFilled({r.left, r.top}, {r.left + 1, r.bottom}, line);
   list->AddRectFilled({r.size.x - r.right - 1, r.top}, {r.size.x - r.right, r.bottom}, line);
-  list->AddRectFilled({frame.metrics.padding, r.top + r.model_height}, {r.left - frame.metrics.padding, r.top + r.model_height + 1}, line);
-  list->AddRectFilled({r.left + 1, r.top + frame.metrics.tabs}, {r.size.x - r.right - 1, r.top + frame.metrics.tabs + 1}, line);
+  list->AddRectFilled({frame.metrics.padding, r.top + r.model_height},
+                      {r.left - frame.metrics.padding, r.top + r.model_height + 1}, line);
+  list->AddRectFilled({r.left + 1, r.top + frame.metrics.tabs},
+                      {r.size.x - r.right - 1, r.top + frame.metrics.tabs + 1}, line);
 }
 
 /// A line that can be dragged; change gets the mouse's x in pixels.
-void draw_splitter(const Frame& frame, const char* name, float x, const Regions& r, void (*change)(View&, float x, const Regions&, float scale)) {
+void draw_splitter(const Frame& frame, const char* name, float x, const Regions& r,
+                   void (*change)(View&, float x, const Regions&, float scale)) {
   const float half = frame.metrics.px(4);
   ImGui::SetCursorScreenPos({x - half, r.top});
   ImGui::InvisibleButton(name, {2 * half, std::max(1.0f, r.bottom - r.top)});
   frame.landmarks.mark_item(name);
   if (ImGui::IsItemHovered() || ImGui::IsItemActive()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
   if (ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.x != 0)
-    frame.commands.look([change, r, mouse = ImGui::GetIO().MousePos.x, scale = frame.metrics.scale](View& v) { change(v, mouse, r, scale); });
-  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) frame.commands.look([](View& v) { v.left_width = v.right_width = 0; });
+    frame.commands.look([change, r, mouse = ImGui::GetIO().MousePos.x, scale = frame.metrics.scale](View& v) {
+      change(v, mouse, r, scale);
+    });
+  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0))
+    frame.commands.look([](View& v) { v.left_width = v.right_width = 0; });
 }
 
 }  // namespace
@@ -164,15 +198,18 @@ void draw_window(const Frame& frame) {
   ImGui::SetNextWindowSize(r.size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   ImGui::Begin("attnscope", nullptr,
-               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_MenuBar |
-                   ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse);
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                   ImGuiWindowFlags_NoScrollWithMouse);
   ImGui::PopStyleVar();
-  if (frame.view.hovered) frame.commands.look([](View& v) { v.hovered.reset(); });  // whoever is hovered now says so after this
+  if (is_pointing(frame.view)) frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
   panels::draw_menu_bar(frame);
   draw_ground(frame, r);
-  draw_splitter(frame, "splitter/left", r.left, r, [](View& v, float x, const Regions&, float scale) { v.left_width = x / scale; });
-  draw_splitter(frame, "splitter/right", r.size.x - r.right, r,
-                [](View& v, float x, const Regions& at, float scale) { v.right_width = (at.size.x - x) / scale; });
+  draw_splitter(frame, "splitter/left", r.left, r,
+                [](View& v, float x, const Regions&, float scale) { v.left_width = x / scale; });
+  draw_splitter(
+      frame, "splitter/right", r.size.x - r.right, r,
+      [](View& v, float x, const Regions& at, float scale) { v.right_width = (at.size.x - x) / scale; });
   for (const PanelRow& panel : table_of_panels)
     if (panel.shown(frame)) draw_panel(frame, panel, r);
   draw_lines(frame, r);

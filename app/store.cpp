@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "app/browser.hpp"
-#include "app/view_text.hpp"
 #include "app/pinning.hpp"
+#include "app/view_text.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
@@ -23,11 +23,12 @@ namespace formats = core::formats;
 constexpr std::size_t longest_recent_list = 12;
 
 /// One matrix to a file, or stages to a directory; gives the number of files.
-std::size_t export_csv(const core::attention::Model& model, const core::attention::Trace& trace, std::size_t sequence,
-                       const ExportCsv& what) {
+std::size_t export_csv(const core::attention::Model& model, const core::attention::Trace& trace,
+                       std::size_t sequence, const ExportCsv& what) {
   const core::attention::StageInfo& stage = core::attention::info(what.matrix.stage);
   if (what.what == ExportWhat::matrix) {
-    const formats::LabelledMatrix matrix = formats::labelled_stage(model, trace, stage, what.matrix.head, sequence);
+    const formats::LabelledMatrix matrix =
+        formats::labelled_stage(model, trace, stage, what.matrix.head, sequence);
     formats::write_atomically(what.path, formats::csv_text(matrix));
     return 1;
   }
@@ -77,6 +78,7 @@ Document Store::document() const {
           .path = origin_.path,
           .preset = lesson_ ? "" : origin_.preset,
           .modified = !((lesson_ ? lesson_->own_model : model_) == saved_),
+          .is_preset = !lesson_ && !origin_.preset.empty() && model_ == first_,
           .can_undo = history_.can_undo(),
           .can_redo = history_.can_redo(),
           .undo_words = history_.undo_description(),
@@ -98,13 +100,16 @@ void Store::carry_out(const ChangeView& command) {
   keep_view_within_model();
 }
 
-void Store::carry_out(const EndGesture&) { end_gesture(); }
+void Store::carry_out(const EndGesture&) {
+  end_gesture();
+}
 
 void Store::carry_out(const Undo&) {
   if (!history_.can_undo()) return say("There is nothing to undo.");
   const std::string words = history_.undo_description();
   model_ = history_.undo(model_);
-  if (lesson_ && !history_.can_undo()) return carry_out(LeaveLesson{});  // what was undone is the lesson itself
+  if (lesson_ && !history_.can_undo())
+    return carry_out(LeaveLesson{});  // what was undone is the lesson itself
   keep_view_within_model();
   say("Undone: " + words);
 }
@@ -151,7 +156,8 @@ void Store::carry_out(const SaveFileAs& command) {
 void Store::carry_out(const ExportCsv& command) {
   const std::size_t written = export_csv(model_, trace_, view_.sequence, command);
   view_.dialog = Dialog::none;
-  say("Exported " + (written == 1 ? "one file" : std::to_string(written) + " files") + " to " + command.path.string());
+  say("Exported " + (written == 1 ? "one file" : std::to_string(written) + " files") + " to " +
+      command.path.string());
 }
 
 void Store::carry_out(const ShowDialog& command) {
@@ -160,23 +166,31 @@ void Store::carry_out(const ShowDialog& command) {
   if (command.dialog == Dialog::none) waiting_.reset();
   const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference;
   if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
-    if (view_.browser.directory.empty() && origin_.path) view_.browser.directory = origin_.path->parent_path();
+    if (view_.browser.directory.empty() && origin_.path)
+      view_.browser.directory = origin_.path->parent_path();
     view_.browser = browse(view_.browser.directory, view_.browser.name);
     if (command.dialog == Dialog::save_as)
       view_.browser.name = origin_.path ? origin_.path->filename().string()
                                         : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
     if (is_opening) view_.browser.name.clear();
+    if (command.dialog != Dialog::export_csv) view_.typed = Typed{"browser/name", view_.browser.name, true, true};
+    message_ = {};  // an error of this dialog is shown in it, one from before is not
   }
 }
 
-void Store::carry_out(const BrowseTo& command) { view_.browser = browse(command.directory, view_.browser.name); }
+void Store::carry_out(const BrowseTo& command) {
+  const bool opens = view_.dialog == Dialog::open;  // what was chosen there is not here
+  view_.browser = browse(command.directory, opens ? "" : view_.browser.name);
+}
 
 void Store::carry_out(const CopyText& command) {
   clipboard_ = command.text;
   say("Copied");
 }
 
-void Store::carry_out(const ShowMessage& command) { say(command.text, command.is_error); }
+void Store::carry_out(const ShowMessage& command) {
+  say(command.text, command.is_error);
+}
 
 void Store::carry_out(const Quit& command) {
   if (lesson_) leave_lesson();
@@ -212,11 +226,13 @@ bool Store::may_leave(const Command& command) {
 }
 
 void Store::start_with(core::attention::Model model, Origin origin) {
-  model_ = saved_ = std::move(model);
+  model_ = saved_ = first_ = std::move(model);
   origin_ = std::move(origin);
   history_.clear();
   release(view_);
   view_.hovered.reset();
+  view_.tokens.pinned_query.reset();
+  view_.tokens.silent_heads.clear();
   view_.cursor.reset();
   view_.dialog = Dialog::none;
   keep_view_within_model();
@@ -243,15 +259,17 @@ void Store::keep_view_within_model() {
   view_.sequence = std::min(view_.sequence, model_.sequences.size() - 1);
   view_.head = std::min(view_.head, model_.n_heads - 1);
   view_.reference = references_.empty() ? 0 : std::min(view_.reference, references_.size() - 1);
-  if (!editing::find_matrix(model_, view_.edited)) view_.edited = {editing::MatrixName::embeddings, view_.sequence};
+  if (!editing::find_matrix(model_, view_.edited))
+    view_.edited = {editing::MatrixName::embeddings, view_.sequence};
   if (view_.edited.name == editing::MatrixName::embeddings) view_.edited.sequence = view_.sequence;
   const core::attention::SharedMatrix& edited = *editing::find_matrix(model_, view_.edited);
-  if (view_.cursor && (view_.cursor->row >= edited->n_rows || view_.cursor->column >= edited->n_cols)) view_.cursor.reset();
+  if (view_.cursor && (view_.cursor->row >= edited->n_rows || view_.cursor->column >= edited->n_cols))
+    view_.cursor.reset();
   const auto exists = [this](const std::optional<CellRef>& cell) {
     if (!cell) return true;
     const auto& stage = core::attention::info(cell->stage);
     const std::size_t n = model_.n_tokens();
-    const std::size_t columns = stage.columns == core::attention::Columns::tokens ? n
+    const std::size_t columns = stage.columns == core::attention::Columns::tokens   ? n
                                 : stage.columns == core::attention::Columns::single ? 1
                                 : cell->stage == Stage::embeddings                  ? model_.d_model()
                                 : stage.per_head                                    ? model_.d_head()
@@ -261,6 +279,11 @@ void Store::keep_view_within_model() {
   if (!exists(view_.pinned)) release(view_);
   std::erase_if(view_.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view_.hovered)) view_.hovered.reset();
+  TokensLook& look = view_.tokens;
+  for (auto* token : {&look.pinned_query, &look.hovered_query, &look.hovered_key})
+    if (*token && **token >= model_.n_tokens()) token->reset();
+  if (view_.hovered_head && *view_.hovered_head >= model_.n_heads) view_.hovered_head.reset();
+  std::erase_if(look.silent_heads, [this](std::size_t h) { return h >= model_.n_heads; });
   if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;
 }
 

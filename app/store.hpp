@@ -114,7 +114,7 @@ class Store {
   void keep_view_within_model();
   void say(std::string text, bool is_error = false) { message_ = {std::move(text), is_error}; }
 
-  core::attention::Model model_, saved_;
+  core::attention::Model model_, saved_, first_;  // as it is, as it was saved, as it was opened
   core::editing::History history_;
   View view_;
   Origin origin_;

@@ -13,14 +13,15 @@ using core::lessons::Moment;
 using core::lessons::Step;
 
 constexpr const char* the_lesson = "the lesson";  // a step of the history
-constexpr double laboratory_seconds = 0.008;   // of a frame
+constexpr double laboratory_seconds = 0.008;      // of a frame
 
 /// What a step points at comes out of its fold.
 void unfold_focus(View& view, const Step& step) {
   for (const std::string_view name : step.focus) {
     constexpr std::string_view strip = "strip/";
     if (!name.starts_with(strip)) continue;
-    if (const auto* stage = core::attention::find_stage(name.substr(strip.size()))) view.folded.erase(stage->stage);
+    if (const auto* stage = core::attention::find_stage(name.substr(strip.size())))
+      view.folded.erase(stage->stage);
   }
 }
 

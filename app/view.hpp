@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "core/attention/head_facts.hpp"
 #include "core/attention/stages.hpp"
 #include "core/compare/difference.hpp"
+#include "core/editing/draw_model.hpp"
 #include "core/editing/edit.hpp"
+#include "core/editing/fill.hpp"
 #include "core/explain/address.hpp"
 #include "core/text/sentence.hpp"
 
@@ -21,12 +24,26 @@ using core::attention::Stage;
 /// One cell of one stage; head counts only for stages that have one a head.
 using CellRef = core::explain::CellAddress;
 
-enum class Tab { stages, heads, compare, laboratory };
+enum class Tab { stages, heads, tokens, compare, laboratory };
 
-/// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all heads.
+/// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all
+/// heads.
 enum class RangeRule { matrix, all_heads };
 
-enum class Dialog { none, open, open_reference, save_as, export_csv, unsaved_work, keys, about, glossary, sentence };
+enum class Dialog {
+  none,
+  open,
+  open_reference,
+  save_as,
+  export_csv,
+  unsaved_work,
+  keys,
+  about,
+  glossary,
+  sentence,
+  fill,
+  draw_model
+};
 
 /// What is to be exported.
 enum class ExportWhat { matrix, stage, everything };
@@ -50,8 +67,8 @@ struct BrowserEntry {
 struct Browser {
   std::filesystem::path directory;
   std::vector<BrowserEntry> entries;
-  std::string name;   ///< what stands in the name field
-  std::string error;  ///< why the directory could not be read, or ""
+  std::string name;              ///< what stands in the name field
+  std::string error;             ///< why the directory could not be read, or ""
   bool asks_to_replace = false;  ///< the named file exists, and whether to write over it is being asked
 };
 
@@ -59,9 +76,30 @@ struct Browser {
 struct Typed {
   std::string field;  ///< the landmark of the field
   std::string text;
-  bool waiting = false;   ///< the field has yet to take the keyboard
-  bool selected = true;   ///< once it has, all of the text is selected; else the caret is at its end
+  bool waiting = false;  ///< the field has yet to take the keyboard
+  bool selected = true;  ///< once it has, all of the text is selected; else the caret is at its end
   friend bool operator==(const Typed&, const Typed&) = default;
+};
+
+/// Ops that are drawn before what is wanted, as they were typed.
+struct DrawnBefore {
+  std::string text;
+  std::string error;  ///< why they cannot be drawn, or ""
+};
+
+/// What the dialog that fills a matrix asks for, and the numbers that it would write; they are drawn when
+/// something changes, not in every frame.
+struct FillForm {
+  core::editing::MatrixPlace place;
+  core::editing::Fill fill{core::editing::FillRule::randn, 123, {}};
+  DrawnBefore before;
+  core::attention::SharedMatrix numbers;
+};
+
+/// What the dialog that draws a whole model asks for.
+struct DrawForm {
+  core::editing::ModelDraw draw;
+  DrawnBefore before;
 };
 
 /// The step of a lesson that is shown.
@@ -78,6 +116,18 @@ struct SentenceDraft {
   std::uint64_t seed = 123;
 };
 
+/// What the token view shows.
+struct TokensLook {
+  std::optional<std::size_t> hovered_query, pinned_query;
+  std::optional<std::size_t> hovered_key;
+  std::set<std::size_t> silent_heads;  ///< heads without lines
+  double hide_below = 0.01;            ///< weights below it have no lines, 0 … 1
+  bool comes_into_view = false;        ///< the view is to scroll to the pinned query
+
+  std::optional<std::size_t> query() const { return hovered_query ? hovered_query : pinned_query; }
+  friend bool operator==(const TokensLook&, const TokensLook&) = default;
+};
+
 /// What is looked at and how; nothing of it changes a number.
 struct View {
   Tab tab = Tab::stages;
@@ -86,15 +136,21 @@ struct View {
   RangeRule range = RangeRule::matrix;
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
   std::optional<CellRef> hovered, pinned;
+  std::optional<core::attention::HeadFigure> heads_order;  ///< what heads are sorted by; nothing: by their number
+  std::optional<std::size_t> hovered_head;  ///< in the view of heads
+  std::uint64_t likeness_of = 0;  ///< the version of a large trace whose heads' likeness was asked for
+  TokensLook tokens;
   std::vector<CellRef> trail;           ///< where following operands came from, the latest last
   std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
-  core::editing::MatrixPlace edited;  ///< the matrix in the editor
-  std::optional<EditCursor> cursor;   ///< there as long as the matrix editor has the keyboard
+  core::editing::MatrixPlace edited;    ///< the matrix in the editor
+  std::optional<EditCursor> cursor;     ///< there as long as the matrix editor has the keyboard
   std::optional<Typed> typed;
-  std::uint64_t fill_seed = 123;      ///< of the next random numbers that fill a matrix
+  FillForm fill;
+  DrawForm draw;
   bool dark = true;
-  float scale = 1;          ///< of text and lengths, 1 … 3
-  float left_width = 0, right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
+  float scale = 1;  ///< of text and lengths, 1 … 3
+  float left_width = 0,
+        right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
   Dialog dialog = Dialog::none;
   Browser browser;
   ExportWhat export_what = ExportWhat::matrix;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "app/panels/draw_dialog.hpp"
 #include "app/panels/file_dialogs.hpp"
+#include "app/panels/fill_dialog.hpp"
 #include "app/panels/glossary_dialog.hpp"
 #include "app/panels/sentence_dialog.hpp"
 #include "app/platform/imgui_compat.hpp"
@@ -85,6 +87,8 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
                            Row{Dialog::keys, "Keys", keys_sheet},
                            Row{Dialog::about, "About", about},
+                           Row{Dialog::fill, "Fill a matrix", draw_fill_dialog},
+                           Row{Dialog::draw_model, "Draw the model as PyTorch would", draw_draw_dialog},
                            Row{Dialog::glossary, "Glossary", draw_glossary_dialog},
                            Row{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 

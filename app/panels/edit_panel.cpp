@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "app/panels/fill_dialog.hpp"
 #include "app/panels/fill_menu.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/matrix_editor.hpp"
@@ -14,16 +15,9 @@ namespace {
 
 using namespace core::editing;
 
-struct Row {
-  MatrixName matrix;
-  const char *key, *words;
-};
-constexpr std::array matrices{
-    Row{MatrixName::embeddings, "X", "X"},        Row{MatrixName::query_weight, "W_q", "W_q"},
-    Row{MatrixName::key_weight, "W_k", "W_k"},    Row{MatrixName::value_weight, "W_v", "W_v"},
-    Row{MatrixName::output_weight, "W_o", "W_o"}, Row{MatrixName::query_bias, "b_q", "b_q"},
-    Row{MatrixName::key_bias, "b_k", "b_k"},      Row{MatrixName::value_bias, "b_v", "b_v"},
-    Row{MatrixName::output_bias, "b_o", "b_o"}};
+constexpr std::array matrices{MatrixName::embeddings,   MatrixName::query_weight,  MatrixName::key_weight,
+                              MatrixName::value_weight, MatrixName::output_weight, MatrixName::query_bias,
+                              MatrixName::key_bias,     MatrixName::value_bias,    MatrixName::output_bias};
 
 /// The chosen matrix, or X when the model has lost the chosen one.
 MatrixPlace edited_place(const Frame& frame) {
@@ -35,11 +29,11 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
   std::vector<widgets::TabWords> words;
   std::vector<MatrixName> names;
   std::size_t current = 0;
-  for (const Row& row : matrices) {
-    if (!find_matrix(frame.model, {row.matrix, frame.view.sequence})) continue;
-    if (row.matrix == shown.name) current = words.size();
-    words.push_back({std::string("edit/tab/") + row.key, row.words});
-    names.push_back(row.matrix);
+  for (const MatrixName matrix : matrices) {
+    if (!find_matrix(frame.model, {matrix, frame.view.sequence})) continue;
+    if (matrix == shown.name) current = words.size();
+    words.push_back({std::string("edit/tab/") + matrix_words(matrix), matrix_words(matrix)});
+    names.push_back(matrix);
   }
   if (const auto chosen = widgets::tabs(frame, width, words, current))
     frame.commands.look([name = names[*chosen]](View& view) {
@@ -64,7 +58,7 @@ void draw_buttons(const Frame& frame, MatrixPlace place, const arma::mat& number
       frame.commands.edit(InsertToken{n, std::to_string(n)});
     ImGui::SameLine();
   }
-  draw_fill_buttons(frame, place, numbers);
+  draw_fill_buttons(frame, place);
 }
 
 }  // namespace

@@ -5,6 +5,6 @@
 namespace app::panels {
 
 /// The buttons "random" and "fill" with its menu: they write a whole matrix.
-void draw_fill_buttons(const Frame& frame, core::editing::MatrixPlace place, const arma::mat& numbers);
+void draw_fill_buttons(const Frame& frame, core::editing::MatrixPlace place);
 
 }  // namespace app::panels

@@ -23,7 +23,9 @@ bool is_focus(const Frame& frame, std::string_view name) {
 void cover_other_stages(const Frame& frame) {
   constexpr std::string_view block = "block/";
   const auto& focus = frame.lesson->shown().focus;
-  if (std::none_of(focus.begin(), focus.end(), [](std::string_view name) { return name.starts_with("strip/"); })) return;
+  if (std::none_of(focus.begin(), focus.end(),
+                   [](std::string_view name) { return name.starts_with("strip/"); }))
+    return;
   for (const auto& [name, rect] : frame.landmarks.all())
     if (name.starts_with(block) && !is_focus(frame, "strip/" + name.substr(block.size())))
       ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, packed(frame.palette.background, cover));
@@ -44,7 +46,8 @@ void move_to_focus(const Frame& frame) {
   }
   if (bottom < top) return;
   // All of it when it fits, else its beginning; no further than needed.
-  const float margin = frame.metrics.px(24), view_top = ImGui::GetWindowPos().y, view_bottom = view_top + ImGui::GetWindowHeight();
+  const float margin = frame.metrics.px(24), view_top = ImGui::GetWindowPos().y,
+              view_bottom = view_top + ImGui::GetWindowHeight();
   const float down = bottom + margin - view_bottom, up = top - margin - view_top;
   if (up < 0 || down > 0) ImGui::SetScrollY(ImGui::GetScrollY() + (up < 0 ? up : std::min(down, up)));
 }
@@ -57,7 +60,8 @@ void draw_lesson_marks(const Frame& frame, std::string_view panel) {
     cover_other_stages(frame);
     move_to_focus(frame);
   }
-  const ImVec2 min = ImGui::GetWindowPos(), max(min.x + ImGui::GetWindowWidth(), min.y + ImGui::GetWindowHeight());
+  const ImVec2 min = ImGui::GetWindowPos(),
+               max(min.x + ImGui::GetWindowWidth(), min.y + ImGui::GetWindowHeight());
   const float margin = frame.metrics.px(3);
   for (const std::string name : frame.lesson->shown().focus) {
     const auto rect = frame.landmarks.find(name);

@@ -54,7 +54,8 @@ void draw_progress(const Frame& frame, float right, float middle) {
     list->AddRectFilled({x, middle - half}, {x + width, middle + half}, packed(colour));
     if (state.done.contains(k))
       list->AddRectFilled({x, middle + half + 2}, {x + width, middle + half + 4}, packed(frame.palette.good));
-    frame.landmarks.mark("lesson/progress/" + std::to_string(k), {x, middle - half}, {x + width, middle + half});
+    frame.landmarks.mark("lesson/progress/" + std::to_string(k), {x, middle - half},
+                         {x + width, middle + half});
   }
 }
 
@@ -63,11 +64,14 @@ void draw_box(const Frame& frame, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = box_height(frame, width), label = box_label_width(frame);
   ImFont* font = frame.fonts.sans15;
-  ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + width, at.y + height}, packed(frame.palette.panel), frame.metrics.px(3));
+  ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + width, at.y + height}, packed(frame.palette.panel),
+                                            frame.metrics.px(3));
   const ImVec2 words(at.x + frame.metrics.px(12), at.y + frame.metrics.px(6));
-  widgets::draw_text(font, words, seen ? frame.palette.good : frame.palette.accent, seen ? "✓ Seen" : "Try it");
+  widgets::draw_text(font, words, seen ? frame.palette.good : frame.palette.accent,
+                     seen ? "✓ Seen" : "Try it");
   ImGui::SetCursorScreenPos({at.x + label, words.y});
-  widgets::glossed_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12), invitation(frame));
+  widgets::glossed_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12),
+                        invitation(frame));
   frame.landmarks.mark(seen ? "lesson/seen" : "lesson/try", at, {at.x + width, at.y + height});
   ImGui::SetCursorScreenPos({at.x, at.y + height});
 }
@@ -78,7 +82,8 @@ struct KeyButton {
 };
 
 void draw_keys(const Frame& frame) {
-  const std::array keys{KeyButton{"lesson/back", "←", "back", GoInLesson{-1}}, KeyButton{"lesson/next", "→", "next", GoInLesson{1}},
+  const std::array keys{KeyButton{"lesson/back", "←", "back", GoInLesson{-1}},
+                        KeyButton{"lesson/next", "→", "next", GoInLesson{1}},
                         KeyButton{"lesson/again", "R", "start this step again", GoInLesson{0}},
                         KeyButton{"lesson/leave", "Esc", "leave the lesson", LeaveLesson{}}};
   ImVec2 at = ImGui::GetCursorScreenPos();
@@ -92,9 +97,11 @@ void draw_keys(const Frame& frame) {
     frame.landmarks.mark_item(key.name);
     const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
     ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + cap, at.y + height},
-                                              packed(lit ? frame.palette.frame_active : frame.palette.frame), frame.metrics.px(3));
+                                              packed(lit ? frame.palette.frame_active : frame.palette.frame),
+                                              frame.metrics.px(3));
     const float middle = at.y + height / 2;
-    widgets::draw_text(font, {at.x + cap / 2, middle}, widgets::Align::middle, packed(frame.palette.text), key.key);
+    widgets::draw_text(font, {at.x + cap / 2, middle}, widgets::Align::middle, packed(frame.palette.text),
+                       key.key);
     widgets::draw_text(font, {at.x + cap + frame.metrics.px(8), middle}, widgets::Align::left_middle,
                        packed(lit ? frame.palette.text : frame.palette.dim), key.words);
     at.x += width + frame.metrics.px(24);
@@ -118,20 +125,23 @@ void draw_lesson(const Frame& frame) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(window, {window.x + size.x, window.y + size.y});
   list->AddRectFilled(window, {window.x + size.x, window.y + 1}, packed(frame.palette.line));
-  list->AddRectFilled(window, {window.x + frame.metrics.px(3), window.y + size.y}, packed(frame.palette.accent));
+  list->AddRectFilled(window, {window.x + frame.metrics.px(3), window.y + size.y},
+                      packed(frame.palette.accent));
   list->PopClipRect();
 
   const float middle = at.y + frame.metrics.px(top_line) / 2;
-  widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim), frame.lesson->lesson->title);
+  widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
+                     packed(frame.palette.dim), frame.lesson->lesson->title);
   draw_progress(frame, at.x + width, middle);
   const float title = at.y + frame.metrics.px(top_line);
-  widgets::draw_text(frame.fonts.sans17, {at.x, widgets::centred_y(frame.fonts.sans17, title, frame.metrics.px(title_line))},
+  widgets::draw_text(frame.fonts.sans17,
+                     {at.x, widgets::centred_y(frame.fonts.sans17, title, frame.metrics.px(title_line))},
                      frame.palette.text, step.title);
   frame.landmarks.mark("lesson/title", {at.x, title}, {at.x + width, title + frame.metrics.px(title_line)});
   if (is_done(frame) && frame.lesson->seen.empty()) {
     const float x = at.x + widgets::text_width(frame.fonts.sans17, step.title) + frame.metrics.px(12);
-    widgets::draw_text(frame.fonts.sans14, {x, title + frame.metrics.px(title_line) / 2}, widgets::Align::left_middle,
-                       packed(frame.palette.good), "✓ tried before");
+    widgets::draw_text(frame.fonts.sans14, {x, title + frame.metrics.px(title_line) / 2},
+                       widgets::Align::left_middle, packed(frame.palette.good), "✓ tried before");
   }
   ImGui::SetCursorScreenPos({at.x, title + frame.metrics.px(title_line)});
   widgets::glossed_text(frame, frame.fonts.sans15, frame.palette.text, width, step.text);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/panels/draw_dialog.hpp"
 #include "app/shortcuts.hpp"
 #include "app/widgets/text.hpp"
 #include "core/editing/presets.hpp"
@@ -87,6 +88,8 @@ void edit_lines(const Frame& frame) {
   if (line(frame, "menu/KeepReference", "Keep this as A", "K")) frame.commands.add(KeepReference{});
   if (line(frame, "menu/RemoveToken", "Remove the last token", nullptr, false, n > 1))
     frame.commands.edit(core::editing::RemoveToken{n - 1});
+  ImGui::Separator();
+  if (line(frame, "menu/DrawModel", "Draw the model as PyTorch would…")) open_draw_dialog(frame);
 }
 
 void scale_lines(const Frame& frame) {
@@ -160,7 +163,7 @@ void help_lines(const Frame& frame) {
 void title(const Frame& frame) {
   ImFont* font = frame.fonts.sans14;
   const ImVec2 pos = ImGui::GetWindowPos();
-  const std::string words = frame.document.title + (frame.document.modified ? " ●" : "");
+  const std::string words = frame.document.title + (frame.document.modified ? " •" : "");
   const float right = pos.x + ImGui::GetWindowWidth() - frame.metrics.padding;
   const float room = right - ImGui::GetCursorScreenPos().x - frame.metrics.px(24);
   if (room <= 0) return;

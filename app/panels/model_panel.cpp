@@ -33,8 +33,9 @@ void Form::place(float offset) const {
 
 float model_panel_height(const Frame& frame) {
   float height = 2 * frame.metrics.px(10) + frame.metrics.px(24);
-  for_each_row(frame,
-               [&](const ModelRow& row) { height += frame.metrics.pitch + frame.metrics.px(row.gap); });
+  for_each_row(frame, [&](const ModelRow& row) {
+    height += frame.metrics.pitch + frame.metrics.px(row.gap) + frame.metrics.px(row.more);
+  });
   return height;
 }
 
@@ -47,7 +48,7 @@ void draw_model(const Frame& frame) {
     form.at.y += frame.metrics.px(row.gap);
     form.place(0);
     row.draw(form);
-    form.at.y += frame.metrics.pitch;
+    form.at.y += frame.metrics.pitch + frame.metrics.px(row.more);
   });
   ImGui::SetCursorScreenPos(start);
   ImGui::Dummy({form.width, form.at.y - start.y});

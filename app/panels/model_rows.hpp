@@ -24,8 +24,12 @@ struct Form {
 struct ModelRow {
   bool (*present)(const Frame&);
   void (*draw)(const Form&);
-  float gap;  ///< above it, at scale 1
+  float gap;       ///< above it, at scale 1
+  float more = 0;  ///< what the row is higher than others, at scale 1
 };
+
+/// Where the numbers of an unchanged preset can be looked up, in at most two lines; marked "model/evidence".
+void evidence_row(const Form& form);
 
 std::span<const ModelRow> shape_rows();  ///< preset, sizes, projections
 std::span<const ModelRow> mask_rows();

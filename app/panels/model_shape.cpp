@@ -2,8 +2,11 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "app/panels/draw_dialog.hpp"
 #include "app/panels/model_rows.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/fields.hpp"
@@ -16,16 +19,24 @@ namespace {
 using namespace core::editing;
 using core::attention::Model;
 
+/// Presets of one notebook begin alike: "004", "chapter", "head".
+std::string_view group_of(const Preset& preset) {
+  const std::string_view name = preset.name;
+  return name.substr(0, name.find('-'));
+}
+
 void preset_row(const Form& form) {
   const Document& document = form.frame.document;
   const Preset* current = find_preset(document.preset);
   std::string shown = current ? current->title : document.title;
-  if (current && document.modified) shown += " · edited";
+  if (current && !document.is_preset) shown += " · edited";
   std::vector<widgets::Option> options;
   std::size_t index = presets().size();
+  std::string_view group = group_of(presets().front());
   for (const Preset& preset : presets()) {
     if (&preset == current) index = options.size();
-    options.push_back({preset.title, preset.about});
+    const bool first = std::exchange(group, group_of(preset)) != group_of(preset);
+    options.push_back({preset.title, preset.about, first});
   }
   if (const auto chosen = widgets::combo(form.frame, "model/preset", form.width, shown, options, index))
     form.frame.commands.add(LoadPreset{presets()[*chosen].name});
@@ -102,6 +113,12 @@ void projections_row(const Form& form) {
   const bool on = form.frame.model.projections.has_value();
   if (const auto next = widgets::checkbox(form.frame, "model/projections", "to Q, K, V", on, help))
     form.frame.commands.edit(SetProjections{*next});
+  constexpr const char* words = "draw…";
+  const float width =
+      widgets::text_width(form.frame.fonts.sans14, words) + 2 * ImGui::GetStyle().FramePadding.x;
+  form.place(form.width - width);
+  if (widgets::button(form.frame, "model/draw", words, "Draw all projections from a seed, as PyTorch would"))
+    open_draw_dialog(form.frame);
 }
 
 void bias_row(const Form& form) {
@@ -124,13 +141,17 @@ void bias_row(const Form& form) {
   }
 }
 
+bool has_evidence(const Frame& frame) {
+  const Preset* preset = frame.document.is_preset ? find_preset(frame.document.preset) : nullptr;
+  return preset && preset->evidence != Evidence::drawn;
+}
 bool has_projections(const Frame& frame) {
   return frame.model.projections.has_value();
 }
 
-constexpr std::array table{ModelRow{always, preset_row, 2}, ModelRow{always, tokens_row, 2},
-                           ModelRow{always, widths_row, 0}, ModelRow{always, projections_row, 0},
-                           ModelRow{has_projections, bias_row, 0}};
+constexpr std::array table{ModelRow{always, preset_row, 2},      ModelRow{has_evidence, evidence_row, 0, 8},
+                           ModelRow{always, tokens_row, 2},      ModelRow{always, widths_row, 0},
+                           ModelRow{always, projections_row, 0}, ModelRow{has_projections, bias_row, 0}};
 
 }  // namespace
 

@@ -38,17 +38,20 @@ void draw_text_box(const Frame& frame, float width) {
 void draw_rule_and_seed(const Frame& frame) {
   const std::array<std::string, 2> rules{"words", "characters"};
   const SentenceDraft& draft = frame.view.sentence;
-  if (const auto chosen = widgets::segmented(frame, "sentence/rule", rules, draft.rule == TokenRule::words ? 0 : 1))
+  if (const auto chosen =
+          widgets::segmented(frame, "sentence/rule", rules, draft.rule == TokenRule::words ? 0 : 1))
     frame.commands.look([words = *chosen == 0](View& v) {
       v.sentence.rule = words ? TokenRule::words : TokenRule::characters;
     });
   ImGui::SameLine(0, frame.metrics.px(24));
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted("seed");
-  widgets::tooltip("Equal tokens get one row of nn.Embedding, drawn as PyTorch draws it after manual_seed(seed)");
+  widgets::tooltip(
+      "Equal tokens get one row of nn.Embedding, drawn as PyTorch draws it after manual_seed(seed)");
   ImGui::SameLine();
   const auto step = [](std::uint64_t seed, int by) { return by > 0 ? seed + 1 : seed > 0 ? seed - 1 : 0; };
-  if (const auto seed = widgets::count_field(frame, "sentence/seed", "seed", draft.seed, frame.metrics.px(90), step))
+  if (const auto seed =
+          widgets::count_field(frame, "sentence/seed", "seed", draft.seed, frame.metrics.px(90), step))
     frame.commands.look([s = *seed](View& v) { v.sentence.seed = s; });
 }
 
@@ -67,10 +70,12 @@ void draw_chips(const Frame& frame, const std::vector<std::string>& tokens, floa
     const bool last_place = line == 2 && x + w > widest && i + 1 < tokens.size();
     const ImVec2 a(at.x + x, at.y + static_cast<float>(line) * pitch);
     if (line > 2 || last_place) {
-      widgets::draw_text(font, {at.x + x, widgets::centred_y(font, at.y + 2 * pitch, height)}, frame.palette.dim, "…");
+      widgets::draw_text(font, {at.x + x, widgets::centred_y(font, at.y + 2 * pitch, height)},
+                         frame.palette.dim, "…");
       break;
     }
-    ImGui::GetWindowDrawList()->AddRectFilled(a, {a.x + w, a.y + height}, packed(frame.palette.frame), frame.metrics.px(3));
+    ImGui::GetWindowDrawList()->AddRectFilled(a, {a.x + w, a.y + height}, packed(frame.palette.frame),
+                                              frame.metrics.px(3));
     widgets::draw_text(font, {a.x + pad, widgets::centred_y(font, a.y, height)}, frame.palette.text, shown);
     frame.landmarks.mark("sentence/token/" + std::to_string(i), a, {a.x + w, a.y + height});
     x += w + frame.metrics.px(4);
@@ -103,7 +108,8 @@ void put_in(const Frame& frame, const std::vector<std::string>& tokens) {
     auto model = core::text::with_sentence(frame.model, tokens, frame.view.sentence.seed);
     frame.commands.edit(core::editing::ReplaceModel{std::move(model)});
     frame.commands.add(ShowMessage{counted(tokens.size(), "token") + ", " +
-                                   std::to_string(core::text::vocabulary(tokens).size()) + " of them distinct"});
+                                   std::to_string(core::text::vocabulary(tokens).size()) +
+                                   " of them distinct"});
     frame.commands.add(ShowDialog{Dialog::none});
   } catch (const core::Error& error) {
     frame.commands.add(ShowMessage{error.what(), true});
@@ -122,11 +128,13 @@ void draw_sentence_dialog(const Frame& frame) {
   const bool too_long = limit && taken.tokens.size() > *limit;
   std::string words = taken.problem;
   if (too_long)
-    words = counted(taken.tokens.size(), "token") + ", but the model takes at most " + std::to_string(*limit) + " (its context)";
+    words = counted(taken.tokens.size(), "token") + ", but the model takes at most " +
+            std::to_string(*limit) + " (its context)";
   else if (words.empty())
-    words = taken.tokens.empty() ? "1 to 512 tokens"
-                                 : counted(taken.tokens.size(), "token") + ", " +
-                                       std::to_string(core::text::vocabulary(taken.tokens).size()) + " distinct";
+    words = taken.tokens.empty()
+                ? "1 to 512 tokens"
+                : counted(taken.tokens.size(), "token") + ", " +
+                      std::to_string(core::text::vocabulary(taken.tokens).size()) + " distinct";
   const bool bad = too_long || !taken.problem.empty();
   widgets::paragraph(frame.fonts.sans14, bad ? frame.palette.bad : frame.palette.dim, width, words);
   frame.landmarks.mark_item("sentence/count");

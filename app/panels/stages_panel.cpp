@@ -84,12 +84,15 @@ void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b
                       frame.metrics.px(6));
 }
 
-/// The stage with its title, labels and bar, for lessons.
+/// The stage with its title, labels and bar, whose low end may stick out at the left, for lessons.
 void mark_block(const Frame& frame, const StripMap& s, ImVec2 origin) {
-  const ImVec2 min(origin.x + s.title.x, origin.y + s.title.y);
-  const float bar = s.map.bar_beside ? 0 : widgets::bar_room(frame, s.map);
-  const float bottom = origin.y + s.labels.y + widgets::column_label_height(frame, s.map) + static_cast<float>(s.map.height) + bar;
-  frame.landmarks.mark(std::string("block/") + core::attention::info(s.map.stage).name, min, {min.x + s.width, bottom});
+  const bool below = s.map.show_bar && !s.map.bar_beside;
+  const float low_end = below ? widgets::text_width(frame.fonts.mono12, "−00.00") + frame.metrics.px(5) : 0;
+  const float left = origin.x + s.title.x, top = origin.y + s.title.y;
+  const float bottom = origin.y + s.labels.y + widgets::column_label_height(frame, s.map) + static_cast<float>(s.map.height) +
+                       (below ? widgets::bar_room(frame, s.map) : 0);
+  frame.landmarks.mark(std::string("block/") + core::attention::info(s.map.stage).name,
+                       {left - std::max(0.0f, low_end - s.map.label_width), top}, {left + s.width, bottom});
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
   } else {
     for (std::size_t i = 0; i < options.size(); ++i) {
       const std::string line = name + "/" + std::to_string(i);
+      if (options[i].parted) ImGui::Separator();
       if (ImGui::Selectable((options[i].words + "##" + line).c_str(), i == current)) chosen = i;
       frame.landmarks.mark_item(line);
       if (!options[i].help.empty()) tooltip(options[i].help);

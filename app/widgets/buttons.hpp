@@ -20,7 +20,8 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
 /// One line of a combo box.
 struct Option {
   std::string words;
-  std::string help;  ///< its tooltip, or ""
+  std::string help;     ///< its tooltip, or ""
+  bool parted = false;  ///< a line parts it from the option above
 };
 /// A combo box; its lines are marked "name/0", "name/1", …. The index of the line that was chosen, even the
 /// current one.

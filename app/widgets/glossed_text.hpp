@@ -7,8 +7,8 @@
 
 namespace app::widgets {
 
-/// Prose broken at the width, in which terms of the glossary are underlined and explained on hover; an item as
-/// high as it needs. Each term is underlined where it first stands.
+/// Prose broken at the width, in which terms of the glossary are underlined and explained on hover; an item
+/// as high as it needs. Each term is underlined where it first stands.
 void glossed_text(const Frame& frame, ImFont* font, Rgb colour, float width, const std::string& text);
 
 /// How high it will be.

@@ -153,6 +153,7 @@ int characters_that_fit(float cell, float character) {
 }
 
 void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, Ends ends, CellRange shown) {
+  if (!map.show_numbers) return;
   if (d.cell_width < frame.metrics.px(smallest_number_cell_width) || d.cell_height < frame.metrics.px(smallest_number_cell_height))
     return;
   ImFont* font = frame.metrics.compact ? frame.fonts.mono12 : frame.fonts.mono13;

@@ -43,6 +43,7 @@ struct Heatmap {
   bool column_tokens = true;  ///< likewise, above the picture; only for stages with a column a token
   bool bar_beside = false;    ///< the colour bar stands right of the picture instead of below
   bool show_bar = true;
+  bool show_numbers = true;  ///< where they fit
   const OtherNumbers* other = nullptr;  ///< instead of the stage's own; its cells are pinned only when they are of the stage
 };
 

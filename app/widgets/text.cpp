@@ -24,6 +24,18 @@ void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb colour, const s
     ImGui::SetTooltip("%s", text.c_str());
 }
 
+void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb colour, const std::string& text) {
+  std::string first = text, second;
+  while (text_width(font, first) > width) {
+    const std::size_t blank = first.rfind(' ');
+    if (blank == std::string::npos) break;
+    second = text.substr(blank + 1);
+    first.resize(blank);
+  }
+  draw_text(font, pos, colour, shortened(font, first, width));
+  if (!second.empty()) draw_text(font, {pos.x, pos.y + pitch}, colour, shortened(font, second, width));
+}
+
 void paragraph(ImFont* font, Rgb colour, float width, std::string_view text) {
   ImGui::PushFont(font);
   ImGui::PushStyleColor(ImGuiCol_Text, vec(colour));

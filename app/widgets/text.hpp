@@ -18,6 +18,9 @@ void draw_text_right(ImFont* font, float right, float y, Rgb colour, std::string
 /// Draws text that is at most width wide; shortened, it is whole in a tooltip.
 void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb colour, const std::string& text);
 
+/// Text broken at a blank into at most two lines of that width, the second shortened.
+void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb colour, const std::string& text);
+
 /// Prose broken at the width, as an item of the window.
 void paragraph(ImFont* font, Rgb colour, float width, std::string_view text);
 

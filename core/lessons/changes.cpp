@@ -28,7 +28,8 @@ double moved_weights(const Moment& m) {
 }
 
 std::string token(const Moment& m, std::size_t i) {
-  return "“" + m.model.sequences.front().tokens[i] + "”";
+  const auto& tokens = m.model.sequences.front().tokens;
+  return i < tokens.size() ? "“" + tokens[i] + "”" : "nothing";
 }
 
 bool sequence_changed(const Moment& m, std::size_t s) {

@@ -127,25 +127,21 @@ std::vector<Picture> moved_rows(const Moment& m) {
   return {p};
 }
 
+/// A square matrix of weights with the tokens' names, or with numbers where it is of another size.
+Picture square(const Moment& m, const std::string& title, const std::string& note, const arma::mat& weights) {
+  const Names names = weights.n_rows == tokens(m).size() ? tokens(m) : numbered("", weights.n_rows);
+  return {title, note, names, names, {}, weights, Shading::weights};
+}
+
 std::vector<Picture> versions(const Moment& m) {
   const arma::mat first = weights_of(preset("002-average")), second = weights_of(preset("002-softmax-zeros"));
   const arma::mat& third = head_now(m).weights;
-  const Names names = tokens(m);
-  return {{"version 1: triangle", "", names, names, {}, first, Shading::weights},
-          {"version 2: softmax of zeros",
-           "from version 1: " + number(largest_difference(first, second)),
-           names,
-           names,
-           {},
-           second,
-           Shading::weights},
-          {"version 3: queries and keys",
-           "from version 1: " + number(largest_difference(first, third)),
-           names,
-           names,
-           {},
-           third,
-           Shading::weights}};
+  const auto distance = [&](const arma::mat& other) {
+    return "from version 1: " + number(largest_difference(first, other));
+  };
+  return {square(m, "version 1: triangle", "", first),
+          square(m, "version 2: softmax of zeros", distance(second), second),
+          square(m, "version 3: queries and keys", distance(third), third)};
 }
 
 std::vector<Picture> mask_methods(const Moment& m) {
@@ -155,8 +151,8 @@ std::vector<Picture> mask_methods(const Moment& m) {
   const std::string note = parted
                                ? "0/0: nothing is left to divide by"
                                : "largest difference " + number(largest_difference(infinite, renormalised));
-  return {{"−∞ before softmax", "", tokens(m), tokens(m), {}, infinite, Shading::weights},
-          {"softmax, 0, renormalise", note, tokens(m), tokens(m), {}, renormalised, Shading::weights}};
+  return {square(m, "−∞ before softmax", "", infinite),
+          square(m, "softmax, 0, renormalise", note, renormalised)};
 }
 
 std::vector<Picture> entropy(const Moment& m) {

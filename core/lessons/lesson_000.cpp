@@ -16,7 +16,7 @@ Model start() {
 }
 
 std::size_t changed_cells(const arma::mat& a, const arma::mat& b) {
-  return arma::accu(a != b);
+  return arma::size(a) == arma::size(b) ? arma::accu(a != b) : b.n_elem;
 }
 
 /// Whether X changed in its last row alone.
@@ -69,7 +69,7 @@ constexpr Step steps[] = {
      [](const Moment& m) {
        const std::size_t last = m.model.n_tokens() - 1, best = largest_in_row(head_now(m).scores, last);
        return token(m, last) + " now finds its best answer at " + token(m, best) + ", with a score of " +
-              number(head_now(m).scores(last, best)) + ".";
+              number(cell(head_now(m).scores, last, best)) + ".";
      }},
     {"Keep the scores small",
      "The more numbers a key has, the larger dot products grow, and the softmax that follows would see "
@@ -108,10 +108,10 @@ constexpr Step steps[] = {
      {"query", "key", "mask", "−∞", "softmax", "weight"},
      start,
      "press C and watch row 0 of the weights.",
-     [](const Moment& m) { return !m.model.mask.causal && head_now(m).weights(0, 0) < 1; },
+     [](const Moment& m) { return !m.model.mask.causal && cell(head_now(m).weights, 0, 0) < 1; },
      [](const Moment& m) {
-       return token(m, 0) + " fell from 1 to " + number(head_now(m).weights(0, 0)) + " and listens to " +
-              number(static_cast<double>(m.model.n_tokens() - 1)) + " later words.";
+       return token(m, 0) + " fell from 1 to " + number(cell(head_now(m).weights, 0, 0)) +
+              " and listens to " + number(static_cast<double>(m.model.n_tokens() - 1)) + " later words.";
      }},
     {"A row is a pie",
      "The softmax turns each row of scores into shares of one pie: the exponential of each score, divided by "
@@ -128,8 +128,8 @@ constexpr Step steps[] = {
      [](const Moment& m) {
        const std::size_t last = m.model.n_tokens() - 1, best = largest_in_row(head_now(m).weights, last);
        return "The largest piece of the last row went to " + token(m, best) + " and grew from " +
-              number(head_before(m).weights.row(last).max()) + " to " +
-              number(head_now(m).weights(last, best)) + "; the row still sums to " +
+              number(head_before(m).weights.tail_rows(1).max()) + " to " +
+              number(cell(head_now(m).weights, last, best)) + "; the row still sums to " +
               number(attention::row_facts(head_now(m).weights, last).sum) + ".";
      }},
     {"Reading the rows",
@@ -146,8 +146,8 @@ constexpr Step steps[] = {
      },
      [](const Moment& m) {
        return token(m, 5) + " now gives " + token(m, 0) + " a weight of " +
-              number(head_now(m).weights(5, 0)) + ", more than to any other word; before it gave " +
-              number(head_before(m).weights(5, 0)) + ".";
+              number(cell(head_now(m).weights, 5, 0)) + ", more than to any other word; before it gave " +
+              number(cell(head_before(m).weights, 5, 0)) + ".";
      }},
     {"Values are mixed",
      "Each word takes a mixture of the values away, with the weights of its row: this is its context. What "
@@ -191,8 +191,9 @@ constexpr Step steps[] = {
      [](const Moment& m) { return m.model.n_heads == 3; },
      [](const Moment& m) {
        return "Three rows of weights for each word now: the last word gives the first " +
-              number(m.trace.heads[0].weights(5, 0)) + ", " + number(m.trace.heads[1].weights(5, 0)) +
-              " and " + number(m.trace.heads[2].weights(5, 0)) + ".";
+              number(cell(m.trace.heads[0].weights, 5, 0)) + ", " +
+              number(cell(m.trace.heads[1].weights, 5, 0)) + " and " +
+              number(cell(m.trace.heads[2].weights, 5, 0)) + ".";
      }},
 };
 

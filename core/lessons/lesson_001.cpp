@@ -41,8 +41,9 @@ constexpr Step steps[] = {
               largest_in_row(head_now(m).scores, 1) == 4;
      },
      [](const Moment& m) {
-       return token(m, 1) + " · " + token(m, 4) + " is " + number(head_now(m).scores(1, 4)) +
-              " now, more than " + token(m, 1) + " · itself with " + number(head_now(m).scores(1, 1)) + ".";
+       return token(m, 1) + " · " + token(m, 4) + " is " + number(cell(head_now(m).scores, 1, 4)) +
+              " now, more than " + token(m, 1) + " · itself with " + number(cell(head_now(m).scores, 1, 1)) +
+              ".";
      },
      Exhibit::single_query},
     {"Two loops, one product",
@@ -90,10 +91,10 @@ constexpr Step steps[] = {
               agree(c, arma::repmat(arma::mean(c, 0), c.n_rows, 1));
      },
      [](const Moment& m) {
-       return "Every weight is " + number(head_now(m).weights(1, 0)) +
+       return "Every weight is " + number(cell(head_now(m).weights, 1, 0)) +
               " and every context is the plain mean of the " +
               number(static_cast<double>(m.model.n_tokens())) +
-              " words: " + list(head_now(m).contexts.row(1).t()) + ".";
+              " words: " + list(head_now(m).contexts.tail_rows(1).t()) + ".";
      }},
     {"Learned projections",
      "The class attention puts a learned matrix with a bias before each part and divides by √embed, here "

@@ -49,7 +49,7 @@ constexpr Step steps[] = {
      "press C and be an encoder for a moment.",
      [](const Moment& m) { return !m.model.mask.causal && m.start.mask.causal; },
      [](const Moment& m) {
-       return token(m, 0) + " now takes " + number(1 - head_now(m).weights(0, 0)) +
+       return token(m, 0) + " now takes " + number(1 - cell(head_now(m).weights, 0, 0)) +
               " of its context from words that come later.";
      }},
     {"Where decoders meet encoders",
@@ -67,7 +67,7 @@ constexpr Step steps[] = {
      [](const Moment& m) {
        const std::size_t last = m.model.n_tokens() - 1;
        return "Keys that say nothing: every score is 0, and " + token(m, last) + " gives each word " +
-              number(head_now(m).weights(last, 0)) + ".";
+              number(cell(head_now(m).weights, last, 0)) + ".";
      }},
     {"A mask made each time, or kept",
      "The class attention_mask makes its triangle anew at each call. The multi-head class keeps one as a "
@@ -87,7 +87,7 @@ constexpr Step steps[] = {
      "The columns of Q, K and V are cut into bands, one for each head, so that each head makes its own rows "
      "of "
      "weights. The number of heads must divide d_out; d_out need not be d_in.",
-     {"model/heads", "view/head", "strip/queries"},
+     {"model/heads", "view/heads", "strip/queries"},
      {"head", "d_head"},
      multi_head,
      "set heads to 16.",

@@ -31,9 +31,9 @@ constexpr Step steps[] = {
      {"token", "weight", "mask"},
      bigram,
      "press reset beside “cells by hand”, and let each word see what came before it.",
-     [](const Moment& m) { return m.model.mask.cells.empty() && weights(m)(5, 0) > 0; },
+     [](const Moment& m) { return m.model.mask.cells.empty() && cell(weights(m), 5, 0) > 0; },
      [](const Moment& m) {
-       return token(m, 5) + " took everything from itself; now it takes " + number(weights(m)(5, 0)) +
+       return token(m, 5) + " took everything from itself; now it takes " + number(cell(weights(m), 5, 0)) +
               " from each of the six words.";
      }},
     {"A library",
@@ -47,13 +47,13 @@ constexpr Step steps[] = {
      [] { return preset("002-library"); },
      "open W_q and set the number of the question (row 5) for Arctic Ecosystems (column 2) to 0.",
      [](const Moment& m) {
-       return m.model.n_tokens() == 6 && weights(m)(5, 2) > weights(m)(5, 1) &&
-              head_before(m).weights(5, 2) < head_before(m).weights(5, 1);
+       return m.model.n_tokens() == 6 && cell(weights(m), 5, 2) > cell(weights(m), 5, 1) &&
+              cell(head_before(m).weights, 5, 2) < cell(head_before(m).weights, 5, 1);
      },
      [](const Moment& m) {
-       return token(m, 2) + " rose from " + number(head_before(m).weights(5, 2)) + " to " +
-              number(weights(m)(5, 2)) + ", and " + token(m, 1) + " fell from " +
-              number(head_before(m).weights(5, 1)) + " to " + number(weights(m)(5, 1)) +
+       return token(m, 2) + " rose from " + number(cell(head_before(m).weights, 5, 2)) + " to " +
+              number(cell(weights(m), 5, 2)) + ", and " + token(m, 1) + " fell from " +
+              number(cell(head_before(m).weights, 5, 1)) + " to " + number(cell(weights(m), 5, 1)) +
               ": shares of one whole.";
      },
      Exhibit::library},
@@ -77,11 +77,11 @@ constexpr Step steps[] = {
      {"causal", "mask"},
      [] { return equal_shares(false); },
      "press C.",
-     [](const Moment& m) { return m.model.mask.causal && weights(m)(2, 3) == 0; },
+     [](const Moment& m) { return m.model.mask.causal && cell(weights(m), 2, 3) == 0; },
      [](const Moment& m) {
        return token(m, 2) + " no longer sees " + token(m, 3) + ", " + token(m, 4) + " and " + token(m, 5) +
-              "; its other shares grew from " + number(head_before(m).weights(2, 0)) + " to " +
-              number(weights(m)(2, 0)) + ".";
+              "; its other shares grew from " + number(cell(head_before(m).weights, 2, 0)) + " to " +
+              number(cell(weights(m), 2, 0)) + ".";
      }},
     {"Version 1: averages from a triangle",
      "Ones on and below the diagonal, each row divided by its sum, times X: every token becomes the mean of "
@@ -108,8 +108,8 @@ constexpr Step steps[] = {
      "set the scores to Q·Kᵀ.",
      [](const Moment& m) { return m.model.scores == ScoreRule::query_key && moved_weights(m) > 0; },
      [](const Moment& m) {
-       return "The last token gave each of the eight " + number(head_before(m).weights(7, 7)) +
-              "; now it gives itself " + number(weights(m)(7, 7)) +
+       return "The last token gave each of the eight " + number(cell(head_before(m).weights, 7, 7)) +
+              "; now it gives itself " + number(cell(weights(m), 7, 7)) +
               ", because nothing matches it as well as itself.";
      }},
     {"Version 3: the data decide",
@@ -159,8 +159,9 @@ constexpr Step steps[] = {
        return m.model.scale.rule == ScaleRule::inverse_sqrt_d_head && m.start.scale.rule == ScaleRule::none;
      },
      [](const Moment& m) {
-       return "The last row's largest weight, printed as " + number(head_before(m).weights.row(7).max()) +
-              ", would have been " + number(weights(m).row(7).max()) + ".";
+       return "The last row's largest weight, printed as " +
+              number(head_before(m).weights.tail_rows(1).max()) + ", would have been " +
+              number(weights(m).tail_rows(1).max()) + ".";
      }},
 };
 

@@ -25,7 +25,9 @@ constexpr Step steps[] = {
      {"token", "embedding", "query", "key", "value", "dot product", "softmax", "mask", "dropout"},
      causal_class,
      "give a token a name: double click its 0 … 5 in EDIT and type a word.",
-     [](const Moment& m) { return m.model.sequences.front().tokens != m.start.sequences.front().tokens; },
+     [](const Moment& m) {
+       return m.model.sequences.front().tokens != m.start.sequences.front().tokens && moved_weights(m) == 0;
+     },
      [](const Moment& m) {
        return std::string("A name changes no number: the weights moved by ") + number(moved_weights(m)) + ".";
      }},

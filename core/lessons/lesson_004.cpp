@@ -46,8 +46,8 @@ constexpr Step steps[] = {
      [](const Moment& m) { return m.model.mask.causal && !m.start.mask.causal; },
      [](const Moment& m) {
        return "Above the diagonal the weights were up to " +
-              number(arma::mat(arma::trimatu(head_before(m).weights, 1)).max()) + "; now they are " +
-              number(arma::mat(arma::trimatu(head_now(m).weights, 1)).max()) + ".";
+              number(largest_above_diagonal(head_before(m).weights)) + "; now they are " +
+              number(largest_above_diagonal(head_now(m).weights)) + ".";
      }},
     {"Times the triangle",
      "The first way: compute the weights of all words, then multiply by a triangle of ones and zeros. What "
@@ -119,9 +119,9 @@ constexpr Step steps[] = {
      "in W_q set row 0, column 1 to 746.",
      [](const Moment& m) { return head_before(m).weights.is_finite() && !head_now(m).weights.is_finite(); },
      [](const Moment& m) {
-       return "At " + number(head_before(m).scores(0, 1)) + " a weight of " +
-              number(head_before(m).zeroed_weights(0, 0)) + " was left; at " +
-              number(head_now(m).scores(0, 1)) + " it is 0, and row 0 is 0/0.";
+       return "At " + number(cell(head_before(m).scores, 0, 1)) + " a weight of " +
+              number(cell(head_before(m).zeroed_weights, 0, 0)) + " was left; at " +
+              number(cell(head_now(m).scores, 0, 1)) + " it is 0, and row 0 is 0/0.";
      },
      Exhibit::mask_methods},
 };

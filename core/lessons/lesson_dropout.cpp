@@ -101,7 +101,10 @@ constexpr Step steps[] = {
      {"seed", "dropout"},
      dropped,
      "set the stream to mkl.",
-     [](const Moment& m) { return m.model.dropout.stream == DropoutStream::mkl && m.model.dropout.active(); },
+     [](const Moment& m) {
+       return m.model.dropout.stream == DropoutStream::mkl && m.model.dropout.active() &&
+              m.model.n_tokens() == m.start.n_tokens();
+     },
      [](const Moment& m) {
        const arma::mat &a = head_before(m).dropout_mask, &b = head_now(m).dropout_mask;
        return number(arma::accu(a != b)) + " of " + number(static_cast<double>(a.n_elem)) +

@@ -29,8 +29,8 @@ constexpr Step steps[] = {
               largest_in_row(weights(m), 5) == 0;
      },
      [](const Moment& m) {
-       return token(m, 5) + " now gives " + token(m, 0) + " " + number(weights(m)(5, 0)) +
-              "; before it gave " + token(m, 4) + " " + number(head_before(m).weights(5, 4)) + ".";
+       return token(m, 5) + " now gives " + token(m, 0) + " " + number(cell(weights(m), 5, 0)) +
+              "; before it gave " + token(m, 4) + " " + number(cell(head_before(m).weights, 5, 4)) + ".";
      }},
     {"The first of all",
      "Here every position asks for position 0. Trained models have such heads too: a place to look when "
@@ -50,13 +50,13 @@ constexpr Step steps[] = {
      [] { return preset("head-same-token"); },
      "turn the second rose into an a: in X set row 4, column 0 to 1 and column 1 to 0.",
      [](const Moment& m) {
-       return has_tokens(m, 6) && head_before(m).weights(4, 0) < 0.01 && weights(m)(4, 0) > 0.3 &&
-              weights(m)(4, 1) < 0.01;
+       return has_tokens(m, 6) && cell(head_before(m).weights, 4, 0) < 0.01 && cell(weights(m), 4, 0) > 0.3 &&
+              cell(weights(m), 4, 1) < 0.01;
      },
      [](const Moment& m) {
-       return "It gave the first rose " + number(head_before(m).weights(4, 1)) + " and the first a " +
-              number(head_before(m).weights(4, 0)) + "; now it gives them " + number(weights(m)(4, 1)) +
-              " and " + number(weights(m)(4, 0)) + ".";
+       return "It gave the first rose " + number(cell(head_before(m).weights, 4, 1)) + " and the first a " +
+              number(cell(head_before(m).weights, 4, 0)) + "; now it gives them " +
+              number(cell(weights(m), 4, 1)) + " and " + number(cell(weights(m), 4, 0)) + ".";
      }},
     {"No opinion",
      "Queries and keys of zero: every score is 0 and each word takes the plain average of what it sees. The "
@@ -66,11 +66,11 @@ constexpr Step steps[] = {
      [] { return preset("head-average"); },
      "set row 11, column 0 of W_q to 5 and row 6, column 0 of W_k to 1: the last asks for the first.",
      [](const Moment& m) {
-       return has_tokens(m, 6) && weights(m)(5, 0) > head_before(m).weights(5, 0) + 0.1;
+       return has_tokens(m, 6) && cell(weights(m), 5, 0) > cell(head_before(m).weights, 5, 0) + 0.1;
      },
      [](const Moment& m) {
-       return token(m, 5) + " gave " + token(m, 0) + " " + number(head_before(m).weights(5, 0)) + "; now " +
-              number(weights(m)(5, 0)) + ".";
+       return token(m, 5) + " gave " + token(m, 0) + " " + number(cell(head_before(m).weights, 5, 0)) +
+              "; now " + number(cell(weights(m), 5, 0)) + ".";
      }},
     {"What came next last time",
      "An induction head: each key carries the word before it, and each query asks for its own word there. So "
@@ -81,24 +81,25 @@ constexpr Step steps[] = {
      [] { return preset("head-induction"); },
      "let cat forget what it followed: in X set row 1, column 7 to 0.",
      [](const Moment& m) {
-       return has_tokens(m, 7) && head_before(m).weights(4, 1) > 0.9 && weights(m)(4, 1) < 0.5;
+       return has_tokens(m, 7) && cell(head_before(m).weights, 4, 1) > 0.9 && cell(weights(m), 4, 1) < 0.5;
      },
      [](const Moment& m) {
-       return "The second the gave cat " + number(head_before(m).weights(4, 1)) +
-              "; now it gives each word " + number(weights(m)(4, 1)) + ", because nothing matches.";
+       return "The second the gave cat " + number(cell(head_before(m).weights, 4, 1)) +
+              "; now it gives each word " + number(cell(weights(m), 4, 1)) + ", because nothing matches.";
      }},
     {"Several at once",
      "One head has one row of weights for each word, so it can ask one question at a time. Several heads ask "
      "several questions, in bands of columns, and W_o brings their answers together.",
-     {"view/head", "model/heads", "strip/concatenated"},
+     {"view/heads", "model/heads", "strip/concatenated"},
      {"head", "concatenate", "output projection"},
      [] { return preset("multi-head"); },
      "set heads to 4: the same columns, cut finer.",
      [](const Moment& m) { return m.model.n_heads == 4 && m.start.n_heads != 4; },
      [](const Moment& m) {
-       return "The last word gives the first " + number(m.trace.heads[0].weights(5, 0)) + ", " +
-              number(m.trace.heads[1].weights(5, 0)) + ", " + number(m.trace.heads[2].weights(5, 0)) +
-              " and " + number(m.trace.heads[3].weights(5, 0)) + ", one weight for each head.";
+       return "The last word gives the first " + number(cell(m.trace.heads[0].weights, 5, 0)) + ", " +
+              number(cell(m.trace.heads[1].weights, 5, 0)) + ", " +
+              number(cell(m.trace.heads[2].weights, 5, 0)) + " and " +
+              number(cell(m.trace.heads[3].weights, 5, 0)) + ", one weight for each head.";
      }},
 };
 

@@ -60,7 +60,7 @@ constexpr Step steps[] = {
      "With a factor of 0 all visible keys share alike; with a very large one the best key takes all. "
      "1/√d_head "
      "stands between, where small changes still matter.",
-     {"model/scale", "model/factor", "strip/weights"},
+     {"model/scale", "strip/weights"},
      {"scale", "entropy"},
      [] { return wide(ScaleRule::inverse_sqrt_d_head); },
      "set the scale to a factor and type 0.",
@@ -100,19 +100,18 @@ constexpr Step steps[] = {
     {"Mask first or scale first",
      "It does not matter: −∞ times a factor above 0 is −∞ again. Some code masks the raw scores and divides "
      "then, other code divides first; the weights are the same.",
-     {"strip/scaled_scores", "strip/masked_scores", "model/factor"},
+     {"strip/scaled_scores", "strip/masked_scores", "model/scale"},
      {"mask", "scale", "−∞"},
      [] { return preset("004-causal"); },
      "set the scale to a factor and type 5: what is hidden stays hidden.",
      [](const Moment& m) {
        return m.model.scale.rule == ScaleRule::factor &&
               m.model.scale.factor > attention::scale_factor(m.start) &&
-              arma::mat(arma::trimatu(head_now(m).weights, 1)).is_zero();
+              largest_above_diagonal(head_now(m).weights) == 0;
      },
      [](const Moment& m) {
        return "The visible weights moved by up to " + number(moved_weights(m)) +
-              "; the hidden ones are all " + number(arma::mat(arma::trimatu(head_now(m).weights, 1)).max()) +
-              ".";
+              "; the hidden ones are all " + number(largest_above_diagonal(head_now(m).weights)) + ".";
      }},
 };
 

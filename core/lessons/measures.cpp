@@ -1,5 +1,6 @@
 #include "core/lessons/measures.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -33,13 +34,13 @@ std::string list(const arma::vec& numbers) {
 }
 
 double largest_difference(const arma::mat& a, const arma::mat& b) {
-  if (arma::size(a) != arma::size(b)) return std::numeric_limits<double>::infinity();
-  const arma::vec rows = row_differences(a, b);
-  return rows.empty() ? 0 : rows.max();
+  if (a.empty() || b.empty()) return a.n_elem == b.n_elem ? 0 : std::numeric_limits<double>::infinity();
+  return row_differences(a, b).max();
 }
 
 arma::vec row_differences(const arma::mat& a, const arma::mat& b) {
   arma::vec rows(a.n_rows, arma::fill::zeros);
+  if (arma::size(a) != arma::size(b)) return rows.fill(std::numeric_limits<double>::infinity());
   for (std::size_t i = 0; i < a.n_rows; ++i)
     for (std::size_t j = 0; j < a.n_cols; ++j) {
       const double difference = std::abs(a(i, j) - b(i, j));
@@ -52,8 +53,21 @@ bool agree(const arma::mat& a, const arma::mat& b) {
   return a.is_finite() && b.is_finite() && largest_difference(a, b) <= 1e-12;
 }
 
+double cell(const arma::mat& numbers, std::size_t row, std::size_t column) {
+  return row < numbers.n_rows && column < numbers.n_cols ? numbers(row, column)
+                                                         : std::numeric_limits<double>::quiet_NaN();
+}
+
 std::size_t largest_in_row(const arma::mat& numbers, std::size_t row) {
-  return attention::row_facts(numbers, row).where;
+  return row < numbers.n_rows ? attention::row_facts(numbers, row).where : numbers.n_cols;
+}
+
+double largest_above_diagonal(const arma::mat& numbers) {
+  double largest = 0;
+  for (std::size_t j = 1; j < numbers.n_cols; ++j)
+    for (std::size_t i = 0; i < std::min<std::size_t>(j, numbers.n_rows); ++i)
+      largest = std::max(largest, numbers(i, j));
+  return largest;
 }
 
 arma::vec entropies(const arma::mat& weights) {

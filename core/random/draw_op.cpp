@@ -1,5 +1,6 @@
 #include "core/random/draw_op.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <ostream>
@@ -28,7 +29,31 @@ std::size_t product(const std::vector<std::size_t>& shape) {
   return n;
 }
 
+/// Reads one op and adds its numbers to those of the ops before it.
+DrawOp parse_within(const std::string& text, std::size_t& total, std::size_t most) {
+  DrawOp op = parse_draw_op(text);
+  total += op.size();
+  if (total > most)
+    throw Error("draw " + text + ": expected at most " + std::to_string(most) +
+                " numbers in all ops together, got " + std::to_string(total) + " so far");
+  return op;
+}
+
 }  // namespace
+
+std::vector<DrawOp> parse_draw_ops(std::string_view texts, std::size_t most) {
+  constexpr std::string_view blanks = " \t\n\r";
+  std::vector<DrawOp> ops;
+  std::size_t total = 0;
+  for (std::size_t start = texts.find_first_not_of(blanks); start != texts.npos;
+       start = texts.find_first_not_of(blanks)) {
+    texts.remove_prefix(start);
+    const std::size_t length = std::min(texts.find(')'), texts.size() - 1) + 1;
+    ops.push_back(parse_within(std::string(texts.substr(0, length)), total, most));
+    texts.remove_prefix(length);
+  }
+  return ops;
+}
 
 std::size_t DrawOp::size() const {
   return product(shape) + (bias ? shape.front() : 0);
@@ -77,12 +102,7 @@ void write_block(std::ostream& out, const Block& b) {
 void draw(std::uint64_t seed, const std::vector<std::string>& texts, std::ostream& out) {
   std::vector<DrawOp> ops;
   std::size_t total = 0;
-  for (const std::string& text : texts) {
-    total += ops.emplace_back(parse_draw_op(text)).size();
-    if (total > most_drawn_numbers)
-      throw Error("draw " + text + ": expected at most " + std::to_string(most_drawn_numbers) +
-                  " numbers in all ops together, got " + std::to_string(total) + " so far");
-  }
+  for (const std::string& text : texts) ops.push_back(parse_within(text, total, most_drawn_numbers));
   Generator generator(seed);
   bool first = true;
   for (const DrawOp& op : ops)

@@ -40,6 +40,11 @@ constexpr std::size_t most_drawn_numbers = 100'000'000;
 /// Throws core::Error naming the op, the argument and what was expected.
 DrawOp parse_draw_op(std::string_view text);
 
+/// Reads ops in a row, blanks between them: "rand(6,3) Linear(3,3)"; an empty text is no op.
+///
+/// Throws core::Error as parse_draw_op() does, or when they ask for more numbers together than `most`.
+std::vector<DrawOp> parse_draw_ops(std::string_view texts, std::size_t most = most_drawn_numbers);
+
 /// Draws the op's numbers: one block, or weight and bias of a linear layer.
 ///
 /// A tensor of one dimension is one row; of more than two, rows of its last.
@@ -47,6 +52,9 @@ std::vector<Block> run(Generator& generator, const DrawOp& op);
 
 /// Writes bare numbers as CSV, float32 values as the shortest decimals that read back to them.
 void write_block(std::ostream& out, const Block& block);
+
+/// The op as a line of Python that takes the same numbers from torch: "torch.rand(6, 3)".
+std::string torch_words(const DrawOp& op);
 
 /// Draws all ops in order after manual_seed(seed) and writes their blocks, an empty line between them.
 ///

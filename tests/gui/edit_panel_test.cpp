@@ -64,14 +64,14 @@ TEST_F(EditPanel, FillsWithWhatTheMenuSays) {
 }
 
 TEST_F(EditPanel, DrawsRandomNumbersRowByRowAsPyTorchDoes) {
-  ui.view.fill_seed = 7;
+  ui.view.fill.fill.seed = 7;
   fill("rand");
   const auto rand = core::random::Generator(7).rand(18);
   for (std::size_t i = 0; i < 18; ++i) EXPECT_EQ(x()(i / 3, i % 3), static_cast<double>(rand[i]));
   ui.click("edit/random");
   const auto normal = core::random::Generator(7).normal(18);
   for (std::size_t i = 0; i < 18; ++i) EXPECT_EQ(x()(i / 3, i % 3), static_cast<double>(normal[i]));
-  EXPECT_EQ(ui.view.fill_seed, 8u) << "each press takes the next seed";
+  EXPECT_EQ(ui.view.fill.fill.seed, 8u) << "each press takes the next seed";
 }
 
 TEST_F(EditPanel, FillsAProjectionWithTheTransposedWeightOfLinear) {

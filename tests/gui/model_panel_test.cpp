@@ -222,6 +222,35 @@ TEST_F(ModelPanel, AsksForAPreset) {
   EXPECT_EQ(ui.asked<app::LoadPreset>().front().name, presets().front().name);
 }
 
+TEST_F(ModelPanel, SaysWhereThePresetsNumbersStandUntilTheyChange) {
+  EXPECT_FALSE(ui.has("model/evidence")) << "the first preset is an example of our own";
+  const float without = ui.centre("model/tokens").y;
+  ui.document.preset = "004-causal";
+  ui.run();
+  EXPECT_TRUE(ui.has("model/evidence"));
+  EXPECT_GT(ui.centre("model/tokens").y, ui.centre("model/evidence").y);
+  ui.document.is_preset = false;
+  ui.run();
+  EXPECT_FALSE(ui.has("model/evidence"));
+  EXPECT_EQ(ui.centre("model/tokens").y, without);
+}
+
+TEST_F(ModelPanel, KeepsTheEvidenceOfEveryPresetWithinASmallWindow) {
+  ImGui::GetIO().DisplaySize = {1280, 800};
+  std::size_t shown = 0;
+  for (const Preset& preset : presets()) {
+    ui.document.preset = preset.name;
+    ui.run(2);
+    const auto rect = ui.landmarks().find("model/evidence");
+    ASSERT_EQ(rect.has_value(), preset.evidence != Evidence::drawn) << preset.name;
+    if (!rect) continue;
+    ++shown;
+    EXPECT_LE(rect->max.x, 256 - 8) << preset.name;
+    EXPECT_LE(rect->max.y, ui.landmarks().find("model/tokens")->min.y) << preset.name;
+  }
+  EXPECT_EQ(shown, presets().size() - 1);
+}
+
 TEST_F(ModelPanel, WalksThroughABatch) {
   ui.model = apply(ui.model, AddSequence{0});
   ui.run();

@@ -19,6 +19,7 @@ UiHarness::UiHarness(Draw draw, ImVec2 size)
     : model(core::editing::default_preset().make()), draw_(std::move(draw)) {
   document.title = core::editing::default_preset().title;
   document.preset = core::editing::default_preset().name;
+  document.is_preset = true;
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
@@ -69,6 +70,7 @@ void UiHarness::frame(const InputFrame& input) {
          .fonts = fonts,
          .painter = painter,
          .extents = extents_,
+         .figures = figures_,
          .landmarks = landmarks_,
          .commands = commands});
   ImGui::Render();

@@ -30,6 +30,11 @@ TEST(LargestDifference, LeavesOutWhatIsNotFinite) {
   EXPECT_TRUE(agree(arma::mat{{1, 2}}, arma::mat{{1, 2 + 1e-13}}));
 }
 
+TEST(LargestAboveDiagonal, IsZeroWhereThereIsNone) {
+  EXPECT_EQ(largest_above_diagonal(arma::mat{{9, 1, 2}, {9, 9, 3}, {9, 9, 9}}), 3);
+  EXPECT_EQ(largest_above_diagonal(arma::mat(1, 1, arma::fill::ones)), 0);
+}
+
 TEST(Entropies, OfEqualSharesAreTheLogarithmOfTheirNumber) {
   const arma::vec bits = entropies(arma::mat{{0.25, 0.25, 0.25, 0.25}, {0, 1, 0, 0}, {0.5, 0, 0, 0.5}});
   EXPECT_DOUBLE_EQ(bits[0], 2);

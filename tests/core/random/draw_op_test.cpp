@@ -109,6 +109,43 @@ TEST(ParseDrawOp, AcceptsWhatPyTorchAccepts) {
     EXPECT_EQ(error_of(op), "no error") << op;
 }
 
+TEST(ParseDrawOps, ReadsOpsInARow) {
+  const std::vector<DrawOp> ops = parse_draw_ops(" rand(6,3)\trandint( -4, 4, 2 )Linear(3,2,bias)\n");
+  ASSERT_EQ(ops.size(), 3u);
+  EXPECT_EQ(ops[0].kind, DrawKind::rand);
+  EXPECT_EQ(ops[1].low, -4);
+  EXPECT_TRUE(ops[2].bias);
+  EXPECT_TRUE(parse_draw_ops("").empty());
+  EXPECT_TRUE(parse_draw_ops(" \n ").empty());
+}
+
+TEST(ParseDrawOps, NamesTheOpThatCannotBeRead) {
+  const auto error = [](const char* texts, std::size_t most = most_drawn_numbers) {
+    return support::error_of([&] { parse_draw_ops(texts, most); });
+  };
+  EXPECT_THAT(error("rand(2) randm(3)"), HasSubstr("draw \"randm(3)\": unknown op \"randm\""));
+  EXPECT_THAT(error("rand(2) rand(0)"), HasSubstr("draw \"rand(0)\", argument 1"));
+  EXPECT_THAT(error("rand(2"), HasSubstr("expected rand(shape…)"));
+  EXPECT_THAT(error("rand(2), rand(2)"), HasSubstr("unknown op"));
+  EXPECT_THAT(error("rand(60) randn(50)", 100), AllOf(HasSubstr("at most 100 numbers"), HasSubstr("got 110")));
+}
+
+TEST(TorchWords, CallTheOpAsPyTorchDoes) {
+  const std::vector<std::pair<const char*, const char*>> all{
+      {"rand(6,3)", "torch.rand(6, 3)"},
+      {"randn(5)", "torch.randn(5)"},
+      {"uniform(-1,3,4)", "torch.empty(4).uniform_(-1, 3)"},
+      {"normal(2,0.5,3)", "torch.normal(2.0, 0.5, (3,))"},
+      {"randint(0,10,3,2)", "torch.randint(0, 10, (3, 2))"},
+      {"Linear(3,2)", "nn.Linear(3, 2, bias=False)"},
+      {"Linear(3,2,bias)", "nn.Linear(3, 2)"},
+      {"Embedding(6,3)", "nn.Embedding(6, 3)"},
+      {"Dropout(0.5,6,6)", "nn.Dropout(0.5)(torch.ones(6, 6))"}};
+  for (const auto& [op, words] : all) EXPECT_EQ(torch_words(parse_draw_op(op)), words);
+  EXPECT_THAT(torch_words(parse_draw_op("DropoutMKL(0.5,6)")),
+              testing::StartsWith("nn.Dropout(0.5)(torch.ones(6))  # "));
+}
+
 struct Refused {
   const char* op;
   const char* expected;  // words that the error holds

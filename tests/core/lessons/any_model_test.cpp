@@ -1,0 +1,58 @@
+// A person may do anything in a lesson: its checks and exhibits must take any model.
+#include <gtest/gtest.h>
+
+#include "core/attention/attend.hpp"
+#include "core/error.hpp"
+#include "core/lessons/exhibits.hpp"
+#include "core/lessons/lesson.hpp"
+#include "tests/core/editing/random_edit.hpp"
+
+namespace core::lessons {
+namespace {
+
+using attention::Model;
+using editing::Random;
+
+/// Asks the step everything; what it says may not hold any half sentence.
+void ask(const Step& step, const Model& start, const attention::Trace& before, const Model& model) {
+  const attention::Trace trace = attention::attend(model);
+  const Moment moment{start, before, model, trace};
+  for (const Picture& picture : pictures(step.exhibit, moment))
+    EXPECT_EQ(picture.rows.size(), picture.numbers.n_rows) << step.title;
+  if (!step.done(moment)) return;
+  const std::string seen = step.seen(moment);
+  EXPECT_EQ(seen.back(), '.') << step.title;
+}
+
+TEST(Lessons, TakeAnyModel) {
+  Random random(7);
+  for (const Lesson& lesson : lessons())
+    for (const Step& step : lesson.steps()) {
+      const Model start = step.start();
+      const attention::Trace before = attention::attend(start);
+      for (int k = 0; k < 12; ++k) {
+        Model model = start;
+        for (int e = 0; e < 3; ++e) {
+          const std::size_t kind = editing::below(random, std::variant_size_v<editing::Edit>);
+          try {
+            model = editing::apply(model, editing::random_edit(random, model, kind));
+          } catch (const Error&) {
+            continue;  // an edit that does not fit
+          }
+          EXPECT_NO_THROW(ask(step, start, before, model)) << lesson.name << ": " << step.title;
+        }
+      }
+    }
+}
+
+TEST(Lessons, TakeModelsOfOneToken) {
+  for (const Lesson& lesson : lessons())
+    for (const Step& step : lesson.steps()) {
+      const Model start = step.start();
+      const Model model = editing::apply(start, editing::SetTokenCount{1});
+      EXPECT_NO_THROW(ask(step, start, attention::attend(start), model)) << lesson.name << ": " << step.title;
+    }
+}
+
+}  // namespace
+}  // namespace core::lessons

@@ -1,0 +1,103 @@
+#include "tests/gui/program.hpp"
+
+#include <stdexcept>
+
+#include "app/platform/imgui_compat.hpp"
+#include "app/shell.hpp"
+#include "app/shortcuts.hpp"
+
+namespace gui {
+namespace {
+
+/// Gives ImGui a texture that nobody draws.
+class NoPainter : public app::render::Painter {
+ public:
+  ImTextureID paint(const app::render::Picture&) override { return app::platform::texture_id(1); }
+};
+
+}  // namespace
+
+Program::Program(ImVec2 size) {
+  ImGui::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;
+  io.DisplaySize = size;
+  app::platform::name_keys(io);
+#if IMGUI_VERSION_NUM >= 19200
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
+#else
+  unsigned char* pixels = nullptr;
+  int width = 0, height = 0;
+  io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+#endif
+  run();
+}
+
+Program::~Program() {
+  ImGui::DestroyContext();
+}
+
+void Program::run(int frames) {
+  for (int k = 0; k < frames; ++k) frame({});
+}
+
+void Program::play(const support::Gesture& gesture) {
+  for (const support::InputFrame& input : gesture) frame(input);
+  run();
+}
+
+void Program::edit(const core::editing::Edit& edit) {
+  store.dispatch(app::ApplyEdit{edit});
+  store.end_gesture();
+  store.settle();
+  run();
+}
+
+app::Landmarks::Rect Program::rect(const std::string& name) const {
+  const auto found = landmarks_.find(name);
+  if (!found) throw std::runtime_error("nothing on the screen is called " + name);
+  return *found;
+}
+
+ImVec2 Program::centre(const std::string& name) const {
+  return rect(name).centre();
+}
+
+void Program::frame(const support::InputFrame& input) {
+  ImGuiIO& io = ImGui::GetIO();
+  const app::Document document = store.document();
+  app::Commands commands;
+  if (input.key && !io.WantTextInput)
+    app::handle_key(*input.key, {store.model(), store.trace(), store.view(), document}, commands);
+  support::put(input, io);
+  const app::Metrics metrics = app::metrics(io.DisplaySize, store.view().scale);
+  const app::Palette& palette = app::palette(store.view().dark);
+  app::apply_style(palette, metrics);
+  ImGui::NewFrame();
+  landmarks_.clear();
+  ImFont* f = ImGui::GetFont();
+  const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
+  NoPainter painter;
+  app::draw_window({.model = store.model(),
+                    .trace = store.trace(),
+                    .version = store.version(),
+                    .compute_ms = store.compute_ms(),
+                    .view = store.view(),
+                    .document = document,
+                    .message = store.message(),
+                    .palette = palette,
+                    .metrics = metrics,
+                    .fonts = fonts,
+                    .painter = painter,
+                    .extents = extents_,
+                    .landmarks = landmarks_,
+                    .commands = commands,
+                    .lesson = store.lesson(),
+                    .laboratory = store.laboratory()});
+  ImGui::Render();
+  for (const app::Command& command : commands.take()) store.dispatch(command);
+  if (!ImGui::IsAnyItemActive()) store.end_gesture();
+  store.settle();
+}
+
+}  // namespace gui
