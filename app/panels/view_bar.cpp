@@ -20,7 +20,8 @@ struct TabRow {
 };
 constexpr std::array tabs{TabRow{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
                           TabRow{Tab::heads, "Heads", "One stage of all heads, side by side"},
-                          TabRow{Tab::tokens, "Tokens", "Who listens to whom: lines from queries to keys"}};
+                          TabRow{Tab::tokens, "Tokens", "Who listens to whom: lines from queries to keys"},
+                          TabRow{Tab::compare, "Compare", "A state that was kept against the live one, stage by stage"}};
 
 void tooltip(const Frame& frame, const char* text) {
   if (!ImGui::IsItemHovered()) return;
@@ -190,7 +191,7 @@ void draw_view_bar(const Frame& frame) {
   } else {
     right = draw_head_chooser(frame, right, top);
     right = label(frame, right, middle, "head");
-    draw_range_chooser(frame, right, top);
+    if (frame.view.tab != Tab::compare) draw_range_chooser(frame, right, top);
   }
 }
 
