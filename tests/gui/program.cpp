@@ -23,6 +23,7 @@ Program::Program(ImVec2 size) {
   io.IniFilename = nullptr;
   io.DisplaySize = size;
   app::platform::name_keys(io);
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;  // as the window's OpenGL has
 #if IMGUI_VERSION_NUM >= 19200
   io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
 #else
@@ -90,6 +91,7 @@ void Program::frame(const support::InputFrame& input) {
                     .fonts = fonts,
                     .painter = painter,
                     .extents = extents_,
+                    .figures = figures_,
                     .landmarks = landmarks_,
                     .commands = commands,
                     .lesson = store.lesson(),
