@@ -97,45 +97,47 @@ struct FillForm {
 struct DrawForm {
   core::editing::ModelDraw draw;
   DrawnBefore before;
-  /// The step of a lesson that is shown.
-  struct LessonPlace {
-    std::string name;
-    std::size_t step = 0;
-    bool arrived = false;  ///< the strip has moved to what the step speaks of
-  };
+};
 
-  /// The sentence being typed in its dialog.
-  struct SentenceDraft {
-    std::string text;
-    core::text::TokenRule rule = core::text::TokenRule::words;
-    std::uint64_t seed = 123;
-  };
+/// The step of a lesson that is shown.
+struct LessonPlace {
+  std::string name;
+  std::size_t step = 0;
+  bool arrived = false;  ///< the strip has moved to what the step speaks of
+};
 
-  /// What is looked at and how; nothing of it changes a number.
-  struct View {
-    Tab tab = Tab::stages;
-    std::size_t sequence = 0, head = 0;
-    Stage heads_stage = Stage::weights;
-    RangeRule range = RangeRule::matrix;
-    std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
-    std::optional<CellRef> hovered, pinned;
-    std::vector<CellRef> trail;           ///< where following operands came from, the latest last
-    std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
-    core::editing::MatrixPlace edited;    ///< the matrix in the editor
-    std::optional<EditCursor> cursor;     ///< there as long as the matrix editor has the keyboard
-    std::optional<Typed> typed;
-    FillForm fill;
-    DrawForm draw;
-    bool dark = true;
-    float scale = 1;  ///< of text and lengths, 1 … 3
-    float left_width = 0,
-          right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
-    Dialog dialog = Dialog::none;
-    Browser browser;
-    ExportWhat export_what = ExportWhat::matrix;
-    std::optional<LessonPlace> lesson;
-    SentenceDraft sentence;
-    std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
-  };
+/// The sentence being typed in its dialog.
+struct SentenceDraft {
+  std::string text;
+  core::text::TokenRule rule = core::text::TokenRule::words;
+  std::uint64_t seed = 123;
+};
+
+/// What is looked at and how; nothing of it changes a number.
+struct View {
+  Tab tab = Tab::stages;
+  std::size_t sequence = 0, head = 0;
+  Stage heads_stage = Stage::weights;
+  RangeRule range = RangeRule::matrix;
+  std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
+  std::optional<CellRef> hovered, pinned;
+  std::vector<CellRef> trail;           ///< where following operands came from, the latest last
+  std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
+  core::editing::MatrixPlace edited;    ///< the matrix in the editor
+  std::optional<EditCursor> cursor;     ///< there as long as the matrix editor has the keyboard
+  std::optional<Typed> typed;
+  FillForm fill;
+  DrawForm draw;
+  bool dark = true;
+  float scale = 1;  ///< of text and lengths, 1 … 3
+  float left_width = 0,
+        right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
+  Dialog dialog = Dialog::none;
+  Browser browser;
+  ExportWhat export_what = ExportWhat::matrix;
+  std::optional<LessonPlace> lesson;
+  SentenceDraft sentence;
+  std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
+};
 
 }  // namespace app
