@@ -8,6 +8,7 @@
 
 #include "app/command.hpp"
 #include "app/extents.hpp"
+#include "app/figures.hpp"
 #include "app/laboratory.hpp"
 #include "app/landmarks.hpp"
 #include "app/lesson_state.hpp"
@@ -51,6 +52,7 @@ struct Frame {
   const Fonts& fonts;
   render::Painter& painter;
   Extents& extents;
+  Figures& figures;
   Landmarks& landmarks;
   Commands& commands;
   const LessonState* lesson = nullptr;  ///< of the lesson under way, or nullptr

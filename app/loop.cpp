@@ -68,6 +68,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .fonts = fonts_,
                .painter = renderer_,
                .extents = extents_,
+               .figures = figures_,
                .landmarks = landmarks_,
                .commands = commands,
                .lesson = store_.lesson(),

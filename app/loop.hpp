@@ -33,6 +33,7 @@ class Loop {
   Store& store_;
   render::HeatmapRenderer renderer_;
   Extents extents_;
+  Figures figures_;
   Landmarks landmarks_;
   Fonts fonts_;
   float font_scale_ = 0;

@@ -32,6 +32,22 @@ void go_back(View& view) {
   show(view, last);
 }
 
+bool is_pointing(const View& view) {
+  return view.hovered || view.hovered_head || view.tokens.hovered_query || view.tokens.hovered_key;
+}
+
+void stop_pointing(View& view) {
+  view.hovered.reset();
+  view.hovered_head.reset();
+  view.tokens.hovered_query.reset();
+  view.tokens.hovered_key.reset();
+}
+
+void pin_query(View& view, std::size_t query) {
+  auto& pinned = view.tokens.pinned_query;
+  pinned = pinned == query ? std::nullopt : std::optional(query);
+}
+
 void release(View& view) {
   view.trail.clear();
   show(view, std::nullopt);

@@ -13,6 +13,13 @@ void follow(View& view, const CellRef& cell);
 /// Pins the cell from which the last one was followed.
 void go_back(View& view);
 
+/// Whether the mouse is on something that is previewed elsewhere.
+bool is_pointing(const View& view);
+void stop_pointing(View& view);
+
+/// Pins a query of the token view, or releases it when it is pinned already.
+void pin_query(View& view, std::size_t query);
+
 /// Nothing is pinned any more and there is no way back.
 void release(View& view);
 

@@ -15,7 +15,9 @@
 #include "app/panels/model_panel.hpp"
 #include "app/panels/stages_panel.hpp"
 #include "app/panels/status_bar.hpp"
+#include "app/panels/tokens_panel.hpp"
 #include "app/panels/view_bar.hpp"
+#include "app/pinning.hpp"
 #include "app/platform/imgui_compat.hpp"
 
 namespace app {
@@ -80,6 +82,8 @@ const std::array table_of_panels{
              [](const Frame& f) { return f.view.tab == Tab::stages; }},
     PanelRow{"heads", panels::draw_heads, Ground::background, true, true, view_place,
              [](const Frame& f) { return f.view.tab == Tab::heads; }},
+    PanelRow{"tokens", panels::draw_tokens, Ground::background, true, false, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::tokens; }},
     PanelRow{"laboratory", panels::draw_laboratory, Ground::background, true, true, view_place,
              [](const Frame& f) { return f.view.tab == Tab::laboratory; }},
     PanelRow{"exhibit", panels::draw_exhibit, Ground::background, true, false,
@@ -191,8 +195,7 @@ void draw_window(const Frame& frame) {
                    ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus |
                    ImGuiWindowFlags_NoScrollWithMouse);
   ImGui::PopStyleVar();
-  if (frame.view.hovered)
-    frame.commands.look([](View& v) { v.hovered.reset(); });  // whoever is hovered now says so after this
+  if (is_pointing(frame.view)) frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
   panels::draw_menu_bar(frame);
   draw_ground(frame, r);
   draw_splitter(frame, "splitter/left", r.left, r,

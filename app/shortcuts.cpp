@@ -50,16 +50,49 @@ Answer choose_head(const Situation& s, std::size_t head) {
   if (head >= s.model.n_heads) return std::nullopt;
   return ChangeView{[head](View& view) { view.head = head; }};
 }
+/// In the token view a digit switches the lines of its head.
+Answer switch_head(const Situation& s, std::size_t head) {
+  if (head >= s.model.n_heads) return std::nullopt;
+  return ChangeView{[head](View& view) {
+    if (view.tokens.silent_heads.erase(head) == 0) view.tokens.silent_heads.insert(head);
+  }};
+}
+/// In the token view the brackets show one head alone.
+Answer show_alone(const Situation& s, std::size_t head) {
+  if (head >= s.model.n_heads) return std::nullopt;
+  return ChangeView{[head, n = s.model.n_heads](View& view) {
+    view.head = head;
+    for (std::size_t h = 0; h < n; ++h) view.tokens.silent_heads.insert(h);
+    view.tokens.silent_heads.erase(head);
+  }};
+}
 template <std::size_t head>
 Answer head_number(const Situation& s) {
-  return choose_head(s, head);
+  return s.view.tab == Tab::tokens ? switch_head(s, head) : choose_head(s, head);
+}
+Answer go_to_head(const Situation& s, std::size_t head) {
+  return s.view.tab == Tab::tokens ? show_alone(s, head) : choose_head(s, head);
 }
 Answer previous_head(const Situation& s) {
-  return s.view.head > 0 ? choose_head(s, s.view.head - 1) : std::nullopt;
+  return s.view.head > 0 ? go_to_head(s, s.view.head - 1) : std::nullopt;
 }
 Answer next_head(const Situation& s) {
-  return choose_head(s, s.view.head + 1);
+  return go_to_head(s, s.view.head + 1);
 }
+
+/// In the token view, from the pinned query to the one above or below; the first press pins an end.
+Answer move_query(const Situation& s, bool down) {
+  if (s.view.tab != Tab::tokens || s.view.cursor) return std::nullopt;
+  const std::size_t last = s.model.n_tokens() - 1;
+  const auto& pinned = s.view.tokens.pinned_query;
+  const std::size_t next = !pinned ? (down ? 0 : last) : down ? std::min(*pinned + 1, last) : *pinned - (*pinned > 0);
+  return ChangeView{[next](View& view) {
+    view.tokens.pinned_query = next;
+    view.tokens.comes_into_view = true;
+  }};
+}
+Answer query_above(const Situation& s) { return move_query(s, false); }
+Answer query_below(const Situation& s) { return move_query(s, true); }
 
 Answer causal(const Situation& s) {
   return ApplyEdit{editing::SetCausal{!s.model.mask.causal}};
@@ -86,6 +119,8 @@ Answer draw_another_mask(const Situation& s) {
 }
 Answer release(const Situation& s) {
   if (s.view.cursor) return ChangeView{[](View& view) { view.cursor.reset(); }};
+  if (s.view.tab == Tab::tokens && s.view.tokens.pinned_query)
+    return ChangeView{[](View& view) { view.tokens.pinned_query.reset(); }};
   if (s.view.pinned) return ChangeView{app::release};
   if (s.view.tab == Tab::laboratory) return ChangeView{[](View& view) { view.tab = Tab::stages; }};
   if (s.view.lesson) return LeaveLesson{};
@@ -115,7 +150,7 @@ constexpr std::array table{
     Shortcut{ctrl(Key::y), "Ctrl+Y, Shift+Ctrl+Z", "redo", redo},
     Shortcut{ctrl(Key::z, true), nullptr, nullptr, redo},
     Shortcut{ctrl(Key::c), "Ctrl+C", "copy the chosen number, in full", copy},
-    Shortcut{plain(Key::digit_1), "1 … 9", "show the first … ninth head", head_number<0>},
+    Shortcut{plain(Key::digit_1), "1 … 9", "show the first … ninth head; in the token view switch its lines", head_number<0>},
     Shortcut{plain(Key::digit_2), nullptr, nullptr, head_number<1>},
     Shortcut{plain(Key::digit_3), nullptr, nullptr, head_number<2>},
     Shortcut{plain(Key::digit_4), nullptr, nullptr, head_number<3>},
@@ -124,13 +159,15 @@ constexpr std::array table{
     Shortcut{plain(Key::digit_7), nullptr, nullptr, head_number<6>},
     Shortcut{plain(Key::digit_8), nullptr, nullptr, head_number<7>},
     Shortcut{plain(Key::digit_9), nullptr, nullptr, head_number<8>},
-    Shortcut{plain(Key::bracket_left), "[", "previous head", previous_head},
-    Shortcut{plain(Key::bracket_right), "]", "next head", next_head},
+    Shortcut{plain(Key::bracket_left), "[", "previous head, in the token view alone", previous_head},
+    Shortcut{plain(Key::bracket_right), "]", "next head, in the token view alone", next_head},
     Shortcut{plain(Key::c), "C", "causal mask on or off", causal},
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
     Shortcut{plain(Key::t), "T", "dark or light", theme},
     Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog, leave a lesson", release},
     Shortcut{plain(Key::backspace), "Backspace", "back to the cell whose operand was followed", back},
+    Shortcut{plain(Key::up), "↑ ↓", "in the token view: pin the query above, below", query_above},
+    Shortcut{plain(Key::down), nullptr, nullptr, query_below},
     Shortcut{plain(Key::right), "← →", "in a lesson: back, next", next_step},
     Shortcut{plain(Key::left), nullptr, nullptr, previous_step},
     Shortcut{plain(Key::r), "R", "in a lesson: start the step again", same_step},
@@ -164,6 +201,7 @@ std::span<const Shortcut> shortcuts() {
 
 void handle_key(const KeyPress& press, const Situation& situation, Commands& commands) {
   if (situation.view.dialog != Dialog::none) return;
+  if (situation.view.typed && situation.view.typed->waiting && !press.ctrl) return;  // it belongs to the field
   if (situation.view.cursor && is_digit(press.key) && !press.ctrl) return;
   const auto row =
       std::find_if(table.begin(), table.end(), [&](const Shortcut& s) { return matches(s, press); });

@@ -172,11 +172,14 @@ void Store::carry_out(const ShowDialog& command) {
       view_.browser.name = origin_.path ? origin_.path->filename().string()
                                         : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
     if (command.dialog == Dialog::open) view_.browser.name.clear();
+    if (command.dialog != Dialog::export_csv) view_.typed = Typed{"browser/name", view_.browser.name, true, true};
+    message_ = {};  // an error of this dialog is shown in it, one from before is not
   }
 }
 
 void Store::carry_out(const BrowseTo& command) {
-  view_.browser = browse(command.directory, view_.browser.name);
+  const bool opens = view_.dialog == Dialog::open;  // what was chosen there is not here
+  view_.browser = browse(command.directory, opens ? "" : view_.browser.name);
 }
 
 void Store::carry_out(const CopyText& command) {
@@ -227,6 +230,8 @@ void Store::start_with(core::attention::Model model, Origin origin) {
   history_.clear();
   release(view_);
   view_.hovered.reset();
+  view_.tokens.pinned_query.reset();
+  view_.tokens.silent_heads.clear();
   view_.cursor.reset();
   view_.dialog = Dialog::none;
   keep_view_within_model();
@@ -272,6 +277,11 @@ void Store::keep_view_within_model() {
   if (!exists(view_.pinned)) release(view_);
   std::erase_if(view_.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view_.hovered)) view_.hovered.reset();
+  TokensLook& look = view_.tokens;
+  for (auto* token : {&look.pinned_query, &look.hovered_query, &look.hovered_key})
+    if (*token && **token >= model_.n_tokens()) token->reset();
+  if (view_.hovered_head && *view_.hovered_head >= model_.n_heads) view_.hovered_head.reset();
+  std::erase_if(look.silent_heads, [this](std::size_t h) { return h >= model_.n_heads; });
   if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;
 }
 

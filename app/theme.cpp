@@ -15,6 +15,7 @@ Palette dark_palette() {
   p.accent = rgb(0x8fb4d6), p.selection = rgb(0xffffff), p.selection_inner = rgb(0x000000), p.operand = rgb(0xff82b8);
   p.warning = rgb(0xf0c24b), p.bad = rgb(0xff7a6e), p.good = rgb(0x8fcf9a);
   p.hatch = rgb(0x4a515a), p.hatch_ground = rgb(0x191c20);
+  p.heads = {rgb(0xe8a33d), rgb(0x5ab4ea), rgb(0x35c293), rgb(0xe9dc5a), rgb(0xe3714a), rgb(0xd487b8), rgb(0x9f92f3), rgb(0xb3bac2)};
   return p;
 }
 
@@ -28,6 +29,7 @@ Palette light_palette() {
   p.accent = rgb(0x2f6699), p.selection = rgb(0x0a0d10), p.selection_inner = rgb(0xffffff), p.operand = rgb(0xc2136b);
   p.warning = rgb(0x8a6100), p.bad = rgb(0xb3261e), p.good = rgb(0x256b35);
   p.hatch = rgb(0xb4bac2), p.hatch_ground = rgb(0xf4f5f7);
+  p.heads = {rgb(0xb06a00), rgb(0x1f78b4), rgb(0x0f8f66), rgb(0x8a7a00), rgb(0xc04a1c), rgb(0xb0467f), rgb(0x6a58c8), rgb(0x5f6873)};
   return p;
 }
 

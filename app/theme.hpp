@@ -3,6 +3,7 @@
 #include <imgui.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace app {
@@ -37,6 +38,9 @@ struct Palette {
   Rgb accent, selection, selection_inner, operand;
   Rgb warning, bad, good;
   Rgb hatch, hatch_ground;
+  std::array<Rgb, 8> heads;  ///< of heads beside each other, again from the first after the last
+
+  Rgb head(std::size_t h) const { return heads[h % heads.size()]; }
 };
 
 /// The dark or the light palette.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/attention/head_facts.hpp"
 #include "core/attention/stages.hpp"
 #include "core/editing/draw_model.hpp"
 #include "core/editing/edit.hpp"
@@ -22,7 +23,7 @@ using core::attention::Stage;
 /// One cell of one stage; head counts only for stages that have one a head.
 using CellRef = core::explain::CellAddress;
 
-enum class Tab { stages, heads, laboratory };
+enum class Tab { stages, heads, tokens, laboratory };
 
 /// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all
 /// heads.
@@ -113,6 +114,18 @@ struct SentenceDraft {
   std::uint64_t seed = 123;
 };
 
+/// What the token view shows.
+struct TokensLook {
+  std::optional<std::size_t> hovered_query, pinned_query;
+  std::optional<std::size_t> hovered_key;
+  std::set<std::size_t> silent_heads;  ///< heads without lines
+  double hide_below = 0.01;            ///< weights below it have no lines, 0 … 1
+  bool comes_into_view = false;        ///< the view is to scroll to the pinned query
+
+  std::optional<std::size_t> query() const { return hovered_query ? hovered_query : pinned_query; }
+  friend bool operator==(const TokensLook&, const TokensLook&) = default;
+};
+
 /// What is looked at and how; nothing of it changes a number.
 struct View {
   Tab tab = Tab::stages;
@@ -121,6 +134,10 @@ struct View {
   RangeRule range = RangeRule::matrix;
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
   std::optional<CellRef> hovered, pinned;
+  std::optional<core::attention::HeadFigure> heads_order;  ///< what heads are sorted by; nothing: by their number
+  std::optional<std::size_t> hovered_head;  ///< in the view of heads
+  std::uint64_t likeness_of = 0;  ///< the version of a large trace whose heads' likeness was asked for
+  TokensLook tokens;
   std::vector<CellRef> trail;           ///< where following operands came from, the latest last
   std::optional<std::size_t> unfolded;  ///< the step of the worked cell all of whose terms are shown
   core::editing::MatrixPlace edited;    ///< the matrix in the editor

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/json.hpp"
+#include "core/formats/number.hpp"
 
 namespace app {
 namespace {
@@ -30,29 +31,56 @@ std::string word(const Json& object, const char* key) {
   return text ? *text : "";
 }
 
+/// The laboratory is a place to try, not to come back to.
+const char* tab_name(Tab tab) { return tab == Tab::heads ? "heads" : tab == Tab::tokens ? "tokens" : "stages"; }
+
+void recall_tokens(const Json& object, TokensLook& look) {
+  const Json* below = member(object, "hide_below");
+  if (const auto* number = below ? below->as<Json::Number>() : nullptr; number && number->value >= 0 && number->value <= 1)
+    look.hide_below = number->value;
+  const Json* silent = member(object, "silent_heads");
+  if (const auto* heads = silent ? silent->as<Json::List>() : nullptr)
+    for (const Json& head : *heads)
+      if (const auto* number = head.as<Json::Number>(); number && number->whole)
+        look.silent_heads.insert(static_cast<std::size_t>(*number->whole));
+  if (const auto query = whole(object, "pinned_query")) look.pinned_query = query;
+}
+
 }  // namespace
 
 std::string view_text(const View& view) {
   const auto stage_name = [](Stage stage) { return core::formats::json_quoted(core::attention::info(stage).name); };
-  std::string text = std::string("{\"tab\": \"") + (view.tab == Tab::heads ? "heads" : "stages") + "\"";
+  std::string text = std::string("{\"tab\": \"") + tab_name(view.tab) + "\"";
   text += ", \"sequence\": " + std::to_string(view.sequence) + ", \"head\": " + std::to_string(view.head);
   text += ", \"heads_stage\": " + stage_name(view.heads_stage);
   text += std::string(", \"range\": \"") + (view.range == RangeRule::all_heads ? "all_heads" : "matrix") + "\"";
   if (view.pinned)
     text += ", \"pinned\": {\"stage\": " + stage_name(view.pinned->stage) + ", \"head\": " + std::to_string(view.pinned->head) +
             ", \"row\": " + std::to_string(view.pinned->row) + ", \"column\": " + std::to_string(view.pinned->column) + "}";
+  if (view.heads_order) text += ", \"heads_order\": " + core::formats::json_quoted(core::attention::info(*view.heads_order).name);
+  text += ", \"hide_below\": " + core::formats::number_text(view.tokens.hide_below);
+  if (!view.tokens.silent_heads.empty()) {
+    text += ", \"silent_heads\": [";
+    for (const std::size_t h : view.tokens.silent_heads) text += (text.back() == '[' ? "" : ", ") + std::to_string(h);
+    text += "]";
+  }
+  if (view.tokens.pinned_query) text += ", \"pinned_query\": " + std::to_string(*view.tokens.pinned_query);
   return text + "}";
 }
 
 void recall_view(const std::string& text, View& view) {
   if (text.empty()) return;
   const Json object = core::formats::parse_json(text, "view");
-  if (const std::string tab = word(object, "tab"); tab == "heads" || tab == "stages") view.tab = tab == "heads" ? Tab::heads : Tab::stages;
+  const std::string tab = word(object, "tab");
+  for (const Tab kept : {Tab::stages, Tab::heads, Tab::tokens})
+    if (tab == tab_name(kept)) view.tab = kept;
   view.sequence = whole(object, "sequence").value_or(view.sequence);
   view.head = whole(object, "head").value_or(view.head);
   if (const auto* stage = core::attention::find_stage(word(object, "heads_stage"))) view.heads_stage = stage->stage;
   if (const std::string range = word(object, "range"); range == "matrix" || range == "all_heads")
     view.range = range == "matrix" ? RangeRule::matrix : RangeRule::all_heads;
+  if (const auto* figure = core::attention::find_head_figure(word(object, "heads_order"))) view.heads_order = figure->figure;
+  recall_tokens(object, view.tokens);
   const Json* pinned = member(object, "pinned");
   if (!pinned) return;
   if (const auto* stage = core::attention::find_stage(word(*pinned, "stage")))

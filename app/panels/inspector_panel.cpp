@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "app/panels/inspector_head.hpp"
 #include "app/panels/inspector_links.hpp"
+#include "app/panels/inspector_query.hpp"
 #include "app/panels/inspector_row.hpp"
 #include "app/pinning.hpp"
 #include "app/widgets/cell_words.hpp"
@@ -85,11 +87,9 @@ void draw_value(Pen& pen, const CellRef& cell) {
   }
 }
 
-}  // namespace
-
-void draw_inspector(const Frame& frame) {
-  const ImVec2 origin = ImGui::GetCursorScreenPos();
-  Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
+/// The pinned, else the hovered cell.
+void draw_cell(Pen& pen) {
+  const Frame& frame = pen.frame;
   const std::optional<CellRef>& cell = frame.view.pinned ? frame.view.pinned : frame.view.hovered;
   draw_top(pen, frame.view.pinned ? "pinned · Esc releases" : cell ? "hovered · click pins" : "nothing pinned");
   if (!cell) {
@@ -104,6 +104,23 @@ void draw_inspector(const Frame& frame) {
     draw_row(pen, *cell);
     draw_other_heads(pen, *cell);
     draw_leads_to(pen, *cell);
+  }
+}
+
+}  // namespace
+
+void draw_inspector(const Frame& frame) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
+  const TokensLook& tokens = frame.view.tokens;
+  if (frame.view.tab == Tab::tokens) {
+    draw_top(pen, tokens.hovered_query ? "hovered · click pins" : tokens.pinned_query ? "pinned · Esc releases" : "nothing pinned");
+    draw_query(pen);
+  } else if (frame.view.tab == Tab::heads && !frame.view.pinned) {
+    draw_top(pen, frame.view.hovered_head ? "hovered" : "chosen");
+    draw_head(pen);
+  } else {
+    draw_cell(pen);
   }
   ImGui::SetCursorScreenPos(origin);
   ImGui::Dummy({1, pen.y - origin.y + frame.metrics.px(8)});

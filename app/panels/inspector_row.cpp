@@ -36,10 +36,7 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
                      widgets::shortened(frame.fonts.sans14, name, names - frame.metrics.px(4)));
   list->AddRectFilled({from, pen.y - half}, {to, pen.y + half}, packed(frame.palette.frame));
   if (hidden) {
-    list->PushClipRect({from, pen.y - half}, {to, pen.y + half}, true);
-    for (float x = from - 2 * half; x < to; x += frame.metrics.px(6))
-      list->AddLine({x, pen.y + half}, {x + 2 * half, pen.y - half}, packed(frame.palette.hatch));
-    list->PopClipRect();
+    widgets::hatch(list, {from, pen.y - half}, {to, pen.y + half}, frame.metrics.px(6), packed(frame.palette.hatch));
   } else if (std::isfinite(value) && value > 0) {
     const double t = top > 0 ? std::min(1.0, value / top) : 0;
     list->AddRectFilled({from, pen.y - half}, {from + (to - from) * static_cast<float>(t), pen.y + half},

@@ -161,7 +161,7 @@ void help_lines(const Frame& frame) {
 void title(const Frame& frame) {
   ImFont* font = frame.fonts.sans14;
   const ImVec2 pos = ImGui::GetWindowPos();
-  const std::string words = frame.document.title + (frame.document.modified ? " ●" : "");
+  const std::string words = frame.document.title + (frame.document.modified ? " •" : "");
   const float right = pos.x + ImGui::GetWindowWidth() - frame.metrics.padding;
   const float room = right - ImGui::GetCursorScreenPos().x - frame.metrics.px(24);
   if (room <= 0) return;

@@ -9,6 +9,7 @@ namespace {
 std::string hint(const Frame& frame) {
   if (frame.view.tab == Tab::laboratory) return "Space draws again · D switches dropout · Esc goes back to the stages";
   if (frame.view.lesson) return "a lesson changes nothing of yours: your work comes back when it ends";
+  if (frame.view.tab == Tab::tokens) return "hover a token · click pins a query, ↑ ↓ move it · 1 … 9 switch heads, [ ] show one alone";
   if (frame.view.pinned) return "click pins another cell · Esc releases";
   if (frame.view.tab == Tab::heads) return "hover previews · click pins · double click on a name shows the head alone";
   return "hover previews · click pins · Esc releases";

@@ -18,7 +18,8 @@ struct TabRow {
   const char* about;
 };
 constexpr std::array tabs{TabRow{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
-                          TabRow{Tab::heads, "Heads", "One stage of all heads, side by side"}};
+                          TabRow{Tab::heads, "Heads", "One stage of all heads, side by side"},
+                          TabRow{Tab::tokens, "Tokens", "Who listens to whom: lines from queries to keys"}};
 
 void tooltip(const Frame& frame, const char* text) {
   if (!ImGui::IsItemHovered()) return;
@@ -27,7 +28,8 @@ void tooltip(const Frame& frame, const char* text) {
   ImGui::PopFont();
 }
 
-void draw_tabs(const Frame& frame) {
+/// Returns where the last tab ends.
+float draw_tabs(const Frame& frame) {
   ImFont* font = frame.fonts.sans16;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.tabs;
@@ -46,6 +48,7 @@ void draw_tabs(const Frame& frame) {
       ImGui::GetWindowDrawList()->AddRectFilled({x, origin.y + height - frame.metrics.px(2)}, {x + width, origin.y + height}, packed(frame.palette.accent));
     x += width + frame.metrics.px(24);
   }
+  return x;
 }
 
 float label(const Frame& frame, float right, float middle, const char* text) {
@@ -86,7 +89,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
 }
 
 float draw_range_chooser(const Frame& frame, float right, float top) {
-  const float width = frame.metrics.px(150);
+  const float width = frame.metrics.px(frame.metrics.compact && frame.view.tab == Tab::heads ? 100 : 150);
   const auto words = [](RangeRule rule) { return rule == RangeRule::matrix ? "colours by matrix" : "one range for all"; };
   ImGui::SetCursorScreenPos({right - width, top});
   ImGui::SetNextItemWidth(width);
@@ -102,8 +105,48 @@ float draw_range_chooser(const Frame& frame, float right, float top) {
   return right - width - frame.metrics.px(24);
 }
 
-float draw_stage_chooser(const Frame& frame, float right, float top) {
+/// What the heads are sorted by.
+float draw_order_chooser(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
+  const auto& order = frame.view.heads_order;
+  const std::string shown = order ? core::attention::info(*order).title : "number";
+  ImGui::SetCursorScreenPos({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  ImGui::PushFont(frame.fonts.sans14);
+  if (ImGui::BeginCombo("##order", widgets::shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
+    if (ImGui::Selectable("number", !order)) frame.commands.look([](View& v) { v.heads_order.reset(); });
+    frame.landmarks.mark_item("view/order/number");
+    for (const auto& figure : core::attention::head_figures()) {
+      if (ImGui::Selectable(figure.title, order == figure.figure)) frame.commands.look([f = figure.figure](View& v) { v.heads_order = f; });
+      frame.landmarks.mark_item(std::string("view/order/") + figure.name);
+    }
+    ImGui::EndCombo();
+  }
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/order");
+  tooltip(frame, "What the heads are sorted by: their number, how spread their weights are on average, or the mean weight on those tokens");
+  return right - width - frame.metrics.px(10);
+}
+
+/// Which weights are too small for a line; finer near 0.
+float draw_threshold(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(150);
+  double below = frame.view.tokens.hide_below;
+  constexpr double low = 0, high = 1;
+  ImGui::SetCursorScreenPos({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  ImGui::PushFont(frame.fonts.mono14);
+  const bool moved = ImGui::SliderScalar("##hide below", ImGuiDataType_Double, &below, &low, &high, "%.3f",
+                                         ImGuiSliderFlags_AlwaysClamp | ImGuiSliderFlags_Logarithmic);
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/hide_below");
+  tooltip(frame, "Weights below this have no line. Ctrl+click to type.");
+  if (moved) frame.commands.look([below](View& v) { v.tokens.hide_below = below; });
+  return right - width - frame.metrics.px(10);
+}
+
+float draw_stage_chooser(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
   ImGui::SetCursorScreenPos({right - width, top});
   ImGui::SetNextItemWidth(width);
   ImGui::PushFont(frame.fonts.sans14);
@@ -126,16 +169,25 @@ void draw_view_bar(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   const float top = origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2, middle = origin.y + frame.metrics.tabs / 2;
-  draw_tabs(frame);
+  const float tabs_end = draw_tabs(frame);
   float right = origin.x + width - ImGui::GetStyle().ScrollbarSize;
-  if (frame.view.tab == Tab::heads) {
+  if (frame.view.tab == Tab::tokens) {
+    right = draw_threshold(frame, right, top);
+    label(frame, right, middle, "hide below");
+  } else if (frame.view.tab == Tab::heads) {
+    const bool roomy = right - tabs_end > frame.metrics.px(520);  // else the tooltips say what the fields are
     right = draw_stage_chooser(frame, right, top);
-    right = label(frame, right, middle, "stage");
+    if (roomy) right = label(frame, right, middle, "stage");
+    right = draw_order_chooser(frame, right, top);
+    if (roomy) right = label(frame, right, middle, "sort");
+    // Weights and masks have fixed ends.
+    if (core::attention::info(frame.view.heads_stage).colouring == core::attention::Colouring::signed_values)
+      draw_range_chooser(frame, right, top);
   } else {
     right = draw_head_chooser(frame, right, top);
     right = label(frame, right, middle, "head");
+    draw_range_chooser(frame, right, top);
   }
-  draw_range_chooser(frame, right, top);
 }
 
 }  // namespace app::panels

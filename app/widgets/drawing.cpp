@@ -90,6 +90,14 @@ void outline(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float t) {
   list->AddRectFilled({max.x - t, min.y + t}, {max.x, max.y - t}, colour);
 }
 
+void hatch(ImDrawList* list, ImVec2 min, ImVec2 max, float step, ImU32 colour) {
+  const float height = max.y - min.y;
+  list->PushClipRect(min, max, true);
+  const float phase = std::fmod(min.x + max.y, step);  // fixed to the screen, so that hatches meet
+  for (float x = min.x - height - phase; x < max.x; x += step) list->AddLine({x, max.y}, {x + height, min.y}, colour);
+  list->PopClipRect();
+}
+
 void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, float head) {
   const float dx = to.x > from.x ? 1.0f : to.x < from.x ? -1.0f : 0.0f, dy = to.y > from.y ? 1.0f : to.y < from.y ? -1.0f : 0.0f;
   const ImVec2 low{std::min(from.x, to.x), std::min(from.y, to.y)}, high{std::max(from.x, to.x), std::max(from.y, to.y)};

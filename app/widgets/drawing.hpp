@@ -26,6 +26,9 @@ float formula_width(ImFont* font, std::string_view formula);
 /// A rectangle of lines of whole pixels, inside min … max.
 void outline(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float thickness);
 
+/// Lines of 45° through a rectangle, that many pixels apart.
+void hatch(ImDrawList* list, ImVec2 min, ImVec2 max, float step, ImU32 colour);
+
 /// A one pixel line with a small filled head at its end; runs along an axis.
 void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, float head);
 

@@ -13,24 +13,31 @@ namespace {
 
 constexpr std::size_t typing_room = 1024;
 
-struct Stepping {
+/// What the field's callback knows; ImGui holds the text while the field is active.
+struct Listening {
   const FieldStyle& style;
   bool stepped = false;
+  bool replaces = false;  ///< the first letter replaces the text, else it follows it
+  std::string missed;     ///< typed before the field could hear it
 };
 
 int on_event(ImGuiInputTextCallbackData* data) {
-  if (data->EventFlag == ImGuiInputTextFlags_CallbackAlways) {  // asked for in the first frames only
+  auto& listening = *static_cast<Listening*>(data->UserData);
+  if (data->EventFlag ==
+      ImGuiInputTextFlags_CallbackAlways) {  // asked for while the field takes the keyboard
+    if (listening.replaces && listening.missed.empty()) return 0;
+    if (listening.replaces) data->DeleteChars(0, data->BufTextLen);
+    if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
     data->CursorPos = data->SelectionStart = data->SelectionEnd = data->BufTextLen;
     return 0;
   }
-  auto& stepping = *static_cast<Stepping*>(data->UserData);
   const int direction = data->EventKey == ImGuiKey_UpArrow ? 1 : -1;
   const std::string next =
-      stepping.style.step(std::string(data->Buf, static_cast<std::size_t>(data->BufTextLen)), direction);
+      listening.style.step(std::string(data->Buf, static_cast<std::size_t>(data->BufTextLen)), direction);
   data->DeleteChars(0, data->BufTextLen);
   data->InsertChars(0, next.c_str());
   data->SelectAll();
-  stepping.stepped = true;
+  listening.stepped = true;
   return 0;
 }
 
@@ -55,6 +62,27 @@ void refuse(const Frame& frame, const char* words, const char* expected, const s
 
 }  // namespace
 
+std::string typed_letters() {
+  std::string text;
+  for (const unsigned c : ImGui::GetIO().InputQueueCharacters) {
+    if (c < 0x80) {
+      text += static_cast<char>(c);
+    } else {
+      if (c < 0x800) {
+        text += static_cast<char>(0xc0 | c >> 6);
+      } else {
+        if (c >= 0x10000)
+          text += static_cast<char>(0xf0 | c >> 18), text += static_cast<char>(0x80 | (c >> 12 & 0x3f));
+        else
+          text += static_cast<char>(0xe0 | c >> 12);
+        text += static_cast<char>(0x80 | (c >> 6 & 0x3f));
+      }
+      text += static_cast<char>(0x80 | (c & 0x3f));
+    }
+  }
+  return text;
+}
+
 FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,
                        const FieldStyle& style) {
   const auto& typed = frame.view.typed;
@@ -70,14 +98,14 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {padding, vertical});
   ImGui::SetNextItemWidth(style.width);
   const bool waiting = mine && typed->waiting, caret_at_end = waiting && !typed->selected;
-  ImGuiInputTextFlags flags =
-      caret_at_end ? ImGuiInputTextFlags_CallbackAlways : ImGuiInputTextFlags_AutoSelectAll;
+  ImGuiInputTextFlags flags = caret_at_end ? 0 : ImGuiInputTextFlags_AutoSelectAll;
+  if (waiting) flags |= ImGuiInputTextFlags_CallbackAlways;
   if (style.step) flags |= ImGuiInputTextFlags_CallbackHistory;
-  Stepping stepping{style};
+  Listening listening{style, false, !caret_at_end, waiting ? typed_letters() : ""};
   if (waiting) ImGui::SetKeyboardFocusHere();
-  const bool listens = caret_at_end || style.step;
+  const bool listens = waiting || style.step;
   ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags, listens ? on_event : nullptr,
-                   &stepping);
+                   &listening);
   ImGui::PopStyleVar();
   ImGui::PopFont();
   frame.landmarks.mark_item(name);
@@ -90,11 +118,14 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
             packed(frame.palette.accent), 2);
     if (after != before || waiting)
       frame.commands.look([name, after](View& view) { view.typed = Typed{name, after}; });
+  } else if (waiting && !answer.left && !listening.missed.empty()) {
+    const std::string so_far = (caret_at_end ? before : "") + listening.missed;
+    frame.commands.look([name, so_far](View& view) { view.typed = Typed{name, so_far, true, false}; });
   } else if (mine && (answer.left || !waiting)) {
     answer.left = true;
     frame.commands.look([](View& view) { view.typed.reset(); });
   }
-  if ((answer.left || stepping.stepped) && after != shown) answer.text = after;
+  if ((answer.left || listening.stepped) && after != shown) answer.text = after;
   return answer;
 }
 

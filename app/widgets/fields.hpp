@@ -26,6 +26,9 @@ struct FieldAnswer {
   bool left = false;                ///< the keyboard went elsewhere, with or without a new text
 };
 
+/// The letters typed in this frame, in UTF-8.
+std::string typed_letters();
+
 /// A field that shows a text until another one is typed; the unfinished text is kept in View::typed,
 /// which can also ask for the keyboard.
 FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,

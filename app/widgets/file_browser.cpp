@@ -67,7 +67,8 @@ bool entry_line(const Frame& frame, const BrowserEntry& entry) {
   }
   if (!pressed) return false;
   if (!ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
-    set_name(frame, entry.name);
+    // What is saved keeps its name when a folder is looked for.
+    if (!entry.is_directory || frame.view.dialog != Dialog::save_as) set_name(frame, entry.name);
     return false;
   }
   if (entry.is_directory) frame.commands.add(BrowseTo{frame.view.browser.directory / entry.name});
@@ -113,7 +114,8 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
     typed.name = name;
     chosen = chosen_path(typed);
   }
-  paragraph(frame.fonts.sans14, frame.palette.bad, size.x, browser.error.empty() ? " " : browser.error);
+  const std::string& error = browser.error.empty() && frame.message.is_error ? frame.message.text : browser.error;
+  paragraph(frame.fonts.sans14, frame.palette.bad, size.x, error.empty() ? " " : error);
   return chosen;
 }
 

@@ -142,7 +142,7 @@ void edit_by_mouse(const EditorFrame& e) {
   const auto cell = g.cell_at(ImGui::GetMousePos());
   if (ImGui::IsItemHovered() && cell) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
-    if (!ImGui::IsItemActive())
+    if (!ImGui::IsItemActive() && !is_typing_cell(e.frame.view))
       tooltip(core::formats::number_text(e.matrix.numbers(cell->row, cell->column)));
   }
   if (ImGui::IsItemActivated() && cell) put_cursor(e.frame, cell->row, cell->column);

@@ -55,13 +55,10 @@ void paste(const EditorFrame& e) {
   }
 }
 
-/// What of the letters typed in this frame can begin a number.
+/// What was typed in this frame, when a number can begin like that.
 std::string typed_digits() {
-  std::string text;
-  for (const ImWchar letter : ImGui::GetIO().InputQueueCharacters)
-    if (letter < 128 && std::string("0123456789+-.").find(static_cast<char>(letter)) != std::string::npos)
-      text += static_cast<char>(letter);
-  return text;
+  const std::string text = typed_letters();
+  return text.find_first_of("0123456789+-.,") == 0 ? text : "";
 }
 
 long page_rows(const EditorFrame& e) {
@@ -132,17 +129,18 @@ void typing_field(const EditorFrame& e) {
   ImGui::SetCursorScreenPos(e.grid.cell_min(cursor->row, cursor->column));
   const FieldAnswer answer = text_field(e.frame, cell_field, "", style);
   const bool escaped = key_pressed(ImGuiKey_Escape, false);
+  const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(ImGuiKey_KeyPadEnter, false);
   const bool up = key_pressed(ImGuiKey_UpArrow), down = key_pressed(ImGuiKey_DownArrow),
              tab = key_pressed(ImGuiKey_Tab);
   if (answer.left) {
     if (!escaped) commit(e, answer.text.value_or(text));
-    if (key_pressed(ImGuiKey_Enter, false) || key_pressed(ImGuiKey_KeyPadEnter, false)) move(e, 1, 0);
-  } else if (up || down || tab) {
+    if (entered) move(e, 1, 0);
+  } else if (up || down || tab || (entered && e.frame.view.typed->waiting)) {
     commit(e, text);
     e.frame.commands.look([](View& view) { view.typed.reset(); });
   }
   if (tab) move_to_next(e, ImGui::GetIO().KeyShift);
-  if (up || down) move(e, up ? -1 : 1, 0);
+  if (up || down || (entered && !answer.left)) move(e, up ? -1 : 1, 0);
 }
 
 }  // namespace app::widgets

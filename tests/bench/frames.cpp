@@ -25,7 +25,9 @@ double ms_since(Clock::time_point start) {
 double processor_ms() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const auto ms = [](const timeval& t) { return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3; };
+  const auto ms = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3;
+  };
   return ms(usage.ru_utime) + ms(usage.ru_stime);
 }
 
@@ -55,7 +57,8 @@ void measure() {
     loop.frame([&](ImGuiIO& io) { app::platform::put_mouse(io, pointer_at(i, window.size())); });
     moving.push_back(ms_since(before));
   }
-  std::printf("frame while the mouse moves over the strip: median %.1f ms of %zu\n", median(moving), moving.size());
+  std::printf("frame while the mouse moves over the strip: median %.1f ms of %zu\n", median(moving),
+              moving.size());
   for (int i = 0; i < 200; ++i) {
     const auto before = Clock::now();
     store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 2, 0, std::sin(i)}});
@@ -63,7 +66,8 @@ void measure() {
     loop.frame();
     dragging.push_back(ms_since(before));
   }
-  std::printf("frame in which every number changes: median %.1f ms of %zu\n", median(dragging), dragging.size());
+  std::printf("frame in which every number changes: median %.1f ms of %zu\n", median(dragging),
+              dragging.size());
 
   for (int i = 0; i < 10; ++i) window.wait(0.01), loop.step();
   const auto idle = Clock::now();

@@ -26,6 +26,21 @@ TEST(Store, StartsWithTheDefaultPresetComputed) {
   EXPECT_FALSE(store.document().modified);
 }
 
+TEST(Store, KnowsWhetherTheModelIsStillThePresetsEvenWhenItWasSaved) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  EXPECT_TRUE(store.document().is_preset);
+  store.dispatch(change(2.5));
+  store.dispatch(SaveFileAs{directory.path() / "changed.json"});
+  EXPECT_FALSE(store.document().modified);
+  EXPECT_FALSE(store.document().is_preset);
+  store.dispatch(Undo{});
+  EXPECT_TRUE(store.document().is_preset);
+  store.dispatch(OpenFile{directory.path() / "changed.json"});
+  store.dispatch(DiscardAndContinue{});
+  EXPECT_FALSE(store.document().is_preset);
+}
+
 TEST(Store, ComputesTheTraceOfTheEditedModel) {
   Store store;
   const auto version = store.version();

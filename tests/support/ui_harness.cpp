@@ -70,6 +70,7 @@ void UiHarness::frame(const InputFrame& input) {
          .fonts = fonts,
          .painter = painter,
          .extents = extents_,
+         .figures = figures_,
          .landmarks = landmarks_,
          .commands = commands});
   ImGui::Render();

@@ -59,6 +59,7 @@ class UiHarness : public Hands {
   std::vector<app::Command> asked_;
   app::Landmarks landmarks_;
   app::Extents extents_;
+  app::Figures figures_;
   core::attention::Trace trace_;
   core::attention::Model traced_;
   std::uint64_t version_ = 0;

@@ -38,7 +38,8 @@ TEST_F(DraggedNumber, IsSeenInTheHeatmapOfTheNextFrame) {
     if (ui.model() == held) continue;
     ++changes;
     ui.play({input});
-    EXPECT_TRUE(alike(colour_of_weight(2, 0), colour_for(core::attention::attend(ui.model()).heads[0].weights(2, 0))));
+    EXPECT_TRUE(alike(colour_of_weight(2, 0),
+                      colour_for(core::attention::attend(ui.model()).heads[0].weights(2, 0))));
   }
   EXPECT_GE(changes, 5u);
   EXPECT_GT(number(), (*before.sequences[0].embeddings)(2, 0) + 0.5);

@@ -8,7 +8,9 @@ namespace {
 
 struct EditorInTheWindow : Program {
   EditorInTheWindow() { ui.sharp = false; }
-  double x(std::size_t row, std::size_t column) const { return (*ui.model().sequences[0].embeddings)(row, column); }
+  double x(std::size_t row, std::size_t column) const {
+    return (*ui.model().sequences[0].embeddings)(row, column);
+  }
 };
 
 TEST_F(EditorInTheWindow, IsWalkedAndTypedIntoWithoutTheMouse) {
@@ -19,8 +21,7 @@ TEST_F(EditorInTheWindow, IsWalkedAndTypedIntoWithoutTheMouse) {
   ui.key(Key::tab);
   ui.type("3");
   ui.key(Key::tab);
-  ui.type("4");
-  ui.type(",25");
+  ui.type("4,25");
   ui.key(Key::enter);
   EXPECT_EQ(x(0, 0), 1.5);
   EXPECT_EQ(x(0, 1), -2);
@@ -30,6 +31,26 @@ TEST_F(EditorInTheWindow, IsWalkedAndTypedIntoWithoutTheMouse) {
   ui.key(Key::down);
   ui.key(Key::delete_);
   EXPECT_EQ(x(3, 1), 0) << "Enter went down one row";
+}
+
+/// One letter a frame, which is faster than the field takes the keyboard.
+TEST_F(EditorInTheWindow, LosesNoLetterOfAFastTypist) {
+  const auto type_fast = [this](const std::string& text) {
+    for (const char letter : text) {
+      support::InputFrame input;
+      input.text = letter;
+      input.key = app::KeyPress{letter == 'e' ? Key::e : Key::unknown};
+      ui.play({input});
+    }
+  };
+  ui.click("edit/cell/0/0");
+  type_fast("-12.375e1");
+  ui.key(Key::enter);
+  EXPECT_EQ(x(0, 0), -123.75);
+  ui.double_click("edit/token/1");
+  type_fast("Reise");
+  ui.key(Key::enter);
+  EXPECT_EQ(ui.model().sequences[0].tokens[1], "Reise");
 }
 
 TEST_F(EditorInTheWindow, TypesADigitThatElsewhereChoosesAHead) {

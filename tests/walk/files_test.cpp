@@ -59,13 +59,31 @@ TEST_F(Files, SaveWritesToTheFileThatWasOpened) {
 }
 
 TEST_F(Files, ChosenInTheListAreOpened) {
-  core::formats::save_session(directory / "other.json", {core::editing::find_preset("000-causal")->make(), ""});
+  core::formats::save_session(directory / "other.json",
+                              {core::editing::find_preset("000-causal")->make(), ""});
   ui.store.dispatch(app::BrowseTo{directory.path()});
   ui.key(Key::o, {.ctrl = true});
   ui.double_click("browser/entry/other.json");
   EXPECT_EQ(dialog(), Dialog::none);
   EXPECT_EQ(ui.store.document().title, "other.json");
   EXPECT_TRUE(ui.model() == core::editing::find_preset("000-causal")->make());
+}
+
+TEST_F(Files, KeepTheirNameWhileAFolderIsLookedFor) {
+  std::filesystem::create_directory(directory / "inner");
+  ui.store.dispatch(app::BrowseTo{directory.path()});
+  ui.key(Key::s, {.ctrl = true});
+  ui.double_click("browser/entry/inner");
+  ui.click("dialog/confirm");
+  EXPECT_EQ(directory.names(), (std::set<std::string>{"inner", "inner/multi-head.json"}));
+}
+
+TEST_F(Files, AreSavedByTheKeyboardAlone) {
+  ui.store.dispatch(app::BrowseTo{directory.path()});
+  ui.key(Key::s, {.ctrl = true});
+  ui.type("typed");
+  ui.key(Key::enter);
+  EXPECT_EQ(directory.names(), std::set<std::string>{"typed.json"});
 }
 
 TEST_F(Files, AreReplacedOnlyAfterAQuestion) {

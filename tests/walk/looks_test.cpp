@@ -63,7 +63,8 @@ TEST_F(Looks, APinDimsWhatLiesOffItsRowAndColumn) {
 }
 
 TEST_F(Looks, ThemesSwitchTheGroundAndTheColoursOfTheData) {
-  const ImVec2 corner(ui.landmarks().find("region/stages")->max.x - 30, ui.landmarks().find("region/stages")->max.y - 4);
+  const ImVec2 corner(ui.landmarks().find("region/stages")->max.x - 30,
+                      ui.landmarks().find("region/stages")->max.y - 4);
   EXPECT_TRUE(alike(ui.pixel(corner), app::palette(true).background));
   ui.key(Key::t);
   ui.run();

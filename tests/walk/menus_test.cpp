@@ -58,8 +58,9 @@ TEST_F(Menus, CanBeClickedLineByLine) {
   std::vector<std::string> clicked;
   std::size_t leaves = 0;
   for (const std::string& name : lines()) leaves += walk_all({name}, clicked);
-  for (const char* line : {"menu/Open", "menu/New/000-causal", "menu/Scale/200", "menu/Stages/weights", "menu/Light",
-                           "menu/Undo", "menu/AddToken", "menu/Keys", "menu/About", "menu/Quit"})
+  for (const char* line :
+       {"menu/Open", "menu/New/000-causal", "menu/Scale/200", "menu/Stages/weights", "menu/Light",
+        "menu/Undo", "menu/AddToken", "menu/Keys", "menu/About", "menu/Quit"})
     EXPECT_THAT(clicked, testing::Contains(line));
   EXPECT_GT(leaves, 35u);
 }

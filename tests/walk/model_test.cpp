@@ -85,7 +85,8 @@ TEST_F(ModelInTheWindow, ChangesItsWidthsAndHeadsAndKeepsTheRest) {
   ui.fill_in("model/heads", "3");
   EXPECT_EQ(ui.model().n_heads, 3u);
   EXPECT_TRUE(ui.has("view/head/2"));
-  EXPECT_TRUE(arma::approx_equal(ui.model().projections->query.weight->submat(0, 0, 2, 3), query, "absdiff", 0));
+  EXPECT_TRUE(
+      arma::approx_equal(ui.model().projections->query.weight->submat(0, 0, 2, 3), query, "absdiff", 0));
   ui.fill_in("model/heads", "4");
   EXPECT_EQ(ui.model().n_heads, 3u) << "4 does not divide 6";
   EXPECT_TRUE(ui.store.message().is_error);

@@ -14,10 +14,36 @@ using support::InputFrame;
 constexpr std::size_t n_events = 10000;
 constexpr int width = 960, height = 600;
 
-constexpr Key keys[] = {Key::a, Key::c, Key::d, Key::e, Key::t, Key::v, Key::x, Key::y, Key::z, Key::digit_1, Key::digit_2,
-                        Key::digit_9, Key::bracket_left, Key::bracket_right, Key::question, Key::space, Key::f1,
-                        Key::escape, Key::enter, Key::tab, Key::backspace, Key::delete_, Key::home, Key::end,
-                        Key::page_up, Key::page_down, Key::left, Key::right, Key::up, Key::down};
+constexpr Key keys[] = {Key::a,
+                        Key::c,
+                        Key::d,
+                        Key::e,
+                        Key::t,
+                        Key::v,
+                        Key::x,
+                        Key::y,
+                        Key::z,
+                        Key::digit_1,
+                        Key::digit_2,
+                        Key::digit_9,
+                        Key::bracket_left,
+                        Key::bracket_right,
+                        Key::question,
+                        Key::space,
+                        Key::f1,
+                        Key::escape,
+                        Key::enter,
+                        Key::tab,
+                        Key::backspace,
+                        Key::delete_,
+                        Key::home,
+                        Key::end,
+                        Key::page_up,
+                        Key::page_down,
+                        Key::left,
+                        Key::right,
+                        Key::up,
+                        Key::down};
 constexpr const char* texts[] = {"1", "-", ".5", "e", "7", "99999", "ü", "nan", "c", "[", " "};
 
 /// The next thing that happens; a button stays as it is until something is said of it.
@@ -26,14 +52,29 @@ class Restless {
   InputFrame next(const app::Landmarks& landmarks) {
     InputFrame input;
     switch (below(random_, 8)) {
-      case 0: input.mouse = pointer_ = {coordinate(width), coordinate(height)}; break;
-      case 1: input.mouse = pointer_ = any(landmarks); break;
-      case 2: input.mouse = pointer_ = {pointer_.x + step(), pointer_.y + step()}; break;
-      case 3: input.left = coin(random_); break;
-      case 4: input.right = below(random_, 4) == 0, input.left = coin(random_); break;
-      case 5: input.wheel = static_cast<float>(below(random_, 7)) - 3; break;
-      case 6: press(input); break;
-      default: input.text = texts[below(random_, std::size(texts))];
+      case 0:
+        input.mouse = pointer_ = {coordinate(width), coordinate(height)};
+        break;
+      case 1:
+        input.mouse = pointer_ = any(landmarks);
+        break;
+      case 2:
+        input.mouse = pointer_ = {pointer_.x + step(), pointer_.y + step()};
+        break;
+      case 3:
+        input.left = coin(random_);
+        break;
+      case 4:
+        input.right = below(random_, 4) == 0, input.left = coin(random_);
+        break;
+      case 5:
+        input.wheel = static_cast<float>(below(random_, 7)) - 3;
+        break;
+      case 6:
+        press(input);
+        break;
+      default:
+        input.text = texts[below(random_, std::size(texts))];
     }
     return input;
   }
@@ -53,7 +94,8 @@ class Restless {
       return;
     }
     held_ = keys[below(random_, std::size(keys))];
-    input.ctrl = below(random_, 4) == 0, input.shift = below(random_, 4) == 0, input.alt = below(random_, 8) == 0;
+    input.ctrl = below(random_, 4) == 0, input.shift = below(random_, 4) == 0,
+    input.alt = below(random_, 8) == 0;
     input.key = app::KeyPress{*held_, input.ctrl, input.shift, input.alt};
   }
 
@@ -72,7 +114,8 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
   std::size_t changes = 0, in_dialogs = 0;
   for (std::size_t i = 0; i < n_events; ++i) {
     ui.play({hands.next(ui.landmarks())});
-    if (ui.store.view().browser.directory != directory.path()) ui.store.dispatch(app::BrowseTo{directory.path()});
+    if (ui.store.view().browser.directory != directory.path())
+      ui.store.dispatch(app::BrowseTo{directory.path()});
     in_dialogs = ui.store.view().dialog == app::Dialog::none ? 0 : in_dialogs + 1;
     if (in_dialogs > 40) ui.store.dispatch(app::CancelQuestion{});
     if (ui.store.version() == last_version) continue;

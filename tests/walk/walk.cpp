@@ -11,7 +11,8 @@ namespace {
 
 app::Rgb pixel_of(const app::platform::Image& image, int x, int y) {
   if (x < 0 || y < 0 || x >= image.width || y >= image.height) throw std::out_of_range("no such pixel");
-  const auto at = (static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(x)) * 4;
+  const auto at =
+      (static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(x)) * 4;
   return {image.rgba[at], image.rgba[at + 1], image.rgba[at + 2]};
 }
 
@@ -49,6 +50,7 @@ void Walk::frame(const support::InputFrame& input) {
 
 void Walk::fill_in(const std::string& field, const std::string& text) {
   click(field);
+  key(Key::a, {.ctrl = true});
   type(text);
   key(Key::enter);
 }
@@ -79,7 +81,8 @@ app::Rgb Walk::cell_colour(const std::string& map, std::size_t n_rows, std::size
   const auto along = [](float from, float to, std::size_t n, std::size_t i) {
     return std::round(from + (to - from) * static_cast<float>(i) / static_cast<float>(n)) + 3;
   };
-  return pixel({along(rect->min.x, rect->max.x, n_columns, column), along(rect->min.y, rect->max.y, n_rows, row)});
+  return pixel(
+      {along(rect->min.x, rect->max.x, n_columns, column), along(rect->min.y, rect->max.y, n_rows, row)});
 }
 
 std::vector<app::Rgb> Walk::pixels(const std::string& name) {

@@ -26,7 +26,7 @@ class Walk : public support::Hands {
   bool sharp = true;
 
   const app::Landmarks& landmarks() const override { return loop.landmarks(); }
-  /// Presses and hands in, as in the fields of MODEL and the name of a file.
+  /// Writes over what stands in a field and hands it in, as in the fields of MODEL and the name of a file.
   void fill_in(const std::string& field, const std::string& text);
   /// Opens a drop-down and chooses a line.
   void choose(const std::string& combo, std::size_t line);
@@ -35,7 +35,8 @@ class Walk : public support::Hands {
 
   const core::attention::Model& model() const { return store.model(); }
   double weight(std::size_t row, std::size_t column) const;
-  /// The colour near the top left corner of a cell of a heatmap of n_rows × n_columns, as it is on the screen.
+  /// The colour near the top left corner of a cell of a heatmap of n_rows × n_columns, as it is on the
+  /// screen.
   app::Rgb cell_colour(const std::string& map, std::size_t n_rows, std::size_t n_columns, std::size_t row,
                        std::size_t column);
   /// Every pixel of a landmark, row after row.
