@@ -22,6 +22,7 @@ Program::Program(ImVec2 size) {
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
   io.DisplaySize = size;
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;  // as the backend for OpenGL 3.3 has it
   app::platform::name_keys(io);
 #if IMGUI_VERSION_NUM >= 19200
   io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
@@ -90,6 +91,7 @@ void Program::frame(const support::InputFrame& input) {
                     .fonts = fonts,
                     .painter = painter,
                     .extents = extents_,
+                    .figures = figures_,
                     .landmarks = landmarks_,
                     .commands = commands,
                     .lesson = store.lesson(),

@@ -38,6 +38,7 @@ class Program {
 
   app::Landmarks landmarks_;
   app::Extents extents_;
+  app::Figures figures_;
 };
 
 }  // namespace gui
