@@ -33,6 +33,11 @@ struct Quit {};
 struct DiscardAndContinue {};  ///< the answer to the question about unsaved work
 struct SaveAndContinue {};
 struct CancelQuestion {};
+/// Keeps the live model as a reference A, or the same with one of core::compare::switches() the other way.
+struct KeepReference {};
+struct KeepSwitched { std::size_t index = 0; };
+struct LoadReference { std::filesystem::path path; };  ///< a session file as A; the live model stays
+struct DropReference {};                               ///< the chosen one
 /// Puts the person's own work aside and goes to where that lesson was left.
 struct StartLesson { std::string name; };
 /// One step on (+1) or back (−1), or the same one from its start (0).
@@ -42,7 +47,8 @@ struct LeaveLesson {};
 
 using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportCsv,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
-                             CancelQuestion, StartLesson, GoInLesson, LeaveLesson>;
+                             CancelQuestion, StartLesson, GoInLesson, LeaveLesson, KeepReference,
+                             KeepSwitched, LoadReference, DropReference>;
 
 /// The commands of one frame, carried out after it was drawn.
 class Commands {

@@ -2,7 +2,7 @@
 
 namespace app {
 
-constexpr std::uint64_t quick_logarithms = 4'000'000;  // some 30 ms
+constexpr std::uint64_t quick_logarithms = 2'000'000;  // some 30 ms
 
 void Figures::start_with(std::uint64_t version) {
   if (version == version_) return;

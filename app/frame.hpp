@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "app/command.hpp"
+#include "app/comparison.hpp"
 #include "app/extents.hpp"
 #include "app/figures.hpp"
 #include "app/laboratory.hpp"
@@ -57,6 +59,8 @@ struct Frame {
   Commands& commands;
   const LessonState* lesson = nullptr;  ///< of the lesson under way, or nullptr
   const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
+  std::span<const Reference> references = {};  ///< all that were kept; View::reference chooses
+  const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
 };
 
 }  // namespace app

@@ -72,7 +72,9 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .landmarks = landmarks_,
                .commands = commands,
                .lesson = store_.lesson(),
-               .laboratory = store_.laboratory()});
+               .laboratory = store_.laboratory(),
+               .references = store_.references(),
+               .comparison = store_.comparison()});
   window_.end_frame(palette(store_.view().dark).panel);
   renderer_.end_frame();
 

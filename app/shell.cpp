@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "app/panels/compare_list.hpp"
+#include "app/panels/compare_panel.hpp"
 #include "app/panels/dialogs.hpp"
 #include "app/panels/edit_panel.hpp"
 #include "app/panels/exhibit_panel.hpp"
@@ -58,7 +60,10 @@ ImVec4 view_place(const Frame& f, const Regions& r) {
 }
 
 void draw_inspector_and_words(const Frame& frame) {
-  panels::draw_inspector(frame);
+  if (frame.comparison)
+    panels::draw_compare_list(frame);
+  else
+    panels::draw_inspector(frame);
   panels::draw_lesson_words(frame);
 }
 
@@ -84,6 +89,8 @@ const std::array table_of_panels{
              [](const Frame& f) { return f.view.tab == Tab::heads; }},
     PanelRow{"tokens", panels::draw_tokens, Ground::background, true, false, view_place,
              [](const Frame& f) { return f.view.tab == Tab::tokens; }},
+    PanelRow{"compare", panels::draw_compare, Ground::background, true, false, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::compare; }},
     PanelRow{"laboratory", panels::draw_laboratory, Ground::background, true, true, view_place,
              [](const Frame& f) { return f.view.tab == Tab::laboratory; }},
     PanelRow{"exhibit", panels::draw_exhibit, Ground::background, true, false,

@@ -100,6 +100,9 @@ Answer causal(const Situation& s) {
 Answer training(const Situation& s) {
   return ApplyEdit{editing::SetTraining{!s.model.dropout.training}};
 }
+Answer keep_reference(const Situation&) {
+  return KeepReference{};
+}
 Answer theme(const Situation&) {
   return ChangeView{[](View& view) { view.dark = !view.dark; }};
 }
@@ -163,6 +166,7 @@ constexpr std::array table{
     Shortcut{plain(Key::bracket_right), "]", "next head, in the token view alone", next_head},
     Shortcut{plain(Key::c), "C", "causal mask on or off", causal},
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
+    Shortcut{plain(Key::k), "K", "keep this as A, to compare with", keep_reference},
     Shortcut{plain(Key::t), "T", "dark or light", theme},
     Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog, leave a lesson", release},
     Shortcut{plain(Key::backspace), "Backspace", "back to the cell whose operand was followed", back},
@@ -172,6 +176,7 @@ constexpr std::array table{
     Shortcut{plain(Key::left), nullptr, nullptr, previous_step},
     Shortcut{plain(Key::r), "R", "in a lesson: start the step again", same_step},
     Shortcut{plain(Key::space), "Space", "in the dropout laboratory: draw again", draw_another_mask},
+    Shortcut{{}, "Space, held", "in Compare: A in place of B", nullptr},
     Shortcut{plain(Key::f1), "F1, ?", "this sheet", keys},
     Shortcut{plain(Key::question), nullptr, nullptr, keys},
     Shortcut{plain(Key::e), "E", "edit the matrix by keyboard", edit_by_keyboard},

@@ -22,7 +22,7 @@ struct Shortcut {
   KeyPress press;
   const char* keys;  ///< in the sheet: "Ctrl+Z"; nullptr: a second key of the row above
   const char* words;
-  /// What the key asks for, or nothing; nullptr when the matrix editor handles it.
+  /// What the key asks for, or nothing; nullptr when the matrix editor or the view handles it.
   std::optional<Command> (*command)(const Situation&);
 };
 

@@ -70,6 +70,7 @@ void Store::settle() {
   }
   assess_step();
   run_laboratory();
+  run_comparison();
 }
 
 Document Store::document() const {
@@ -163,15 +164,15 @@ void Store::carry_out(const ShowDialog& command) {
   if (lesson_ && command.dialog == Dialog::save_as) return carry_out(SaveFile{});  // which says why not
   view_.dialog = command.dialog;
   if (command.dialog == Dialog::none) waiting_.reset();
-  if (command.dialog == Dialog::open || command.dialog == Dialog::save_as ||
-      command.dialog == Dialog::export_csv) {
+  const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference;
+  if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
     if (view_.browser.directory.empty() && origin_.path)
       view_.browser.directory = origin_.path->parent_path();
     view_.browser = browse(view_.browser.directory, view_.browser.name);
     if (command.dialog == Dialog::save_as)
       view_.browser.name = origin_.path ? origin_.path->filename().string()
                                         : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
-    if (command.dialog == Dialog::open) view_.browser.name.clear();
+    if (is_opening) view_.browser.name.clear();
     if (command.dialog != Dialog::export_csv) view_.typed = Typed{"browser/name", view_.browser.name, true, true};
     message_ = {};  // an error of this dialog is shown in it, one from before is not
   }
@@ -257,6 +258,7 @@ void Store::remember(const std::filesystem::path& path) {
 void Store::keep_view_within_model() {
   view_.sequence = std::min(view_.sequence, model_.sequences.size() - 1);
   view_.head = std::min(view_.head, model_.n_heads - 1);
+  view_.reference = references_.empty() ? 0 : std::min(view_.reference, references_.size() - 1);
   if (!editing::find_matrix(model_, view_.edited))
     view_.edited = {editing::MatrixName::embeddings, view_.sequence};
   if (view_.edited.name == editing::MatrixName::embeddings) view_.edited.sequence = view_.sequence;

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "app/command.hpp"
+#include "app/comparison.hpp"
 #include "app/frame.hpp"
 #include "app/laboratory.hpp"
 #include "app/lesson_state.hpp"
@@ -45,6 +47,9 @@ class Store {
   void set_progress(std::map<std::string, LessonProgress> progress) { progress_ = std::move(progress); }
   /// The dropout laboratory, or nullptr where it is not shown; settle() draws a portion of its masks.
   const Laboratory* laboratory() const { return laboratory_ ? &*laboratory_ : nullptr; }
+  /// The states that were kept, and the chosen one against the live model, or nullptr where that is not shown.
+  std::span<const Reference> references() const { return references_; }
+  const Comparison* comparison() const { return comparison_ ? &*comparison_ : nullptr; }
   /// Whether settle() has more to do, so that no one should wait for the next event.
   bool is_busy() const;
   const std::vector<std::filesystem::path>& recent() const { return recent_; }
@@ -89,11 +94,17 @@ class Store {
   void carry_out(const StartLesson&);
   void carry_out(const GoInLesson&);
   void carry_out(const LeaveLesson&);
+  void carry_out(const KeepReference&);
+  void carry_out(const KeepSwitched&);
+  void carry_out(const LoadReference&);
+  void carry_out(const DropReference&);
 
   void begin_step(std::size_t step);
   void assess_step();
   void leave_lesson();
   void run_laboratory();
+  void keep(core::attention::Model model, std::string title);
+  void run_comparison();
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
@@ -117,6 +128,10 @@ class Store {
   std::optional<LessonUnderWay> lesson_;
   std::map<std::string, LessonProgress> progress_;
   std::optional<Laboratory> laboratory_;
+
+  std::vector<Reference> references_;
+  std::uint64_t last_reference_ = 0, comparison_revision_ = 0;
+  std::optional<Comparison> comparison_;
 
   core::attention::Model traced_;
   std::size_t traced_sequence_ = 0;

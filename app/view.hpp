@@ -10,6 +10,7 @@
 
 #include "core/attention/head_facts.hpp"
 #include "core/attention/stages.hpp"
+#include "core/compare/difference.hpp"
 #include "core/editing/draw_model.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/fill.hpp"
@@ -23,7 +24,7 @@ using core::attention::Stage;
 /// One cell of one stage; head counts only for stages that have one a head.
 using CellRef = core::explain::CellAddress;
 
-enum class Tab { stages, heads, tokens, laboratory };
+enum class Tab { stages, heads, tokens, compare, laboratory };
 
 /// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all
 /// heads.
@@ -32,6 +33,7 @@ enum class RangeRule { matrix, all_heads };
 enum class Dialog {
   none,
   open,
+  open_reference,
   save_as,
   export_csv,
   unsaved_work,
@@ -154,6 +156,9 @@ struct View {
   ExportWhat export_what = ExportWhat::matrix;
   std::optional<LessonPlace> lesson;
   SentenceDraft sentence;
+  std::size_t reference = 0;          ///< which of the kept states is A
+  core::compare::DifferenceKind difference = core::compare::DifferenceKind::a_minus_b;
+  std::optional<Stage> sought;        ///< the stage to which the Compare view has yet to scroll
   std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
 };
 

@@ -32,7 +32,16 @@ std::string word(const Json& object, const char* key) {
 }
 
 /// The laboratory is a place to try, not to come back to.
-const char* tab_name(Tab tab) { return tab == Tab::heads ? "heads" : tab == Tab::tokens ? "tokens" : "stages"; }
+const char* tab_name(Tab tab) {
+  switch (tab) {
+    case Tab::heads: return "heads";
+    case Tab::tokens: return "tokens";
+    case Tab::compare: return "compare";
+    case Tab::stages:
+    case Tab::laboratory: break;
+  }
+  return "stages";
+}
 
 void recall_tokens(const Json& object, TokensLook& look) {
   const Json* below = member(object, "hide_below");
@@ -72,7 +81,7 @@ void recall_view(const std::string& text, View& view) {
   if (text.empty()) return;
   const Json object = core::formats::parse_json(text, "view");
   const std::string tab = word(object, "tab");
-  for (const Tab kept : {Tab::stages, Tab::heads, Tab::tokens})
+  for (const Tab kept : {Tab::stages, Tab::heads, Tab::tokens, Tab::compare})
     if (tab == tab_name(kept)) view.tab = kept;
   view.sequence = whole(object, "sequence").value_or(view.sequence);
   view.head = whole(object, "head").value_or(view.head);

@@ -77,6 +77,7 @@ vec3 cell_colour(vec2 texel, ivec2 pixel, vec2 p, vec2 size) {
   if ((marks & MINUS_INFINITY) != 0) return on_hatch(pixel) ? hatch : hatch_ground;
 
   vec3 colour = map_colour((marks & DROPPED) != 0 ? zero : texel.r);
+  if (marks == 0) return colour;
   vec3 ink = ink_on(colour);
   if ((marks & HIDDEN) != 0 && on_hatch(pixel)) colour = mix(colour, ink, 0.18);
   if ((marks & DROPPED) != 0) colour = mix(colour, ink, dropped_mark(p, size));

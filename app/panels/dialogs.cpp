@@ -81,6 +81,7 @@ struct Row {
   void (*draw)(const Frame&);
 };
 constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
+                           Row{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
                            Row{Dialog::save_as, "Save as", draw_save_dialog},
                            Row{Dialog::export_csv, "Export as CSV", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},

@@ -55,6 +55,16 @@ fs::path with_json(fs::path path) {
   return path;
 }
 
+/// The file that was chosen in this frame; a chosen folder is entered.
+std::optional<fs::path> file_to_open(const Frame& frame) {
+  auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
+  if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
+    path = widgets::chosen_path(frame.view.browser);
+  if (!path || !is_folder(*path)) return path;
+  frame.commands.add(BrowseTo{*path});
+  return std::nullopt;
+}
+
 const core::attention::StageInfo& exported_stage(const Frame& frame, CellRef& cell) {
   cell = frame.view.pinned.value_or(CellRef{Stage::weights, frame.view.head, 0, 0});
   return core::attention::info(cell.stage);
@@ -63,14 +73,11 @@ const core::attention::StageInfo& exported_stage(const Frame& frame, CellRef& ce
 }  // namespace
 
 void draw_open_dialog(const Frame& frame) {
-  auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
-  if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
-    path = widgets::chosen_path(frame.view.browser);
-  if (!path) return;
-  if (is_folder(*path))
-    frame.commands.add(BrowseTo{*path});
-  else
-    frame.commands.add(OpenFile{*path});
+  if (const auto path = file_to_open(frame)) frame.commands.add(OpenFile{*path});
+}
+
+void draw_open_reference_dialog(const Frame& frame) {
+  if (const auto path = file_to_open(frame)) frame.commands.add(LoadReference{*path});
 }
 
 void draw_save_dialog(const Frame& frame) {

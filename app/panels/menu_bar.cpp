@@ -85,6 +85,7 @@ void edit_lines(const Frame& frame) {
   if (line(frame, "menu/Sentence", "Type a sentence…")) frame.commands.add(ShowDialog{Dialog::sentence});
   if (line(frame, "menu/AddToken", "Add a token"))
     frame.commands.edit(core::editing::InsertToken{n, std::to_string(n)});
+  if (line(frame, "menu/KeepReference", "Keep this as A", "K")) frame.commands.add(KeepReference{});
   if (line(frame, "menu/RemoveToken", "Remove the last token", nullptr, false, n > 1))
     frame.commands.edit(core::editing::RemoveToken{n - 1});
   ImGui::Separator();
@@ -122,6 +123,7 @@ void view_lines(const Frame& frame) {
   };
   tab("menu/Stages", "Stages", Tab::stages);
   tab("menu/Heads", "Heads", Tab::heads);
+  tab("menu/Compare", "Compare", Tab::compare);
   tab("menu/Laboratory", "Dropout laboratory", Tab::laboratory);
   ImGui::Separator();
   if (line(frame, "menu/Dark", "Dark", "T", v.dark))

@@ -40,6 +40,7 @@ void preset_row(const Form& form) {
   }
   if (const auto chosen = widgets::combo(form.frame, "model/preset", form.width, shown, options, index))
     form.frame.commands.add(LoadPreset{presets()[*chosen].name});
+  if (ImGui::IsItemClicked(ImGuiMouseButton_Right)) form.frame.commands.add(KeepReference{});
 }
 
 /// The second of two fields in a row ends where the row ends.

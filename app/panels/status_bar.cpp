@@ -8,8 +8,11 @@ namespace {
 
 std::string hint(const Frame& frame) {
   if (frame.view.tab == Tab::laboratory) return "Space draws again · D switches dropout · Esc goes back to the stages";
+  if (frame.view.tab == Tab::compare)
+    return frame.comparison ? "K keeps B as a new A · hold Space to see A in place of B · Esc releases"
+                            : "K, or a right click on the preset, keeps this as A";
   if (frame.view.lesson) return "a lesson changes nothing of yours: your work comes back when it ends";
-  if (frame.view.tab == Tab::tokens) return "hover a token · click pins a query, ↑ ↓ move it · 1 … 9 switch heads, [ ] show one alone";
+  if (frame.view.tab == Tab::tokens) return "click or ↑ ↓ pin a query · 1 … 9 and [ ] switch heads";
   if (frame.view.pinned) return "click pins another cell · Esc releases";
   if (frame.view.tab == Tab::heads) return "hover previews · click pins · double click on a name shows the head alone";
   return "hover previews · click pins · Esc releases";

@@ -39,7 +39,8 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
   const float rounding = l.box >= frame.metrics.px(20) ? frame.metrics.px(3) : 0;
   list->AddRectFilled(min, max, packed(style.ground), rounding);
   if (style.hatched) widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch, 0.6f));
-  if (style.outline) widgets::outline(list, {min.x - 2, min.y - 2}, {max.x + 2, max.y + 2}, packed(*style.outline), 2);
+  const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbours do not touch
+  if (style.outline) widgets::outline(list, {min.x - around, min.y - around}, {max.x + around, max.y + around}, packed(*style.outline), around);
   const float index = widgets::text_width(frame.fonts.mono12, std::to_string(tokens_of(frame).size() - 1));
   const float left_text = left + frame.metrics.px(8) + index;
   widgets::draw_text(frame.fonts.mono12, {left_text, middle}, Align::right_middle, packed(frame.palette.faint), std::to_string(row));
@@ -118,6 +119,7 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float from = l.lines, to = l.keys - frame.metrics.px(4), bend = (to - from) * 0.5f;
   const float spread = std::min(frame.metrics.px(3), l.box / static_cast<float>(heads.size() + 1));
+  const float crowd = std::min(1.0f, std::sqrt(400 / static_cast<float>(lines.lines.size() + 1)));  // many greys would add up to black
   for (const TokenLine& line : lines.lines) {
     if (std::max(line.query, line.key) < l.first || std::min(line.query, line.key) >= l.end) continue;
     const bool bright = look.hovered_key ? look.hovered_key == line.key && (!query || query == line.query) : !query || query == line.query;
@@ -126,8 +128,9 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
     const auto place = static_cast<float>(std::find(heads.begin(), heads.end(), line.head) - heads.begin());
     const float aside = grey ? 0 : (place - static_cast<float>(heads.size() - 1) / 2) * spread;
     const ImVec2 a{from, l.middle(line.query) + aside}, b{to, l.middle(line.key) + aside};
-    const ImU32 colour = grey ? packed(frame.palette.dim, most_grey * (0.25f + 0.75f * weight))
-                              : packed(frame.palette.head(line.head), (query || look.hovered_key ? 0.45f : 0.12f) + (query || look.hovered_key ? 0.55f : 0.88f) * weight);
+    const float least = query || look.hovered_key ? 0.45f : 0.12f * crowd;
+    const ImU32 colour = grey ? packed(frame.palette.faint, most_grey * crowd * (0.25f + 0.75f * weight))
+                              : packed(frame.palette.head(line.head), least + (1 - least) * weight);
     list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, colour, grey ? 1.0f : 1 + 3 * weight, bends);
   }
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/widgets/drawing.hpp"
+#include "app/widgets/number_text.hpp"
 
 namespace app::panels {
 namespace {
@@ -19,7 +20,8 @@ struct TabRow {
 };
 constexpr std::array tabs{TabRow{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
                           TabRow{Tab::heads, "Heads", "One stage of all heads, side by side"},
-                          TabRow{Tab::tokens, "Tokens", "Who listens to whom: lines from queries to keys"}};
+                          TabRow{Tab::tokens, "Tokens", "Who listens to whom: lines from queries to keys"},
+                          TabRow{Tab::compare, "Compare", "A state that was kept against the live one, stage by stage"}};
 
 void tooltip(const Frame& frame, const char* text) {
   if (!ImGui::IsItemHovered()) return;
@@ -136,11 +138,14 @@ float draw_threshold(const Frame& frame, float right, float top) {
   ImGui::SetCursorScreenPos({right - width, top});
   ImGui::SetNextItemWidth(width);
   ImGui::PushFont(frame.fonts.mono14);
-  const bool moved = ImGui::SliderScalar("##hide below", ImGuiDataType_Double, &below, &low, &high, "%.3f",
+  const bool moved = ImGui::SliderScalar("##hide below", ImGuiDataType_Double, &below, &low, &high, "",
                                          ImGuiSliderFlags_AlwaysClamp | ImGuiSliderFlags_Logarithmic);
   ImGui::PopFont();
   frame.landmarks.mark_item("view/hide_below");
   tooltip(frame, "Weights below this have no line. Ctrl+click to type.");
+  if (!(ImGui::IsItemActive() && ImGui::GetIO().WantTextInput))  // at the right, clear of the grab, as in every field
+    widgets::draw_text(frame.fonts.mono14, {right - frame.metrics.px(8), top + frame.metrics.frame / 2}, widgets::Align::right_middle,
+                       packed(frame.palette.text), widgets::fixed(below, 3));
   if (moved) frame.commands.look([below](View& v) { v.tokens.hide_below = below; });
   return right - width - frame.metrics.px(10);
 }
@@ -186,7 +191,7 @@ void draw_view_bar(const Frame& frame) {
   } else {
     right = draw_head_chooser(frame, right, top);
     right = label(frame, right, middle, "head");
-    draw_range_chooser(frame, right, top);
+    if (frame.view.tab != Tab::compare) draw_range_chooser(frame, right, top);
   }
 }
 

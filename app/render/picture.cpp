@@ -26,18 +26,16 @@ Blocks touched(double from, double to, std::size_t cells, std::size_t block) {
   return {begin, std::max(begin, static_cast<std::size_t>(std::clamp(std::ceil(to / size), 0.0, count)))};
 }
 
-/// How much a number matters in its block; −∞ matters least.
-template <ColourMap map>
-double rank(double number) {
-  if constexpr (map != ColourMap::values) return number;
-  return number == -infinity ? -1 : std::abs(number);
-}
-
-/// The one to show; a NaN wins and stays. Without branches, so that it runs on several numbers at once.
+/// The one to show of two numbers of a block; a NaN wins and stays, −∞ loses.
+///
+/// All comparisons are made, whatever the first ones say: so the compiler can do several numbers at once.
 template <ColourMap map>
 double stronger(double a, double b) {
-  const bool keep = (rank<map>(a) >= rank<map>(b)) | (a != a);
-  return keep ? a : b;
+  bool keep = a >= b;
+  if constexpr (map == ColourMap::values) {
+    keep = ((std::abs(a) >= std::abs(b)) & (a != -infinity)) | (b == -infinity);
+  }
+  return keep | (a != a) ? a : b;
 }
 
 /// The strongest number of each block, a row after the other.

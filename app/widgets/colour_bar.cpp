@@ -54,15 +54,16 @@ void draw_legend(const Frame& frame, const Heatmap& map, ImVec2 picture_min, ImV
 }  // namespace
 
 void draw_bar(const Frame& frame, const Heatmap& map, Ends ends, ImVec2 picture_min, ImVec2 picture_max) {
-  const core::attention::StageInfo& stage = core::attention::info(map.stage);
-  if (stage.colouring == Colouring::mask) return draw_legend(frame, map, picture_min, picture_max);
+  const Colouring colouring = colouring_of(map);
+  if (colouring == Colouring::mask) return draw_legend(frame, map, picture_min, picture_max);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImU32 faint = packed(frame.palette.faint), dim = packed(frame.palette.dim);
   const float thick = frame.metrics.px(6), gap = frame.metrics.px(8);
-  const Extent extent = map.other ? extent_of(*map.other->numbers)
+  const Extent extent = map.other && map.other->extent ? *map.other->extent
+                        : map.other ? extent_of(*map.other->numbers)
                                   : frame.extents.of(frame.trace, frame.version, map.stage, map.head);
   const auto share = [&](double v) { return ends.high > ends.low ? static_cast<float>(std::clamp((v - ends.low) / (ends.high - ends.low), 0.0, 1.0)) : 0.5f; };
-  const auto colour = [&](int k) { return packed(render::colour_at(map_of(stage.colouring), frame.palette.dark, (k + 0.5) / steps)); };
+  const auto colour = [&](int k) { return packed(render::colour_at(map_of(colouring), frame.palette.dark, (k + 0.5) / steps)); };
   const float mark = frame.metrics.px(3);
   if (map.bar_beside) {
     const float x = picture_max.x + gap, height = picture_max.y - 1 - picture_min.y, bottom = picture_max.y - 1;

@@ -24,7 +24,7 @@ struct Listening {
 int on_event(ImGuiInputTextCallbackData* data) {
   auto& listening = *static_cast<Listening*>(data->UserData);
   if (data->EventFlag ==
-      ImGuiInputTextFlags_CallbackAlways) {  // asked for while the field takes the keyboard
+      ImGuiInputTextFlags_CallbackAlways) {  // asked for by a field that is to take the keyboard
     if (listening.replaces && listening.missed.empty()) return 0;
     if (listening.replaces) data->DeleteChars(0, data->BufTextLen);
     if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
@@ -65,19 +65,16 @@ void refuse(const Frame& frame, const char* words, const char* expected, const s
 std::string typed_letters() {
   std::string text;
   for (const unsigned c : ImGui::GetIO().InputQueueCharacters) {
+    const auto put = [&](unsigned byte) { text += static_cast<char>(byte); };
+    const auto put_six_bits = [&](unsigned shift) { put(0x80 | (c >> shift & 0x3f)); };
     if (c < 0x80) {
-      text += static_cast<char>(c);
+      put(c);
+    } else if (c < 0x800) {
+      put(0xc0 | c >> 6), put_six_bits(0);
+    } else if (c < 0x10000) {
+      put(0xe0 | c >> 12), put_six_bits(6), put_six_bits(0);
     } else {
-      if (c < 0x800) {
-        text += static_cast<char>(0xc0 | c >> 6);
-      } else {
-        if (c >= 0x10000)
-          text += static_cast<char>(0xf0 | c >> 18), text += static_cast<char>(0x80 | (c >> 12 & 0x3f));
-        else
-          text += static_cast<char>(0xe0 | c >> 12);
-        text += static_cast<char>(0x80 | (c >> 6 & 0x3f));
-      }
-      text += static_cast<char>(0x80 | (c & 0x3f));
+      put(0xf0 | c >> 18), put_six_bits(12), put_six_bits(6), put_six_bits(0);
     }
   }
   return text;

@@ -48,12 +48,26 @@ render::ColourMap map_of(Colouring colouring) {
 bool is_weight(Stage stage) { return stage == Stage::weights || stage == Stage::dropped_weights || stage == Stage::zeroed_weights; }
 
 /// Whether cells that the mask hides are marked here.
-bool marks_hidden(const Heatmap& map) { return map.other ? map.other->of_tokens : is_weight(map.stage); }
+bool marks_hidden(const Heatmap& map) { return map.other ? map.other->of_tokens || map.other->visible : is_weight(map.stage); }
+
+const arma::mat& visible_cells(const Frame& frame, const Heatmap& map) {
+  return map.other && map.other->visible ? *map.other->visible : frame.trace.mask;
+}
+
+/// Which cells dropout kept, where that is to be marked.
+const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
+  if (map.other) return map.other->kept;
+  const bool marked = map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights;
+  return marked ? &frame.trace.heads[map.head].dropout_mask : nullptr;
+}
+
+/// Whether the cells are those of a stage, its own or another state's.
+bool has_cells_of_stage(const Heatmap& map) { return !map.other || map.other->of_stage; }
 
 /// The pinned cell as a cross on another stage: token rows and columns carry over, features do not.
 void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
   const std::optional<CellRef>& pinned = frame.view.pinned;
-  if (!pinned || (map.other && !map.other->of_tokens)) return;
+  if (!pinned || (!has_cells_of_stage(map) && !map.other->of_tokens)) return;
   const StageInfo& from = core::attention::info(pinned->stage);
   const bool here = pinned->stage == map.stage && (!d.stage.per_head || pinned->head == map.head);
   const bool both_tokens = from.columns == Columns::tokens && d.stage.columns == Columns::tokens;
@@ -97,7 +111,8 @@ void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.other && map.other->columns) return draw_column_names(frame, map, d);
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
+  const bool own_tokens = map.other && map.other->of_stage && map.other->rows;
+  const auto& tokens = own_tokens ? *map.other->rows : frame.model.sequences[frame.view.sequence].tokens;
   const bool named = map.column_tokens && d.stage.columns == Columns::tokens;
   const float widest = text_width(frame.fonts.mono12, std::to_string(d.numbers.n_cols));
   const std::size_t step = label_step(d.cell_width, named ? frame.metrics.px(34) : widest + frame.metrics.px(6));
@@ -122,9 +137,9 @@ void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) 
 }
 
 /// The colour that really lies under a number, after dimming.
-Rgb ground_of(const Frame& frame, const Drawn& d, Ends ends, std::size_t i, std::size_t j) {
+Rgb ground_of(const Frame& frame, const Heatmap& map, const Drawn& d, Ends ends, std::size_t i, std::size_t j) {
   const double v = d.numbers(i, j);
-  Rgb colour = std::isfinite(v) ? render::colour_at(map_of(d.stage.colouring), frame.palette.dark,
+  Rgb colour = std::isfinite(v) ? render::colour_at(map_of(colouring_of(map)), frame.palette.dark,
                                                     ends.high > ends.low ? (v - ends.low) / (ends.high - ends.low) : 0.5)
                                 : frame.palette.hatch_ground;
   const bool off = d.cross && d.cross->row != i && (d.row_only || d.cross->column != j);
@@ -144,21 +159,20 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, Ends e
   ImFont* font = frame.metrics.compact ? frame.fonts.mono12 : frame.fonts.mono13;
   const int characters = characters_that_fit(d.cell_width, text_width(font, "0"));
   const NumberFormat format = choose_format(d.numbers, shown, characters);
-  const arma::mat& mask = frame.trace.mask;
+  const arma::mat* kept = kept_cells(frame, map);
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
     for (std::size_t j = shown.column0; j < shown.column1; ++j) {
       const double v = d.numbers(i, j);
-      const bool dropped = !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights) && d.numbers(i, j) == 0 &&
-                           frame.trace.heads[map.head].dropout_mask(i, j) == 0;
+      const bool dropped = kept && v == 0 && (*kept)(i, j) == 0;
       if (dropped || (!format.fits && std::isfinite(v) && v != 0)) continue;
-      const Rgb ground = ground_of(frame, d, ends, i, j);
-      const bool hidden = marks_hidden(map) && mask(i, j) == 0;
+      const Rgb ground = ground_of(frame, map, d, ends, i, j);
+      const bool hidden = marks_hidden(map) && visible_cells(frame, map)(i, j) == 0;
       Rgb ink = readable_on(ground);
       if (std::isnan(v)) ink = frame.palette.bad;
       if (std::isinf(v) || hidden) ink = frame.palette.faint;
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       const ImVec2 middle{std::floor((a.x + b.x - 1) / 2), std::floor((a.y + b.y - 1) / 2)};
-      const std::string text = cell_text(v, format, d.stage.colouring != Colouring::signed_values);
+      const std::string text = cell_text(v, format, d.stage.colouring != Colouring::signed_values && colouring_of(map) == d.stage.colouring);
       if (std::isnan(v)) {  // the cross gives way to the word
         const float half = text_width(font, text) / 2 + 2;
         ImGui::GetWindowDrawList()->AddRectFilled({middle.x - half, middle.y - 7}, {middle.x + half, middle.y + 7},
@@ -199,9 +213,9 @@ void draw_selection(const Frame& frame, const Heatmap& map, const Drawn& d) {
     outline(list, d.cell_min(d.cross->row, 0), d.cell_max(d.cross->row, columns - 1), line, 1);
     if (!d.row_only) outline(list, d.cell_min(0, d.cross->column), d.cell_max(rows - 1, d.cross->column), line, 1);
   }
-  draw_links(frame, map, d);
+  if (!map.other || !map.other->of_stage) draw_links(frame, map, d);
   const auto is_here = [&](const std::optional<CellRef>& cell) {
-    return cell && !map.other && cell->stage == map.stage && (!d.stage.per_head || cell->head == map.head);
+    return cell && has_cells_of_stage(map) && cell->stage == map.stage && (!d.stage.per_head || cell->head == map.head);
   };
   if (is_here(frame.view.pinned)) {
     const ImVec2 a = d.cell_min(frame.view.pinned->row, frame.view.pinned->column);
@@ -233,13 +247,13 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   };
   const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, index(mouse.y - d.corner.y, d.cell_height, d.numbers.n_rows),
                      index(mouse.x - d.corner.x, d.cell_width, d.numbers.n_cols)};
-  if (map.other) {
+  if (!has_cells_of_stage(map)) {
     const std::string place = std::to_string(cell.row) + ", " + std::to_string(cell.column);
     ImGui::SetTooltip("%s: %s", place.c_str(), in_full(d.numbers(cell.row, cell.column)).c_str());
     return;
   }
   frame.commands.look([cell](View& v) { v.hovered = cell; });
-  draw_cell_tooltip(frame, cell);
+  if (!map.other) draw_cell_tooltip(frame, cell);
   if (!ImGui::IsMouseClicked(0)) return;
   frame.commands.look([cell](View& v) { pin(v, cell); });
 }
@@ -263,6 +277,10 @@ float column_label_height(const Frame& frame, const Heatmap& map) {
 float bar_room(const Frame& frame, const Heatmap& map) {
   if (!map.show_bar) return 0;
   return map.bar_beside ? frame.metrics.px(8 + 6 + 6) + text_width(frame.fonts.mono12, "−0.00") : frame.metrics.px(26);
+}
+
+core::attention::Colouring colouring_of(const Heatmap& map) {
+  return map.other && map.other->colouring ? *map.other->colouring : core::attention::info(map.stage).colouring;
 }
 
 Ends colour_ends(const Frame& frame, Stage stage, std::size_t head) {
@@ -294,10 +312,10 @@ void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left) {
     render::Picture picture;
     picture.place = map.place;
     picture.numbers = &numbers;
-    if (marks_hidden(map)) picture.visible = &frame.trace.mask;
-    if (!map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights)) picture.kept = &frame.trace.heads[map.head].dropout_mask;
+    if (marks_hidden(map)) picture.visible = &visible_cells(frame, map);
+    picture.kept = kept_cells(frame, map);
     picture.version = map.other ? map.other->version : frame.version;
-    picture.map = map_of(stage.colouring);
+    picture.map = map_of(colouring_of(map));
     picture.dark = frame.palette.dark;
     picture.low = ends.low, picture.high = ends.high;
     picture.width = map.width, picture.height = map.height;

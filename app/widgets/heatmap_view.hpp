@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct OtherNumbers {
   const std::vector<std::string>* rows = nullptr;       ///< names beside the rows' indices
   const std::vector<std::string>* columns = nullptr;    ///< names above the columns instead of indices, or nullptr
   bool of_tokens = false;  ///< rows and columns are the shown tokens: hidden cells and the pinned cross are marked
+  /// Cell for cell those of the stage in another state: hovering and clicking mean the live stage's cell, and whoever
+  /// draws the map says in a tooltip what is there.
+  bool of_stage = false;
+  std::optional<core::attention::Colouring> colouring = {};  ///< instead of the stage's
+  const arma::mat* visible = nullptr;                   ///< 0 = hidden, instead of the live mask
+  const arma::mat* kept = nullptr;                      ///< 0 = dropped, or nullptr
+  const Extent* extent = nullptr;                       ///< of the numbers, when it is known
 };
 
 /// One heatmap: which numbers, how large, and what stands around it.
@@ -36,7 +44,7 @@ struct Heatmap {
   bool bar_beside = false;    ///< the colour bar stands right of the picture instead of below
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
-  const OtherNumbers* other = nullptr;  ///< instead of the stage's own; its cells cannot be pinned
+  const OtherNumbers* other = nullptr;  ///< instead of the stage's own; its cells are pinned only when they are of the stage
 };
 
 /// Heights and widths around the picture, in pixels.
@@ -50,6 +58,9 @@ const arma::mat& shown_numbers(const Frame& frame, const Heatmap& map);
 ///
 /// Hovering previews a cell and a click pins it, or releases it when it is pinned.
 void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left);
+
+/// How a heatmap's numbers are coloured.
+core::attention::Colouring colouring_of(const Heatmap& map);
 
 Ends colour_ends(const Frame& frame, Stage stage, std::size_t head);
 

@@ -24,6 +24,7 @@ UiHarness::UiHarness(Draw draw, ImVec2 size)
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
   io.DisplaySize = size;
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;  // as the window's OpenGL has: no limit of 65 536 vertices
   app::platform::name_keys(io);
 #if IMGUI_VERSION_NUM >= 19200
   io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;

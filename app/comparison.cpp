@@ -1,0 +1,44 @@
+#include "app/comparison.hpp"
+
+#include <algorithm>
+
+#include "core/attention/attend.hpp"
+
+namespace app {
+namespace {
+
+using core::attention::StageInfo;
+
+ComparedStage compared_stage(const core::compare::StageDifference& all, const core::attention::Trace& a,
+                             const core::attention::Trace& b, const ComparisonKey& key) {
+  ComparedStage result{.all = all, .shown = {}, .difference = {}, .a = {}, .b = {}, .apart = {}};
+  if (!all.same_shape) return result;
+  const StageInfo& stage = core::attention::info(all.stage);
+  const arma::mat& left = stage.matrix(a, key.head);
+  const arma::mat& right = stage.matrix(b, key.head);
+  result.shown = core::compare::farthest(left, right);
+  result.difference = core::compare::difference(key.kind, left, right);
+  result.a = extent_of(left), result.b = extent_of(right), result.apart = extent_of(result.difference);
+  return result;
+}
+
+}  // namespace
+
+void trace_reference(Comparison& comparison, const core::attention::Model& a, std::size_t sequence) {
+  comparison.model = a;
+  comparison.sequence = std::min(sequence, a.sequences.size() - 1);
+  comparison.trace = core::attention::attend(a, comparison.sequence);
+}
+
+void work_out(Comparison& c, const core::attention::Model& b, const core::attention::Trace& trace_b) {
+  c.stages.clear();
+  for (const auto& all : core::compare::compare(c.model, c.trace, b, trace_b))
+    c.stages.push_back(compared_stage(all, c.trace, trace_b, c.key));
+  const auto first =
+      std::find_if(c.stages.begin(), c.stages.end(), [](const ComparedStage& s) { return s.all.differs(); });
+  c.first = first == c.stages.end() ? nullptr : &*first;
+  const bool one_shape = c.trace.mask.n_rows == trace_b.mask.n_rows;
+  c.visible = one_shape ? arma::mat(arma::max(c.trace.mask, trace_b.mask)) : arma::mat();
+}
+
+}  // namespace app

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/extents.hpp"
+#include "core/attention/model.hpp"
+#include "core/attention/trace.hpp"
+#include "core/compare/compare.hpp"
+#include "core/compare/difference.hpp"
+
+namespace app {
+
+/// A state of attention that was kept to be compared with the live one.
+struct Reference {
+  std::string name;   ///< "A2"
+  std::string title;  ///< what it is: "mask off · Your journey"
+  core::attention::Model model;
+  std::uint64_t id = 0;  ///< no other has it
+};
+
+/// One stage of A against the same stage of B.
+struct ComparedStage {
+  core::compare::StageDifference all;  ///< over all heads
+  core::compare::Farthest shown;       ///< in the shown head
+  arma::mat difference;  ///< in the shown head, of the chosen kind; empty when there is an obstacle
+  Extent a, b, apart;    ///< of the numbers in the shown head and of their difference
+};
+
+/// What a comparison was worked out for.
+struct ComparisonKey {
+  std::uint64_t reference = 0, version = 0;  ///< of A, and of the live trace
+  std::size_t sequence = 0, head = 0;
+  core::compare::DifferenceKind kind{};
+  friend bool operator==(const ComparisonKey&, const ComparisonKey&) = default;
+};
+
+/// The chosen reference A against the live model B, for the shown sequence.
+struct Comparison {
+  ComparisonKey key;
+  core::attention::Model model;  ///< of A; shares its numbers with the reference
+  std::size_t sequence = 0;      ///< of A: the shown one, or its last when it has fewer
+  core::attention::Trace trace;  ///< of A
+  std::uint64_t trace_revision = 0,
+                revision = 0;  ///< of A's numbers and of the differences: another number, other numbers
+  std::vector<ComparedStage> stages;
+  const ComparedStage* first = nullptr;  ///< the first of them that differs
+  arma::mat
+      visible;  ///< n_tokens × n_tokens: 0 where A and B both hide the cell; empty when the shapes differ
+
+  Comparison() = default;
+  Comparison(const Comparison&) = delete;
+  Comparison& operator=(const Comparison&) = delete;
+};
+
+/// Computes A's trace for a sequence. Throws core::Error as attend() does.
+void trace_reference(Comparison& comparison, const core::attention::Model& a, std::size_t sequence);
+
+/// Compares A's trace with the live one.
+void work_out(Comparison& comparison, const core::attention::Model& b, const core::attention::Trace& trace_b);
+
+}  // namespace app

@@ -1,0 +1,185 @@
+#include "app/panels/compare_list.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/panels/reference_buttons.hpp"
+#include "app/pinning.hpp"
+#include "app/widgets/number_text.hpp"
+#include "app/widgets/pen.hpp"
+#include "app/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::StageInfo;
+using widgets::Align;
+using widgets::Pen;
+
+void draw_tick(const Frame& frame, ImVec2 middle) {
+  const float r = frame.metrics.px(4);
+  const std::array<ImVec2, 3> tick{ImVec2(middle.x - r, middle.y),
+                                   ImVec2(middle.x - r / 3, middle.y + r * 0.7f),
+                                   ImVec2(middle.x + r, middle.y - r * 0.7f)};
+  ImGui::GetWindowDrawList()->AddPolyline(tick.data(), 3, packed(frame.palette.good), 0,
+                                          frame.metrics.px(1.5f));
+}
+
+void draw_square(const Frame& frame, ImVec2 middle, Rgb colour) {
+  const float r = frame.metrics.px(3);
+  ImGui::GetWindowDrawList()->AddRectFilled({middle.x - r, middle.y - r}, {middle.x + r, middle.y + r},
+                                            packed(colour));
+}
+
+void draw_first(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const ComparedStage* first = frame.comparison->first;
+  pen.skip(20);
+  widgets::draw_text(frame.fonts.sans17, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
+                     "First difference");
+  const char* name = first ? core::attention::info(first->all.stage).title : "none";
+  widgets::draw_text(frame.fonts.sans17, {pen.right, pen.y}, Align::right_middle,
+                     packed(first ? frame.palette.warning : frame.palette.good), name);
+  frame.landmarks.mark("compare/first", {pen.left, pen.y - frame.metrics.px(10)},
+                       {pen.right, pen.y + frame.metrics.px(10)});
+  pen.skip(14);
+  const bool at_once = first && first == &frame.comparison->stages.front();
+  pen.prose(!first    ? "A and B are equal in every cell of every stage."
+            : at_once ? "A and B differ from the very first stage."
+                      : "Everything before it is equal.",
+            frame.palette.dim);
+}
+
+/// Leads to the stage, and to the cell that differs most.
+void go_to(const Frame& frame, const core::compare::StageDifference& stage) {
+  frame.commands.look([stage](View& v) {
+    v.sought = stage.stage;
+    if (stage.largest == 0) return;
+    const CellRef cell{stage.stage, stage.head, stage.row, stage.column};
+    if (v.pinned != cell) pin(v, cell);
+  });
+}
+
+void draw_line(Pen& pen, const ComparedStage& stage) {
+  const Frame& frame = pen.frame;
+  const auto& all = stage.all;
+  const StageInfo& info = core::attention::info(all.stage);
+  const float height = frame.metrics.px(frame.metrics.compact ? 20 : 22), middle = pen.y + height / 2;
+  const ImVec2 min{pen.left - frame.metrics.px(4), pen.y}, max{pen.right, pen.y + height};
+  ImGui::SetCursorScreenPos(min);
+  const std::string name = std::string("compare/row/") + info.name;
+  const bool pressed = ImGui::InvisibleButton(name.c_str(), {max.x - min.x, height});
+  frame.landmarks.mark_item(name);
+  const bool is_first = &stage == frame.comparison->first;
+  const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (is_first || ImGui::IsItemHovered()) list->AddRectFilled(min, max, packed(frame.palette.raised));
+  if (is_first) list->AddRectFilled(min, {min.x + frame.metrics.px(2), max.y}, packed(frame.palette.warning));
+  if (focused) widgets::outline(list, min, max, packed(frame.palette.accent), 2);
+  const float indent = frame.metrics.px(18);
+  const ImVec2 mark{pen.left + frame.metrics.px(5), std::round(middle)};
+  if (all.differs())
+    draw_square(frame, mark, is_first ? frame.palette.warning : frame.palette.dim);
+  else
+    draw_tick(frame, mark);
+  const Rgb ink = all.differs() ? frame.palette.text : frame.palette.faint;
+  widgets::draw_text(frame.fonts.sans14, {pen.left + indent, middle}, Align::left_middle, packed(ink),
+                     info.title);
+  const float cell_room = frame.metrics.px(74);
+  if (!all.obstacle.empty()) {
+    const float room = pen.right - pen.left - indent - widgets::text_width(frame.fonts.sans14, info.title) -
+                       frame.metrics.px(10);
+    widgets::draw_text(frame.fonts.sans13, {pen.right, middle}, Align::right_middle,
+                       packed(frame.palette.dim), widgets::shortened(frame.fonts.sans13, all.obstacle, room));
+    widgets::tooltip(all.obstacle + ": they cannot be compared");
+  } else {
+    widgets::draw_text(frame.fonts.mono13, {pen.right - cell_room, middle}, Align::right_middle, packed(ink),
+                       compared_number(all.largest));
+    if (all.largest > 0) {
+      const CellRef cell{all.stage, all.head, all.row, all.column};
+      const std::string place = std::to_string(cell.row) + ", " + std::to_string(cell.column);
+      widgets::draw_text(frame.fonts.mono12, {pen.right - frame.metrics.px(2), middle}, Align::right_middle,
+                         packed(frame.palette.dim),
+                         info.per_head ? std::to_string(cell.head) + ": " + place : place);
+      widgets::tooltip("Largest at " + compared_cell(frame, cell) + ". A click leads there.");
+    } else {
+      widgets::tooltip("Equal in every cell");
+    }
+  }
+  if (pressed) go_to(frame, all);
+  pen.y += height;
+}
+
+void draw_pinned(Pen& pen) {
+  const Frame& frame = pen.frame;
+  if (!frame.view.pinned) return;
+  const CellRef& cell = *frame.view.pinned;
+  const auto& stages = frame.comparison->stages;
+  const auto it = std::find_if(stages.begin(), stages.end(),
+                               [&](const ComparedStage& s) { return s.all.stage == cell.stage; });
+  if (it == stages.end() || !it->all.same_shape) return;
+  const StageInfo& info = core::attention::info(cell.stage);
+  const double a = info.matrix(frame.comparison->trace, cell.head)(cell.row, cell.column);
+  const double b = info.matrix(frame.trace, cell.head)(cell.row, cell.column);
+  pen.rule();
+  pen.heading(std::string(info.title) + ", pinned");
+  pen.prose(compared_cell(frame, cell), frame.palette.dim);
+  pen.pair("A", compared_number(a));
+  pen.pair("B", compared_number(b));
+  pen.pair("A − B",
+           compared_number(core::compare::difference(core::compare::DifferenceKind::a_minus_b, a, b)));
+  frame.landmarks.mark("compare/pinned", {pen.left, pen.y - frame.metrics.px(60)}, {pen.right, pen.y});
+}
+
+}  // namespace
+
+std::string compared_number(double value) {
+  const double size = std::abs(value);
+  if (value == 0) return "0";
+  const bool told = !std::isfinite(value) || (size < 1e5 && size >= 1e-5);
+  return told ? widgets::fixed(value, 6) : widgets::scientific(value);
+}
+
+std::string compared_cell(const Frame& frame, const CellRef& cell) {
+  const StageInfo& stage = core::attention::info(cell.stage);
+  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
+  const auto name = [&](std::size_t k) {
+    return widgets::shortened(frame.fonts.sans14, tokens[k], frame.metrics.px(90));
+  };
+  std::string words = stage.per_head ? "head " + std::to_string(cell.head) + ": " : "";
+  words += name(cell.row);
+  if (stage.columns == core::attention::Columns::tokens) words += " → " + name(cell.column);
+  if (stage.columns == core::attention::Columns::features) words += ", column " + std::to_string(cell.column);
+  return words;
+}
+
+void draw_compare_list(const Frame& frame) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
+  pen.skip(8);
+  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     "COMPARE");
+  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
+                     "exact, all heads");
+  pen.skip(8);
+  draw_first(pen);
+  pen.rule();
+  const ImU32 faint = packed(frame.palette.faint);
+  widgets::draw_text(frame.fonts.sans13, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle, faint,
+                     "stage");
+  widgets::draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(74), pen.y}, Align::right_middle,
+                     faint, "largest |A − B|");
+  widgets::draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(2), pen.y}, Align::right_middle, faint,
+                     "cell");
+  pen.skip(11);
+  for (const ComparedStage& stage : frame.comparison->stages) draw_line(pen, stage);
+  draw_pinned(pen);
+  pen.rule();
+  pen.heading("Another A");
+  pen.y = draw_reference_buttons(frame, {pen.left, pen.y + frame.metrics.px(2)});
+  ImGui::SetCursorScreenPos(origin);
+  ImGui::Dummy({1, pen.y - origin.y + frame.metrics.px(8)});
+}
+
+}  // namespace app::panels

@@ -1,0 +1,132 @@
+#include "app/panels/compare_maps.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "app/panels/compare_list.hpp"
+#include "app/widgets/drawing.hpp"
+#include "app/widgets/heatmap_view.hpp"
+#include "app/widgets/number_text.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::Colouring;
+using core::attention::Columns;
+using core::attention::StageInfo;
+using core::compare::DifferenceKind;
+using widgets::Align;
+
+constexpr double small_unit = 0.01;  // numbers below it are written × 0.001
+
+/// One state's numbers of a stage with what must be marked in them.
+struct Side {
+  const core::attention::Trace& trace;
+  const std::vector<std::string>& tokens;
+  std::uint64_t version;
+  const Extent& extent;
+};
+
+/// One range for A and B.
+widgets::Ends common_ends(const Frame& frame, const ComparedStage& stage) {
+  const StageInfo& info = core::attention::info(stage.all.stage);
+  if (info.colouring != Colouring::signed_values)
+    return {0, std::max(core::attention::top_of_range(frame.comparison->model, info.stage),
+                        core::attention::top_of_range(frame.model, info.stage))};
+  const double most = std::max({-stage.a.smallest, stage.a.largest, -stage.b.smallest, stage.b.largest});
+  return {-most, most};
+}
+
+void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
+  const std::optional<CellRef>& cell = frame.view.hovered;
+  if (!ImGui::IsItemHovered() || !cell || cell->stage != stage.all.stage) return;
+  const StageInfo& info = core::attention::info(cell->stage);
+  const double a = info.matrix(frame.comparison->trace, cell->head)(cell->row, cell->column);
+  const double b = info.matrix(frame.trace, cell->head)(cell->row, cell->column);
+  const std::string words = compared_cell(frame, *cell) + "\nA      " + widgets::in_full(a) + "\nB      " +
+                            widgets::in_full(b) + "\nA − B  " +
+                            widgets::in_full(core::compare::difference(DifferenceKind::a_minus_b, a, b));
+  ImGui::PushFont(frame.fonts.mono13);
+  ImGui::SetTooltip("%s", words.c_str());
+  ImGui::PopFont();
+}
+
+widgets::Heatmap map_of(const Frame& frame, const CompareLayout& l, const ComparedStage& stage,
+                        std::size_t column) {
+  static constexpr std::array names{"/a", "/b", "/difference"};
+  const StageInfo& info = core::attention::info(stage.all.stage);
+  widgets::Heatmap map;
+  map.place = std::string("compare/") + info.name + names[column];
+  map.stage = info.stage;
+  map.head = info.per_head ? frame.comparison->key.head : 0;
+  map.width = info.columns == Columns::tokens ? l.square : l.features(frame.metrics, stage.difference.n_cols);
+  map.height = l.height;
+  map.label_width = column == 0 ? l.label_a : l.label;
+  map.row_tokens = column == 0;
+  map.column_tokens = l.column_tokens;
+  // The legend of a mask speaks of the live model; every other bar is the same for A and B.
+  map.show_bar = column == 2 || (info.colouring == Colouring::mask) == (column == 1);
+  return map;
+}
+
+void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, const Side& side,
+               std::size_t column, ImVec2 at) {
+  const StageInfo& info = core::attention::info(stage.all.stage);
+  widgets::Heatmap map = map_of(frame, l, stage, column);
+  widgets::OtherNumbers numbers{.numbers = &info.matrix(side.trace, map.head),
+                                .version = side.version,
+                                .ends = common_ends(frame, stage),
+                                .rows = &side.tokens,
+                                .of_stage = true,
+                                .extent = &side.extent};
+  if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
+    numbers.visible = &side.trace.mask;
+  if (info.stage == Stage::dropout_mask || info.stage == Stage::dropped_weights)
+    numbers.kept = &side.trace.heads[map.head].dropout_mask;
+  map.other = &numbers;
+  widgets::draw_heatmap(frame, map, {at.x + l.left(column), at.y});
+  draw_tooltip(frame, stage);
+}
+
+void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at) {
+  const StageInfo& info = core::attention::info(stage.all.stage);
+  const bool is_signed = frame.comparison->key.kind != DifferenceKind::absolute;
+  const double most = std::max(-stage.apart.smallest, stage.apart.largest);
+  widgets::Heatmap map = map_of(frame, l, stage, 2);
+  widgets::OtherNumbers numbers{.numbers = &stage.difference,
+                                .version = frame.comparison->revision,
+                                .ends = {is_signed ? -most : 0, most},
+                                .rows = &frame.model.sequences[frame.view.sequence].tokens,
+                                .of_stage = true,
+                                .colouring = is_signed ? Colouring::signed_values : Colouring::weights,
+                                .extent = &stage.apart};
+  if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
+    numbers.visible = &frame.comparison->visible;
+  map.other = &numbers;
+  widgets::draw_heatmap(frame, map, {at.x + l.left(2), at.y});
+  draw_tooltip(frame, stage);
+  if (most == 0 || most >= small_unit) return;
+  const float y =
+      at.y + widgets::column_label_height(frame, map) + static_cast<float>(map.height) + frame.metrics.px(24);
+  widgets::draw_text(frame.fonts.sans12, {at.x + l.picture(2), y}, Align::left_middle,
+                     packed(frame.palette.dim), "numbers × 0.001");
+}
+
+}  // namespace
+
+float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
+                         bool swapped) {
+  const Comparison& c = *frame.comparison;
+  const Side a{c.trace, c.model.sequences[c.sequence].tokens, c.trace_revision, stage.a};
+  const Side b{frame.trace, frame.model.sequences[frame.view.sequence].tokens, frame.version, stage.b};
+  const widgets::Heatmap map = map_of(frame, l, stage, 0);
+  const float height =
+      widgets::column_label_height(frame, map) + static_cast<float>(l.height) + frame.metrics.px(34);
+  if (!ImGui::IsRectVisible(at, {at.x + l.width, at.y + height})) return height;
+  draw_side(frame, l, stage, a, 0, at);
+  draw_side(frame, l, stage, swapped ? a : b, 1, at);
+  draw_difference(frame, l, stage, at);
+  return height;
+}
+
+}  // namespace app::panels

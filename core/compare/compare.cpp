@@ -1,0 +1,74 @@
+#include "core/compare/compare.hpp"
+
+#include <algorithm>
+
+#include "core/compare/difference.hpp"
+
+namespace core::compare {
+namespace {
+
+using attention::Model;
+using attention::StageInfo;
+using attention::Trace;
+
+std::size_t heads_of(const StageInfo& stage, const Trace& trace) {
+  return stage.per_head ? trace.heads.size() : 1;
+}
+
+/// "6×3", or "2 heads of 6×2".
+std::string shape(const StageInfo& stage, const Trace& trace) {
+  const arma::mat& m = stage.matrix(trace, 0);
+  const std::string numbers = std::to_string(m.n_rows) + "×" + std::to_string(m.n_cols);
+  if (!stage.per_head) return numbers;
+  const std::size_t n = trace.heads.size();
+  return std::to_string(n) + (n == 1 ? " head of " : " heads of ") + numbers;
+}
+
+StageDifference compared(const StageInfo& stage, const Trace& a, const Trace& b) {
+  StageDifference result;
+  result.stage = stage.stage;
+  const std::string shape_a = shape(stage, a), shape_b = shape(stage, b);
+  if (shape_a != shape_b) {
+    result.same_shape = false;
+    result.obstacle = "A is " + shape_a + ", B is " + shape_b;
+    return result;
+  }
+  for (std::size_t h = 0; h < heads_of(stage, a); ++h) {
+    const Farthest here = farthest(stage.matrix(a, h), stage.matrix(b, h));
+    if (here.distance <= result.largest) continue;
+    result.largest = here.distance;
+    result.head = h, result.row = here.row, result.column = here.column;
+  }
+  return result;
+}
+
+StageDifference in_one_only(const StageInfo& stage, bool in_a) {
+  return {.stage = stage.stage,
+          .in_a = in_a,
+          .in_b = !in_a,
+          .same_shape = false,
+          .obstacle = in_a ? "only A has this stage" : "only B has this stage"};
+}
+
+}  // namespace
+
+std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a, const Model& model_b,
+                                     const Trace& trace_b) {
+  std::vector<StageDifference> result;
+  for (const StageInfo& stage : attention::stages()) {
+    const bool in_a = stage.present(model_a), in_b = stage.present(model_b);
+    if (in_a && in_b)
+      result.push_back(compared(stage, trace_a, trace_b));
+    else if (in_a || in_b)
+      result.push_back(in_one_only(stage, in_a));
+  }
+  return result;
+}
+
+const StageDifference* first_difference(const std::vector<StageDifference>& stages) {
+  const auto it =
+      std::find_if(stages.begin(), stages.end(), [](const StageDifference& s) { return s.differs(); });
+  return it == stages.end() ? nullptr : &*it;
+}
+
+}  // namespace core::compare

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/attention/model.hpp"
+#include "core/attention/stages.hpp"
+#include "core/attention/trace.hpp"
+
+namespace core::compare {
+
+/// How one stage of A differs from the same stage of B.
+struct StageDifference {
+  attention::Stage stage = attention::Stage::embeddings;
+  bool in_a = true, in_b = true;  ///< which of the two has this stage
+  bool same_shape = true;  ///< of the matrices and in the number of heads; false when only one has the stage
+  std::string obstacle;    ///< why the stage cannot be compared: "A is 6×3, B is 5×3"; or ""
+  double largest = 0;  ///< ‖A − B‖∞ over all heads, as farthest() measures; 0 when it cannot be compared
+  std::size_t head = 0, row = 0,
+              column = 0;  ///< the first cell that is so far apart; head is 0 where the stage has none
+
+  bool differs() const { return !same_shape || largest > 0; }
+};
+
+/// Every stage that A or B has, in the order of the computation; the traces must be those of their models.
+std::vector<StageDifference> compare(const attention::Model& model_a, const attention::Trace& trace_a,
+                                     const attention::Model& model_b, const attention::Trace& trace_b);
+
+/// The first stage that differs, or nullptr when A and B are equal in every stage.
+const StageDifference* first_difference(const std::vector<StageDifference>& stages);
+
+}  // namespace core::compare
