@@ -5,6 +5,7 @@
 
 #include "app/panels/strip_layout.hpp"
 #include "app/widgets/drawing.hpp"
+#include "app/widgets/pen.hpp"
 
 namespace app::panels {
 namespace {
@@ -52,6 +53,15 @@ void draw_return(const Frame& frame, const StripRow& from, const StripRow& to, I
   widgets::draw_arrow(list, {right, y}, {origin.x + words, y}, colour, frame.metrics.px(6));
 }
 
+/// A link behind the title of the dropout mask, where there is room.
+void draw_way_to_laboratory(const Frame& frame, ImVec2 at, float end) {
+  const char* words = "laboratory";
+  if (at.x + widgets::text_width(frame.fonts.sans13, words) > end) return;
+  if (widgets::link(frame, "strip/laboratory", frame.fonts.sans13, at, widgets::Align::left_middle, frame.palette.accent, words))
+    frame.commands.look([](View& v) { v.tab = Tab::laboratory; });
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Many masks, their mean, and how fast it settles");
+}
+
 void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   const StageInfo& stage = core::attention::info(s.map.stage);
   const arma::mat& numbers = stage.matrix(frame.trace, s.map.head);
@@ -69,6 +79,8 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
     at.x += widgets::draw_formula(formula, {at.x, at.y + lowered(formula)}, packed(frame.palette.dim), words) + frame.metrics.px(10);
   const std::string shape = std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols);
   widgets::draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, widgets::Align::left_top, packed(frame.palette.faint), shape);
+  at.x += widgets::text_width(f.mono12, shape) + frame.metrics.px(10);
+  if (s.map.stage == Stage::dropout_mask) draw_way_to_laboratory(frame, {at.x, at.y + title->FontSize / 2}, origin.x + s.title.x + s.width);
 }
 
 /// Thin arrows between neighbours, where there is room and one leads to the other.

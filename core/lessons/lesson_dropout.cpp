@@ -60,7 +60,7 @@ constexpr Step steps[] = {
      {"strip/weights", "strip/dropped_weights", "model/seed"},
      {"row", "dropout", "seed"},
      dropped,
-     "press “draw again” and compare the row sums of the dropped weights.",
+     "press ↻ beside the stream and compare the row sums of the dropped weights.",
      [](const Moment& m) { return m.model.dropout.seed != m.start.dropout.seed && m.model.dropout.active(); },
      [](const Moment& m) {
        return "Before, the rows summed to " + list(dropped_sums(head_before(m))) + "; now to " +
@@ -72,7 +72,7 @@ constexpr Step steps[] = {
      {"strip/dropped_weights", "model/seed"},
      {"survivor", "dropout"},
      dropped,
-     "press “draw again” a few times, until the seed is 126 or more.",
+     "press ↻ a few times, until the seed is 126 or more.",
      [](const Moment& m) {
        return m.model.dropout.active() && m.model.dropout.seed >= m.start.dropout.seed + 3;
      },

@@ -60,6 +60,13 @@ TEST_F(Laboratory, DrawsAgainWithSpaceAndGoesBackWithEscape) {
   EXPECT_EQ(p.store.laboratory(), nullptr);
 }
 
+TEST_F(Laboratory, IsReachedFromTheTitleOfTheDropoutMask) {
+  p.key(Key::escape);
+  p.play(support::turn_wheel(p.centre("region/stages"), -100));
+  p.click("strip/laboratory");
+  EXPECT_EQ(p.store.view().tab, Tab::laboratory);
+}
+
 TEST_F(Laboratory, ChoosesMasksOnItsCurve) {
   const auto curve = p.rect("laboratory/curve");
   p.play(support::click({curve.min.x + (curve.max.x - curve.min.x) / 2, curve.centre().y}));

@@ -22,6 +22,7 @@ Program::Program(ImVec2 size) {
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
   io.DisplaySize = size;
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;  // as the backend for OpenGL 3.3 has it
   app::platform::name_keys(io);
   io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;  // as the window's OpenGL has
 #if IMGUI_VERSION_NUM >= 19200
