@@ -32,6 +32,12 @@ void go_back(View& view) {
   show(view, last);
 }
 
+std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<CellRef>& cell, const core::attention::Trace& trace) {
+  if (!cell || core::attention::info(cell->stage).columns != core::attention::Columns::tokens) return std::nullopt;
+  const bool visible = trace.mask(cell->row, cell->column) != 0;
+  return core::editing::SwitchMaskCell{cell->row, cell->column, !visible};
+}
+
 bool is_pointing(const View& view) {
   return view.hovered || view.hovered_head || view.tokens.hovered_query || view.tokens.hovered_key;
 }

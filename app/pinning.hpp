@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include "app/view.hpp"
+#include "core/attention/trace.hpp"
 
 namespace app {
 
@@ -12,6 +15,9 @@ void follow(View& view, const CellRef& cell);
 
 /// Pins the cell from which the last one was followed.
 void go_back(View& view);
+
+/// The edit that hides a cell between two tokens from its query, or shows it when it is hidden; nothing for other cells.
+std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<CellRef>& cell, const core::attention::Trace& trace);
 
 /// Whether the mouse is on something that is previewed elsewhere.
 bool is_pointing(const View& view);

@@ -97,6 +97,11 @@ Answer query_below(const Situation& s) { return move_query(s, true); }
 Answer causal(const Situation& s) {
   return ApplyEdit{editing::SetCausal{!s.model.mask.causal}};
 }
+/// Hides the pinned cell from its query, or shows it again.
+Answer switch_cell(const Situation& s) {
+  const auto edit = mask_switch(s.view.pinned, s.trace);
+  return edit ? Answer(ApplyEdit{*edit}) : std::nullopt;
+}
 Answer training(const Situation& s) {
   return ApplyEdit{editing::SetTraining{!s.model.dropout.training}};
 }
@@ -165,6 +170,7 @@ constexpr std::array table{
     Shortcut{plain(Key::bracket_left), "[", "previous head, in the token view alone", previous_head},
     Shortcut{plain(Key::bracket_right), "]", "next head, in the token view alone", next_head},
     Shortcut{plain(Key::c), "C", "causal mask on or off", causal},
+    Shortcut{plain(Key::m), "M", "hide the pinned cell by hand, or show it", switch_cell},
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
     Shortcut{plain(Key::k), "K", "keep this as A, to compare with", keep_reference},
     Shortcut{plain(Key::t), "T", "dark or light", theme},

@@ -42,8 +42,15 @@ void draw_actions(Pen& pen, const CellRef& cell) {
     frame.commands.add(CopyText{core::explain::plain_text(worked, frame.model.sequences[frame.view.sequence].tokens)});
   }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies how this number comes about");
-  if (cell.stage != Stage::embeddings) return;
   const float x = pen.right - widgets::text_width(font, "copy as text") - frame.metrics.px(14);
+  if (const auto edit = mask_switch(cell, frame.trace)) {
+    const char* words = edit->visible ? "show" : "hide";
+    if (widgets::link(frame, "inspector/mask", font, {x, pen.y}, Align::right_middle, frame.palette.accent, words))
+      frame.commands.edit(*edit);
+    if (ImGui::IsItemHovered())
+      ImGui::SetTooltip("%s this key %s its query, in every head (M)", edit->visible ? "Shows" : "Hides", edit->visible ? "to" : "from");
+  }
+  if (cell.stage != Stage::embeddings) return;
   if (widgets::link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent, "edit"))
     frame.commands.look([cell](View& v) {
       v.edited = {core::editing::MatrixName::embeddings, v.sequence};

@@ -59,6 +59,24 @@ struct Inspector : testing::Test {
   }
 };
 
+TEST_F(Inspector, HidesAndShowsACellOfTheMaskByHand) {
+  click_cell(Stage::weights, 3, 1);
+  follow("mask");
+  ASSERT_EQ(ui.model.mask.cells.size(), 1u);
+  EXPECT_EQ(ui.model.mask.cells.front(), (core::attention::MaskCell{3, 1, false}));
+  EXPECT_EQ(core::attention::attend(ui.model).heads[0].weights(3, 1), 0);
+  follow("mask");
+  EXPECT_TRUE(ui.model.mask.cells.empty());
+  click_cell(Stage::scores, 0, 5);
+  follow("mask");
+  EXPECT_EQ(ui.model.mask.cells.front(), (core::attention::MaskCell{0, 5, true}));
+}
+
+TEST_F(Inspector, OffersNoMaskForCellsThatAreNotBetweenTokens) {
+  click_cell(Stage::queries, 2, 0);
+  EXPECT_FALSE(ui.has("inspector/mask"));
+}
+
 TEST_F(Inspector, FollowsOperandsUpstreamToTheEmbeddingsAndBack) {
   click_cell(Stage::weights, 1, 0);
   expect_pinned({Stage::weights, 0, 1, 0});
