@@ -148,12 +148,12 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
       (panel.scrolls ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)},
                         false, flags);
+  ImGui::PopStyleVar();  // it is the panel's alone: tooltips and menus have their own
   frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
   panel.draw(frame);
   panels::draw_lesson_marks(frame, panel.name);
   ImGui::EndChild();
   ImGui::PopStyleColor();
-  ImGui::PopStyleVar();
 }
 
 void draw_ground(const Frame& frame, const Regions& r) {

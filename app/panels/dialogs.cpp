@@ -18,7 +18,7 @@ namespace {
 
 bool confirms() {
   return !ImGui::GetIO().WantTextInput &&
-         (platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(ImGuiKey_KeyPadEnter, false));
+         (platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(platform::keypad_enter, false));
 }
 
 void unsaved_work(const Frame& frame) {

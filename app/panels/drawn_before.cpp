@@ -25,7 +25,7 @@ TypedBefore read(const std::string& text) {
 
 bool pressed_enter() {
   return !ImGui::GetIO().WantTextInput &&
-         (platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(ImGuiKey_KeyPadEnter, false));
+         (platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(platform::keypad_enter, false));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ void draw_head(Pen& pen) {
   pen.skip(6);
   pen.rule();
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle, packed(frame.palette.faint),
-                     frame.model.dropout.active() ? "mean weight, before dropout" : "mean weight");
+                     frame.model.dropout.active() && !frame.metrics.compact ? "mean weight, before dropout" : "mean weight");
   pen.heading("Where it looks");
   for (const HeadFigureInfo& figure : core::attention::head_figures())
     if (figure.figure != HeadFigure::entropy) draw_figure(pen, figure, facts.*figure.value);

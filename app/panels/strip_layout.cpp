@@ -111,7 +111,7 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
   float y = 0;
   for (StripRow& row : rows) {
     row.heading = y + m.px(m.compact ? 6 : 10);
-    y += m.px(m.compact ? (row.line == 1 ? 2 : 13) : 26);
+    y += m.px(m.compact ? (row.line == 1 && row.first ? 2 : 13) : 26);
     row.top = y;
     float used = 0, bottom = y;
     for (std::size_t k = 0; k < row.maps.size(); ++k) used += row.maps[k].width + (k > 0 ? gap(frame, row, k) : 0);

@@ -64,7 +64,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(32), height = frame.metrics.frame;
   ImGui::PushFont(frame.fonts.mono14);
   float left = right;
-  if (n <= most_head_buttons) {
+  if (n <= (frame.metrics.compact ? most_head_buttons / 2 : most_head_buttons)) {
     left = right - width * static_cast<float>(n);
     for (std::size_t h = 0; h < n; ++h) {
       ImGui::SetCursorScreenPos({left + width * static_cast<float>(h), top});

@@ -7,6 +7,12 @@
 /// Everything in which the releases of Dear ImGui from 1.86 to 1.92 differ for us.
 namespace app::platform {
 
+#if IMGUI_VERSION_NUM >= 18700
+inline constexpr ImGuiKey keypad_enter = ImGuiKey_KeypadEnter;
+#else
+inline constexpr ImGuiKey keypad_enter = ImGuiKey_KeyPadEnter;
+#endif
+
 /// An OpenGL texture as ImGui's draw lists take it.
 inline ImTextureID texture_id(unsigned texture) {
   return (ImTextureID)(std::intptr_t)texture;

@@ -112,7 +112,7 @@ void edit_by_keys(const EditorFrame& e) {
   if (key_pressed(ImGuiKey_Delete, false) || key_pressed(ImGuiKey_Backspace, false))
     e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, 0});
   if (io.KeyCtrl && key_pressed(ImGuiKey_V, false)) paste(e);
-  if (key_pressed(ImGuiKey_Enter, false) || key_pressed(ImGuiKey_KeyPadEnter, false))
+  if (key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false))
     start_typing(e.frame, core::formats::number_text(e.matrix.numbers(cursor.row, cursor.column)), true);
   else if (const std::string digits = typed_digits(); !io.KeyCtrl && !digits.empty())
     start_typing(e.frame, digits, false);
@@ -129,7 +129,7 @@ void typing_field(const EditorFrame& e) {
   ImGui::SetCursorScreenPos(e.grid.cell_min(cursor->row, cursor->column));
   const FieldAnswer answer = text_field(e.frame, cell_field, "", style);
   const bool escaped = key_pressed(ImGuiKey_Escape, false);
-  const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(ImGuiKey_KeyPadEnter, false);
+  const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false);
   const bool up = key_pressed(ImGuiKey_UpArrow), down = key_pressed(ImGuiKey_DownArrow),
              tab = key_pressed(ImGuiKey_Tab);
   if (answer.left) {
