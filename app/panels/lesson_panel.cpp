@@ -31,7 +31,7 @@ std::string invitation(const Frame& frame) {
 }
 
 float box_label_width(const Frame& frame) {
-  return widgets::text_width(frame.fonts.sans15, "Try it") + frame.metrics.px(24);
+  return widgets::text_width(frame.fonts.sans15, "✓ Seen") + frame.metrics.px(24);
 }
 
 float box_height(const Frame& frame, float width) {

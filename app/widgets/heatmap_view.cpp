@@ -238,7 +238,7 @@ void draw_selection(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   ImGui::SetCursorScreenPos(d.corner);
-  ImGui::InvisibleButton(map.place.c_str(), {static_cast<float>(map.width), static_cast<float>(map.height)});
+  ImGui::InvisibleButton(map.place.c_str(), {std::max(1.0f, static_cast<float>(map.width)), std::max(1.0f, static_cast<float>(map.height))});
   frame.landmarks.mark_item(map.place);
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 mouse = ImGui::GetIO().MousePos;

@@ -28,8 +28,8 @@ bool only_last_word_changed(const Moment& m) {
 
 constexpr Step steps[] = {
     {"Words become numbers",
-     "Each word is a row of numbers, its embedding. Here six words have three numbers each, as PyTorch draws "
-     "them with rand(6, 3) at seed 123; a trained model would have learned them.",
+     "Each word is a row of numbers, its embedding. Here six words have three numbers each, as PyTorch "
+     "draws them with rand(6, 3) at seed 123; a trained model would have learned them.",
      {"strip/embeddings", "edit/tab/X"},
      {"token", "embedding", "feature", "seed"},
      start,
@@ -41,9 +41,8 @@ constexpr Step steps[] = {
               " numbers of the output moved with it.";
      }},
     {"Three parts to play",
-     "As a query a word asks, as a key it offers something to be found by, as a value it carries what it has "
-     "to "
-     "say. Three learned matrices, W_q, W_k and W_v, make the three from the same embedding.",
+     "As a query a word asks, as a key it offers something to be found by, as a value it carries what it "
+     "has to say. Three learned matrices, W_q, W_k and W_v, make the three from the same embedding.",
      {"strip/queries", "strip/keys", "strip/values", "edit/tab/W_q"},
      {"query", "key", "value", "projection"},
      start,
@@ -59,8 +58,7 @@ constexpr Step steps[] = {
      }},
     {"Who should I listen to?",
      "The query of one word meets the key of each word: multiply number by number and add. The larger this "
-     "dot "
-     "product, the better the key answers the question.",
+     "dot product, the better the key answers the question.",
      {"strip/scores", "edit/tab/W_k"},
      {"score", "dot product"},
      start,
@@ -73,8 +71,7 @@ constexpr Step steps[] = {
      }},
     {"Keep the scores small",
      "The more numbers a key has, the larger dot products grow, and the softmax that follows would see "
-     "nothing "
-     "but the largest. So every score is divided by √3, the root of the number of columns of a key.",
+     "nothing but the largest. So every score is divided by √3, the root of the number of columns of a key.",
      {"strip/scaled_scores", "model/scale"},
      {"scale", "d_head"},
      start,
@@ -87,8 +84,7 @@ constexpr Step steps[] = {
      }},
     {"A grid of 0 and 1",
      "A word may listen to itself and to what came before. The mask says so cell by cell: 1 where a query "
-     "may "
-     "see a key, 0 where it may not, which makes a triangle.",
+     "may see a key, 0 where it may not, which makes a triangle.",
      {"strip/mask", "edit/add_token"},
      {"mask", "causal"},
      start,
@@ -101,9 +97,8 @@ constexpr Step steps[] = {
      }},
     {"Why the future is hidden",
      "A word may not listen to later words, because they are what it must predict. The mask writes −∞ over "
-     "every "
-     "later key. exp(−∞) is 0, so the softmax gives these cells no weight at all, and each row still sums to "
-     "1.",
+     "every later key. exp(−∞) is 0, so the softmax gives these cells no weight at all, and each row still "
+     "sums to 1.",
      {"model/causal", "strip/masked_scores", "strip/weights"},
      {"query", "key", "mask", "−∞", "softmax", "weight"},
      start,
@@ -114,9 +109,8 @@ constexpr Step steps[] = {
               " and listens to " + number(static_cast<double>(m.model.n_tokens() - 1)) + " later words.";
      }},
     {"A row is a pie",
-     "The softmax turns each row of scores into shares of one pie: the exponential of each score, divided by "
-     "the "
-     "sum of the row's exponentials. Every share is positive and together they are 1.",
+     "The softmax turns each row of scores into shares of one pie: the exponential of each score, divided "
+     "by the sum of the row's exponentials. Every share is positive and together they are 1.",
      {"strip/masked_scores", "strip/weights", "model/scale"},
      {"softmax", "weight", "row"},
      start,
@@ -134,8 +128,7 @@ constexpr Step steps[] = {
      }},
     {"Reading the rows",
      "Row i is word i asking, column j the word that is listened to. The first row has one choice, the last "
-     "has "
-     "all of them.",
+     "has all of them.",
      {"strip/weights", "edit/tab/X"},
      {"row", "weight"},
      start,
@@ -151,8 +144,7 @@ constexpr Step steps[] = {
      }},
     {"Values are mixed",
      "Each word takes a mixture of the values away, with the weights of its row: this is its context. What "
-     "is "
-     "mixed is the values; the weights decide by how much.",
+     "is mixed is the values; the weights decide by how much.",
      {"strip/contexts", "strip/values", "edit/tab/W_v"},
      {"value", "context"},
      start,
@@ -165,8 +157,7 @@ constexpr Step steps[] = {
      }},
     {"What comes later changes nothing before",
      "The first word sees only itself, so its context is its own value. In the same way no row depends on "
-     "the "
-     "words after it, and a model can be trained on all rows at once.",
+     "the words after it, and a model can be trained on all rows at once.",
      {"strip/output", "edit/tab/X"},
      {"causal", "context"},
      start,

@@ -30,8 +30,7 @@ double loops_against_product(const Moment& m) {
 constexpr Step steps[] = {
     {"One query asks",
      "Take journey as the query: multiply its numbers by those of a word, feature by feature, and add up. "
-     "The "
-     "larger this dot product, the more the two point the same way; no learned matrix is in it yet.",
+     "The larger this dot product, the more the two point the same way; no learned matrix is in it yet.",
      {"strip/scores", "edit/tab/X"},
      {"query", "dot product", "score"},
      dot_products,
@@ -48,8 +47,7 @@ constexpr Step steps[] = {
      Exhibit::single_query},
     {"Two loops, one product",
      "A loop over queries and, inside it, one over keys gives all 36 dot products. The product X·Xᵀ gives "
-     "the "
-     "same 36 at once, and much faster.",
+     "the same 36 at once, and much faster.",
      {"strip/scores", "edit/tab/X"},
      {"score", "transpose"},
      dot_products,
@@ -64,8 +62,7 @@ constexpr Step steps[] = {
      Exhibit::double_loop},
     {"A softmax for each row",
      "dim=-1 is the last dimension, the keys: each row becomes shares of 1. Taken along the queries the "
-     "columns "
-     "would sum to 1 instead, and a word's shares would mean nothing.",
+     "columns would sum to 1 instead, and a word's shares would mean nothing.",
      {"strip/weights", "model/causal"},
      {"softmax", "row", "weight"},
      dot_products,
@@ -79,8 +76,7 @@ constexpr Step steps[] = {
      }},
     {"Contexts",
      "The context of a word is the mean of all values, each counted as much as the row of weights says. "
-     "Similar "
-     "words get similar contexts: compare journey and starts.",
+     "Similar words get similar contexts: compare journey and starts.",
      {"strip/contexts", "model/scale"},
      {"context", "value", "weight"},
      dot_products,
@@ -98,10 +94,8 @@ constexpr Step steps[] = {
      }},
     {"Learned projections",
      "The class attention puts a learned matrix with a bias before each part and divides by √embed, here "
-     "√256 = "
-     "16. The notebook sets no seed, so its own print cannot be had again; these are PyTorch's numbers at "
-     "seed "
-     "42.",
+     "√256 = 16. The notebook sets no seed, so its own print cannot be had again; these are PyTorch's "
+     "numbers at seed 42.",
      {"strip/queries", "model/bias_q", "model/scale"},
      {"projection", "bias", "scale"},
      attention_class,
@@ -116,8 +110,7 @@ constexpr Step steps[] = {
      }},
     {"Eight sequences side by side",
      "A batch of 8 × 4 × 256: eight sequences of four tokens with 256 numbers. All go through the same "
-     "matrices, "
-     "and none sees another.",
+     "matrices, and none sees another.",
      {"model/sequence_on", "edit/tab/X"},
      {"batch", "sequence", "d_model"},
      attention_class,

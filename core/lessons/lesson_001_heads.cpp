@@ -24,8 +24,8 @@ std::size_t leaking_rows(const arma::vec& moved) {
 
 constexpr Step steps[] = {
     {"Pairs to learn from",
-     "A model that is to guess the next word learns from every beginning of a sentence: five words make four "
-     "pairs. Row i of the mask shows what may be read when word i + 1 is guessed.",
+     "A model that is to guess the next word learns from every beginning of a sentence: five words make "
+     "four pairs. Row i of the mask shows what may be read when word i + 1 is guessed.",
      {"strip/mask", "edit/token/0"},
      {"token", "mask", "causal"},
      school,
@@ -54,9 +54,8 @@ constexpr Step steps[] = {
      }},
     {"Where decoders meet encoders",
      "In a translator the decoder's queries also meet keys and values of another sentence, the encoder's; "
-     "that "
-     "is cross-attention, and there it needs no mask. Here queries, keys and values come from one sequence: "
-     "self-attention.",
+     "that is cross-attention, and there it needs no mask. Here queries, keys and values come from one "
+     "sequence: self-attention.",
      {"strip/queries", "strip/keys", "strip/values"},
      {"query", "key", "value"},
      school,
@@ -71,9 +70,8 @@ constexpr Step steps[] = {
      }},
     {"A mask made each time, or kept",
      "The class attention_mask makes its triangle anew at each call. The multi-head class keeps one as a "
-     "buffer, "
-     "as large as the longest sequence that it expects: its context_length. This program refuses a longer "
-     "sequence and names both numbers.",
+     "buffer, as large as the longest sequence that it expects: its context_length. This program refuses a "
+     "longer sequence and names both numbers.",
      {"model/context", "strip/mask"},
      {"mask", "context length"},
      [] { return preset("001-attention-mask"); },
@@ -85,8 +83,7 @@ constexpr Step steps[] = {
      }},
     {"Several heads",
      "The columns of Q, K and V are cut into bands, one for each head, so that each head makes its own rows "
-     "of "
-     "weights. The number of heads must divide d_out; d_out need not be d_in.",
+     "of weights. The number of heads must divide d_out; d_out need not be d_in.",
      {"model/heads", "view/heads", "strip/queries"},
      {"head", "d_head"},
      multi_head,
@@ -99,10 +96,8 @@ constexpr Step steps[] = {
      }},
     {"The transpose that was forgotten",
      "Heads come out in the order head, token, column and must be turned to token, head, column before they "
-     "are "
-     "joined. The notebook reshapes at once: each row is then filled from whole heads, later tokens "
-     "included. "
-     "Change only the last token, and rows 0 to 2 move, which they must not.",
+     "are joined. The notebook reshapes at once: each row is then filled from whole heads, later tokens "
+     "included. Change only the last token, and rows 0 to 2 move, which they must not.",
      {"model/merge", "strip/concatenated", "strip/output"},
      {"transpose", "concatenate", "causal"},
      [] { return preset("001-multi-head-as-written"); },

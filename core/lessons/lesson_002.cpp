@@ -38,10 +38,8 @@ constexpr Step steps[] = {
      }},
     {"A library",
      "You ask for polar bears and climate change; that is the query. Each book's subject is its key, its "
-     "text "
-     "the value: you read 35 % of one, 40 % of another, 20, 0 and 5 % of the rest. Here the question is the "
-     "last "
-     "token, and the books' weights stand in its row.",
+     "text the value: you read 35 % of one, 40 % of another, 20, 0 and 5 % of the rest. Here the question "
+     "is the last token, and the books' weights stand in its row.",
      {"strip/weights", "edit/tab/W_q"},
      {"query", "key", "value", "weight"},
      [] { return preset("002-library"); },
@@ -59,8 +57,7 @@ constexpr Step steps[] = {
      Exhibit::library},
     {"B, T, C",
      "The notebook's toy batch has B = 4 sequences of T = 8 tokens with C = 65 numbers each, drawn by randn "
-     "at "
-     "seed 1337. Every step that follows treats the four alike.",
+     "at seed 1337. Every step that follows treats the four alike.",
      {"model/sequence_on", "model/sequence_remove", "strip/embeddings"},
      {"batch", "sequence", "d_model", "seed"},
      average,
@@ -85,8 +82,7 @@ constexpr Step steps[] = {
      }},
     {"Version 1: averages from a triangle",
      "Ones on and below the diagonal, each row divided by its sum, times X: every token becomes the mean of "
-     "all "
-     "tokens up to itself. No score is needed for that.",
+     "all tokens up to itself. No score is needed for that.",
      {"strip/zeroed_weights", "strip/row_sums", "strip/weights", "model/method"},
      {"mask", "renormalise", "row"},
      average,
@@ -100,8 +96,7 @@ constexpr Step steps[] = {
      }},
     {"Version 2: a softmax of zeros",
      "Zeros where a token may look, −∞ where it may not: the softmax makes equal shares of what is left. "
-     "Nothing "
-     "is won yet, but zeros can be replaced by numbers that depend on the words.",
+     "Nothing is won yet, but zeros can be replaced by numbers that depend on the words.",
      {"strip/masked_scores", "strip/weights", "model/scores"},
      {"softmax", "−∞", "score"},
      [] { return preset("002-softmax-zeros"); },
@@ -113,9 +108,8 @@ constexpr Step steps[] = {
               ", because nothing matches it as well as itself.";
      }},
     {"Version 3: the data decide",
-     "A drawn key, query and value, each 65 × 65 and drawn in this order: the weights now depend on who asks "
-     "and "
-     "who answers. Versions 1 and 2 are the same; this one is not.",
+     "A drawn key, query and value, each 65 × 65 and drawn in this order: the weights now depend on who "
+     "asks and who answers. Versions 1 and 2 are the same; this one is not.",
      {"strip/weights", "model/scores"},
      {"query", "key", "value", "weight"},
      full,
@@ -129,8 +123,8 @@ constexpr Step steps[] = {
      },
      Exhibit::versions},
     {"Why scaling matters",
-     "A dot product of 65 products spreads √65 ≈ 8 times as wide as one of them. Unscaled, a softmax of such "
-     "numbers gets peaky: one key takes nearly all, and hardly anything is left to learn from.",
+     "A dot product of 65 products spreads √65 ≈ 8 times as wide as one of them. Unscaled, a softmax of "
+     "such numbers gets peaky: one key takes nearly all, and hardly anything is left to learn from.",
      {"model/scale", "strip/weights"},
      {"scale", "softmax", "entropy"},
      full,
@@ -147,10 +141,8 @@ constexpr Step steps[] = {
      Exhibit::entropy},
     {"A print that is stale",
      "The weights at the notebook's end are not what its final code gives. They were left over from an "
-     "earlier "
-     "run: 32 features, head size 16, no scaling, and six draws between two settings of the seed. This is "
-     "that "
-     "run; 002-full is the code.",
+     "earlier run: 32 features, head size 16, no scaling, and six draws between two settings of the seed. "
+     "This is that run; 002-full is the code.",
      {"strip/weights", "model/scale"},
      {"seed", "scale"},
      [] { return preset("002-as-printed"); },

@@ -19,8 +19,7 @@ Model masked_scores() {
 constexpr Step steps[] = {
     {"Words to know",
      "The words on the right are the notebook's own glossary; hover one wherever a lesson uses it. Its six "
-     "words "
-     "have no names, only numbers drawn at seed 123.",
+     "words have no names, only numbers drawn at seed 123.",
      {"strip/embeddings", "edit/token/0"},
      {"token", "embedding", "query", "key", "value", "dot product", "softmax", "mask", "dropout"},
      causal_class,
@@ -33,8 +32,7 @@ constexpr Step steps[] = {
      }},
     {"One class, two equal sequences",
      "CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) is tried on a batch that holds the "
-     "same "
-     "six words twice. What is equal going in must be equal coming out.",
+     "same six words twice. What is equal going in must be equal coming out.",
      {"model/sequence_on", "model/context", "edit/tab/X"},
      {"batch", "sequence", "context length"},
      causal_class,
@@ -49,8 +47,7 @@ constexpr Step steps[] = {
      }},
     {"Three features in, two out",
      "d_in is 3, d_out is 2: the projections are 3 × 2, so queries, keys, values and contexts have two "
-     "columns. "
-     "The weights stay 6 × 6, whatever d_out is.",
+     "columns. The weights stay 6 × 6, whatever d_out is.",
      {"model/d_out", "strip/values", "strip/output"},
      {"projection", "d_model", "d_head"},
      causal_class,
@@ -62,8 +59,8 @@ constexpr Step steps[] = {
               " now. √d_head grew too, and with it the weights moved by " + number(moved_weights(m)) + ".";
      }},
     {"Masked scores",
-     "A 5 × 5 matrix of scores from randn at seed 123, with −∞ above the diagonal. Here W_q holds the scores "
-     "themselves: the tokens and the keys are one-hot.",
+     "A 5 × 5 matrix of scores from randn at seed 123, with −∞ above the diagonal. Here W_q holds the "
+     "scores themselves: the tokens and the keys are one-hot.",
      {"strip/masked_scores", "strip/weights", "edit/tab/W_q"},
      {"score", "mask", "−∞"},
      masked_scores,
@@ -77,8 +74,7 @@ constexpr Step steps[] = {
      }},
     {"Masked weights and their sums",
      "After the softmax the hidden cells are 0 and each row sums to 1. Were the cells set to 0 only "
-     "afterwards, "
-     "their share would be missing.",
+     "afterwards, their share would be missing.",
      {"strip/weights", "model/method"},
      {"softmax", "weight", "row"},
      masked_scores,
@@ -92,8 +88,7 @@ constexpr Step steps[] = {
      }},
     {"Dropout on ten ones",
      "Ten ones under dropout at p = 0.5: about half become 0 and the others 2, so that the sum stays near "
-     "ten. "
-     "Here they are ten heads of one token each; the output is the ten numbers.",
+     "ten. Here they are ten heads of one token each; the output is the ten numbers.",
      {"strip/output", "model/seed", "model/dropout"},
      {"dropout", "survivor", "seed"},
      [] { return preset("003-dropout"); },

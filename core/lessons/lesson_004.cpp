@@ -37,8 +37,7 @@ double moved_but_last(const arma::mat& before, const arma::mat& now) {
 constexpr Step steps[] = {
     {"Attention without a mask",
      "Your journey starts with one step, three features to two, drawn at seed 123. Nothing is hidden: the "
-     "first "
-     "word listens to words that it cannot know yet.",
+     "first word listens to words that it cannot know yet.",
      {"strip/weights", "model/causal"},
      {"weight", "causal"},
      [] { return preset("004-self-attention"); },
@@ -51,8 +50,7 @@ constexpr Step steps[] = {
      }},
     {"Times the triangle",
      "The first way: compute the weights of all words, then multiply by a triangle of ones and zeros. What "
-     "is "
-     "left of a row no longer sums to 1.",
+     "is left of a row no longer sums to 1.",
      {"strip/unmasked_weights", "strip/weights", "model/method"},
      {"mask", "row", "renormalise"},
      zeroed,
@@ -64,8 +62,7 @@ constexpr Step steps[] = {
      }},
     {"Two ways, one result",
      "The second way: write −∞ over the hidden scores, then one softmax. A row of the first way divides "
-     "exp(s) "
-     "by all exponentials and then by the visible share; all but the visible exponentials cancel.",
+     "exp(s) by all exponentials and then by the visible share; all but the visible exponentials cancel.",
      {"model/method", "strip/weights"},
      {"−∞", "softmax", "renormalise"},
      renormalised,
@@ -111,8 +108,7 @@ constexpr Step steps[] = {
      Exhibit::mask_methods},
     {"How far is too far",
      "The smallest number above 0 in float64 is about exp(−744.4). A hidden score of 700 above the visible "
-     "ones "
-     "leaves a tiny weight that dividing by the sum makes whole again.",
+     "ones leaves a tiny weight that dividing by the sum makes whole again.",
      {"strip/zeroed_weights", "strip/weights", "edit/tab/W_q"},
      {"softmax", "renormalise"},
      [] { return hidden_score(700); },

@@ -28,8 +28,7 @@ double lost_rows(const arma::vec& sums) {
 constexpr Step steps[] = {
     {"Switch it on",
      "While a model is trained, dropout sets each weight to 0 with probability p, so that no path is relied "
-     "on "
-     "too much. It comes after the softmax and before the values.",
+     "on too much. It comes after the softmax and before the values.",
      {"model/dropout", "strip/dropout_mask", "strip/dropped_weights"},
      {"dropout", "training", "weight"},
      [] { return preset("004-causal"); },
@@ -42,8 +41,7 @@ constexpr Step steps[] = {
      }},
     {"Survivors grow",
      "What survives is divided by 1 − p: at p = 0.5 it is doubled. So the sum stays what it was on average, "
-     "and "
-     "nothing has to be corrected when dropout is switched off.",
+     "and nothing has to be corrected when dropout is switched off.",
      {"strip/dropout_mask", "model/dropout"},
      {"survivor", "dropout"},
      dropped,
@@ -55,8 +53,7 @@ constexpr Step steps[] = {
      }},
     {"Why does my row not sum to 1?",
      "Because dropout comes after the softmax. A row that loses little sums to more than 1, one that loses "
-     "much "
-     "to less, and a row can lose everything.",
+     "much to less, and a row can lose everything.",
      {"strip/weights", "strip/dropped_weights", "model/seed"},
      {"row", "dropout", "seed"},
      dropped,
@@ -67,8 +64,8 @@ constexpr Step steps[] = {
               list(dropped_sums(head_now(m))) + ".";
      }},
     {"On average nothing changes",
-     "Draw many masks and take the mean: every cell comes back to its weight, the more masks the closer. The "
-     "dropout laboratory in the View menu shows it cell by cell.",
+     "Draw many masks and take the mean: every cell comes back to its weight, the more masks the closer. "
+     "The dropout laboratory in the View menu shows it cell by cell.",
      {"strip/dropped_weights", "model/seed"},
      {"survivor", "dropout"},
      dropped,
@@ -83,8 +80,8 @@ constexpr Step steps[] = {
               ", of the mean over 1024 masks " + number(study.distances().back()) + ".";
      }},
     {"Training and evaluation",
-     "A PyTorch module starts in training mode, and dropout is active until evaluation is chosen. To compare "
-     "numbers with someone else's, both must be in the same mode.",
+     "A PyTorch module starts in training mode, and dropout is active until evaluation is chosen. To "
+     "compare numbers with someone else's, both must be in the same mode.",
      {"model/training", "strip/dropped_weights"},
      {"training", "evaluation"},
      dropped,
@@ -112,10 +109,8 @@ constexpr Step steps[] = {
      }},
     {"A row that loses everything",
      "In the chapter's example one row keeps no weight at all: its context is zero and the word takes "
-     "nothing "
-     "away. With few visible keys and a high rate that is not rare: at p = 0.5, row 1 loses both in one mask "
-     "of "
-     "four.",
+     "nothing away. With few visible keys and a high rate that is not rare: at p = 0.5, row 1 loses both in "
+     "one mask of four.",
      {"strip/dropped_weights", "strip/contexts", "model/dropout"},
      {"dropout", "context"},
      [] { return preset("chapter-dropped-weights"); },

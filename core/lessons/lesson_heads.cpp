@@ -34,8 +34,7 @@ constexpr Step steps[] = {
      }},
     {"The first of all",
      "Here every position asks for position 0. Trained models have such heads too: a place to look when "
-     "there is "
-     "nothing to find.",
+     "there is nothing to find.",
      {"strip/weights", "model/causal"},
      {"head", "weight"},
      [] { return preset("head-first-token"); },
@@ -73,9 +72,8 @@ constexpr Step steps[] = {
               "; now " + number(cell(weights(m), 5, 0)) + ".";
      }},
     {"What came next last time",
-     "An induction head: each key carries the word before it, and each query asks for its own word there. So "
-     "the "
-     "second the finds the cat that followed the first the, a good guess for what comes next.",
+     "An induction head: each key carries the word before it, and each query asks for its own word there. "
+     "So the second the finds the cat that followed the first the, a good guess for what comes next.",
      {"strip/weights", "edit/tab/X"},
      {"head", "query", "key", "context"},
      [] { return preset("head-induction"); },
@@ -88,8 +86,8 @@ constexpr Step steps[] = {
               "; now it gives each word " + number(cell(weights(m), 4, 1)) + ", because nothing matches.";
      }},
     {"Several at once",
-     "One head has one row of weights for each word, so it can ask one question at a time. Several heads ask "
-     "several questions, in bands of columns, and W_o brings their answers together.",
+     "One head has one row of weights for each word, so it can ask one question at a time. Several heads "
+     "ask several questions, in bands of columns, and W_o brings their answers together.",
      {"view/heads", "model/heads", "strip/concatenated"},
      {"head", "concatenate", "output projection"},
      [] { return preset("multi-head"); },

@@ -25,8 +25,7 @@ double mean_entropy(const attention::HeadTrace& head) {
 constexpr Step steps[] = {
     {"Wide rows, wide scores",
      "Each score here adds up 65 products, and sums of many numbers spread wide: √65 ≈ 8 times as wide as "
-     "one "
-     "product. Dividing by √d_head brings them back, whatever the width.",
+     "one product. Dividing by √d_head brings them back, whatever the width.",
      {"strip/scores", "strip/scaled_scores", "model/scale"},
      {"score", "scale", "d_head"},
      [] { return wide(ScaleRule::none); },
@@ -58,8 +57,7 @@ constexpr Step steps[] = {
      Exhibit::entropy},
     {"The two ends",
      "With a factor of 0 all visible keys share alike; with a very large one the best key takes all. "
-     "1/√d_head "
-     "stands between, where small changes still matter.",
+     "1/√d_head stands between, where small changes still matter.",
      {"model/scale", "strip/weights"},
      {"scale", "entropy"},
      [] { return wide(ScaleRule::inverse_sqrt_d_head); },
@@ -75,11 +73,9 @@ constexpr Step steps[] = {
      },
      Exhibit::entropy},
     {"Which width?",
-     "With several heads the width is that of one head: here √32, not the √256 of the whole embedding, which "
-     "is "
-     "a common mistake and makes the weights too even. One head is as wide as its key: √3 in notebook 000, "
-     "√256 "
-     "in 001's first class, √65 in 002, √2 in 003 and 004.",
+     "With several heads the width is that of one head: here √32, not the √256 of the whole embedding, "
+     "which is a common mistake and makes the weights too even. One head is as wide as its key: √3 in "
+     "notebook 000, √256 in 001's first class, √65 in 002, √2 in 003 and 004.",
      {"model/scale", "model/heads", "strip/scaled_scores"},
      {"d_head", "d_model", "head"},
      [] {
