@@ -80,20 +80,27 @@ std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
   return draws;
 }
 
-/// What a draw's numbers are to be compared with: row, column and sequence or head of the draw to the model's
-/// number.
-bool equals(const Model& model, const RecipeDraw& draw, const std::vector<Block>& drawn, std::size_t rows) {
+/// How many of a draw's numbers are the model's.
+struct Agreement {
+  std::size_t equal = 0, all = 0;
+  void count(double drawn, double own) { equal += drawn == own, ++all; }
+  bool is_whole() const { return equal == all; }
+};
+
+/// Of the first rows of a draw that gives a part of the model.
+Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vector<Block>& drawn,
+                    std::size_t rows) {
+  Agreement result;
   const Block& block = drawn.front();
   if (draw.part == Part::embeddings) {
     const std::size_t n = model.n_tokens();
     for (std::size_t s = 0; s < model.sequences.size(); ++s)
       for (std::size_t i = 0; i < n; ++i) {
         const std::size_t row = draw.repeated ? i : s * n + i;
-        if (row >= rows) continue;
-        for (std::size_t j = 0; j < block.columns; ++j)
-          if (number(block, row, j) != (*model.sequences[s].embeddings)(i, j)) return false;
+        for (std::size_t j = 0; row < rows && j < block.columns; ++j)
+          result.count(number(block, row, j), (*model.sequences[s].embeddings)(i, j));
       }
-    return true;
+    return result;
   }
   const Linear& layer = layer_of(model, draw.part);
   const bool transposed = draw.op.kind == DrawKind::linear;
@@ -102,24 +109,22 @@ bool equals(const Model& model, const RecipeDraw& draw, const std::vector<Block>
   for (std::size_t row = 0; row < rows; ++row)
     for (std::size_t column = 0; column < block.columns; ++column) {
       const std::size_t in = transposed ? column : row, out = transposed ? row : column;
-      if (number(block, row, column) != (*layer.weight)(in, first + out)) return false;
+      result.count(number(block, row, column), (*layer.weight)(in, first + out));
     }
-  if (drawn.size() < 2) return true;
-  for (std::size_t k = 0; k < columns; ++k)
-    if (number(drawn[1], 0, k) != (**layer.bias)(0, first + k)) return false;
-  return true;
+  if (drawn.size() > 1)
+    for (std::size_t k = 0; k < columns; ++k)
+      result.count(number(drawn[1], 0, k), (**layer.bias)(0, first + k));
+  return result;
 }
 
-/// Whether the first row of a draw is the model's; that row comes out alike however many follow it.
-bool begins_alike(const Model& model, const RecipeDraw& draw, Generator generator) {
-  RecipeDraw row = draw;
-  row.op.bias = false;
+/// Whether any number in the first row of a draw is the model's; that row comes out alike however many follow
+/// it.
+bool begins_alike(const Model& model, RecipeDraw draw, Generator generator) {
+  constexpr std::size_t enough = 64;  // numbers for normal ones to come out as in a longer draw
+  draw.op.bias = false;
   const std::size_t columns = draw.op.shape.back(), rows = draw.op.size() / columns;
-  if (draw.op.kind == DrawKind::randn && rows * columns < 64)
-    return equals(model, draw, run(generator, draw.op), rows);
-  row.op.shape = {std::min<std::size_t>(rows, (63 + columns) / columns), columns};
-  if (draw.op.kind == DrawKind::randn) row.op.shape[0] = std::min(rows, row.op.shape[0] + 1);
-  return equals(model, row, run(generator, row.op), 1);
+  draw.op.shape = {std::min(rows, enough / columns + 1), columns};
+  return agreement(model, draw, run(generator, draw.op), 1).equal > 0;
 }
 
 /// The draws of a layout up to the last that gives a part; a layer unlike the model's ends it.
@@ -135,7 +140,7 @@ RecipePassage matched(const Model& model, const Layout& layout, std::uint64_t se
     const std::vector<Block> drawn = run(generator, draw.op);
     const bool is_wanted = std::ranges::find(wanted, draw.part) != wanted.end();
     const std::size_t rows = draw.op.kind == DrawKind::randint ? 0 : drawn.front().rows;
-    if (!is_wanted || !alike || !equals(model, draw, drawn, rows)) draw.part = Part::nothing;
+    if (!is_wanted || !alike || !agreement(model, draw, drawn, rows).is_whole()) draw.part = Part::nothing;
     passage.draws.push_back(draw);
     if (draw.part != Part::nothing) useful = passage.draws.size();
   }

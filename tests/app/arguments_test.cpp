@@ -106,7 +106,7 @@ TEST(Arguments, ThatAreWrongAreNamed) {
             "--preset: there is no preset \"nope\"; attnscope presets lists them");
   EXPECT_EQ(usage_error({"session", "--preset", "multi-head"}), "--out is required" + more);
   EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--format", "xls"}),
-            "--format: expected csv or npy, got \"xls\"");
+            "--format: expected csv, npy or npz, got \"xls\"");
   EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--stages", "weights,wights"}),
             "--stages: expected names among " + core::formats::known_stage_names() + "; got \"wights\"");
   EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--stages", "weights,"}),

@@ -36,21 +36,18 @@ const char* name_of(Part part) {
   return "";
 }
 
-/// torch.tensor(…) of a matrix; what is float32 is written at that precision, all else as float64.
-std::string tensor(const arma::mat& m) {
+/// What stands before it and torch.tensor(…) of a matrix, or of its first row; what is float32 is written at
+/// that precision, all else as float64.
+std::string with_tensor(const std::string& before, const arma::mat& m, bool row = false) {
+  const std::string start = before + "torch.tensor(";
   const bool single = python::is_float32(m);
-  return "torch.tensor(" + python::rows(m, "                 ", single) +
+  return start + (row ? python::row(m, single) : python::rows(m, std::string(start.size(), ' '), single)) +
          (single ? ")" : ", dtype=torch.float64)");
 }
 
-std::string tensor_of_row(const arma::mat& m) {
-  const bool single = python::is_float32(m);
-  return "torch.tensor(" + python::row(m, single) + (single ? ")" : ", dtype=torch.float64)");
-}
-
-std::string stacked(const std::vector<std::string>& tensors) {
-  std::string text = "torch.stack([\n";
-  for (const std::string& t : tensors) text += "    " + t + ",\n";
+std::string stacked(const std::string& before, const std::vector<std::string>& tensors) {
+  std::string text = before + "torch.stack([\n";
+  for (const std::string& t : tensors) text += t + ",\n";
   return text + "])";
 }
 
@@ -64,12 +61,12 @@ std::string repeated(std::size_t times) {
 }
 
 std::string embeddings_text(const std::vector<Sequence>& sequences) {
-  if (sequences.size() > 1 && all_alike(sequences))
-    return "x = " + tensor(sequences.front().embeddings) + "\n" + repeated(sequences.size());
-  if (sequences.size() == 1) return "x = " + tensor(sequences.front().embeddings) + "\n";
+  if (sequences.size() == 1 || all_alike(sequences))
+    return with_tensor("x = ", sequences.front().embeddings) + "\n" +
+           (sequences.size() > 1 ? repeated(sequences.size()) : "");
   std::vector<std::string> tensors;
-  for (const Sequence& s : sequences) tensors.push_back(tensor(s.embeddings));
-  return "x = " + stacked(tensors) + "\n";
+  for (const Sequence& s : sequences) tensors.push_back(with_tensor("    ", s.embeddings));
+  return stacked("x = ", tensors) + "\n";
 }
 
 std::string tokens_text(const std::vector<Sequence>& sequences) {
@@ -113,10 +110,10 @@ std::string passage_text(const Model& model, const RecipePassage& passage) {
   return text + after;
 }
 
-std::string layer_text(const char* name, const Linear& linear) {
+std::string layer_text(const std::string& name, const Linear& linear) {
   const auto& [weight, bias] = linear;
-  std::string text = std::string(name) + " = layer(" + tensor(weight);
-  if (bias) text += ",\n               bias=" + tensor_of_row(*bias);
+  std::string text = with_tensor(name + " = layer(", weight);
+  if (bias) text += with_tensor(",\n" + std::string(name.size() + 9, ' ') + "bias=", *bias, true);
   return text + ")\n";
 }
 
@@ -131,18 +128,16 @@ constexpr const char* layer_function =
     "    return made\n";
 
 std::string kept_text(const Model& model) {
-  const std::size_t n_heads = model.n_heads;
   std::vector<std::string> sequences;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     std::vector<std::string> heads;
-    for (const arma::mat& mask : attention::drawn_dropout_masks(model, s)) {
-      const arma::mat kept = arma::conv_to<arma::mat>::from(mask != 0);
-      heads.push_back(tensor(kept));
-    }
-    sequences.push_back(n_heads == 1 ? heads.front() : stacked(heads));
+    for (const arma::mat& mask : attention::drawn_dropout_masks(model, s))
+      heads.push_back(with_tensor("    ", arma::conv_to<arma::mat>::from(mask != 0)));
+    sequences.push_back(model.n_heads == 1 ? heads.front() : stacked("    ", heads));
   }
-  return "\n# 1 for every weight that dropout keeps\nkept = " +
-         (sequences.size() == 1 ? sequences.front() : stacked(sequences)) + "\n";
+  const std::string about = "\n# 1 for every weight that dropout keeps\n";
+  if (sequences.size() > 1) return about + stacked("kept = ", sequences) + "\n";
+  return about + "kept = " + sequences.front().substr(4) + "\n";
 }
 
 }  // namespace

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/attention/attend.hpp"
+#include "core/attention/stages.hpp"
 #include "core/editing/presets.hpp"
 #include "core/formats/export.hpp"
 #include "core/formats/file.hpp"
+#include "core/formats/tensor_file.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -25,6 +28,20 @@ TEST(Npz, NamesStagesAndLearnedMatrices) {
     EXPECT_THAT(archive, HasSubstr(name));
   EXPECT_EQ(archive.find("projections.query.bias"), archive.npos);
   EXPECT_EQ(archive.find("row_sums"), archive.npos);
+}
+
+TEST(Npz, IsReadBackToTheLastBit) {
+  const support::TemporaryDirectory directory;
+  const auto model = find_preset("chapter-multi-head")->make();  // two sequences, two heads
+  const auto path = core::formats::export_to(model, directory / "a.npz", {.archive = true}).front();
+  const core::formats::TensorFile file = core::formats::open_tensors(path);
+  EXPECT_EQ(file.find("weights")->shape, (core::formats::Shape{2, 2, 6, 6}));
+  EXPECT_EQ(file.find("output")->shape, (core::formats::Shape{2, 6, 2}));
+  EXPECT_EQ(file.find("projections.output.bias")->shape, (core::formats::Shape{2}));
+  const auto trace = core::attention::attend(model, 1);
+  const std::vector<std::size_t> place{1, 0};
+  const arma::mat keys = core::formats::matrix(file.read("keys", place));
+  EXPECT_TRUE(arma::approx_equal(keys, core::attention::info(core::attention::Stage::keys).matrix(trace, 0), "absdiff", 0));
 }
 
 TEST(Npz, HoldsOnlyTheStagesThatAreAskedFor) {

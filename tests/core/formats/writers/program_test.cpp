@@ -101,7 +101,7 @@ TEST(Python, MatricesOfFloat32AreWrittenAtThatPrecision) {
   const arma::mat single{{0.43f, 1}};
   EXPECT_TRUE(python::is_float32(single));
   EXPECT_EQ(python::rows(single, "", true), "[[0.43, 1.]]");
-  EXPECT_FALSE(python::is_float32(arma::mat{{0.43}}));
+  EXPECT_FALSE(python::is_float32(arma::mat{{0.43, 1}}));
 }
 
 TEST(Python, LongRowsAreBroken) {
