@@ -30,9 +30,16 @@ void cover_other_stages(const Frame& frame) {
   constexpr std::string_view block = "block/";
   const auto& focus = frame.lesson->shown().focus;
   if (std::none_of(focus.begin(), focus.end(), is_stage)) return;
-  for (const auto& [name, rect] : frame.landmarks.all())
-    if (name.starts_with(block) && !is_focus(frame, "strip/" + name.substr(block.size())))
-      ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, packed(frame.palette.background, cover));
+  const auto is_spoken_of = [&](const std::string& name) { return is_focus(frame, "strip/" + name.substr(block.size())); };
+  for (const auto& [name, rect] : frame.landmarks.all()) {
+    if (!name.starts_with(block) || is_spoken_of(name)) continue;
+    float left = rect.min.x;
+    for (const auto& [other, seen] : frame.landmarks.all())  // a block may reach under its left neighbour
+      if (other.starts_with(block) && is_spoken_of(other) && seen.min.y < rect.max.y && seen.max.y > rect.min.y &&
+          seen.min.x < rect.min.x)
+        left = std::max(left, seen.max.x);
+    ImGui::GetWindowDrawList()->AddRectFilled({left, rect.min.y}, rect.max, packed(frame.palette.background, cover));
+  }
 }
 
 /// How far the strip has to move down to show the stages that the step speaks of; negative is up.
