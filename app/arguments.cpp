@@ -16,12 +16,13 @@ namespace formats = core::formats;
 /// What the reader of options fills in, as plain text.
 struct Options {
   std::string file, export_file, preset, directory, stages, format, session_preset, session_file, seed;
-  std::vector<std::string> ops;
+  std::vector<std::string> ops, mistakes;
   bool no_labels = false;
 };
 
 struct Commands {
   CLI::App* presets;
+  CLI::App* mistakes;
   CLI::App* exporting;
   CLI::App* session;
   CLI::App* draw;
@@ -48,6 +49,13 @@ Commands describe(CLI::App& program, Options& options) {
 
   commands.presets = program.add_subcommand("presets", "List the presets: a name, a tab, what it shows");
 
+  commands.mistakes = program.add_subcommand("mistakes", "List the mistakes that can be made and found: a name, a tab, what it is");
+  const auto mistake_option = [&options](CLI::App* command) {
+    command->add_option("--mistake", options.mistakes, "Make this mistake in the model first; may be given again")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+  };
+
   CLI::App* e =
       program.add_subcommand("export", "Write every stage of a session or a preset, a file for each matrix");
   text_option(e, "FILE", options.export_file, "", "Session file");
@@ -56,11 +64,13 @@ Commands describe(CLI::App& program, Options& options) {
   text_option(e, "--stages", options.stages, "A,B", "Only these stages");
   text_option(e, "--format", options.format, "NAME", format_names.c_str());
   e->add_flag("--no-labels", options.no_labels, "Numbers alone, without tokens and column names");
+  mistake_option(e);
   commands.exporting = e;
 
   commands.session = program.add_subcommand("session", "Write a preset as a session file");
   text_option(commands.session, "--preset", options.session_preset, "NAME", "Name of the preset")->required();
   text_option(commands.session, "--out", options.session_file, "FILE", "Session file to write")->required();
+  mistake_option(commands.session);
 
   CLI::App* d = program.add_subcommand("draw", "Print what PyTorch draws, op after op, after one seed");
   text_option(d, "--seed", options.seed, "N", "As given to manual_seed")->required();
@@ -69,7 +79,7 @@ Commands describe(CLI::App& program, Options& options) {
       ->required();
   commands.draw = d;
 
-  for (CLI::App* command : {&program, commands.presets, commands.exporting, commands.session, commands.draw})
+  for (CLI::App* command : {&program, commands.presets, commands.mistakes, commands.exporting, commands.session, commands.draw})
     command->set_help_flag("--help,-h", "Print this help");
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   return commands;
@@ -77,6 +87,19 @@ Commands describe(CLI::App& program, Options& options) {
 
 WrongUsage unknown_preset(const std::string& name) {
   return {"--preset: there is no preset \"" + name + "\"; attnscope presets lists them"};
+}
+
+using Mistakes = std::vector<const core::mistakes::Mistake*>;
+
+/// The mistakes of those names, or what is wrong with one of them.
+std::variant<Mistakes, WrongUsage> named_mistakes(const std::vector<std::string>& names) {
+  Mistakes found;
+  for (const std::string& name : names) {
+    found.push_back(core::mistakes::find_mistake(name));
+    if (!found.back())
+      return WrongUsage{"--mistake: there is no mistake \"" + name + "\"; attnscope mistakes lists them"};
+  }
+  return found;
 }
 
 /// "a,b" as a and b; a name may be empty.
@@ -95,7 +118,9 @@ Arguments export_command(const Options& options) {
   if (options.preset.empty() == options.export_file.empty())
     return WrongUsage{std::string("export: expected either a session FILE or --preset NAME, got ") +
                       (options.preset.empty() ? "neither" : "both")};
-  Export command{std::filesystem::path(options.export_file), options.directory, {}};
+  const auto mistakes = named_mistakes(options.mistakes);
+  if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
+  Export command{std::filesystem::path(options.export_file), std::get<Mistakes>(mistakes), options.directory, {}};
   command.options.labels = !options.no_labels;
   if (!options.preset.empty()) {
     const core::editing::Preset* preset = core::editing::find_preset(options.preset);
@@ -118,7 +143,9 @@ Arguments export_command(const Options& options) {
 Arguments session_command(const Options& options) {
   const core::editing::Preset* preset = core::editing::find_preset(options.session_preset);
   if (!preset) return unknown_preset(options.session_preset);
-  return WriteSession{preset, options.session_file};
+  const auto mistakes = named_mistakes(options.mistakes);
+  if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
+  return WriteSession{preset, std::get<Mistakes>(mistakes), options.session_file};
 }
 
 Arguments draw_command(const Options& options) {
@@ -157,6 +184,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   if (!options.file.empty() && !program.get_subcommands().empty())
     return WrongUsage{"expected a FILE or a command, got both"};
   if (commands.presets->parsed()) return ListPresets{};
+  if (commands.mistakes->parsed()) return ListMistakes{};
   if (commands.exporting->parsed()) return export_command(options);
   if (commands.session->parsed()) return session_command(options);
   if (commands.draw->parsed()) return draw_command(options);

@@ -9,6 +9,7 @@
 
 #include "core/editing/presets.hpp"
 #include "core/formats/export.hpp"
+#include "core/mistakes/mistakes.hpp"
 
 namespace app {
 
@@ -19,13 +20,16 @@ struct OpenWindow {
   std::optional<std::filesystem::path> file;
 };
 struct ListPresets {};
+struct ListMistakes {};
 struct Export {
   Source source;
+  std::vector<const core::mistakes::Mistake*> mistakes;  ///< to be made in the model first
   std::filesystem::path directory;
   core::formats::ExportOptions options;
 };
 struct WriteSession {
   const core::editing::Preset* preset;
+  std::vector<const core::mistakes::Mistake*> mistakes;
   std::filesystem::path file;
 };
 struct Draw {
@@ -42,7 +46,7 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, Export, WriteSession, Draw, ShowText, WrongUsage>;
+using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, Draw, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

@@ -18,6 +18,16 @@ core::attention::Model model_from(const Source& source) {
   return core::formats::load_session(std::get<std::filesystem::path>(source)).model;
 }
 
+core::attention::Model with_mistakes(core::attention::Model model,
+                                     const std::vector<const core::mistakes::Mistake*>& mistakes) {
+  for (const core::mistakes::Mistake* mistake : mistakes) {
+    if (!core::mistakes::applies(*mistake, model))
+      throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");
+    model = mistake->made(model);
+  }
+  return model;
+}
+
 struct Runner {
   std::ostream& out;
   std::ostream& err;
@@ -27,12 +37,17 @@ struct Runner {
       out << preset.name << '\t' << preset.about << '\n';
     return done;
   }
+  int operator()(const ListMistakes&) const {
+    for (const core::mistakes::Mistake& mistake : core::mistakes::mistakes())
+      out << mistake.name << '\t' << mistake.about << '\n';
+    return done;
+  }
   int operator()(const Export& command) const {
-    core::formats::export_stages(model_from(command.source), command.directory, command.options);
+    core::formats::export_stages(with_mistakes(model_from(command.source), command.mistakes), command.directory, command.options);
     return done;
   }
   int operator()(const WriteSession& command) const {
-    core::formats::save_session(command.file, {command.preset->make(), ""});
+    core::formats::save_session(command.file, {with_mistakes(command.preset->make(), command.mistakes), ""});
     return done;
   }
   int operator()(const Draw& command) const {

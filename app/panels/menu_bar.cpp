@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/panels/draw_dialog.hpp"
+#include "app/panels/mistakes.hpp"
 #include "app/shortcuts.hpp"
 #include "app/widgets/text.hpp"
 #include "core/editing/presets.hpp"
@@ -89,6 +90,7 @@ void edit_lines(const Frame& frame) {
   if (line(frame, "menu/RemoveToken", "Remove the last token", nullptr, false, n > 1))
     frame.commands.edit(core::editing::RemoveToken{n - 1});
   ImGui::Separator();
+  menu(frame, "menu/Mistakes", "Show a mistake", draw_mistakes_menu);
   if (line(frame, "menu/DrawModel", "Draw the model as PyTorch would…")) open_draw_dialog(frame);
 }
 

@@ -1,6 +1,7 @@
 #include "core/attention/model.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "core/attention/formulas.hpp"
 
@@ -107,6 +108,7 @@ std::optional<Problem> check(const Model& model) {
     return Problem{"n_heads", "expected a number of heads that divides d_out = " + to_string(model.d_out()) + ", got " +
                                   to_string(model.n_heads)};
   if (!std::isfinite(model.scale.factor)) return Problem{"scale", "expected a finite number"};
+  if (!std::isfinite(model.departures.large_negative)) return Problem{"departures.large_negative", "expected a finite number"};
   if (auto p = check_mask(model)) return p;
   return check_dropout(model);
 }
@@ -128,13 +130,24 @@ double scale_factor(const Model& model) {
 }
 
 double survivor_factor(const Dropout& dropout) {
-  if (!dropout.active()) return 1;
+  if (!dropout.active() || !dropout.rescale) return 1;
   return dropout.rate < 1 ? 1 / (1 - dropout.rate) : 0;
+}
+
+bool shown_by_rule(const Model& model, std::size_t row, std::size_t column) {
+  if (!model.mask.causal) return true;
+  if (model.departures.mask_transposed) std::swap(row, column);
+  return static_cast<std::int64_t>(column) - static_cast<std::int64_t>(row) <= model.departures.mask_diagonal;
+}
+
+std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k) {
+  return model.departures.split == HeadColumns::bands ? head * model.d_head() + k : k * model.n_heads + head;
 }
 
 arma::mat visible_cells(const Model& model) {
   const std::size_t n = model.n_tokens();
-  arma::mat visible = model.mask.causal ? causal_mask(n, n) : arma::ones(n, n);
+  arma::mat visible = model.mask.causal ? causal_mask(n, n, model.departures.mask_diagonal) : arma::ones(n, n);
+  if (model.departures.mask_transposed) visible = visible.t();
   for (const MaskCell& cell : model.mask.cells) visible(cell.row, cell.column) = cell.visible;
   return visible;
 }

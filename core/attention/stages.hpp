@@ -52,6 +52,9 @@ const StageInfo& info(Stage stage);
 /// The stage of that name, or nullptr.
 const StageInfo* find_stage(std::string_view name);
 
+/// The number that hides a cell by being large and negative, in words: "−10⁹".
+std::string fill_words(double fill);
+
 /// The upper end of the range of a stage that is coloured from 0: 1, or 1/(1 − rate) after dropout.
 double top_of_range(const Model& model, Stage stage);
 

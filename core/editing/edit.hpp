@@ -71,13 +71,15 @@ struct SetMergeRule { attention::MergeRule rule{}; };
 struct SetContextLength { std::optional<std::size_t> context_length; };
 struct AddSequence { std::size_t copy_of = 0; };  ///< at the end of the batch
 struct RemoveSequence { std::size_t sequence = 0; };
+/// Makes one of the mistakes of core/mistakes, or puts it right again.
+struct SwitchMistake { std::string name; bool on = true; };
 struct ReplaceModel { attention::Model model; };
 
 using Edit = std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount, SetInputWidth,
                           SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias, SetScoreRule, SetScale,
                           SetCausal, SetMaskMethod, SetEmptyRows, SwitchMaskCell, ClearMaskCells, SetDropoutRate, SetTraining,
                           SetDropoutSeed, SetDropoutStream, SetDropoutMask, SetMergeRule, SetContextLength, AddSequence,
-                          RemoveSequence, ReplaceModel>;
+                          RemoveSequence, SwitchMistake, ReplaceModel>;
 
 /// The matrix at a place, or nullptr when the model has none there.
 const attention::SharedMatrix* find_matrix(const attention::Model& model, MatrixPlace place);

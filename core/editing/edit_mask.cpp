@@ -5,23 +5,22 @@
 namespace core::editing::cases {
 namespace {
 
-using attention::Mask;
 using attention::MaskCell;
 
-bool follows_the_rule(const Mask& mask, const MaskCell& cell) {
-  return cell.visible == (!mask.causal || cell.column <= cell.row);
+bool follows_the_rule(const Model& model, const MaskCell& cell) {
+  return cell.visible == attention::shown_by_rule(model, cell.row, cell.column);
 }
 
 }  // namespace
 
-void drop_cells_that_follow_the_rule(Mask& mask) {
-  std::erase_if(mask.cells, [&](const MaskCell& c) { return follows_the_rule(mask, c); });
+void drop_cells_that_follow_the_rule(Model& model) {
+  std::erase_if(model.mask.cells, [&](const MaskCell& c) { return follows_the_rule(model, c); });
 }
 
 void change(Model& model, const SetCausal& edit) {
   if (model.mask.causal == edit.causal) return;
   model.mask.causal = edit.causal;
-  drop_cells_that_follow_the_rule(model.mask);
+  drop_cells_that_follow_the_rule(model);
 }
 
 void change(Model& model, const SetMaskMethod& edit) {
@@ -42,7 +41,7 @@ void change(Model& model, const SwitchMaskCell& edit) {
   });
   const bool found = place != cells.end() && place->row == cell.row && place->column == cell.column;
   if (found) place = cells.erase(place);
-  if (!follows_the_rule(model.mask, cell)) cells.insert(place, cell);
+  if (!follows_the_rule(model, cell)) cells.insert(place, cell);
 }
 
 void change(Model& model, const ClearMaskCells&) {

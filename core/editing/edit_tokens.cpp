@@ -51,7 +51,8 @@ void rearrange_sequence(Model& model, std::size_t s, const Order& order, const s
   for (SharedMatrix& mask : given_masks(model, s)) mask = taken(mask, order, order, 1);
 }
 
-void rearrange_mask(attention::Mask& mask, std::size_t n_tokens, const Order& order) {
+void rearrange_mask(Model& model, std::size_t n_tokens, const Order& order) {
+  attention::Mask& mask = model.mask;
   Order place(n_tokens, fresh);  // of each old token; fresh when it is gone
   for (std::size_t i = 0; i < order.size(); ++i)
     if (order[i] != fresh) place[order[i]] = i;
@@ -60,7 +61,7 @@ void rearrange_mask(attention::Mask& mask, std::size_t n_tokens, const Order& or
   std::sort(mask.cells.begin(), mask.cells.end(), [](const MaskCell& a, const MaskCell& b) {
     return std::pair(a.row, a.column) < std::pair(b.row, b.column);
   });
-  drop_cells_that_follow_the_rule(mask);
+  drop_cells_that_follow_the_rule(model);
 }
 
 void rearrange_all(Model& model, const Order& order, const std::string& name = {}) {
@@ -68,7 +69,7 @@ void rearrange_all(Model& model, const Order& order, const std::string& name = {
   const std::size_t n_tokens = std::exchange(size.n_tokens, order.size());
   require_size(size);
   for (std::size_t s = 0; s < model.sequences.size(); ++s) rearrange_sequence(model, s, order, name);
-  rearrange_mask(model.mask, n_tokens, order);
+  rearrange_mask(model, n_tokens, order);
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ void change(Model& model, const MoveToken& edit) {
   order.erase(order.begin() + static_cast<std::ptrdiff_t>(edit.from));
   order.insert(order.begin() + static_cast<std::ptrdiff_t>(edit.to), edit.from);
   rearrange_sequence(model, edit.sequence, order, {});
-  if (model.sequences.size() == 1) rearrange_mask(model.mask, model.n_tokens(), order);
+  if (model.sequences.size() == 1) rearrange_mask(model, model.n_tokens(), order);
 }
 
 void change(Model& model, const SetTokenCount& edit) {

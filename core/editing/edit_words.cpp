@@ -152,6 +152,9 @@ Words words(const AddSequence&) {
 Words words(const RemoveSequence&) {
   return {"", "removal of a sequence"};
 }
+Words words(const SwitchMistake& e) {
+  return {"", (e.on ? "mistake: " : "mended mistake: ") + e.name};
+}
 Words words(const ReplaceModel&) {
   return {"", "new model"};
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "core/attention/limits.hpp"
 #include "core/error.hpp"
@@ -116,7 +117,7 @@ void read_given_heads(const JsonPlace& place, std::size_t n_heads,
 }
 
 attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool is_batch) {
-  place.expect_keys({"rate", "training", "seed", "stream", "mask"});
+  place.expect_keys({"rate", "training", "seed", "stream", "rescale", "mask"});
   attention::Dropout dropout;
   if (const auto rate = place.member("rate")) {
     dropout.rate = rate->number();
@@ -125,6 +126,7 @@ attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool
   if (const auto training = place.member("training")) dropout.training = training->boolean();
   if (const auto seed = place.member("seed")) dropout.seed = seed->whole(0);
   if (const auto stream = place.member("stream")) dropout.stream = stream->word(stream_words);
+  if (const auto rescale = place.member("rescale")) dropout.rescale = rescale->boolean();
   const auto mask = place.member("mask");
   if (!mask) return dropout;
   if (!is_batch) {
@@ -139,6 +141,27 @@ attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool
   return dropout;
 }
 
+attention::Departures read_departures(const JsonPlace& place) {
+  place.expect_keys({"softmax_over", "scores_swapped", "mask_diagonal", "mask_transposed", "large_negative",
+                     "dropout_place", "split_heads", "merge_heads", "precision"});
+  attention::Departures d;
+  if (const auto over = place.member("softmax_over")) d.softmax_over = over->word(softmax_words);
+  if (const auto swapped = place.member("scores_swapped")) d.scores_swapped = swapped->boolean();
+  if (const auto diagonal = place.member("mask_diagonal")) {
+    const double number = diagonal->number();
+    if (std::trunc(number) != number || std::abs(number) > 1e6)
+      diagonal->fail("a whole number from -1000000 to 1000000");
+    d.mask_diagonal = static_cast<int>(number);
+  }
+  if (const auto transposed = place.member("mask_transposed")) d.mask_transposed = transposed->boolean();
+  if (const auto fill = place.member("large_negative")) d.large_negative = fill->number();
+  if (const auto where = place.member("dropout_place")) d.dropout_place = where->word(dropout_place_words);
+  if (const auto split = place.member("split_heads")) d.split = split->word(head_column_words);
+  if (const auto merge = place.member("merge_heads")) d.merge = merge->word(head_column_words);
+  if (const auto precision = place.member("precision")) d.precision = precision->word(precision_words);
+  return d;
+}
+
 Model read_model(const JsonPlace& top) {
   Model m;
   const bool is_batch = is_list_of_matrices(top.required("embeddings"));
@@ -150,6 +173,7 @@ Model read_model(const JsonPlace& top) {
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
+  if (const auto d = top.member("departures")) m.departures = read_departures(*d);
   if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
   return m;
 }
@@ -160,7 +184,7 @@ Session parse_session(std::string_view text, const std::string& file_name) {
   const Json json = parse_json(text, file_name);
   const JsonPlace top(json, file_name);
   top.expect_keys({"attnscope", "tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
-                   "dropout", "merge_heads", "context_length", "view"});
+                   "dropout", "merge_heads", "context_length", "departures", "view"});
   const JsonPlace version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
   Session session{read_model(top), ""};

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/editing/edit.hpp"
+#include "core/mistakes/mistakes.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::editing {
@@ -106,6 +107,10 @@ inline Edit random_edit(Random& r, const attention::Model& m, std::size_t kind) 
       },
       [](Random& g, const attention::Model& w, std::size_t) -> Edit {
         return RemoveSequence{below(g, w.sequences.size() + 1)};
+      },
+      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+        const auto all = mistakes::mistakes();
+        return SwitchMistake{all[below(g, all.size())].name, below(g, 3) > 0};
       },
       [](Random& g, const attention::Model&, std::size_t) -> Edit {
         return ReplaceModel{random_replacement(g)};
