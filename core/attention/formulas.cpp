@@ -16,7 +16,11 @@ arma::mat band(const arma::mat& x, std::size_t head, std::size_t n_heads) {
 arma::mat scores(const arma::mat& queries, const arma::mat& keys) { return queries * keys.t(); }
 
 arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys) {
-  return arma::trimatl(arma::ones(n_queries, n_keys));
+  arma::mat visible(n_queries, n_keys, arma::fill::zeros);
+  for (std::size_t j = 0; j < n_keys; ++j)
+    for (std::size_t i = 0; i < n_queries; ++i)
+      if (j + n_queries <= i + n_keys) visible(i, j) = 1;
+  return visible;
 }
 
 arma::mat masked(const arma::mat& scaled_scores, const arma::mat& visible, double fill) {

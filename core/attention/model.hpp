@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/attention/given.hpp"
 #include "core/attention/shared_matrix.hpp"
 
 namespace core::attention {
@@ -27,7 +28,11 @@ struct Projections {
 /// One sequence of a batch: a token and a row of numbers for each position.
 struct Sequence {
   std::vector<std::string> tokens;  ///< n_tokens names in UTF-8
-  SharedMatrix embeddings;          ///< n_tokens × d_model
+  SharedMatrix embeddings;          ///< n_tokens × d_model; without columns when they are not known
+  /// n_keys names of the tokens that are asked, when they are others than those that ask; else empty.
+  std::vector<std::string> key_tokens = {};
+  /// The names of the tokens that are asked.
+  const std::vector<std::string>& keys() const { return key_tokens.empty() ? tokens : key_tokens; }
   friend bool operator==(const Sequence&, const Sequence&) = default;
 };
 
@@ -57,6 +62,8 @@ struct MaskCell {
 };
 
 struct Mask {
+  /// Whether a query sees the keys up to its own place. Fewer queries than keys are the last ones, as with a cache of
+  /// keys: query i sees the keys up to i + n_keys − n_tokens.
   bool causal = true;
   MaskMethod method = MaskMethod::negative_infinity;
   EmptyRows empty_rows = EmptyRows::nan;
@@ -72,7 +79,7 @@ struct Dropout {
   bool training = true;
   std::uint64_t seed = 123;
   DropoutStream stream = DropoutStream::mt19937;
-  /// A given mask instead of a drawn one: [sequence · n_heads + head], each n_tokens × n_tokens of 0 and 1.
+  /// A given mask instead of a drawn one: [sequence · n_heads + head], each n_tokens × n_keys of 0 and 1.
   std::vector<SharedMatrix> given;
   /// Whether any weight can be dropped.
   bool active() const { return training && rate > 0; }
@@ -93,11 +100,23 @@ struct Model {
   Dropout dropout;
   MergeRule merge = MergeRule::concatenate;
   std::optional<std::size_t> context_length;
+  Given given;
+  /// Heads whose contexts count as zero when the heads are merged, sorted. Source: Michel, Levy and Neubig 2019.
+  std::vector<std::size_t> heads_off;
 
+  /// Tokens that ask, a row each; all tokens unless what is given has other keys.
   std::size_t n_tokens() const { return sequences.front().embeddings->n_rows; }
+  /// Tokens that are asked: as many as what is given has, else n_tokens.
+  std::size_t n_keys() const;
+  bool has_embeddings() const { return d_model() > 0; }
   std::size_t d_model() const { return sequences.front().embeddings->n_cols; }
-  std::size_t d_out() const { return projections ? projections->query.weight->n_cols : d_model(); }
-  std::size_t d_head() const { return d_out() / n_heads; }
+  /// Columns of the projections, of the embeddings without them, or of all given values; 0 when none is known.
+  std::size_t d_out() const;
+  /// Columns of one head's queries and keys; 0 when not known.
+  std::size_t d_head() const;
+  /// Columns of one head's values and contexts; 0 when not known.
+  std::size_t d_value() const;
+  bool is_off(std::size_t head) const;
   friend bool operator==(const Model&, const Model&) = default;
 };
 
@@ -119,7 +138,10 @@ double scale_factor(const Model& model);
 /// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active.
 double survivor_factor(const Dropout& dropout);
 
-/// Which keys each query may see: n_tokens × n_tokens of 0 (hidden) and 1 (visible).
+/// Whether the causal rule lets a query see a key, whatever was switched by hand; true when there is no causal mask.
+bool follows_causality(const Model& model, std::size_t query, std::size_t key);
+
+/// Which keys each query may see: n_tokens × n_keys of 0 (hidden) and 1 (visible).
 arma::mat visible_cells(const Model& model);
 
 }  // namespace core::attention

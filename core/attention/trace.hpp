@@ -22,6 +22,7 @@ struct HeadTrace {
 
 /// Every stage of attention for one sequence.
 struct Trace {
+  std::size_t sequence = 0;      ///< which one of the batch
   arma::mat embeddings;          ///< n_tokens × d_model
   arma::mat mask;                ///< n_tokens × n_tokens: 1 visible, 0 hidden; for all heads
   std::vector<HeadTrace> heads;  ///< n_heads
