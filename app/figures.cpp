@@ -12,7 +12,8 @@ void Figures::start_with(std::uint64_t version) {
   lines_.reset();
 }
 
-const std::vector<core::attention::HeadFacts>& Figures::heads(const core::attention::Trace& trace, std::uint64_t version,
+const std::vector<core::attention::HeadFacts>& Figures::heads(const core::attention::Trace& trace,
+                                                              std::uint64_t version,
                                                               std::span<const std::string> tokens) {
   start_with(version);
   if (!heads_) {
@@ -28,14 +29,15 @@ const arma::mat& Figures::likeness(const core::attention::Trace& trace, std::uin
   return *likeness_;
 }
 
-const TokenLines& Figures::lines(const core::attention::Trace& trace, std::uint64_t version, const LineChoice& choice) {
+const TokenLines& Figures::lines(const core::attention::Trace& trace, std::uint64_t version,
+                                 const LineChoice& choice) {
   start_with(version);
   if (!lines_ || !(lines_->choice == choice)) lines_ = Lines{choice, token_lines(trace, choice)};
   return lines_->found;
 }
 
 bool likeness_is_quick(const core::attention::Trace& trace) {
-  const std::uint64_t n_heads = trace.heads.size(), n_tokens = trace.mask.n_rows;
+  const std::uint64_t n_heads = trace.heads.size(), n_tokens = trace.mask.n_rows();
   return n_heads * (n_heads - 1) / 2 * n_tokens * n_tokens <= quick_logarithms;
 }
 

@@ -4,7 +4,8 @@ namespace core::attention {
 namespace {
 
 std::vector<arma::mat> drawn(const Model& model, std::size_t sequence) {
-  const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys(), per_sequence = model.n_heads * n_queries * n_keys;
+  const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys(),
+                    per_sequence = model.n_heads * n_queries * n_keys;
   random::Generator generator(model.dropout.seed);
   const std::size_t draws = (sequence + 1) * per_sequence;  // earlier sequences take their numbers first
   const std::vector<bool> survivors = kept(generator, model.dropout, draws);

@@ -18,7 +18,8 @@ arma::mat band(const arma::mat& x, std::size_t head, std::size_t n_heads);
 /// Q·Kᵀ: n_queries × n_keys.
 arma::mat scores(const arma::mat& queries, const arma::mat& keys);
 
-/// 1 where key ≤ query, else 0: n_queries × n_keys. Fewer queries than keys are the last ones: key ≤ query + n_keys − n_queries.
+/// 1 where key ≤ query, else 0: n_queries × n_keys. Fewer queries than keys are the last ones: key ≤ query +
+/// n_keys − n_queries.
 arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys);
 
 /// The scores where visible is 1, fill where it is 0.

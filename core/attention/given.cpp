@@ -29,8 +29,10 @@ bool can_be_given(Stage stage) {
     case Stage::scaled_scores:
     case Stage::masked_scores:
     case Stage::weights:
-    case Stage::dropout_mask: return true;
-    default: return false;
+    case Stage::dropout_mask:
+      return true;
+    default:
+      return false;
   }
 }
 

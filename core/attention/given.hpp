@@ -11,11 +11,12 @@ namespace core::attention {
 
 /// A stage that is given instead of computed, for all heads of all sequences.
 ///
-/// The matrices have the shape and the meaning of the stage in the trace: weights are n_tokens × n_keys, a dropout mask
-/// is of 0 and 1/(1 − rate). Any number may stand there, −inf and NaN as well.
+/// The matrices have the shape and the meaning of the stage in the trace: weights are n_tokens × n_keys, a
+/// dropout mask is of 0 and 1/(1 − rate). Any number may stand there, −inf and NaN as well.
 struct GivenStage {
   Stage stage = Stage::weights;
-  std::vector<SharedMatrix> matrices;  ///< [sequence · n_heads + head], or [sequence] where the stage is not one a head
+  std::vector<SharedMatrix>
+      matrices;  ///< [sequence · n_heads + head], or [sequence] where the stage is not one a head
   friend bool operator==(const GivenStage&, const GivenStage&) = default;
 };
 

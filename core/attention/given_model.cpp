@@ -22,7 +22,8 @@ void fit_keys(Model& model) {
 
 std::size_t n_queries_of(const std::vector<GivenStage>& stages) {
   // Keys and values, whose rows are asked, come last.
-  const auto first = std::ranges::min_element(stages, {}, [](const GivenStage& s) { return info(s.stage).rows; });
+  const auto first =
+      std::ranges::min_element(stages, {}, [](const GivenStage& s) { return info(s.stage).rows; });
   return first->matrices.front()->n_rows;
 }
 

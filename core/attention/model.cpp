@@ -13,7 +13,8 @@ using std::to_string;
 /// The first matrix of the first of these stages that is given, or nullptr.
 const arma::mat* first_given(const Given& given, std::initializer_list<Stage> stages) {
   for (const Stage stage : stages)
-    if (const GivenStage* found = given.find(stage); found && !found->matrices.empty()) return &*found->matrices.front();
+    if (const GivenStage* found = given.find(stage); found && !found->matrices.empty())
+      return &*found->matrices.front();
   return nullptr;
 }
 
@@ -21,8 +22,8 @@ const arma::mat* first_given(const Given& given, std::initializer_list<Stage> st
 
 std::size_t Model::n_keys() const {
   if (const arma::mat* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows;
-  const arma::mat* m = first_given(
-      given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores, Stage::weights, Stage::dropout_mask});
+  const arma::mat* m = first_given(given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores,
+                                           Stage::weights, Stage::dropout_mask});
   return m ? m->n_cols : n_tokens();
 }
 
@@ -43,7 +44,9 @@ std::size_t Model::d_value() const {
   return m ? m->n_cols : d_out() / n_heads;
 }
 
-bool Model::is_off(std::size_t head) const { return std::ranges::binary_search(heads_off, head); }
+bool Model::is_off(std::size_t head) const {
+  return std::ranges::binary_search(heads_off, head);
+}
 
 std::vector<std::string> numbered_tokens(std::size_t n_tokens) {
   std::vector<std::string> names;
@@ -53,10 +56,14 @@ std::vector<std::string> numbered_tokens(std::size_t n_tokens) {
 
 double scale_factor(const Model& model) {
   switch (model.scale.rule) {
-    case ScaleRule::inverse_sqrt_d_head: return 1 / std::sqrt(static_cast<double>(model.d_head()));
-    case ScaleRule::inverse_sqrt_d_model: return 1 / std::sqrt(static_cast<double>(model.d_model()));
-    case ScaleRule::factor: return model.scale.factor;
-    case ScaleRule::none: break;
+    case ScaleRule::inverse_sqrt_d_head:
+      return 1 / std::sqrt(static_cast<double>(model.d_head()));
+    case ScaleRule::inverse_sqrt_d_model:
+      return 1 / std::sqrt(static_cast<double>(model.d_model()));
+    case ScaleRule::factor:
+      return model.scale.factor;
+    case ScaleRule::none:
+      break;
   }
   return 1;
 }

@@ -18,7 +18,8 @@ struct Linear {
   friend bool operator==(const Linear&, const Linear&) = default;
 };
 
-/// The learned matrices: queries, keys and values of all heads side by side, and perhaps an output projection.
+/// The learned matrices: queries, keys and values of all heads side by side, and perhaps an output
+/// projection.
 struct Projections {
   Linear query, key, value;      ///< d_in × d_out; head h owns columns h·d_head … (h+1)·d_head − 1
   std::optional<Linear> output;  ///< d_out × d_out
@@ -62,8 +63,8 @@ struct MaskCell {
 };
 
 struct Mask {
-  /// Whether a query sees the keys up to its own place. Fewer queries than keys are the last ones, as with a cache of
-  /// keys: query i sees the keys up to i + n_keys − n_tokens.
+  /// Whether a query sees the keys up to its own place. Fewer queries than keys are the last ones, as with a
+  /// cache of keys: query i sees the keys up to i + n_keys − n_tokens.
   bool causal = true;
   MaskMethod method = MaskMethod::negative_infinity;
   EmptyRows empty_rows = EmptyRows::nan;
@@ -91,7 +92,7 @@ enum class MergeRule { concatenate, reshape_without_transpose };
 
 /// Everything that the user can edit and that attend() needs.
 struct Model {
-  std::vector<Sequence> sequences;  ///< a batch of at least one, all of one shape
+  std::vector<Sequence> sequences;         ///< a batch of at least one, all of one shape
   std::optional<Projections> projections;  ///< without them Q = K = V = X
   std::size_t n_heads = 1;
   ScoreRule scores = ScoreRule::query_key;
@@ -101,7 +102,8 @@ struct Model {
   MergeRule merge = MergeRule::concatenate;
   std::optional<std::size_t> context_length;
   Given given;
-  /// Heads whose contexts count as zero when the heads are merged, sorted. Source: Michel, Levy and Neubig 2019.
+  /// Heads whose contexts count as zero when the heads are merged, sorted. Source: Michel, Levy and Neubig
+  /// 2019.
   std::vector<std::size_t> heads_off;
 
   /// Tokens that ask, a row each; all tokens unless what is given has other keys.
@@ -110,7 +112,8 @@ struct Model {
   std::size_t n_keys() const;
   bool has_embeddings() const { return d_model() > 0; }
   std::size_t d_model() const { return sequences.front().embeddings->n_cols; }
-  /// Columns of the projections, of the embeddings without them, or of all given values; 0 when none is known.
+  /// Columns of the projections, of the embeddings without them, or of all given values; 0 when none is
+  /// known.
   std::size_t d_out() const;
   /// Columns of one head's queries and keys; 0 when not known.
   std::size_t d_head() const;
@@ -138,7 +141,8 @@ double scale_factor(const Model& model);
 /// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active.
 double survivor_factor(const Dropout& dropout);
 
-/// Whether the causal rule lets a query see a key, whatever was switched by hand; true when there is no causal mask.
+/// Whether the causal rule lets a query see a key, whatever was switched by hand; true when there is no
+/// causal mask.
 bool follows_causality(const Model& model, std::size_t query, std::size_t key);
 
 /// Which keys each query may see: n_tokens × n_keys of 0 (hidden) and 1 (visible).

@@ -18,7 +18,8 @@ bool masks_after_softmax(const Model& m) {
 /// Whether the rules of the model have such a stage, known or not.
 bool has(const Model& m, Stage stage) {
   if (stage == Stage::unmasked_weights) return masks_after_softmax(m);
-  if (stage == Stage::zeroed_weights || stage == Stage::row_sums) return m.mask.method == MaskMethod::renormalise;
+  if (stage == Stage::zeroed_weights || stage == Stage::row_sums)
+    return m.mask.method == MaskMethod::renormalise;
   return true;
 }
 
@@ -28,23 +29,35 @@ StageSet made_of(const Model& m, Stage stage) {
   switch (stage) {
     case queries:
     case keys:
-    case values: return set_of({embeddings});
-    case scores: return set_of({queries, keys});
-    case scaled_scores: return set_of({scores});
-    case masked_scores: return set_of({scaled_scores, mask});
-    case unmasked_weights: return set_of({masked_scores});
-    case zeroed_weights: return set_of({unmasked_weights, mask});
-    case row_sums: return set_of({zeroed_weights});
+    case values:
+      return set_of({embeddings});
+    case scores:
+      return set_of({queries, keys});
+    case scaled_scores:
+      return set_of({scores});
+    case masked_scores:
+      return set_of({scaled_scores, mask});
+    case unmasked_weights:
+      return set_of({masked_scores});
+    case zeroed_weights:
+      return set_of({unmasked_weights, mask});
+    case row_sums:
+      return set_of({zeroed_weights});
     case weights:
       if (m.mask.method == MaskMethod::renormalise) return set_of({zeroed_weights, row_sums});
       return masks_after_softmax(m) ? set_of({unmasked_weights, mask}) : set_of({masked_scores});
-    case dropped_weights: return set_of({weights, dropout_mask});
-    case contexts: return set_of({dropped_weights, values});
-    case concatenated: return set_of({contexts});
-    case output: return set_of({concatenated});
+    case dropped_weights:
+      return set_of({weights, dropout_mask});
+    case contexts:
+      return set_of({dropped_weights, values});
+    case concatenated:
+      return set_of({contexts});
+    case output:
+      return set_of({concatenated});
     case embeddings:
     case mask:
-    case dropout_mask: break;
+    case dropout_mask:
+      break;
   }
   return {};
 }
