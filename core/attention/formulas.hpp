@@ -21,7 +21,8 @@ arma::mat every_nth_column(const arma::mat& x, std::size_t head, std::size_t n_h
 /// Q·Kᵀ: n_queries × n_keys.
 arma::mat scores(const arma::mat& queries, const arma::mat& keys);
 
-/// 1 where key ≤ query + diagonal, else 0: n_queries × n_keys.
+/// 1 where key ≤ query + diagonal, else 0: n_queries × n_keys. Fewer queries than keys are the last ones: key ≤ query +
+/// n_keys − n_queries + diagonal.
 arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys, int diagonal = 0);
 
 /// The scores where visible is 1, fill where it is 0.

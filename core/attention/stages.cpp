@@ -5,12 +5,15 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/attention/shown_stages.hpp"
+
 namespace core::attention {
 namespace {
 
 using F = std::string;
 
-bool always(const Model&) { return true; }
+template <Stage stage>
+bool shown(const Model& m) { return contains(shown_stages(m), stage); }
 bool masks_after_softmax(const Model& m) {
   return m.mask.method == MaskMethod::renormalise || m.mask.method == MaskMethod::zero_after_softmax;
 }
@@ -21,6 +24,11 @@ F projected(const Model& m, const char* symbol, const std::optional<SharedMatrix
   if (!m.projections) return "X";
   const F s(symbol);
   return "X·W_" + s + (bias && *bias ? " + b_" + s : F());
+}
+
+F scores_formula(const Model& m, bool) {
+  if (m.scores == ScoreRule::uniform) return "all zero";
+  return m.departures.scores_swapped ? "KQᵀ" : "QKᵀ";
 }
 
 F scale_formula(const Model& m, bool) {
@@ -81,55 +89,55 @@ F output_formula(const Model& m, bool brief) {
 }
 
 const std::array table{
-    StageInfo{Stage::embeddings, "embeddings", "Embeddings", "Embedding", false, Columns::features, Colouring::signed_values, 1,
-              [](const Model&, bool) { return F("X"); }, always,
+    StageInfo{Stage::embeddings, "embeddings", "Embeddings", "Embedding", false, Rows::queries, Columns::features, Colouring::signed_values, 1,
+              [](const Model&, bool) { return F("X"); }, shown<Stage::embeddings>,
               [](const Trace& t, std::size_t) -> const arma::mat& { return t.embeddings; }},
-    StageInfo{Stage::queries, "queries", "Queries", "Query", true, Columns::features, Colouring::signed_values, 1,
-              [](const Model& m, bool) { return projected(m, "q", m.projections ? &m.projections->query.bias : nullptr); }, always,
+    StageInfo{Stage::queries, "queries", "Queries", "Query", true, Rows::queries, Columns::features, Colouring::signed_values, 1,
+              [](const Model& m, bool) { return projected(m, "q", m.projections ? &m.projections->query.bias : nullptr); }, shown<Stage::queries>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].queries; }},
-    StageInfo{Stage::keys, "keys", "Keys", "Key", true, Columns::features, Colouring::signed_values, 1,
-              [](const Model& m, bool) { return projected(m, "k", m.projections ? &m.projections->key.bias : nullptr); }, always,
+    StageInfo{Stage::keys, "keys", "Keys", "Key", true, Rows::keys, Columns::features, Colouring::signed_values, 1,
+              [](const Model& m, bool) { return projected(m, "k", m.projections ? &m.projections->key.bias : nullptr); }, shown<Stage::keys>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].keys; }},
-    StageInfo{Stage::values, "values", "Values", "Value", true, Columns::features, Colouring::signed_values, 1,
-              [](const Model& m, bool) { return projected(m, "v", m.projections ? &m.projections->value.bias : nullptr); }, always,
+    StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features, Colouring::signed_values, 1,
+              [](const Model& m, bool) { return projected(m, "v", m.projections ? &m.projections->value.bias : nullptr); }, shown<Stage::values>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].values; }},
-    StageInfo{Stage::scores, "scores", "Scores", "Score", true, Columns::tokens, Colouring::signed_values, 2,
-              [](const Model& m, bool) { return F(m.scores == ScoreRule::uniform ? "all zero" : m.departures.scores_swapped ? "KQᵀ" : "QKᵀ"); }, always,
+    StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens, Colouring::signed_values, 2,
+              scores_formula, shown<Stage::scores>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].scores; }},
-    StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Columns::tokens, Colouring::signed_values, 2,
-              scale_formula, always,
+    StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Rows::queries, Columns::tokens, Colouring::signed_values, 2,
+              scale_formula, shown<Stage::scaled_scores>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].scaled_scores; }},
-    StageInfo{Stage::mask, "mask", "Mask", "Mask", false, Columns::tokens, Colouring::mask, 2,
-              [](const Model& m, bool brief) { return F(!hides(m) ? "all 1" : brief ? "1 visible" : "1 visible, 0 hidden"); }, always,
+    StageInfo{Stage::mask, "mask", "Mask", "Mask", false, Rows::queries, Columns::tokens, Colouring::mask, 2,
+              [](const Model& m, bool brief) { return F(!hides(m) ? "all 1" : brief ? "1 visible" : "1 visible, 0 hidden"); }, shown<Stage::mask>,
               [](const Trace& t, std::size_t) -> const arma::mat& { return t.mask; }},
-    StageInfo{Stage::masked_scores, "masked_scores", "Masked", "Masked score", true, Columns::tokens, Colouring::signed_values, 2,
-              masked_formula, always,
+    StageInfo{Stage::masked_scores, "masked_scores", "Masked", "Masked score", true, Rows::queries, Columns::tokens, Colouring::signed_values, 2,
+              masked_formula, shown<Stage::masked_scores>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].masked_scores; }},
-    StageInfo{Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true, Columns::tokens,
+    StageInfo{Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true, Rows::queries, Columns::tokens,
               Colouring::weights, 3, softmax_formula,
-              masks_after_softmax,
+              shown<Stage::unmasked_weights>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].unmasked_weights; }},
-    StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true, Columns::tokens, Colouring::weights, 3,
-              [](const Model&, bool brief) { return F(brief ? "× mask" : "0 where hidden"); }, renormalises,
+    StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true, Rows::queries, Columns::tokens, Colouring::weights, 3,
+              [](const Model&, bool brief) { return F(brief ? "× mask" : "0 where hidden"); }, shown<Stage::zeroed_weights>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].zeroed_weights; }},
-    StageInfo{Stage::row_sums, "row_sums", "Row sums", "Row sum", true, Columns::single, Colouring::weights, 3,
-              [](const Model&, bool) { return F("Σ"); }, renormalises,
+    StageInfo{Stage::row_sums, "row_sums", "Row sums", "Row sum", true, Rows::queries, Columns::single, Colouring::weights, 3,
+              [](const Model&, bool) { return F("Σ"); }, shown<Stage::row_sums>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].row_sums; }},
-    StageInfo{Stage::weights, "weights", "Weights", "Weight", true, Columns::tokens, Colouring::weights, 3, weights_formula, always,
+    StageInfo{Stage::weights, "weights", "Weights", "Weight", true, Rows::queries, Columns::tokens, Colouring::weights, 3, weights_formula, shown<Stage::weights>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].weights; }},
-    StageInfo{Stage::dropout_mask, "dropout_mask", "Dropout mask", "Dropout factor", true, Columns::tokens, Colouring::mask, 3,
-              dropout_formula, always,
+    StageInfo{Stage::dropout_mask, "dropout_mask", "Dropout mask", "Dropout factor", true, Rows::queries, Columns::tokens, Colouring::mask, 3,
+              dropout_formula, shown<Stage::dropout_mask>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].dropout_mask; }},
-    StageInfo{Stage::dropped_weights, "dropped_weights", "Dropped", "Dropped weight", true, Columns::tokens, Colouring::weights, 3,
-              dropped_formula, always,
+    StageInfo{Stage::dropped_weights, "dropped_weights", "Dropped", "Dropped weight", true, Rows::queries, Columns::tokens, Colouring::weights, 3,
+              dropped_formula, shown<Stage::dropped_weights>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].dropped_weights; }},
-    StageInfo{Stage::contexts, "contexts", "Contexts", "Context", true, Columns::features, Colouring::signed_values, 4,
-              [](const Model&, bool) { return F("weights·V"); }, always,
+    StageInfo{Stage::contexts, "contexts", "Contexts", "Context", true, Rows::queries, Columns::features, Colouring::signed_values, 4,
+              [](const Model&, bool) { return F("weights·V"); }, shown<Stage::contexts>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].contexts; }},
-    StageInfo{Stage::concatenated, "concatenated", "Concatenated", "Concatenated", false, Columns::features, Colouring::signed_values, 4,
-              merge_formula, always,
+    StageInfo{Stage::concatenated, "concatenated", "Concatenated", "Concatenated", false, Rows::queries, Columns::features, Colouring::signed_values, 4,
+              merge_formula, shown<Stage::concatenated>,
               [](const Trace& t, std::size_t) -> const arma::mat& { return t.concatenated; }},
-    StageInfo{Stage::output, "output", "Output", "Output", false, Columns::features, Colouring::signed_values, 4, output_formula, always,
+    StageInfo{Stage::output, "output", "Output", "Output", false, Rows::queries, Columns::features, Colouring::signed_values, 4, output_formula, shown<Stage::output>,
               [](const Trace& t, std::size_t) -> const arma::mat& { return t.output; }},
 };
 
@@ -151,6 +159,26 @@ std::string fill_words(double fill) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", fill);
   return text;
+}
+
+StageShape shape_of(const Model& model, Stage stage) {
+  const StageInfo& row = info(stage);
+  const std::size_t n_rows = row.rows == Rows::keys ? model.n_keys() : model.n_tokens();
+  if (row.columns == Columns::tokens) return {n_rows, model.n_keys()};
+  switch (stage) {
+    case Stage::embeddings: return {n_rows, model.d_model()};
+    case Stage::queries:
+    case Stage::keys: return {n_rows, model.d_head()};
+    case Stage::values:
+    case Stage::contexts: return {n_rows, model.d_value()};
+    case Stage::concatenated:
+    case Stage::output: return {n_rows, model.n_heads * model.d_value()};
+    default: return {n_rows, 1};
+  }
+}
+
+const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequence& sequence) {
+  return stage.rows == Rows::keys ? sequence.keys() : sequence.tokens;
 }
 
 double top_of_range(const Model& model, Stage stage) {

@@ -1,5 +1,6 @@
 #include "core/editing/edit.hpp"
 
+#include "core/attention/given_model.hpp"
 #include "core/editing/edit_cases.hpp"
 #include "core/error.hpp"
 #include "core/mistakes/mistakes.hpp"
@@ -9,6 +10,7 @@ namespace core::editing {
 attention::Model apply(const attention::Model& model, const Edit& edit) {
   attention::Model next = model;
   std::visit([&](const auto& e) { cases::change(next, e); }, edit);
+  drop_lost_cells(next);
   if (auto problem = check(next)) cases::refuse(problem->path, problem->message);
   cases::require_size(size_of(next));
   return next;

@@ -42,6 +42,11 @@ void change(Model& model, const SetMergeRule& edit);
 void change(Model& model, const SetContextLength& edit);
 void change(Model& model, const AddSequence& edit);
 void change(Model& model, const RemoveSequence& edit);
+void change(Model& model, const GiveStage& edit);
+void change(Model& model, const ComputeStage& edit);
+void change(Model& model, const TypeOver& edit);
+void change(Model& model, const ClearTypedCells& edit);
+void change(Model& model, const SwitchHead& edit);
 void change(Model& model, const SwitchMistake& edit);
 void change(Model& model, const ReplaceModel& edit);
 

@@ -8,7 +8,7 @@ namespace {
 using attention::MaskCell;
 
 bool follows_the_rule(const Model& model, const MaskCell& cell) {
-  return cell.visible == attention::shown_by_rule(model, cell.row, cell.column);
+  return cell.visible == attention::follows_causality(model, cell.row, cell.column);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void change(Model& model, const SetEmptyRows& edit) {
 
 void change(Model& model, const SwitchMaskCell& edit) {
   require_index("mask", edit.row, model.n_tokens(), "rows");
-  require_index("mask[" + std::to_string(edit.row) + "]", edit.column, model.n_tokens(), "columns");
+  require_index("mask[" + std::to_string(edit.row) + "]", edit.column, model.n_keys(), "columns");
   const MaskCell cell{edit.row, edit.column, edit.visible};
   auto& cells = model.mask.cells;
   auto place = std::lower_bound(cells.begin(), cells.end(), cell, [](const MaskCell& a, const MaskCell& b) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/explain/reach.hpp"
+
 namespace core::explain::cell_formulas {
 namespace {
 
@@ -26,6 +28,14 @@ Text projected(const Model& m, const CellAddress& c, char symbol) {
 }
 
 }  // namespace
+
+Text given(const Model& m, const Trace& t, const CellAddress& c) {
+  return m.given.find({c.stage, t.sequence, c.head, c.row, c.column}) ? "typed over" : "given, not computed";
+}
+
+Text head_off(const Model& m, const Trace&, const CellAddress& c) {
+  return "head " + to_string(before_merge(m, c.row, c.column).head) + " is off";
+}
 
 Text token_and_column(const Model&, const Trace&, const CellAddress& c) {
   return "x_" + to_string(c.row) + column(c.column);
@@ -80,7 +90,9 @@ Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
   if (by_hand) return t.mask(c.row, c.column) == 0 ? "hidden by hand" : "shown by hand";
   if (!m.mask.causal) return "no causal mask";
   if (m.departures.mask_diagonal != 0 || m.departures.mask_transposed) return "by another rule than the causal one";
-  return "key " + to_string(c.column) + (c.column <= c.row ? " ≤ query " : " > query ") + to_string(c.row);
+  const std::size_t later = m.n_keys() - m.n_tokens();  // queries are the last of the keys
+  return "key " + to_string(c.column) + (c.column <= c.row + later ? " ≤ query " : " > query ") + to_string(c.row) +
+         (later > 0 ? " + " + to_string(later) : "");
 }
 
 Text masked_later(const Model&, const Trace&, const CellAddress&) {

@@ -7,6 +7,8 @@
 /// The formula of one cell for each rule of the table: "q_1 · k_0"; "_" stands before a subscript.
 namespace core::explain::cell_formulas {
 
+std::string given(const Model&, const Trace&, const CellAddress&);
+std::string head_off(const Model&, const Trace&, const CellAddress&);
 std::string token_and_column(const Model&, const Trace&, const CellAddress&);
 std::string query(const Model&, const Trace&, const CellAddress&);
 std::string key(const Model&, const Trace&, const CellAddress&);

@@ -28,6 +28,30 @@ std::vector<Cells> runs_that_count(const Cells& line, const arma::mat& numbers) 
   return runs;
 }
 
+/// What remains of a rectangle around the cells that were typed over, as rectangles.
+std::vector<Cells> without_typed_cells(const Model& model, const Trace& trace, const Cells& cells) {
+  const auto& typed = model.given.cells;
+  const auto inside = [&](const attention::GivenCell& cell) {
+    const auto& p = cell.place;
+    return Source(p.stage) == cells.source && p.sequence == trace.sequence && p.head == cells.head && cells.row0 <= p.row &&
+           p.row < cells.row1 && cells.column0 <= p.column && p.column < cells.column1;
+  };
+  const auto first = std::find_if(typed.begin(), typed.end(), inside);
+  if (first == typed.end()) return {cells};
+  const auto [row, column] = std::pair(first->place.row, first->place.column);
+  Cells above = cells, left = cells, right = cells, below = cells;
+  above.row1 = left.row0 = right.row0 = row;
+  below.row0 = left.row1 = right.row1 = row + 1;
+  left.column1 = column, right.column0 = column + 1;
+  std::vector<Cells> rest;
+  for (const Cells& part : {above, left, right, below}) {
+    if (part.count() == 0) continue;
+    const std::vector<Cells> more = without_typed_cells(model, trace, part);
+    rest.insert(rest.end(), more.begin(), more.end());
+  }
+  return rest;
+}
+
 double number_at(const Model& model, const Trace& trace, const Place& place) {
   return (*find_numbers(model, trace, place.source, place.head))(place.row, place.column);
 }
@@ -114,8 +138,9 @@ std::vector<Cells> results(const Model& model, const Trace& trace, const CellAdd
   for (const Rule& rule : rules()) {
     if (!attention::info(rule.stage).present(model)) continue;
     for (const Part& part : rule.parts)
-      for (const Cells& cells : reached_by(model, trace, rule, part, cell))
-        append_made_by(model, trace, rule, cells, all);
+      for (const Cells& reached : reached_by(model, trace, rule, part, cell))
+        for (const Cells& cells : without_typed_cells(model, trace, reached))
+          append_made_by(model, trace, rule, cells, all);
   }
   return all;
 }

@@ -12,7 +12,7 @@ namespace core::explain {
 
 /// What is done with the parts of a cell.
 enum class Operation {
-  given,        ///< typed in, drawn or ruled: no parts
+  given,        ///< typed in, read, drawn or ruled: no parts
   zero,         ///< 0 by a rule of the model
   copied,       ///< the one part
   dot_product,  ///< Σ first · second, and + third when it is there

@@ -71,7 +71,7 @@ void write_given(const Work& w, Step& step) {
       return add_line(step, note("given", x(c.row, c.column)));
     }
     case Stage::mask: {
-      bool visible = attention::shown_by_rule(w.model, c.row, c.column);
+      bool visible = attention::follows_causality(w.model, c.row, c.column);
       for (const auto& by_hand : w.model.mask.cells)
         if (by_hand.row == c.row && by_hand.column == c.column) visible = by_hand.visible;
       return add_line(step, note(visible ? "visible" : "hidden", visible));
@@ -79,6 +79,10 @@ void write_given(const Work& w, Step& step) {
     default:
       break;
   }
+  const auto* stage = w.model.given.find(c.stage);
+  if (const auto* typed = w.model.given.find({c.stage, w.sequence, c.head, c.row, c.column}))
+    return add_line(step, note("typed over", typed->value));
+  if (stage) return add_line(step, note("given", (*stage->matrices[w.sequence * w.model.n_heads + c.head])(c.row, c.column)));
   const auto& dropout = w.model.dropout;
   if (!dropout.active()) return add_line(step, note("nothing is dropped", 1));
   const std::string how =
@@ -171,7 +175,7 @@ Label term_label(const Work& w, std::size_t k) {
     case Stage::contexts:
       return {Label::token, k};
     case Stage::output:
-      return in_bands(w.model) ? Label{Label::head, k / w.model.d_head()} : Label{Label::column, k};
+      return in_bands(w.model) ? Label{Label::head, k / w.model.d_value()} : Label{Label::column, k};
     case Stage::scores:
       return {};
     default:

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/attention/given_model.hpp"
 #include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/json_place.hpp"
 #include "core/formats/session.hpp"
+#include "core/formats/session_given.hpp"
 #include "core/formats/session_words.hpp"
 
 namespace core::formats {
@@ -36,30 +38,32 @@ std::vector<std::string> read_tokens(const JsonPlace& place) {
   return tokens;
 }
 
-std::vector<Sequence> read_sequences(const JsonPlace& top, bool is_batch) {
-  const JsonPlace embeddings = top.required("embeddings");
-  std::vector<Sequence> sequences;
-  if (is_batch)
-    for (const JsonPlace& item : embeddings.items("a list of matrices"))
-      sequences.push_back({{}, item.matrix()});
-  else
-    sequences.push_back({{}, embeddings.matrix()});
-
-  const auto tokens = top.member("tokens");
-  if (!tokens) {
-    for (Sequence& s : sequences) s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
-    return sequences;
-  }
-  const std::vector<JsonPlace> items = tokens->items("a list of strings");
+/// The names of tokens under a key: one list for all sequences, or a list for each.
+void read_names(const JsonPlace& place, bool is_batch, std::vector<std::string> Sequence::*names,
+                std::vector<Sequence>& sequences) {
+  const std::vector<JsonPlace> items = place.items("a list of strings");
   if (!is_batch || !items.front().is_list()) {
-    for (Sequence& s : sequences) s.tokens = read_tokens(*tokens);
-    return sequences;
+    for (Sequence& s : sequences) s.*names = read_tokens(place);
+    return;
   }
   if (items.size() != sequences.size())
-    tokens->fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
-                 std::to_string(items.size()));
-  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].tokens = read_tokens(items[s]);
+    place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
+               std::to_string(items.size()));
+  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s]);
+}
+
+std::vector<Sequence> read_embeddings(const JsonPlace& embeddings) {
+  std::vector<Sequence> sequences;
+  if (is_list_of_matrices(embeddings))
+    for (const JsonPlace& item : embeddings.items("a list of matrices")) sequences.push_back({{}, item.matrix()});
+  else
+    sequences.push_back({{}, embeddings.matrix()});
   return sequences;
+}
+
+/// Without embeddings what is given tells how many tokens there are.
+std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
+  return std::vector<Sequence>(given.n_sequences, {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
 }
 
 Linear read_linear(const JsonPlace& place) {
@@ -162,12 +166,33 @@ attention::Departures read_departures(const JsonPlace& place) {
   return d;
 }
 
+std::vector<std::size_t> read_heads(const JsonPlace& place) {
+  std::vector<std::size_t> heads;
+  if (const auto* list = place.json().as<Json::List>(); list && list->empty()) return heads;
+  for (const JsonPlace& head : place.items("a list of heads")) heads.push_back(head.whole(0));
+  std::ranges::sort(heads);
+  return heads;
+}
+
 Model read_model(const JsonPlace& top) {
   Model m;
-  const bool is_batch = is_list_of_matrices(top.required("embeddings"));
-  m.sequences = read_sequences(top, is_batch);
-  if (const auto p = top.member("projections")) m.projections = read_projections(*p);
+  const auto given = top.member("given");
+  ReadGiven read = given ? read_given(*given) : ReadGiven();
+  auto embeddings = top.member("embeddings");
+  if (embeddings && embeddings->is_null()) embeddings.reset();
+  const bool is_known = embeddings || read.n_sequences == 0;
+  m.sequences = is_known ? read_embeddings(top.required("embeddings")) : sequences_without_embeddings(read);
+  const bool is_batch = is_known ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
+  m.n_heads = std::max<std::size_t>(1, read.n_heads);
+  m.given = std::move(read.given);
   if (const auto n = top.member("n_heads")) m.n_heads = n->whole(1);
+  if (const auto p = top.member("projections")) m.projections = read_projections(*p);
+  for (Sequence& s : m.sequences) {
+    s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
+    if (m.n_keys() != s.embeddings->n_rows) s.key_tokens = attention::numbered_tokens(m.n_keys());
+  }
+  if (const auto t = top.member("tokens")) read_names(*t, is_batch, &Sequence::tokens, m.sequences);
+  if (const auto t = top.member("key_tokens")) read_names(*t, is_batch, &Sequence::key_tokens, m.sequences);
   if (const auto s = top.member("scores")) m.scores = s->word(score_words);
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
@@ -175,6 +200,7 @@ Model read_model(const JsonPlace& top) {
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
   if (const auto d = top.member("departures")) m.departures = read_departures(*d);
   if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
+  if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
   return m;
 }
 
@@ -183,8 +209,8 @@ Model read_model(const JsonPlace& top) {
 Session parse_session(std::string_view text, const std::string& file_name) {
   const Json json = parse_json(text, file_name);
   const JsonPlace top(json, file_name);
-  top.expect_keys({"attnscope", "tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
-                   "dropout", "merge_heads", "context_length", "departures", "view"});
+  top.expect_keys({"attnscope", "tokens", "key_tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
+                   "dropout", "merge_heads", "context_length", "departures", "given", "heads_off", "view"});
   const JsonPlace version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
   Session session{read_model(top), ""};

@@ -104,7 +104,7 @@ Model leave_biases_out(const Model& m) {
 }
 template <bool swapped>
 Model swap_scores(const Model& m) {
-  const bool counts = m.scores == ScoreRule::query_key || !swapped;
+  const bool counts = !swapped || (m.scores == ScoreRule::query_key && m.n_tokens() == m.n_keys());
   return counts ? changed(m, [](Model& n) { n.departures.scores_swapped = swapped; }) : m;
 }
 

@@ -14,7 +14,7 @@ Model valid(std::size_t n_sequences = 1) {
   support::Random random(9);
   Model m = support::model(random, 2, 3, 4, 2, n_sequences);
   for (std::size_t k = 0; k < 2 * n_sequences; ++k)
-    m.dropout.given.emplace_back(support::zeros_and_ones(random, 2));
+    m.dropout.given.emplace_back(support::zeros_and_ones(random, 2, 2));
   m.mask.cells = {{0, 1, true}, {1, 0, false}};
   m.context_length = 2;
   return m;
