@@ -63,7 +63,7 @@ TEST_F(Departing, RuleAndMaskSayTheSame) {
       departures.mask_transposed = transposed;
       const arma::mat visible = visible_cells(model);
       for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = 0; j < 3; ++j) EXPECT_EQ(visible(i, j) == 1, shown_by_rule(model, i, j));
+        for (std::size_t j = 0; j < 3; ++j) EXPECT_EQ(visible(i, j) == 1, follows_causality(model, i, j));
     }
 }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <limits>
+
 #include "core/attention/attend.hpp"
 #include "core/check/names.hpp"
 #include "core/check/report_text.hpp"
@@ -74,7 +77,7 @@ TEST_P(CheckOf, FindsTheMistakeFromTheOutputAloneOrSaysWhatItCouldBe) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CheckOf, testing::Values("full", "causal", "plain"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& of) { return std::string(of.param); });
 
 struct Check : testing::Test {
   CheckFixture fixture{"full"};
@@ -174,7 +177,7 @@ TEST_F(Check, TakesHeadsInFilesOfTheirOwnForOneStage) {
 }
 
 TEST_F(Check, HidingMaskAndAddedMaskAreTheMaskToo) {
-  for (const double hidden : {0.0, 1.0, -INFINITY}) {
+  for (const double hidden : std::array{0.0, 1.0, -std::numeric_limits<double>::infinity()}) {
     Tensor mask;
     mask.name = "mask", mask.shape = {5, 5};
     const double seen = hidden == 0 ? 1 : 0;
