@@ -3,9 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
+#include "core/formats/number.hpp"
 #include "core/random/draw_op.hpp"
 
 namespace app {
@@ -13,10 +15,17 @@ namespace {
 
 namespace formats = core::formats;
 
+struct CheckOptions {
+  std::string file, preset, against, relative, absolute;
+  std::vector<std::string> map;
+  bool json = false;
+};
+
 /// What the reader of options fills in, as plain text.
 struct Options {
   std::string file, export_file, preset, directory, stages, format, session_preset, session_file, seed;
   std::vector<std::string> ops, mistakes;
+  CheckOptions check;
   bool no_labels = false;
 };
 
@@ -25,6 +34,7 @@ struct Commands {
   CLI::App* mistakes;
   CLI::App* exporting;
   CLI::App* session;
+  CLI::App* check;
   CLI::App* draw;
 };
 
@@ -49,9 +59,12 @@ Commands describe(CLI::App& program, Options& options) {
 
   commands.presets = program.add_subcommand("presets", "List the presets: a name, a tab, what it shows");
 
-  commands.mistakes = program.add_subcommand("mistakes", "List the mistakes that can be made and found: a name, a tab, what it is");
+  commands.mistakes = program.add_subcommand(
+      "mistakes", "List the mistakes that can be made and found: a name, a tab, what it is");
   const auto mistake_option = [&options](CLI::App* command) {
-    command->add_option("--mistake", options.mistakes, "Make this mistake in the model first; may be given again")
+    command
+        ->add_option("--mistake", options.mistakes,
+                     "Make this mistake in the model first; may be given again")
         ->type_name("NAME")
         ->allow_extra_args(false);
   };
@@ -72,6 +85,22 @@ Commands describe(CLI::App& program, Options& options) {
   text_option(commands.session, "--out", options.session_file, "FILE", "Session file to write")->required();
   mistake_option(commands.session);
 
+  CLI::App* c =
+      program.add_subcommand("check", "Compare tensors with a session or a preset, and say what went wrong");
+  text_option(c, "FILE", options.check.file, "", "Session file");
+  text_option(c, "--preset", options.check.preset, "NAME", "Preset instead of a file");
+  text_option(c, "--against", options.check.against, "PATH",
+              "The tensors: a folder of .npy or .csv, .npz, .safetensors")
+      ->required();
+  text_option(c, "--rtol", options.check.relative, "R", "Relative tolerance, 1e-5 unless given");
+  text_option(c, "--atol", options.check.absolute, "A", "Absolute tolerance, 1e-6 unless given");
+  c->add_option("--map", options.check.map,
+                "Which stage a tensor is; without a stage it is left out; may be given again")
+      ->type_name("NAME=STAGE")
+      ->allow_extra_args(false);
+  c->add_flag("--json", options.check.json, "The report as JSON");
+  commands.check = c;
+
   CLI::App* d = program.add_subcommand("draw", "Print what PyTorch draws, op after op, after one seed");
   text_option(d, "--seed", options.seed, "N", "As given to manual_seed")->required();
   d->add_option("OPS", options.ops, "Such as rand(6,3), Linear(3,2,bias), Dropout(0.5,6,6)")
@@ -79,7 +108,8 @@ Commands describe(CLI::App& program, Options& options) {
       ->required();
   commands.draw = d;
 
-  for (CLI::App* command : {&program, commands.presets, commands.mistakes, commands.exporting, commands.session, commands.draw})
+  for (CLI::App* command : {&program, commands.presets, commands.mistakes, commands.exporting,
+                            commands.session, commands.check, commands.draw})
     command->set_help_flag("--help,-h", "Print this help");
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   return commands;
@@ -114,19 +144,55 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return names;
 }
 
+/// A session file or a preset, exactly one of which must be named.
+std::variant<Source, WrongUsage> source_of(const char* command, const std::string& file,
+                                           const std::string& preset) {
+  if (preset.empty() == file.empty())
+    return WrongUsage{std::string(command) + ": expected either a session FILE or --preset NAME, got " +
+                      (preset.empty() ? "neither" : "both")};
+  if (preset.empty()) return Source(std::filesystem::path(file));
+  const core::editing::Preset* found = core::editing::find_preset(preset);
+  return found ? std::variant<Source, WrongUsage>(Source(found)) : unknown_preset(preset);
+}
+
+/// A number from 0, or what is wrong with it; without a text the number stays.
+std::optional<WrongUsage> read_tolerance(const char* option, const std::string& text, double& number) {
+  if (text.empty()) return std::nullopt;
+  const auto read = formats::parse_number(text);
+  if (!read || !(*read >= 0) || !std::isfinite(*read))
+    return WrongUsage{std::string(option) + ": expected a number from 0, got \"" + text + "\""};
+  number = *read;
+  return std::nullopt;
+}
+
+Arguments check_command(const CheckOptions& options) {
+  const auto source = source_of("check", options.file, options.preset);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  Check command{std::get<Source>(source), options.against, {}, {}, options.json};
+  if (const auto wrong = read_tolerance("--rtol", options.relative, command.tolerance.relative))
+    return *wrong;
+  if (const auto wrong = read_tolerance("--atol", options.absolute, command.tolerance.absolute))
+    return *wrong;
+  for (const std::string& pair : options.map) {
+    const std::size_t equals = pair.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+      return WrongUsage{"--map: expected NAME=STAGE, got \"" + pair + "\""};
+    const std::string stage = pair.substr(equals + 1);
+    if (!stage.empty() && !core::attention::find_stage(stage))
+      return WrongUsage{"--map: expected a stage among " + formats::known_stage_names() + "; got \"" + stage +
+                        "\""};
+    command.by_hand[pair.substr(0, equals)] = stage;
+  }
+  return command;
+}
+
 Arguments export_command(const Options& options) {
-  if (options.preset.empty() == options.export_file.empty())
-    return WrongUsage{std::string("export: expected either a session FILE or --preset NAME, got ") +
-                      (options.preset.empty() ? "neither" : "both")};
+  const auto source = source_of("export", options.export_file, options.preset);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
   const auto mistakes = named_mistakes(options.mistakes);
   if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
-  Export command{std::filesystem::path(options.export_file), std::get<Mistakes>(mistakes), options.directory, {}};
+  Export command{std::get<Source>(source), std::get<Mistakes>(mistakes), options.directory, {}};
   command.options.labels = !options.no_labels;
-  if (!options.preset.empty()) {
-    const core::editing::Preset* preset = core::editing::find_preset(options.preset);
-    if (!preset) return unknown_preset(options.preset);
-    command.source = preset;
-  }
   if (!options.stages.empty()) command.options.stages = split_at_commas(options.stages);
   for (const std::string& name : command.options.stages)
     if (!core::attention::find_stage(name))
@@ -187,6 +253,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   if (commands.mistakes->parsed()) return ListMistakes{};
   if (commands.exporting->parsed()) return export_command(options);
   if (commands.session->parsed()) return session_command(options);
+  if (commands.check->parsed()) return check_command(options.check);
   if (commands.draw->parsed()) return draw_command(options);
   return OpenWindow{options.file.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.file)};
 }

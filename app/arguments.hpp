@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "core/check/agreement.hpp"
 #include "core/editing/presets.hpp"
 #include "core/formats/export.hpp"
 #include "core/mistakes/mistakes.hpp"
@@ -32,6 +34,14 @@ struct WriteSession {
   std::vector<const core::mistakes::Mistake*> mistakes;
   std::filesystem::path file;
 };
+/// Somebody's tensors against a model.
+struct Check {
+  Source source;
+  std::filesystem::path against;
+  core::check::Tolerance tolerance;
+  std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" leaves it out
+  bool json = false;
+};
 struct Draw {
   std::uint64_t seed;
   std::vector<std::string> ops;  ///< as core::random::parse_draw_op() reads them
@@ -46,7 +56,8 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, Draw, ShowText, WrongUsage>;
+using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, Check, Draw,
+                               ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

@@ -4,6 +4,7 @@
 #include <new>
 #include <ostream>
 
+#include "core/check/report_text.hpp"
 #include "core/error.hpp"
 #include "core/formats/session.hpp"
 #include "core/random/draw_op.hpp"
@@ -43,12 +44,22 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    core::formats::export_stages(with_mistakes(model_from(command.source), command.mistakes), command.directory, command.options);
+    core::formats::export_stages(with_mistakes(model_from(command.source), command.mistakes),
+                                 command.directory, command.options);
     return done;
   }
   int operator()(const WriteSession& command) const {
     core::formats::save_session(command.file, {with_mistakes(command.preset->make(), command.mistakes), ""});
     return done;
+  }
+  int operator()(const Check& command) const {
+    namespace check = core::check;
+    const core::attention::Model model = model_from(command.source);
+    const auto file = core::formats::open_tensors(command.against);
+    const check::Report report =
+        check::check(model, check::match(model, file, command.by_hand), command.tolerance);
+    out << (command.json ? check::report_json(report) : check::report_text(report));
+    return report.agrees ? done : failed;
   }
   int operator()(const Draw& command) const {
     core::random::draw(command.seed, command.ops, out);

@@ -33,7 +33,8 @@ Precision precision_of(Dtype dtype) {
 
 double distance(double theirs, double ours, Dtype dtype) {
   if (theirs == ours || (std::isnan(theirs) && std::isnan(ours))) return 0;
-  if (std::isinf(theirs) && attention::rounded(precision_of(dtype), ours) == theirs) return 0;  // it does not hold ours
+  if (std::isinf(theirs) && attention::rounded(precision_of(dtype), ours) == theirs)
+    return 0;  // it does not hold ours
   const double d = std::abs(theirs - ours);
   return std::isnan(d) ? infinity : d;
 }
@@ -106,7 +107,8 @@ std::string rounding_words(Dtype dtype) {
   return precision_of(dtype) == Precision::float64 ? "" : formats::dtype_name(dtype);
 }
 
-Agreement agreement(const Theirs& theirs, const Reading& reading, const Computed& ours, const Tolerance& tolerance) {
+Agreement agreement(const Theirs& theirs, const Reading& reading, const Computed& ours,
+                    const Tolerance& tolerance) {
   Limits limits{tolerance, theirs.rounding};
   Agreement result = compared(theirs, reading, ours, limits);
   const bool exact = precision_of(theirs.rounding) == Precision::float64;
@@ -119,7 +121,8 @@ Agreement agreement(const Theirs& theirs, const Reading& reading, const Computed
 const Reading* agreeing(const Theirs& theirs, const Computed& ours, const Tolerance& tolerance) {
   const auto& all = theirs.readings;
   const auto found = std::find_if(all.begin(), all.end(), [&](const Reading& reading) {
-    return attention::info(reading.stage).present(ours.model()) && agreement(theirs, reading, ours, tolerance).within;
+    return attention::info(reading.stage).present(ours.model()) &&
+           agreement(theirs, reading, ours, tolerance).within;
   });
   return found == all.end() ? nullptr : &*found;
 }

@@ -24,7 +24,8 @@ struct Single {
   Stage first_wrong;  ///< the first stage at which tensors are not explained by it
 };
 
-/// Two ways of one cause say nothing that one of them would not; only biases can be missing in several places.
+/// Two ways of one cause say nothing that one of them would not; only biases can be missing in several
+/// places.
 bool share_a_cause(const Way& a, const Way& b) {
   for (const mistakes::Mistake* one : a.mistakes)
     for (const mistakes::Mistake* other : b.mistakes) {
@@ -101,10 +102,12 @@ class Search {
       for (const mistakes::Mistake* mistake : way->mistakes) {
         explanation.mistakes.push_back(mistake);
         auto& causes = explanation.causes;
-        if (std::find(causes.begin(), causes.end(), mistake->cause) == causes.end()) causes.push_back(mistake->cause);
+        if (std::find(causes.begin(), causes.end(), mistake->cause) == causes.end())
+          causes.push_back(mistake->cause);
       }
-    const bool known = std::any_of(found_.begin(), found_.end(),
-                                   [&](const Explanation& other) { return other.causes == explanation.causes; });
+    const bool known = std::any_of(found_.begin(), found_.end(), [&](const Explanation& other) {
+      return other.causes == explanation.causes;
+    });
     if (!known) found_.push_back(std::move(explanation));
   }
 

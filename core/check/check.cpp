@@ -14,7 +14,8 @@ Theirs read(const Model& model, const formats::TensorFile& file, const formats::
   theirs.name = info.name;
   theirs.stage = stages.front();
   for (const Stage stage : stages)
-    for (const Reading& reading : readings_of(model, stage, info.shape, name.sequence.value_or(sequence), name.head))
+    for (const Reading& reading :
+         readings_of(model, stage, info.shape, name.sequence.value_or(sequence), name.head))
       theirs.readings.push_back(reading);
   if (theirs.readings.empty()) {
     theirs.tensor.dtype = info.dtype;
@@ -37,8 +38,13 @@ std::vector<Stage> mapped_stages(const std::string& tensor, const std::string& s
 }
 
 StageResult result_of(const Theirs& theirs, const Computed& right, const Tolerance& tolerance) {
-  StageResult result{theirs.stage, theirs.name, formats::shape_text(theirs.tensor.shape),
-                     formats::dtype_name(theirs.tensor.dtype), rounding_words(theirs.rounding), theirs.obstacle, {}};
+  StageResult result{theirs.stage,
+                     theirs.name,
+                     formats::shape_text(theirs.tensor.shape),
+                     formats::dtype_name(theirs.tensor.dtype),
+                     rounding_words(theirs.rounding),
+                     theirs.obstacle,
+                     {}};
   result.agreement.within = false;
   if (!theirs.obstacle.empty()) return result;
   const Reading* reading = agreeing(theirs, right, tolerance);
@@ -59,14 +65,15 @@ void add(StageResult result, std::vector<StageResult>& all) {
   });
   if (same == all.end()) return all.push_back(std::move(result));
   const bool within = same->agreement.within && result.agreement.within;
-  if (!result.obstacle.empty() || result.agreement.largest > same->agreement.largest) *same = std::move(result);
+  if (!result.obstacle.empty() || result.agreement.largest > same->agreement.largest)
+    *same = std::move(result);
   same->agreement.within = within;
 }
 
 }  // namespace
 
-Matched match(const Model& model, const formats::TensorFile& file, const std::map<std::string, std::string>& by_hand,
-              std::size_t sequence) {
+Matched match(const Model& model, const formats::TensorFile& file,
+              const std::map<std::string, std::string>& by_hand, std::size_t sequence) {
   for (const auto& [tensor, stage] : by_hand)
     if (!file.find(tensor)) throw Error(file.path().string() + ": there is no tensor \"" + tensor + "\"");
   Matched matched;
@@ -94,13 +101,14 @@ Matched match(const Model& model, const formats::TensorFile& file, const std::ma
       matched.theirs.push_back(std::move(theirs));
   }
   if (matched.theirs.empty())
-    throw Error(file.path().string() + ": expected tensors named as stages (" + "weights, queries, attn_scores, …" +
-                "), got none; --map NAME=STAGE says which is which");
+    throw Error(file.path().string() + ": expected tensors named as stages (" +
+                "weights, queries, attn_scores, …" + "), got none; --map NAME=STAGE says which is which");
   return matched;
 }
 
 const StageResult* Report::first_difference() const {
-  const auto first = std::find_if(stages.begin(), stages.end(), [](const StageResult& s) { return !s.agreement.within; });
+  const auto first =
+      std::find_if(stages.begin(), stages.end(), [](const StageResult& s) { return !s.agreement.within; });
   return first == stages.end() ? nullptr : &*first;
 }
 

@@ -16,16 +16,17 @@ namespace core::check {
 /// What of a file was taken for which stage.
 struct Matched {
   std::vector<Theirs> theirs;
-  std::vector<std::string> left_out;  ///< names that say nothing, or whose shape fits nothing that they can mean
+  std::vector<std::string>
+      left_out;  ///< names that say nothing, or whose shape fits nothing that they can mean
 };
 
 /// Matches tensors to stages of a model by their names and shapes.
 ///
-/// by_hand gives the stage of a name; "" leaves the tensor out. A tensor with the name of a stage, or mapped by hand,
-/// that has another shape is taken and can only differ; others are left out. Throws core::Error when no tensor is
-/// matched, by_hand names a tensor that is not there, or the file cannot be read.
-Matched match(const Model& model, const formats::TensorFile& file, const std::map<std::string, std::string>& by_hand,
-              std::size_t sequence = 0);
+/// by_hand gives the stage of a name; "" leaves the tensor out. A tensor with the name of a stage, or mapped
+/// by hand, that has another shape is taken and can only differ; others are left out. Throws core::Error when
+/// no tensor is matched, by_hand names a tensor that is not there, or the file cannot be read.
+Matched match(const Model& model, const formats::TensorFile& file,
+              const std::map<std::string, std::string>& by_hand, std::size_t sequence = 0);
 
 /// One stage compared.
 struct StageResult {
@@ -51,7 +52,8 @@ struct Report {
 };
 
 /// Compares every tensor with its stage and looks for the mistakes that explain all of them.
-Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
-             const std::function<bool()>& goes_on = [] { return true; });
+Report check(
+    const Model& model, const Matched& matched, const Tolerance& tolerance,
+    const std::function<bool()>& goes_on = [] { return true; });
 
 }  // namespace core::check

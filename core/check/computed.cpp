@@ -21,7 +21,8 @@ double fill_of(const Model& model) {
 }
 
 bool masks_before(const Model& model) {
-  return model.mask.method == MaskMethod::negative_infinity || model.mask.method == MaskMethod::large_negative;
+  return model.mask.method == MaskMethod::negative_infinity ||
+         model.mask.method == MaskMethod::large_negative;
 }
 
 void add_masks(const arma::mat& visible, std::vector<arma::mat>& forms) {
@@ -90,7 +91,8 @@ double Computed::float32_error(const Reading& reading) const {
   for (std::size_t s = 0; s < reading.n_sequences; ++s)
     for (std::size_t h = 0; h < reading.n_heads; ++h) {
       const std::size_t sequence = reading.first_sequence + s, head = reading.first_head + h;
-      const arma::mat exact = form(reading, sequence, head), rounded = in_float32().form(reading, sequence, head);
+      const arma::mat exact = form(reading, sequence, head),
+                      rounded = in_float32().form(reading, sequence, head);
       for (arma::uword k = 0; k < exact.n_elem; ++k) {
         const double error = std::abs(exact[k] - rounded[k]);
         if (std::isfinite(error) && error > most) most = error;

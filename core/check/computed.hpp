@@ -26,8 +26,9 @@ class Computed {
 
   /// The matrices that a reading's part can be: that of the stage, or side by side those of its heads.
   ///
-  /// Those behind the first are other customs of writing the same down: a mask that is 1 where it hides, a mask that
-  /// is added, a large negative number that is added, scores before or after a dropout that falls on them.
+  /// Those behind the first are other customs of writing the same down: a mask that is 1 where it hides, a
+  /// mask that is added, a large negative number that is added, scores before or after a dropout that falls
+  /// on them.
   std::vector<arma::mat> forms(const Reading& reading, std::size_t sequence, std::size_t head) const;
   /// The first of them alone.
   arma::mat form(const Reading& reading, std::size_t sequence, std::size_t head) const;
@@ -37,7 +38,8 @@ class Computed {
 
  private:
   Model model_;
-  mutable std::map<std::size_t, attention::Trace> traces_;  // kept because each may be asked for again and again
+  mutable std::map<std::size_t, attention::Trace>
+      traces_;  // kept because each may be asked for again and again
   mutable std::shared_ptr<Computed> float32_;
 };
 

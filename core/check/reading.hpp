@@ -30,7 +30,8 @@ struct Reading {
 struct Theirs {
   std::string name;  ///< as in the file
   formats::Tensor tensor;
-  formats::Dtype rounding = formats::Dtype::f64;  ///< what its numbers were rounded to, by its type or by themselves
+  formats::Dtype rounding =
+      formats::Dtype::f64;        ///< what its numbers were rounded to, by its type or by themselves
   std::vector<Reading> readings;  ///< the likeliest first; none when its shape fits no stage that it can be
   std::string obstacle;           ///< why there is none: "expected [2, 6, 6], got [6, 5]"
   Stage stage = Stage::weights;   ///< the one that its name says first

@@ -26,7 +26,8 @@ using Row = std::array<std::string, 6>;
 
 /// Letters of a text in UTF-8, which is what a column is wide.
 std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 std::string aligned(const std::vector<Row>& rows) {
@@ -36,7 +37,8 @@ std::string aligned(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& row : rows) {
     std::string line;
-    for (std::size_t k = 0; k < row.size(); ++k) line += row[k] + std::string(widths[k] - width_of(row[k]) + 2, ' ');
+    for (std::size_t k = 0; k < row.size(); ++k)
+      line += row[k] + std::string(widths[k] - width_of(row[k]) + 2, ' ');
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -109,24 +111,26 @@ std::string report_text(const Report& report) {
 std::string report_json(const Report& report) {
   const StageResult* first = report.first_difference();
   std::string explanations, stages;
-  for (const Explanation& e : report.explanations) explanations += (explanations.empty() ? "" : ", ") + list_text(e.causes);
+  for (const Explanation& e : report.explanations)
+    explanations += (explanations.empty() ? "" : ", ") + list_text(e.causes);
   for (const StageResult& r : report.stages) {
     const Agreement& a = r.agreement;
     const bool measured = r.obstacle.empty() && std::isfinite(a.largest);
     const auto place = [&](std::size_t k) { return r.obstacle.empty() ? to_string(k) : "null"; };
     stages += (stages.empty() ? "" : ", ") + std::string("{\"stage\": ") + json_quoted(info(r.stage).name) +
               ", \"max_abs\": " + (measured ? formats::number_text(a.largest) : "null") +
-              ", \"head\": " + (info(r.stage).per_head ? place(a.head) : "null") + ", \"row\": " + place(a.row) +
-              ", \"column\": " + place(a.column) + ", \"within\": " + (a.within ? "true" : "false") +
-              ", \"sequence\": " + place(a.sequence) + ", \"tensor\": " + json_quoted(r.tensor) +
-              ", \"shape\": " + json_quoted(r.shape) + ", \"dtype\": " + json_quoted(r.type) +
+              ", \"head\": " + (info(r.stage).per_head ? place(a.head) : "null") +
+              ", \"row\": " + place(a.row) + ", \"column\": " + place(a.column) +
+              ", \"within\": " + (a.within ? "true" : "false") + ", \"sequence\": " + place(a.sequence) +
+              ", \"tensor\": " + json_quoted(r.tensor) + ", \"shape\": " + json_quoted(r.shape) +
+              ", \"dtype\": " + json_quoted(r.type) +
               ", \"rounding\": " + (r.rounding.empty() ? "null" : json_quoted(r.rounding)) +
               (r.obstacle.empty() ? "" : ", \"obstacle\": " + json_quoted(r.obstacle)) + "}";
   }
   return "{\"agrees\": " + std::string(report.agrees ? "true" : "false") +
          ", \"first_difference\": " + (first ? json_quoted(info(first->stage).name) : "null") +
-         ", \"causes\": " + list_text(report.causes()) + ", \"explanations\": [" + explanations + "], \"stages\": [" +
-         stages + "], \"left_out\": " + list_text(report.left_out) + "}\n";
+         ", \"causes\": " + list_text(report.causes()) + ", \"explanations\": [" + explanations +
+         "], \"stages\": [" + stages + "], \"left_out\": " + list_text(report.left_out) + "}\n";
 }
 
 }  // namespace core::check

@@ -15,9 +15,11 @@ std::string verdict_words(const Report& report);
 /// The report for people: a table of the stages, then the verdict.
 std::string report_text(const Report& report);
 
-/// The report as JSON on one line: agrees, first_difference, causes, explanations (lists of causes), stages, left_out.
+/// The report as JSON on one line: agrees, first_difference, causes, explanations (lists of causes), stages,
+/// left_out.
 ///
-/// max_abs is null where no number says how far they are apart: NaN or an infinity against a number, or another shape.
+/// max_abs is null where no number says how far they are apart: NaN or an infinity against a number, or
+/// another shape.
 std::string report_json(const Report& report);
 
 }  // namespace core::check

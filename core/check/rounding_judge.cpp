@@ -17,8 +17,8 @@ constexpr double nearer = 0.97;
 /// What is found out about one tensor.
 struct Distances {
   bool possible = true;
-  bool tells = false;                     ///< it is neither the exact stage nor our coarse one
-  double to_exact = 0, to_coarse = 0;     ///< mean squares, in units of the coarse stage's own
+  bool tells = false;                      ///< it is neither the exact stage nor our coarse one
+  double to_exact = 0, to_coarse = 0;      ///< mean squares, in units of the coarse stage's own
   bool on_grid = true, on_coarser = true;  ///< of the numbers that are not those of the exact stage
 };
 
@@ -27,7 +27,8 @@ struct Cell {
 };
 
 template <class Visit>
-void for_each_cell(const Theirs& theirs, const Reading& r, const Computed& exact, const Computed& coarse, Visit visit) {
+void for_each_cell(const Theirs& theirs, const Reading& r, const Computed& exact, const Computed& coarse,
+                   Visit visit) {
   for (std::size_t s = 0; s < r.n_sequences; ++s)
     for (std::size_t h = 0; h < r.n_heads; ++h) {
       const std::size_t sequence = r.first_sequence + s, head = r.first_head + h;
@@ -42,8 +43,8 @@ bool same_kind(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-Distances distances(const Theirs& theirs, const Reading& reading, const Computed& exact, const Computed& coarse,
-                    const Tolerance& tolerance) {
+Distances distances(const Theirs& theirs, const Reading& reading, const Computed& exact,
+                    const Computed& coarse, const Tolerance& tolerance) {
   Distances result;
   if (agreement(theirs, reading, coarse, tolerance).within) return result;
   if (agreement(theirs, reading, exact, tolerance).within) {
@@ -114,7 +115,8 @@ bool is_rounding(const std::vector<Theirs>& theirs, const Computed& exact, const
     tells = true;
     to_exact += best.to_exact, to_coarse += best.to_coarse;
     if (digits_of(tensor.rounding) <= attention::digits_of(precision)) continue;  // its type is a grid anyway
-    if (precision == Precision::float16 && best.on_grid && best.on_coarser) return false;  // coarser than float16
+    if (precision == Precision::float16 && best.on_grid && best.on_coarser)
+      return false;  // coarser than float16
     on_grid = on_grid || best.on_grid;
   }
   return !tells || on_grid || to_coarse <= nearer * nearer * to_exact;

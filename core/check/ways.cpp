@@ -45,7 +45,8 @@ Way other(const char* name, Change change) {
 }
 
 Model scaled_by_width(const Model& model) {
-  return mistakes::with_scale(model, {attention::ScaleRule::factor, 1 / std::sqrt(static_cast<double>(model.d_out()))});
+  return mistakes::with_scale(
+      model, {attention::ScaleRule::factor, 1 / std::sqrt(static_cast<double>(model.d_out()))});
 }
 
 Model interleaved_throughout(const Model& model) {
@@ -68,7 +69,8 @@ Way filled_with(double fill) {
   });
 }
 
-/// What their masked scores hold at the first cell that the model hides, when that is a large negative number.
+/// What their masked scores hold at the first cell that the model hides, when that is a large negative
+/// number.
 std::optional<double> fill_in(const Model& model, const std::vector<Theirs>& theirs) {
   const arma::mat visible = attention::visible_cells(model);
   const arma::uvec hidden = arma::find(visible == 0);
@@ -91,14 +93,18 @@ constexpr std::array coarse{Coarse{"half_precision", Precision::float16},
                             Coarse{"bfloat16_precision", Precision::bfloat16}};
 
 bool is_coarse(const Mistake& mistake) {
-  return std::any_of(coarse.begin(), coarse.end(), [&](const Coarse& c) { return mistake.name == std::string_view(c.name); });
+  return std::any_of(coarse.begin(), coarse.end(),
+                     [&](const Coarse& c) { return mistake.name == std::string_view(c.name); });
 }
 
 void add_roundings(std::vector<Way>& ways) {
   for (const auto& [name, precision] : coarse) {
     const Rows row = rows({name});
-    const auto inputs = [precision = precision](const Model& m) { return mistakes::with_rounded_inputs(m, precision); };
-    ways.push_back({row, [=](const Model& m) { return row.front()->made(inputs(m)); }, Stage::embeddings, true});
+    const auto inputs = [precision = precision](const Model& m) {
+      return mistakes::with_rounded_inputs(m, precision);
+    };
+    ways.push_back(
+        {row, [=](const Model& m) { return row.front()->made(inputs(m)); }, Stage::embeddings, true});
     ways.push_back({row, row.front()->made, Stage::embeddings, true});
     ways.push_back({row, inputs, Stage::embeddings});
   }
@@ -110,9 +116,10 @@ std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs)
   std::vector<Way> all;
   for (const Mistake& mistake : mistakes::mistakes())
     if (!is_coarse(mistake)) all.push_back(of_rows({&mistake}));
-  all.push_back(of_rows(rows({"weight_untransposed:query", "weight_untransposed:key", "weight_untransposed:value"})));
-  all.push_back(of_rows(rows({"weight_untransposed:query", "weight_untransposed:key", "weight_untransposed:value",
-                              "weight_untransposed:output"})));
+  all.push_back(
+      of_rows(rows({"weight_untransposed:query", "weight_untransposed:key", "weight_untransposed:value"})));
+  all.push_back(of_rows(rows({"weight_untransposed:query", "weight_untransposed:key",
+                              "weight_untransposed:value", "weight_untransposed:output"})));
   all.push_back(of_rows(rows({"bias_missing:query", "bias_missing:key", "bias_missing:value"})));
   all.push_back(other("query_key_swapped", mistakes::with_projections_swapped));
   all.push_back(other("heads_interleaved", interleaved_throughout));

@@ -8,7 +8,8 @@
 
 namespace core::check {
 
-/// One way in which mistakes of one kind are made; the table of mistakes has the plainest, people find others.
+/// One way in which mistakes of one kind are made; the table of mistakes has the plainest, people find
+/// others.
 struct Way {
   std::vector<const mistakes::Mistake*> mistakes;  ///< what is done wrong, one or a few alike
   std::function<Model(const Model&)> made;

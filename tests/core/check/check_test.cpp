@@ -131,19 +131,20 @@ TEST_F(Check, NamesAllCausesThatTheTensorsCannotTellApart) {
 }
 
 TEST_F(Check, KnowsTheNamesThatPeopleGive) {
-  const Report report = checked(
-      model, {tensor("no_scale", "queries", "Q"), tensor("no_scale", "keys", "attn.k"), tensor("no_scale", "values", "v"),
-              tensor("no_scale", "scores", "attn_scores"), tensor("no_scale", "weights", "attn_weights"),
-              tensor("no_scale", "concatenated", "context"), tensor("no_scale", "output", "out")});
+  const Report report =
+      checked(model, {tensor("no_scale", "queries", "Q"), tensor("no_scale", "keys", "attn.k"),
+                      tensor("no_scale", "values", "v"), tensor("no_scale", "scores", "attn_scores"),
+                      tensor("no_scale", "weights", "attn_weights"),
+                      tensor("no_scale", "concatenated", "context"), tensor("no_scale", "output", "out")});
   EXPECT_THAT(report.causes(), ElementsAre("no_scale"));
   EXPECT_EQ(report.first_difference()->tensor, "attn_weights");
   EXPECT_EQ(report.stages.size(), 7u);
 }
 
 TEST_F(Check, TakesAnAmbiguousNameForTheStageThatAgrees) {
-  const Report report = checked(model, {tensor("right", "dropped_weights", "attn_weights"),
-                                        tensor("right", "scaled_scores", "attn_scores"),
-                                        tensor("right", "output", "context_vec")});
+  const Report report = checked(
+      model, {tensor("right", "dropped_weights", "attn_weights"),
+              tensor("right", "scaled_scores", "attn_scores"), tensor("right", "output", "context_vec")});
   EXPECT_TRUE(report.agrees);
   EXPECT_EQ(report.stages[0].stage, Stage::scaled_scores);
   EXPECT_EQ(report.stages[1].stage, Stage::dropped_weights);
@@ -159,9 +160,10 @@ TEST_F(Check, ReadsEveryLayout) {
   for (std::size_t h = 0; h < 2; ++h)
     for (std::size_t i = 0; i < 5; ++i)
       for (std::size_t k = 0; k < 3; ++k)
-        by_tokens.numbers[(i * 2 + h) * 3 + k] = joined.numbers[i * 6 + h * 3 + k] = queries.numbers[(h * 5 + i) * 3 + k];
-  for (const Tensor& t : {queries, shaped(queries, {1, 2, 5, 3}), by_tokens, shaped(by_tokens, {1, 5, 2, 3}), joined,
-                          shaped(joined, {1, 5, 6})})
+        by_tokens.numbers[(i * 2 + h) * 3 + k] = joined.numbers[i * 6 + h * 3 + k] =
+            queries.numbers[(h * 5 + i) * 3 + k];
+  for (const Tensor& t : {queries, shaped(queries, {1, 2, 5, 3}), by_tokens, shaped(by_tokens, {1, 5, 2, 3}),
+                          joined, shaped(joined, {1, 5, 6})})
     EXPECT_TRUE(checked(model, {t}).agrees) << formats::shape_text(t.shape);
 }
 
@@ -197,24 +199,33 @@ TEST_F(Check, ShapeThatDoesNotFitDiffersAndIsNotGuessedAt) {
 }
 
 TEST_F(Check, LeavesOutWhatItDoesNotKnowAndSaysSo) {
-  const Report report = checked(model, {tensor("right", "weights", "weights"), tensor("right", "output", "frobnicated")});
+  const Report report =
+      checked(model, {tensor("right", "weights", "weights"), tensor("right", "output", "frobnicated")});
   EXPECT_TRUE(report.agrees);
   EXPECT_THAT(report.left_out, ElementsAre("frobnicated: its name says no stage"));
 }
 
 TEST_F(Check, MapsByHand) {
-  const auto file = support::tensors_in_memory({tensor("right", "weights", "foo"), tensor("right", "output", "weights")});
+  const auto file =
+      support::tensors_in_memory({tensor("right", "weights", "foo"), tensor("right", "output", "weights")});
   const Matched matched = match(model, file, {{"foo", "weights"}, {"weights", ""}});
   ASSERT_EQ(matched.theirs.size(), 1u);
   EXPECT_TRUE(check(model, matched, {}).agrees);
-  EXPECT_EQ(support::error_of([&] { match(model, file, {{"bar", "weights"}}); }), "memory: there is no tensor \"bar\"");
-  EXPECT_EQ(support::error_of([&] { match(model, file, {{"foo", "bar"}}); }), "foo: there is no stage \"bar\"");
+  EXPECT_EQ(support::error_of([&] {
+              match(model, file, {{"bar", "weights"}});
+            }),
+            "memory: there is no tensor \"bar\"");
+  EXPECT_EQ(support::error_of([&] {
+              match(model, file, {{"foo", "bar"}});
+            }),
+            "foo: there is no stage \"bar\"");
 }
 
 TEST_F(Check, RefusesFilesWithoutAnyStage) {
-  EXPECT_EQ(support::error_of([&] { checked(model, {tensor("right", "weights", "frobnicated")}); }),
-            "memory: expected tensors named as stages (weights, queries, attn_scores, …), got none; --map NAME=STAGE "
-            "says which is which");
+  EXPECT_EQ(
+      support::error_of([&] { checked(model, {tensor("right", "weights", "frobnicated")}); }),
+      "memory: expected tensors named as stages (weights, queries, attn_scores, …), got none; --map NAME=STAGE "
+      "says which is which");
 }
 
 TEST_F(Check, ToleranceIsWhatWasAsked) {
@@ -235,7 +246,10 @@ TEST_F(Check, StopsWhenToldTo) {
 
 TEST_F(Check, ReportsAsJson) {
   const Report report = checked(model, {tensor("no_scale", "scaled_scores", "scaled_scores")});
-  EXPECT_THAT(report_json(report), HasSubstr(R"({"agrees": false, "first_difference": "scaled_scores", "causes": ["no_scale"], "explanations": [["no_scale"]], "stages": [{"stage": "scaled_scores", "max_abs": )"));
+  EXPECT_THAT(
+      report_json(report),
+      HasSubstr(
+          R"({"agrees": false, "first_difference": "scaled_scores", "causes": ["no_scale"], "explanations": [["no_scale"]], "stages": [{"stage": "scaled_scores", "max_abs": )"));
 }
 
 TEST(Names, AreTakenApart) {
