@@ -30,9 +30,9 @@ TEST(Folder, OfAnExportHasEveryStageAsOneTensor) {
       const std::size_t whole[] = {s}, head[] = {s, model.n_heads - 1};
       EXPECT_TRUE(arma::approx_equal(matrix(file.read("output", whole)), *trace.output, "absdiff", 0));
       EXPECT_TRUE(
-          arma::approx_equal(matrix(file.read("weights", head)), trace.heads.back().weights, "absdiff", 0));
+          arma::approx_equal(matrix(file.read("weights", head)), *trace.heads.back().weights, "absdiff", 0));
       EXPECT_TRUE(
-          arma::approx_equal(matrix(file.read("weights"), head), trace.heads.back().weights, "absdiff", 0));
+          arma::approx_equal(matrix(file.read("weights"), head), *trace.heads.back().weights, "absdiff", 0));
     }
   }
 }
