@@ -45,7 +45,9 @@ struct Limits {
   double more = 0;  ///< what float32 arithmetic adds
 
   bool within(double d, double ours) const {
-    return d <= tolerance.absolute + tolerance.relative * std::abs(ours) + storage_error(dtype, ours) + more;
+    if (d == 0) return true;  // also where ours is no number
+    return std::isfinite(d) &&
+           d <= tolerance.absolute + tolerance.relative * std::abs(ours) + storage_error(dtype, ours) + more;
   }
 };
 

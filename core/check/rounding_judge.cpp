@@ -14,12 +14,15 @@ using attention::Precision;
 constexpr double most_times_largest = 8, most_times_usual = 4;
 constexpr double nearer = 0.97;
 
+/// Numbers that must lie on a grid before that says anything.
+constexpr std::size_t enough = 8;
+
 /// What is found out about one tensor.
 struct Distances {
   bool possible = true;
-  bool tells = false;                      ///< it is neither the exact stage nor our coarse one
-  double to_exact = 0, to_coarse = 0;      ///< mean squares, in units of the coarse stage's own
-  bool on_grid = true, on_coarser = true;  ///< of the numbers that are not those of the exact stage
+  bool tells = false;                  ///< it is neither the exact stage nor our coarse one
+  double to_exact = 0, to_coarse = 0;  ///< mean squares, in units of the coarse stage's own
+  std::size_t n_off = 0, n_on_grid = 0, n_on_coarser = 0;  ///< numbers that are not those of the exact stage
 };
 
 struct Cell {
@@ -47,39 +50,38 @@ Distances distances(const Theirs& theirs, const Reading& reading, const Computed
                     const Computed& coarse, const Tolerance& tolerance) {
   Distances result;
   if (agreement(theirs, reading, coarse, tolerance).within) return result;
-  if (agreement(theirs, reading, exact, tolerance).within) {
-    result.possible = false;  // it was not rounded where it should have been
-    return result;
-  }
-  double count = 0, squares = 0, to_exact = 0, to_coarse = 0, largest = 0;
+  const auto slack = [&](double number) {
+    return tolerance.absolute + tolerance.relative * std::abs(number) +
+           storage_error(theirs.rounding, number);
+  };
+  double squares = 0, slacks = 0, to_exact = 0, to_coarse = 0, largest = 0;
   for_each_cell(theirs, reading, exact, coarse, [&](const Cell& c) {
     const double error = std::abs(c.coarse - c.exact);
     if (!std::isfinite(error)) return;
     largest = std::max(largest, error);
-    squares += error * error, ++count;
+    squares += error * error;
+    slacks += slack(c.exact) * slack(c.exact);
   });
   const Precision precision = coarse.model().departures.precision;
-  const Precision coarser = Precision::bfloat16;
   for_each_cell(theirs, reading, exact, coarse, [&](const Cell& c) {
     if (!std::isfinite(c.theirs) || !std::isfinite(c.exact) || !std::isfinite(c.coarse)) {
       result.possible = result.possible && (same_kind(c.theirs, c.coarse) || same_kind(c.theirs, c.exact));
       return;
     }
-    const double slack =
-        tolerance.absolute + tolerance.relative * std::abs(c.exact) + storage_error(theirs.rounding, c.exact);
     const double d = std::abs(c.theirs - c.exact);
-    result.possible = result.possible && d <= most_times_largest * largest + slack;
+    result.possible = result.possible && d <= most_times_largest * largest + slack(c.exact);
     to_exact += d * d;
     to_coarse += (c.theirs - c.coarse) * (c.theirs - c.coarse);
-    if (d <= slack) return;
-    result.on_grid = result.on_grid && attention::rounded(precision, c.theirs) == c.theirs;
-    result.on_coarser = result.on_coarser && attention::rounded(coarser, c.theirs) == c.theirs;
+    if (d <= slack(c.exact)) return;
+    ++result.n_off;
+    if (attention::rounded(precision, c.theirs) == c.theirs) ++result.n_on_grid;
+    if (attention::rounded(Precision::bfloat16, c.theirs) == c.theirs) ++result.n_on_coarser;
   });
-  result.tells = true;
-  if (squares == 0) result.possible = false;
-  const double slack = count * tolerance.absolute * tolerance.absolute;
-  if (to_exact > most_times_usual * most_times_usual * squares + slack) result.possible = false;
-  if (squares > 0) result.to_exact = to_exact / squares, result.to_coarse = to_coarse / squares;
+  constexpr double square = most_times_usual * most_times_usual;
+  if (to_exact > square * squares + slacks) result.possible = false;
+  if (square * to_exact + slacks < squares) result.possible = false;  // rounded less than it should have been
+  result.tells = result.n_off > 0 && squares > 0;
+  if (result.tells) result.to_exact = to_exact / squares, result.to_coarse = to_coarse / squares;
   return result;
 }
 

@@ -27,12 +27,16 @@ Rows rows(std::initializer_list<const char*> names) {
   return found;
 }
 
+/// Rows made together; where one of them changes nothing, so do all.
 Way of_rows(const Rows& rows) {
   Stage first = rows.front()->first;
   for (const Mistake* row : rows) first = std::min(first, row->first);
   const auto made = [rows](const Model& model) {
     Model next = model;
-    for (const Mistake* row : rows) next = row->made(next);
+    for (const Mistake* row : rows) {
+      if (!mistakes::applies(*row, next)) return model;
+      next = row->made(next);
+    }
     return next;
   };
   return {rows, made, first};

@@ -79,7 +79,7 @@ TEST_P(CheckOf, FindsTheMistakeFromTheOutputAloneOrSaysWhatItCouldBe) {
 INSTANTIATE_TEST_SUITE_P(Models, CheckOf, testing::Values("full", "causal", "plain"),
                          [](const auto& of) { return std::string(of.param); });
 
-struct Check : testing::Test {
+struct OneCheck : testing::Test {
   CheckFixture fixture{"full"};
   const Model& model = fixture.model;
 
@@ -90,7 +90,7 @@ struct Check : testing::Test {
   }
 };
 
-TEST_F(Check, NamesTheFirstStageThatDiffersAndTheWorstCell) {
+TEST_F(OneCheck, NamesTheFirstStageThatDiffersAndTheWorstCell) {
   std::vector<Tensor> tensors = fixture.tensors("right");
   for (Tensor& t : tensors)
     if (t.name == "scaled_scores") t.numbers[1 * 25 + 3 * 5 + 2] += 0.5, t.numbers[7] += 0.25;
@@ -102,7 +102,7 @@ TEST_F(Check, NamesTheFirstStageThatDiffersAndTheWorstCell) {
   EXPECT_EQ(place_words(first), "head 1, row 3, column 2");
 }
 
-TEST_F(Check, SaysThatNothingItKnowsExplainsAnUnknownMistake) {
+TEST_F(OneCheck, SaysThatNothingItKnowsExplainsAnUnknownMistake) {
   std::vector<Tensor> tensors = fixture.tensors("right");
   for (Tensor& t : tensors)
     if (t.name == "weights" || t.name == "output")
@@ -113,7 +113,7 @@ TEST_F(Check, SaysThatNothingItKnowsExplainsAnUnknownMistake) {
   EXPECT_THAT(report_text(report), HasSubstr("None of the known mistakes, alone or in pairs"));
 }
 
-TEST_F(Check, NamesAllCausesThatTheTensorsCannotTellApart) {
+TEST_F(OneCheck, NamesAllCausesThatTheTensorsCannotTellApart) {
   // d_model = d_head² makes 1/√d_model and 1/d_head one number.
   support::Random random(5);
   const Model square = support::model(random, 4, 4, 4, 2);
@@ -130,7 +130,7 @@ TEST_F(Check, NamesAllCausesThatTheTensorsCannotTellApart) {
   EXPECT_THAT(report_text(report), HasSubstr("the tensors cannot tell them apart"));
 }
 
-TEST_F(Check, KnowsTheNamesThatPeopleGive) {
+TEST_F(OneCheck, KnowsTheNamesThatPeopleGive) {
   const Report report =
       checked(model, {tensor("no_scale", "queries", "Q"), tensor("no_scale", "keys", "attn.k"),
                       tensor("no_scale", "values", "v"), tensor("no_scale", "scores", "attn_scores"),
@@ -141,7 +141,7 @@ TEST_F(Check, KnowsTheNamesThatPeopleGive) {
   EXPECT_EQ(report.stages.size(), 7u);
 }
 
-TEST_F(Check, TakesAnAmbiguousNameForTheStageThatAgrees) {
+TEST_F(OneCheck, TakesAnAmbiguousNameForTheStageThatAgrees) {
   const Report report = checked(
       model, {tensor("right", "dropped_weights", "attn_weights"),
               tensor("right", "scaled_scores", "attn_scores"), tensor("right", "output", "context_vec")});
@@ -150,7 +150,7 @@ TEST_F(Check, TakesAnAmbiguousNameForTheStageThatAgrees) {
   EXPECT_EQ(report.stages[1].stage, Stage::dropped_weights);
 }
 
-TEST_F(Check, ReadsEveryLayout) {
+TEST_F(OneCheck, ReadsEveryLayout) {
   const auto shaped = [](Tensor t, std::vector<std::size_t> shape) {
     t.shape = std::move(shape);
     return t;
@@ -167,7 +167,7 @@ TEST_F(Check, ReadsEveryLayout) {
     EXPECT_TRUE(checked(model, {t}).agrees) << formats::shape_text(t.shape);
 }
 
-TEST_F(Check, TakesHeadsInFilesOfTheirOwnForOneStage) {
+TEST_F(OneCheck, TakesHeadsInFilesOfTheirOwnForOneStage) {
   Tensor first = tensor("no_scale", "weights", "weights.head0"), second = first;
   first.shape = second.shape = {5, 5};
   second.numbers.erase(second.numbers.begin(), second.numbers.begin() + 25);
@@ -178,7 +178,7 @@ TEST_F(Check, TakesHeadsInFilesOfTheirOwnForOneStage) {
   EXPECT_THAT(report.causes(), ElementsAre("no_scale"));
 }
 
-TEST_F(Check, HidingMaskAndAddedMaskAreTheMaskToo) {
+TEST_F(OneCheck, HidingMaskAndAddedMaskAreTheMaskToo) {
   for (const double hidden : std::array{0.0, 1.0, -std::numeric_limits<double>::infinity()}) {
     Tensor mask;
     mask.name = "mask", mask.shape = {5, 5};
@@ -189,7 +189,7 @@ TEST_F(Check, HidingMaskAndAddedMaskAreTheMaskToo) {
   }
 }
 
-TEST_F(Check, ShapeThatDoesNotFitDiffersAndIsNotGuessedAt) {
+TEST_F(OneCheck, ShapeThatDoesNotFitDiffersAndIsNotGuessedAt) {
   Tensor weights = tensor("right", "weights", "weights");
   weights.shape = {50};
   const Report report = checked(model, {weights, tensor("right", "output", "output")});
@@ -198,14 +198,14 @@ TEST_F(Check, ShapeThatDoesNotFitDiffersAndIsNotGuessedAt) {
   EXPECT_THAT(report.explanations, IsEmpty());
 }
 
-TEST_F(Check, LeavesOutWhatItDoesNotKnowAndSaysSo) {
+TEST_F(OneCheck, LeavesOutWhatItDoesNotKnowAndSaysSo) {
   const Report report =
       checked(model, {tensor("right", "weights", "weights"), tensor("right", "output", "frobnicated")});
   EXPECT_TRUE(report.agrees);
   EXPECT_THAT(report.left_out, ElementsAre("frobnicated: its name says no stage"));
 }
 
-TEST_F(Check, MapsByHand) {
+TEST_F(OneCheck, MapsByHand) {
   const auto file =
       support::tensors_in_memory({tensor("right", "weights", "foo"), tensor("right", "output", "weights")});
   const Matched matched = match(model, file, {{"foo", "weights"}, {"weights", ""}});
@@ -221,14 +221,14 @@ TEST_F(Check, MapsByHand) {
             "foo: there is no stage \"bar\"");
 }
 
-TEST_F(Check, RefusesFilesWithoutAnyStage) {
+TEST_F(OneCheck, RefusesFilesWithoutAnyStage) {
   EXPECT_EQ(
       support::error_of([&] { checked(model, {tensor("right", "weights", "frobnicated")}); }),
       "memory: expected tensors named as stages (weights, queries, attn_scores, …), got none; --map NAME=STAGE "
       "says which is which");
 }
 
-TEST_F(Check, ToleranceIsWhatWasAsked) {
+TEST_F(OneCheck, ToleranceIsWhatWasAsked) {
   Tensor output = tensor("right", "output", "output");
   output.numbers[4] += 1e-3;
   const auto file = support::tensors_in_memory({output});
@@ -236,7 +236,7 @@ TEST_F(Check, ToleranceIsWhatWasAsked) {
   EXPECT_TRUE(check(model, match(model, file, {}), {0, 2e-3}).agrees);
 }
 
-TEST_F(Check, StopsWhenToldTo) {
+TEST_F(OneCheck, StopsWhenToldTo) {
   const auto file = support::tensors_in_memory(fixture.tensors("no_scale"));
   int asked = 0;
   const Report report = check(model, match(model, file, {}), {}, [&] { return ++asked < 3; });
@@ -244,7 +244,7 @@ TEST_F(Check, StopsWhenToldTo) {
   EXPECT_FALSE(report.agrees);
 }
 
-TEST_F(Check, ReportsAsJson) {
+TEST_F(OneCheck, ReportsAsJson) {
   const Report report = checked(model, {tensor("no_scale", "scaled_scores", "scaled_scores")});
   EXPECT_THAT(
       report_json(report),
