@@ -122,7 +122,7 @@ void expect_printed(const Fixture& fixture, const Model& model) {
   const Trace trace = attend(model);
   for (const auto& [name, tensor] : fixture.printed) {
     SCOPED_TRACE("printed " + name);
-    const arma::mat& found = name == "output" ? *trace.output : trace.heads.front().*head_stages.at(name);
+    const arma::mat& found = name == "output" ? *trace.output : *(trace.heads.front().*head_stages.at(name));
     EXPECT_TRUE(is_near(found, tensor.matrix(), tensor.absolute, tensor.relative));
   }
 }

@@ -234,7 +234,7 @@ TEST(EmptyRow, IsNaNByTheFormulaAndZerosOnRequest) {
   Model m = six_tokens();
   m.mask.cells = {{0, 0, false}};
   const HeadTrace by_formula = attend(m).heads[0];
-  EXPECT_EQ(arma::uvec(arma::find_nan(by_formula.weights)).n_elem, 6u);
+  EXPECT_EQ(arma::uvec(arma::find_nan(*by_formula.weights)).n_elem, 6u);
   EXPECT_TRUE(by_formula.weights.row(0).has_nan());
   m.mask.empty_rows = EmptyRows::zeros;
   const Trace zeros = attend(m);
