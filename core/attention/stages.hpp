@@ -51,6 +51,9 @@ const StageInfo& info(Stage stage);
 /// The stage of that name, or nullptr.
 const StageInfo* find_stage(std::string_view name);
 
+/// The formula of a stage in this model, or that it is given.
+std::string formula_of(const StageInfo& stage, const Model& model, bool brief);
+
 /// The shape of a stage in the traces of a model that has it.
 struct StageShape {
   std::size_t n_rows = 0, n_cols = 0;
