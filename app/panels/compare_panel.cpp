@@ -110,7 +110,7 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   widgets::draw_text(title, {at.x, middle}, Align::left_middle, packed(ink), info.title);
   float x = at.x + widgets::text_width(title, info.title) + m.px(10);
   const bool of_b = stage.all.in_b;
-  const std::string formula = info.formula(of_b ? frame.model : frame.comparison->model, true);
+  const std::string formula = formula_of(info, of_b ? frame.model : frame.comparison->model, true);
   if (!formula.empty()) {
     ImFont* font = frame.fonts.sans14;
     x += widgets::draw_formula(font, {x, widgets::centred_y(font, at.y, m.px(title_height))},

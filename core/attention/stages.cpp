@@ -77,6 +77,7 @@ F dropped_formula(const Model& m, bool brief) {
 
 F merge_formula(const Model& m, bool brief) {
   if (m.merge == MergeRule::reshape_without_transpose) return brief ? "no transpose" : "reshaped without the transpose";
+  if (!m.heads_off.empty()) return std::to_string(m.n_heads - m.heads_off.size()) + (brief ? " on" : " heads on");
   if (m.n_heads == 1) return "one head";
   if (m.departures.merge == HeadColumns::interleaved) return "interleaved";
   if (brief) return F();
@@ -161,6 +162,10 @@ std::string fill_words(double fill) {
   return text;
 }
 
+std::string formula_of(const StageInfo& stage, const Model& model, bool brief) {
+  return model.given.find(stage.stage) ? "given" : stage.formula(model, brief);
+}
+
 StageShape shape_of(const Model& model, Stage stage) {
   const StageInfo& row = info(stage);
   const std::size_t n_rows = row.rows == Rows::keys ? model.n_keys() : model.n_tokens();
@@ -183,6 +188,8 @@ const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequenc
 
 double top_of_range(const Model& model, Stage stage) {
   const bool dropped = stage == Stage::dropout_mask || stage == Stage::dropped_weights;
+  const GivenStage* given = dropped ? model.given.find(Stage::dropout_mask) : nullptr;
+  if (given) return std::max(1.0, given->matrices.front()->max());  // that of the first head stands for all
   return dropped && model.dropout.active() && model.dropout.rate < 1 ? survivor_factor(model.dropout) : 1;
 }
 

@@ -54,6 +54,9 @@ const StageInfo* find_stage(std::string_view name);
 /// The number that hides a cell by being large and negative, in words: "−10⁹".
 std::string fill_words(double fill);
 
+/// The formula of a stage in this model, or that it is given.
+std::string formula_of(const StageInfo& stage, const Model& model, bool brief);
+
 /// The shape of a stage in the traces of a model that has it.
 struct StageShape {
   std::size_t n_rows = 0, n_cols = 0;

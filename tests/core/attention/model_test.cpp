@@ -102,7 +102,7 @@ TEST(Check, NamesDropoutOutOfRangeOrShape) {
   EXPECT_EQ(problem([](Model& m) { m.dropout.given.pop_back(); }),
             "dropout.mask: expected 2 matrices, one for each head of each sequence, got 1");
   EXPECT_EQ(problem([](Model& m) { m.dropout.given[1] = arma::mat(2, 3); }),
-            "dropout.mask[1]: expected 2×2 (n_tokens × n_tokens), got 2×3");
+            "dropout.mask[1]: expected 2×2 (n_tokens × n_keys), got 2×3");
   EXPECT_EQ(problem([](Model& m) { m.dropout.given[3].edit()(1, 0) = 0.5; }, 2),
             "dropout.mask[1][1][1][0]: expected 0 (dropped) or 1 (kept)");
 }
