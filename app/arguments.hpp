@@ -26,8 +26,12 @@ struct ListMistakes {};
 struct Export {
   Source source;
   std::vector<const core::mistakes::Mistake*> mistakes;  ///< to be made in the model first
-  std::filesystem::path directory;
+  std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
+};
+struct WriteProgram {
+  Source source;
+  std::optional<std::filesystem::path> file;  ///< else standard output
 };
 struct WriteSession {
   const core::editing::Preset* preset;
@@ -56,7 +60,7 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, Check, Draw,
+using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram, Check, Draw,
                                ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.

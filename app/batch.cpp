@@ -6,7 +6,9 @@
 
 #include "core/check/report_text.hpp"
 #include "core/error.hpp"
+#include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
+#include "core/formats/writers/program.hpp"
 #include "core/random/draw_op.hpp"
 
 namespace app {
@@ -29,6 +31,11 @@ core::attention::Model with_mistakes(core::attention::Model model,
   return model;
 }
 
+std::string title_of(const Source& source) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
+  return std::get<std::filesystem::path>(source).filename().string();
+}
+
 struct Runner {
   std::ostream& out;
   std::ostream& err;
@@ -44,8 +51,15 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    core::formats::export_stages(with_mistakes(model_from(command.source), command.mistakes),
-                                 command.directory, command.options);
+    core::formats::export_to(with_mistakes(model_from(command.source), command.mistakes), command.out, command.options);
+    return done;
+  }
+  int operator()(const WriteProgram& command) const {
+    const std::string text = core::formats::program_text(model_from(command.source), title_of(command.source));
+    if (command.file)
+      core::formats::write_atomically(*command.file, text);
+    else
+      out << text;
     return done;
   }
   int operator()(const WriteSession& command) const {
