@@ -58,6 +58,7 @@ void recent_lines(const Frame& frame) {
 void file_lines(const Frame& frame) {
   menu(frame, "menu/New", "New", new_lines);
   if (line(frame, "menu/Open", "Open…", "Ctrl+O")) frame.commands.add(ShowDialog{Dialog::open});
+  if (line(frame, "menu/CheckTensors", "Check tensors…", "Ctrl+K")) frame.commands.add(ShowDialog{Dialog::open_tensors});
   menu(frame, "menu/Recent", "Open recent", recent_lines);
   ImGui::Separator();
   if (line(frame, "menu/Save", "Save", "Ctrl+S")) frame.commands.add(SaveFile{});

@@ -37,7 +37,8 @@ std::vector<Stage> mapped_stages(const std::string& tensor, const std::string& s
   return {row->stage};
 }
 
-StageResult result_of(const Theirs& theirs, const Computed& right, const Tolerance& tolerance) {
+StageResult result_of(const Theirs& theirs, const Reading* reading, const Computed& right,
+                      const Tolerance& tolerance) {
   StageResult result{theirs.stage,
                      theirs.name,
                      formats::shape_text(theirs.tensor.shape),
@@ -46,9 +47,7 @@ StageResult result_of(const Theirs& theirs, const Computed& right, const Toleran
                      theirs.obstacle,
                      {}};
   result.agreement.within = false;
-  if (!theirs.obstacle.empty()) return result;
-  const Reading* reading = agreeing(theirs, right, tolerance);
-  if (!reading) reading = &theirs.readings.front();
+  if (!reading) return result;
   result.stage = reading->stage;
   if (attention::info(reading->stage).present(right.model()))
     result.agreement = agreement(theirs, *reading, right, tolerance);
@@ -125,14 +124,27 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   const Computed right(model);
   Report report;
   report.left_out = matched.left_out;
-  for (const Theirs& theirs : matched.theirs) add(result_of(theirs, right, tolerance), report.stages);
-  std::stable_sort(report.stages.begin(), report.stages.end(),
-                   [](const StageResult& a, const StageResult& b) { return a.stage < b.stage; });
-  report.agrees = report.first_difference() == nullptr;
-  const bool can_be_explained = std::none_of(matched.theirs.begin(), matched.theirs.end(),
-                                             [](const Theirs& t) { return t.readings.empty(); });
+  bool can_be_explained = true;
+  for (const Theirs& theirs : matched.theirs) {
+    const Reading* agrees = agreeing(theirs, right, tolerance);
+    report.agrees = report.agrees && agrees;
+    can_be_explained = can_be_explained && !theirs.readings.empty();
+    report.readings.push_back(agrees || theirs.readings.empty() ? agrees : &theirs.readings.front());
+  }
   if (!report.agrees && can_be_explained)
     report.explanations = find_causes(right, matched.theirs, tolerance, goes_on);
+  if (!report.explanations.empty()) {
+    // What a name can mean in two ways is what the explanation makes of it.
+    const Computed explained(report.explanations.front().model);
+    for (std::size_t k = 0; k < matched.theirs.size(); ++k)
+      if (!agreeing(matched.theirs[k], right, tolerance))
+        if (const Reading* read = agreeing(matched.theirs[k], explained, tolerance))
+          report.readings[k] = read;
+  }
+  for (std::size_t k = 0; k < matched.theirs.size(); ++k)
+    add(result_of(matched.theirs[k], report.readings[k], right, tolerance), report.stages);
+  std::stable_sort(report.stages.begin(), report.stages.end(),
+                   [](const StageResult& x, const StageResult& y) { return x.stage < y.stage; });
   return report;
 }
 

@@ -42,6 +42,8 @@ struct StageResult {
 struct Report {
   bool agrees = true;
   std::vector<StageResult> stages;  ///< in the order of the computation
+  /// As what each of the tensors was read, nullptr for those without a reading; they point into the tensors.
+  std::vector<const Reading*> readings;
   std::vector<std::string> left_out;
   std::vector<Explanation> explanations;  ///< several when the tensors cannot tell them apart
 

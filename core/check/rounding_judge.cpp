@@ -117,9 +117,10 @@ bool is_rounding(const std::vector<Theirs>& theirs, const Computed& exact, const
     tells = true;
     to_exact += best.to_exact, to_coarse += best.to_coarse;
     if (digits_of(tensor.rounding) <= attention::digits_of(precision)) continue;  // its type is a grid anyway
-    if (precision == Precision::float16 && best.on_grid && best.on_coarser)
-      return false;  // coarser than float16
-    on_grid = on_grid || best.on_grid;
+    if (best.n_off < enough) continue;
+    if (precision == Precision::float16 && best.n_on_coarser == best.n_off)
+      return false;  // coarser than that
+    on_grid = on_grid || best.n_on_grid == best.n_off;
   }
   return !tells || on_grid || to_coarse <= nearer * nearer * to_exact;
 }

@@ -82,7 +82,7 @@ struct ClearTypedCells {};  ///< takes back every cell that was typed over
 struct SwitchHead { std::size_t head = 0; bool on = true; };
 /// Makes one of the mistakes of core/mistakes, or puts it right again.
 struct SwitchMistake { std::string name; bool on = true; };
-struct ReplaceModel { attention::Model model; };
+struct ReplaceModel { attention::Model model; std::string words = "new model"; };
 
 using Edit = std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount, SetInputWidth,
                           SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias, SetScoreRule, SetScale,

@@ -174,8 +174,8 @@ Words words(const SwitchHead& e) {
 Words words(const SwitchMistake& e) {
   return {"", (e.on ? "mistake: " : "mended mistake: ") + e.name};
 }
-Words words(const ReplaceModel&) {
-  return {"", "new model"};
+Words words(const ReplaceModel& e) {
+  return {"", e.words};
 }
 
 Words words_of(const Edit& edit) {

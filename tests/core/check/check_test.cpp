@@ -9,6 +9,7 @@
 #include "core/attention/attend.hpp"
 #include "core/check/names.hpp"
 #include "core/check/report_text.hpp"
+#include "core/check/their_trace.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
@@ -250,6 +251,17 @@ TEST_F(OneCheck, ReportsAsJson) {
       report_json(report),
       HasSubstr(
           R"({"agrees": false, "first_difference": "scaled_scores", "causes": ["no_scale"], "explanations": [["no_scale"]], "stages": [{"stage": "scaled_scores", "max_abs": )"));
+}
+
+TEST_F(OneCheck, GivesTheirTensorsAsATrace) {
+  const auto file = support::tensors_in_memory(fixture.tensors("no_scale", {"queries", "weights", "output"}));
+  const Matched matched = match(model, file, {});
+  const Report report = check(model, matched, {});
+  const TheirTrace theirs = their_trace(model, matched, report, 0);
+  EXPECT_THAT(theirs.stages, ElementsAre(Stage::queries, Stage::weights, Stage::output));
+  const Tensor weights = tensor("no_scale", "weights", "weights");
+  EXPECT_EQ(theirs.trace.heads[1].weights(4, 2), weights.numbers[25 + 4 * 5 + 2]);
+  EXPECT_EQ(theirs.trace.heads[0].scores.n_rows(), 0u);
 }
 
 TEST(Names, AreTakenApart) {
