@@ -28,7 +28,7 @@ std::string program_text(const Model& model, const std::string& title,
   if (!(model.departures == attention::Departures()) || !model.dropout.rescale)
     throw Error("departures: a program is written of attention as in the paper; mend the mistakes first");
   if (!model.given.empty() || !model.heads_off.empty())
-    throw Error("given: a program is written of a model that computes every stage of every head");
+    throw Error("program: expected a model that computes every stage, got one with given stages, typed cells or heads that are off");
   const ProgramNumbers numbers = program_numbers(model, seeds);
   const std::string name = class_name(model);
   std::string text =
