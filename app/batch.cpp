@@ -4,6 +4,7 @@
 #include <new>
 #include <ostream>
 
+#include "core/check/report_text.hpp"
 #include "core/error.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
@@ -24,6 +25,16 @@ core::importing::Imported model_from(const Source& source, const core::importing
   return imported;
 }
 
+core::attention::Model with_mistakes(core::attention::Model model,
+                                     const std::vector<const core::mistakes::Mistake*>& mistakes) {
+  for (const core::mistakes::Mistake* mistake : mistakes) {
+    if (!core::mistakes::applies(*mistake, model))
+      throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");
+    model = mistake->made(model);
+  }
+  return model;
+}
+
 std::string title_of(const Source& source) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
   return std::get<std::filesystem::path>(source).filename().string();
@@ -38,8 +49,15 @@ struct Runner {
       out << preset.name << '\t' << preset.about << '\n';
     return done;
   }
+  int operator()(const ListMistakes&) const {
+    for (const core::mistakes::Mistake& mistake : core::mistakes::mistakes())
+      out << mistake.name << '\t' << mistake.about << '\n';
+    return done;
+  }
   int operator()(const Export& command) const {
-    core::formats::export_to(model_from(command.source, command.choices, err).model, command.out, command.options);
+    core::formats::export_to(
+        with_mistakes(model_from(command.source, command.choices, err).model, command.mistakes), command.out,
+        command.options);
     return done;
   }
   int operator()(const WriteProgram& command) const {
@@ -52,8 +70,18 @@ struct Runner {
   }
   int operator()(const WriteSession& command) const {
     auto imported = model_from(command.source, command.choices, err);
-    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view)});
+    core::formats::save_session(
+        command.file, {with_mistakes(std::move(imported.model), command.mistakes), std::move(imported.view)});
     return done;
+  }
+  int operator()(const Check& command) const {
+    namespace check = core::check;
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    const auto file = core::formats::open_tensors(command.against);
+    const check::Report report =
+        check::check(model, check::match(model, file, command.by_hand), command.tolerance);
+    out << (command.json ? check::report_json(report) : check::report_text(report));
+    return report.agrees ? done : failed;
   }
   int operator()(const Draw& command) const {
     core::random::draw(command.seed, command.ops, out);

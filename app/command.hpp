@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -37,6 +38,11 @@ struct CancelQuestion {};
 struct KeepReference {};
 struct KeepSwitched { std::size_t index = 0; };
 struct LoadReference { std::filesystem::path path; };  ///< a session file as A; the live model stays
+/// Somebody's tensors, a file or a folder of files, as B against the live model.
+struct CheckTensors { std::filesystem::path path; };
+/// Says which stage a tensor of the chosen file is: "" leaves it out, nothing goes by its name again.
+struct MapTensor { std::string tensor; std::optional<std::string> stage; };
+struct SearchCauses {};                                ///< of the difference of the chosen tensors
 struct DropReference {};                               ///< the chosen one
 /// Puts the person's own work aside and goes to where that lesson was left.
 struct StartLesson { std::string name; };
@@ -48,7 +54,7 @@ struct LeaveLesson {};
 using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportCsv,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                             KeepSwitched, LoadReference, DropReference>;
+                             KeepSwitched, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference>;
 
 /// The commands of one frame, carried out after it was drawn.
 class Commands {

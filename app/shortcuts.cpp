@@ -108,6 +108,9 @@ Answer training(const Situation& s) {
 Answer keep_reference(const Situation&) {
   return KeepReference{};
 }
+Answer check_tensors(const Situation&) {
+  return ShowDialog{Dialog::open_tensors};
+}
 Answer theme(const Situation&) {
   return ChangeView{[](View& view) { view.dark = !view.dark; }};
 }
@@ -173,6 +176,7 @@ constexpr std::array table{
     Shortcut{plain(Key::m), "M", "hide the pinned cell by hand, or show it", switch_cell},
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
     Shortcut{plain(Key::k), "K", "keep this as A, to compare with", keep_reference},
+    Shortcut{ctrl(Key::k), "Ctrl+K", "check tensors of your own against the model", check_tensors},
     Shortcut{plain(Key::t), "T", "dark or light", theme},
     Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog, leave a lesson", release},
     Shortcut{plain(Key::backspace), "Backspace", "back to the cell whose operand was followed", back},

@@ -164,7 +164,8 @@ void Store::carry_out(const ShowDialog& command) {
   if (lesson_ && command.dialog == Dialog::save_as) return carry_out(SaveFile{});  // which says why not
   view_.dialog = command.dialog;
   if (command.dialog == Dialog::none) waiting_.reset();
-  const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference;
+  const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
+                          command.dialog == Dialog::open_tensors;
   if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
     if (view_.browser.directory.empty() && origin_.path)
       view_.browser.directory = origin_.path->parent_path();

@@ -97,6 +97,9 @@ class Store {
   void carry_out(const KeepReference&);
   void carry_out(const KeepSwitched&);
   void carry_out(const LoadReference&);
+  void carry_out(const CheckTensors&);
+  void carry_out(const MapTensor&);
+  void carry_out(const SearchCauses&);
   void carry_out(const DropReference&);
 
   void begin_step(std::size_t step);
@@ -132,6 +135,8 @@ class Store {
   std::vector<Reference> references_;
   std::uint64_t last_reference_ = 0, comparison_revision_ = 0;
   std::optional<Comparison> comparison_;
+  std::size_t mapped_ = 0;  // how often tensors were given stages by hand
+  bool search_ = false;     // for what explains the chosen tensors, once
 
   core::attention::Model traced_;
   std::size_t traced_sequence_ = 0;

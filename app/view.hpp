@@ -34,6 +34,8 @@ enum class Dialog {
   none,
   open,
   open_reference,
+  open_tensors,
+  match_tensors,
   save_as,
   export_csv,
   unsaved_work,

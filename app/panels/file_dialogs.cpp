@@ -56,8 +56,8 @@ fs::path with_json(fs::path path) {
 }
 
 /// The file that was chosen in this frame; a chosen folder is entered.
-std::optional<fs::path> file_to_open(const Frame& frame) {
-  auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
+std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed) {
+  auto path = widgets::file_browser(frame, listed, browser_size(frame));
   if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
     path = widgets::chosen_path(frame.view.browser);
   if (!path || !is_folder(*path)) return path;
@@ -73,11 +73,21 @@ const core::attention::StageInfo& exported_stage(const Frame& frame, CellRef& ce
 }  // namespace
 
 void draw_open_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame)) frame.commands.add(OpenFile{*path});
+  if (const auto path = file_to_open(frame, widgets::Listed::sessions)) frame.commands.add(OpenFile{*path});
 }
 
 void draw_open_reference_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame)) frame.commands.add(LoadReference{*path});
+  if (const auto path = file_to_open(frame, widgets::Listed::sessions)) frame.commands.add(LoadReference{*path});
+}
+
+void draw_open_tensors_dialog(const Frame& frame) {
+  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
+                     "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .npy, .csv, "
+                     "or a folder of them.");
+  if (const auto path = file_to_open(frame, widgets::Listed::tensors)) frame.commands.add(CheckTensors{*path});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/folder", "Check this folder", "All tensors of the folder that is shown"))
+    frame.commands.add(CheckTensors{frame.view.browser.directory});
 }
 
 void draw_save_dialog(const Frame& frame) {

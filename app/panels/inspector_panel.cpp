@@ -39,7 +39,7 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   ImFont* font = frame.fonts.sans13;
   if (widgets::link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle, frame.palette.accent, "copy as text")) {
     const auto worked = core::explain::explain(frame.model, frame.trace, cell, frame.view.sequence);
-    frame.commands.add(CopyText{core::explain::plain_text(worked, frame.model.sequences[frame.view.sequence].tokens)});
+    frame.commands.add(CopyText{core::explain::plain_text(worked, frame.model.sequences[frame.view.sequence])});
   }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies how this number comes about");
   const float x = pen.right - widgets::text_width(font, "copy as text") - frame.metrics.px(14);

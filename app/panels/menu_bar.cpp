@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/panels/draw_dialog.hpp"
+#include "app/panels/mistakes.hpp"
 #include "app/shortcuts.hpp"
 #include "app/widgets/text.hpp"
 #include "core/editing/presets.hpp"
@@ -57,6 +58,7 @@ void recent_lines(const Frame& frame) {
 void file_lines(const Frame& frame) {
   menu(frame, "menu/New", "New", new_lines);
   if (line(frame, "menu/Open", "Open…", "Ctrl+O")) frame.commands.add(ShowDialog{Dialog::open});
+  if (line(frame, "menu/CheckTensors", "Check tensors…", "Ctrl+K")) frame.commands.add(ShowDialog{Dialog::open_tensors});
   menu(frame, "menu/Recent", "Open recent", recent_lines);
   ImGui::Separator();
   if (line(frame, "menu/Save", "Save", "Ctrl+S")) frame.commands.add(SaveFile{});
@@ -89,6 +91,7 @@ void edit_lines(const Frame& frame) {
   if (line(frame, "menu/RemoveToken", "Remove the last token", nullptr, false, n > 1))
     frame.commands.edit(core::editing::RemoveToken{n - 1});
   ImGui::Separator();
+  menu(frame, "menu/Mistakes", "Show a mistake", draw_mistakes_menu);
   if (line(frame, "menu/DrawModel", "Draw the model as PyTorch would…")) open_draw_dialog(frame);
 }
 

@@ -74,7 +74,7 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
   widgets::draw_text(title, at, widgets::Align::left_top, packed(frame.palette.text), stage.title);
   at.x += widgets::text_width(title, stage.title) + frame.metrics.px(10);
-  const std::string words = stage.formula(frame.model, frame.metrics.compact);
+  const std::string words = formula_of(stage, frame.model, frame.metrics.compact);
   if (!words.empty())
     at.x += widgets::draw_formula(formula, {at.x, at.y + lowered(formula)}, packed(frame.palette.dim), words) + frame.metrics.px(10);
   const std::string shape = std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols);

@@ -68,7 +68,7 @@ StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cel
   s.map.label_width = label_width(frame, s.map.row_tokens);
   s.map.show_bar = stage.columns != Columns::single;
   const float bar = s.map.bar_beside ? widgets::bar_room(frame, s.map) : 0;
-  const std::string formula = stage.formula(frame.model, m.compact);
+  const std::string formula = formula_of(stage, frame.model, m.compact);
   const std::string shape = std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols);
   const float title = widgets::text_width(frame.fonts.sans17, stage.title) + m.px(20) +
                       widgets::formula_width(frame.fonts.sans14, formula) + widgets::text_width(frame.fonts.mono12, shape);

@@ -4,7 +4,8 @@ namespace core::attention {
 namespace {
 
 std::vector<arma::mat> drawn(const Model& model, std::size_t sequence) {
-  const std::size_t n = model.n_tokens(), per_sequence = model.n_heads * n * n;
+  const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys(),
+                    per_sequence = model.n_heads * n_queries * n_keys;
   random::Generator generator(model.dropout.seed);
   const std::size_t draws = (sequence + 1) * per_sequence;  // earlier sequences take their numbers first
   const std::vector<bool> survivors = kept(generator, model.dropout, draws);
@@ -12,9 +13,9 @@ std::vector<arma::mat> drawn(const Model& model, std::size_t sequence) {
   std::vector<arma::mat> masks;
   std::size_t next = sequence * per_sequence;
   for (std::size_t h = 0; h < model.n_heads; ++h) {
-    arma::mat& mask = masks.emplace_back(n, n);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) mask(i, j) = survivors[next++] ? factor : 0;
+    arma::mat& mask = masks.emplace_back(n_queries, n_keys);
+    for (std::size_t i = 0; i < n_queries; ++i)
+      for (std::size_t j = 0; j < n_keys; ++j) mask(i, j) = survivors[next++] ? factor : 0;
   }
   return masks;
 }
@@ -27,8 +28,8 @@ std::vector<bool> kept(random::Generator& generator, const Dropout& dropout, std
 }
 
 std::vector<arma::mat> drawn_dropout_masks(const Model& model, std::size_t sequence) {
-  const std::size_t n = model.n_tokens();
-  if (!model.dropout.active()) return std::vector<arma::mat>(model.n_heads, arma::ones(n, n));
+  if (!model.dropout.active())
+    return std::vector<arma::mat>(model.n_heads, arma::ones(model.n_tokens(), model.n_keys()));
   if (model.dropout.given.empty()) return drawn(model, sequence);
   std::vector<arma::mat> masks;
   for (std::size_t h = 0; h < model.n_heads; ++h)

@@ -8,7 +8,7 @@
 
 namespace core::attention {
 
-/// The dropout masks of one sequence, one for each head: n_tokens × n_tokens of 0 and 1/(1 − rate).
+/// The dropout masks of one sequence, one for each head: n_tokens × n_keys of 0 and 1/(1 − rate).
 ///
 /// They are given in the model or drawn as nn.Dropout draws them for weights of shape
 /// [sequence][head][query][key] right after manual_seed(seed); ones when dropout is not active.

@@ -1,5 +1,6 @@
 #include "core/attention/limits.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace core::attention {
@@ -14,16 +15,20 @@ constexpr uint64_t squares_per_head = 9;
 // Matrices as wide as the output: queries, keys, values, contexts, concatenated, output.
 constexpr uint64_t wide_matrices = 6;
 
+std::size_t keys(const Size& s) {
+  return s.n_keys > 0 ? s.n_keys : s.n_tokens;
+}
+
 uint64_t model_bytes(const Size& s) {
   const uint64_t embeddings = uint64_t{s.n_sequences} * s.n_tokens * s.d_model;
   const uint64_t projections = s.projections ? 3 * uint64_t{s.d_model} * s.d_out : 0;
   const uint64_t output = s.output_projection ? uint64_t{s.d_out} * s.d_out : 0;
   uint64_t masks = 0;
   if (s.given_dropout_mask) {
-    const uint64_t squares = uint64_t{s.n_sequences} * s.n_heads, square = uint64_t{s.n_tokens} * s.n_tokens;
+    const uint64_t squares = uint64_t{s.n_sequences} * s.n_heads, square = uint64_t{s.n_tokens} * keys(s);
     masks = squares * square;  // at most 2^56
   }
-  return sizeof(double) * (embeddings + projections + output + masks);
+  return sizeof(double) * (embeddings + projections + output + masks + s.given_numbers);
 }
 
 std::string gibibytes(uint64_t bytes) {
@@ -47,25 +52,33 @@ Size size_of(const Model& model) {
   s.d_model = model.sequences.empty() ? 0 : model.d_model();
   s.d_out = model.projections ? model.projections->query.weight->n_cols : s.d_model;
   s.n_heads = model.n_heads;
+  for (const GivenStage& stage : model.given.stages)
+    for (const SharedMatrix& m : stage.matrices) s.given_numbers += m->n_elem;
+  if (model.sequences.empty() || model.n_heads == 0) return s;
+  if (model.n_keys() != s.n_tokens) s.n_keys = model.n_keys();
+  s.d_out = std::max(s.d_out, s.n_heads * std::max(model.d_head(), model.d_value()));
   s.projections = model.projections.has_value();
   s.output_projection = model.projections && model.projections->output;
   s.given_dropout_mask = !model.dropout.given.empty();
   return s;
 }
 
-uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_out, std::size_t n_heads) {
-  const uint64_t square = uint64_t{n_tokens} * n_tokens;
-  return sizeof(double) *
-         ((squares_per_head * n_heads + 1) * square + n_tokens * (d_model + wide_matrices * d_out));
+uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_out, std::size_t n_heads,
+                     std::size_t n_keys) {
+  if (n_keys == 0) n_keys = n_tokens;
+  const uint64_t square = uint64_t{n_tokens} * n_keys;
+  return sizeof(double) * ((squares_per_head * n_heads + 1) * square + n_tokens * d_model +
+                           wide_matrices * std::max(n_tokens, n_keys) * d_out);
 }
 
 std::optional<Problem> check_size(const Size& s) {
   if (auto p = check_count("embeddings", "sequences", s.n_sequences, max_sequences)) return p;
   if (auto p = check_count("embeddings", "tokens", s.n_tokens, max_tokens)) return p;
+  if (auto p = check_count("given", "keys", s.n_keys, max_tokens)) return p;
   if (auto p = check_count("embeddings", "columns (d_in)", s.d_model, max_columns)) return p;
   if (auto p = check_count("projections.query.weight", "columns (d_out)", s.d_out, max_columns)) return p;
   if (auto p = check_count("n_heads", "heads", s.n_heads, max_columns)) return p;
-  const uint64_t bytes = model_bytes(s) + trace_bytes(s.n_tokens, s.d_model, s.d_out, s.n_heads);
+  const uint64_t bytes = model_bytes(s) + trace_bytes(s.n_tokens, s.d_model, s.d_out, s.n_heads, s.n_keys);
   if (bytes <= max_bytes) return std::nullopt;
   return Problem{"embeddings", to_string(s.n_tokens) + " tokens, d_in = " + to_string(s.d_model) +
                                    ", d_out = " + to_string(s.d_out) +

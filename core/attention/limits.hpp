@@ -16,14 +16,17 @@ constexpr std::uint64_t max_bytes = std::uint64_t{8} << 30;
 struct Size {
   std::size_t n_sequences = 1, n_tokens = 1, d_model = 1, d_out = 1, n_heads = 1;
   bool projections = false, output_projection = false, given_dropout_mask = false;
+  std::size_t n_keys = 0;           ///< when they are not as many as the tokens
+  std::uint64_t given_numbers = 0;  ///< of all stages that are given
 };
 
 /// The size of a model, consistent or not; without sequences it has no tokens and no columns of its own.
 Size size_of(const Model& model);
 
 /// Bytes of one sequence's trace at its largest, when the mask is renormalised; sizes within the limits
-/// above.
-std::uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_out, std::size_t n_heads);
+/// above. Without n_keys there are as many keys as tokens.
+std::uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_out, std::size_t n_heads,
+                          std::size_t n_keys = 0);
 
 /// Names the first limit that a model of this size breaks: a count, or max_bytes for its own numbers and one
 /// trace.

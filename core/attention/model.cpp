@@ -1,6 +1,8 @@
 #include "core/attention/model.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/attention/formulas.hpp"
 
@@ -9,114 +11,42 @@ namespace {
 
 using std::to_string;
 
-std::string shape(std::size_t rows, std::size_t columns) {
-  return to_string(rows) + "×" + to_string(columns);
-}
-
-std::optional<Problem> check_matrix(const std::string& path, const arma::mat& m, std::size_t rows,
-                                    std::size_t columns, const char* meaning) {
-  if (m.n_rows != rows || m.n_cols != columns)
-    return Problem{
-        path, "expected " + shape(rows, columns) + " (" + meaning + "), got " + shape(m.n_rows, m.n_cols)};
-  if (m.is_finite()) return std::nullopt;
-  for (std::size_t i = 0; i < rows; ++i)
-    for (std::size_t j = 0; j < columns; ++j)
-      if (!std::isfinite(m(i, j)))
-        return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]", "expected a finite number"};
-  return std::nullopt;
-}
-
-std::optional<Problem> check_linear(const std::string& path, const Linear& linear, std::size_t d_in,
-                                    std::size_t d_out, const char* meaning) {
-  if (auto p = check_matrix(path + ".weight", linear.weight, d_in, d_out, meaning)) return p;
-  if (linear.bias)
-    return check_matrix(path + ".bias", *linear.bias, 1, d_out, "one number for each column of the weight");
-  return std::nullopt;
-}
-
-std::optional<Problem> check_sequences(const Model& model) {
-  if (model.sequences.empty()) return Problem{"embeddings", "expected at least one sequence"};
-  if (model.n_tokens() == 0 || model.d_model() == 0)
-    return Problem{"embeddings", "expected at least one token with at least one number"};
-  for (std::size_t s = 0; s < model.sequences.size(); ++s) {
-    const Sequence& sequence = model.sequences[s];
-    const std::string place = model.sequences.size() > 1 ? "[" + to_string(s) + "]" : "";
-    if (auto p = check_matrix("embeddings" + place, sequence.embeddings, model.n_tokens(), model.d_model(),
-                              "as the first sequence"))
-      return p;
-    if (sequence.tokens.size() != model.n_tokens())
-      return Problem{"tokens" + place, "expected " + to_string(model.n_tokens()) +
-                                           " tokens, one for each row of the embeddings, got " +
-                                           to_string(sequence.tokens.size())};
-  }
-  if (model.context_length && model.n_tokens() > *model.context_length)
-    return Problem{"context_length", "expected at most " + to_string(*model.context_length) +
-                                         " tokens (context_length), got " + to_string(model.n_tokens())};
-  return std::nullopt;
-}
-
-std::optional<Problem> check_projections(const Model& model) {
-  if (!model.projections) return std::nullopt;
-  const Projections& p = *model.projections;
-  const std::size_t d_out = model.d_out();
-  if (d_out == 0) return Problem{"projections.query.weight", "expected at least one column (d_out)"};
-  const char* meaning = "d_in × d_out, as the embeddings and the query projection have it";
-  if (auto q = check_linear("projections.query", p.query, model.d_model(), d_out, meaning)) return q;
-  if (auto q = check_linear("projections.key", p.key, model.d_model(), d_out, meaning)) return q;
-  if (auto q = check_linear("projections.value", p.value, model.d_model(), d_out, meaning)) return q;
-  if (p.output) return check_linear("projections.output", *p.output, d_out, d_out, "d_out × d_out");
-  return std::nullopt;
-}
-
-std::optional<Problem> check_mask(const Model& model) {
-  const auto& cells = model.mask.cells;
-  for (std::size_t c = 0; c < cells.size(); ++c) {
-    const std::string path = "mask.cells[" + to_string(c) + "]";
-    if (cells[c].row >= model.n_tokens() || cells[c].column >= model.n_tokens())
-      return Problem{path, "expected a row and a column below " + to_string(model.n_tokens()) + ", got " +
-                               to_string(cells[c].row) + " and " + to_string(cells[c].column)};
-    if (c > 0 && std::pair(cells[c - 1].row, cells[c - 1].column) >= std::pair(cells[c].row, cells[c].column))
-      return Problem{path, "expected each cell once, sorted by row, then column"};
-  }
-  return std::nullopt;
-}
-
-std::optional<Problem> check_dropout(const Model& model) {
-  const Dropout& dropout = model.dropout;
-  if (!(dropout.rate >= 0 && dropout.rate <= 1))
-    return Problem{"dropout.rate", "expected a number from 0 to 1"};
-  if (dropout.given.empty()) return std::nullopt;
-  const std::size_t expected = model.sequences.size() * model.n_heads;
-  if (dropout.given.size() != expected)
-    return Problem{"dropout.mask", "expected " + to_string(expected) +
-                                       " matrices, one for each head of each sequence, got " +
-                                       to_string(dropout.given.size())};
-  for (std::size_t k = 0; k < expected; ++k) {
-    const std::string place = model.sequences.size() > 1 ? "[" + to_string(k / model.n_heads) + "]" : "";
-    const std::string path = "dropout.mask" + place + "[" + to_string(k % model.n_heads) + "]";
-    const arma::mat& m = dropout.given[k];
-    if (auto p = check_matrix(path, m, model.n_tokens(), model.n_tokens(), "n_tokens × n_tokens")) return p;
-    for (std::size_t i = 0; i < m.n_rows; ++i)
-      for (std::size_t j = 0; j < m.n_cols; ++j)
-        if (m(i, j) != 0 && m(i, j) != 1)
-          return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]",
-                         "expected 0 (dropped) or 1 (kept)"};
-  }
-  return std::nullopt;
+/// The first matrix of the first of these stages that is given, or nullptr.
+const arma::mat* first_given(const Given& given, std::initializer_list<Stage> stages) {
+  for (const Stage stage : stages)
+    if (const GivenStage* found = given.find(stage); found && !found->matrices.empty())
+      return &*found->matrices.front();
+  return nullptr;
 }
 
 }  // namespace
 
-std::optional<Problem> check(const Model& model) {
-  if (auto p = check_sequences(model)) return p;
-  if (auto p = check_projections(model)) return p;
-  if (model.n_heads == 0) return Problem{"n_heads", "expected at least one head"};
-  if (model.d_out() % model.n_heads != 0)
-    return Problem{"n_heads", "expected a number of heads that divides d_out = " + to_string(model.d_out()) +
-                                  ", got " + to_string(model.n_heads)};
-  if (!std::isfinite(model.scale.factor)) return Problem{"scale", "expected a finite number"};
-  if (auto p = check_mask(model)) return p;
-  return check_dropout(model);
+std::size_t Model::n_keys() const {
+  if (const arma::mat* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows;
+  const arma::mat* m = first_given(given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores,
+                                           Stage::weights, Stage::dropout_mask});
+  return m ? m->n_cols : n_tokens();
+}
+
+std::size_t Model::d_out() const {
+  if (projections) return projections->query.weight->n_cols;
+  if (has_embeddings()) return d_model();
+  const arma::mat* m = first_given(given, {Stage::values});
+  return m ? n_heads * m->n_cols : 0;
+}
+
+std::size_t Model::d_head() const {
+  if (const arma::mat* m = first_given(given, {Stage::queries, Stage::keys})) return m->n_cols;
+  return projections || has_embeddings() ? d_out() / n_heads : 0;
+}
+
+std::size_t Model::d_value() const {
+  const arma::mat* m = first_given(given, {Stage::values});
+  return m ? m->n_cols : d_out() / n_heads;
+}
+
+bool Model::is_off(std::size_t head) const {
+  return std::ranges::binary_search(heads_off, head);
 }
 
 std::vector<std::string> numbered_tokens(std::size_t n_tokens) {
@@ -140,13 +70,28 @@ double scale_factor(const Model& model) {
 }
 
 double survivor_factor(const Dropout& dropout) {
-  if (!dropout.active()) return 1;
+  if (!dropout.active() || !dropout.rescale) return 1;
   return dropout.rate < 1 ? 1 / (1 - dropout.rate) : 0;
 }
 
+std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k) {
+  const std::size_t band = model.d_out() / model.n_heads;
+  return model.departures.split == HeadColumns::bands ? head * band + k : k * model.n_heads + head;
+}
+
+bool follows_causality(const Model& model, std::size_t query, std::size_t key) {
+  const auto ahead = static_cast<std::int64_t>(key + model.n_tokens()) - static_cast<std::int64_t>(query + model.n_keys());
+  return !model.mask.causal || (model.departures.mask_transposed ? -ahead : ahead) <= model.departures.mask_diagonal;
+}
+
 arma::mat visible_cells(const Model& model) {
-  const std::size_t n = model.n_tokens();
-  arma::mat visible = model.mask.causal ? causal_mask(n, n) : arma::ones(n, n);
+  const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys();
+  const int diagonal = model.departures.mask_diagonal;
+  arma::mat visible(n_queries, n_keys, arma::fill::ones);
+  if (model.mask.causal && model.departures.mask_transposed)
+    visible = causal_mask(n_keys, n_queries, diagonal).t();
+  else if (model.mask.causal)
+    visible = causal_mask(n_queries, n_keys, diagonal);
   for (const MaskCell& cell : model.mask.cells) visible(cell.row, cell.column) = cell.visible;
   return visible;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/attention/departures.hpp"
+#include "core/attention/given.hpp"
 #include "core/attention/shared_matrix.hpp"
 
 namespace core::attention {
@@ -20,7 +22,7 @@ struct Linear {
 /// The learned matrices: queries, keys and values of all heads side by side, and perhaps an output
 /// projection.
 struct Projections {
-  Linear query, key, value;      ///< d_in × d_out; head h owns columns h·d_head … (h+1)·d_head − 1
+  Linear query, key, value;      ///< d_in × d_out; column_of_head() says which columns a head owns
   std::optional<Linear> output;  ///< d_out × d_out
   friend bool operator==(const Projections&, const Projections&) = default;
 };
@@ -28,7 +30,11 @@ struct Projections {
 /// One sequence of a batch: a token and a row of numbers for each position.
 struct Sequence {
   std::vector<std::string> tokens;  ///< n_tokens names in UTF-8
-  SharedMatrix embeddings;          ///< n_tokens × d_model
+  SharedMatrix embeddings;          ///< n_tokens × d_model; without columns when they are not known
+  /// n_keys names of the tokens that are asked, when they are others than those that ask; else empty.
+  std::vector<std::string> key_tokens = {};
+  /// The names of the tokens that are asked.
+  const std::vector<std::string>& keys() const { return key_tokens.empty() ? tokens : key_tokens; }
   friend bool operator==(const Sequence&, const Sequence&) = default;
 };
 
@@ -58,6 +64,8 @@ struct MaskCell {
 };
 
 struct Mask {
+  /// Whether a query sees the keys up to its own place. Fewer queries than keys are the last ones, as with a
+  /// cache of keys: query i sees the keys up to i + n_keys − n_tokens.
   bool causal = true;
   MaskMethod method = MaskMethod::negative_infinity;
   EmptyRows empty_rows = EmptyRows::nan;
@@ -73,8 +81,9 @@ struct Dropout {
   bool training = true;
   std::uint64_t seed = 123;
   DropoutStream stream = DropoutStream::mt19937;
-  /// A given mask instead of a drawn one: [sequence · n_heads + head], each n_tokens × n_tokens of 0 and 1.
+  /// A given mask instead of a drawn one: [sequence · n_heads + head], each n_tokens × n_keys of 0 and 1.
   std::vector<SharedMatrix> given;
+  bool rescale = true;  ///< whether survivors are multiplied by 1/(1 − rate)
   /// Whether any weight can be dropped.
   bool active() const { return training && rate > 0; }
   friend bool operator==(const Dropout&, const Dropout&) = default;
@@ -94,11 +103,26 @@ struct Model {
   Dropout dropout;
   MergeRule merge = MergeRule::concatenate;
   std::optional<std::size_t> context_length;
+  Departures departures;
+  Given given;
+  /// Heads whose contexts count as zero when the heads are merged, sorted. Source: Michel, Levy and Neubig
+  /// 2019.
+  std::vector<std::size_t> heads_off;
 
+  /// Tokens that ask, a row each; all tokens unless what is given has other keys.
   std::size_t n_tokens() const { return sequences.front().embeddings->n_rows; }
+  /// Tokens that are asked: as many as what is given has, else n_tokens.
+  std::size_t n_keys() const;
+  bool has_embeddings() const { return d_model() > 0; }
   std::size_t d_model() const { return sequences.front().embeddings->n_cols; }
-  std::size_t d_out() const { return projections ? projections->query.weight->n_cols : d_model(); }
-  std::size_t d_head() const { return d_out() / n_heads; }
+  /// Columns of the projections, of the embeddings without them, or of all given values; 0 when none is
+  /// known.
+  std::size_t d_out() const;
+  /// Columns of one head's queries and keys; 0 when not known.
+  std::size_t d_head() const;
+  /// Columns of one head's values and contexts; 0 when not known.
+  std::size_t d_value() const;
+  bool is_off(std::size_t head) const;
   friend bool operator==(const Model&, const Model&) = default;
 };
 
@@ -117,10 +141,18 @@ std::vector<std::string> numbered_tokens(std::size_t n_tokens);
 /// The number that multiplies the scores.
 double scale_factor(const Model& model);
 
-/// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active.
+/// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active or does not
+/// rescale.
 double survivor_factor(const Dropout& dropout);
 
-/// Which keys each query may see: n_tokens × n_tokens of 0 (hidden) and 1 (visible).
+/// The column of a projection that is column k of a head.
+std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k);
+
+/// Whether the causal rule lets a query see a key, whatever was switched by hand; true when there is no
+/// causal mask.
+bool follows_causality(const Model& model, std::size_t query, std::size_t key);
+
+/// Which keys each query may see: n_tokens × n_keys of 0 (hidden) and 1 (visible).
 arma::mat visible_cells(const Model& model);
 
 }  // namespace core::attention

@@ -6,12 +6,19 @@ namespace core::attention {
 
 StageMatrix::StageMatrix(StageMaker maker) : maker_(std::move(maker)), is_made_(false) {}
 
-StageMatrix::StageMatrix(const StageMatrix& other) : numbers_(other.made()) {}
+StageMatrix::StageMatrix(SharedMatrix numbers) : shared_(std::move(numbers)) {}
+
+StageMatrix::StageMatrix(const StageMatrix& other)
+    : shared_(other.shared_), numbers_(shared_ ? arma::mat() : other.made()) {}
 
 StageMatrix::StageMatrix(StageMatrix&& other) noexcept
-    : maker_(std::move(other.maker_)), is_made_(other.is_made()), numbers_(std::move(other.numbers_)) {}
+    : shared_(std::move(other.shared_)),
+      maker_(std::move(other.maker_)),
+      is_made_(other.is_made()),
+      numbers_(std::move(other.numbers_)) {}
 
 StageMatrix& StageMatrix::operator=(StageMatrix other) noexcept {
+  shared_ = std::move(other.shared_);
   maker_ = std::move(other.maker_);
   numbers_ = std::move(other.numbers_);
   is_made_.store(other.is_made(), std::memory_order_release);
@@ -19,11 +26,11 @@ StageMatrix& StageMatrix::operator=(StageMatrix other) noexcept {
 }
 
 double StageMatrix::operator()(std::size_t row, std::size_t column) const {
-  return is_made() ? numbers_(row, column) : maker_.one_cell(row, column);
+  return is_made() ? numbers()(row, column) : maker_.one_cell(row, column);
 }
 
 arma::rowvec StageMatrix::row(std::size_t i) const {
-  if (is_made()) return numbers_.row(i);
+  if (is_made()) return numbers().row(i);
   arma::rowvec cells(n_cols());
   for (std::size_t j = 0; j < cells.n_elem; ++j) cells(j) = maker_.one_cell(i, j);
   return cells;

@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <utility>
+
+#include "core/attention/shared_matrix.hpp"
 
 namespace core::attention {
 
@@ -27,8 +30,11 @@ class StageMatrix {
   StageMatrix() = default;
   /// A matrix, or an expression that gives one, is a stage.
   template <std::convertible_to<arma::mat> Numbers>
-  requires(!std::same_as<std::remove_cvref_t<Numbers>, StageMatrix>) StageMatrix(Numbers&& numbers)
+  requires(!std::same_as<std::remove_cvref_t<Numbers>, StageMatrix> &&
+           !std::same_as<std::remove_cvref_t<Numbers>, SharedMatrix>) StageMatrix(Numbers&& numbers)
       : numbers_(std::forward<Numbers>(numbers)) {}  // NOLINT(google-explicit-constructor)
+  /// Numbers that a model holds as well are not copied.
+  StageMatrix(SharedMatrix numbers);  // NOLINT(google-explicit-constructor)
   explicit StageMatrix(StageMaker maker);
   StageMatrix(const StageMatrix& other);
   StageMatrix(StageMatrix&& other) noexcept;
@@ -44,8 +50,8 @@ class StageMatrix {
   /// One row, 1 × n_cols; likewise.
   arma::rowvec row(std::size_t i) const;
 
-  std::size_t n_rows() const { return is_made() ? numbers_.n_rows : maker_.n_rows; }
-  std::size_t n_cols() const { return is_made() ? numbers_.n_cols : maker_.n_cols; }
+  std::size_t n_rows() const { return is_made() ? numbers().n_rows : maker_.n_rows; }
+  std::size_t n_cols() const { return is_made() ? numbers().n_cols : maker_.n_cols; }
 
   /// Whether reading all of it costs nothing.
   bool is_made() const { return is_made_.load(std::memory_order_acquire); }
@@ -56,10 +62,12 @@ class StageMatrix {
  private:
   const arma::mat& made() const {
     if (!is_made()) make();
-    return numbers_;
+    return numbers();
   }
+  const arma::mat& numbers() const { return shared_ ? **shared_ : numbers_; }
   void make() const;
 
+  std::optional<SharedMatrix> shared_;
   StageMaker maker_;
   mutable std::mutex making_;
   mutable std::atomic<bool> is_made_{true};

@@ -5,32 +5,15 @@
 #include <string_view>
 
 #include "core/attention/model.hpp"
+#include "core/attention/stage.hpp"
 #include "core/attention/trace.hpp"
 
 namespace core::attention {
 
-/// Every stage, in the order of the computation.
-enum class Stage {
-  embeddings,
-  queries,
-  keys,
-  values,
-  scores,
-  scaled_scores,
-  mask,
-  masked_scores,
-  unmasked_weights,
-  zeroed_weights,
-  row_sums,
-  weights,
-  dropout_mask,
-  dropped_weights,
-  contexts,
-  concatenated,
-  output
-};
+/// What a row of a stage stands for: a token that asks, or one that is asked.
+enum class Rows { queries, keys };
 
-/// What a column of a stage stands for; rows are always tokens that ask.
+/// What a column of a stage stands for; tokens are those that are asked.
 enum class Columns { tokens, features, single };
 
 /// How numbers of a stage are to be coloured.
@@ -47,12 +30,13 @@ struct StageInfo {
   const char* title;  ///< as in the window: "Scaled"
   const char* one;    ///< one cell of it in words: "Scaled score"
   bool per_head;
+  Rows rows;
   Columns columns;
   Colouring colouring;
   int line;  ///< 1 … 4: the line of the strip on which it stands
   /// The formula in the field's notation; "_q" stands for a subscript q. The brief one fits a narrow window.
   std::string (*formula)(const Model&, bool brief);
-  /// Whether the model has this stage at all.
+  /// Whether the model has this stage: see shown_stages().
   bool (*present)(const Model&);
   /// The numbers; head counts only when per_head.
   const arma::mat& (*matrix)(const Trace&, std::size_t head);
@@ -66,6 +50,22 @@ const StageInfo& info(Stage stage);
 
 /// The stage of that name, or nullptr.
 const StageInfo* find_stage(std::string_view name);
+
+/// The number that hides a cell by being large and negative, in words: "−10⁹".
+std::string fill_words(double fill);
+
+/// The formula of a stage in this model, or that it is given.
+std::string formula_of(const StageInfo& stage, const Model& model, bool brief);
+
+/// The shape of a stage in the traces of a model that has it.
+struct StageShape {
+  std::size_t n_rows = 0, n_cols = 0;
+  friend bool operator==(const StageShape&, const StageShape&) = default;
+};
+StageShape shape_of(const Model& model, Stage stage);
+
+/// The names of the tokens that a stage's rows stand for.
+const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequence& sequence);
 
 /// The upper end of the range of a stage that is coloured from 0: 1, or 1/(1 − rate) after dropout.
 double top_of_range(const Model& model, Stage stage);

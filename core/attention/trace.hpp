@@ -6,10 +6,10 @@
 
 namespace core::attention {
 
-/// What one head computes; every stage under its own name, none overwritten.
+/// What one head computes; every stage under its own name, none overwritten, and empty when it is not known.
 struct HeadTrace {
-  StageMatrix queries, keys, values;  ///< n_tokens × d_head
-  StageMatrix scores;                 ///< n_tokens × n_tokens, like all up to the dropped weights
+  StageMatrix queries, keys, values;  ///< a row for each token that asks, or is asked, × d_head
+  StageMatrix scores;                 ///< n_tokens × n_keys, like all up to the dropped weights
   StageMatrix scaled_scores;
   StageMatrix masked_scores;     ///< as scaled_scores when the mask comes after the softmax
   StageMatrix unmasked_weights;  ///< only when the mask comes after the softmax, else empty
@@ -24,8 +24,9 @@ struct HeadTrace {
 
 /// Every stage of attention for one sequence.
 struct Trace {
-  StageMatrix embeddings;        ///< n_tokens × d_model
-  StageMatrix mask;              ///< n_tokens × n_tokens: 1 visible, 0 hidden; for all heads
+  std::size_t sequence = 0;  ///< which one of the batch
+  StageMatrix embeddings;    ///< n_tokens × d_model
+  StageMatrix mask;  ///< n_tokens × n_keys: 1 visible, 0 hidden; for all heads; all 1 when it is not known
   std::vector<HeadTrace> heads;  ///< n_heads
   StageMatrix concatenated;      ///< n_tokens × d_out
   StageMatrix output;            ///< n_tokens × d_out

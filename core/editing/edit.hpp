@@ -35,8 +35,9 @@ struct SetBlock { MatrixPlace place; std::size_t row = 0, column = 0; arma::mat 
 struct RenameToken { std::size_t sequence = 0, row = 0; std::string name; };
 /// A new token with zeros before row, in every sequence; row may be n_tokens. Without a name it gets its index.
 ///
-/// Here and in the other edits of tokens, cells of the mask that were switched by hand and a given dropout mask follow
-/// their tokens; new cells of a given dropout mask are 1.
+/// Here and in the other edits of tokens, cells of the mask that were switched by hand, a given dropout mask, given stages
+/// and cells typed over follow their tokens; new cells of a dropout mask are 1, of other given stages 0. Keys that are
+/// other tokens stay as they are.
 struct InsertToken { std::size_t row = 0; std::string name; };
 struct RemoveToken { std::size_t row = 0; };
 /// Moves a token of one sequence, with its numbers and its given dropout mask, so that it ends up at row `to`.
@@ -71,13 +72,23 @@ struct SetMergeRule { attention::MergeRule rule{}; };
 struct SetContextLength { std::optional<std::size_t> context_length; };
 struct AddSequence { std::size_t copy_of = 0; };  ///< at the end of the batch
 struct RemoveSequence { std::size_t sequence = 0; };
-struct ReplaceModel { attention::Model model; };
+/// Gives a stage instead of computing it, one matrix for each head of each sequence; see core::attention::give().
+struct GiveStage { attention::GivenStage stage; };
+/// Computes a stage again that was given.
+struct ComputeStage { attention::Stage stage = attention::Stage::weights; };
+/// Types one cell of a stage over, or takes back what was typed when there is no value.
+struct TypeOver { attention::GivenPlace place; std::optional<double> value; };
+struct ClearTypedCells {};  ///< takes back every cell that was typed over
+struct SwitchHead { std::size_t head = 0; bool on = true; };
+/// Makes one of the mistakes of core/mistakes, or puts it right again.
+struct SwitchMistake { std::string name; bool on = true; };
+struct ReplaceModel { attention::Model model; std::string words = "new model"; };
 
 using Edit = std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount, SetInputWidth,
                           SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias, SetScoreRule, SetScale,
                           SetCausal, SetMaskMethod, SetEmptyRows, SwitchMaskCell, ClearMaskCells, SetDropoutRate, SetTraining,
                           SetDropoutSeed, SetDropoutStream, SetDropoutMask, SetMergeRule, SetContextLength, AddSequence,
-                          RemoveSequence, ReplaceModel>;
+                          RemoveSequence, GiveStage, ComputeStage, TypeOver, ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
 
 /// The matrix at a place, or nullptr when the model has none there.
 const attention::SharedMatrix* find_matrix(const attention::Model& model, MatrixPlace place);

@@ -42,10 +42,16 @@ void change(Model& model, const SetMergeRule& edit);
 void change(Model& model, const SetContextLength& edit);
 void change(Model& model, const AddSequence& edit);
 void change(Model& model, const RemoveSequence& edit);
+void change(Model& model, const GiveStage& edit);
+void change(Model& model, const ComputeStage& edit);
+void change(Model& model, const TypeOver& edit);
+void change(Model& model, const ClearTypedCells& edit);
+void change(Model& model, const SwitchHead& edit);
+void change(Model& model, const SwitchMistake& edit);
 void change(Model& model, const ReplaceModel& edit);
 
 /// Drops the cells that say what the causal rule says anyway.
-void drop_cells_that_follow_the_rule(attention::Mask& mask);
+void drop_cells_that_follow_the_rule(Model& model);
 
 /// Throws core::Error that names the place and what was expected there.
 [[noreturn]] void refuse(const std::string& path, const std::string& message);

@@ -5,23 +5,22 @@
 namespace core::editing::cases {
 namespace {
 
-using attention::Mask;
 using attention::MaskCell;
 
-bool follows_the_rule(const Mask& mask, const MaskCell& cell) {
-  return cell.visible == (!mask.causal || cell.column <= cell.row);
+bool follows_the_rule(const Model& model, const MaskCell& cell) {
+  return cell.visible == attention::follows_causality(model, cell.row, cell.column);
 }
 
 }  // namespace
 
-void drop_cells_that_follow_the_rule(Mask& mask) {
-  std::erase_if(mask.cells, [&](const MaskCell& c) { return follows_the_rule(mask, c); });
+void drop_cells_that_follow_the_rule(Model& model) {
+  std::erase_if(model.mask.cells, [&](const MaskCell& c) { return follows_the_rule(model, c); });
 }
 
 void change(Model& model, const SetCausal& edit) {
   if (model.mask.causal == edit.causal) return;
   model.mask.causal = edit.causal;
-  drop_cells_that_follow_the_rule(model.mask);
+  drop_cells_that_follow_the_rule(model);
 }
 
 void change(Model& model, const SetMaskMethod& edit) {
@@ -34,7 +33,7 @@ void change(Model& model, const SetEmptyRows& edit) {
 
 void change(Model& model, const SwitchMaskCell& edit) {
   require_index("mask", edit.row, model.n_tokens(), "rows");
-  require_index("mask[" + std::to_string(edit.row) + "]", edit.column, model.n_tokens(), "columns");
+  require_index("mask[" + std::to_string(edit.row) + "]", edit.column, model.n_keys(), "columns");
   const MaskCell cell{edit.row, edit.column, edit.visible};
   auto& cells = model.mask.cells;
   auto place = std::lower_bound(cells.begin(), cells.end(), cell, [](const MaskCell& a, const MaskCell& b) {
@@ -42,7 +41,7 @@ void change(Model& model, const SwitchMaskCell& edit) {
   });
   const bool found = place != cells.end() && place->row == cell.row && place->column == cell.column;
   if (found) place = cells.erase(place);
-  if (!follows_the_rule(model.mask, cell)) cells.insert(place, cell);
+  if (!follows_the_rule(model, cell)) cells.insert(place, cell);
 }
 
 void change(Model& model, const ClearMaskCells&) {

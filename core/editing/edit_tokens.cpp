@@ -4,12 +4,15 @@
 #include <span>
 #include <utility>
 
+#include "core/attention/stages.hpp"
 #include "core/editing/edit_cases.hpp"
 
 namespace core::editing::cases {
 namespace {
 
+using attention::Columns;
 using attention::MaskCell;
+using attention::Rows;
 using attention::Sequence;
 using attention::SharedMatrix;
 
@@ -44,31 +47,81 @@ std::span<SharedMatrix> given_masks(Model& model, std::size_t sequence) {
   return std::span(model.dropout.given).subspan(sequence * model.n_heads, model.n_heads);
 }
 
+/// Where each old token went; fresh when it is gone.
+Order places(const Order& order, std::size_t n_tokens) {
+  Order place(n_tokens, fresh);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order[i] != fresh) place[order[i]] = i;
+  return place;
+}
+
+void rearrange_given(Model& model, std::size_t s, const Order& order, const Order& keys) {
+  const std::size_t n_heads = model.n_heads;
+  for (attention::GivenStage& given : model.given.stages) {
+    const attention::StageInfo& stage = info(given.stage);
+    const double fill = given.stage == attention::Stage::dropout_mask ? 1 : 0;
+    for (SharedMatrix& m : std::span(given.matrices).subspan(s * n_heads, n_heads))
+      m = taken(m, stage.rows == Rows::keys ? keys : order, stage.columns == Columns::tokens ? keys : unchanged(m->n_cols), fill);
+  }
+}
+
+void rearrange_typed_cells(Model& model, std::size_t s, const Order& row_places, const Order& key_places) {
+  auto& cells = model.given.cells;
+  const auto moved = [&](attention::GivenPlace& p) {
+    if (p.sequence != s) return true;
+    const attention::StageInfo& stage = info(p.stage);
+    p.row = (stage.rows == Rows::keys ? key_places : row_places)[p.row];
+    if (stage.columns == Columns::tokens) p.column = key_places[p.column];
+    return p.row != fresh && p.column != fresh;
+  };
+  std::erase_if(cells, [&](attention::GivenCell& c) { return !moved(c.place); });
+  std::ranges::sort(cells, {}, &attention::GivenCell::place);
+}
+
+/// The order of the keys when the tokens are put into an order: the same, unless keys are other tokens.
+Order order_of_keys(const Model& model, const Order& order) {
+  return model.sequences.front().key_tokens.empty() ? order : unchanged(model.n_keys());
+}
+
 void rearrange_sequence(Model& model, std::size_t s, const Order& order, const std::string& name) {
+  const Order keys = order_of_keys(model, order);
+  const Order row_places = places(order, model.sequences[s].tokens.size());
+  rearrange_typed_cells(model, s, row_places, model.sequences[s].key_tokens.empty() ? row_places : keys);
+  rearrange_given(model, s, order, keys);
   Sequence& sequence = model.sequences[s];
   sequence.embeddings = taken(sequence.embeddings, order, unchanged(sequence.embeddings->n_cols), 0);
   sequence.tokens = taken(sequence.tokens, order, name);
-  for (SharedMatrix& mask : given_masks(model, s)) mask = taken(mask, order, order, 1);
+  for (SharedMatrix& mask : given_masks(model, s)) mask = taken(mask, order, keys, 1);
 }
 
-void rearrange_mask(attention::Mask& mask, std::size_t n_tokens, const Order& order) {
-  Order place(n_tokens, fresh);  // of each old token; fresh when it is gone
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (order[i] != fresh) place[order[i]] = i;
-  for (MaskCell& cell : mask.cells) cell = {place[cell.row], place[cell.column], cell.visible};
-  std::erase_if(mask.cells, [](const MaskCell& c) { return c.row == fresh || c.column == fresh; });
-  std::sort(mask.cells.begin(), mask.cells.end(), [](const MaskCell& a, const MaskCell& b) {
+void rearrange_mask(Model& model, const Order& row_places) {
+  const bool same = model.sequences.front().key_tokens.empty();
+  auto& cells = model.mask.cells;
+  for (MaskCell& cell : cells)
+    cell = {row_places[cell.row], same ? row_places[cell.column] : cell.column, cell.visible};
+  std::erase_if(cells, [](const MaskCell& c) { return c.row == fresh || c.column == fresh; });
+  std::sort(cells.begin(), cells.end(), [](const MaskCell& a, const MaskCell& b) {
     return std::pair(a.row, a.column) < std::pair(b.row, b.column);
   });
-  drop_cells_that_follow_the_rule(mask);
+  drop_cells_that_follow_the_rule(model);
 }
 
 void rearrange_all(Model& model, const Order& order, const std::string& name = {}) {
   attention::Size size = size_of(model);
   const std::size_t n_tokens = std::exchange(size.n_tokens, order.size());
+  const std::uint64_t times = (order.size() + n_tokens - 1) / n_tokens;
+  size.given_numbers *= times * times;  // at most so many
   require_size(size);
   for (std::size_t s = 0; s < model.sequences.size(); ++s) rearrange_sequence(model, s, order, name);
-  rearrange_mask(model.mask, n_tokens, order);
+  rearrange_mask(model, places(order, n_tokens));
+}
+
+/// All lists of [sequence · n_heads + head] that the model has.
+std::vector<std::vector<SharedMatrix>*> matrices_a_head(Model& model) {
+  std::vector<std::vector<SharedMatrix>*> lists;
+  if (!model.dropout.given.empty()) lists.push_back(&model.dropout.given);
+  for (attention::GivenStage& stage : model.given.stages) lists.push_back(&stage.matrices);
+  return lists;
 }
 
 }  // namespace
@@ -103,7 +156,7 @@ void change(Model& model, const MoveToken& edit) {
   order.erase(order.begin() + static_cast<std::ptrdiff_t>(edit.from));
   order.insert(order.begin() + static_cast<std::ptrdiff_t>(edit.to), edit.from);
   rearrange_sequence(model, edit.sequence, order, {});
-  if (model.sequences.size() == 1) rearrange_mask(model.mask, model.n_tokens(), order);
+  if (model.sequences.size() == 1) rearrange_mask(model, places(order, order.size()));
 }
 
 void change(Model& model, const SetTokenCount& edit) {
@@ -123,20 +176,29 @@ void change(Model& model, const AddSequence& edit) {
   attention::Size size = size_of(model);
   ++size.n_sequences;
   require_size(size);
-  const auto masks = given_masks(model, edit.copy_of);
-  const std::vector<SharedMatrix> copies(masks.begin(), masks.end());
-  model.dropout.given.insert(model.dropout.given.end(), copies.begin(), copies.end());
+  for (std::vector<SharedMatrix>* matrices : matrices_a_head(model)) {
+    const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.copy_of * model.n_heads);
+    const std::vector<SharedMatrix> copies(first, first + static_cast<std::ptrdiff_t>(model.n_heads));
+    matrices->insert(matrices->end(), copies.begin(), copies.end());
+  }
+  std::vector<attention::GivenCell> cells;
+  for (attention::GivenCell cell : model.given.cells)
+    if (cell.place.sequence == edit.copy_of) cell.place.sequence = model.sequences.size(), cells.push_back(cell);
+  model.given.cells.insert(model.given.cells.end(), cells.begin(), cells.end());
+  std::ranges::sort(model.given.cells, {}, &attention::GivenCell::place);
   model.sequences.push_back(Sequence(model.sequences[edit.copy_of]));
 }
 
 void change(Model& model, const RemoveSequence& edit) {
   require_index("embeddings", edit.sequence, model.sequences.size(), "sequences");
   if (model.sequences.size() == 1) refuse("embeddings", "the last sequence cannot be removed");
-  if (!model.dropout.given.empty()) {
-    const auto first =
-        model.dropout.given.begin() + static_cast<std::ptrdiff_t>(edit.sequence * model.n_heads);
-    model.dropout.given.erase(first, first + static_cast<std::ptrdiff_t>(model.n_heads));
+  for (std::vector<SharedMatrix>* matrices : matrices_a_head(model)) {
+    const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.sequence * model.n_heads);
+    matrices->erase(first, first + static_cast<std::ptrdiff_t>(model.n_heads));
   }
+  std::erase_if(model.given.cells, [&](const auto& cell) { return cell.place.sequence == edit.sequence; });
+  for (attention::GivenCell& cell : model.given.cells)
+    if (cell.place.sequence > edit.sequence) --cell.place.sequence;
   model.sequences.erase(model.sequences.begin() + static_cast<std::ptrdiff_t>(edit.sequence));
 }
 

@@ -107,8 +107,9 @@ void change(Model& model, const SetHeadCount& edit) {
   size.n_heads = edit.n_heads;
   require_size(size);
   const std::size_t old = std::exchange(model.n_heads, edit.n_heads);
+  std::erase_if(model.heads_off, [&](std::size_t head) { return head >= edit.n_heads; });
   if (model.dropout.given.empty()) return;
-  const SharedMatrix all_kept = arma::mat(model.n_tokens(), model.n_tokens(), arma::fill::ones);
+  const SharedMatrix all_kept = arma::mat(model.n_tokens(), model.n_keys(), arma::fill::ones);
   std::vector<SharedMatrix> given;
   for (std::size_t s = 0; s < model.sequences.size(); ++s)
     for (std::size_t h = 0; h < edit.n_heads; ++h)

@@ -1,3 +1,4 @@
+#include "core/attention/stages.hpp"
 #include "core/editing/edit.hpp"
 
 namespace core::editing {
@@ -152,8 +153,29 @@ Words words(const AddSequence&) {
 Words words(const RemoveSequence&) {
   return {"", "removal of a sequence"};
 }
-Words words(const ReplaceModel&) {
-  return {"", "new model"};
+Words words(const GiveStage& e) {
+  return {"", "giving of " + std::string(info(e.stage.stage).name)};
+}
+Words words(const ComputeStage& e) {
+  return {"", "computing of " + std::string(info(e.stage).name)};
+}
+Words words(const TypeOver& e) {
+  const auto& p = e.place;
+  const std::string cell = std::string(info(p.stage).name) + "[" + to_string(p.row) + "," + to_string(p.column) + "]";
+  const std::string target = "typed " + cell + " " + to_string(p.sequence) + " " + to_string(p.head);
+  return {e.value ? target : "", (e.value ? "typing over of " : "computing of ") + cell};
+}
+Words words(const ClearTypedCells&) {
+  return {"", "computing of typed cells"};
+}
+Words words(const SwitchHead& e) {
+  return {"head " + to_string(e.head), "switch of head " + to_string(e.head)};
+}
+Words words(const SwitchMistake& e) {
+  return {"", (e.on ? "mistake: " : "mended mistake: ") + e.name};
+}
+Words words(const ReplaceModel& e) {
+  return {"", e.words};
 }
 
 Words words_of(const Edit& edit) {

@@ -15,6 +15,8 @@ void for_each_matrix(const Model& model, Visitor visit) {
   };
   for (const attention::Sequence& sequence : model.sequences) visit(sequence.embeddings);
   for (const SharedMatrix& mask : model.dropout.given) visit(mask);
+  for (const attention::GivenStage& stage : model.given.stages)
+    for (const SharedMatrix& numbers : stage.matrices) visit(numbers);
   if (!model.projections) return;
   for (const Linear* linear : {&model.projections->query, &model.projections->key, &model.projections->value})
     visit_linear(*linear);
@@ -28,10 +30,14 @@ std::size_t bytes_of(const arma::mat& m) {
 /// What a model takes besides its matrices, nearly.
 std::size_t bytes_without_matrices(const Model& model) {
   std::size_t bytes = sizeof model + model.mask.cells.size() * sizeof(attention::MaskCell) +
-                      model.dropout.given.size() * sizeof(SharedMatrix);
+                      model.dropout.given.size() * sizeof(SharedMatrix) +
+                      model.given.cells.size() * sizeof(attention::GivenCell);
+  for (const attention::GivenStage& stage : model.given.stages)
+    bytes += sizeof stage + stage.matrices.size() * sizeof(SharedMatrix);
   for (const attention::Sequence& sequence : model.sequences) {
     bytes += sizeof sequence;
-    for (const std::string& token : sequence.tokens) bytes += sizeof token + token.size();
+    for (const auto* names : {&sequence.tokens, &sequence.key_tokens})
+      for (const std::string& token : *names) bytes += sizeof token + token.size();
   }
   return bytes;
 }

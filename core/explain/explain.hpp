@@ -73,7 +73,7 @@ std::vector<CellAddress> worked_out(const Model& model, const Trace& trace, cons
 /// What a cell is made of directly; keys that are −inf and so add nothing to a softmax are left out.
 std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAddress& cell);
 
-/// What a cell goes into directly: rectangles of stages that the model has.
+/// What a cell goes into directly: rectangles of stages that the model has, without cells that are given.
 std::vector<Cells> results(const Model& model, const Trace& trace, const CellAddress& cell);
 
 /// Which terms of a step are shown when it is folded.

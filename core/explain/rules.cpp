@@ -2,16 +2,24 @@
 
 #include "core/error.hpp"
 #include "core/explain/cell_formulas.hpp"
+#include "core/explain/reach.hpp"
 
 namespace core::explain {
 namespace {
 
+using attention::DropoutPlace;
 using attention::EmptyRows;
 using attention::MaskMethod;
 using attention::ScoreRule;
 
 bool always(const Model&, const Trace&, const CellAddress&) {
   return true;
+}
+bool is_given(const Model& m, const Trace& t, const CellAddress& c) {
+  return m.given.find(c.stage) || m.given.find({c.stage, t.sequence, c.head, c.row, c.column});
+}
+bool of_head_off(const Model& m, const Trace&, const CellAddress& c) {
+  return m.is_off(before_merge(m, c.row, c.column).head);
 }
 bool has_projections(const Model& m, const Trace&, const CellAddress&) {
   return m.projections.has_value();
@@ -35,6 +43,25 @@ bool is_zeroed_row(const Model& m, const Trace& t, const CellAddress& c) {
   return m.mask.empty_rows == EmptyRows::zeros && arma::accu(t.mask.row(c.row)) == 0;
 }
 
+bool swaps_scores(const Model& m, const Trace&, const CellAddress&) {
+  return m.departures.scores_swapped;
+}
+bool drops_scaled(const Model& m, const Trace&, const CellAddress&) {
+  return m.departures.dropout_place == DropoutPlace::scaled_scores;
+}
+bool drops_scaled_masks_before(const Model& m, const Trace& t, const CellAddress& c) {
+  return drops_scaled(m, t, c) && masks_before(m, t, c);
+}
+bool drops_masked(const Model& m, const Trace&, const CellAddress&) {
+  return m.departures.dropout_place == DropoutPlace::masked_scores;
+}
+bool drops_masked_masks_before(const Model& m, const Trace& t, const CellAddress& c) {
+  return drops_masked(m, t, c) && masks_before(m, t, c);
+}
+bool drops_scores(const Model& m, const Trace&, const CellAddress&) {
+  return m.departures.dropout_place != DropoutPlace::weights;
+}
+
 namespace f = cell_formulas;
 using enum Stage;
 using enum Operation;
@@ -43,49 +70,80 @@ using enum Operation;
 const std::array table{
     Rule{embeddings, given, always, {}, Before::nothing, "Embedding", f::token_and_column},
 
+    Rule{queries, given, is_given, {}, Before::nothing, "Query", f::given},
     Rule{queries, dot_product, has_projections,
          {{{embeddings, Reach::row}, {Input::query_weight, Reach::projection}, {Input::query_bias, Reach::projection}}},
          Before::nothing, "Query", f::query},
     Rule{queries, copied, always, {{{embeddings, Reach::banded_cell}}}, Before::nothing, "Query", f::unprojected},
+    Rule{keys, given, is_given, {}, Before::nothing, "Key", f::given},
     Rule{keys, dot_product, has_projections,
          {{{embeddings, Reach::row}, {Input::key_weight, Reach::projection}, {Input::key_bias, Reach::projection}}},
          Before::nothing, "Key", f::key},
     Rule{keys, copied, always, {{{embeddings, Reach::banded_cell}}}, Before::nothing, "Key", f::unprojected},
+    Rule{values, given, is_given, {}, Before::nothing, "Value", f::given},
     Rule{values, dot_product, has_projections,
          {{{embeddings, Reach::row}, {Input::value_weight, Reach::projection}, {Input::value_bias, Reach::projection}}},
          Before::nothing, "Value", f::value},
     Rule{values, copied, always, {{{embeddings, Reach::banded_cell}}}, Before::nothing, "Value", f::unprojected},
 
+    Rule{scores, given, is_given, {}, Before::nothing, "Score", f::given},
     Rule{scores, zero, is_uniform, {}, Before::nothing, "Score", f::uniform},
+    Rule{scores, dot_product, swaps_scores, {{{keys, Reach::row}, {queries, Reach::key_row}}},
+         Before::nothing, "Score", f::key_by_query},
     Rule{scores, dot_product, always, {{{queries, Reach::row}, {keys, Reach::key_row}}},
          Before::nothing, "Score", f::query_by_key},
+    Rule{scaled_scores, given, is_given, {}, Before::nothing, "Scaled", f::given},
     Rule{scaled_scores, scaled, always, {{{scores, Reach::same_cell}}}, Before::first_part, "Scaled", f::scale},
     Rule{mask, given, always, {}, Before::nothing, "Mask", f::visibility},
+    Rule{masked_scores, given, is_given, {}, Before::nothing, "Masked", f::given},
+    Rule{masked_scores, masked_product, drops_scaled_masks_before,
+         {{{scaled_scores, Reach::same_cell}, {mask, Reach::same_cell}, {dropout_mask, Reach::same_cell}}},
+         Before::first_part, "Dropped and masked", f::visibility},
     Rule{masked_scores, masked, masks_before, {{{scaled_scores, Reach::same_cell}, {mask, Reach::same_cell}}},
          Before::first_part, "Masked", f::visibility},
+    Rule{masked_scores, product, drops_scaled, {{{scaled_scores, Reach::same_cell}, {dropout_mask, Reach::same_cell}}},
+         Before::first_part, "Dropped", f::times_dropout_score},
     Rule{masked_scores, copied, always, {{{scaled_scores, Reach::same_cell}}},
          Before::first_part, "Masked", f::masked_later},
 
-    Rule{unmasked_weights, softmax, always, {{{masked_scores, Reach::row}}},
+    Rule{unmasked_weights, given, is_given, {}, Before::nothing, "Softmax", f::given},
+    Rule{unmasked_weights, softmax, drops_masked,
+         {{{masked_scores, Reach::softmax_line}, {dropout_mask, Reach::softmax_line}}},
          Before::first_part, "Softmax", f::over_keys},
+    Rule{unmasked_weights, softmax, always, {{{masked_scores, Reach::softmax_line}}},
+         Before::first_part, "Softmax", f::over_keys},
+    Rule{zeroed_weights, given, is_given, {}, Before::nothing, "Zeroed", f::given},
     Rule{zeroed_weights, product, always, {{{unmasked_weights, Reach::same_cell}, {mask, Reach::same_cell}}},
          Before::first_part, "Zeroed", f::times_mask},
+    Rule{row_sums, given, is_given, {}, Before::nothing, "Row sum", f::given},
     Rule{row_sums, sum, always, {{{zeroed_weights, Reach::row}}}, Before::nothing, "Row sum", f::row_sum},
+    Rule{weights, given, is_given, {}, Before::nothing, "Weight", f::given},
     Rule{weights, zero, is_zeroed_row, {{{mask, Reach::row}}}, Before::nothing, "Empty row", f::empty_row},
-    Rule{weights, softmax, masks_before, {{{masked_scores, Reach::row}}},
+    Rule{weights, softmax, drops_masked_masks_before,
+         {{{masked_scores, Reach::softmax_line}, {dropout_mask, Reach::softmax_line}}},
+         Before::first_part, "Softmax", f::over_keys},
+    Rule{weights, softmax, masks_before, {{{masked_scores, Reach::softmax_line}}},
          Before::first_part, "Softmax", f::over_keys},
     Rule{weights, product, zeroes_after, {{{unmasked_weights, Reach::same_cell}, {mask, Reach::same_cell}}},
          Before::first_part, "Zeroed", f::times_mask},
     Rule{weights, quotient, renormalises, {{{zeroed_weights, Reach::same_cell}, {row_sums, Reach::row_total}}},
          Before::first_part, "Renormalised", f::by_row_sum},
 
+    Rule{dropout_mask, given, is_given, {}, Before::nothing, "Dropout factor", f::given},
     Rule{dropout_mask, given, always, {}, Before::nothing, "Dropout factor", f::survival},
+    Rule{dropped_weights, given, is_given, {}, Before::nothing, "Dropped", f::given},
+    Rule{dropped_weights, copied, drops_scores, {{{weights, Reach::same_cell}}},
+         Before::nothing, "Dropped", f::dropped_before},
     Rule{dropped_weights, product, always, {{{weights, Reach::same_cell}, {dropout_mask, Reach::same_cell}}},
          Before::nothing, "Dropped", f::times_dropout},
+    Rule{contexts, given, is_given, {}, Before::nothing, "Context", f::given},
     Rule{contexts, dot_product, always, {{{dropped_weights, Reach::row}, {values, Reach::column}}},
          Before::nothing, "Context", f::context},
+    Rule{concatenated, given, is_given, {}, Before::nothing, "Concatenated", f::given},
+    Rule{concatenated, zero, of_head_off, {}, Before::nothing, "Concatenated", f::head_off},
     Rule{concatenated, copied, always, {{{contexts, Reach::merged_cell}}},
          Before::first_part, "Concatenated", f::merged},
+    Rule{output, given, is_given, {}, Before::nothing, "Output", f::given},
     Rule{output, dot_product, has_output,
          {{{concatenated, Reach::row}, {Input::output_weight, Reach::projection}, {Input::output_bias, Reach::projection}}},
          Before::largest_term, "Projected", f::output_row},

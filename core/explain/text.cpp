@@ -22,7 +22,7 @@ std::string number(double value) {
 }
 
 std::string ascii(std::string text) {
-  constexpr std::array<std::pair<const char*, const char*>, 10> signs{{{"·", "."},
+  constexpr std::array<std::pair<const char*, const char*>, 19> signs{{{"·", "."},
                                                                        {"×", "*"},
                                                                        {"÷", "/"},
                                                                        {"√", "sqrt "},
@@ -30,6 +30,15 @@ std::string ascii(std::string text) {
                                                                        {"∞", "inf"},
                                                                        {"≤", "<="},
                                                                        {"Σ", "sum"},
+                                                                       {"⁰", "^0"},
+                                                                       {"¹", "^1"},
+                                                                       {"²", "^2"},
+                                                                       {"³", "^3"},
+                                                                       {"⁴", "^4"},
+                                                                       {"⁵", "^5"},
+                                                                       {"⁶", "^6"},
+                                                                       {"⁷", "^7"},
+                                                                       {"⁸", "^8"},
                                                                        {"⁹", "^9"},
                                                                        {"_", ""}}};
   for (const auto& [sign, plain] : signs)
@@ -104,19 +113,19 @@ std::string words(const Label& label, const std::vector<std::string>& tokens) {
   return {};
 }
 
-std::string plain_text(const Explanation& explanation, const std::vector<std::string>& tokens) {
+std::string plain_text(const Explanation& explanation, const attention::Sequence& sequence) {
   const auto& cell = explanation.cell;
   const auto& stage = attention::info(cell.stage);
   std::string text = std::string(stage.name) + (stage.per_head ? ", head " + to_string(cell.head) : "") +
-                     ", row " + to_string(cell.row) + " (" + tokens[cell.row] + "), column " +
+                     ", row " + to_string(cell.row) + " (" + attention::row_tokens(stage, sequence)[cell.row] + "), column " +
                      to_string(cell.column) +
-                     (stage.columns == attention::Columns::tokens ? " (" + tokens[cell.column] + ")" : "") +
+                     (stage.columns == attention::Columns::tokens ? " (" + sequence.keys()[cell.column] + ")" : "") +
                      " = " + number(explanation.result) + "\n";
   for (std::size_t s = 0; s < explanation.steps.size(); ++s) {
     const Step& step = explanation.steps[s];
     text += "\n" + to_string(s + 1) + "  " + step.title +
             (step.formula.empty() ? "" : "  " + ascii(step.formula)) + "\n";
-    for (const Line& line : step.lines) text += "   " + text_of(line, tokens) + "\n";
+    for (const Line& line : step.lines) text += "   " + text_of(line, sequence.keys()) + "\n";
   }
   return text;
 }

@@ -18,6 +18,6 @@ std::string words(const Label& label, const std::vector<std::string>& tokens);
 
 /// The whole derivation, a line of text for each of its lines and numbers to 12 digits; in ASCII except for
 /// tokens.
-std::string plain_text(const Explanation& explanation, const std::vector<std::string>& tokens);
+std::string plain_text(const Explanation& explanation, const attention::Sequence& sequence);
 
 }  // namespace core::explain

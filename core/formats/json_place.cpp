@@ -94,9 +94,14 @@ bool JsonPlace::boolean() const {
   fail("true or false");
 }
 
-double JsonPlace::number() const {
+double JsonPlace::number(Numbers which) const {
   if (const auto* n = json_->as<Json::Number>()) return n->value;
-  fail("a number");
+  if (which == Numbers::finite) fail("a number");
+  const auto* text = json_->as<std::string>();
+  if (text && *text == "inf") return arma::datum::inf;
+  if (text && *text == "-inf") return -arma::datum::inf;
+  if (text && *text == "nan") return arma::datum::nan;
+  fail("a number, \"inf\", \"-inf\" or \"nan\"");
 }
 
 std::uint64_t JsonPlace::whole(std::uint64_t smallest) const {
@@ -111,11 +116,11 @@ const std::string& JsonPlace::text() const {
   fail("a string");
 }
 
-void JsonPlace::fill_row(arma::mat& matrix, std::size_t i) const {
+void JsonPlace::fill_row(arma::mat& matrix, std::size_t i, Numbers which) const {
   const auto& list = std::get<Json::List>(json_->value);
   for (std::size_t j = 0; j < list.size(); ++j) {
     const auto* n = list[j].as<Json::Number>();
-    matrix(i, j) = n ? n->value : JsonPlace(list[j], *file_name_, indexed(path_, j)).number();
+    matrix(i, j) = n ? n->value : JsonPlace(list[j], *file_name_, indexed(path_, j)).number(which);
   }
 }
 
@@ -123,11 +128,11 @@ arma::mat JsonPlace::row() const {
   const auto* list = json_->as<Json::List>();
   if (!list) fail("a list of numbers");
   arma::mat matrix(1, list->size());
-  fill_row(matrix, 0);
+  fill_row(matrix, 0, Numbers::finite);
   return matrix;
 }
 
-arma::mat JsonPlace::matrix() const {
+arma::mat JsonPlace::matrix(Numbers which) const {
   const std::vector<JsonPlace> rows = items("a list of rows of numbers");
   std::size_t columns = 0;
   for (const JsonPlace& row : rows) {  // all lengths before the memory: they may not fit together
@@ -138,7 +143,7 @@ arma::mat JsonPlace::matrix() const {
       row.fail(std::to_string(columns) + " numbers as in the first row", std::to_string(list->size()));
   }
   arma::mat matrix(rows.size(), columns);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].fill_row(matrix, i);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].fill_row(matrix, i, which);
   return matrix;
 }
 

@@ -14,6 +14,9 @@
 
 namespace core::formats {
 
+/// Which numbers a file may hold: JSON has finite ones only, so others are written "inf", "-inf" and "nan".
+enum class Numbers { finite, any };
+
 /// A word of a file and what it stands for.
 template <class Meaning>
 struct Word {
@@ -49,14 +52,14 @@ class JsonPlace {
   std::vector<JsonPlace> items(const char* expected) const;
 
   bool boolean() const;
-  double number() const;
+  double number(Numbers which = Numbers::finite) const;
   /// A whole number of at least smallest.
   std::uint64_t whole(std::uint64_t smallest) const;
   const std::string& text() const;
   /// A list of numbers as a matrix of one row; it may be empty.
   arma::mat row() const;
   /// A list of rows of equal length, at least one.
-  arma::mat matrix() const;
+  arma::mat matrix(Numbers which = Numbers::finite) const;
 
   template <class Meaning, std::size_t n>
   Meaning word(const std::array<Word<Meaning>, n>& words, const std::string& or_else = "") const {
@@ -69,7 +72,7 @@ class JsonPlace {
   }
 
  private:
-  void fill_row(arma::mat& matrix, std::size_t i) const;
+  void fill_row(arma::mat& matrix, std::size_t i, Numbers which) const;
 
   const Json* json_;
   const std::string* file_name_;

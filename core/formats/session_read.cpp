@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <cmath>
 
+#include "core/attention/given_model.hpp"
 #include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/json_place.hpp"
 #include "core/formats/session.hpp"
 #include "core/formats/session_files.hpp"
+#include "core/formats/session_given.hpp"
 #include "core/formats/session_words.hpp"
 
 namespace core::formats {
@@ -38,35 +41,36 @@ std::vector<std::string> read_tokens(const JsonPlace& place, const std::filesyst
   return tokens;
 }
 
-arma::mat read_embeddings(const JsonPlace& place, const std::filesystem::path& folder) {
+arma::mat read_matrix(const JsonPlace& place, const std::filesystem::path& folder) {
   return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
 }
 
-std::vector<Sequence> read_sequences(const JsonPlace& top, bool is_batch,
-                                     const std::filesystem::path& folder) {
-  const JsonPlace embeddings = top.required("embeddings");
-  std::vector<Sequence> sequences;
-  if (is_batch)
-    for (const JsonPlace& item : embeddings.items("a list of matrices"))
-      sequences.push_back({{}, read_embeddings(item, folder)});
-  else
-    sequences.push_back({{}, read_embeddings(embeddings, folder)});
-
-  const auto tokens = top.member("tokens");
-  if (!tokens) {
-    for (Sequence& s : sequences) s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
-    return sequences;
-  }
-  const auto items = is_in_file(*tokens) ? std::vector<JsonPlace>() : tokens->items("a list of strings");
+/// The names of tokens under a key: one list for all sequences, or a list for each.
+void read_names(const JsonPlace& place, bool is_batch, const std::filesystem::path& folder,
+                std::vector<std::string> Sequence::*names, std::vector<Sequence>& sequences) {
+  const auto items = is_in_file(place) ? std::vector<JsonPlace>() : place.items("a list of strings");
   if (!is_batch || items.empty() || !items.front().is_list()) {
-    for (Sequence& s : sequences) s.tokens = read_tokens(*tokens, folder);
-    return sequences;
+    for (Sequence& s : sequences) s.*names = read_tokens(place, folder);
+    return;
   }
   if (items.size() != sequences.size())
-    tokens->fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
-                 std::to_string(items.size()));
-  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].tokens = read_tokens(items[s], folder);
+    place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
+               std::to_string(items.size()));
+  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s], folder);
+}
+
+std::vector<Sequence> read_embeddings(const JsonPlace& embeddings, const std::filesystem::path& folder) {
+  std::vector<Sequence> sequences;
+  if (is_list_of_matrices(embeddings))
+    for (const JsonPlace& item : embeddings.items("a list of matrices")) sequences.push_back({{}, read_matrix(item, folder)});
+  else
+    sequences.push_back({{}, read_matrix(embeddings, folder)});
   return sequences;
+}
+
+/// Without embeddings what is given tells how many tokens there are.
+std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
+  return std::vector<Sequence>(given.n_sequences, {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
 }
 
 Linear read_linear(const JsonPlace& place) {
@@ -124,7 +128,7 @@ void read_given_heads(const JsonPlace& place, std::size_t n_heads,
 }
 
 attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool is_batch) {
-  place.expect_keys({"rate", "training", "seed", "stream", "mask"});
+  place.expect_keys({"rate", "training", "seed", "stream", "rescale", "mask"});
   attention::Dropout dropout;
   if (const auto rate = place.member("rate")) {
     dropout.rate = rate->number();
@@ -133,6 +137,7 @@ attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool
   if (const auto training = place.member("training")) dropout.training = training->boolean();
   if (const auto seed = place.member("seed")) dropout.seed = seed->whole(0);
   if (const auto stream = place.member("stream")) dropout.stream = stream->word(stream_words);
+  if (const auto rescale = place.member("rescale")) dropout.rescale = rescale->boolean();
   const auto mask = place.member("mask");
   if (!mask) return dropout;
   if (!is_batch) {
@@ -147,6 +152,35 @@ attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool
   return dropout;
 }
 
+attention::Departures read_departures(const JsonPlace& place) {
+  place.expect_keys({"softmax_over", "scores_swapped", "mask_diagonal", "mask_transposed", "large_negative",
+                     "dropout_place", "split_heads", "merge_heads", "precision"});
+  attention::Departures d;
+  if (const auto over = place.member("softmax_over")) d.softmax_over = over->word(softmax_words);
+  if (const auto swapped = place.member("scores_swapped")) d.scores_swapped = swapped->boolean();
+  if (const auto diagonal = place.member("mask_diagonal")) {
+    const double number = diagonal->number();
+    if (std::trunc(number) != number || std::abs(number) > 1e6)
+      diagonal->fail("a whole number from -1000000 to 1000000");
+    d.mask_diagonal = static_cast<int>(number);
+  }
+  if (const auto transposed = place.member("mask_transposed")) d.mask_transposed = transposed->boolean();
+  if (const auto fill = place.member("large_negative")) d.large_negative = fill->number();
+  if (const auto where = place.member("dropout_place")) d.dropout_place = where->word(dropout_place_words);
+  if (const auto split = place.member("split_heads")) d.split = split->word(head_column_words);
+  if (const auto merge = place.member("merge_heads")) d.merge = merge->word(head_column_words);
+  if (const auto precision = place.member("precision")) d.precision = precision->word(precision_words);
+  return d;
+}
+
+std::vector<std::size_t> read_heads(const JsonPlace& place) {
+  std::vector<std::size_t> heads;
+  if (const auto* list = place.json().as<Json::List>(); list && list->empty()) return heads;
+  for (const JsonPlace& head : place.items("a list of heads")) heads.push_back(head.whole(0));
+  std::ranges::sort(heads);
+  return heads;
+}
+
 /// The projections of a checkpoint, which tells the number of heads where the session does not.
 void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder,
                      std::optional<std::size_t> n_heads, Model& model) {
@@ -157,20 +191,35 @@ void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder
 
 Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
   Model m;
-  const bool is_batch = is_list_of_matrices(top.required("embeddings"));
-  m.sequences = read_sequences(top, is_batch, folder);
+  const auto given = top.member("given");
+  ReadGiven read = given ? read_given(*given) : ReadGiven();
+  auto embeddings = top.member("embeddings");
+  if (embeddings && embeddings->is_null()) embeddings.reset();
+  const bool is_known = embeddings || read.n_sequences == 0;
+  m.sequences = is_known ? read_embeddings(top.required("embeddings"), folder) : sequences_without_embeddings(read);
+  const bool is_batch = is_known ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
+  m.n_heads = std::max<std::size_t>(1, read.n_heads);
+  m.given = std::move(read.given);
   const auto n_heads = top.member("n_heads");
   if (n_heads) m.n_heads = n_heads->whole(1);
   if (const auto p = top.member("projections"); p && is_in_file(*p))
     read_checkpoint(*p, folder, n_heads ? std::optional(m.n_heads) : std::nullopt, m);
   else if (p)
     m.projections = read_projections(*p);
+  for (Sequence& s : m.sequences) {
+    s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
+    if (m.n_keys() != s.embeddings->n_rows) s.key_tokens = attention::numbered_tokens(m.n_keys());
+  }
+  if (const auto t = top.member("tokens")) read_names(*t, is_batch, folder, &Sequence::tokens, m.sequences);
+  if (const auto t = top.member("key_tokens")) read_names(*t, is_batch, folder, &Sequence::key_tokens, m.sequences);
   if (const auto s = top.member("scores")) m.scores = s->word(score_words);
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
+  if (const auto d = top.member("departures")) m.departures = read_departures(*d);
   if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
+  if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
   return m;
 }
 
@@ -179,8 +228,8 @@ Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
 Session parse_session(std::string_view text, const std::string& file_name) {
   const Json json = parse_json(text, file_name);
   const JsonPlace top(json, file_name);
-  top.expect_keys({"attnscope", "tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
-                   "dropout", "merge_heads", "context_length", "view"});
+  top.expect_keys({"attnscope", "tokens", "key_tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
+                   "dropout", "merge_heads", "context_length", "departures", "given", "heads_off", "view"});
   const JsonPlace version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
   Session session{read_model(top, std::filesystem::path(file_name).parent_path()), ""};

@@ -5,6 +5,8 @@
 #include "core/formats/json.hpp"
 #include "core/formats/number.hpp"
 #include "core/formats/session.hpp"
+#include "core/formats/session_given.hpp"
+#include "core/formats/session_lists.hpp"
 #include "core/formats/session_words.hpp"
 
 namespace core::formats {
@@ -21,49 +23,21 @@ std::string quoted_word(const std::array<Word<Meaning>, n>& words, Meaning meani
   return "\"" + std::string(found->text) + "\"";
 }
 
-/// "[first, second]" on one line, or with a line for each item, indented by one step more than the bracket.
-template <class Items, class ItemText>
-std::string list_text(const Items& items, const std::string& indent, bool by_lines, ItemText item_text) {
-  const std::string line = by_lines ? "\n" + indent + "  " : "";
-  std::string text = "[";
-  bool first = true;
-  for (const auto& item : items) {
-    if (!first) text += by_lines ? "," : ", ";
-    first = false;
-    text += line + item_text(item, indent + "  ");
-  }
-  return text + (by_lines ? "\n" + indent : "") + "]";
-}
-
-std::string row_text(const arma::mat& m, std::size_t i) {
-  std::string text = "[";
-  for (std::size_t j = 0; j < m.n_cols; ++j) {
-    if (j > 0) text += ", ";
-    append_number(text, m(i, j));
-  }
-  return text + "]";
-}
-
-std::string matrix_text(const arma::mat& m, const std::string& indent) {
-  std::vector<std::size_t> rows(m.n_rows);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
-  return list_text(rows, indent, true, [&](std::size_t i, const std::string&) { return row_text(m, i); });
-}
-
 std::string tokens_text(const std::vector<std::string>& tokens) {
   return list_text(tokens, "", false,
                    [](const std::string& token, const std::string&) { return json_quoted(token); });
 }
 
-std::string all_tokens_text(const std::vector<Sequence>& sequences) {
-  const auto& first = sequences.front().tokens;
-  if (std::ranges::all_of(sequences, [&](const Sequence& s) { return s.tokens == first; }))
-    return tokens_text(first);
+/// Names a token of each sequence, once when all have the same.
+std::string all_tokens_text(const std::vector<Sequence>& sequences, std::vector<std::string> Sequence::*tokens) {
+  const auto& first = sequences.front().*tokens;
+  if (std::ranges::all_of(sequences, [&](const Sequence& s) { return s.*tokens == first; })) return tokens_text(first);
   return list_text(sequences, "  ", true,
-                   [](const Sequence& s, const std::string&) { return tokens_text(s.tokens); });
+                   [&](const Sequence& s, const std::string&) { return tokens_text(s.*tokens); });
 }
 
 std::string embeddings_text(const std::vector<Sequence>& sequences) {
+  if (sequences.front().embeddings->n_cols == 0) return "null";
   if (sequences.size() == 1) return matrix_text(sequences.front().embeddings, "  ");
   return list_text(sequences, "  ", true, [](const Sequence& s, const std::string& indent) {
     return matrix_text(s.embeddings, indent);
@@ -100,25 +74,33 @@ std::string mask_text(const attention::Mask& mask) {
   return text + "}";
 }
 
-std::string given_text(const std::vector<SharedMatrix>& given, std::size_t n_heads, std::size_t n_sequences) {
-  const auto heads_text = [&](std::size_t sequence, const std::string& indent) {
-    const auto first = given.begin() + static_cast<std::ptrdiff_t>(sequence * n_heads);
-    const std::vector<SharedMatrix> heads(first, first + static_cast<std::ptrdiff_t>(n_heads));
-    return list_text(heads, indent, true,
-                     [](const SharedMatrix& m, const std::string& inner) { return matrix_text(m, inner); });
-  };
-  if (n_sequences == 1) return heads_text(0, "  ");
-  std::vector<std::size_t> sequences(n_sequences);
-  for (std::size_t s = 0; s < n_sequences; ++s) sequences[s] = s;
-  return list_text(sequences, "  ", true, heads_text);
-}
-
 std::string dropout_text(const Model& m) {
   const attention::Dropout& d = m.dropout;
   std::string text = "{\"rate\": " + number_text(d.rate) + ", \"training\": " + boolean_text(d.training) +
                      ", \"seed\": " + std::to_string(d.seed) +
                      ", \"stream\": " + quoted_word(stream_words, d.stream);
-  if (!d.given.empty()) text += ", \"mask\": " + given_text(d.given, m.n_heads, m.sequences.size());
+  if (!d.rescale) text += ", \"rescale\": false";
+  if (!d.given.empty()) text += ", \"mask\": " + heads_text(d.given, m.n_heads, m.sequences.size());
+  return text + "}";
+}
+
+/// Only what departs: most models depart in nothing.
+std::string departures_text(const attention::Departures& d) {
+  const attention::Departures none;
+  std::string text;
+  const auto add = [&](const char* key, const std::string& value) {
+    text += (text.empty() ? "{\"" : ", \"") + std::string(key) + "\": " + value;
+  };
+  if (d.softmax_over != none.softmax_over) add("softmax_over", quoted_word(softmax_words, d.softmax_over));
+  if (d.scores_swapped) add("scores_swapped", "true");
+  if (d.mask_diagonal != 0) add("mask_diagonal", std::to_string(d.mask_diagonal));
+  if (d.mask_transposed) add("mask_transposed", "true");
+  if (d.large_negative != none.large_negative) add("large_negative", number_text(d.large_negative));
+  if (d.dropout_place != none.dropout_place)
+    add("dropout_place", quoted_word(dropout_place_words, d.dropout_place));
+  if (d.split != none.split) add("split_heads", quoted_word(head_column_words, d.split));
+  if (d.merge != none.merge) add("merge_heads", quoted_word(head_column_words, d.merge));
+  if (d.precision != none.precision) add("precision", quoted_word(precision_words, d.precision));
   return text + "}";
 }
 
@@ -142,7 +124,8 @@ std::string session_text(const Session& session) {
   const auto add = [&](const char* key, const std::string& value) {
     text += ",\n  \"" + std::string(key) + "\": " + value;
   };
-  add("tokens", all_tokens_text(m.sequences));
+  add("tokens", all_tokens_text(m.sequences, &Sequence::tokens));
+  if (!m.sequences.front().key_tokens.empty()) add("key_tokens", all_tokens_text(m.sequences, &Sequence::key_tokens));
   add("embeddings", embeddings_text(m.sequences));
   add("projections", projections_text(m));
   add("n_heads", std::to_string(m.n_heads));
@@ -152,6 +135,10 @@ std::string session_text(const Session& session) {
   add("dropout", dropout_text(m));
   add("merge_heads", quoted_word(merge_words, m.merge));
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
+  if (!(m.departures == attention::Departures())) add("departures", departures_text(m.departures));
+  if (!m.given.empty()) add("given", given_text(m));
+  if (!m.heads_off.empty())
+    add("heads_off", list_text(m.heads_off, "", false, [](std::size_t h, const std::string&) { return std::to_string(h); }));
   if (!session.view.empty()) add("view", view_text(session.view));
   return text + "\n}\n";
 }

@@ -25,7 +25,8 @@ struct Picture {
   Shading shading = Shading::weights;
 };
 
-/// The pictures of an exhibit for the model as it is, side by side; none for Exhibit::none.
+/// The pictures of an exhibit for the model as it is, side by side; none for Exhibit::none, or when
+/// something in it is given.
 std::vector<Picture> pictures(Exhibit exhibit, const Moment& moment);
 
 /// How far each row of the output moves when 1 is added to every number of the last token, in the first

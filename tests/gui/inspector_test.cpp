@@ -161,7 +161,7 @@ TEST_F(Inspector, CopiesTheWholeDerivation) {
   ASSERT_EQ(copied.size(), 1u);
   const auto trace = core::attention::attend(ui.model);
   const auto explanation = core::explain::explain(ui.model, trace, {Stage::weights, 0, 1, 0});
-  EXPECT_EQ(copied[0].text, core::explain::plain_text(explanation, ui.model.sequences[0].tokens));
+  EXPECT_EQ(copied[0].text, core::explain::plain_text(explanation, ui.model.sequences[0]));
   EXPECT_THAT(copied[0].text, testing::StartsWith("weights, head 0, row 1 (journey), column 0 (Your) = 0.48"));
 }
 

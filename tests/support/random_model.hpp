@@ -3,6 +3,7 @@
 #include <random>
 
 #include "core/attention/model.hpp"
+#include "core/attention/stages.hpp"
 
 namespace support {
 
@@ -50,11 +51,21 @@ inline core::attention::Model model(Random& random, std::size_t n_tokens, std::s
   return m;
 }
 
-/// A mask of n_tokens × n_tokens zeros and ones.
-inline arma::mat zeros_and_ones(Random& random, std::size_t n_tokens) {
-  arma::mat m(n_tokens, n_tokens);
+/// A mask of zeros and ones.
+inline arma::mat zeros_and_ones(Random& random, std::size_t n_queries, std::size_t n_keys) {
+  arma::mat m(n_queries, n_keys);
   for (double& x : m) x = coin(random) ? 1 : 0;
   return m;
+}
+
+/// Random numbers for a stage in the shape that the model's own has.
+inline core::attention::GivenStage given_stage(Random& random, const core::attention::Model& model,
+                                               core::attention::Stage stage) {
+  const auto shape = core::attention::shape_of(model, stage);
+  core::attention::GivenStage given{stage, {}};
+  for (std::size_t k = 0; k < model.sequences.size() * model.n_heads; ++k)
+    given.matrices.emplace_back(matrix(random, shape.n_rows, shape.n_cols));
+  return given;
 }
 
 }  // namespace support

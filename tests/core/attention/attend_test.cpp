@@ -168,7 +168,7 @@ TEST(GivenDropoutMask, ScalesSurvivorsAndDropsTheRest) {
   Model m = six_tokens(2);
   m.dropout.rate = 0.2;
   Random random(8);
-  for (int k = 0; k < 4; ++k) m.dropout.given.emplace_back(support::zeros_and_ones(random, 6));
+  for (int k = 0; k < 4; ++k) m.dropout.given.emplace_back(support::zeros_and_ones(random, 6, 6));
   const Trace t = attend(m, 1);
   for (std::size_t h = 0; h < 2; ++h) {
     EXPECT_TRUE(close(t.heads[h].dropout_mask, *m.dropout.given[2 + h] * 1.25));

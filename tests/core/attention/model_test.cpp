@@ -14,7 +14,7 @@ Model valid(std::size_t n_sequences = 1) {
   support::Random random(9);
   Model m = support::model(random, 2, 3, 4, 2, n_sequences);
   for (std::size_t k = 0; k < 2 * n_sequences; ++k)
-    m.dropout.given.emplace_back(support::zeros_and_ones(random, 2));
+    m.dropout.given.emplace_back(support::zeros_and_ones(random, 2, 2));
   m.mask.cells = {{0, 1, true}, {1, 0, false}};
   m.context_length = 2;
   return m;
@@ -102,7 +102,7 @@ TEST(Check, NamesDropoutOutOfRangeOrShape) {
   EXPECT_EQ(problem([](Model& m) { m.dropout.given.pop_back(); }),
             "dropout.mask: expected 2 matrices, one for each head of each sequence, got 1");
   EXPECT_EQ(problem([](Model& m) { m.dropout.given[1] = arma::mat(2, 3); }),
-            "dropout.mask[1]: expected 2×2 (n_tokens × n_tokens), got 2×3");
+            "dropout.mask[1]: expected 2×2 (n_tokens × n_keys), got 2×3");
   EXPECT_EQ(problem([](Model& m) { m.dropout.given[3].edit()(1, 0) = 0.5; }, 2),
             "dropout.mask[1][1][1][0]: expected 0 (dropped) or 1 (kept)");
 }

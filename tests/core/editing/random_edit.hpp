@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/editing/edit.hpp"
+#include "core/mistakes/mistakes.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::editing {
@@ -27,7 +28,7 @@ inline std::vector<attention::SharedMatrix> random_masks(Random& r, const attent
   std::vector<attention::SharedMatrix> masks;
   if (below(r, 4) == 0) return masks;
   const std::size_t count = m.sequences.size() * m.n_heads + (below(r, 5) == 0 ? 1 : 0);
-  for (std::size_t k = 0; k < count; ++k) masks.emplace_back(support::zeros_and_ones(r, m.n_tokens()));
+  for (std::size_t k = 0; k < count; ++k) masks.emplace_back(support::zeros_and_ones(r, m.n_tokens(), m.n_keys()));
   return masks;
 }
 
@@ -106,6 +107,25 @@ inline Edit random_edit(Random& r, const attention::Model& m, std::size_t kind) 
       },
       [](Random& g, const attention::Model& w, std::size_t) -> Edit {
         return RemoveSequence{below(g, w.sequences.size() + 1)};
+      },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+        using enum attention::Stage;
+        const auto stage = std::array{weights, scores, keys, values, dropout_mask, mask}[below(g, 6)];
+        return GiveStage{support::given_stage(g, w, stage)};
+      },
+      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+        return ComputeStage{static_cast<attention::Stage>(below(g, attention::n_stages))};
+      },
+      [](Random& g, const attention::Model& w, std::size_t rows) -> Edit {
+        const attention::GivenPlace place{static_cast<attention::Stage>(below(g, attention::n_stages)),
+                                          below(g, w.sequences.size()), below(g, w.n_heads), below(g, rows), below(g, 4)};
+        return TypeOver{place, coin(g) ? std::optional(number(g)) : std::nullopt};
+      },
+      [](Random&, const attention::Model&, std::size_t) -> Edit { return ClearTypedCells{}; },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit { return SwitchHead{below(g, w.n_heads + 1), coin(g)}; },
+      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+        const auto all = mistakes::mistakes();
+        return SwitchMistake{all[below(g, all.size())].name, below(g, 3) > 0};
       },
       [](Random& g, const attention::Model&, std::size_t) -> Edit {
         return ReplaceModel{random_replacement(g)};

@@ -1,11 +1,37 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 
+#include "core/attention/given_model.hpp"
 #include "core/explain/address.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::explain {
+
+/// Gives one or two stages, types some cells over and switches heads off.
+inline void give_any(support::Random& random, attention::Model& m) {
+  using namespace attention;
+  using enum Stage;
+  constexpr std::array all{queries, keys, values, scores, scaled_scores, masked_scores, weights, dropout_mask};
+  for (std::size_t k = support::below(random, 3); k > 0; --k)
+    give(m, support::given_stage(random, m, all[support::below(random, all.size())]));
+  for (std::size_t k = 0; k < 20; ++k) {
+    const auto stage = static_cast<Stage>(support::below(random, n_stages));
+    const StageShape shape = shape_of(m, stage);
+    const std::size_t n_heads = info(stage).per_head ? m.n_heads : 1;
+    if (stage != embeddings && stage != mask)
+      m.given.cells.push_back({{stage, support::below(random, m.sequences.size()), support::below(random, n_heads),
+                                support::below(random, shape.n_rows), support::below(random, shape.n_cols)},
+                               support::number(random)});
+  }
+  std::ranges::sort(m.given.cells, {}, &GivenCell::place);
+  const auto twice = std::ranges::unique(m.given.cells, {}, &GivenCell::place);
+  m.given.cells.erase(twice.begin(), twice.end());
+  drop_lost_cells(m);
+  for (std::size_t h = 0; h < m.n_heads; ++h)
+    if (support::coin(random)) m.heads_off.push_back(h);
+}
 
 /// A model with every option drawn; some of its queries may see no key.
 inline attention::Model any_model(support::Random& random) {
@@ -42,7 +68,17 @@ inline attention::Model any_model(support::Random& random) {
   m.dropout.seed = random();
   if (coin(random))
     for (std::size_t k = 0; k < m.sequences.size() * n_heads; ++k)
-      m.dropout.given.push_back(support::zeros_and_ones(random, n));
+      m.dropout.given.push_back(support::zeros_and_ones(random, n, n));
+  m.dropout.rescale = coin(random);
+  m.departures.softmax_over = below(random, 4) == 0 ? SoftmaxOver::queries : SoftmaxOver::keys;
+  m.departures.scores_swapped = below(random, 4) == 0;
+  m.departures.mask_diagonal = coin(random) ? 0 : static_cast<int>(below(random, 5)) - 2;
+  m.departures.mask_transposed = below(random, 4) == 0;
+  m.departures.large_negative = coin(random) ? -1e9 : -1e4;
+  m.departures.dropout_place = coin(random) ? DropoutPlace::weights : static_cast<DropoutPlace>(below(random, 3));
+  m.departures.split = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
+  m.departures.merge = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
+  if (below(random, 3) == 0) give_any(random, m);
   m.merge = coin(random) ? MergeRule::concatenate : MergeRule::reshape_without_transpose;
   return m;
 }

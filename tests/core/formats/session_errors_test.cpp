@@ -41,16 +41,15 @@ TEST(SessionError, NamesTheVersion) {
 TEST(SessionError, NamesUnknownKeys) {
   expect_errors_in_small({
       {R"("scal": 1)",
-       "expected only the keys attnscope, tokens, embeddings, projections, n_heads, scores, scale, mask, "
-       "dropout, "
-       "merge_heads, context_length, view, got \"scal\"; did you mean \"scale\"?"},
+       "expected only the keys attnscope, tokens, key_tokens, embeddings, projections, n_heads, scores, scale, "
+       "mask, dropout, merge_heads, context_length, departures, given, heads_off, view, got \"scal\"; did you mean \"scale\"?"},
       {R"("mask": {"hidden": 1})",
        "mask: expected only the keys causal, method, empty_rows, cells, got \"hidden\""},
       {R"("projections": {"qwery": 1})",
        "projections: expected only the keys query, key, value, output, got \"qwery\"; did you mean "
        "\"query\"?"},
       {R"("dropout": {"p": 1})",
-       "dropout: expected only the keys rate, training, seed, stream, mask, got \"p\""},
+       "dropout: expected only the keys rate, training, seed, stream, rescale, mask, got \"p\""},
   });
 }
 
@@ -141,7 +140,7 @@ TEST(SessionError, NamesWhatIsWrongInDropout) {
        "dropout.mask: expected 1 matrices, one for each head, got 2"},
       {R"("dropout": {"mask": [[[1, 0], [1, 2]]]})",
        "dropout.mask[0][1][1]: expected 0 (dropped) or 1 (kept)"},
-      {R"("dropout": {"mask": [[[1]]]})", "dropout.mask[0]: expected 2×2 (n_tokens × n_tokens), got 1×1"},
+      {R"("dropout": {"mask": [[[1]]]})", "dropout.mask[0]: expected 2×2 (n_tokens × n_keys), got 1×1"},
   });
   expect_errors({{R"("embeddings": [[[1]], [[2]]], "dropout": {"mask": [[[[1]]]]})",
                   "dropout.mask: expected 2 lists of matrices, one for each sequence, got 1"}});

@@ -1,0 +1,39 @@
+#include "core/attention/given.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace core::attention {
+
+bool operator==(const GivenCell& a, const GivenCell& b) {
+  return a.place == b.place && std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value);
+}
+
+const GivenStage* Given::find(Stage stage) const {
+  const auto found = std::ranges::find(stages, stage, &GivenStage::stage);
+  return found == stages.end() ? nullptr : &*found;
+}
+
+const GivenCell* Given::find(const GivenPlace& place) const {
+  const auto found = std::ranges::lower_bound(cells, place, {}, &GivenCell::place);
+  return found == cells.end() || found->place != place ? nullptr : &*found;
+}
+
+bool can_be_given(Stage stage) {
+  switch (stage) {
+    case Stage::queries:
+    case Stage::keys:
+    case Stage::values:
+    case Stage::scores:
+    case Stage::scaled_scores:
+    case Stage::masked_scores:
+    case Stage::weights:
+    case Stage::dropout_mask:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace core::attention

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+
+namespace core::attention {
+
+/// Every stage, in the order of the computation.
+enum class Stage {
+  embeddings,
+  queries,
+  keys,
+  values,
+  scores,
+  scaled_scores,
+  mask,
+  masked_scores,
+  unmasked_weights,
+  zeroed_weights,
+  row_sums,
+  weights,
+  dropout_mask,
+  dropped_weights,
+  contexts,
+  concatenated,
+  output
+};
+
+constexpr std::size_t n_stages = static_cast<std::size_t>(Stage::output) + 1;
+
+}  // namespace core::attention

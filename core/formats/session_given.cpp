@@ -1,0 +1,100 @@
+#include "core/formats/session_given.hpp"
+
+#include <algorithm>
+
+#include "core/attention/stages.hpp"
+#include "core/formats/session_lists.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::GivenCell;
+using attention::GivenPlace;
+using attention::Stage;
+
+/// How many lists stand one in the other before the first number.
+std::size_t levels_of(const Json& json) {
+  const auto* list = json.as<Json::List>();
+  return list && !list->empty() ? 1 + levels_of(list->front()) : 0;
+}
+
+attention::GivenStage read_stage(const JsonPlace& place, Stage stage, ReadGiven& read) {
+  const std::size_t levels = levels_of(place.json());
+  std::vector<JsonPlace> heads, sequences{place};
+  if (levels > 3) sequences = place.items("a list of sequences");
+  std::size_t n_heads = 1;
+  for (const JsonPlace& sequence : sequences) {
+    const std::vector<JsonPlace> items = levels < 3 ? std::vector{sequence} : sequence.items("a list of matrices, one for each head");
+    if (!heads.empty() && items.size() != n_heads)
+      sequence.fail(std::to_string(n_heads) + " matrices as in the first sequence", std::to_string(items.size()));
+    n_heads = items.size();
+    heads.insert(heads.end(), items.begin(), items.end());
+  }
+  const bool other = read.n_heads > 0 && (read.n_heads != n_heads || read.n_sequences != sequences.size());
+  if (other)
+    place.fail(std::to_string(read.n_sequences * read.n_heads) + " matrices as of the stage before", std::to_string(heads.size()));
+  read.n_heads = n_heads, read.n_sequences = sequences.size();
+  attention::GivenStage given{stage, {}};
+  for (const JsonPlace& head : heads) given.matrices.emplace_back(head.matrix(Numbers::any));
+  return given;
+}
+
+GivenCell read_cell(const JsonPlace& place) {
+  place.expect_keys({"stage", "sequence", "head", "row", "column", "value"});
+  const JsonPlace name = place.required("stage");
+  const attention::StageInfo* stage = attention::find_stage(name.text());
+  if (!stage) name.fail("the name of a stage");
+  const auto index = [&](const char* key) {
+    const auto found = place.member(key);
+    return found ? static_cast<std::size_t>(found->whole(0)) : 0;
+  };
+  const std::size_t row = place.required("row").whole(0), column = place.required("column").whole(0);
+  return {{stage->stage, index("sequence"), index("head"), row, column}, place.required("value").number(Numbers::any)};
+}
+
+void read_cells(const JsonPlace& place, std::vector<GivenCell>& cells) {
+  if (const auto* list = place.json().as<Json::List>(); list && list->empty()) return;
+  for (const JsonPlace& cell : place.items("a list of cells")) cells.push_back(read_cell(cell));
+  std::ranges::sort(cells, {}, &GivenCell::place);
+  const auto twice = std::ranges::adjacent_find(cells, {}, &GivenCell::place);
+  if (twice == cells.end()) return;
+  place.fail("each cell once", std::string(attention::info(twice->place.stage).name) + " [" + std::to_string(twice->place.row) + ", " +
+                                   std::to_string(twice->place.column) + "] of head " + std::to_string(twice->place.head) + " twice");
+}
+
+std::string cell_text(const GivenCell& cell, std::size_t n_sequences) {
+  const GivenPlace& p = cell.place;
+  const attention::StageInfo& stage = attention::info(p.stage);
+  return "{\"stage\": \"" + std::string(stage.name) + "\"" +
+         (n_sequences > 1 ? ", \"sequence\": " + std::to_string(p.sequence) : "") +
+         (stage.per_head ? ", \"head\": " + std::to_string(p.head) : "") + ", \"row\": " + std::to_string(p.row) +
+         ", \"column\": " + std::to_string(p.column) + ", \"value\": " + json_number(cell.value) + "}";
+}
+
+}  // namespace
+
+ReadGiven read_given(const JsonPlace& place) {
+  place.expect_keys({"queries", "keys", "values", "scores", "scaled_scores", "masked_scores", "weights", "dropout_mask", "cells"});
+  ReadGiven read;
+  for (const attention::StageInfo& stage : attention::stages())
+    if (const auto found = attention::can_be_given(stage.stage) ? place.member(stage.name) : std::nullopt)
+      read.given.stages.push_back(read_stage(*found, stage.stage, read));
+  if (const auto cells = place.member("cells")) read_cells(*cells, read.given.cells);
+  return read;
+}
+
+std::string given_text(const attention::Model& model) {
+  std::string text;
+  const auto add = [&](const char* key, const std::string& value) {
+    text += (text.empty() ? "{\n  \"" : ",\n  \"") + std::string(key) + "\": " + value;
+  };
+  for (const attention::GivenStage& stage : model.given.stages)
+    add(attention::info(stage.stage).name, heads_text(stage.matrices, model.n_heads, model.sequences.size()));
+  if (!model.given.cells.empty())
+    add("cells", list_text(model.given.cells, "  ", true, [&](const GivenCell& cell, const std::string&) {
+          return cell_text(cell, model.sequences.size());
+        }));
+  return text + "}";
+}
+
+}  // namespace core::formats
