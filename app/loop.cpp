@@ -33,9 +33,12 @@ bool Loop::step() {
 void Loop::prepare_style() {
   const float scale = window_.scale() * store_.view().scale;
   apply_style(palette(store_.view().dark), metrics(window_.size(), scale));
-  if (scale == font_scale_) return;
-  const platform::LoadedFonts loaded = platform::load_fonts(scale);
-  if (font_scale_ > 0) window_.refresh_fonts();
+  if (scale == font_scale_ && has_all_glyphs_) return;
+  const bool first = font_scale_ == 0;  // the window is to be there at once; the next frame brings the other glyphs
+  const platform::LoadedFonts loaded =
+      platform::load_fonts(scale, first ? platform::Glyphs::first : platform::Glyphs::all);
+  if (!first) window_.refresh_fonts();
+  has_all_glyphs_ = !first;
   if (!loaded.warning.empty()) store_.dispatch(ShowMessage{loaded.warning});
   fonts_ = loaded.fonts;
   font_scale_ = scale;

@@ -37,6 +37,7 @@ class Loop {
   Landmarks landmarks_;
   Fonts fonts_;
   float font_scale_ = 0;
+  bool has_all_glyphs_ = false;
   int frames_to_draw_ = 3;
 };
 
