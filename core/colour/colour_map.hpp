@@ -2,9 +2,9 @@
 
 #include <span>
 
-#include "app/theme.hpp"
+#include "core/colour/rgb.hpp"
 
-namespace app::render {
+namespace core::colour {
 
 /// Which colours stand for numbers.
 enum class ColourMap {
@@ -24,4 +24,4 @@ Rgb colour_at(ColourMap map, bool dark, double t);
 /// A range without extent is the middle of the signed map and the beginning of the others.
 double place_in_range(ColourMap map, double low, double high, double number);
 
-}  // namespace app::render
+}  // namespace core::colour
