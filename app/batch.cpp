@@ -4,6 +4,7 @@
 #include <new>
 #include <ostream>
 
+#include "app/memory.hpp"
 #include "core/error.hpp"
 #include "core/formats/session.hpp"
 #include "core/random/draw_op.hpp"
@@ -18,6 +19,12 @@ core::attention::Model model_from(const Source& source) {
   return core::formats::load_session(std::get<std::filesystem::path>(source)).model;
 }
 
+/// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
+void require_memory(const core::attention::Model& model) {
+  const MemoryNeed need = memory_need(model, free_memory());
+  if (need.is_too_much()) throw core::Error(need.words());
+}
+
 struct Runner {
   std::ostream& out;
   std::ostream& err;
@@ -28,7 +35,9 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    core::formats::export_stages(model_from(command.source), command.directory, command.options);
+    const core::attention::Model model = model_from(command.source);
+    require_memory(model);
+    core::formats::export_stages(model, command.directory, command.options);
     return done;
   }
   int operator()(const WriteSession& command) const {

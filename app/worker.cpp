@@ -11,6 +11,11 @@ Worker::~Worker() {
   thread_.request_stop();
 }
 
+void Worker::when_done(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  when_done_ = std::move(call);
+}
+
 void Worker::start(Job job) {
   auto next = std::make_unique<Started>();
   next->job = std::move(job);
@@ -80,10 +85,7 @@ void Worker::run(const std::stop_token& ends) {
     lock.lock();
     ended_.push_back(std::move(running_));
     changed_.notify_all();
-    if (!when_done_) continue;
-    lock.unlock();
-    when_done_();
-    lock.lock();
+    if (when_done_) when_done_();
   }
 }
 

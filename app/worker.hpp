@@ -22,12 +22,14 @@ class Worker {
   using Delivery = std::function<void()>;
   using Job = std::function<Delivery(std::stop_token)>;
 
-  /// when_done is called from the worker's thread after each job.
-  explicit Worker(std::function<void()> when_done = {}) : when_done_(std::move(when_done)) {}
+  Worker() = default;
   /// Asks the job under way to stop, and waits for it.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
+
+  /// Is called from the worker's thread after each job; it must not call the worker.
+  void when_done(std::function<void()> call);
 
   /// The job runs after the one under way; one that was still waiting is dropped.
   void start(Job job);

@@ -130,7 +130,8 @@ TEST(Worker, ThrowsWhereItDeliversWhatTheJobThrew) {
 
 TEST(Worker, SaysWhenAJobIsDone) {
   std::latch done(2);
-  Worker worker([&] { done.count_down(); });
+  Worker worker;
+  worker.when_done([&] { done.count_down(); });
   worker.start([](const std::stop_token&) { return Worker::Delivery(); });
   worker.wait();
   worker.start([](const std::stop_token&) { return Worker::Delivery(); });
