@@ -6,7 +6,9 @@
 
 #include "app/memory.hpp"
 #include "core/error.hpp"
+#include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
+#include "core/formats/writers/program.hpp"
 #include "core/random/draw_op.hpp"
 
 namespace app {
@@ -25,6 +27,11 @@ void require_memory(const core::attention::Model& model) {
   if (need.is_too_much()) throw core::Error(need.words());
 }
 
+std::string title_of(const Source& source) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
+  return std::get<std::filesystem::path>(source).filename().string();
+}
+
 struct Runner {
   std::ostream& out;
   std::ostream& err;
@@ -37,7 +44,15 @@ struct Runner {
   int operator()(const Export& command) const {
     const core::attention::Model model = model_from(command.source);
     require_memory(model);
-    core::formats::export_stages(model, command.directory, command.options);
+    core::formats::export_to(model, command.out, command.options);
+    return done;
+  }
+  int operator()(const WriteProgram& command) const {
+    const std::string text = core::formats::program_text(model_from(command.source), title_of(command.source));
+    if (command.file)
+      core::formats::write_atomically(*command.file, text);
+    else
+      out << text;
     return done;
   }
   int operator()(const WriteSession& command) const {
