@@ -4,7 +4,10 @@
 #include <new>
 #include <ostream>
 
+#include "core/attention/attend.hpp"
 #include "core/error.hpp"
+#include "core/figures/png.hpp"
+#include "core/figures/svg.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
 #include "core/formats/writers/program.hpp"
@@ -39,7 +42,8 @@ struct Runner {
     return done;
   }
   int operator()(const WriteProgram& command) const {
-    const std::string text = core::formats::program_text(model_from(command.source), title_of(command.source));
+    const std::string text =
+        core::formats::program_text(model_from(command.source), title_of(command.source));
     if (command.file)
       core::formats::write_atomically(*command.file, text);
     else
@@ -48,6 +52,14 @@ struct Runner {
   }
   int operator()(const WriteSession& command) const {
     core::formats::save_session(command.file, {command.preset->make(), ""});
+    return done;
+  }
+  int operator()(const DrawFigure& command) const {
+    const core::attention::Model model = model_from(command.source);
+    const auto figure = core::figures::figure(model, core::attention::attend(model), command.options);
+    core::formats::write_atomically(command.file, command.format == FigureFormat::svg
+                                                      ? core::figures::svg_text(figure)
+                                                      : core::figures::png_of(figure, command.scale));
     return done;
   }
   int operator()(const Draw& command) const {
