@@ -88,14 +88,19 @@ Labels labels_of(const Map& map, const Grid& g) {
   Labels labels;
   const double column_pitch = g.cell_width * static_cast<double>(label_step(g.cell_width, 14));
   double widest = 0, longest = 0;
-  for (const std::string& name : map.matrix.row_labels) {
+  // Names that only repeat the indices are left out.
+  const bool named_rows = map.matrix.row_labels != attention::numbered_tokens(map.matrix.numbers.n_rows);
+  const bool named_columns =
+      map.matrix.column_labels != attention::numbered_tokens(map.matrix.numbers.n_cols);
+  for (std::size_t i = 0; named_rows && i < map.matrix.row_labels.size(); ++i) {
+    const std::string& name = map.matrix.row_labels[i];
     labels.rows.push_back(shortened(drawable(name), row_size, widest_row_name));
     widest = std::max(widest, text_width(labels.rows.back(), row_size));
   }
   labels.index_room = text_width(std::to_string(map.matrix.numbers.n_rows - 1), index_size, true);
-  labels.row_room = std::ceil(widest + 5 + labels.index_room + 6);
+  labels.row_room = std::ceil((named_rows ? widest + 5 : 0) + labels.index_room + 6);
   labels.column_room = 18;
-  if (!map.tokens_above) return labels;
+  if (!map.tokens_above || !named_columns) return labels;
   for (const std::string& name : map.matrix.column_labels) {
     labels.columns.push_back(drawable(name));
     longest = std::max(longest, text_width(labels.columns.back(), column_size));
@@ -110,13 +115,14 @@ Labels labels_of(const Map& map, const Grid& g) {
   return labels;
 }
 
-void draw_rows(DisplayList& list, const Grid& g, const Labels& labels, const Palette& p) {
+void draw_rows(DisplayList& list, const Map& map, const Grid& g, const Labels& labels, const Palette& p) {
   const double cell = g.cell_height / static_cast<double>(g.block_rows), right = g.picture.x - 6;
   const std::size_t step = label_step(cell, 15);
-  for (std::size_t i = 0; i < labels.rows.size(); i += step) {
+  for (std::size_t i = 0; i < map.matrix.numbers.n_rows; i += step) {
     const double middle = g.picture.y + (static_cast<double>(i) + 0.5) * cell;
     add_text(list, {right, middle + 0.36 * index_size}, Anchor::end, std::to_string(i), index_size, p.faint,
              true);
+    if (labels.rows.empty()) continue;
     add_text(list, {right - labels.index_room - 5, middle + 0.36 * row_size}, Anchor::end, labels.rows[i],
              row_size, p.dim);
   }
@@ -206,7 +212,7 @@ MapFigure map_figure(const Map& map, const Palette& palette) {
   if (!map.title.empty()) figure.list.items.emplace_back(Text{{0, 16}, Anchor::start, map.title});
   draw_cells(figure.list, map, grid, palette);
   figure.unit = draw_numbers(figure.list, map, grid, palette);
-  draw_rows(figure.list, grid, labels, palette);
+  draw_rows(figure.list, map, grid, labels, palette);
   draw_columns(figure.list, map, grid, labels, palette);
   figure.picture = grid.picture;
   figure.block_rows = grid.block_rows, figure.block_columns = grid.block_columns;
