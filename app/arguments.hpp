@@ -10,6 +10,7 @@
 #include "core/editing/presets.hpp"
 #include "core/figures/figure.hpp"
 #include "core/formats/export.hpp"
+#include "core/importing/import.hpp"
 
 namespace app {
 
@@ -26,14 +27,17 @@ struct Export {
   Source source;
   std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
+  core::importing::Choices choices = {};  ///< about a file of tensors
 };
 struct WriteProgram {
   Source source;
   std::optional<std::filesystem::path> file;  ///< else standard output
+  core::importing::Choices choices = {};
 };
 struct WriteSession {
-  const core::editing::Preset* preset;
+  Source source;
   std::filesystem::path file;
+  core::importing::Choices choices = {};
 };
 struct Draw {
   std::uint64_t seed;
@@ -45,6 +49,7 @@ struct DrawFigure {
   FigureFormat format = FigureFormat::svg;
   std::filesystem::path file;
   double scale = 1;  ///< of a PNG
+  core::importing::Choices choices = {};
 };
 /// What --help and --version print.
 struct ShowText {
