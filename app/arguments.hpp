@@ -10,6 +10,7 @@
 
 #include "core/check/agreement.hpp"
 #include "core/editing/presets.hpp"
+#include "core/figures/figure.hpp"
 #include "core/formats/export.hpp"
 #include "core/importing/import.hpp"
 #include "core/mistakes/mistakes.hpp"
@@ -18,6 +19,8 @@ namespace app {
 
 /// Where a command takes its model from.
 using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
+
+enum class FigureFormat { svg, png };
 
 struct OpenWindow {
   std::optional<std::filesystem::path> file;
@@ -55,6 +58,14 @@ struct Draw {
   std::uint64_t seed;
   std::vector<std::string> ops;  ///< as core::random::parse_draw_op() reads them
 };
+struct DrawFigure {
+  Source source;
+  core::figures::FigureOptions options;
+  FigureFormat format = FigureFormat::svg;
+  std::filesystem::path file;
+  double scale = 1;  ///< of a PNG
+  core::importing::Choices choices = {};
+};
 /// What --help and --version print.
 struct ShowText {
   std::string text;
@@ -65,8 +76,8 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram, Check, Draw,
-                               ShowText, WrongUsage>;
+using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram, DrawFigure, Check,
+                               Draw, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

@@ -5,8 +5,11 @@
 #include <ostream>
 
 #include "app/memory.hpp"
+#include "core/attention/attend.hpp"
 #include "core/check/report_text.hpp"
 #include "core/error.hpp"
+#include "core/figures/png.hpp"
+#include "core/figures/svg.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
 #include "core/formats/writers/program.hpp"
@@ -90,6 +93,15 @@ struct Runner {
         check::check(model, check::match(model, file, command.by_hand), command.tolerance);
     out << (command.json ? check::report_json(report) : check::report_text(report));
     return report.agrees ? done : failed;
+  }
+  int operator()(const DrawFigure& command) const {
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    require_memory(model);
+    const auto figure = core::figures::figure(model, core::attention::attend(model), command.options);
+    core::formats::write_atomically(command.file, command.format == FigureFormat::svg
+                                                      ? core::figures::svg_text(figure)
+                                                      : core::figures::png_of(figure, command.scale));
+    return done;
   }
   int operator()(const Draw& command) const {
     core::random::draw(command.seed, command.ops, out);
