@@ -15,8 +15,9 @@ namespace formats = core::formats;
 
 /// What the reader of options fills in, as plain text.
 struct Options {
-  std::string file, export_file, preset, out, stages, format, session_preset, session_file, seed;
-  std::vector<std::string> ops;
+  std::string file, export_file, preset, out, stages, format, seed;
+  std::vector<std::string> ops, given;
+  std::string layer;
   bool no_labels = false;
 };
 
@@ -47,6 +48,10 @@ Commands describe(CLI::App& program, Options& options) {
   const auto model_options = [&](CLI::App* command) {
     text_option(command, "FILE", options.export_file, "", "Session file");
     text_option(command, "--preset", options.preset, "NAME", "Preset instead of a file");
+    command->add_option("--given", options.given, "A stage from a file of tensors, instead of computing it; as often as needed")
+        ->type_name("STAGE=FILE[:TENSOR]")
+        ->allow_extra_args(false);
+    text_option(command, "--layer", options.layer, "N", "The layer of given tensors that hold several");
   };
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
@@ -66,9 +71,9 @@ Commands describe(CLI::App& program, Options& options) {
   e->add_flag("--no-labels", options.no_labels, "Numbers alone, without tokens and column names");
   commands.exporting = e;
 
-  commands.session = program.add_subcommand("session", "Write a preset as a session file");
-  text_option(commands.session, "--preset", options.session_preset, "NAME", "Name of the preset")->required();
-  text_option(commands.session, "--out", options.session_file, "FILE", "Session file to write")->required();
+  commands.session = program.add_subcommand("session", "Write a preset, a session or given tensors as a session file");
+  model_options(commands.session);
+  text_option(commands.session, "--out", options.out, "FILE", "Session file to write")->required();
 
   commands.program = program.add_subcommand("program", "Write a session or a preset as a PyTorch program");
   model_options(commands.program);
@@ -104,15 +109,45 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return names;
 }
 
+/// "weights=FILE" with the layer, or why it is none.
+std::variant<formats::GivenTensor, WrongUsage> given_tensor(const std::string& text, std::optional<std::size_t> layer) {
+  const std::size_t sign = text.find('=');
+  const std::string stage = text.substr(0, sign);
+  const core::attention::StageInfo* found = core::attention::find_stage(stage);
+  const bool can = found && (found->stage == core::attention::Stage::embeddings || core::attention::can_be_given(found->stage));
+  if (sign == text.npos || sign + 1 == text.size() || !can)
+    return WrongUsage{"--given: expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, "
+                      "weights or dropout_mask, got \"" + text + "\""};
+  return formats::GivenTensor{stage, text.substr(sign + 1), layer};
+}
+
 /// The model that a command is about, or how it was named wrongly.
 std::variant<Source, WrongUsage> source_of(const std::string& command, const Options& options) {
-  if (options.preset.empty() == options.export_file.empty())
-    return WrongUsage{command + ": expected either a session FILE or --preset NAME, got " +
-                      (options.preset.empty() ? "neither" : "both")};
-  if (options.preset.empty()) return Source(std::filesystem::path(options.export_file));
-  const core::editing::Preset* preset = core::editing::find_preset(options.preset);
-  if (!preset) return unknown_preset(options.preset);
-  return Source(preset);
+  const bool both = !options.preset.empty() && !options.export_file.empty();
+  if (both || (options.preset.empty() && options.export_file.empty() && options.given.empty()))
+    return WrongUsage{command + ": expected either a session FILE or --preset NAME, got " + (both ? "both" : "neither")};
+  std::optional<KnownModel> known;
+  if (!options.export_file.empty()) known = std::filesystem::path(options.export_file);
+  if (!options.preset.empty()) {
+    const core::editing::Preset* preset = core::editing::find_preset(options.preset);
+    if (!preset) return unknown_preset(options.preset);
+    known = preset;
+  }
+  std::optional<std::size_t> layer;
+  if (!options.layer.empty()) {
+    std::size_t number = 0;
+    const char* end = options.layer.data() + options.layer.size();
+    const auto [stop, error] = std::from_chars(options.layer.data(), end, number);
+    if (error != std::errc() || stop != end) return WrongUsage{"--layer: expected a whole number, got \"" + options.layer + "\""};
+    layer = number;
+  }
+  Source source{known, {}};
+  for (const std::string& text : options.given) {
+    const auto tensor = given_tensor(text, layer);
+    if (const auto* wrong = std::get_if<WrongUsage>(&tensor)) return *wrong;
+    source.given.push_back(std::get<formats::GivenTensor>(tensor));
+  }
+  return source;
 }
 
 Arguments export_command(const Options& options) {
@@ -144,9 +179,9 @@ Arguments program_command(const Options& options) {
 }
 
 Arguments session_command(const Options& options) {
-  const core::editing::Preset* preset = core::editing::find_preset(options.session_preset);
-  if (!preset) return unknown_preset(options.session_preset);
-  return WriteSession{preset, options.session_file};
+  const auto source = source_of("session", options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  return WriteSession{std::get<Source>(source), options.out};
 }
 
 Arguments draw_command(const Options& options) {

@@ -9,11 +9,18 @@
 
 #include "core/editing/presets.hpp"
 #include "core/formats/export.hpp"
+#include "core/formats/given_tensors.hpp"
 
 namespace app {
 
-/// Where a command takes its model from.
-using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
+/// A session file or a preset.
+using KnownModel = std::variant<std::filesystem::path, const core::editing::Preset*>;
+
+/// Where a command takes its model from; without a known model, from what is given alone.
+struct Source {
+  std::optional<KnownModel> known;
+  std::vector<core::formats::GivenTensor> given;
+};
 
 struct OpenWindow {
   std::optional<std::filesystem::path> file;
@@ -29,7 +36,7 @@ struct WriteProgram {
   std::optional<std::filesystem::path> file;  ///< else standard output
 };
 struct WriteSession {
-  const core::editing::Preset* preset;
+  Source source;
   std::filesystem::path file;
 };
 struct Draw {

@@ -15,14 +15,21 @@ namespace {
 
 constexpr int done = 0, failed = 1, wrong_usage = 2;
 
+core::attention::Model model_of(const KnownModel& known) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&known)) return (*preset)->make();
+  return core::formats::load_session(std::get<std::filesystem::path>(known)).model;
+}
+
 core::attention::Model model_from(const Source& source) {
-  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->make();
-  return core::formats::load_session(std::get<std::filesystem::path>(source)).model;
+  std::optional<core::attention::Model> known;
+  if (source.known) known = model_of(*source.known);
+  return source.given.empty() ? *known : core::formats::with_given_tensors(known, source.given);
 }
 
 std::string title_of(const Source& source) {
-  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
-  return std::get<std::filesystem::path>(source).filename().string();
+  if (!source.known) return "given tensors";
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&*source.known)) return (*preset)->title;
+  return std::get<std::filesystem::path>(*source.known).filename().string();
 }
 
 struct Runner {
@@ -47,7 +54,7 @@ struct Runner {
     return done;
   }
   int operator()(const WriteSession& command) const {
-    core::formats::save_session(command.file, {command.preset->make(), ""});
+    core::formats::save_session(command.file, {model_from(command.source), ""});
     return done;
   }
   int operator()(const Draw& command) const {

@@ -22,7 +22,7 @@ constexpr double small_unit = 0.01;  // numbers below it are written × 0.001
 /// One state's numbers of a stage with what must be marked in them.
 struct Side {
   const core::attention::Trace& trace;
-  const std::vector<std::string>& tokens;
+  const core::attention::Sequence& sequence;
   std::uint64_t version;
   const Extent& extent;
 };
@@ -76,7 +76,8 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
   widgets::OtherNumbers numbers{.numbers = &info.matrix(side.trace, map.head),
                                 .version = side.version,
                                 .ends = common_ends(frame, stage),
-                                .rows = &side.tokens,
+                                .rows = &row_tokens(info, side.sequence),
+                                .keys = &side.sequence.keys(),
                                 .of_stage = true,
                                 .extent = &side.extent};
   if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
@@ -96,7 +97,7 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
   widgets::OtherNumbers numbers{.numbers = &stage.difference,
                                 .version = frame.comparison->revision,
                                 .ends = {is_signed ? -most : 0, most},
-                                .rows = &frame.model.sequences[frame.view.sequence].tokens,
+                                .rows = &row_tokens(info, frame.model.sequences[frame.view.sequence]),
                                 .of_stage = true,
                                 .colouring = is_signed ? Colouring::signed_values : Colouring::weights,
                                 .extent = &stage.apart};
@@ -117,8 +118,8 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
 float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
                          bool swapped) {
   const Comparison& c = *frame.comparison;
-  const Side a{c.trace, c.model.sequences[c.sequence].tokens, c.trace_revision, stage.a};
-  const Side b{frame.trace, frame.model.sequences[frame.view.sequence].tokens, frame.version, stage.b};
+  const Side a{c.trace, c.model.sequences[c.sequence], c.trace_revision, stage.a};
+  const Side b{frame.trace, frame.model.sequences[frame.view.sequence], frame.version, stage.b};
   const widgets::Heatmap map = map_of(frame, l, stage, 0);
   const float height =
       widgets::column_label_height(frame, map) + static_cast<float>(l.height) + frame.metrics.px(34);

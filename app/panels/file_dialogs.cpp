@@ -56,8 +56,8 @@ fs::path with_json(fs::path path) {
 }
 
 /// The file that was chosen in this frame; a chosen folder is entered.
-std::optional<fs::path> file_to_open(const Frame& frame) {
-  auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
+std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed = widgets::Listed::sessions) {
+  auto path = widgets::file_browser(frame, listed, browser_size(frame));
   if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
     path = widgets::chosen_path(frame.view.browser);
   if (!path || !is_folder(*path)) return path;
@@ -78,6 +78,11 @@ void draw_open_dialog(const Frame& frame) {
 
 void draw_open_reference_dialog(const Frame& frame) {
   if (const auto path = file_to_open(frame)) frame.commands.add(LoadReference{*path});
+}
+
+void draw_open_given_dialog(const Frame& frame) {
+  if (const auto path = file_to_open(frame, widgets::Listed::tensors))
+    frame.commands.add(GiveFile{frame.view.given_stage, *path});
 }
 
 void draw_save_dialog(const Frame& frame) {

@@ -89,6 +89,7 @@ void edit_lines(const Frame& frame) {
   if (line(frame, "menu/RemoveToken", "Remove the last token", nullptr, false, n > 1))
     frame.commands.edit(core::editing::RemoveToken{n - 1});
   ImGui::Separator();
+  if (line(frame, "menu/Give", "Give a stage…", "I")) frame.commands.add(ShowDialog{Dialog::give});
   if (line(frame, "menu/DrawModel", "Draw the model as PyTorch would…")) open_draw_dialog(frame);
 }
 

@@ -21,7 +21,7 @@ TEST(Arguments, OfExportAreReadInAnyOrder) {
   const Arguments result = parse_arguments(
       {"export", "--stages", "weights,output", "--out", "D", "s.json", "--no-labels", "--format=npy"});
   const auto& command = std::get<Export>(result);
-  EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
+  EXPECT_EQ(std::get<std::filesystem::path>(*command.source.known), "s.json");
   EXPECT_EQ(command.out, "D");
   EXPECT_EQ(command.options.stages, (std::vector<std::string>{"weights", "output"}));
   EXPECT_STREQ(command.options.format->name, "npy");
@@ -31,7 +31,7 @@ TEST(Arguments, OfExportAreReadInAnyOrder) {
 TEST(Arguments, OfExportMeanEverythingAsLabelledCsvByDefault) {
   const Arguments result = parse_arguments({"export", "--preset", "multi-head", "--out", "D"});
   const auto& command = std::get<Export>(result);
-  EXPECT_EQ(std::get<const core::editing::Preset*>(command.source), core::editing::find_preset("multi-head"));
+  EXPECT_EQ(std::get<const core::editing::Preset*>(*command.source.known), core::editing::find_preset("multi-head"));
   EXPECT_TRUE(command.options.stages.empty());
   EXPECT_STREQ(command.options.format->name, "csv");
   EXPECT_TRUE(command.options.labels);
@@ -57,8 +57,27 @@ TEST(Arguments, OfProgramNameAModelAndPerhapsAFile) {
 
 TEST(Arguments, OfSessionNameAPresetAndAFile) {
   const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
-  EXPECT_EQ(std::get<WriteSession>(result).preset, core::editing::find_preset("multi-head"));
+  EXPECT_EQ(std::get<const core::editing::Preset*>(*std::get<WriteSession>(result).source.known), core::editing::find_preset("multi-head"));
   EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
+}
+
+TEST(Arguments, NameStagesThatAreGiven) {
+  const Arguments result = parse_arguments(
+      {"session", "--given", "weights=a.npy", "--given", "values=b.npz:v", "--layer", "3", "--out", "F.json", "s.json"});
+  const Source& source = std::get<WriteSession>(result).source;
+  EXPECT_EQ(std::get<std::filesystem::path>(*source.known), "s.json");
+  ASSERT_EQ(source.given.size(), 2u);
+  EXPECT_EQ(source.given[1].stage, "values");
+  EXPECT_EQ(source.given[1].source, "b.npz:v");
+  EXPECT_EQ(source.given[1].layer, 3u);
+  EXPECT_FALSE(std::get<Export>(parse_arguments({"export", "--given", "weights=a.npy", "--out", "D"})).source.known);
+}
+
+TEST(Arguments, RefuseStagesThatCannotBeGiven) {
+  const std::string stages = "expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, weights or dropout_mask";
+  for (const char* wrong : {"output=a.npy", "weights", "weights="})
+    EXPECT_EQ(usage_error({"export", "--given", wrong, "--out", "D"}), "--given: " + stages + ", got \"" + wrong + "\"");
+  EXPECT_EQ(usage_error({"export", "--given", "weights=a", "--layer", "x", "--out", "D"}), "--layer: expected a whole number, got \"x\"");
 }
 
 TEST(Arguments, OfDrawAreASeedAndOps) {
