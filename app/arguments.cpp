@@ -15,9 +15,8 @@ namespace formats = core::formats;
 
 /// What the reader of options fills in, as plain text.
 struct Options {
-  std::string file, export_file, preset, out, stages, format, seed;
+  std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor;
   std::vector<std::string> ops, given;
-  std::string layer;
   bool no_labels = false;
 };
 
@@ -46,17 +45,20 @@ Commands describe(CLI::App& program, Options& options) {
     return command->add_option(name, value, about)->type_name(type);
   };
   const auto model_options = [&](CLI::App* command) {
-    text_option(command, "FILE", options.export_file, "", "Session file");
+    text_option(command, "FILE", options.export_file, "", "Session, checkpoint (.safetensors) or tensors (.npz, .npy, .csv, text)");
     text_option(command, "--preset", options.preset, "NAME", "Preset instead of a file");
     command->add_option("--given", options.given, "A stage from a file of tensors, instead of computing it; as often as needed")
         ->type_name("STAGE=FILE[:TENSOR]")
         ->allow_extra_args(false);
-    text_option(command, "--layer", options.layer, "N", "The layer of given tensors that hold several");
+    text_option(command, "--layer", options.layer, "N", "Layer of a checkpoint or of given tensors, from 0, or the beginning of its names");
+    text_option(command, "--heads", options.heads, "N", "Number of heads, where no config.json beside the file tells it");
+    text_option(command, "--embeddings", options.embeddings, "FILE", "Tensors of which one is the checkpoint's input");
+    text_option(command, "--tensor", options.tensor, "NAME", "Which tensor is the embeddings");
   };
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.require_subcommand(0, 1);
-  text_option(&program, "FILE", options.file, "", "Session to open in the window");
+  text_option(&program, "FILE", options.file, "", "Session, checkpoint or tensors to open in the window");
   Commands commands{};
 
   commands.presets = program.add_subcommand("presets", "List the presets: a name, a tab, what it shows");
@@ -71,7 +73,7 @@ Commands describe(CLI::App& program, Options& options) {
   e->add_flag("--no-labels", options.no_labels, "Numbers alone, without tokens and column names");
   commands.exporting = e;
 
-  commands.session = program.add_subcommand("session", "Write a preset, a session or given tensors as a session file");
+  commands.session = program.add_subcommand("session", "Write a preset, or a model made of any file, as a session file");
   model_options(commands.session);
   text_option(commands.session, "--out", options.out, "FILE", "Session file to write")->required();
 
@@ -121,39 +123,54 @@ std::variant<formats::GivenTensor, WrongUsage> given_tensor(const std::string& t
   return formats::GivenTensor{stage, text.substr(sign + 1), layer};
 }
 
+/// A whole number that is the whole of a text, or nothing.
+std::optional<std::size_t> whole_number(const std::string& text) {
+  std::size_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
 /// The model that a command is about, or how it was named wrongly.
 std::variant<Source, WrongUsage> source_of(const std::string& command, const Options& options) {
-  const bool both = !options.preset.empty() && !options.export_file.empty();
-  if (both || (options.preset.empty() && options.export_file.empty() && options.given.empty()))
-    return WrongUsage{command + ": expected either a session FILE or --preset NAME, got " + (both ? "both" : "neither")};
-  std::optional<KnownModel> known;
-  if (!options.export_file.empty()) known = std::filesystem::path(options.export_file);
-  if (!options.preset.empty()) {
-    const core::editing::Preset* preset = core::editing::find_preset(options.preset);
-    if (!preset) return unknown_preset(options.preset);
-    known = preset;
-  }
-  std::optional<std::size_t> layer;
-  if (!options.layer.empty()) {
-    std::size_t number = 0;
-    const char* end = options.layer.data() + options.layer.size();
-    const auto [stop, error] = std::from_chars(options.layer.data(), end, number);
-    if (error != std::errc() || stop != end) return WrongUsage{"--layer: expected a whole number, got \"" + options.layer + "\""};
-    layer = number;
-  }
-  Source source{known, {}};
+  const bool neither = options.preset.empty() && options.export_file.empty();
+  if (neither && !options.given.empty()) return Source(std::filesystem::path());
+  if (neither || (!options.preset.empty() && !options.export_file.empty()))
+    return WrongUsage{command + ": expected either a FILE or --preset NAME, got " +
+                      (options.preset.empty() ? "neither" : "both")};
+  if (options.preset.empty()) return Source(std::filesystem::path(options.export_file));
+  const core::editing::Preset* preset = core::editing::find_preset(options.preset);
+  if (!preset) return unknown_preset(options.preset);
+  return Source(preset);
+}
+
+/// What is said about a file of tensors, or how it was said wrongly.
+std::variant<core::importing::Choices, WrongUsage> choices_of(const Options& options) {
+  core::importing::Choices choices;
+  choices.layer = options.layer;
+  choices.embeddings = options.embeddings;
+  choices.embeddings_tensor = options.tensor;
+  const std::optional<std::size_t> layer = whole_number(options.layer);
+  if (!options.given.empty() && !options.layer.empty() && !layer)
+    return WrongUsage{"--layer: expected a whole number for given tensors, got \"" + options.layer + "\""};
   for (const std::string& text : options.given) {
     const auto tensor = given_tensor(text, layer);
     if (const auto* wrong = std::get_if<WrongUsage>(&tensor)) return *wrong;
-    source.given.push_back(std::get<formats::GivenTensor>(tensor));
+    choices.given.push_back(std::get<formats::GivenTensor>(tensor));
   }
-  return source;
+  if (options.heads.empty()) return choices;
+  choices.n_heads = whole_number(options.heads);
+  if (choices.n_heads.value_or(0) == 0)
+    return WrongUsage{"--heads: expected a whole number of at least 1, got \"" + options.heads + "\""};
+  return choices;
 }
 
 Arguments export_command(const Options& options) {
   const auto source = source_of("export", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
-  Export command{std::get<Source>(source), options.out, {}};
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
+  Export command{std::get<Source>(source), options.out, {}, std::get<core::importing::Choices>(choices)};
   command.options.labels = !options.no_labels;
   if (!options.stages.empty()) command.options.stages = split_at_commas(options.stages);
   for (const std::string& name : command.options.stages)
@@ -174,14 +191,19 @@ Arguments export_command(const Options& options) {
 Arguments program_command(const Options& options) {
   const auto source = source_of("program", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
   return WriteProgram{std::get<Source>(source),
-                      options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out)};
+                      options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out),
+                      std::get<core::importing::Choices>(choices)};
 }
 
 Arguments session_command(const Options& options) {
   const auto source = source_of("session", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
-  return WriteSession{std::get<Source>(source), options.out};
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
+  return WriteSession{std::get<Source>(source), options.out, std::get<core::importing::Choices>(choices)};
 }
 
 Arguments draw_command(const Options& options) {

@@ -9,18 +9,13 @@
 
 #include "core/editing/presets.hpp"
 #include "core/formats/export.hpp"
-#include "core/formats/given_tensors.hpp"
+#include "core/importing/import.hpp"
 
 namespace app {
 
-/// A session file or a preset.
-using KnownModel = std::variant<std::filesystem::path, const core::editing::Preset*>;
-
-/// Where a command takes its model from; without a known model, from what is given alone.
-struct Source {
-  std::optional<KnownModel> known;
-  std::vector<core::formats::GivenTensor> given;
-};
+/// Where a command takes its model from.
+/// An empty path: from nothing but what is given.
+using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
 
 struct OpenWindow {
   std::optional<std::filesystem::path> file;
@@ -30,14 +25,17 @@ struct Export {
   Source source;
   std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
+  core::importing::Choices choices = {};  ///< about a file of tensors
 };
 struct WriteProgram {
   Source source;
   std::optional<std::filesystem::path> file;  ///< else standard output
+  core::importing::Choices choices = {};
 };
 struct WriteSession {
   Source source;
   std::filesystem::path file;
+  core::importing::Choices choices = {};
 };
 struct Draw {
   std::uint64_t seed;

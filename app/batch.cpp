@@ -15,21 +15,29 @@ namespace {
 
 constexpr int done = 0, failed = 1, wrong_usage = 2;
 
-core::attention::Model model_of(const KnownModel& known) {
-  if (const auto* preset = std::get_if<const core::editing::Preset*>(&known)) return (*preset)->make();
-  return core::formats::load_session(std::get<std::filesystem::path>(known)).model;
+/// The model of a preset or of a file; what must be known about it goes to err, a line each.
+core::importing::Imported known_model(const Source& source, core::importing::Choices choices, std::ostream& err) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return {(*preset)->make(), {}, {}};
+  const auto& path = std::get<std::filesystem::path>(source);
+  if (!choices.given.empty() && core::importing::is_session(path)) choices.layer.clear();  // it is that of what is given
+  core::formats::Progress progress;
+  auto imported = core::importing::import_file(path, choices, progress);
+  for (const std::string& note : imported.notes) print_error(err, "note: " + note);
+  return imported;
 }
 
-core::attention::Model model_from(const Source& source) {
-  std::optional<core::attention::Model> known;
-  if (source.known) known = model_of(*source.known);
-  return source.given.empty() ? *known : core::formats::with_given_tensors(known, source.given);
+/// The same with the stages that files give.
+core::importing::Imported model_from(const Source& source, const core::importing::Choices& choices, std::ostream& err) {
+  if (source == Source(std::filesystem::path()))
+    return {core::formats::with_given_tensors(std::nullopt, choices.given), {}, {}};
+  auto known = known_model(source, choices, err);
+  if (!choices.given.empty()) known.model = core::formats::with_given_tensors(known.model, choices.given);
+  return known;
 }
 
 std::string title_of(const Source& source) {
-  if (!source.known) return "given tensors";
-  if (const auto* preset = std::get_if<const core::editing::Preset*>(&*source.known)) return (*preset)->title;
-  return std::get<std::filesystem::path>(*source.known).filename().string();
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
+  return std::get<std::filesystem::path>(source).filename().string();
 }
 
 struct Runner {
@@ -42,11 +50,11 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    core::formats::export_to(model_from(command.source), command.out, command.options);
+    core::formats::export_to(model_from(command.source, command.choices, err).model, command.out, command.options);
     return done;
   }
   int operator()(const WriteProgram& command) const {
-    const std::string text = core::formats::program_text(model_from(command.source), title_of(command.source));
+    const std::string text = core::formats::program_text(model_from(command.source, command.choices, err).model, title_of(command.source));
     if (command.file)
       core::formats::write_atomically(*command.file, text);
     else
@@ -54,7 +62,8 @@ struct Runner {
     return done;
   }
   int operator()(const WriteSession& command) const {
-    core::formats::save_session(command.file, {model_from(command.source), ""});
+    auto imported = model_from(command.source, command.choices, err);
+    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view)});
     return done;
   }
   int operator()(const Draw& command) const {

@@ -21,7 +21,7 @@ TEST(Arguments, OfExportAreReadInAnyOrder) {
   const Arguments result = parse_arguments(
       {"export", "--stages", "weights,output", "--out", "D", "s.json", "--no-labels", "--format=npy"});
   const auto& command = std::get<Export>(result);
-  EXPECT_EQ(std::get<std::filesystem::path>(*command.source.known), "s.json");
+  EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
   EXPECT_EQ(command.out, "D");
   EXPECT_EQ(command.options.stages, (std::vector<std::string>{"weights", "output"}));
   EXPECT_STREQ(command.options.format->name, "npy");
@@ -31,7 +31,7 @@ TEST(Arguments, OfExportAreReadInAnyOrder) {
 TEST(Arguments, OfExportMeanEverythingAsLabelledCsvByDefault) {
   const Arguments result = parse_arguments({"export", "--preset", "multi-head", "--out", "D"});
   const auto& command = std::get<Export>(result);
-  EXPECT_EQ(std::get<const core::editing::Preset*>(*command.source.known), core::editing::find_preset("multi-head"));
+  EXPECT_EQ(std::get<const core::editing::Preset*>(command.source), core::editing::find_preset("multi-head"));
   EXPECT_TRUE(command.options.stages.empty());
   EXPECT_STREQ(command.options.format->name, "csv");
   EXPECT_TRUE(command.options.labels);
@@ -52,32 +52,47 @@ TEST(Arguments, OfProgramNameAModelAndPerhapsAFile) {
   const Arguments to_file = parse_arguments({"program", "--preset", "multi-head", "--out", "F.py"});
   EXPECT_EQ(std::get<WriteProgram>(to_file).file, "F.py");
   EXPECT_FALSE(std::get<WriteProgram>(parse_arguments({"program", "s.json"})).file);
-  EXPECT_EQ(usage_error({"program"}), "program: expected either a session FILE or --preset NAME, got neither");
+  EXPECT_EQ(usage_error({"program"}), "program: expected either a FILE or --preset NAME, got neither");
 }
 
-TEST(Arguments, OfSessionNameAPresetAndAFile) {
-  const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
-  EXPECT_EQ(std::get<const core::editing::Preset*>(*std::get<WriteSession>(result).source.known), core::editing::find_preset("multi-head"));
-  EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
+TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
+  const auto command = std::get<WriteSession>(parse_arguments({"session", "m.safetensors", "--layer", "2", "--heads", "4",
+                                                               "--embeddings", "x.npz", "--tensor", "L2", "--out", "F"}));
+  EXPECT_EQ(std::get<std::filesystem::path>(command.source), "m.safetensors");
+  EXPECT_EQ(command.choices.layer, "2");
+  EXPECT_EQ(command.choices.n_heads, 4u);
+  EXPECT_EQ(command.choices.embeddings, "x.npz");
+  EXPECT_EQ(command.choices.embeddings_tensor, "L2");
+  EXPECT_EQ(usage_error({"export", "m", "--heads", "0", "--out", "D"}),
+            "--heads: expected a whole number of at least 1, got \"0\"");
 }
 
 TEST(Arguments, NameStagesThatAreGiven) {
   const Arguments result = parse_arguments(
       {"session", "--given", "weights=a.npy", "--given", "values=b.npz:v", "--layer", "3", "--out", "F.json", "s.json"});
-  const Source& source = std::get<WriteSession>(result).source;
-  EXPECT_EQ(std::get<std::filesystem::path>(*source.known), "s.json");
-  ASSERT_EQ(source.given.size(), 2u);
-  EXPECT_EQ(source.given[1].stage, "values");
-  EXPECT_EQ(source.given[1].source, "b.npz:v");
-  EXPECT_EQ(source.given[1].layer, 3u);
-  EXPECT_FALSE(std::get<Export>(parse_arguments({"export", "--given", "weights=a.npy", "--out", "D"})).source.known);
+  const auto& command = std::get<WriteSession>(result);
+  EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
+  ASSERT_EQ(command.choices.given.size(), 2u);
+  EXPECT_EQ(command.choices.given[1].stage, "values");
+  EXPECT_EQ(command.choices.given[1].source, "b.npz:v");
+  EXPECT_EQ(command.choices.given[1].layer, 3u);
+  const Arguments alone = parse_arguments({"export", "--given", "weights=a.npy", "--out", "D"});
+  EXPECT_TRUE(std::get<std::filesystem::path>(std::get<Export>(alone).source).empty());
 }
 
 TEST(Arguments, RefuseStagesThatCannotBeGiven) {
-  const std::string stages = "expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, weights or dropout_mask";
+  const std::string stages =
+      "expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, weights or dropout_mask";
   for (const char* wrong : {"output=a.npy", "weights", "weights="})
     EXPECT_EQ(usage_error({"export", "--given", wrong, "--out", "D"}), "--given: " + stages + ", got \"" + wrong + "\"");
-  EXPECT_EQ(usage_error({"export", "--given", "weights=a", "--layer", "x", "--out", "D"}), "--layer: expected a whole number, got \"x\"");
+  EXPECT_EQ(usage_error({"export", "--given", "weights=a", "--layer", "x", "--out", "D"}),
+            "--layer: expected a whole number for given tensors, got \"x\"");
+}
+
+TEST(Arguments, OfSessionNameAPresetAndAFile) {
+  const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
+  EXPECT_EQ(std::get<const core::editing::Preset*>(std::get<WriteSession>(result).source), core::editing::find_preset("multi-head"));
+  EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
 }
 
 TEST(Arguments, OfDrawAreASeedAndOps) {
@@ -116,9 +131,9 @@ TEST(Arguments, ThatAreWrongAreNamed) {
   EXPECT_EQ(usage_error({""}), "expected no empty argument, got one");
   EXPECT_EQ(usage_error({"export", "a"}), "--out is required" + more);
   EXPECT_EQ(usage_error({"export", "--out", "D"}),
-            "export: expected either a session FILE or --preset NAME, got neither");
+            "export: expected either a FILE or --preset NAME, got neither");
   EXPECT_EQ(usage_error({"export", "a", "--preset", "multi-head", "--out", "D"}),
-            "export: expected either a session FILE or --preset NAME, got both");
+            "export: expected either a FILE or --preset NAME, got both");
   EXPECT_EQ(usage_error({"export", "--preset", "nope", "--out", "D"}),
             "--preset: there is no preset \"nope\"; attnscope presets lists them");
   EXPECT_EQ(usage_error({"session", "--preset", "nope", "--out", "F"}),
