@@ -25,7 +25,7 @@ struct CheckOptions {
 struct Options {
   std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor,
       stage, head, scale;
-  std::vector<std::string> ops, mistakes;
+  std::vector<std::string> ops, mistakes, given;
   CheckOptions check;
   bool no_labels = false, all_heads = false, strip = false, dark = false, no_numbers = false;
 };
@@ -60,7 +60,10 @@ Commands describe(CLI::App& program, Options& options) {
   const auto model_options = [&](CLI::App* command) {
     text_option(command, "FILE", options.export_file, "", "Session, checkpoint (.safetensors) or tensors (.npz, .npy, .csv, text)");
     text_option(command, "--preset", options.preset, "NAME", "Preset instead of a file");
-    text_option(command, "--layer", options.layer, "N", "Layer of a checkpoint, from 0, or the beginning of its names");
+    command->add_option("--given", options.given, "A stage from a file of tensors, instead of computing it; as often as needed")
+        ->type_name("STAGE=FILE[:TENSOR]")
+        ->allow_extra_args(false);
+    text_option(command, "--layer", options.layer, "N", "Layer of a checkpoint or of given tensors, from 0, or the beginning of its names");
     text_option(command, "--heads", options.heads, "N", "Number of heads, where no config.json beside the file tells it");
     text_option(command, "--embeddings", options.embeddings, "FILE", "Tensors of which one is the checkpoint's input");
     text_option(command, "--tensor", options.tensor, "NAME", "Which tensor is the embeddings");
@@ -173,9 +176,31 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return names;
 }
 
+/// "weights=FILE" with the layer, or why it is none.
+std::variant<formats::GivenTensor, WrongUsage> given_tensor(const std::string& text, std::optional<std::size_t> layer) {
+  const std::size_t sign = text.find('=');
+  const std::string stage = text.substr(0, sign);
+  const core::attention::StageInfo* found = core::attention::find_stage(stage);
+  const bool can = found && (found->stage == core::attention::Stage::embeddings || core::attention::can_be_given(found->stage));
+  if (sign == text.npos || sign + 1 == text.size() || !can)
+    return WrongUsage{"--given: expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, "
+                      "weights or dropout_mask, got \"" + text + "\""};
+  return formats::GivenTensor{stage, text.substr(sign + 1), layer};
+}
+
+/// A whole number that is the whole of a text, or nothing.
+std::optional<std::size_t> whole_number(const std::string& text) {
+  std::size_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
 /// The model that a command is about, or how it was named wrongly.
 std::variant<Source, WrongUsage> source_of(const std::string& command, const Options& options) {
-  if (options.preset.empty() == options.export_file.empty())
+  const bool neither = options.preset.empty() && options.export_file.empty();
+  if (neither && !options.given.empty()) return Source(std::filesystem::path());
+  if (neither || (!options.preset.empty() && !options.export_file.empty()))
     return WrongUsage{command + ": expected either a FILE or --preset NAME, got " +
                       (options.preset.empty() ? "neither" : "both")};
   if (options.preset.empty()) return Source(std::filesystem::path(options.export_file));
@@ -190,13 +215,18 @@ std::variant<core::importing::Choices, WrongUsage> choices_of(const Options& opt
   choices.layer = options.layer;
   choices.embeddings = options.embeddings;
   choices.embeddings_tensor = options.tensor;
+  const std::optional<std::size_t> layer = whole_number(options.layer);
+  if (!options.given.empty() && !options.layer.empty() && !layer)
+    return WrongUsage{"--layer: expected a whole number for given tensors, got \"" + options.layer + "\""};
+  for (const std::string& text : options.given) {
+    const auto tensor = given_tensor(text, layer);
+    if (const auto* wrong = std::get_if<WrongUsage>(&tensor)) return *wrong;
+    choices.given.push_back(std::get<formats::GivenTensor>(tensor));
+  }
   if (options.heads.empty()) return choices;
-  std::size_t n_heads = 0;
-  const char* end = options.heads.data() + options.heads.size();
-  const auto [stop, error] = std::from_chars(options.heads.data(), end, n_heads);
-  if (error != std::errc() || stop != end || n_heads == 0)
+  choices.n_heads = whole_number(options.heads);
+  if (choices.n_heads.value_or(0) == 0)
     return WrongUsage{"--heads: expected a whole number of at least 1, got \"" + options.heads + "\""};
-  choices.n_heads = n_heads;
   return choices;
 }
 

@@ -18,6 +18,7 @@
 namespace app {
 
 /// Where a command takes its model from.
+/// An empty path: from nothing but what is given.
 using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
 
 enum class FigureFormat { svg, png };

@@ -21,10 +21,12 @@ namespace {
 constexpr int done = 0, failed = 1, wrong_usage = 2;
 
 /// The model of a preset or of a file; what must be known about it goes to err, a line each.
-core::importing::Imported model_from(const Source& source, const core::importing::Choices& choices, std::ostream& err) {
+core::importing::Imported known_model(const Source& source, core::importing::Choices choices, std::ostream& err) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return {(*preset)->make(), {}, {}};
+  const auto& path = std::get<std::filesystem::path>(source);
+  if (!choices.given.empty() && core::importing::is_session(path)) choices.layer.clear();  // it is that of what is given
   core::formats::Progress progress;
-  auto imported = core::importing::import_file(std::get<std::filesystem::path>(source), choices, progress);
+  auto imported = core::importing::import_file(path, choices, progress);
   for (const std::string& note : imported.notes) print_error(err, "note: " + note);
   return imported;
 }
@@ -43,6 +45,15 @@ core::attention::Model with_mistakes(core::attention::Model model,
 void require_memory(const core::attention::Model& model) {
   const MemoryNeed need = memory_need(model, free_memory());
   if (need.is_too_much()) throw core::Error(need.words());
+}
+
+/// The same with the stages that files give.
+core::importing::Imported model_from(const Source& source, const core::importing::Choices& choices, std::ostream& err) {
+  if (source == Source(std::filesystem::path()))
+    return {core::formats::with_given_tensors(std::nullopt, choices.given), {}, {}};
+  auto known = known_model(source, choices, err);
+  if (!choices.given.empty()) known.model = core::formats::with_given_tensors(known.model, choices.given);
+  return known;
 }
 
 std::string title_of(const Source& source) {

@@ -38,6 +38,7 @@ struct TakeMemory {};  ///< the answer to the question about memory
 /// Keeps the live model as a reference A, or the same with one of core::compare::switches() the other way.
 struct KeepReference {};
 struct KeepSwitched { std::size_t index = 0; };
+struct GiveFile { core::attention::Stage stage; std::filesystem::path path; };  ///< a stage's numbers from a file of tensors
 struct LoadReference { std::filesystem::path path; };  ///< a session file as A; the live model stays
 /// Somebody's tensors, a file or a folder of files, as B against the live model.
 struct CheckTensors { std::filesystem::path path; };
@@ -55,7 +56,7 @@ struct LeaveLesson {};
 using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportCsv,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                             KeepSwitched, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference>;
+                             KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference>;
 
 /// The commands of one frame, carried out after it was drawn.
 class Commands {

@@ -9,6 +9,7 @@
 #include "app/view_text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
+#include "core/formats/given_tensors.hpp"
 #include "core/formats/csv.hpp"
 #include "core/formats/export.hpp"
 #include "core/formats/file.hpp"
@@ -103,6 +104,13 @@ void Store::carry_out(const ApplyEdit& command) {
   message_ = {};
 }
 
+void Store::carry_out(const GiveFile& command) {
+  const std::string stage = core::attention::info(command.stage).name;
+  const std::vector<formats::GivenTensor> given{{stage, command.path.string()}};
+  view_.dialog = Dialog::none;
+  carry_out(ApplyEdit{editing::GiveStage{*formats::with_given_tensors(model_, given).given.find(command.stage)}});
+}
+
 void Store::carry_out(const ChangeView& command) {
   command.change(view_);
   keep_view_within_model();
@@ -175,7 +183,7 @@ void Store::carry_out(const ShowDialog& command) {
   view_.dialog = command.dialog;
   if (command.dialog == Dialog::none) waiting_.reset();
   const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
-                          command.dialog == Dialog::open_tensors;
+                          command.dialog == Dialog::open_tensors || command.dialog == Dialog::open_given;
   if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
     if (view_.browser.directory.empty() && origin_.path)
       view_.browser.directory = origin_.path->parent_path();

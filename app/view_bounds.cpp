@@ -18,20 +18,16 @@ void keep_within(View& view, const core::attention::Model& model) {
   const auto exists = [&model](const std::optional<CellRef>& cell) {
     if (!cell) return true;
     const auto& stage = core::attention::info(cell->stage);
-    const std::size_t n = model.n_tokens();
-    const std::size_t columns = stage.columns == core::attention::Columns::tokens   ? n
-                                : stage.columns == core::attention::Columns::single ? 1
-                                : cell->stage == Stage::embeddings                  ? model.d_model()
-                                : stage.per_head                                    ? model.d_head()
-                                                                                    : model.d_out();
-    return stage.present(model) && cell->head < model.n_heads && cell->row < n && cell->column < columns;
+    const core::attention::StageShape shape = core::attention::shape_of(model, cell->stage);
+    return stage.present(model) && cell->head < model.n_heads && cell->row < shape.n_rows && cell->column < shape.n_cols;
   };
   if (!exists(view.pinned)) release(view);
   std::erase_if(view.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view.hovered)) view.hovered.reset();
   TokensLook& look = view.tokens;
-  for (auto* token : {&look.pinned_query, &look.hovered_query, &look.hovered_key})
+  for (auto* token : {&look.pinned_query, &look.hovered_query})
     if (*token && **token >= model.n_tokens()) token->reset();
+  if (look.hovered_key && *look.hovered_key >= model.n_keys()) look.hovered_key.reset();
   if (view.hovered_head && *view.hovered_head >= model.n_heads) view.hovered_head.reset();
   std::erase_if(look.silent_heads, [&model](std::size_t h) { return h >= model.n_heads; });
   if (!core::attention::info(view.heads_stage).present(model)) view.heads_stage = Stage::weights;

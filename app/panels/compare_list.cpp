@@ -153,13 +153,13 @@ std::string compared_number(double value) {
 
 std::string compared_cell(const Frame& frame, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
-  const auto name = [&](std::size_t k) {
-    return widgets::shortened(frame.fonts.sans14, tokens[k], frame.metrics.px(90));
+  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
+  const auto name = [&](const std::string& token) {
+    return widgets::shortened(frame.fonts.sans14, token, frame.metrics.px(90));
   };
   std::string words = stage.per_head ? "head " + std::to_string(cell.head) + ": " : "";
-  words += name(cell.row);
-  if (stage.columns == core::attention::Columns::tokens) words += " → " + name(cell.column);
+  words += name(row_tokens(stage, sequence)[cell.row]);
+  if (stage.columns == core::attention::Columns::tokens) words += " → " + name(sequence.keys()[cell.column]);
   if (stage.columns == core::attention::Columns::features) words += ", column " + std::to_string(cell.column);
   return words;
 }

@@ -90,6 +90,11 @@ void draw_open_tensors_dialog(const Frame& frame) {
     frame.commands.add(CheckTensors{frame.view.browser.directory});
 }
 
+void draw_open_given_dialog(const Frame& frame) {
+  if (const auto path = file_to_open(frame, widgets::Listed::tensors))
+    frame.commands.add(GiveFile{frame.view.given_stage, *path});
+}
+
 void draw_save_dialog(const Frame& frame) {
   const Browser& browser = frame.view.browser;
   auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));

@@ -56,7 +56,8 @@ void draw_status(const Frame& frame) {
   const float middle = origin.y + room.y / 2;
   ImFont* font = frame.fonts.sans14;
   const std::size_t heads = frame.model.n_heads;
-  const std::string shape = std::to_string(frame.model.n_tokens()) + "×" + std::to_string(frame.model.d_model()) + ", " +
+  const std::string shape = std::to_string(frame.model.n_tokens()) + "×" +
+                            std::to_string(frame.model.has_embeddings() ? frame.model.d_model() : frame.model.n_keys()) + ", " +
                             std::to_string(heads) + (heads == 1 ? " head" : " heads");
   float right = origin.x + room.x;
   widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), shape);

@@ -62,7 +62,7 @@ Ends ends_of(const Source& s, const StageInfo& stage, std::size_t first, std::si
 std::vector<Run> title(const Source& s, const StageInfo& stage, const std::string& name,
                        const arma::mat& numbers) {
   std::vector<Run> runs{{name, 17, s.palette.text}};
-  const std::vector<Run> formula = formula_runs(stage.formula(s.model, false), 14, s.palette.dim);
+  const std::vector<Run> formula = formula_runs(formula_of(stage, s.model, false), 14, s.palette.dim);
   runs.insert(runs.end(), formula.begin(), formula.end());
   if (!formula.empty()) runs[1].before = 10;
   runs.push_back({to_string(numbers.n_rows) + "×" + to_string(numbers.n_cols), 13, s.palette.faint, true});
@@ -81,7 +81,7 @@ Map map_of_stage(const Source& s, const StageInfo& stage, std::size_t head, Ends
   map.low = ends.low, map.high = ends.high;
   if (weights) map.visible = &static_cast<const arma::mat&>(s.trace.mask);
   if (drops) map.kept = &static_cast<const arma::mat&>(s.trace.heads[head].dropout_mask);
-  if (of_tokens && !scores) map.by_hand = s.model.mask.cells;
+  if (of_tokens && !scores && info(Stage::mask).present(s.model)) map.by_hand = s.model.mask.cells;
   map.tokens_above = of_tokens;
   map.plain_one = stage.colouring != Colouring::signed_values;
   map.numbers = s.options.numbers;

@@ -7,6 +7,7 @@
 
 #include "core/attention/model.hpp"
 #include "core/formats/checkpoints/layers.hpp"
+#include "core/formats/given_tensors.hpp"
 #include "core/formats/tensor_file.hpp"
 
 /// Models from files that are no sessions: checkpoints and tensors.
@@ -18,6 +19,7 @@ struct Choices {
   std::optional<formats::checkpoints::Mapping> mapping;  ///< by hand, instead of a layer of a known layout
   std::optional<std::size_t> n_heads;
   std::filesystem::path embeddings;  ///< a file of tensors beside the checkpoint, or empty
+  std::vector<formats::GivenTensor> given;  ///< stages that files give, whatever the model comes from
   std::string embeddings_tensor;     ///< which tensor of that file, or of the file itself
   bool says_something() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty();

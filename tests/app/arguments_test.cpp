@@ -68,6 +68,28 @@ TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
             "--heads: expected a whole number of at least 1, got \"0\"");
 }
 
+TEST(Arguments, NameStagesThatAreGiven) {
+  const Arguments result = parse_arguments(
+      {"session", "--given", "weights=a.npy", "--given", "values=b.npz:v", "--layer", "3", "--out", "F.json", "s.json"});
+  const auto& command = std::get<WriteSession>(result);
+  EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
+  ASSERT_EQ(command.choices.given.size(), 2u);
+  EXPECT_EQ(command.choices.given[1].stage, "values");
+  EXPECT_EQ(command.choices.given[1].source, "b.npz:v");
+  EXPECT_EQ(command.choices.given[1].layer, 3u);
+  const Arguments alone = parse_arguments({"export", "--given", "weights=a.npy", "--out", "D"});
+  EXPECT_TRUE(std::get<std::filesystem::path>(std::get<Export>(alone).source).empty());
+}
+
+TEST(Arguments, RefuseStagesThatCannotBeGiven) {
+  const std::string stages =
+      "expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, weights or dropout_mask";
+  for (const char* wrong : {"output=a.npy", "weights", "weights="})
+    EXPECT_EQ(usage_error({"export", "--given", wrong, "--out", "D"}), "--given: " + stages + ", got \"" + wrong + "\"");
+  EXPECT_EQ(usage_error({"export", "--given", "weights=a", "--layer", "x", "--out", "D"}),
+            "--layer: expected a whole number for given tensors, got \"x\"");
+}
+
 TEST(Arguments, OfFigureChooseWhatIsDrawn) {
   const auto of = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"figure", "--preset", "multi-head"});
