@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/panels/draw_dialog.hpp"
+#include "app/panels/export_dialog.hpp"
 #include "app/panels/file_dialogs.hpp"
 #include "app/panels/fill_dialog.hpp"
 #include "app/panels/glossary_dialog.hpp"
@@ -83,7 +84,7 @@ struct Row {
 constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
                            Row{Dialog::save_as, "Save as", draw_save_dialog},
-                           Row{Dialog::export_csv, "Export as CSV", draw_export_dialog},
+                           Row{Dialog::export_files, "Export", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
                            Row{Dialog::keys, "Keys", keys_sheet},
                            Row{Dialog::about, "About", about},
