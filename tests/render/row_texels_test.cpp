@@ -20,7 +20,7 @@ struct Weights {
   arma::mat visible;
 
   Weights(support::Random& random, std::size_t n_tokens)
-      : n(n_tokens), cells(n * n), factors(n), visible(support::zeros_and_ones(random, n)) {
+      : n(n_tokens), cells(n * n), factors(n), visible(support::zeros_and_ones(random, n, n)) {
     for (double& cell : cells) cell = std::abs(support::number(random));
     for (double& factor : factors) factor = std::abs(support::number(random)) / 4;
   }
