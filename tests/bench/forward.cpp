@@ -139,7 +139,7 @@ void peak(benchmark::State& state) {
   constexpr std::size_t n_rounds = 100000;
   for (auto _ : state) benchmark::DoNotOptimize(kernels.multiply_add(n_rounds));
   state.counters["multiply_adds_per_second"] = benchmark::Counter(
-      static_cast<double>(state.iterations() * n_rounds * 8 * kernels.lanes), benchmark::Counter::kIsRate);
+      static_cast<double>(state.iterations() * n_rounds * 16 * kernels.lanes), benchmark::Counter::kIsRate);
 }
 
 void all_sizes(benchmark::internal::Benchmark* b) {
