@@ -58,7 +58,9 @@ bool Engine::Parts::compute(const Model& model, size_t s, Progress* progress) {
   if (!finite) return false;
   if (!*finite) return compute_by_reference(model, s);
   drift = 0;
-  largest_score = largest_possible_score();
+  const double product = largest_possible_product();
+  if (!std::isfinite(product * std::max(1.0, std::abs(all.scale)))) return compute_by_reference(model, s);
+  largest_score = product * std::abs(all.scale);
   output.all_changed();
   held = model;
   sequence = s;
@@ -124,7 +126,7 @@ std::optional<bool> Engine::Parts::work_out_all(From from, Progress* progress) {
   return finite.load();
 }
 
-double Engine::Parts::largest_possible_score() {
+double Engine::Parts::largest_possible_product() {
   double most = 0;
   std::vector<double> key(all.d_head);
   for (size_t h = 0; h < all.heads.size(); ++h) {
@@ -134,7 +136,7 @@ double Engine::Parts::largest_possible_score() {
       queries = std::max(queries, all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
       keys = std::max(keys, all.kernels->dot(key.data(), key.data(), all.d_head));
     }
-    most = std::max(most, std::sqrt(queries * keys) * std::abs(all.scale));
+    most = std::max(most, std::sqrt(queries * keys));
   }
   return most;
 }

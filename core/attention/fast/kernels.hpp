@@ -59,7 +59,7 @@ struct Kernels {
   bool (*finite)(const double* numbers, std::size_t n);
   /// numbers[j] = exp(numbers[j])
   void (*exponentials)(double* numbers, std::size_t n);
-  /// So many multiplications with additions, eight vectors deep, as a yardstick for the others.
+  /// So many rounds of multiplications with additions of sixteen vectors, as a yardstick for the others.
   double (*multiply_add)(std::size_t n_rounds);
 };
 

@@ -181,16 +181,16 @@ struct KernelsOf {
   }
 
   static double multiply_add(std::size_t n_rounds) {
-    V sums[8];
-    for (int k = 0; k < 8; ++k) sums[k] = V{} + k;
+    constexpr int depth = 16;  // more than units times their latency on any processor of today
+    V sums[depth];
+    for (int k = 0; k < depth; ++k) sums[k] = V{} + k;
     const V factor = V{} + 0.999, term = V{} + 0.001;
     for (std::size_t round = 0; round < n_rounds; ++round) {
-#pragma GCC unroll 8
-      for (int k = 0; k < 8; ++k) sums[k] = sums[k] * factor + term;
-      asm volatile("" ::: "memory");  // or the compiler would join rounds
+#pragma GCC unroll 16
+      for (int k = 0; k < depth; ++k) sums[k] = sums[k] * factor + term;
     }
     V total{};
-    for (int k = 0; k < 8; ++k) total += sums[k];
+    for (int k = 0; k < depth; ++k) total += sums[k];
     return sum<N>(total);
   }
 

@@ -18,8 +18,8 @@ struct Engine::Parts {
   void prepare(const Model& model, std::size_t s);
   /// Works out all heads from there on; nothing when it was called off, else whether all is finite.
   std::optional<bool> work_out_all(From from, Progress* progress);
-  /// The largest that any score can be: |q|·|k|·scale at most, over all heads.
-  double largest_possible_score();
+  /// What no product of a query and a key exceeds: |q|·|k| at most, over all heads.
+  double largest_possible_product();
 
   // Updates, in update.cpp: false when everything must be computed instead.
   bool update_embedding(const Model& after, const Difference& d, Change& change);

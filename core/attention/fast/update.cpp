@@ -167,7 +167,7 @@ bool Engine::Parts::update_mask(const Model& after, const Difference& d, Change&
 
 bool Engine::Parts::update_all(const Model& after, From from, Progress* progress, Change& change) {
   prepare(after, sequence);
-  largest_score = largest_possible_score();
+  largest_score = largest_possible_product() * std::abs(all.scale);
   output.all_changed();
   HeadChange every = unchanged(all);
   every.all = from == From::queries;
