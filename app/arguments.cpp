@@ -23,10 +23,11 @@ struct CheckOptions {
 
 /// What the reader of options fills in, as plain text.
 struct Options {
-  std::string file, export_file, preset, out, stages, format, session_preset, session_file, seed;
-  std::vector<std::string> ops, mistakes;
+  std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor,
+      stage, head, scale;
+  std::vector<std::string> ops, given, mistakes;
   CheckOptions check;
-  bool no_labels = false;
+  bool no_labels = false, all_heads = false, strip = false, dark = false, no_numbers = false;
 };
 
 /// The format that holds all matrices in one file; the others hold one matrix a file.
@@ -39,6 +40,7 @@ struct Commands {
   CLI::App* session;
   CLI::App* check;
   CLI::App* program;
+  CLI::App* figure;
   CLI::App* draw;
 };
 
@@ -56,13 +58,20 @@ Commands describe(CLI::App& program, Options& options) {
     return command->add_option(name, value, about)->type_name(type);
   };
   const auto model_options = [&](CLI::App* command) {
-    text_option(command, "FILE", options.export_file, "", "Session file");
+    text_option(command, "FILE", options.export_file, "", "Session, checkpoint (.safetensors) or tensors (.npz, .npy, .csv, text)");
     text_option(command, "--preset", options.preset, "NAME", "Preset instead of a file");
+    command->add_option("--given", options.given, "A stage from a file of tensors, instead of computing it; as often as needed")
+        ->type_name("STAGE=FILE[:TENSOR]")
+        ->allow_extra_args(false);
+    text_option(command, "--layer", options.layer, "N", "Layer of a checkpoint or of given tensors, from 0, or the beginning of its names");
+    text_option(command, "--heads", options.heads, "N", "Number of heads, where no config.json beside the file tells it");
+    text_option(command, "--embeddings", options.embeddings, "FILE", "Tensors of which one is the checkpoint's input");
+    text_option(command, "--tensor", options.tensor, "NAME", "Which tensor is the embeddings");
   };
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.require_subcommand(0, 1);
-  text_option(&program, "FILE", options.file, "", "Session to open in the window");
+  text_option(&program, "FILE", options.file, "", "Session, checkpoint or tensors to open in the window");
   Commands commands{};
 
   commands.presets = program.add_subcommand("presets", "List the presets: a name, a tab, what it shows");
@@ -88,10 +97,10 @@ Commands describe(CLI::App& program, Options& options) {
   mistake_option(e);
   commands.exporting = e;
 
-  commands.session = program.add_subcommand("session", "Write a preset as a session file");
-  text_option(commands.session, "--preset", options.session_preset, "NAME", "Name of the preset")->required();
-  text_option(commands.session, "--out", options.session_file, "FILE", "Session file to write")->required();
+  commands.session = program.add_subcommand("session", "Write a preset, or a model made of any file, as a session file");
+  model_options(commands.session);
   mistake_option(commands.session);
+  text_option(commands.session, "--out", options.out, "FILE", "Session file to write")->required();
 
   CLI::App* c =
       program.add_subcommand("check", "Compare tensors with a session or a preset, and say what went wrong");
@@ -112,6 +121,18 @@ Commands describe(CLI::App& program, Options& options) {
   model_options(commands.program);
   text_option(commands.program, "--out", options.out, "FILE", "Python file; without it, standard output");
 
+  CLI::App* f = program.add_subcommand("figure", "Draw a stage, or all of them, as a figure for a page");
+  model_options(f);
+  text_option(f, "--stage", options.stage, "NAME", "The stage");
+  text_option(f, "--head", options.head, "N", "The head, 0 when it is not given");
+  f->add_flag("--all-heads", options.all_heads, "All heads of the stage beside each other");
+  f->add_flag("--strip", options.strip, "All stages of the head instead of one");
+  text_option(f, "--out", options.out, "FILE", "F.svg or F.png")->required();
+  text_option(f, "--scale", options.scale, "S", "How much larger a PNG is, 0.1 to 16");
+  f->add_flag("--dark", options.dark, "Light on dark");
+  f->add_flag("--no-numbers", options.no_numbers, "Colours alone, even where numbers fit");
+  commands.figure = f;
+
   CLI::App* d = program.add_subcommand("draw", "Print what PyTorch draws, op after op, after one seed");
   text_option(d, "--seed", options.seed, "N", "As given to manual_seed")->required();
   d->add_option("OPS", options.ops, "Such as rand(6,3), Linear(3,2,bias), Dropout(0.5,6,6)")
@@ -120,7 +141,7 @@ Commands describe(CLI::App& program, Options& options) {
   commands.draw = d;
 
   for (CLI::App* command : {&program, commands.presets, commands.mistakes, commands.exporting, commands.session,
-                            commands.program, commands.check, commands.draw})
+                            commands.program, commands.figure, commands.check, commands.draw})
     command->set_help_flag("--help,-h", "Print this help");
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   return commands;
@@ -155,15 +176,58 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return names;
 }
 
+/// "weights=FILE" with the layer, or why it is none.
+std::variant<formats::GivenTensor, WrongUsage> given_tensor(const std::string& text, std::optional<std::size_t> layer) {
+  const std::size_t sign = text.find('=');
+  const std::string stage = text.substr(0, sign);
+  const core::attention::StageInfo* found = core::attention::find_stage(stage);
+  const bool can = found && (found->stage == core::attention::Stage::embeddings || core::attention::can_be_given(found->stage));
+  if (sign == text.npos || sign + 1 == text.size() || !can)
+    return WrongUsage{"--given: expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, "
+                      "weights or dropout_mask, got \"" + text + "\""};
+  return formats::GivenTensor{stage, text.substr(sign + 1), layer};
+}
+
+/// A whole number that is the whole of a text, or nothing.
+std::optional<std::size_t> whole_number(const std::string& text) {
+  std::size_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
 /// The model that a command is about, or how it was named wrongly.
 std::variant<Source, WrongUsage> source_of(const std::string& command, const Options& options) {
-  if (options.preset.empty() == options.export_file.empty())
-    return WrongUsage{command + ": expected either a session FILE or --preset NAME, got " +
+  const bool neither = options.preset.empty() && options.export_file.empty();
+  if (neither && !options.given.empty()) return Source(std::filesystem::path());
+  if (neither || (!options.preset.empty() && !options.export_file.empty()))
+    return WrongUsage{command + ": expected either a FILE or --preset NAME, got " +
                       (options.preset.empty() ? "neither" : "both")};
   if (options.preset.empty()) return Source(std::filesystem::path(options.export_file));
   const core::editing::Preset* preset = core::editing::find_preset(options.preset);
   if (!preset) return unknown_preset(options.preset);
   return Source(preset);
+}
+
+/// What is said about a file of tensors, or how it was said wrongly.
+std::variant<core::importing::Choices, WrongUsage> choices_of(const Options& options) {
+  core::importing::Choices choices;
+  choices.layer = options.layer;
+  choices.embeddings = options.embeddings;
+  choices.embeddings_tensor = options.tensor;
+  const std::optional<std::size_t> layer = whole_number(options.layer);
+  if (!options.given.empty() && !options.layer.empty() && !layer)
+    return WrongUsage{"--layer: expected a whole number for given tensors, got \"" + options.layer + "\""};
+  for (const std::string& text : options.given) {
+    const auto tensor = given_tensor(text, layer);
+    if (const auto* wrong = std::get_if<WrongUsage>(&tensor)) return *wrong;
+    choices.given.push_back(std::get<formats::GivenTensor>(tensor));
+  }
+  if (options.heads.empty()) return choices;
+  choices.n_heads = whole_number(options.heads);
+  if (choices.n_heads.value_or(0) == 0)
+    return WrongUsage{"--heads: expected a whole number of at least 1, got \"" + options.heads + "\""};
+  return choices;
 }
 
 /// A number from 0, or what is wrong with it; without a text the number stays.
@@ -180,7 +244,9 @@ Arguments check_command(const Options& all) {
   const CheckOptions& options = all.check;
   const auto source = source_of("check", all);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
-  Check command{std::get<Source>(source), options.against, {}, {}, options.json};
+  const auto choices = choices_of(all);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
+  Check command{std::get<Source>(source), std::get<core::importing::Choices>(choices), options.against, {}, {}, options.json};
   if (const auto wrong = read_tolerance("--rtol", options.relative, command.tolerance.relative))
     return *wrong;
   if (const auto wrong = read_tolerance("--atol", options.absolute, command.tolerance.absolute))
@@ -203,7 +269,9 @@ Arguments export_command(const Options& options) {
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
   const auto mistakes = named_mistakes(options.mistakes);
   if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
-  Export command{std::get<Source>(source), std::get<Mistakes>(mistakes), options.out, {}};
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
+  Export command{std::get<Source>(source), std::get<Mistakes>(mistakes), options.out, {}, std::get<core::importing::Choices>(choices)};
   command.options.labels = !options.no_labels;
   if (!options.stages.empty()) command.options.stages = split_at_commas(options.stages);
   for (const std::string& name : command.options.stages)
@@ -224,16 +292,61 @@ Arguments export_command(const Options& options) {
 Arguments program_command(const Options& options) {
   const auto source = source_of("program", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
   return WriteProgram{std::get<Source>(source),
-                      options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out)};
+                      options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out),
+                      std::get<core::importing::Choices>(choices)};
+}
+
+/// Fills in the stage and the head; gives what is wrong with them, or "".
+std::string choose_what_is_drawn(const Options& options, core::figures::FigureOptions& figure) {
+  if (options.strip == !options.stage.empty()) return "expected either --stage NAME or --strip";
+  if (options.all_heads && (options.strip || !options.head.empty()))
+    return "--all-heads: expected with a --stage, and without --head and --strip";
+  figure.stage.reset();
+  if (!options.strip) {
+    const core::attention::StageInfo* stage = core::attention::find_stage(options.stage);
+    if (!stage) return "--stage: expected one of " + formats::known_stage_names() + "; got \"" + options.stage + "\"";
+    figure.stage = stage->stage;
+  }
+  if (options.all_heads) figure.head.reset();
+  if (options.head.empty()) return "";
+  const char* end = options.head.data() + options.head.size();
+  const auto [stop, error] = std::from_chars(options.head.data(), end, figure.head.emplace());
+  return error == std::errc() && stop == end ? "" : "--head: expected a whole number, 0 for the first, got \"" + options.head + "\"";
+}
+
+Arguments figure_command(const Options& options) {
+  const auto source = source_of("figure", options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
+  DrawFigure command{std::get<Source>(source), {}, FigureFormat::svg, options.out, 1, std::get<core::importing::Choices>(choices)};
+  if (const std::string wrong = choose_what_is_drawn(options, command.options); !wrong.empty())
+    return WrongUsage{"figure: " + wrong};
+  command.options.dark = options.dark, command.options.numbers = !options.no_numbers;
+  const std::string ending = command.file.extension().string();
+  if (ending != ".svg" && ending != ".png")
+    return WrongUsage{"figure: --out: expected a name that ends in .svg or .png, got \"" + options.out + "\""};
+  if (ending == ".png") command.format = FigureFormat::png;
+  if (options.scale.empty()) return command;
+  const auto scale = formats::parse_number(options.scale);
+  if (!scale || !(*scale >= 0.1 && *scale <= 16))
+    return WrongUsage{"figure: --scale: expected a number from 0.1 to 16, got \"" + options.scale + "\""};
+  command.scale = *scale;
+  return command;
 }
 
 Arguments session_command(const Options& options) {
-  const core::editing::Preset* preset = core::editing::find_preset(options.session_preset);
-  if (!preset) return unknown_preset(options.session_preset);
+  const auto source = source_of("session", options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
   const auto mistakes = named_mistakes(options.mistakes);
   if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
-  return WriteSession{preset, std::get<Mistakes>(mistakes), options.session_file};
+  return WriteSession{std::get<Source>(source), std::get<Mistakes>(mistakes), options.out,
+                      std::get<core::importing::Choices>(choices)};
 }
 
 Arguments draw_command(const Options& options) {
@@ -277,6 +390,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   if (commands.session->parsed()) return session_command(options);
   if (commands.check->parsed()) return check_command(options);
   if (commands.program->parsed()) return program_command(options);
+  if (commands.figure->parsed()) return figure_command(options);
   if (commands.draw->parsed()) return draw_command(options);
   return OpenWindow{options.file.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.file)};
 }

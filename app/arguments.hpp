@@ -10,13 +10,18 @@
 
 #include "core/check/agreement.hpp"
 #include "core/editing/presets.hpp"
+#include "core/figures/figure.hpp"
 #include "core/formats/export.hpp"
+#include "core/importing/import.hpp"
 #include "core/mistakes/mistakes.hpp"
 
 namespace app {
 
 /// Where a command takes its model from.
+/// An empty path: from nothing but what is given.
 using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
+
+enum class FigureFormat { svg, png };
 
 struct OpenWindow {
   std::optional<std::filesystem::path> file;
@@ -28,19 +33,23 @@ struct Export {
   std::vector<const core::mistakes::Mistake*> mistakes;  ///< to be made in the model first
   std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
+  core::importing::Choices choices = {};  ///< about a file of tensors
 };
 struct WriteProgram {
   Source source;
   std::optional<std::filesystem::path> file;  ///< else standard output
+  core::importing::Choices choices = {};
 };
 struct WriteSession {
-  const core::editing::Preset* preset;
+  Source source;
   std::vector<const core::mistakes::Mistake*> mistakes;
   std::filesystem::path file;
+  core::importing::Choices choices = {};
 };
 /// Somebody's tensors against a model.
 struct Check {
   Source source;
+  core::importing::Choices choices;
   std::filesystem::path against;
   core::check::Tolerance tolerance;
   std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" leaves it out
@@ -49,6 +58,14 @@ struct Check {
 struct Draw {
   std::uint64_t seed;
   std::vector<std::string> ops;  ///< as core::random::parse_draw_op() reads them
+};
+struct DrawFigure {
+  Source source;
+  core::figures::FigureOptions options;
+  FigureFormat format = FigureFormat::svg;
+  std::filesystem::path file;
+  double scale = 1;  ///< of a PNG
+  core::importing::Choices choices = {};
 };
 /// What --help and --version print.
 struct ShowText {
@@ -60,8 +77,8 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram, Check, Draw,
-                               ShowText, WrongUsage>;
+using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram, DrawFigure, Check,
+                               Draw, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

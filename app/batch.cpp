@@ -4,8 +4,11 @@
 #include <new>
 #include <ostream>
 
+#include "core/attention/attend.hpp"
 #include "core/check/report_text.hpp"
 #include "core/error.hpp"
+#include "core/figures/png.hpp"
+#include "core/figures/svg.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
 #include "core/formats/writers/program.hpp"
@@ -16,9 +19,24 @@ namespace {
 
 constexpr int done = 0, failed = 1, wrong_usage = 2;
 
-core::attention::Model model_from(const Source& source) {
-  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->make();
-  return core::formats::load_session(std::get<std::filesystem::path>(source)).model;
+/// The model of a preset or of a file; what must be known about it goes to err, a line each.
+core::importing::Imported known_model(const Source& source, core::importing::Choices choices, std::ostream& err) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return {(*preset)->make(), {}, {}};
+  const auto& path = std::get<std::filesystem::path>(source);
+  if (!choices.given.empty() && core::importing::is_session(path)) choices.layer.clear();  // it is that of what is given
+  core::formats::Progress progress;
+  auto imported = core::importing::import_file(path, choices, progress);
+  for (const std::string& note : imported.notes) print_error(err, "note: " + note);
+  return imported;
+}
+
+/// The same with the stages that files give.
+core::importing::Imported model_from(const Source& source, const core::importing::Choices& choices, std::ostream& err) {
+  if (source == Source(std::filesystem::path()))
+    return {core::formats::with_given_tensors(std::nullopt, choices.given), {}, {}};
+  auto known = known_model(source, choices, err);
+  if (!choices.given.empty()) known.model = core::formats::with_given_tensors(known.model, choices.given);
+  return known;
 }
 
 core::attention::Model with_mistakes(core::attention::Model model,
@@ -51,11 +69,12 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    core::formats::export_to(with_mistakes(model_from(command.source), command.mistakes), command.out, command.options);
+    core::formats::export_to(with_mistakes(model_from(command.source, command.choices, err).model, command.mistakes),
+                             command.out, command.options);
     return done;
   }
   int operator()(const WriteProgram& command) const {
-    const std::string text = core::formats::program_text(model_from(command.source), title_of(command.source));
+    const std::string text = core::formats::program_text(model_from(command.source, command.choices, err).model, title_of(command.source));
     if (command.file)
       core::formats::write_atomically(*command.file, text);
     else
@@ -63,12 +82,21 @@ struct Runner {
     return done;
   }
   int operator()(const WriteSession& command) const {
-    core::formats::save_session(command.file, {with_mistakes(command.preset->make(), command.mistakes), ""});
+    auto imported = model_from(command.source, command.choices, err);
+    core::formats::save_session(command.file, {with_mistakes(std::move(imported.model), command.mistakes), std::move(imported.view)});
+    return done;
+  }
+  int operator()(const DrawFigure& command) const {
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    const auto figure = core::figures::figure(model, core::attention::attend(model), command.options);
+    core::formats::write_atomically(command.file, command.format == FigureFormat::svg
+                                                      ? core::figures::svg_text(figure)
+                                                      : core::figures::png_of(figure, command.scale));
     return done;
   }
   int operator()(const Check& command) const {
     namespace check = core::check;
-    const core::attention::Model model = model_from(command.source);
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
     const auto file = core::formats::open_tensors(command.against);
     const check::Report report =
         check::check(model, check::match(model, file, command.by_hand), command.tolerance);

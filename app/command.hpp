@@ -37,6 +37,7 @@ struct CancelQuestion {};
 /// Keeps the live model as a reference A, or the same with one of core::compare::switches() the other way.
 struct KeepReference {};
 struct KeepSwitched { std::size_t index = 0; };
+struct GiveFile { core::attention::Stage stage; std::filesystem::path path; };  ///< a stage's numbers from a file of tensors
 struct LoadReference { std::filesystem::path path; };  ///< a session file as A; the live model stays
 /// Somebody's tensors, a file or a folder of files, as B against the live model.
 struct CheckTensors { std::filesystem::path path; };
@@ -54,7 +55,7 @@ struct LeaveLesson {};
 using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportCsv,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                             KeepSwitched, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference>;
+                             KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference>;
 
 /// The commands of one frame, carried out after it was drawn.
 class Commands {

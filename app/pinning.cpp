@@ -32,6 +32,8 @@ void go_back(View& view) {
   show(view, last);
 }
 
+bool can_be_typed_over(Stage stage) { return stage != Stage::embeddings && stage != Stage::mask; }
+
 std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<CellRef>& cell, const core::attention::Trace& trace) {
   if (!cell || core::attention::info(cell->stage).columns != core::attention::Columns::tokens) return std::nullopt;
   const bool visible = trace.mask(cell->row, cell->column) != 0;

@@ -16,6 +16,9 @@ void follow(View& view, const CellRef& cell);
 /// Pins the cell from which the last one was followed.
 void go_back(View& view);
 
+/// Whether single cells of a stage can be typed over: embeddings are edited where they stand, the mask is switched.
+bool can_be_typed_over(Stage stage);
+
 /// The edit that hides a cell between two tokens from its query, or shows it when it is hidden; nothing for other cells.
 std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<CellRef>& cell, const core::attention::Trace& trace);
 

@@ -102,6 +102,21 @@ Answer switch_cell(const Situation& s) {
   const auto edit = mask_switch(s.view.pinned, s.trace);
   return edit ? Answer(ApplyEdit{*edit}) : std::nullopt;
 }
+Answer give(const Situation& s) {
+  const bool can = s.view.pinned && core::attention::can_be_given(s.view.pinned->stage);
+  return ChangeView{[stage = can ? s.view.pinned->stage : s.view.given_stage](View& view) {
+    view.given_stage = stage;
+    view.dialog = Dialog::give;
+  }};
+}
+/// Asks for a number to type over the pinned cell.
+Answer type_over(const Situation& s) {
+  if (!s.view.pinned || !can_be_typed_over(s.view.pinned->stage)) return std::nullopt;
+  return ChangeView{[](View& view) { view.typed = Typed{"inspector/typed", "", true, true}; }};
+}
+Answer head_on_or_off(const Situation& s) {
+  return ApplyEdit{editing::SwitchHead{s.view.head, s.model.is_off(s.view.head)}};
+}
 Answer training(const Situation& s) {
   return ApplyEdit{editing::SetTraining{!s.model.dropout.training}};
 }
@@ -174,6 +189,9 @@ constexpr std::array table{
     Shortcut{plain(Key::bracket_right), "]", "next head, in the token view alone", next_head},
     Shortcut{plain(Key::c), "C", "causal mask on or off", causal},
     Shortcut{plain(Key::m), "M", "hide the pinned cell by hand, or show it", switch_cell},
+    Shortcut{plain(Key::n), "N", "type a number over the pinned cell", type_over},
+    Shortcut{plain(Key::i), "I", "give a stage its numbers, or compute it again", give},
+    Shortcut{plain(Key::h), "H", "the chosen head off or on", head_on_or_off},
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
     Shortcut{plain(Key::k), "K", "keep this as A, to compare with", keep_reference},
     Shortcut{ctrl(Key::k), "Ctrl+K", "check tensors of your own against the model", check_tensors},

@@ -9,6 +9,7 @@
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
+#include "core/formats/given_tensors.hpp"
 #include "core/formats/csv.hpp"
 #include "core/formats/export.hpp"
 #include "core/formats/file.hpp"
@@ -95,6 +96,13 @@ void Store::carry_out(const ApplyEdit& command) {
   message_ = {};
 }
 
+void Store::carry_out(const GiveFile& command) {
+  const std::string stage = core::attention::info(command.stage).name;
+  const std::vector<formats::GivenTensor> given{{stage, command.path.string()}};
+  view_.dialog = Dialog::none;
+  carry_out(ApplyEdit{editing::GiveStage{*formats::with_given_tensors(model_, given).given.find(command.stage)}});
+}
+
 void Store::carry_out(const ChangeView& command) {
   command.change(view_);
   keep_view_within_model();
@@ -165,7 +173,7 @@ void Store::carry_out(const ShowDialog& command) {
   view_.dialog = command.dialog;
   if (command.dialog == Dialog::none) waiting_.reset();
   const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
-                          command.dialog == Dialog::open_tensors;
+                          command.dialog == Dialog::open_given || command.dialog == Dialog::open_tensors;
   if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
     if (view_.browser.directory.empty() && origin_.path)
       view_.browser.directory = origin_.path->parent_path();
@@ -269,20 +277,16 @@ void Store::keep_view_within_model() {
   const auto exists = [this](const std::optional<CellRef>& cell) {
     if (!cell) return true;
     const auto& stage = core::attention::info(cell->stage);
-    const std::size_t n = model_.n_tokens();
-    const std::size_t columns = stage.columns == core::attention::Columns::tokens   ? n
-                                : stage.columns == core::attention::Columns::single ? 1
-                                : cell->stage == Stage::embeddings                  ? model_.d_model()
-                                : stage.per_head                                    ? model_.d_head()
-                                                                                    : model_.d_out();
-    return stage.present(model_) && cell->head < model_.n_heads && cell->row < n && cell->column < columns;
+    const core::attention::StageShape shape = core::attention::shape_of(model_, cell->stage);
+    return stage.present(model_) && cell->head < model_.n_heads && cell->row < shape.n_rows && cell->column < shape.n_cols;
   };
   if (!exists(view_.pinned)) release(view_);
   std::erase_if(view_.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view_.hovered)) view_.hovered.reset();
   TokensLook& look = view_.tokens;
-  for (auto* token : {&look.pinned_query, &look.hovered_query, &look.hovered_key})
+  for (auto* token : {&look.pinned_query, &look.hovered_query})
     if (*token && **token >= model_.n_tokens()) token->reset();
+  if (look.hovered_key && *look.hovered_key >= model_.n_keys()) look.hovered_key.reset();
   if (view_.hovered_head && *view_.hovered_head >= model_.n_heads) view_.hovered_head.reset();
   std::erase_if(look.silent_heads, [this](std::size_t h) { return h >= model_.n_heads; });
   if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;

@@ -36,6 +36,7 @@ enum class Dialog {
   open_reference,
   open_tensors,
   match_tensors,
+  open_given,
   save_as,
   export_csv,
   unsaved_work,
@@ -44,7 +45,8 @@ enum class Dialog {
   glossary,
   sentence,
   fill,
-  draw_model
+  draw_model,
+  give
 };
 
 /// What is to be exported.
@@ -108,6 +110,7 @@ struct DrawForm {
 struct LessonPlace {
   std::string name;
   std::size_t step = 0;
+  int frames_shown = 0;  ///< until it arrived
   bool arrived = false;  ///< the strip has moved to what the step speaks of
 };
 
@@ -158,6 +161,7 @@ struct View {
   ExportWhat export_what = ExportWhat::matrix;
   std::optional<LessonPlace> lesson;
   SentenceDraft sentence;
+  Stage given_stage = Stage::weights;  ///< the one that the dialog for giving numbers speaks of
   std::size_t reference = 0;          ///< which of the kept states is A
   core::compare::DifferenceKind difference = core::compare::DifferenceKind::a_minus_b;
   std::optional<Stage> sought;        ///< the stage to which the Compare view has yet to scroll

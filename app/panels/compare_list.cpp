@@ -7,6 +7,7 @@
 #include "app/panels/compare_report.hpp"
 #include "app/panels/reference_buttons.hpp"
 #include "app/pinning.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/pen.hpp"
 #include "app/widgets/text.hpp"
@@ -70,7 +71,7 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   const ImVec2 min{pen.left - frame.metrics.px(4), pen.y}, max{pen.right, pen.y + height};
   ImGui::SetCursorScreenPos(min);
   const std::string name = std::string("compare/row/") + info.name;
-  const bool pressed = ImGui::InvisibleButton(name.c_str(), {max.x - min.x, height});
+  const bool pressed = widgets::hit_area(name.c_str(), {max.x - min.x, height});
   frame.landmarks.mark_item(name);
   const bool is_first = &stage == frame.comparison->first;
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
@@ -152,13 +153,13 @@ std::string compared_number(double value) {
 
 std::string compared_cell(const Frame& frame, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
-  const auto name = [&](std::size_t k) {
-    return widgets::shortened(frame.fonts.sans14, tokens[k], frame.metrics.px(90));
+  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
+  const auto name = [&](const std::string& token) {
+    return widgets::shortened(frame.fonts.sans14, token, frame.metrics.px(90));
   };
   std::string words = stage.per_head ? "head " + std::to_string(cell.head) + ": " : "";
-  words += name(cell.row);
-  if (stage.columns == core::attention::Columns::tokens) words += " → " + name(cell.column);
+  words += name(row_tokens(stage, sequence)[cell.row]);
+  if (stage.columns == core::attention::Columns::tokens) words += " → " + name(sequence.keys()[cell.column]);
   if (stage.columns == core::attention::Columns::features) words += ", column " + std::to_string(cell.column);
   return words;
 }

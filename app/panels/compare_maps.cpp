@@ -22,7 +22,7 @@ constexpr double small_unit = 0.01;  // numbers below it are written × 0.001
 /// One state's numbers of a stage with what must be marked in them.
 struct Side {
   const core::attention::Trace& trace;
-  const std::vector<std::string>& tokens;
+  const core::attention::Sequence& sequence;
   std::uint64_t version;
   const Extent& extent;
   const core::attention::Trace& marks;  ///< whose mask and dropout say why a number is 0
@@ -77,7 +77,8 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
   widgets::OtherNumbers numbers{.numbers = &info.matrix(side.trace, map.head),
                                 .version = side.version,
                                 .ends = common_ends(frame, stage),
-                                .rows = &side.tokens,
+                                .rows = &row_tokens(info, side.sequence),
+                                .keys = &side.sequence.keys(),
                                 .of_stage = true,
                                 .extent = &side.extent};
   if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
@@ -97,7 +98,7 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
   widgets::OtherNumbers numbers{.numbers = &stage.difference,
                                 .version = frame.comparison->revision,
                                 .ends = {is_signed ? -most : 0, most},
-                                .rows = &frame.model.sequences[frame.view.sequence].tokens,
+                                .rows = &row_tokens(info, frame.model.sequences[frame.view.sequence]),
                                 .of_stage = true,
                                 .colouring = is_signed ? Colouring::signed_values : Colouring::weights,
                                 .extent = &stage.apart};
@@ -118,11 +119,11 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
 float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
                          bool swapped) {
   const Comparison& c = *frame.comparison;
-  const auto& live_tokens = frame.model.sequences[frame.view.sequence].tokens;
-  const Side live{frame.trace, live_tokens, frame.version, c.tensors ? stage.a : stage.b, frame.trace};
+  const auto& live_sequence = frame.model.sequences[frame.view.sequence];
+  const Side live{frame.trace, live_sequence, frame.version, c.tensors ? stage.a : stage.b, frame.trace};
   // Tensors stand on the right, and what hides their numbers is what the model hides.
-  const Side kept{c.trace, c.model.sequences[c.sequence].tokens, c.trace_revision,
-                  c.tensors ? stage.b : stage.a, c.tensors ? frame.trace : c.trace};
+  const Side kept{c.trace, c.model.sequences[c.sequence], c.trace_revision, c.tensors ? stage.b : stage.a,
+                  c.tensors ? frame.trace : c.trace};
   const Side &a = c.tensors ? live : kept, &b = c.tensors ? kept : live;
   const widgets::Heatmap map = map_of(frame, l, stage, 0);
   const float height =

@@ -74,6 +74,12 @@ void draw_edit(const Frame& frame) {
                            std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols));
   draw_tabs(frame, place, width);
 
+  if (numbers.is_empty()) {
+    ImGui::SetCursorScreenPos({x, ImGui::GetCursorScreenPos().y + m.px(10)});
+    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
+                       "The embeddings are not known: the model starts from what is given. With d_in they begin as zeros.");
+    return;
+  }
   widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.view, place)};
   if (place.name == MatrixName::embeddings) matrix.tokens = &frame.model.sequences.at(place.sequence).tokens;
   const float top = ImGui::GetCursorScreenPos().y + m.px(2);

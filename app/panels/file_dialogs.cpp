@@ -56,7 +56,7 @@ fs::path with_json(fs::path path) {
 }
 
 /// The file that was chosen in this frame; a chosen folder is entered.
-std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed) {
+std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed = widgets::Listed::sessions) {
   auto path = widgets::file_browser(frame, listed, browser_size(frame));
   if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
     path = widgets::chosen_path(frame.view.browser);
@@ -88,6 +88,11 @@ void draw_open_tensors_dialog(const Frame& frame) {
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/folder", "Check this folder", "All tensors of the folder that is shown"))
     frame.commands.add(CheckTensors{frame.view.browser.directory});
+}
+
+void draw_open_given_dialog(const Frame& frame) {
+  if (const auto path = file_to_open(frame, widgets::Listed::tensors))
+    frame.commands.add(GiveFile{frame.view.given_stage, *path});
 }
 
 void draw_save_dialog(const Frame& frame) {

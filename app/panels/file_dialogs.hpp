@@ -8,6 +8,7 @@ namespace app::panels {
 void draw_open_dialog(const Frame& frame);
 void draw_open_reference_dialog(const Frame& frame);
 void draw_open_tensors_dialog(const Frame& frame);
+void draw_open_given_dialog(const Frame& frame);
 void draw_save_dialog(const Frame& frame);
 void draw_export_dialog(const Frame& frame);
 

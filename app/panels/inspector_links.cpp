@@ -24,19 +24,20 @@ CellRef nearest(const Cells& cells, const CellRef& to) {
 }
 
 /// The token, or what it is when its name is only its number.
-std::string token_words(const Frame& frame, const char* what, std::size_t index) {
-  const std::string& token = frame.model.sequences[frame.view.sequence].tokens[index];
+std::string token_words(const std::vector<std::string>& tokens, const char* what, std::size_t index) {
+  const std::string& token = tokens[index];
   return token == to_string(index) ? what + (" " + token) : token;
 }
 
 std::string place_words(const Frame& frame, const Cells& cells) {
   const auto& stage = core::attention::info(std::get<Stage>(cells.source));
+  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
   std::string words = cells.count() == 1 ? stage.one : stage.title;
   if (stage.per_head && frame.model.n_heads > 1) words += ", head " + to_string(cells.head);
-  if (cells.row1 - cells.row0 == 1) words += ", " + token_words(frame, "row", cells.row0);
+  if (cells.row1 - cells.row0 == 1) words += ", " + token_words(row_tokens(stage, sequence), "row", cells.row0);
   if (cells.column1 - cells.column0 == 1 && stage.columns != core::attention::Columns::single) {
     const bool key = stage.columns == core::attention::Columns::tokens;
-    words += key ? " → " + token_words(frame, "key", cells.column0) : ", column " + to_string(cells.column0);
+    words += key ? " → " + token_words(sequence.keys(), "key", cells.column0) : ", column " + to_string(cells.column0);
   }
   return words;
 }

@@ -6,6 +6,7 @@
 #include "app/panels/inspector_links.hpp"
 #include "app/panels/inspector_query.hpp"
 #include "app/panels/inspector_row.hpp"
+#include "app/panels/inspector_typed.hpp"
 #include "app/pinning.hpp"
 #include "app/widgets/cell_words.hpp"
 #include "app/widgets/number_text.hpp"
@@ -105,6 +106,7 @@ void draw_cell(Pen& pen) {
   } else {
     const auto explanation = core::explain::explain(frame.model, frame.trace, *cell, frame.view.sequence);
     draw_value(pen, *cell);
+    draw_typed(pen, *cell);
     pen.rule();
     widgets::draw_worked_cell(pen, explanation);
     draw_makers(pen, explanation);

@@ -19,7 +19,7 @@ using widgets::Pen;
 
 constexpr std::size_t most_keys = 3, most_heads = 16;
 
-const std::string& token(const Frame& frame, std::size_t i) { return frame.model.sequences[frame.view.sequence].tokens[i]; }
+const core::attention::Sequence& sequence_of(const Frame& frame) { return frame.model.sequences[frame.view.sequence]; }
 
 /// The visible keys with the largest weights, the largest first.
 std::vector<std::size_t> top_keys(const Frame& frame, const arma::mat& weights, std::size_t query) {
@@ -39,13 +39,13 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   const Frame& frame = pen.frame;
   const double weight = frame.trace.heads[head].weights(query, key);
   const float middle = pen.y + frame.metrics.px(9), half = frame.metrics.px(5);
-  const float index = pen.left + frame.metrics.px(14) + widgets::text_width(frame.fonts.mono12, std::to_string(frame.model.n_tokens() - 1));
+  const float index = pen.left + frame.metrics.px(14) + widgets::text_width(frame.fonts.mono12, std::to_string(frame.model.n_keys() - 1));
   const float from = pen.left + frame.metrics.px(frame.metrics.compact ? 92 : 110);
   const float to = pen.right - widgets::text_width(frame.fonts.mono13, "0.0000") - frame.metrics.px(10);
   widgets::draw_text(frame.fonts.mono12, {index, middle}, Align::right_middle, packed(frame.palette.faint), std::to_string(key));
   const float words = index + frame.metrics.px(8);
   widgets::draw_text(frame.fonts.sans14, {words, middle}, Align::left_middle, packed(frame.palette.dim),
-                     widgets::shortened(frame.fonts.sans14, token(frame, key), from - words - frame.metrics.px(4)));
+                     widgets::shortened(frame.fonts.sans14, sequence_of(frame).keys()[key], from - words - frame.metrics.px(4)));
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.frame));
   const float share = static_cast<float>(std::clamp(weight, 0.0, 1.0));
@@ -106,10 +106,10 @@ void draw_query(Pen& pen) {
   const std::string number = " " + std::to_string(*query);
   const float room = pen.right - pen.left - widgets::text_width(frame.fonts.sans19, "Query  " + number);
   widgets::draw_text(frame.fonts.sans19, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
-                     widgets::shortened(frame.fonts.sans19, token(frame, *query), room) + number);
+                     widgets::shortened(frame.fonts.sans19, sequence_of(frame).tokens[*query], room) + number);
   pen.skip(24);
   const auto visible = static_cast<std::size_t>(arma::accu(frame.trace.mask.row(*query)));
-  const std::string words = "sees " + std::to_string(visible) + " of " + std::to_string(frame.model.n_tokens()) + " keys, in " + std::to_string(heads.size()) +
+  const std::string words = "sees " + std::to_string(visible) + " of " + std::to_string(frame.model.n_keys()) + " keys, in " + std::to_string(heads.size()) +
                             " of " + std::to_string(frame.model.n_heads) + (frame.model.n_heads == 1 ? " head" : " heads");
   widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim), words);
   pen.skip(8);

@@ -26,7 +26,7 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
   ImDrawList* list = ImGui::GetWindowDrawList();
   const bool chosen = j == cell.column;
   const float number = widgets::text_width(frame.fonts.mono13, "−0.0000") + frame.metrics.px(8);
-  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(frame.model.n_tokens() - 1)) + frame.metrics.px(7);
+  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(frame.model.n_keys() - 1)) + frame.metrics.px(7);
   const float names = frame.metrics.px(frame.metrics.compact ? 52 : 62);
   const float from = pen.left + index + names, to = pen.right - number, half = frame.metrics.px(5);
   pen.skip(10);
@@ -51,7 +51,7 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
 /// The row of a weight: to whom it goes, its sum and how spread it is.
 void draw_weight_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
+  const auto &tokens = frame.model.sequences[frame.view.sequence].tokens, &keys = frame.model.sequences[frame.view.sequence].keys();
   const StageInfo& stage = core::attention::info(cell.stage);
   const arma::mat& numbers = stage.matrix(frame.trace, cell.head);
   const RowFacts facts = core::attention::row_facts(numbers, cell.row);
@@ -59,7 +59,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   pen.rule();
   pen.heading("Row of " + widgets::shortened(frame.fonts.sans16, tokens[cell.row], (pen.right - pen.left) * 0.6f));
   if (facts.largest > 0)
-    pen.prose(tokens[cell.row] + " listens most to " + (facts.where == cell.row ? std::string("itself") : tokens[facts.where]) + ", " +
+    pen.prose(tokens[cell.row] + " listens most to " + (facts.where == cell.row && &keys == &tokens ? std::string("itself") : keys[facts.where]) + ", " +
                   widgets::fixed(facts.largest, 4),
               frame.palette.dim);
   std::vector<std::size_t> order(numbers.n_cols);
@@ -74,7 +74,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     order.resize(most_bars);
   }
   for (const std::size_t j : order)
-    draw_bar(pen, cell, j, tokens[j], numbers(cell.row, j), core::attention::top_of_range(frame.model, cell.stage),
+    draw_bar(pen, cell, j, keys[j], numbers(cell.row, j), core::attention::top_of_range(frame.model, cell.stage),
              frame.trace.mask(cell.row, j) == 0 && numbers(cell.row, j) == 0,
              after_dropout && frame.trace.heads[cell.head].dropout_mask(cell.row, j) == 0);
   if (numbers.n_cols > most_bars) {

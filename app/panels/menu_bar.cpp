@@ -92,6 +92,7 @@ void edit_lines(const Frame& frame) {
     frame.commands.edit(core::editing::RemoveToken{n - 1});
   ImGui::Separator();
   menu(frame, "menu/Mistakes", "Show a mistake", draw_mistakes_menu);
+  if (line(frame, "menu/Give", "Give a stage…", "I")) frame.commands.add(ShowDialog{Dialog::give});
   if (line(frame, "menu/DrawModel", "Draw the model as PyTorch would…")) open_draw_dialog(frame);
 }
 

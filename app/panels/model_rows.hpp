@@ -32,6 +32,7 @@ struct ModelRow {
 void evidence_row(const Form& form);
 
 std::span<const ModelRow> shape_rows();  ///< preset, sizes, projections
+std::span<const ModelRow> head_rows();   ///< the chosen head on or off, what was given or typed over
 std::span<const ModelRow> mask_rows();
 std::span<const ModelRow> rule_rows();  ///< scale, scores, merging, output, context, batch
 std::span<const ModelRow> dropout_rows();

@@ -62,6 +62,16 @@ void draw_way_to_laboratory(const Frame& frame, ImVec2 at, float end) {
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Many masks, their mean, and how fast it settles");
 }
 
+/// The title of a stage that can be given: a right click offers that.
+void mark_title(const Frame& frame, const StageInfo& stage, ImVec2 min, float right) {
+  const ImVec2 max{right, min.y + frame.metrics.px(20)};
+  frame.landmarks.mark(std::string("strip/title/") + stage.name, min, max);
+  if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
+  ImGui::SetTooltip(frame.model.given.find(stage.stage) ? "Given; a right click computes it again (I)" : "A right click gives it other numbers (I)");
+  if (ImGui::IsMouseClicked(1))
+    frame.commands.look([which = stage.stage](View& v) { v.given_stage = which, v.dialog = Dialog::give; });
+}
+
 void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   const StageInfo& stage = core::attention::info(s.map.stage);
   const arma::mat& numbers = stage.matrix(frame.trace, s.map.head);
@@ -74,6 +84,7 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
   widgets::draw_text(title, at, widgets::Align::left_top, packed(frame.palette.text), stage.title);
   at.x += widgets::text_width(title, stage.title) + frame.metrics.px(10);
+  if (core::attention::can_be_given(stage.stage)) mark_title(frame, stage, {origin.x + s.title.x, at.y}, at.x);
   const std::string words = formula_of(stage, frame.model, frame.metrics.compact);
   if (!words.empty())
     at.x += widgets::draw_formula(formula, {at.x, at.y + lowered(formula)}, packed(frame.palette.dim), words) + frame.metrics.px(10);

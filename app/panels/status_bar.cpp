@@ -1,6 +1,7 @@
 #include "app/panels/status_bar.hpp"
 
 #include "app/widgets/drawing.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 
 namespace app::panels {
@@ -28,7 +29,8 @@ void draw_status(const Frame& frame) {
   const float middle = origin.y + room.y / 2;
   ImFont* font = frame.fonts.sans14;
   const std::size_t heads = frame.model.n_heads;
-  const std::string shape = std::to_string(frame.model.n_tokens()) + "×" + std::to_string(frame.model.d_model()) + ", " +
+  const std::string shape = std::to_string(frame.model.n_tokens()) + "×" +
+                            std::to_string(frame.model.has_embeddings() ? frame.model.d_model() : frame.model.n_keys()) + ", " +
                             std::to_string(heads) + (heads == 1 ? " head" : " heads");
   float right = origin.x + room.x;
   widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), shape);
@@ -46,7 +48,7 @@ void draw_status(const Frame& frame) {
   const Rgb colour = frame.message.is_error ? frame.palette.bad : frame.palette.text;
   widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(colour), widgets::shortened(font, frame.message.text, right - half));
   ImGui::SetCursorScreenPos({half, origin.y});
-  ImGui::InvisibleButton("message", {std::max(1.0f, right - half), std::max(1.0f, room.y)});
+  widgets::hit_area("message", {right - half, room.y});
   frame.landmarks.mark_item("status/message");
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", frame.message.text.c_str());
   if (ImGui::IsItemClicked()) frame.commands.add(CopyText{frame.message.text});

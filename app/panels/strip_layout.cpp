@@ -38,13 +38,14 @@ int side(std::size_t count, int pitch, float largest) {
 
 float label_width(const Frame& frame, bool tokens) {
   const auto& m = frame.metrics;
-  const std::size_t n = frame.model.n_tokens();
+  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
+  const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
   const float index = widgets::text_width(frame.fonts.mono12, std::to_string(n - 1)) + m.px(8);
   if (!tokens) return index + m.px(2);
   float widest = 0;
-  const auto& names = frame.model.sequences[frame.view.sequence].tokens;
-  for (std::size_t i = 0; i < std::min<std::size_t>(n, 512); ++i)
-    widest = std::max(widest, widgets::text_width(frame.fonts.sans13, names[i]));
+  for (const auto* names : {&sequence.tokens, &sequence.keys()})
+    for (std::size_t i = 0; i < std::min<std::size_t>(names->size(), 512); ++i)
+      widest = std::max(widest, widgets::text_width(frame.fonts.sans13, (*names)[i]));
   return std::clamp(index + m.px(5) + std::ceil(widest), m.px(46), m.px(m.compact ? 64 : 92));
 }
 

@@ -5,6 +5,7 @@
 
 #include "app/pinning.hpp"
 #include "app/widgets/drawing.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 
 namespace app::panels {
@@ -16,6 +17,7 @@ constexpr float most_grey = 0.21f;
 constexpr int bends = 22;  // of a line
 
 const std::vector<std::string>& tokens_of(const Frame& frame) { return frame.model.sequences[frame.view.sequence].tokens; }
+const std::vector<std::string>& keys_of(const Frame& frame) { return frame.model.sequences[frame.view.sequence].keys(); }
 
 /// The next of 1, 2, 5, 10 … times a power of ten.
 double round_end(double largest) {
@@ -27,6 +29,7 @@ double round_end(double largest) {
 }
 
 struct BoxStyle {
+  const std::vector<std::string>& tokens;
   Rgb ground, ink;
   bool hatched = false;
   std::optional<Rgb> outline{};
@@ -41,13 +44,13 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
   if (style.hatched) widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch, 0.6f));
   const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbours do not touch
   if (style.outline) widgets::outline(list, {min.x - around, min.y - around}, {max.x + around, max.y + around}, packed(*style.outline), around);
-  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(tokens_of(frame).size() - 1));
+  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(style.tokens.size() - 1));
   const float left_text = left + frame.metrics.px(8) + index;
   widgets::draw_text(frame.fonts.mono12, {left_text, middle}, Align::right_middle, packed(frame.palette.faint), std::to_string(row));
   ImFont* font = l.box >= frame.metrics.px(20) ? frame.fonts.sans15 : frame.fonts.sans12;
   const float from = left_text + frame.metrics.px(8);
   widgets::draw_text(font, {from, middle}, Align::left_middle, packed(style.ink),
-                     widgets::shortened(font, tokens_of(frame)[row], left + width - from - frame.metrics.px(4)));
+                     widgets::shortened(font, style.tokens[row], left + width - from - frame.metrics.px(4)));
 }
 
 void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
@@ -55,7 +58,7 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
   const bool chosen = frame.view.tokens.pinned_query == i, hovered = frame.view.tokens.hovered_query == i;
   ImGui::SetCursorScreenPos({l.queries, std::round(l.middle(i) - l.pitch / 2)});
   const std::string name = "tokens/query/" + std::to_string(i);
-  const bool pressed = ImGui::InvisibleButton(name.c_str(), {l.query_width, std::max(1.0f, l.pitch)});
+  const bool pressed = widgets::hit_area(name.c_str(), {l.query_width, l.pitch});
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
   if (ImGui::IsItemHovered()) {
@@ -64,7 +67,7 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
       ImGui::SetTooltip("%s", tokens_of(frame)[i].c_str());
   }
   if (pressed) frame.commands.look([i](View& v) { pin_query(v, i); });
-  BoxStyle style{hovered || chosen ? p.frame_active : p.frame, hovered || chosen ? p.text : p.dim};
+  BoxStyle style{tokens_of(frame), hovered || chosen ? p.frame_active : p.frame, hovered || chosen ? p.text : p.dim};
   if (chosen) style.outline = p.selection;
   if (focused) style.outline = p.accent;
   draw_box(frame, l, i, l.queries, l.query_width, style);
@@ -77,7 +80,7 @@ void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool take
   const ImVec2 min{l.keys, l.middle(j) - l.pitch / 2}, max{l.keys + l.key_width, l.middle(j) + l.pitch / 2};
   frame.landmarks.mark("tokens/key/" + std::to_string(j), min, max);
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max)) frame.commands.look([j](View& v) { v.tokens.hovered_key = j; });
-  BoxStyle style{hidden ? p.hatch_ground : hovered ? p.frame_active : p.frame, hidden ? p.faint : taken || hovered ? p.text : p.dim, hidden};
+  BoxStyle style{keys_of(frame), hidden ? p.hatch_ground : hovered ? p.frame_active : p.frame, hidden ? p.faint : taken || hovered ? p.text : p.dim, hidden};
   if (taken) style.outline = p.operand;
   draw_box(frame, l, j, l.keys, l.key_width, style);
 }
@@ -95,7 +98,7 @@ bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::si
 Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
   const auto query = frame.view.tokens.query();
   if (!query) return {};
-  Takes takes{std::vector<double>(frame.model.n_tokens(), 0), 1};
+  Takes takes{std::vector<double>(frame.model.n_keys(), 0), 1};
   double largest = 0;
   for (std::size_t j = 0; j < takes.sums.size(); ++j) {
     for (const std::size_t h : heads) takes.sums[j] += frame.trace.heads[h].weights(*query, j);
@@ -108,8 +111,8 @@ Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
 void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vector<std::size_t>& heads) {
   const auto query = frame.view.tokens.query();
   for (std::size_t row = l.first; row < l.end; ++row) {
-    draw_query(frame, l, row);
-    draw_key(frame, l, row, query && is_taken(frame, heads, *query, row));
+    if (row < frame.model.n_tokens()) draw_query(frame, l, row);
+    if (row < frame.model.n_keys()) draw_key(frame, l, row, query && is_taken(frame, heads, *query, row));
   }
 }
 
@@ -140,7 +143,7 @@ void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes, co
   if (!query) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
-  for (std::size_t j = l.first; j < l.end; ++j) {
+  for (std::size_t j = l.first; j < std::min(l.end, takes.sums.size()); ++j) {
     if (frame.trace.mask(*query, j) == 0 && takes.sums[j] == 0) continue;
     const float middle = std::round(l.middle(j));
     list->AddRectFilled({l.takes, middle - half}, {l.takes + l.bar_width, middle + half}, packed(frame.palette.frame));

@@ -19,7 +19,7 @@ struct TokenLayout {
 
 /// What the query of interest takes from every key, a sum over the heads with lines.
 struct Takes {
-  std::vector<double> sums;  ///< n_tokens; NaN where a head's row is
+  std::vector<double> sums;  ///< n_keys; NaN where a head's row is
   double top = 1;            ///< the end of the bars
 };
 

@@ -17,15 +17,19 @@ using widgets::Align;
 
 constexpr std::size_t most_lines = 3000;
 
+/// Queries stand at the left, keys at the right, from the same top.
+std::size_t n_rows(const Frame& frame) { return std::max(frame.model.n_tokens(), frame.model.n_keys()); }
+
 /// Columns that share the width; queries and keys as wide as their longest token, within reason.
 TokenLayout columns(const Frame& frame, float left, float width) {
   const auto& m = frame.metrics;
   TokenLayout l;
   const float narrow = m.px(86), wide = std::max(narrow, std::min(m.px(130), width * 0.17f));
   float longest = 0;
-  for (const std::string& token : frame.model.sequences[frame.view.sequence].tokens)
-    longest = std::max(longest, widgets::text_width(frame.fonts.sans15, token));
-  const float digits = widgets::text_width(frame.fonts.mono12, std::to_string(frame.model.n_tokens() - 1));
+  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
+  for (const auto* tokens : {&sequence.tokens, &sequence.keys()})
+    for (const std::string& token : *tokens) longest = std::max(longest, widgets::text_width(frame.fonts.sans15, token));
+  const float digits = widgets::text_width(frame.fonts.mono12, std::to_string(n_rows(frame) - 1));
   l.query_width = l.key_width = std::round(std::clamp(longest + digits + m.px(26), narrow, wide));
   const float number = widgets::text_width(frame.fonts.mono13, "0.0000") + m.px(10);
   l.bar_width = std::round(std::clamp(width * 0.15f, m.px(60), m.px(150)));
@@ -40,7 +44,7 @@ TokenLayout columns(const Frame& frame, float left, float width) {
 /// The rows fill the height as long as they are readable; then they scroll.
 void rows(const Frame& frame, TokenLayout& l, float height) {
   const auto& m = frame.metrics;
-  l.pitch = std::clamp(height / static_cast<float>(frame.model.n_tokens()), m.px(16), m.px(47));
+  l.pitch = std::clamp(height / static_cast<float>(n_rows(frame)), m.px(16), m.px(47));
   l.pitch = std::floor(l.pitch);
   l.box = std::floor(std::min(m.px(30), l.pitch - std::max(2.0f, l.pitch * 0.12f)));
 }
@@ -88,7 +92,7 @@ void come_into_view(const Frame& frame, const TokenLayout& l, float height) {
 }
 
 void draw_rows(const Frame& frame, TokenLayout l, const TokenLines& lines, const Takes& takes, const std::vector<std::size_t>& heads, float height) {
-  const std::size_t n = frame.model.n_tokens();
+  const std::size_t n = n_rows(frame);
   const ImVec2 start = ImGui::GetCursorScreenPos();
   l.top = start.y + 2;
   const float scroll = ImGui::GetScrollY();

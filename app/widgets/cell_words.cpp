@@ -26,11 +26,15 @@ std::string hidden_reason(const Frame& frame, const CellRef& cell) {
   for (const auto& switched : frame.model.mask.cells)
     if (switched.row == cell.row && switched.column == cell.column)
       return switched.visible ? "shown by hand" : "hidden by hand";
-  return "hidden: key " + to_string(cell.column) + " comes after query " + to_string(cell.row);
+  const std::size_t later = frame.model.n_keys() - frame.model.n_tokens();  // the causal rule wants no fewer
+  return "hidden: key " + to_string(cell.column) + " comes after query " + to_string(cell.row) +
+         (later > 0 ? ", which is the place of key " + to_string(cell.row + later) : "");
 }
 
 std::string reason(const Frame& frame, const CellRef& cell, double value) {
   const StageInfo& stage = core::attention::info(cell.stage);
+  if (frame.model.given.find({cell.stage, frame.view.sequence, cell.head, cell.row, cell.column})) return "typed over";
+  if (frame.model.given.find(cell.stage)) return "given, not computed";
   if (stage.columns != Columns::tokens) return std::isnan(value) ? "not a number: its row of weights is 0/0" : "";
   const bool hidden = frame.trace.mask(cell.row, cell.column) == 0;
   if (std::isnan(value)) return "not a number: this query may see no key, so its softmax is 0/0";
@@ -62,14 +66,14 @@ double cell_value(const Frame& frame, const CellRef& cell) {
 
 CellWords cell_words(const Frame& frame, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
+  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
   CellWords words;
   words.title = stage.one;
-  words.subject = tokens[cell.row];
+  words.subject = row_tokens(stage, sequence)[cell.row];
   const std::string head = stage.per_head ? "head " + to_string(cell.head) + " · " : "";
   if (stage.columns == Columns::tokens) {
     words.relation = relation(cell.stage);
-    words.object = tokens[cell.column];
+    words.object = sequence.keys()[cell.column];
     words.place = head + "query " + to_string(cell.row) + " → key " + to_string(cell.column);
   } else if (stage.columns == Columns::features) {
     words.relation = ", column " + to_string(cell.column);
@@ -84,12 +88,11 @@ CellWords cell_words(const Frame& frame, const CellRef& cell) {
 
 void draw_cell_tooltip(const Frame& frame, const CellRef& cell) {
   const CellWords words = cell_words(frame, cell);
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
   ImGui::BeginTooltip();
   ImGui::PushFont(frame.fonts.sans14);
   const bool between_tokens = !words.object.empty();
   const std::string heading = between_tokens ? words.subject + " " + to_string(cell.row) + " → " + words.object + " " + to_string(cell.column)
-                                             : tokens[cell.row] + " " + to_string(cell.row) + words.relation;
+                                             : words.subject + " " + to_string(cell.row) + words.relation;
   ImGui::TextUnformatted(heading.c_str());
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
   const std::string kind = words.title + (core::attention::info(cell.stage).per_head ? ", head " + to_string(cell.head) : "");

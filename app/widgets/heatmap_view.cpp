@@ -79,6 +79,8 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
   if (!pinned || (!has_cells_of_stage(map) && !map.other->of_tokens)) return;
   const StageInfo& from = core::attention::info(pinned->stage);
   const bool here = pinned->stage == map.stage && (!d.stage.per_head || pinned->head == map.head);
+  const bool other_keys = !frame.model.sequences[frame.view.sequence].key_tokens.empty();
+  if (!here && other_keys && d.stage.rows != from.rows) return;
   const bool both_tokens = from.columns == Columns::tokens && d.stage.columns == Columns::tokens;
   if (here || both_tokens) {
     d.cross = render::Cross{pinned->row, pinned->column};
@@ -90,7 +92,7 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
 
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const auto& tokens =
-      map.other && map.other->rows ? *map.other->rows : frame.model.sequences[frame.view.sequence].tokens;
+      map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, frame.model.sequences[frame.view.sequence]);
   const float index_right = d.corner.x - frame.metrics.px(6);
   const std::size_t step = label_step(d.cell_height, frame.metrics.px(14));
   const float digits = text_width(frame.fonts.mono12, std::to_string(tokens.size() - 1));
@@ -125,8 +127,8 @@ void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.other && map.other->columns) return draw_column_names(frame, map, d);
-  const bool own_tokens = map.other && map.other->of_stage && map.other->rows;
-  const auto& tokens = own_tokens ? *map.other->rows : frame.model.sequences[frame.view.sequence].tokens;
+  const bool own_tokens = map.other && map.other->of_stage && map.other->keys;
+  const auto& tokens = own_tokens ? *map.other->keys : frame.model.sequences[frame.view.sequence].keys();
   const bool named = map.column_tokens && d.stage.columns == Columns::tokens;
   const float widest = text_width(frame.fonts.mono12, std::to_string(d.numbers.n_cols));
   const std::size_t step =
@@ -256,12 +258,26 @@ void draw_selection(const Frame& frame, const Heatmap& map, const Drawn& d) {
     outline(list, {a.x - 1, a.y - 1}, b, packed(p.selection), 1);
   }
   if (map.other || d.stage.columns != Columns::tokens || map.stage == Stage::scores ||
-      map.stage == Stage::scaled_scores)
+      map.stage == Stage::scaled_scores || !core::attention::info(Stage::mask).present(frame.model))
     return;
   for (const auto& cell : frame.model.mask.cells) {
     const ImVec2 a = d.cell_min(cell.row, cell.column);
     const float side = std::min(frame.metrics.px(6), d.cell_height / 3);
     list->AddRectFilled({a.x + 2, a.y + 2}, {a.x + 2 + side, a.y + 2 + side}, packed(p.accent));
+  }
+}
+
+/// A corner cut off every cell that was typed over.
+void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  if (map.other) return;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (const auto& [place, value] : frame.model.given.cells) {
+    const bool here = place.stage == map.stage && place.sequence == frame.view.sequence && (!d.stage.per_head || place.head == map.head);
+    if (!here) continue;
+    const ImVec2 a = d.cell_min(place.row, place.column), b = d.cell_max(place.row, place.column);
+    const float side = std::max(3.0f, std::min(frame.metrics.px(8), (b.y - a.y) * 0.45f));
+    list->AddTriangleFilled({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side}, packed(frame.palette.selection));
+    list->AddTriangle({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side}, packed(frame.palette.background), 1);
   }
 }
 
@@ -370,6 +386,7 @@ void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left) {
     draw_column_labels(frame, map, d);
     draw_numbers(frame, map, d, ends, shown_cells(d));
     draw_selection(frame, map, d);
+    draw_typed_cells(frame, map, d);
     if (map.show_bar) draw_bar(frame, map, ends, d.corner, far);
   }
   handle_mouse(frame, map, d);

@@ -21,6 +21,7 @@ struct OtherNumbers {
   std::uint64_t version = 0;                            ///< another number, other numbers
   Ends ends;                                            ///< of the colours
   const std::vector<std::string>* rows = nullptr;       ///< names beside the rows' indices
+  const std::vector<std::string>* keys = nullptr;       ///< names above columns of tokens, when they are not the shown ones
   const std::vector<std::string>* columns = nullptr;    ///< names above the columns instead of indices, or nullptr
   bool of_tokens = false;  ///< rows and columns are the shown tokens: hidden cells and the pinned cross are marked
   /// Cell for cell those of the stage in another state: hovering and clicking mean the live stage's cell, and whoever

@@ -40,11 +40,12 @@ void go_to(const Frame& frame, const ex::Place& place) {
 }
 
 void draw_tooltip(const Frame& frame, const Operand& operand) {
-  const auto& tokens = frame.model.sequences[frame.view.sequence].tokens;
-  const bool learned = std::holds_alternative<ex::Input>(operand.place->source);
+  const auto* stage = std::get_if<Stage>(&operand.place->source);
+  const bool learned = !stage;
   std::string words = ex::name(*operand.place);
   words.erase(std::remove(words.begin(), words.end(), '_'), words.end());
-  if (!learned) words += "  " + tokens[operand.place->row];
+  if (stage)
+    words += "  " + row_tokens(core::attention::info(*stage), frame.model.sequences[frame.view.sequence])[operand.place->row];
   ImGui::BeginTooltip();
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());

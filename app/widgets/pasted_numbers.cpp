@@ -28,6 +28,8 @@ formats::Tensor numbers_of(std::string_view text) {
 
 }  // namespace
 
+formats::Tensor pasted_tensor(std::string_view text) { return numbers_of(text); }
+
 arma::mat pasted_numbers(std::string_view text) {
   const formats::Tensor tensor = numbers_of(text);
   if (tensor.shape.size() > 2)

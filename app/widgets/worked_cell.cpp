@@ -40,7 +40,7 @@ struct Columns {
 
 Columns columns_of(const Pen& pen, const ex::Step& step, const std::vector<std::size_t>& shown) {
   ImFont* mono = pen.frame.fonts.mono14;
-  const auto& tokens = pen.frame.model.sequences[pen.frame.view.sequence].tokens;
+  const auto& tokens = pen.frame.model.sequences[pen.frame.view.sequence].keys();
   Columns columns;
   float signs_width = 0, value = 0;
   for (const std::size_t k : shown) {
@@ -77,7 +77,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   }
   pen.skip(9);
   float x = indent;
-  const std::string label = ex::words(line.label, frame.model.sequences[frame.view.sequence].tokens);
+  const std::string label = ex::words(line.label, frame.model.sequences[frame.view.sequence].keys());
   const float room = is_term ? widths.label : text_width(frame.fonts.sans14, label) + frame.metrics.px(10);
   if (!label.empty() && room > 0) {
     draw_text(frame.fonts.sans14, {x, pen.y}, Align::left_middle, packed(frame.palette.dim),

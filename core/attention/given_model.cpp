@@ -55,13 +55,13 @@ void drop_lost_cells(Model& model) {
   });
 }
 
-Model model_of(std::vector<GivenStage> stages) {
+Model model_of(std::vector<GivenStage> stages, std::size_t n_sequences) {
   if (stages.empty() || std::ranges::any_of(stages, [](const GivenStage& s) { return s.matrices.empty(); }))
     throw Error("given: expected at least one stage of at least one matrix");
   Model model;
   const std::size_t n_queries = n_queries_of(stages);
-  model.sequences.push_back({numbered_tokens(n_queries), arma::mat(n_queries, 0)});
-  model.n_heads = stages.front().matrices.size();
+  model.sequences.assign(n_sequences, {numbered_tokens(n_queries), arma::mat(n_queries, 0)});
+  model.n_heads = stages.front().matrices.size() / n_sequences;
   model.mask.causal = false;
   for (GivenStage& stage : stages) give(model, std::move(stage));
   if (model.d_head() == 0) model.scale.rule = ScaleRule::none;

@@ -72,10 +72,12 @@ HeadFacts head_facts(const arma::mat& weights, std::span<const std::string> toke
   const Rows rows = rows_of(weights);
   Mean entropy, itself, previous, two_or_three, first, same;
   std::map<std::string_view, std::vector<std::size_t>> seen;
+  const bool square = weights.n_rows == weights.n_cols;
   for (std::size_t i = 0; i < weights.n_rows; ++i) {
     std::vector<std::size_t>& earlier = seen[tokens[i]];
     if (rows.is_distribution(i)) {
       entropy.add(rows.entropy_bits[i]);
+      if (!square) continue;  // which key is a token's own is not known
       itself.add(weights(i, i));
       if (i >= 1) previous.add(weights(i, i - 1)), first.add(weights(i, 0));
       if (i >= 2) two_or_three.add(weights(i, i - 2) + (i >= 3 ? weights(i, i - 3) : 0));

@@ -25,7 +25,8 @@ struct HeadFacts {
   std::optional<double> same_word;          ///< on all earlier tokens of the same name, of rows that have one
 };
 
-/// The facts of one head; weights are n_tokens × n_tokens, tokens n_tokens names.
+/// The facts of one head; weights are n_tokens × n_keys, tokens n_tokens names. With other keys only the entropy
+/// is known.
 HeadFacts head_facts(const arma::mat& weights, std::span<const std::string> tokens);
 
 /// Each of the facts, as heads are sorted by them.

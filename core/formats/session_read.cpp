@@ -7,6 +7,7 @@
 #include "core/formats/file.hpp"
 #include "core/formats/json_place.hpp"
 #include "core/formats/session.hpp"
+#include "core/formats/session_files.hpp"
 #include "core/formats/session_given.hpp"
 #include "core/formats/session_words.hpp"
 
@@ -28,42 +29,49 @@ bool is_list_of_matrices(const JsonPlace& embeddings) {
     const auto* list = json->as<Json::List>();
     if (!list || list->empty()) return false;
     json = &list->front();
+    if (level == 0 && json->as<Json::Object>()) return true;  // a matrix in a file
   }
   return json->as<Json::List>() != nullptr;
 }
 
-std::vector<std::string> read_tokens(const JsonPlace& place) {
+std::vector<std::string> read_tokens(const JsonPlace& place, const std::filesystem::path& folder) {
+  if (is_in_file(place)) return texts_in_file(place, folder);
   std::vector<std::string> tokens;
   for (const JsonPlace& item : place.items("a list of strings")) tokens.push_back(item.text());
   return tokens;
 }
 
-/// The names of tokens under a key: one list for all sequences, or a list for each.
-void read_names(const JsonPlace& place, bool is_batch, std::vector<std::string> Sequence::*names,
-                std::vector<Sequence>& sequences) {
-  const std::vector<JsonPlace> items = place.items("a list of strings");
-  if (!is_batch || !items.front().is_list()) {
-    for (Sequence& s : sequences) s.*names = read_tokens(place);
-    return;
-  }
-  if (items.size() != sequences.size())
-    place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
-               std::to_string(items.size()));
-  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s]);
+arma::mat read_embeddings(const JsonPlace& place, const std::filesystem::path& folder) {
+  return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
 }
 
-std::vector<Sequence> read_embeddings(const JsonPlace& embeddings) {
+std::vector<Sequence> read_sequences(const JsonPlace& embeddings, bool is_batch, const std::filesystem::path& folder) {
   std::vector<Sequence> sequences;
-  if (is_list_of_matrices(embeddings))
-    for (const JsonPlace& item : embeddings.items("a list of matrices")) sequences.push_back({{}, item.matrix()});
+  if (is_batch)
+    for (const JsonPlace& item : embeddings.items("a list of matrices"))
+      sequences.push_back({{}, read_embeddings(item, folder)});
   else
-    sequences.push_back({{}, embeddings.matrix()});
+    sequences.push_back({{}, read_embeddings(embeddings, folder)});
   return sequences;
 }
 
 /// Without embeddings what is given tells how many tokens there are.
 std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
   return std::vector<Sequence>(given.n_sequences, {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
+}
+
+/// The names of tokens under a key: one list for all sequences, or a list for each.
+void read_names(const JsonPlace& place, bool is_batch, const std::filesystem::path& folder,
+                std::vector<std::string> Sequence::*names, std::vector<Sequence>& sequences) {
+  const auto items = is_in_file(place) ? std::vector<JsonPlace>() : place.items("a list of strings");
+  if (!is_batch || items.empty() || !items.front().is_list()) {
+    for (Sequence& s : sequences) s.*names = read_tokens(place, folder);
+    return;
+  }
+  if (items.size() != sequences.size())
+    place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
+               std::to_string(items.size()));
+  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s], folder);
 }
 
 Linear read_linear(const JsonPlace& place) {
@@ -166,6 +174,14 @@ attention::Departures read_departures(const JsonPlace& place) {
   return d;
 }
 
+/// The projections of a checkpoint, which tells the number of heads where the session does not.
+void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder,
+                     std::optional<std::size_t> n_heads, Model& model) {
+  checkpoints::Attention read = attention_in_file(place, folder, n_heads);
+  model.projections = std::move(read.projections);
+  model.n_heads = read.n_heads;
+}
+
 std::vector<std::size_t> read_heads(const JsonPlace& place) {
   std::vector<std::size_t> heads;
   if (const auto* list = place.json().as<Json::List>(); list && list->empty()) return heads;
@@ -174,25 +190,29 @@ std::vector<std::size_t> read_heads(const JsonPlace& place) {
   return heads;
 }
 
-Model read_model(const JsonPlace& top) {
+Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
   Model m;
   const auto given = top.member("given");
   ReadGiven read = given ? read_given(*given) : ReadGiven();
   auto embeddings = top.member("embeddings");
   if (embeddings && embeddings->is_null()) embeddings.reset();
   const bool is_known = embeddings || read.n_sequences == 0;
-  m.sequences = is_known ? read_embeddings(top.required("embeddings")) : sequences_without_embeddings(read);
-  const bool is_batch = is_known ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
+  const bool is_batch = is_known ? is_list_of_matrices(top.required("embeddings")) : read.n_sequences > 1;
+  m.sequences = is_known ? read_sequences(*embeddings, is_batch, folder) : sequences_without_embeddings(read);
   m.n_heads = std::max<std::size_t>(1, read.n_heads);
   m.given = std::move(read.given);
-  if (const auto n = top.member("n_heads")) m.n_heads = n->whole(1);
-  if (const auto p = top.member("projections")) m.projections = read_projections(*p);
+  const auto n_heads = top.member("n_heads");
+  if (n_heads) m.n_heads = n_heads->whole(1);
+  if (const auto p = top.member("projections"); p && is_in_file(*p))
+    read_checkpoint(*p, folder, n_heads ? std::optional(m.n_heads) : std::nullopt, m);
+  else if (p)
+    m.projections = read_projections(*p);
   for (Sequence& s : m.sequences) {
     s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
     if (m.n_keys() != s.embeddings->n_rows) s.key_tokens = attention::numbered_tokens(m.n_keys());
   }
-  if (const auto t = top.member("tokens")) read_names(*t, is_batch, &Sequence::tokens, m.sequences);
-  if (const auto t = top.member("key_tokens")) read_names(*t, is_batch, &Sequence::key_tokens, m.sequences);
+  if (const auto t = top.member("tokens")) read_names(*t, is_batch, folder, &Sequence::tokens, m.sequences);
+  if (const auto t = top.member("key_tokens")) read_names(*t, is_batch, folder, &Sequence::key_tokens, m.sequences);
   if (const auto s = top.member("scores")) m.scores = s->word(score_words);
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
@@ -213,7 +233,7 @@ Session parse_session(std::string_view text, const std::string& file_name) {
                    "dropout", "merge_heads", "context_length", "departures", "given", "heads_off", "view"});
   const JsonPlace version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
-  Session session{read_model(top), ""};
+  Session session{read_model(top, std::filesystem::path(file_name).parent_path()), ""};
   if (const auto view = top.member("view")) {
     if (!view->json().as<Json::Object>()) view->fail("an object");
     session.view = json_text(view->json());

@@ -53,13 +53,80 @@ TEST(Arguments, OfProgramNameAModelAndPerhapsAFile) {
   const Arguments to_file = parse_arguments({"program", "--preset", "multi-head", "--out", "F.py"});
   EXPECT_EQ(std::get<WriteProgram>(to_file).file, "F.py");
   EXPECT_FALSE(std::get<WriteProgram>(parse_arguments({"program", "s.json"})).file);
-  EXPECT_EQ(usage_error({"program"}),
-            "program: expected either a session FILE or --preset NAME, got neither");
+  EXPECT_EQ(usage_error({"program"}), "program: expected either a FILE or --preset NAME, got neither");
+}
+
+TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
+  const auto command = std::get<WriteSession>(parse_arguments({"session", "m.safetensors", "--layer", "2", "--heads", "4",
+                                                               "--embeddings", "x.npz", "--tensor", "L2", "--out", "F"}));
+  EXPECT_EQ(std::get<std::filesystem::path>(command.source), "m.safetensors");
+  EXPECT_EQ(command.choices.layer, "2");
+  EXPECT_EQ(command.choices.n_heads, 4u);
+  EXPECT_EQ(command.choices.embeddings, "x.npz");
+  EXPECT_EQ(command.choices.embeddings_tensor, "L2");
+  EXPECT_EQ(usage_error({"export", "m", "--heads", "0", "--out", "D"}),
+            "--heads: expected a whole number of at least 1, got \"0\"");
+}
+
+TEST(Arguments, NameStagesThatAreGiven) {
+  const Arguments result = parse_arguments(
+      {"session", "--given", "weights=a.npy", "--given", "values=b.npz:v", "--layer", "3", "--out", "F.json", "s.json"});
+  const auto& command = std::get<WriteSession>(result);
+  EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
+  ASSERT_EQ(command.choices.given.size(), 2u);
+  EXPECT_EQ(command.choices.given[1].stage, "values");
+  EXPECT_EQ(command.choices.given[1].source, "b.npz:v");
+  EXPECT_EQ(command.choices.given[1].layer, 3u);
+  const Arguments alone = parse_arguments({"export", "--given", "weights=a.npy", "--out", "D"});
+  EXPECT_TRUE(std::get<std::filesystem::path>(std::get<Export>(alone).source).empty());
+}
+
+TEST(Arguments, RefuseStagesThatCannotBeGiven) {
+  const std::string stages =
+      "expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, weights or dropout_mask";
+  for (const char* wrong : {"output=a.npy", "weights", "weights="})
+    EXPECT_EQ(usage_error({"export", "--given", wrong, "--out", "D"}), "--given: " + stages + ", got \"" + wrong + "\"");
+  EXPECT_EQ(usage_error({"export", "--given", "weights=a", "--layer", "x", "--out", "D"}),
+            "--layer: expected a whole number for given tensors, got \"x\"");
+}
+
+TEST(Arguments, OfFigureChooseWhatIsDrawn) {
+  const auto of = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"figure", "--preset", "multi-head"});
+    return std::get<DrawFigure>(parse_arguments(more));
+  };
+  const DrawFigure one = of({"--stage", "scores", "--head", "1", "--out", "F.svg", "--dark"});
+  EXPECT_EQ(one.options.stage, core::attention::Stage::scores);
+  EXPECT_EQ(one.options.head, 1u);
+  EXPECT_TRUE(one.options.dark);
+  EXPECT_TRUE(one.options.numbers);
+  EXPECT_EQ(one.format, FigureFormat::svg);
+  EXPECT_FALSE(of({"--stage", "weights", "--all-heads", "--out", "F.svg"}).options.head);
+  const DrawFigure strip = of({"--strip", "--out", "F.png", "--scale", "2", "--no-numbers"});
+  EXPECT_FALSE(strip.options.stage);
+  EXPECT_FALSE(strip.options.numbers);
+  EXPECT_EQ(strip.format, FigureFormat::png);
+  EXPECT_EQ(strip.scale, 2);
+}
+
+TEST(Arguments, OfFigureThatAreWrongAreNamed) {
+  const auto wrong = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"figure", "--preset", "multi-head"});
+    return usage_error(more);
+  };
+  EXPECT_EQ(wrong({"--out", "F.svg"}), "figure: expected either --stage NAME or --strip");
+  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--stage", "weights"}), "figure: expected either --stage NAME or --strip");
+  EXPECT_EQ(wrong({"--out", "F.gif", "--strip"}), "figure: --out: expected a name that ends in .svg or .png, got \"F.gif\"");
+  EXPECT_EQ(wrong({"--out", "F.png", "--strip", "--scale", "0"}), "figure: --scale: expected a number from 0.1 to 16, got \"0\"");
+  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--head", "x"}),
+            "figure: --head: expected a whole number, 0 for the first, got \"x\"");
+  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--all-heads"}),
+            "figure: --all-heads: expected with a --stage, and without --head and --strip");
 }
 
 TEST(Arguments, OfSessionNameAPresetAndAFile) {
   const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
-  EXPECT_EQ(std::get<WriteSession>(result).preset, core::editing::find_preset("multi-head"));
+  EXPECT_EQ(std::get<const core::editing::Preset*>(std::get<WriteSession>(result).source), core::editing::find_preset("multi-head"));
   EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
 }
 
@@ -94,7 +161,7 @@ TEST(Arguments, OfCheckThatAreWrongAreNamed) {
     return usage_error(more);
   };
   EXPECT_EQ(error({"--preset", "multi-head"}),
-            "check: expected either a session FILE or --preset NAME, got both");
+            "check: expected either a FILE or --preset NAME, got both");
   EXPECT_EQ(error({"--rtol", "-1"}), "--rtol: expected a number from 0, got \"-1\"");
   EXPECT_EQ(error({"--atol", "inf"}), "--atol: expected a number from 0, got \"inf\"");
   EXPECT_EQ(error({"--map", "weights"}), "--map: expected NAME=STAGE, got \"weights\"");
@@ -138,9 +205,9 @@ TEST(Arguments, ThatAreWrongAreNamed) {
   EXPECT_EQ(usage_error({""}), "expected no empty argument, got one");
   EXPECT_EQ(usage_error({"export", "a"}), "--out is required" + more);
   EXPECT_EQ(usage_error({"export", "--out", "D"}),
-            "export: expected either a session FILE or --preset NAME, got neither");
+            "export: expected either a FILE or --preset NAME, got neither");
   EXPECT_EQ(usage_error({"export", "a", "--preset", "multi-head", "--out", "D"}),
-            "export: expected either a session FILE or --preset NAME, got both");
+            "export: expected either a FILE or --preset NAME, got both");
   EXPECT_EQ(usage_error({"export", "--preset", "nope", "--out", "D"}),
             "--preset: there is no preset \"nope\"; attnscope presets lists them");
   EXPECT_EQ(usage_error({"session", "--preset", "nope", "--out", "F"}),
