@@ -1,4 +1,5 @@
 // The part of the store that keeps states of attention and compares one of them with the live one.
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -79,7 +80,8 @@ void Store::carry_out(const SearchCauses&) {
 void Store::run_comparison() {
   if (view_.tab != Tab::compare || references_.empty()) return comparison_.reset();
   const Reference& a = references_[view_.reference];
-  const ComparisonKey key{a.id, version_, view_.sequence, view_.head, view_.difference, mapped_};
+  const std::size_t head = std::min(view_.head, shown_model().n_heads - 1);
+  const ComparisonKey key{a.id, version(), live_.sequence(), head, view_.difference, mapped_};
   const bool searches = std::exchange(search_, false);
   if (comparison_ && comparison_->key == key && !searches) return;
   const auto numbers_of =
@@ -92,15 +94,15 @@ void Store::run_comparison() {
   comparison_->revision = ++comparison_revision_;
   if (other_numbers) {
     if (a.tensors)
-      check_tensors(*comparison_, a, model_, searches);
+      check_tensors(*comparison_, a, shown_model(), searches);
     else
-      trace_reference(*comparison_, a.model, view_.sequence);
+      trace_reference(*comparison_, a.model, key.sequence);
     comparison_->trace_revision = comparison_revision_;
   }
   if (a.tensors)
-    work_out_tensors(*comparison_, trace_);
+    work_out_tensors(*comparison_, trace());
   else
-    work_out(*comparison_, model_, trace_);
+    work_out(*comparison_, shown_model(), trace());
 }
 
 }  // namespace app
