@@ -25,7 +25,7 @@ struct CheckOptions {
 struct Options {
   std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor,
       stage, head, scale;
-  std::vector<std::string> ops, given, mistakes;
+  std::vector<std::string> ops, mistakes, given;
   CheckOptions check;
   bool no_labels = false, all_heads = false, strip = false, dark = false, no_numbers = false;
 };
@@ -99,8 +99,8 @@ Commands describe(CLI::App& program, Options& options) {
 
   commands.session = program.add_subcommand("session", "Write a preset, or a model made of any file, as a session file");
   model_options(commands.session);
-  mistake_option(commands.session);
   text_option(commands.session, "--out", options.out, "FILE", "Session file to write")->required();
+  mistake_option(commands.session);
 
   CLI::App* c =
       program.add_subcommand("check", "Compare tensors with a session or a preset, and say what went wrong");
@@ -246,7 +246,8 @@ Arguments check_command(const Options& all) {
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
   const auto choices = choices_of(all);
   if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
-  Check command{std::get<Source>(source), std::get<core::importing::Choices>(choices), options.against, {}, {}, options.json};
+  Check command{std::get<Source>(source), options.against, {}, {}, options.json,
+                std::get<core::importing::Choices>(choices)};
   if (const auto wrong = read_tolerance("--rtol", options.relative, command.tolerance.relative))
     return *wrong;
   if (const auto wrong = read_tolerance("--atol", options.absolute, command.tolerance.absolute))
@@ -267,11 +268,12 @@ Arguments check_command(const Options& all) {
 Arguments export_command(const Options& options) {
   const auto source = source_of("export", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
-  const auto mistakes = named_mistakes(options.mistakes);
-  if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
   const auto choices = choices_of(options);
   if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
-  Export command{std::get<Source>(source), std::get<Mistakes>(mistakes), options.out, {}, std::get<core::importing::Choices>(choices)};
+  const auto mistakes = named_mistakes(options.mistakes);
+  if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
+  Export command{std::get<Source>(source), std::get<Mistakes>(mistakes), options.out, {},
+                 std::get<core::importing::Choices>(choices)};
   command.options.labels = !options.no_labels;
   if (!options.stages.empty()) command.options.stages = split_at_commas(options.stages);
   for (const std::string& name : command.options.stages)

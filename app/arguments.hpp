@@ -54,6 +54,7 @@ struct Check {
   core::check::Tolerance tolerance;
   std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" leaves it out
   bool json = false;
+  core::importing::Choices choices = {};
 };
 struct Draw {
   std::uint64_t seed;

@@ -31,15 +31,6 @@ core::importing::Imported known_model(const Source& source, core::importing::Cho
   return imported;
 }
 
-/// The same with the stages that files give.
-core::importing::Imported model_from(const Source& source, const core::importing::Choices& choices, std::ostream& err) {
-  if (source == Source(std::filesystem::path()))
-    return {core::formats::with_given_tensors(std::nullopt, choices.given), {}, {}};
-  auto known = known_model(source, choices, err);
-  if (!choices.given.empty()) known.model = core::formats::with_given_tensors(known.model, choices.given);
-  return known;
-}
-
 core::attention::Model with_mistakes(core::attention::Model model,
                                      const std::vector<const core::mistakes::Mistake*>& mistakes) {
   for (const core::mistakes::Mistake* mistake : mistakes) {
@@ -54,6 +45,15 @@ core::attention::Model with_mistakes(core::attention::Model model,
 void require_memory(const core::attention::Model& model) {
   const MemoryNeed need = memory_need(model, free_memory());
   if (need.is_too_much()) throw core::Error(need.words());
+}
+
+/// The same with the stages that files give.
+core::importing::Imported model_from(const Source& source, const core::importing::Choices& choices, std::ostream& err) {
+  if (source == Source(std::filesystem::path()))
+    return {core::formats::with_given_tensors(std::nullopt, choices.given), {}, {}};
+  auto known = known_model(source, choices, err);
+  if (!choices.given.empty()) known.model = core::formats::with_given_tensors(known.model, choices.given);
+  return known;
 }
 
 std::string title_of(const Source& source) {
@@ -92,16 +92,8 @@ struct Runner {
   }
   int operator()(const WriteSession& command) const {
     auto imported = model_from(command.source, command.choices, err);
-    core::formats::save_session(command.file, {with_mistakes(std::move(imported.model), command.mistakes), std::move(imported.view)});
-    return done;
-  }
-  int operator()(const DrawFigure& command) const {
-    const core::attention::Model model = model_from(command.source, command.choices, err).model;
-    require_memory(model);
-    const auto figure = core::figures::figure(model, core::attention::attend(model), command.options);
-    core::formats::write_atomically(command.file, command.format == FigureFormat::svg
-                                                      ? core::figures::svg_text(figure)
-                                                      : core::figures::png_of(figure, command.scale));
+    core::formats::save_session(
+        command.file, {with_mistakes(std::move(imported.model), command.mistakes), std::move(imported.view)});
     return done;
   }
   int operator()(const Check& command) const {
@@ -112,6 +104,15 @@ struct Runner {
         check::check(model, check::match(model, file, command.by_hand), command.tolerance);
     out << (command.json ? check::report_json(report) : check::report_text(report));
     return report.agrees ? done : failed;
+  }
+  int operator()(const DrawFigure& command) const {
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    require_memory(model);
+    const auto figure = core::figures::figure(model, core::attention::attend(model), command.options);
+    core::formats::write_atomically(command.file, command.format == FigureFormat::svg
+                                                      ? core::figures::svg_text(figure)
+                                                      : core::figures::png_of(figure, command.scale));
+    return done;
   }
   int operator()(const Draw& command) const {
     core::random::draw(command.seed, command.ops, out);

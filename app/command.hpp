@@ -23,8 +23,8 @@ struct LoadPreset { std::string name; };
 struct OpenFile { std::filesystem::path path; };
 struct SaveFile {};  ///< where it came from, or asks for a name
 struct SaveFileAs { std::filesystem::path path; };
-/// One matrix to a file, or one stage or everything to a directory.
-struct ExportCsv { ExportWhat what; CellRef matrix; std::filesystem::path path; };
+/// One matrix, one stage or everything, as one file or as many in a directory.
+struct ExportAs { ExportForm form{}; ExportWhat what{}; CellRef matrix{}; std::filesystem::path path{}; };
 struct ShowDialog { Dialog dialog; };
 struct BrowseTo { std::filesystem::path directory; };
 struct CopyText { std::string text; };
@@ -53,7 +53,7 @@ struct GoInLesson { int by = 1; };
 /// Brings the person's own work back.
 struct LeaveLesson {};
 
-using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportCsv,
+using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportAs,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
                              KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference>;

@@ -43,7 +43,7 @@ std::uint64_t free_memory() {
 
 MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) {
   MemoryNeed need;
-  need.bytes = core::attention::trace_bytes(model.n_tokens(), model.d_model(), model.d_out(), model.n_heads);
+  need.bytes = core::attention::trace_bytes(model.n_tokens(), model.d_model(), model.d_out(), model.n_heads, model.n_keys());
   need.free = free;
   need.what = std::to_string(model.n_tokens()) + " tokens in " +
               (model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");

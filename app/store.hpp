@@ -96,7 +96,7 @@ class Store {
   void carry_out(const OpenFile&);
   void carry_out(const SaveFile&);
   void carry_out(const SaveFileAs&);
-  void carry_out(const ExportCsv&);
+  void carry_out(const ExportAs&);
   void carry_out(const ShowDialog&);
   void carry_out(const BrowseTo&);
   void carry_out(const CopyText&);

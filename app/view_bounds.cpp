@@ -19,8 +19,7 @@ void keep_within(View& view, const core::attention::Model& model) {
     if (!cell) return true;
     const auto& stage = core::attention::info(cell->stage);
     const core::attention::StageShape shape = core::attention::shape_of(model, cell->stage);
-    return stage.present(model) && cell->head < model.n_heads && cell->row < shape.n_rows &&
-           cell->column < shape.n_cols;
+    return stage.present(model) && cell->head < model.n_heads && cell->row < shape.n_rows && cell->column < shape.n_cols;
   };
   if (!exists(view.pinned)) release(view);
   std::erase_if(view.trail, [&](const CellRef& cell) { return !exists(cell); });

@@ -119,8 +119,8 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
 float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
                          bool swapped) {
   const Comparison& c = *frame.comparison;
-  const auto& live_sequence = frame.model.sequences[frame.view.sequence];
-  const Side live{frame.trace, live_sequence, frame.version, c.tensors ? stage.a : stage.b, frame.trace};
+  const Side live{frame.trace, frame.model.sequences[frame.view.sequence], frame.version,
+                  c.tensors ? stage.a : stage.b, frame.trace};
   // Tensors stand on the right, and what hides their numbers is what the model hides.
   const Side kept{c.trace, c.model.sequences[c.sequence], c.trace_revision, c.tensors ? stage.b : stage.a,
                   c.tensors ? frame.trace : c.trace};

@@ -5,6 +5,7 @@
 
 #include "app/panels/compare_report.hpp"
 #include "app/panels/draw_dialog.hpp"
+#include "app/panels/export_dialog.hpp"
 #include "app/panels/file_dialogs.hpp"
 #include "app/panels/fill_dialog.hpp"
 #include "app/panels/give_dialog.hpp"
@@ -100,7 +101,7 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::open_given, "Give numbers from a file", draw_open_given_dialog},
                            Row{Dialog::give, "Give a stage", draw_give_dialog},
                            Row{Dialog::save_as, "Save as", draw_save_dialog},
-                           Row{Dialog::export_csv, "Export as CSV", draw_export_dialog},
+                           Row{Dialog::export_files, "Export", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
                            Row{Dialog::memory, "A large model", memory},
                            Row{Dialog::keys, "Keys", keys_sheet},

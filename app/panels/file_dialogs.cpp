@@ -1,7 +1,5 @@
 #include "app/panels/file_dialogs.hpp"
 
-#include <array>
-
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/file_browser.hpp"
 #include "app/widgets/text.hpp"
@@ -56,18 +54,13 @@ fs::path with_json(fs::path path) {
 }
 
 /// The file that was chosen in this frame; a chosen folder is entered.
-std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed = widgets::Listed::sessions) {
+std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed) {
   auto path = widgets::file_browser(frame, listed, browser_size(frame));
   if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
     path = widgets::chosen_path(frame.view.browser);
   if (!path || !is_folder(*path)) return path;
   frame.commands.add(BrowseTo{*path});
   return std::nullopt;
-}
-
-const core::attention::StageInfo& exported_stage(const Frame& frame, CellRef& cell) {
-  cell = frame.view.pinned.value_or(CellRef{Stage::weights, frame.view.head, 0, 0});
-  return core::attention::info(cell.stage);
 }
 
 }  // namespace
@@ -111,24 +104,6 @@ void draw_save_dialog(const Frame& frame) {
   } else {
     frame.commands.add(SaveFileAs{*path});
   }
-}
-
-void draw_export_dialog(const Frame& frame) {
-  CellRef cell;
-  const auto& stage = exported_stage(frame, cell);
-  const std::string head = stage.per_head ? ", head " + std::to_string(cell.head) : "";
-  const std::array<std::string, 3> words{std::string(stage.title) + head,
-                                         std::string(stage.title) + (stage.per_head ? ", all heads" : ""),
-                                         "every stage"};
-  const auto what = frame.view.export_what;
-  if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(what)))
-    frame.commands.look([now = static_cast<ExportWhat>(*chosen)](View& view) { view.export_what = now; });
-  const auto typed = widgets::file_browser(frame, widgets::Listed::directories, browser_size(frame));
-  fs::path target = typed.value_or(widgets::chosen_path(frame.view.browser));
-  const std::string file = std::string(stage.name) + (stage.per_head ? ".head" + std::to_string(cell.head) : "") + ".csv";
-  if (what == ExportWhat::matrix && is_folder(target)) target /= file;
-  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x, "Writes " + target.string());
-  if (confirm_buttons(frame, "Export", true) || typed) frame.commands.add(ExportCsv{what, cell, target});
 }
 
 }  // namespace app::panels

@@ -10,6 +10,5 @@ void draw_open_reference_dialog(const Frame& frame);
 void draw_open_tensors_dialog(const Frame& frame);
 void draw_open_given_dialog(const Frame& frame);
 void draw_save_dialog(const Frame& frame);
-void draw_export_dialog(const Frame& frame);
 
 }  // namespace app::panels

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/panels/copy_menu.hpp"
 #include "app/panels/draw_dialog.hpp"
 #include "app/panels/mistakes.hpp"
 #include "app/shortcuts.hpp"
@@ -63,7 +64,7 @@ void file_lines(const Frame& frame) {
   ImGui::Separator();
   if (line(frame, "menu/Save", "Save", "Ctrl+S")) frame.commands.add(SaveFile{});
   if (line(frame, "menu/SaveAs", "Save as…", "Shift+Ctrl+S")) frame.commands.add(ShowDialog{Dialog::save_as});
-  if (line(frame, "menu/Export", "Export…", "Ctrl+E")) frame.commands.add(ShowDialog{Dialog::export_csv});
+  if (line(frame, "menu/Export", "Export…", "Ctrl+E")) frame.commands.add(ShowDialog{Dialog::export_files});
   ImGui::Separator();
   if (line(frame, "menu/Quit", "Quit", "Ctrl+Q")) frame.commands.add(Quit{});
 }
@@ -82,6 +83,7 @@ void edit_lines(const Frame& frame) {
   const auto text = copied_text({frame.model, frame.trace, frame.view, d});
   if (line(frame, "menu/Copy", "Copy", "Ctrl+C", false, text.has_value()))
     frame.commands.add(CopyText{*text});
+  menu(frame, "menu/CopyAs", "Copy as", [](const Frame& f) { draw_copy_lines(f, std::nullopt); });
   ImGui::Separator();
   const std::size_t n = frame.model.n_tokens();
   if (line(frame, "menu/Sentence", "Type a sentence…")) frame.commands.add(ShowDialog{Dialog::sentence});

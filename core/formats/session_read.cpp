@@ -41,17 +41,30 @@ std::vector<std::string> read_tokens(const JsonPlace& place, const std::filesyst
   return tokens;
 }
 
-arma::mat read_embeddings(const JsonPlace& place, const std::filesystem::path& folder) {
+arma::mat read_matrix(const JsonPlace& place, const std::filesystem::path& folder) {
   return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
 }
 
-std::vector<Sequence> read_sequences(const JsonPlace& embeddings, bool is_batch, const std::filesystem::path& folder) {
+/// The names of tokens under a key: one list for all sequences, or a list for each.
+void read_names(const JsonPlace& place, bool is_batch, const std::filesystem::path& folder,
+                std::vector<std::string> Sequence::*names, std::vector<Sequence>& sequences) {
+  const auto items = is_in_file(place) ? std::vector<JsonPlace>() : place.items("a list of strings");
+  if (!is_batch || items.empty() || !items.front().is_list()) {
+    for (Sequence& s : sequences) s.*names = read_tokens(place, folder);
+    return;
+  }
+  if (items.size() != sequences.size())
+    place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
+               std::to_string(items.size()));
+  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s], folder);
+}
+
+std::vector<Sequence> read_embeddings(const JsonPlace& embeddings, const std::filesystem::path& folder) {
   std::vector<Sequence> sequences;
-  if (is_batch)
-    for (const JsonPlace& item : embeddings.items("a list of matrices"))
-      sequences.push_back({{}, read_embeddings(item, folder)});
+  if (is_list_of_matrices(embeddings))
+    for (const JsonPlace& item : embeddings.items("a list of matrices")) sequences.push_back({{}, read_matrix(item, folder)});
   else
-    sequences.push_back({{}, read_embeddings(embeddings, folder)});
+    sequences.push_back({{}, read_matrix(embeddings, folder)});
   return sequences;
 }
 
@@ -174,6 +187,14 @@ attention::Departures read_departures(const JsonPlace& place) {
   return d;
 }
 
+std::vector<std::size_t> read_heads(const JsonPlace& place) {
+  std::vector<std::size_t> heads;
+  if (const auto* list = place.json().as<Json::List>(); list && list->empty()) return heads;
+  for (const JsonPlace& head : place.items("a list of heads")) heads.push_back(head.whole(0));
+  std::ranges::sort(heads);
+  return heads;
+}
+
 /// The projections of a checkpoint, which tells the number of heads where the session does not.
 void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder,
                      std::optional<std::size_t> n_heads, Model& model) {
@@ -197,8 +218,8 @@ Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
   auto embeddings = top.member("embeddings");
   if (embeddings && embeddings->is_null()) embeddings.reset();
   const bool is_known = embeddings || read.n_sequences == 0;
-  const bool is_batch = is_known ? is_list_of_matrices(top.required("embeddings")) : read.n_sequences > 1;
-  m.sequences = is_known ? read_sequences(*embeddings, is_batch, folder) : sequences_without_embeddings(read);
+  m.sequences = is_known ? read_embeddings(top.required("embeddings"), folder) : sequences_without_embeddings(read);
+  const bool is_batch = is_known ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
   m.n_heads = std::max<std::size_t>(1, read.n_heads);
   m.given = std::move(read.given);
   const auto n_heads = top.member("n_heads");

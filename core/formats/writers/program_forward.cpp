@@ -157,7 +157,7 @@ std::string program_forward(const Model& model) {
   // too.
   [[maybe_unused]] const auto& [sequences, projections, n_heads, scores, scale, mask, dropout, merge,
                                 context_length, departures, given, heads_off] = model;
-  // program_text() refuses models that depart from the paper, with given stages, typed cells or heads that are off.
+  // program_text() refuses models with given stages, typed cells or heads that are off.
   std::string text = init_text(model) + "    def forward(self, x):\n" + line("n_tokens = x.shape[-2]");
   if (context_length)
     text += line("assert n_tokens <= " + std::to_string(*context_length) +
