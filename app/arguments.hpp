@@ -49,7 +49,6 @@ struct WriteSession {
 /// Somebody's tensors against a model.
 struct Check {
   Source source;
-  core::importing::Choices choices;
   std::filesystem::path against;
   core::check::Tolerance tolerance;
   std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" leaves it out
