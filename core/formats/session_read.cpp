@@ -73,20 +73,6 @@ std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
   return std::vector<Sequence>(given.n_sequences, {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
 }
 
-/// The names of tokens under a key: one list for all sequences, or a list for each.
-void read_names(const JsonPlace& place, bool is_batch, const std::filesystem::path& folder,
-                std::vector<std::string> Sequence::*names, std::vector<Sequence>& sequences) {
-  const auto items = is_in_file(place) ? std::vector<JsonPlace>() : place.items("a list of strings");
-  if (!is_batch || items.empty() || !items.front().is_list()) {
-    for (Sequence& s : sequences) s.*names = read_tokens(place, folder);
-    return;
-  }
-  if (items.size() != sequences.size())
-    place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
-               std::to_string(items.size()));
-  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s], folder);
-}
-
 Linear read_linear(const JsonPlace& place) {
   place.expect_keys({"weight", "bias"});
   Linear linear{place.required("weight").matrix(), {}};
@@ -201,14 +187,6 @@ void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder
   checkpoints::Attention read = attention_in_file(place, folder, n_heads);
   model.projections = std::move(read.projections);
   model.n_heads = read.n_heads;
-}
-
-std::vector<std::size_t> read_heads(const JsonPlace& place) {
-  std::vector<std::size_t> heads;
-  if (const auto* list = place.json().as<Json::List>(); list && list->empty()) return heads;
-  for (const JsonPlace& head : place.items("a list of heads")) heads.push_back(head.whole(0));
-  std::ranges::sort(heads);
-  return heads;
 }
 
 Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
