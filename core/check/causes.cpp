@@ -44,6 +44,8 @@ class Search {
   std::vector<Explanation> run() {
     const std::vector<Way> ways = ways_for(right_.model(), theirs_);
     const Stage first_wrong = first_wrong_of(right_);
+    for (const Theirs& tensor : theirs_)
+      if (agreeing(tensor, right_, tolerance_)) explained_.push_back(&tensor);
     std::vector<Single> singles;
     for (const Way& way : ways) {
       if (!goes_on_()) return found_;
@@ -54,7 +56,9 @@ class Search {
       } else if (way.first > first_wrong) {
         single.first_wrong = first_wrong;  // it cannot change what is wrong
       } else {
-        single.first_wrong = first_wrong_of(Computed(single.model));
+        const Computed computed(single.model);
+        if (breaks(computed)) continue;
+        single.first_wrong = first_wrong_of(computed);
         if (single.first_wrong == no_stage) add({&way}, single.model);
       }
       singles.push_back(std::move(single));
@@ -75,6 +79,12 @@ class Search {
     for (const Theirs& tensor : theirs_)
       if (latest(tensor) < first && !agreeing(tensor, ours, tolerance_)) first = latest(tensor);
     return first;
+  }
+
+  /// Whether a tensor is wrong that was right: no second mistake takes back what another does.
+  bool breaks(const Computed& ours) const {
+    return std::any_of(explained_.begin(), explained_.end(),
+                       [&](const Theirs* tensor) { return !agreeing(*tensor, ours, tolerance_); });
   }
 
   /// Stages before the later of two ways must be explained by the earlier one alone.
@@ -115,6 +125,7 @@ class Search {
   const std::vector<Theirs>& theirs_;
   const Tolerance& tolerance_;
   const std::function<bool()>& goes_on_;
+  std::vector<const Theirs*> explained_;  // by the right model
   std::vector<Explanation> found_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 using attention::Precision;
 
 // Against the largest and the usual error of our own coarse stage.
-constexpr double most_times_largest = 8, most_times_usual = 4;
+constexpr double most_times_largest = 16, most_times_usual = 8;
 constexpr double nearer = 0.97;
 
 /// Numbers that must lie on a grid before that says anything.
@@ -116,11 +116,10 @@ bool is_rounding(const std::vector<Theirs>& theirs, const Computed& exact, const
     if (!best.tells) continue;
     tells = true;
     to_exact += best.to_exact, to_coarse += best.to_coarse;
-    if (digits_of(tensor.rounding) <= attention::digits_of(precision)) continue;  // its type is a grid anyway
-    if (best.n_off < enough) continue;
-    if (precision == Precision::float16 && best.n_on_coarser == best.n_off)
-      return false;  // coarser than that
-    on_grid = on_grid || best.n_on_grid == best.n_off;
+    const bool counts = best.n_off >= enough;
+    if (counts && precision == Precision::float16 && best.n_on_coarser == best.n_off) return false;  // coarser
+    const bool of_that_type = digits_of(tensor.rounding) == attention::digits_of(precision);
+    on_grid = on_grid || of_that_type || (counts && best.n_on_grid == best.n_off);
   }
   return !tells || on_grid || to_coarse <= nearer * nearer * to_exact;
 }

@@ -161,7 +161,7 @@ TEST(Arguments, OfCheckThatAreWrongAreNamed) {
     return usage_error(more);
   };
   EXPECT_EQ(error({"--preset", "multi-head"}),
-            "check: expected either a session FILE or --preset NAME, got both");
+            "check: expected either a FILE or --preset NAME, got both");
   EXPECT_EQ(error({"--rtol", "-1"}), "--rtol: expected a number from 0, got \"-1\"");
   EXPECT_EQ(error({"--atol", "inf"}), "--atol: expected a number from 0, got \"inf\"");
   EXPECT_EQ(error({"--map", "weights"}), "--map: expected NAME=STAGE, got \"weights\"");
