@@ -34,12 +34,12 @@ double number(const Block& block, std::size_t row, std::size_t column) {
                     block.numbers);
 }
 
-const Linear& layer_of(const Model& model, Part part) {
+const Linear& layer_of(const Model& model, DrawnPart part) {
   const attention::Projections& p = *model.projections;
-  return part == Part::query   ? p.query
-         : part == Part::key   ? p.key
-         : part == Part::value ? p.value
-                               : *p.output;
+  return part == DrawnPart::query   ? p.query
+         : part == DrawnPart::key   ? p.key
+         : part == DrawnPart::value ? p.value
+                                    : *p.output;
 }
 
 DrawOp layer_op(const Linear& layer, DrawKind kind, std::size_t columns) {
@@ -56,7 +56,7 @@ std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
   std::vector<RecipeDraw> draws;
   if (layout.starts_before) draws.push_back({random::parse_draw_op("randint(0,10,6)")});
   const EmbeddingsDraw e = layout.embeddings;
-  RecipeDraw embeddings{{}, Part::embeddings, {}, layout.repeated};
+  RecipeDraw embeddings{{}, DrawnPart::embeddings, {}, layout.repeated};
   embeddings.op.kind =
       e == EmbeddingsDraw::rand_first || e == EmbeddingsDraw::rand_last ? DrawKind::rand : DrawKind::randn;
   embeddings.op.shape = {model.n_tokens(), model.d_model()};
@@ -64,17 +64,18 @@ std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
     embeddings.op.shape.insert(embeddings.op.shape.begin(), model.sequences.size());
   if (e == EmbeddingsDraw::rand_first || e == EmbeddingsDraw::randn_first) draws.push_back(embeddings);
   if (model.projections) {
-    std::array parts{Part::query, Part::key, Part::value};
+    std::array parts{DrawnPart::query, DrawnPart::key, DrawnPart::value};
     if (layout.order == LayerOrder::key_query_value) std::swap(parts[0], parts[1]);
     const std::size_t groups = layout.by_head ? model.n_heads : 1;
     for (std::size_t h = 0; h < groups; ++h)
-      for (const Part part : parts) {
+      for (const DrawnPart part : parts) {
         RecipeDraw draw{layer_op(layer_of(model, part), layout.layers, model.d_out() / groups), part};
         if (layout.by_head) draw.head = h;
         draws.push_back(draw);
       }
     if (model.projections->output)
-      draws.push_back({layer_op(*model.projections->output, layout.layers, model.d_out()), Part::output});
+      draws.push_back(
+          {layer_op(*model.projections->output, layout.layers, model.d_out()), DrawnPart::output});
   }
   if (e == EmbeddingsDraw::rand_last || e == EmbeddingsDraw::randn_last) draws.push_back(embeddings);
   return draws;
@@ -92,7 +93,7 @@ Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vecto
                     std::size_t rows) {
   Agreement result;
   const Block& block = drawn.front();
-  if (draw.part == Part::embeddings) {
+  if (draw.part == DrawnPart::embeddings) {
     const std::size_t n = model.n_tokens();
     for (std::size_t s = 0; s < model.sequences.size(); ++s)
       for (std::size_t i = 0; i < n; ++i) {
@@ -129,31 +130,32 @@ bool begins_alike(const Model& model, RecipeDraw draw, Generator generator) {
 
 /// The draws of a layout up to the last that gives a part; a layer unlike the model's ends it.
 RecipePassage matched(const Model& model, const Layout& layout, std::uint64_t seed,
-                      const std::vector<Part>& wanted) {
+                      const std::vector<DrawnPart>& wanted) {
   RecipePassage passage{seed, {}};
   Generator generator(seed);
   std::size_t useful = 0;
   for (RecipeDraw draw : draws_of(model, layout)) {
-    const bool layer = draw.part > Part::embeddings;
-    const bool alike = draw.part != Part::nothing && begins_alike(model, draw, generator);
+    const bool layer = draw.part > DrawnPart::embeddings;
+    const bool alike = draw.part != DrawnPart::nothing && begins_alike(model, draw, generator);
     if (!alike && (layer || draw.op.size() > many)) break;
     const std::vector<Block> drawn = run(generator, draw.op);
     const bool is_wanted = std::ranges::find(wanted, draw.part) != wanted.end();
     const std::size_t rows = draw.op.kind == DrawKind::randint ? 0 : drawn.front().rows;
-    if (!is_wanted || !alike || !agreement(model, draw, drawn, rows).is_whole()) draw.part = Part::nothing;
+    if (!is_wanted || !alike || !agreement(model, draw, drawn, rows).is_whole())
+      draw.part = DrawnPart::nothing;
     passage.draws.push_back(draw);
-    if (draw.part != Part::nothing) useful = passage.draws.size();
+    if (draw.part != DrawnPart::nothing) useful = passage.draws.size();
   }
   passage.draws.resize(useful);
   if (!layout.by_head) return passage;
   // A part is there only with all its heads.
-  for (const Part part : {Part::query, Part::key, Part::value}) {
+  for (const DrawnPart part : {DrawnPart::query, DrawnPart::key, DrawnPart::value}) {
     const auto of_part = [part](const RecipeDraw& d) { return d.part == part; };
     if (std::ranges::count_if(passage.draws, of_part) == static_cast<std::ptrdiff_t>(model.n_heads)) continue;
     for (RecipeDraw& draw : passage.draws)
-      if (of_part(draw)) draw.part = Part::nothing, draw.head.reset();
+      if (of_part(draw)) draw.part = DrawnPart::nothing, draw.head.reset();
   }
-  while (!passage.draws.empty() && passage.draws.back().part == Part::nothing) passage.draws.pop_back();
+  while (!passage.draws.empty() && passage.draws.back().part == DrawnPart::nothing) passage.draws.pop_back();
   return passage;
 }
 
@@ -179,14 +181,15 @@ std::vector<Layout> layouts(const Model& model) {
 
 std::size_t parts_given(const RecipePassage& passage) {
   std::size_t count = 0;
-  for (const Part part : {Part::embeddings, Part::query, Part::key, Part::value, Part::output})
+  for (const DrawnPart part :
+       {DrawnPart::embeddings, DrawnPart::query, DrawnPart::key, DrawnPart::value, DrawnPart::output})
     count += passage.gives(part);
   return count;
 }
 
 /// The passage that gives most of what is wanted, the shorter of two that give as much.
 RecipePassage best_passage(const Model& model, const std::vector<std::uint64_t>& seeds,
-                           const std::vector<Part>& wanted) {
+                           const std::vector<DrawnPart>& wanted) {
   RecipePassage best;
   for (const Layout& layout : layouts(model))
     for (const std::uint64_t seed : seeds) {
@@ -201,7 +204,7 @@ RecipePassage best_passage(const Model& model, const std::vector<std::uint64_t>&
 
 }  // namespace
 
-bool RecipePassage::gives(Part part) const {
+bool RecipePassage::gives(DrawnPart part) const {
   return std::ranges::any_of(draws, [part](const RecipeDraw& draw) { return draw.part == part; });
 }
 
@@ -210,14 +213,14 @@ std::vector<std::uint64_t> usual_seeds() {
 }
 
 std::vector<RecipePassage> find_recipe(const Model& model, const std::vector<std::uint64_t>& seeds) {
-  std::vector<Part> wanted{Part::embeddings};
-  if (model.projections) wanted.insert(wanted.end(), {Part::query, Part::key, Part::value});
-  if (model.projections && model.projections->output) wanted.push_back(Part::output);
+  std::vector<DrawnPart> wanted{DrawnPart::embeddings};
+  if (model.projections) wanted.insert(wanted.end(), {DrawnPart::query, DrawnPart::key, DrawnPart::value});
+  if (model.projections && model.projections->output) wanted.push_back(DrawnPart::output);
   std::vector<RecipePassage> recipe;
   while (!wanted.empty()) {
     RecipePassage passage = best_passage(model, seeds, wanted);
     if (passage.draws.empty()) break;
-    std::erase_if(wanted, [&](Part part) { return passage.gives(part); });
+    std::erase_if(wanted, [&](DrawnPart part) { return passage.gives(part); });
     recipe.push_back(std::move(passage));
   }
   return recipe;

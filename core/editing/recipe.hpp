@@ -11,12 +11,12 @@
 namespace core::editing {
 
 /// What in a model a draw gave; nothing: its numbers are drawn only so that the next ones come out right.
-enum class Part { nothing, embeddings, query, key, value, output };
+enum class DrawnPart { nothing, embeddings, query, key, value, output };
 
 /// One op of a recipe.
 struct RecipeDraw {
   random::DrawOp op;
-  Part part = Part::nothing;
+  DrawnPart part = DrawnPart::nothing;
   std::optional<std::size_t> head = {};  ///< the layer of one head, whose columns are a band of the part
   bool repeated = false;  ///< embeddings of one sequence, which every sequence of the batch has
 };
@@ -25,7 +25,7 @@ struct RecipeDraw {
 struct RecipePassage {
   std::uint64_t seed = 0;
   std::vector<RecipeDraw> draws;
-  bool gives(Part part) const;
+  bool gives(DrawnPart part) const;
 };
 
 /// The seeds that are tried before those that the model names: those of notebooks, books and examples.

@@ -13,24 +13,24 @@ namespace {
 using attention::Linear;
 using attention::Model;
 using attention::Sequence;
-using editing::Part;
+using editing::DrawnPart;
 using editing::RecipeDraw;
 using editing::RecipePassage;
 using random::DrawKind;
 
-const char* name_of(Part part) {
+const char* name_of(DrawnPart part) {
   switch (part) {
-    case Part::embeddings:
+    case DrawnPart::embeddings:
       return "x";
-    case Part::query:
+    case DrawnPart::query:
       return "W_query";
-    case Part::key:
+    case DrawnPart::key:
       return "W_key";
-    case Part::value:
+    case DrawnPart::value:
       return "W_value";
-    case Part::output:
+    case DrawnPart::output:
       return "out_proj";
-    case Part::nothing:
+    case DrawnPart::nothing:
       break;
   }
   return "";
@@ -82,7 +82,7 @@ std::string tokens_text(const std::vector<Sequence>& sequences) {
 /// A draw as a line of Python, under a name of its own when it is one head's layer.
 std::string draw_text(const RecipeDraw& draw) {
   const std::string words = random::torch_words(draw.op);
-  if (draw.part == Part::nothing) return words + "  # drawn, but not used\n";
+  if (draw.part == DrawnPart::nothing) return words + "  # drawn, but not used\n";
   const std::string head = draw.head ? "_" + std::to_string(*draw.head) : "";
   return std::string(name_of(draw.part)) + head + " = " + words + "\n";
 }
@@ -92,8 +92,8 @@ std::string passage_text(const Model& model, const RecipePassage& passage) {
   for (const RecipeDraw& draw : passage.draws) {
     text += draw_text(draw);
     const std::string name = name_of(draw.part);
-    if (draw.repeated && draw.part == Part::embeddings) after += repeated(model.sequences.size());
-    const bool is_layer = draw.part > Part::embeddings;
+    if (draw.repeated && draw.part == DrawnPart::embeddings) after += repeated(model.sequences.size());
+    const bool is_layer = draw.part > DrawnPart::embeddings;
     if (is_layer && draw.op.kind != DrawKind::linear && !draw.head)
       after += name + " = layer(" + name + ")\n";
     if (draw.head != std::size_t{0}) continue;
@@ -144,24 +144,24 @@ std::string kept_text(const Model& model) {
 
 ProgramNumbers program_numbers(const Model& model, const std::vector<std::uint64_t>& seeds) {
   const std::vector<RecipePassage> recipe = editing::find_recipe(model, seeds);
-  const auto is_drawn = [&](Part part) {
+  const auto is_drawn = [&](DrawnPart part) {
     return std::ranges::any_of(recipe, [part](const RecipePassage& p) { return p.gives(part); });
   };
   ProgramNumbers numbers;
   std::string text = tokens_text(model.sequences), drawn;
-  if (!is_drawn(Part::embeddings)) text += embeddings_text(model.sequences);
+  if (!is_drawn(DrawnPart::embeddings)) text += embeddings_text(model.sequences);
   for (const RecipePassage& passage : recipe) drawn += passage_text(model, passage);
   if (model.projections) {
     const auto& [query, key, value, output] = *model.projections;
     std::string written;
-    const auto add = [&](Part part, const Linear& linear) {
+    const auto add = [&](DrawnPart part, const Linear& linear) {
       numbers.layers += (numbers.layers.empty() ? "" : ", ") + std::string(name_of(part));
       if (!is_drawn(part)) written += layer_text(name_of(part), linear);
     };
-    add(Part::query, query);
-    add(Part::key, key);
-    add(Part::value, value);
-    if (output) add(Part::output, *output);
+    add(DrawnPart::query, query);
+    add(DrawnPart::key, key);
+    add(DrawnPart::value, value);
+    if (output) add(DrawnPart::output, *output);
     if (!written.empty()) drawn += "\n" + written;
   }
   // The function stands before its first use, and only where it has one.
