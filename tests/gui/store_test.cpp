@@ -187,6 +187,8 @@ TEST(Store, ExportsNothingWhereItMayNotWrite) {
   }
   EXPECT_EQ(directory.names(), (std::set<std::string>{"file"}));
   EXPECT_EQ(support::bytes_of(directory.path() / "file"), "mine");
+}
+
 /// Tokens whose scores in two heads take more than two gibibytes.
 constexpr std::size_t many_tokens = 5000;
 
