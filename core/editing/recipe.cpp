@@ -39,7 +39,7 @@ const Linear& layer_of(const Model& model, DrawnPart part) {
   return part == DrawnPart::query   ? p.query
          : part == DrawnPart::key   ? p.key
          : part == DrawnPart::value ? p.value
-                               : *p.output;
+                                    : *p.output;
 }
 
 DrawOp layer_op(const Linear& layer, DrawKind kind, std::size_t columns) {
@@ -74,7 +74,8 @@ std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
         draws.push_back(draw);
       }
     if (model.projections->output)
-      draws.push_back({layer_op(*model.projections->output, layout.layers, model.d_out()), DrawnPart::output});
+      draws.push_back(
+          {layer_op(*model.projections->output, layout.layers, model.d_out()), DrawnPart::output});
   }
   if (e == EmbeddingsDraw::rand_last || e == EmbeddingsDraw::randn_last) draws.push_back(embeddings);
   return draws;
@@ -140,7 +141,8 @@ RecipePassage matched(const Model& model, const Layout& layout, std::uint64_t se
     const std::vector<Block> drawn = run(generator, draw.op);
     const bool is_wanted = std::ranges::find(wanted, draw.part) != wanted.end();
     const std::size_t rows = draw.op.kind == DrawKind::randint ? 0 : drawn.front().rows;
-    if (!is_wanted || !alike || !agreement(model, draw, drawn, rows).is_whole()) draw.part = DrawnPart::nothing;
+    if (!is_wanted || !alike || !agreement(model, draw, drawn, rows).is_whole())
+      draw.part = DrawnPart::nothing;
     passage.draws.push_back(draw);
     if (draw.part != DrawnPart::nothing) useful = passage.draws.size();
   }
@@ -179,7 +181,8 @@ std::vector<Layout> layouts(const Model& model) {
 
 std::size_t parts_given(const RecipePassage& passage) {
   std::size_t count = 0;
-  for (const DrawnPart part : {DrawnPart::embeddings, DrawnPart::query, DrawnPart::key, DrawnPart::value, DrawnPart::output})
+  for (const DrawnPart part :
+       {DrawnPart::embeddings, DrawnPart::query, DrawnPart::key, DrawnPart::value, DrawnPart::output})
     count += passage.gives(part);
   return count;
 }
