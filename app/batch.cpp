@@ -4,6 +4,7 @@
 #include <new>
 #include <ostream>
 
+#include "app/memory.hpp"
 #include "core/attention/attend.hpp"
 #include "core/error.hpp"
 #include "core/figures/png.hpp"
@@ -38,6 +39,12 @@ core::importing::Imported model_from(const Source& source, const core::importing
   return known;
 }
 
+/// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
+void require_memory(const core::attention::Model& model) {
+  const MemoryNeed need = memory_need(model, free_memory());
+  if (need.is_too_much()) throw core::Error(need.words());
+}
+
 std::string title_of(const Source& source) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
   return std::get<std::filesystem::path>(source).filename().string();
@@ -53,7 +60,9 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    core::formats::export_to(model_from(command.source, command.choices, err).model, command.out, command.options);
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    require_memory(model);
+    core::formats::export_to(model, command.out, command.options);
     return done;
   }
   int operator()(const WriteProgram& command) const {
@@ -71,6 +80,7 @@ struct Runner {
   }
   int operator()(const DrawFigure& command) const {
     const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    require_memory(model);
     const auto figure = core::figures::figure(model, core::attention::attend(model), command.options);
     core::formats::write_atomically(command.file, command.format == FigureFormat::svg
                                                       ? core::figures::svg_text(figure)
