@@ -38,17 +38,17 @@ struct GivenTensors : testing::Test {
     write_atomically(path, counted_npy(shape, count));
     return path.string();
   }
-  std::string error(const std::optional<attention::Model>& model, const std::string& stage, const std::string& source,
+  std::string error(const std::optional<attention::Model>& start, const std::string& stage, const std::string& source,
                     std::optional<std::size_t> layer = {}) {
     const std::vector<GivenTensor> tensors{{stage, source, layer}};
-    std::string text = support::error_of([&] { with_given_tensors(model, tensors); });
+    std::string text = support::error_of([&] { with_given_tensors(start, tensors); });
     if (const auto at = text.find(dir.path().string()); at != text.npos) text.erase(at, dir.path().string().size() + 1);
     return text;
   }
-  attention::Model given(const std::optional<attention::Model>& model, const std::string& stage, const std::string& source,
+  attention::Model given(const std::optional<attention::Model>& start, const std::string& stage, const std::string& source,
                          std::optional<std::size_t> layer = {}) {
     const std::vector<GivenTensor> tensors{{stage, source, layer}};
-    return with_given_tensors(model, tensors);
+    return with_given_tensors(start, tensors);
   }
   support::Random random{51};
   attention::Model model = support::model(random, 3, 3, 4, 2);
