@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
@@ -14,11 +15,18 @@ namespace {
 
 namespace formats = core::formats;
 
+struct CheckOptions {
+  std::string against, relative, absolute;
+  std::vector<std::string> map;
+  bool json = false;
+};
+
 /// What the reader of options fills in, as plain text.
 struct Options {
   std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor,
       stage, head, scale;
-  std::vector<std::string> ops, given;
+  std::vector<std::string> ops, mistakes, given;
+  CheckOptions check;
   bool no_labels = false, all_heads = false, strip = false, dark = false, no_numbers = false;
 };
 
@@ -27,8 +35,10 @@ constexpr const char* archive_format = "npz";
 
 struct Commands {
   CLI::App* presets;
+  CLI::App* mistakes;
   CLI::App* exporting;
   CLI::App* session;
+  CLI::App* check;
   CLI::App* program;
   CLI::App* figure;
   CLI::App* draw;
@@ -66,6 +76,16 @@ Commands describe(CLI::App& program, Options& options) {
 
   commands.presets = program.add_subcommand("presets", "List the presets: a name, a tab, what it shows");
 
+  commands.mistakes = program.add_subcommand(
+      "mistakes", "List the mistakes that can be made and found: a name, a tab, what it is");
+  const auto mistake_option = [&options](CLI::App* command) {
+    command
+        ->add_option("--mistake", options.mistakes,
+                     "Make this mistake in the model first; may be given again")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+  };
+
   CLI::App* e =
       program.add_subcommand("export", "Write every stage of a session or a preset, a file for each matrix");
   model_options(e);
@@ -74,11 +94,28 @@ Commands describe(CLI::App& program, Options& options) {
   text_option(e, "--stages", options.stages, "A,B", "Only these stages");
   text_option(e, "--format", options.format, "NAME", format_names.c_str());
   e->add_flag("--no-labels", options.no_labels, "Numbers alone, without tokens and column names");
+  mistake_option(e);
   commands.exporting = e;
 
   commands.session = program.add_subcommand("session", "Write a preset, or a model made of any file, as a session file");
   model_options(commands.session);
   text_option(commands.session, "--out", options.out, "FILE", "Session file to write")->required();
+  mistake_option(commands.session);
+
+  CLI::App* c =
+      program.add_subcommand("check", "Compare tensors with a session or a preset, and say what went wrong");
+  model_options(c);
+  text_option(c, "--against", options.check.against, "PATH",
+              "The tensors: a folder of .npy or .csv, .npz, .safetensors")
+      ->required();
+  text_option(c, "--rtol", options.check.relative, "R", "Relative tolerance, 1e-5 unless given");
+  text_option(c, "--atol", options.check.absolute, "A", "Absolute tolerance, 1e-6 unless given");
+  c->add_option("--map", options.check.map,
+                "Which stage a tensor is; without a stage it is left out; may be given again")
+      ->type_name("NAME=STAGE")
+      ->allow_extra_args(false);
+  c->add_flag("--json", options.check.json, "The report as JSON");
+  commands.check = c;
 
   commands.program = program.add_subcommand("program", "Write a session or a preset as a PyTorch program");
   model_options(commands.program);
@@ -103,8 +140,8 @@ Commands describe(CLI::App& program, Options& options) {
       ->required();
   commands.draw = d;
 
-  for (CLI::App* command :
-       {&program, commands.presets, commands.exporting, commands.session, commands.program, commands.figure, commands.draw})
+  for (CLI::App* command : {&program, commands.presets, commands.mistakes, commands.exporting, commands.session,
+                            commands.program, commands.figure, commands.check, commands.draw})
     command->set_help_flag("--help,-h", "Print this help");
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   return commands;
@@ -112,6 +149,19 @@ Commands describe(CLI::App& program, Options& options) {
 
 WrongUsage unknown_preset(const std::string& name) {
   return {"--preset: there is no preset \"" + name + "\"; attnscope presets lists them"};
+}
+
+using Mistakes = std::vector<const core::mistakes::Mistake*>;
+
+/// The mistakes of those names, or what is wrong with one of them.
+std::variant<Mistakes, WrongUsage> named_mistakes(const std::vector<std::string>& names) {
+  Mistakes found;
+  for (const std::string& name : names) {
+    found.push_back(core::mistakes::find_mistake(name));
+    if (!found.back())
+      return WrongUsage{"--mistake: there is no mistake \"" + name + "\"; attnscope mistakes lists them"};
+  }
+  return found;
 }
 
 /// "a,b" as a and b; a name may be empty.
@@ -180,12 +230,50 @@ std::variant<core::importing::Choices, WrongUsage> choices_of(const Options& opt
   return choices;
 }
 
+/// A number from 0, or what is wrong with it; without a text the number stays.
+std::optional<WrongUsage> read_tolerance(const char* option, const std::string& text, double& number) {
+  if (text.empty()) return std::nullopt;
+  const auto read = formats::parse_number(text);
+  if (!read || !(*read >= 0) || !std::isfinite(*read))
+    return WrongUsage{std::string(option) + ": expected a number from 0, got \"" + text + "\""};
+  number = *read;
+  return std::nullopt;
+}
+
+Arguments check_command(const Options& all) {
+  const CheckOptions& options = all.check;
+  const auto source = source_of("check", all);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  const auto choices = choices_of(all);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
+  Check command{std::get<Source>(source), options.against, {}, {}, options.json,
+                std::get<core::importing::Choices>(choices)};
+  if (const auto wrong = read_tolerance("--rtol", options.relative, command.tolerance.relative))
+    return *wrong;
+  if (const auto wrong = read_tolerance("--atol", options.absolute, command.tolerance.absolute))
+    return *wrong;
+  for (const std::string& pair : options.map) {
+    const std::size_t equals = pair.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+      return WrongUsage{"--map: expected NAME=STAGE, got \"" + pair + "\""};
+    const std::string stage = pair.substr(equals + 1);
+    if (!stage.empty() && !core::attention::find_stage(stage))
+      return WrongUsage{"--map: expected a stage among " + formats::known_stage_names() + "; got \"" + stage +
+                        "\""};
+    command.by_hand[pair.substr(0, equals)] = stage;
+  }
+  return command;
+}
+
 Arguments export_command(const Options& options) {
   const auto source = source_of("export", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
   const auto choices = choices_of(options);
   if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
-  Export command{std::get<Source>(source), options.out, {}, std::get<core::importing::Choices>(choices)};
+  const auto mistakes = named_mistakes(options.mistakes);
+  if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
+  Export command{std::get<Source>(source), std::get<Mistakes>(mistakes), options.out, {},
+                 std::get<core::importing::Choices>(choices)};
   command.options.labels = !options.no_labels;
   if (!options.stages.empty()) command.options.stages = split_at_commas(options.stages);
   for (const std::string& name : command.options.stages)
@@ -257,7 +345,10 @@ Arguments session_command(const Options& options) {
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
   const auto choices = choices_of(options);
   if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
-  return WriteSession{std::get<Source>(source), options.out, std::get<core::importing::Choices>(choices)};
+  const auto mistakes = named_mistakes(options.mistakes);
+  if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
+  return WriteSession{std::get<Source>(source), std::get<Mistakes>(mistakes), options.out,
+                      std::get<core::importing::Choices>(choices)};
 }
 
 Arguments draw_command(const Options& options) {
@@ -296,8 +387,10 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   if (!options.file.empty() && !program.get_subcommands().empty())
     return WrongUsage{"expected a FILE or a command, got both"};
   if (commands.presets->parsed()) return ListPresets{};
+  if (commands.mistakes->parsed()) return ListMistakes{};
   if (commands.exporting->parsed()) return export_command(options);
   if (commands.session->parsed()) return session_command(options);
+  if (commands.check->parsed()) return check_command(options);
   if (commands.program->parsed()) return program_command(options);
   if (commands.figure->parsed()) return figure_command(options);
   if (commands.draw->parsed()) return draw_command(options);

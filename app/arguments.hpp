@@ -2,15 +2,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "core/check/agreement.hpp"
 #include "core/editing/presets.hpp"
 #include "core/figures/figure.hpp"
 #include "core/formats/export.hpp"
 #include "core/importing/import.hpp"
+#include "core/mistakes/mistakes.hpp"
 
 namespace app {
 
@@ -24,8 +27,10 @@ struct OpenWindow {
   std::optional<std::filesystem::path> file;
 };
 struct ListPresets {};
+struct ListMistakes {};
 struct Export {
   Source source;
+  std::vector<const core::mistakes::Mistake*> mistakes;  ///< to be made in the model first
   std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
   core::importing::Choices choices = {};  ///< about a file of tensors
@@ -37,7 +42,17 @@ struct WriteProgram {
 };
 struct WriteSession {
   Source source;
+  std::vector<const core::mistakes::Mistake*> mistakes;
   std::filesystem::path file;
+  core::importing::Choices choices = {};
+};
+/// Somebody's tensors against a model.
+struct Check {
+  Source source;
+  std::filesystem::path against;
+  core::check::Tolerance tolerance;
+  std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" leaves it out
+  bool json = false;
   core::importing::Choices choices = {};
 };
 struct Draw {
@@ -62,7 +77,8 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, Export, WriteSession, WriteProgram, DrawFigure, Draw, ShowText, WrongUsage>;
+using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram, DrawFigure, Check,
+                               Draw, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

@@ -6,6 +6,7 @@
 
 #include "app/memory.hpp"
 #include "core/attention/attend.hpp"
+#include "core/check/report_text.hpp"
 #include "core/error.hpp"
 #include "core/figures/png.hpp"
 #include "core/figures/svg.hpp"
@@ -30,6 +31,22 @@ core::importing::Imported known_model(const Source& source, core::importing::Cho
   return imported;
 }
 
+core::attention::Model with_mistakes(core::attention::Model model,
+                                     const std::vector<const core::mistakes::Mistake*>& mistakes) {
+  for (const core::mistakes::Mistake* mistake : mistakes) {
+    if (!core::mistakes::applies(*mistake, model))
+      throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");
+    model = mistake->made(model);
+  }
+  return model;
+}
+
+/// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
+void require_memory(const core::attention::Model& model) {
+  const MemoryNeed need = memory_need(model, free_memory());
+  if (need.is_too_much()) throw core::Error(need.words());
+}
+
 /// The same with the stages that files give.
 core::importing::Imported model_from(const Source& source, const core::importing::Choices& choices, std::ostream& err) {
   if (source == Source(std::filesystem::path()))
@@ -37,12 +54,6 @@ core::importing::Imported model_from(const Source& source, const core::importing
   auto known = known_model(source, choices, err);
   if (!choices.given.empty()) known.model = core::formats::with_given_tensors(known.model, choices.given);
   return known;
-}
-
-/// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
-void require_memory(const core::attention::Model& model) {
-  const MemoryNeed need = memory_need(model, free_memory());
-  if (need.is_too_much()) throw core::Error(need.words());
 }
 
 std::string title_of(const Source& source) {
@@ -59,8 +70,14 @@ struct Runner {
       out << preset.name << '\t' << preset.about << '\n';
     return done;
   }
+  int operator()(const ListMistakes&) const {
+    for (const core::mistakes::Mistake& mistake : core::mistakes::mistakes())
+      out << mistake.name << '\t' << mistake.about << '\n';
+    return done;
+  }
   int operator()(const Export& command) const {
-    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    const core::attention::Model model =
+        with_mistakes(model_from(command.source, command.choices, err).model, command.mistakes);
     require_memory(model);
     core::formats::export_to(model, command.out, command.options);
     return done;
@@ -75,8 +92,18 @@ struct Runner {
   }
   int operator()(const WriteSession& command) const {
     auto imported = model_from(command.source, command.choices, err);
-    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view)});
+    core::formats::save_session(
+        command.file, {with_mistakes(std::move(imported.model), command.mistakes), std::move(imported.view)});
     return done;
+  }
+  int operator()(const Check& command) const {
+    namespace check = core::check;
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    const auto file = core::formats::open_tensors(command.against);
+    const check::Report report =
+        check::check(model, check::match(model, file, command.by_hand), command.tolerance);
+    out << (command.json ? check::report_json(report) : check::report_text(report));
+    return report.agrees ? done : failed;
   }
   int operator()(const DrawFigure& command) const {
     const core::attention::Model model = model_from(command.source, command.choices, err).model;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -22,8 +23,8 @@ struct LoadPreset { std::string name; };
 struct OpenFile { std::filesystem::path path; };
 struct SaveFile {};  ///< where it came from, or asks for a name
 struct SaveFileAs { std::filesystem::path path; };
-/// One matrix to a file, or one stage or everything to a directory.
-struct ExportCsv { ExportWhat what; CellRef matrix; std::filesystem::path path; };
+/// One matrix, one stage or everything, as one file or as many in a directory.
+struct ExportAs { ExportForm form{}; ExportWhat what{}; CellRef matrix{}; std::filesystem::path path{}; };
 struct ShowDialog { Dialog dialog; };
 struct BrowseTo { std::filesystem::path directory; };
 struct CopyText { std::string text; };
@@ -39,6 +40,11 @@ struct KeepReference {};
 struct KeepSwitched { std::size_t index = 0; };
 struct GiveFile { core::attention::Stage stage; std::filesystem::path path; };  ///< a stage's numbers from a file of tensors
 struct LoadReference { std::filesystem::path path; };  ///< a session file as A; the live model stays
+/// Somebody's tensors, a file or a folder of files, as B against the live model.
+struct CheckTensors { std::filesystem::path path; };
+/// Says which stage a tensor of the chosen file is: "" leaves it out, nothing goes by its name again.
+struct MapTensor { std::string tensor; std::optional<std::string> stage; };
+struct SearchCauses {};                                ///< of the difference of the chosen tensors
 struct DropReference {};                               ///< the chosen one
 /// Puts the person's own work aside and goes to where that lesson was left.
 struct StartLesson { std::string name; };
@@ -47,10 +53,10 @@ struct GoInLesson { int by = 1; };
 /// Brings the person's own work back.
 struct LeaveLesson {};
 
-using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportCsv,
+using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportAs,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                             KeepSwitched, GiveFile, LoadReference, DropReference>;
+                             KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference>;
 
 /// The commands of one frame, carried out after it was drawn.
 class Commands {

@@ -1,17 +1,23 @@
 #include "app/comparison.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/attention/attend.hpp"
+#include "core/check/their_trace.hpp"
+#include "core/error.hpp"
 
 namespace app {
 namespace {
 
 using core::attention::StageInfo;
 
+constexpr std::chrono::seconds longest_search{3};  // the window stands still meanwhile
+
 ComparedStage compared_stage(const core::compare::StageDifference& all, const core::attention::Trace& a,
                              const core::attention::Trace& b, const ComparisonKey& key) {
-  ComparedStage result{.all = all, .shown = {}, .difference = {}, .a = {}, .b = {}, .apart = {}};
+  ComparedStage result{
+      .all = all, .shown = {}, .difference = {}, .within = !all.differs(), .a = {}, .b = {}, .apart = {}};
   if (!all.same_shape) return result;
   const StageInfo& stage = core::attention::info(all.stage);
   const arma::mat& left = stage.matrix(a, key.head);
@@ -25,9 +31,53 @@ ComparedStage compared_stage(const core::compare::StageDifference& all, const co
 }  // namespace
 
 void trace_reference(Comparison& comparison, const core::attention::Model& a, std::size_t sequence) {
+  comparison.tensors.reset();
   comparison.model = a;
   comparison.sequence = std::min(sequence, a.sequences.size() - 1);
   comparison.trace = core::attention::attend(a, comparison.sequence);
+}
+
+void check_tensors(Comparison& c, const Reference& reference, const core::attention::Model& live,
+                   bool searches) {
+  const auto start = std::chrono::steady_clock::now();
+  c.model = live;
+  c.sequence = c.key.sequence;
+  c.trace = {};
+  c.tensors = std::make_unique<TensorCheck>();
+  TensorCheck& check = *c.tensors;
+  try {
+    check.matched = core::check::match(live, *reference.tensors, reference.by_hand, c.sequence);
+  } catch (const core::Error& error) {
+    check.problem = error.what();
+    return;
+  }
+  check.searched = searches;
+  check.report = core::check::check(live, check.matched, {}, [&] {
+    const bool goes_on = searches && std::chrono::steady_clock::now() - start < longest_search;
+    check.searched = check.searched && goes_on;
+    return goes_on;
+  });
+  core::check::TheirTrace theirs = core::check::their_trace(live, check.matched, check.report, c.sequence);
+  c.trace = std::move(theirs.trace);
+  check.stages = std::move(theirs.stages);
+}
+
+void work_out_tensors(Comparison& c, const core::attention::Trace& live) {
+  c.stages.clear();
+  const auto& results = c.tensors->report.stages;
+  for (const core::attention::Stage stage : c.tensors->stages) {
+    const StageInfo& info = core::attention::info(stage);
+    if (!info.present(c.model)) continue;
+    c.stages.push_back(
+        compared_stage(core::compare::compare_stage(info, live, c.trace), live, c.trace, c.key));
+    c.stages.back().within = std::none_of(
+        results.begin(), results.end(),
+        [&](const core::check::StageResult& r) { return r.stage == stage && !r.agreement.within; });
+  }
+  const auto first =
+      std::find_if(c.stages.begin(), c.stages.end(), [](const ComparedStage& s) { return !s.within; });
+  c.first = first == c.stages.end() ? nullptr : &*first;
+  c.visible = live.mask;
 }
 
 void work_out(Comparison& c, const core::attention::Model& b, const core::attention::Trace& trace_b) {

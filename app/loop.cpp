@@ -4,6 +4,7 @@
 
 #include "app/shell.hpp"
 #include "app/shortcuts.hpp"
+#include "core/formats/tensor_formats.hpp"
 
 namespace app {
 namespace {
@@ -12,6 +13,14 @@ constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double progress_seconds = 0.1;  // between two looks at how far a computation beside the window is
 constexpr double idle_seconds = 60;
+
+/// Tensors that are dropped on the comparison are checked.
+Command dropped(const std::filesystem::path& path, const View& view) {
+  std::error_code ignored;
+  const bool tensors = core::formats::has_tensor_ending(path) || std::filesystem::is_directory(path, ignored);
+  if (view.tab == Tab::compare && tensors) return CheckTensors{path};
+  return OpenFile{path};
+}
 
 }  // namespace
 
@@ -75,7 +84,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   for (const KeyPress& key : keys)
     if (!ImGui::GetIO().WantTextInput)
       handle_key(key, {store_.model(), store_.trace(), store_.view(), document}, commands);
-  for (const auto& path : window_.take_dropped_files()) commands.add(OpenFile{path});
+  for (const auto& path : window_.take_dropped_files()) commands.add(dropped(path, store_.view()));
 
   window_.begin_frame(adjust);
   landmarks_.clear();

@@ -43,8 +43,7 @@ std::uint64_t free_memory() {
 
 MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) {
   MemoryNeed need;
-  const core::attention::Size size = core::attention::size_of(model);
-  need.bytes = core::attention::trace_bytes(size.n_tokens, size.d_model, size.d_out, size.n_heads, size.n_keys);
+  need.bytes = core::attention::trace_bytes(model.n_tokens(), model.d_model(), model.d_out(), model.n_heads, model.n_keys());
   need.free = free;
   need.what = std::to_string(model.n_tokens()) + " tokens in " +
               (model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");

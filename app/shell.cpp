@@ -5,6 +5,7 @@
 
 #include "app/panels/compare_list.hpp"
 #include "app/panels/compare_panel.hpp"
+#include "app/panels/copy_menu.hpp"
 #include "app/panels/dialogs.hpp"
 #include "app/panels/edit_panel.hpp"
 #include "app/panels/exhibit_panel.hpp"
@@ -246,6 +247,7 @@ void draw_window(const Frame& frame) {
     if (panel.shown(frame)) draw_panel(frame, panel, r);
   draw_lines(frame, r);
   ImGui::End();
+  panels::draw_copy_popup(frame);
   panels::draw_dialogs(of_newest(frame));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/copying.hpp"
 #include "app/pinning.hpp"
 #include "core/editing/presets.hpp"
 #include "core/formats/number.hpp"
@@ -25,8 +26,8 @@ Answer save(const Situation&) {
 Answer save_as(const Situation&) {
   return ShowDialog{Dialog::save_as};
 }
-Answer export_csv(const Situation&) {
-  return ShowDialog{Dialog::export_csv};
+Answer export_files(const Situation&) {
+  return ShowDialog{Dialog::export_files};
 }
 Answer quit(const Situation&) {
   return Quit{};
@@ -44,6 +45,10 @@ Answer keys(const Situation&) {
 Answer copy(const Situation& s) {
   const auto text = copied_text(s);
   return text ? Answer(CopyText{*text}) : std::nullopt;
+}
+
+Answer copy_again(const Situation& s) {
+  return CopyText{copied_as(s, copy_source(s), s.view.copy)};
 }
 
 Answer choose_head(const Situation& s, std::size_t head) {
@@ -123,6 +128,9 @@ Answer training(const Situation& s) {
 Answer keep_reference(const Situation&) {
   return KeepReference{};
 }
+Answer check_tensors(const Situation&) {
+  return ShowDialog{Dialog::open_tensors};
+}
 Answer theme(const Situation&) {
   return ChangeView{[](View& view) { view.dark = !view.dark; }};
 }
@@ -167,12 +175,13 @@ constexpr std::array table{
     Shortcut{ctrl(Key::o), "Ctrl+O", "open a file", open},
     Shortcut{ctrl(Key::s), "Ctrl+S", "save", save},
     Shortcut{ctrl(Key::s, true), "Shift+Ctrl+S", "save under another name", save_as},
-    Shortcut{ctrl(Key::e), "Ctrl+E", "export as CSV", export_csv},
+    Shortcut{ctrl(Key::e), "Ctrl+E", "export numbers, a figure or a program", export_files},
     Shortcut{ctrl(Key::q), "Ctrl+Q", "quit", quit},
     Shortcut{ctrl(Key::z), "Ctrl+Z", "undo", undo},
     Shortcut{ctrl(Key::y), "Ctrl+Y, Shift+Ctrl+Z", "redo", redo},
     Shortcut{ctrl(Key::z, true), nullptr, nullptr, redo},
     Shortcut{ctrl(Key::c), "Ctrl+C", "copy the chosen number, in full", copy},
+    Shortcut{ctrl(Key::c, true), "Shift+Ctrl+C", "copy as chosen last in Copy as: at first the matrix as TSV", copy_again},
     Shortcut{plain(Key::digit_1), "1 … 9", "show the first … ninth head; in the token view switch its lines", head_number<0>},
     Shortcut{plain(Key::digit_2), nullptr, nullptr, head_number<1>},
     Shortcut{plain(Key::digit_3), nullptr, nullptr, head_number<2>},
@@ -191,6 +200,7 @@ constexpr std::array table{
     Shortcut{plain(Key::h), "H", "the chosen head off or on", head_on_or_off},
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
     Shortcut{plain(Key::k), "K", "keep this as A, to compare with", keep_reference},
+    Shortcut{ctrl(Key::k), "Ctrl+K", "check tensors of your own against the model", check_tensors},
     Shortcut{plain(Key::t), "T", "dark or light", theme},
     Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog, leave a lesson", release},
     Shortcut{plain(Key::backspace), "Backspace", "back to the cell whose operand was followed", back},

@@ -4,15 +4,13 @@
 #include <new>
 
 #include "app/browser.hpp"
+#include "app/exporting.hpp"
 #include "app/pinning.hpp"
 #include "app/view_bounds.hpp"
 #include "app/view_text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
 #include "core/formats/given_tensors.hpp"
-#include "core/formats/csv.hpp"
-#include "core/formats/export.hpp"
-#include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
 
 namespace app {
@@ -22,21 +20,6 @@ namespace editing = core::editing;
 namespace formats = core::formats;
 
 constexpr std::size_t longest_recent_list = 12;
-
-/// One matrix to a file, or stages to a directory; gives the number of files.
-std::size_t export_csv(const core::attention::Model& model, const core::attention::Trace& trace,
-                       std::size_t sequence, const ExportCsv& what) {
-  const core::attention::StageInfo& stage = core::attention::info(what.matrix.stage);
-  if (what.what == ExportWhat::matrix) {
-    const formats::LabelledMatrix matrix =
-        formats::labelled_stage(model, trace, stage, what.matrix.head, sequence);
-    formats::write_atomically(what.path, formats::csv_text(matrix));
-    return 1;
-  }
-  formats::ExportOptions options;
-  if (what.what == ExportWhat::stage) options.stages = {stage.name};
-  return formats::export_stages(model, what.path, options).size();
-}
 
 }  // namespace
 
@@ -170,12 +153,13 @@ void Store::carry_out(const SaveFileAs& command) {
   if (waiting_) carry_out(DiscardAndContinue{});
 }
 
-void Store::carry_out(const ExportCsv& command) {
+void Store::carry_out(const ExportAs& command) {
   live_.catch_up(model_, view_.sequence);
-  const std::size_t written = export_csv(model_, live_.trace(), view_.sequence, command);
+  const auto files = export_as({model_, live_.trace(), view_, origin_.title}, command);
   view_.dialog = Dialog::none;
-  say("Exported " + (written == 1 ? "one file" : std::to_string(written) + " files") + " to " +
-      command.path.string());
+  view_.browser.asks_to_replace = false;
+  say(files.size() == 1 ? "Exported " + files.front().string()
+                        : "Exported " + std::to_string(files.size()) + " files to " + command.path.string());
 }
 
 void Store::carry_out(const ShowDialog& command) {
@@ -183,8 +167,8 @@ void Store::carry_out(const ShowDialog& command) {
   view_.dialog = command.dialog;
   if (command.dialog == Dialog::none) waiting_.reset();
   const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
-                          command.dialog == Dialog::open_given;
-  if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_csv) {
+                          command.dialog == Dialog::open_tensors || command.dialog == Dialog::open_given;
+  if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_files) {
     if (view_.browser.directory.empty() && origin_.path)
       view_.browser.directory = origin_.path->parent_path();
     view_.browser = browse(view_.browser.directory, view_.browser.name);
@@ -192,7 +176,7 @@ void Store::carry_out(const ShowDialog& command) {
       view_.browser.name = origin_.path ? origin_.path->filename().string()
                                         : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
     if (is_opening) view_.browser.name.clear();
-    if (command.dialog != Dialog::export_csv) view_.typed = Typed{"browser/name", view_.browser.name, true, true};
+    if (command.dialog != Dialog::export_files) view_.typed = Typed{"browser/name", view_.browser.name, true, true};
     message_ = {};  // an error of this dialog is shown in it, one from before is not
   }
 }

@@ -96,7 +96,7 @@ class Store {
   void carry_out(const OpenFile&);
   void carry_out(const SaveFile&);
   void carry_out(const SaveFileAs&);
-  void carry_out(const ExportCsv&);
+  void carry_out(const ExportAs&);
   void carry_out(const ShowDialog&);
   void carry_out(const BrowseTo&);
   void carry_out(const CopyText&);
@@ -112,6 +112,9 @@ class Store {
   void carry_out(const KeepReference&);
   void carry_out(const KeepSwitched&);
   void carry_out(const LoadReference&);
+  void carry_out(const CheckTensors&);
+  void carry_out(const MapTensor&);
+  void carry_out(const SearchCauses&);
   void carry_out(const DropReference&);
 
   void begin_step(std::size_t step);
@@ -149,6 +152,8 @@ class Store {
   std::vector<Reference> references_;
   std::uint64_t last_reference_ = 0, comparison_revision_ = 0;
   std::optional<Comparison> comparison_;
+  std::size_t mapped_ = 0;  // how often tensors were given stages by hand
+  bool search_ = false;     // for what explains the chosen tensors, once
 
   std::function<std::uint64_t()> free_memory_;
   std::uint64_t asked_bytes_ = 0, granted_bytes_ = bytes_without_a_question;  // that stages may take

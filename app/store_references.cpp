@@ -1,10 +1,13 @@
 // The part of the store that keeps states of attention and compares one of them with the live one.
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "app/store.hpp"
 #include "core/compare/switches.hpp"
 #include "core/error.hpp"
 #include "core/formats/session.hpp"
+#include "core/formats/tensor_file.hpp"
 
 namespace app {
 
@@ -47,22 +50,59 @@ void Store::carry_out(const LoadReference& command) {
   say("Opened " + command.path.string() + " as " + references_.back().name);
 }
 
+void Store::carry_out(const CheckTensors& command) {
+  auto file = std::make_shared<const core::formats::TensorFile>(core::formats::open_tensors(command.path));
+  core::check::match(model_, *file, {}, view_.sequence);  // when nothing fits, it says so and keeps nothing
+  keep(model_, command.path.filename().string());
+  references_.back().name = "T" + std::to_string(references_.back().id);
+  references_.back().tensors = std::move(file);
+  view_.dialog = Dialog::none;
+  view_.tab = Tab::compare;
+  search_ = true;
+  say("B are the tensors of " + command.path.string());
+}
+
+void Store::carry_out(const MapTensor& command) {
+  if (references_.empty() || !references_[view_.reference].tensors) return;
+  auto& by_hand = references_[view_.reference].by_hand;
+  if (command.stage)
+    by_hand[command.tensor] = *command.stage;
+  else
+    by_hand.erase(command.tensor);
+  ++mapped_;
+  search_ = true;
+}
+
+void Store::carry_out(const SearchCauses&) {
+  search_ = true;
+}
+
 void Store::run_comparison() {
   if (view_.tab != Tab::compare || references_.empty()) return comparison_.reset();
   const Reference& a = references_[view_.reference];
   const std::size_t head = std::min(view_.head, shown_model().n_heads - 1);
-  const ComparisonKey key{a.id, version(), live_.sequence(), head, view_.difference};
-  if (comparison_ && comparison_->key == key) return;
-  const bool other_numbers = !comparison_ || comparison_->key.reference != key.reference ||
-                             comparison_->key.sequence != key.sequence;
+  const ComparisonKey key{a.id, version(), live_.sequence(), head, view_.difference, mapped_};
+  const bool searches = std::exchange(search_, false);
+  if (comparison_ && comparison_->key == key && !searches) return;
+  const auto numbers_of =
+      [&](const ComparisonKey& k) {  // a check of tensors depends on the live model as well
+        return std::tuple(k.reference, k.sequence, a.tensors ? k.version : 0, a.tensors ? k.mapped : 0);
+      };
+  const bool other_numbers = !comparison_ || searches || numbers_of(comparison_->key) != numbers_of(key);
   if (!comparison_) comparison_.emplace();
+  comparison_->key = key;
   comparison_->revision = ++comparison_revision_;
   if (other_numbers) {
-    trace_reference(*comparison_, a.model, key.sequence);
+    if (a.tensors)
+      check_tensors(*comparison_, a, shown_model(), searches);
+    else
+      trace_reference(*comparison_, a.model, key.sequence);
     comparison_->trace_revision = comparison_revision_;
   }
-  comparison_->key = key;
-  work_out(*comparison_, shown_model(), trace());
+  if (a.tensors)
+    work_out_tensors(*comparison_, trace());
+  else
+    work_out(*comparison_, shown_model(), trace());
 }
 
 }  // namespace app

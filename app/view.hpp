@@ -15,6 +15,7 @@
 #include "core/editing/edit.hpp"
 #include "core/editing/fill.hpp"
 #include "core/explain/address.hpp"
+#include "core/formats/writers/copy_text.hpp"
 #include "core/text/sentence.hpp"
 
 namespace app {
@@ -34,9 +35,11 @@ enum class Dialog {
   none,
   open,
   open_reference,
+  open_tensors,
+  match_tensors,
   open_given,
   save_as,
-  export_csv,
+  export_files,
   unsaved_work,
   memory,
   keys,
@@ -50,6 +53,16 @@ enum class Dialog {
 
 /// What is to be exported.
 enum class ExportWhat { matrix, stage, everything };
+
+/// What it is written as; the rows of export_kinds().
+enum class ExportForm { csv, npy, npz, svg, png, session, program };
+
+/// How something is copied: how much of a matrix, and the row of core::formats::copy_forms().
+struct CopyChoice {
+  core::formats::CopyExtent extent = core::formats::CopyExtent::matrix;
+  std::size_t form = 0;
+  friend bool operator==(const CopyChoice&, const CopyChoice&) = default;
+};
 
 /// Where the edit cursor stands in the matrix editor.
 struct EditCursor {
@@ -159,6 +172,12 @@ struct View {
   std::string question;  ///< what is asked before much memory is taken
   Browser browser;
   ExportWhat export_what = ExportWhat::matrix;
+  ExportForm export_form = ExportForm::csv;
+  int export_scale = 2;                              ///< of a PNG
+  bool export_dark = false, export_numbers = true;   ///< of a figure
+  CopyChoice copy;                                   ///< the last one
+  int copy_decimals = 3;                             ///< in forms that are for people to read
+  std::optional<CellRef> copied_cell;                ///< whose menu is open
   std::optional<LessonPlace> lesson;
   SentenceDraft sentence;
   Stage given_stage = Stage::weights;  ///< the one that the dialog for giving numbers speaks of

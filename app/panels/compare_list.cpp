@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/panels/compare_report.hpp"
 #include "app/panels/reference_buttons.hpp"
 #include "app/pinning.hpp"
 #include "app/widgets/hit_area.hpp"
@@ -80,11 +81,11 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   if (focused) widgets::outline(list, min, max, packed(frame.palette.accent), 2);
   const float indent = frame.metrics.px(18);
   const ImVec2 mark{pen.left + frame.metrics.px(5), std::round(middle)};
-  if (all.differs())
+  if (!stage.within)
     draw_square(frame, mark, is_first ? frame.palette.warning : frame.palette.dim);
   else
     draw_tick(frame, mark);
-  const Rgb ink = all.differs() ? frame.palette.text : frame.palette.faint;
+  const Rgb ink = !stage.within ? frame.palette.text : frame.palette.faint;
   widgets::draw_text(frame.fonts.sans14, {pen.left + indent, middle}, Align::left_middle, packed(ink),
                      info.title);
   const float cell_room = frame.metrics.px(74);
@@ -121,8 +122,8 @@ void draw_pinned(Pen& pen) {
                                [&](const ComparedStage& s) { return s.all.stage == cell.stage; });
   if (it == stages.end() || !it->all.same_shape) return;
   const StageInfo& info = core::attention::info(cell.stage);
-  const double a = info.matrix(frame.comparison->trace, cell.head)(cell.row, cell.column);
-  const double b = info.matrix(frame.trace, cell.head)(cell.row, cell.column);
+  const double a = info.matrix(trace_of_a(frame), cell.head)(cell.row, cell.column);
+  const double b = info.matrix(trace_of_b(frame), cell.head)(cell.row, cell.column);
   pen.rule();
   pen.heading(std::string(info.title) + ", pinned");
   pen.prose(compared_cell(frame, cell), frame.palette.dim);
@@ -134,6 +135,14 @@ void draw_pinned(Pen& pen) {
 }
 
 }  // namespace
+
+const core::attention::Trace& trace_of_a(const Frame& frame) {
+  return frame.comparison->tensors ? frame.trace : frame.comparison->trace;
+}
+
+const core::attention::Trace& trace_of_b(const Frame& frame) {
+  return frame.comparison->tensors ? frame.comparison->trace : frame.trace;
+}
 
 std::string compared_number(double value) {
   const double size = std::abs(value);
@@ -162,9 +171,12 @@ void draw_compare_list(const Frame& frame) {
   widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
                      "COMPARE");
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
-                     "exact, all heads");
+                     frame.comparison->tensors ? "within tolerance, all heads" : "exact, all heads");
   pen.skip(8);
-  draw_first(pen);
+  if (frame.comparison->tensors)
+    draw_compare_report(pen);
+  else
+    draw_first(pen);
   pen.rule();
   const ImU32 faint = packed(frame.palette.faint);
   widgets::draw_text(frame.fonts.sans13, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle, faint,

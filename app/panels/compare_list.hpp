@@ -7,6 +7,10 @@ namespace app::panels {
 /// The first stage that differs, then how far every stage of A is from B's; a click on one leads there.
 void draw_compare_list(const Frame& frame);
 
+/// The traces of A and of B: tensors are B, any other reference is A.
+const core::attention::Trace& trace_of_a(const Frame& frame);
+const core::attention::Trace& trace_of_b(const Frame& frame);
+
 /// A distance or a difference as the comparison writes it: "0.032134", "1.2e−07", "∞".
 std::string compared_number(double value);
 

@@ -25,6 +25,7 @@ struct Side {
   const core::attention::Sequence& sequence;
   std::uint64_t version;
   const Extent& extent;
+  const core::attention::Trace& marks;  ///< whose mask and dropout say why a number is 0
 };
 
 /// One range for A and B.
@@ -41,8 +42,8 @@ void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
   const std::optional<CellRef>& cell = frame.view.hovered;
   if (!ImGui::IsItemHovered() || !cell || cell->stage != stage.all.stage) return;
   const StageInfo& info = core::attention::info(cell->stage);
-  const double a = info.matrix(frame.comparison->trace, cell->head)(cell->row, cell->column);
-  const double b = info.matrix(frame.trace, cell->head)(cell->row, cell->column);
+  const double a = info.matrix(trace_of_a(frame), cell->head)(cell->row, cell->column);
+  const double b = info.matrix(trace_of_b(frame), cell->head)(cell->row, cell->column);
   const std::string words = compared_cell(frame, *cell) + "\nA      " + widgets::in_full(a) + "\nB      " +
                             widgets::in_full(b) + "\nA − B  " +
                             widgets::in_full(core::compare::difference(DifferenceKind::a_minus_b, a, b));
@@ -81,9 +82,9 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
                                 .of_stage = true,
                                 .extent = &side.extent};
   if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
-    numbers.visible = &*side.trace.mask;
+    numbers.visible = &*side.marks.mask;
   if (info.stage == Stage::dropout_mask || info.stage == Stage::dropped_weights)
-    numbers.kept = &*side.trace.heads[map.head].dropout_mask;
+    numbers.kept = &*side.marks.heads[map.head].dropout_mask;
   map.other = &numbers;
   widgets::draw_heatmap(frame, map, {at.x + l.left(column), at.y});
   draw_tooltip(frame, stage);
@@ -118,8 +119,12 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
 float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
                          bool swapped) {
   const Comparison& c = *frame.comparison;
-  const Side a{c.trace, c.model.sequences[c.sequence], c.trace_revision, stage.a};
-  const Side b{frame.trace, frame.model.sequences[frame.view.sequence], frame.version, stage.b};
+  const Side live{frame.trace, frame.model.sequences[frame.view.sequence], frame.version,
+                  c.tensors ? stage.a : stage.b, frame.trace};
+  // Tensors stand on the right, and what hides their numbers is what the model hides.
+  const Side kept{c.trace, c.model.sequences[c.sequence], c.trace_revision, c.tensors ? stage.b : stage.a,
+                  c.tensors ? frame.trace : c.trace};
+  const Side &a = c.tensors ? live : kept, &b = c.tensors ? kept : live;
   const widgets::Heatmap map = map_of(frame, l, stage, 0);
   const float height =
       widgets::column_label_height(frame, map) + static_cast<float>(l.height) + frame.metrics.px(34);

@@ -64,17 +64,21 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
                        words);
     return x + m.px(20);
   };
-  const float a = letter(0, "A"), drop = m.px(26);
-  ImGui::SetCursorScreenPos({a, top});
-  draw_reference_chooser(frame, std::max(m.px(60), origin.x + l.picture(0) + l.column - a - drop));
+  const std::size_t kept = frame.comparison->tensors ? 1 : 0, live = 1 - kept;
+  const std::array<float, 2> after{letter(0, "A"), letter(1, swapped ? "A" : "B")};
+  const float drop = m.px(26);
+  ImGui::SetCursorScreenPos({after[kept], top});
+  draw_reference_chooser(frame,
+                         std::max(m.px(60), origin.x + l.picture(kept) + l.column - after[kept] - drop));
   ImGui::SameLine(0, m.px(4));
-  if (widgets::button(frame, "reference/drop", "×", "Forget this A")) frame.commands.add(DropReference{});
-  const float b = letter(1, swapped ? "A" : "B");
+  if (widgets::button(frame, "reference/drop", "×", kept == 0 ? "Forget this A" : "Forget these tensors"))
+    frame.commands.add(DropReference{});
+  const bool in_place = swapped && live == 1;
   const std::string title =
-      swapped ? "in place of B" : frame.document.title + (frame.document.modified ? ", edited" : "");
-  const ImVec2 words{b, widgets::centred_y(frame.fonts.sans15, top, m.frame)};
-  widgets::draw_text_within(frame.fonts.sans15, words, origin.x + l.picture(1) + l.column - b,
-                            swapped ? frame.palette.warning : frame.palette.dim, title);
+      in_place ? "in place of B" : frame.document.title + (frame.document.modified ? ", edited" : "");
+  const ImVec2 words{after[live], widgets::centred_y(frame.fonts.sans15, top, m.frame)};
+  widgets::draw_text_within(frame.fonts.sans15, words, origin.x + l.picture(live) + l.column - after[live],
+                            in_place ? frame.palette.warning : frame.palette.dim, title);
   ImGui::SetCursorScreenPos({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
   if (const auto kind =
           widgets::segmented(frame, "compare/kind", kinds, static_cast<std::size_t>(frame.view.difference)))
@@ -90,6 +94,7 @@ void draw_warning(const Frame& frame, ImVec2 middle) {
 std::string result_words(const Frame& frame, const ComparedStage& stage) {
   if (!stage.all.obstacle.empty()) return stage.all.obstacle + ": cannot be compared";
   if (!stage.all.differs()) return "equal in every cell";
+  if (stage.within) return "within tolerance, largest " + compared_number(stage.all.largest);
   const std::size_t head = frame.comparison->key.head;
   const bool per_head = core::attention::info(stage.all.stage).per_head;
   if (stage.shown.distance == 0)
@@ -106,7 +111,7 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   const Metrics& m = frame.metrics;
   const float middle = at.y + m.px(title_height) / 2;
   ImFont* title = m.compact ? frame.fonts.sans16 : frame.fonts.sans17;
-  const Rgb ink = stage.all.differs() ? frame.palette.text : frame.palette.dim;
+  const Rgb ink = !stage.within ? frame.palette.text : frame.palette.dim;
   widgets::draw_text(title, {at.x, middle}, Align::left_middle, packed(ink), info.title);
   float x = at.x + widgets::text_width(title, info.title) + m.px(10);
   const bool of_b = stage.all.in_b;

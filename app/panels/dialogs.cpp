@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "app/panels/compare_report.hpp"
 #include "app/panels/draw_dialog.hpp"
+#include "app/panels/export_dialog.hpp"
 #include "app/panels/file_dialogs.hpp"
 #include "app/panels/fill_dialog.hpp"
 #include "app/panels/give_dialog.hpp"
@@ -94,10 +96,12 @@ struct Row {
 };
 constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
+                           Row{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
+                           Row{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
                            Row{Dialog::open_given, "Give numbers from a file", draw_open_given_dialog},
                            Row{Dialog::give, "Give a stage", draw_give_dialog},
                            Row{Dialog::save_as, "Save as", draw_save_dialog},
-                           Row{Dialog::export_csv, "Export as CSV", draw_export_dialog},
+                           Row{Dialog::export_files, "Export", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
                            Row{Dialog::memory, "A large model", memory},
                            Row{Dialog::keys, "Keys", keys_sheet},

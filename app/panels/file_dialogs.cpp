@@ -1,7 +1,5 @@
 #include "app/panels/file_dialogs.hpp"
 
-#include <array>
-
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/file_browser.hpp"
 #include "app/widgets/text.hpp"
@@ -56,7 +54,7 @@ fs::path with_json(fs::path path) {
 }
 
 /// The file that was chosen in this frame; a chosen folder is entered.
-std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed = widgets::Listed::sessions) {
+std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed) {
   auto path = widgets::file_browser(frame, listed, browser_size(frame));
   if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
     path = widgets::chosen_path(frame.view.browser);
@@ -65,19 +63,24 @@ std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed 
   return std::nullopt;
 }
 
-const core::attention::StageInfo& exported_stage(const Frame& frame, CellRef& cell) {
-  cell = frame.view.pinned.value_or(CellRef{Stage::weights, frame.view.head, 0, 0});
-  return core::attention::info(cell.stage);
-}
-
 }  // namespace
 
 void draw_open_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame)) frame.commands.add(OpenFile{*path});
+  if (const auto path = file_to_open(frame, widgets::Listed::sessions)) frame.commands.add(OpenFile{*path});
 }
 
 void draw_open_reference_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame)) frame.commands.add(LoadReference{*path});
+  if (const auto path = file_to_open(frame, widgets::Listed::sessions)) frame.commands.add(LoadReference{*path});
+}
+
+void draw_open_tensors_dialog(const Frame& frame) {
+  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
+                     "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .npy, .csv, "
+                     "or a folder of them.");
+  if (const auto path = file_to_open(frame, widgets::Listed::tensors)) frame.commands.add(CheckTensors{*path});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/folder", "Check this folder", "All tensors of the folder that is shown"))
+    frame.commands.add(CheckTensors{frame.view.browser.directory});
 }
 
 void draw_open_given_dialog(const Frame& frame) {
@@ -101,24 +104,6 @@ void draw_save_dialog(const Frame& frame) {
   } else {
     frame.commands.add(SaveFileAs{*path});
   }
-}
-
-void draw_export_dialog(const Frame& frame) {
-  CellRef cell;
-  const auto& stage = exported_stage(frame, cell);
-  const std::string head = stage.per_head ? ", head " + std::to_string(cell.head) : "";
-  const std::array<std::string, 3> words{std::string(stage.title) + head,
-                                         std::string(stage.title) + (stage.per_head ? ", all heads" : ""),
-                                         "every stage"};
-  const auto what = frame.view.export_what;
-  if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(what)))
-    frame.commands.look([now = static_cast<ExportWhat>(*chosen)](View& view) { view.export_what = now; });
-  const auto typed = widgets::file_browser(frame, widgets::Listed::directories, browser_size(frame));
-  fs::path target = typed.value_or(widgets::chosen_path(frame.view.browser));
-  const std::string file = std::string(stage.name) + (stage.per_head ? ".head" + std::to_string(cell.head) : "") + ".csv";
-  if (what == ExportWhat::matrix && is_folder(target)) target /= file;
-  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x, "Writes " + target.string());
-  if (confirm_buttons(frame, "Export", true) || typed) frame.commands.add(ExportCsv{what, cell, target});
 }
 
 }  // namespace app::panels

@@ -3,7 +3,9 @@
 #include <array>
 #include <cmath>
 
+#include "app/panels/copy_menu.hpp"
 #include "app/panels/draw_dialog.hpp"
+#include "app/panels/mistakes.hpp"
 #include "app/shortcuts.hpp"
 #include "app/widgets/text.hpp"
 #include "core/editing/presets.hpp"
@@ -57,11 +59,12 @@ void recent_lines(const Frame& frame) {
 void file_lines(const Frame& frame) {
   menu(frame, "menu/New", "New", new_lines);
   if (line(frame, "menu/Open", "Open…", "Ctrl+O")) frame.commands.add(ShowDialog{Dialog::open});
+  if (line(frame, "menu/CheckTensors", "Check tensors…", "Ctrl+K")) frame.commands.add(ShowDialog{Dialog::open_tensors});
   menu(frame, "menu/Recent", "Open recent", recent_lines);
   ImGui::Separator();
   if (line(frame, "menu/Save", "Save", "Ctrl+S")) frame.commands.add(SaveFile{});
   if (line(frame, "menu/SaveAs", "Save as…", "Shift+Ctrl+S")) frame.commands.add(ShowDialog{Dialog::save_as});
-  if (line(frame, "menu/Export", "Export…", "Ctrl+E")) frame.commands.add(ShowDialog{Dialog::export_csv});
+  if (line(frame, "menu/Export", "Export…", "Ctrl+E")) frame.commands.add(ShowDialog{Dialog::export_files});
   ImGui::Separator();
   if (line(frame, "menu/Quit", "Quit", "Ctrl+Q")) frame.commands.add(Quit{});
 }
@@ -80,6 +83,7 @@ void edit_lines(const Frame& frame) {
   const auto text = copied_text({frame.model, frame.trace, frame.view, d});
   if (line(frame, "menu/Copy", "Copy", "Ctrl+C", false, text.has_value()))
     frame.commands.add(CopyText{*text});
+  menu(frame, "menu/CopyAs", "Copy as", [](const Frame& f) { draw_copy_lines(f, std::nullopt); });
   ImGui::Separator();
   const std::size_t n = frame.model.n_tokens();
   if (line(frame, "menu/Sentence", "Type a sentence…")) frame.commands.add(ShowDialog{Dialog::sentence});
@@ -89,6 +93,7 @@ void edit_lines(const Frame& frame) {
   if (line(frame, "menu/RemoveToken", "Remove the last token", nullptr, false, n > 1))
     frame.commands.edit(core::editing::RemoveToken{n - 1});
   ImGui::Separator();
+  menu(frame, "menu/Mistakes", "Show a mistake", draw_mistakes_menu);
   if (line(frame, "menu/Give", "Give a stage…", "I")) frame.commands.add(ShowDialog{Dialog::give});
   if (line(frame, "menu/DrawModel", "Draw the model as PyTorch would…")) open_draw_dialog(frame);
 }

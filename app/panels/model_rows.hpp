@@ -36,6 +36,7 @@ std::span<const ModelRow> head_rows();   ///< the chosen head on or off, what wa
 std::span<const ModelRow> mask_rows();
 std::span<const ModelRow> rule_rows();  ///< scale, scores, merging, output, context, batch
 std::span<const ModelRow> dropout_rows();
+std::span<const ModelRow> mistake_rows();  ///< what no other row can show
 
 inline bool always(const Frame&) {
   return true;

@@ -22,6 +22,9 @@ float draw_reference_buttons(const Frame& frame, ImVec2 at) {
   if (button("reference/open", "Open a session as A…",
              "A from a file; the model that you edit stays as it is"))
     frame.commands.add(ShowDialog{Dialog::open_reference});
+  if (button("reference/tensors", "Check tensors of your own…",
+             "B from a file: the first stage that differs from the model, and the likely cause (Ctrl+K)"))
+    frame.commands.add(ShowDialog{Dialog::open_tensors});
   return at.y;
 }
 

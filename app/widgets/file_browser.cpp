@@ -20,8 +20,9 @@ std::optional<fs::path> home() {
 
 bool is_listed(const BrowserEntry& entry, const std::string& name, Listed listed) {
   if (entry.name.starts_with('.') && !name.starts_with('.')) return false;
-  return entry.is_directory || (listed == Listed::sessions && entry.name.ends_with(".json")) ||
-         (listed == Listed::tensors && core::formats::has_tensor_ending(entry.name));
+  if (entry.is_directory) return true;
+  if (listed == Listed::tensors) return core::formats::has_tensor_ending(entry.name);
+  return listed == Listed::sessions && entry.name.ends_with(".json");
 }
 
 std::string size_text(std::uintmax_t bytes) {

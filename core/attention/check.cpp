@@ -135,6 +135,11 @@ std::optional<Problem> check_heads_off(const Model& model) {
 
 std::optional<Problem> check_scale(const Model& model) {
   if (!std::isfinite(model.scale.factor)) return Problem{"scale", "expected a finite number"};
+  if (!std::isfinite(model.departures.large_negative))
+    return Problem{"departures.large_negative", "expected a finite number"};
+  if (model.departures.scores_swapped && model.n_tokens() != model.n_keys())
+    return Problem{"departures.scores_swapped", "expected as many keys as queries, got " + to_string(model.n_keys()) +
+                                                    " and " + to_string(model.n_tokens())};
   if (!is_computed(model, Stage::scaled_scores)) return std::nullopt;
   const bool by_head = model.scale.rule == ScaleRule::inverse_sqrt_d_head && model.d_head() == 0;
   const bool by_model = model.scale.rule == ScaleRule::inverse_sqrt_d_model && model.d_model() == 0;

@@ -13,15 +13,20 @@ arma::mat band(const arma::mat& x, std::size_t head, std::size_t n_heads) {
   return x.cols(head * d_head, (head + 1) * d_head - 1);
 }
 
+arma::mat every_nth_column(const arma::mat& x, std::size_t head, std::size_t n_heads) {
+  return x.cols(arma::regspace<arma::uvec>(head, n_heads, x.n_cols - 1));
+}
+
 arma::mat scores(const arma::mat& queries, const arma::mat& keys) {
   return queries * keys.t();
 }
 
-arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys) {
+arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys, int diagonal) {
   arma::mat visible(n_queries, n_keys, arma::fill::zeros);
+  const auto n_later = static_cast<std::int64_t>(n_keys) - static_cast<std::int64_t>(n_queries);
   for (std::size_t j = 0; j < n_keys; ++j)
     for (std::size_t i = 0; i < n_queries; ++i)
-      if (j + n_queries <= i + n_keys) visible(i, j) = 1;
+      if (static_cast<std::int64_t>(j) - static_cast<std::int64_t>(i) <= n_later + diagonal) visible(i, j) = 1;
   return visible;
 }
 
@@ -38,6 +43,8 @@ arma::mat softmax_rows(const arma::mat& scores) {
   return renormalised(e, arma::sum(e, 1));
 }
 
+arma::mat softmax_columns(const arma::mat& scores) { return softmax_rows(scores.t()).t(); }
+
 arma::mat renormalised(const arma::mat& weights, const arma::mat& row_sums) {
   arma::mat result = weights;
   result.each_col() /= row_sums.col(0);
@@ -53,6 +60,14 @@ arma::mat with_empty_rows_zeroed(const arma::mat& weights, const arma::mat& visi
 arma::mat concatenated(const std::vector<arma::mat>& contexts) {
   arma::mat all;
   for (const arma::mat& context : contexts) all = arma::join_rows(all, context);
+  return all;
+}
+
+arma::mat interleaved(const std::vector<arma::mat>& contexts) {
+  const std::size_t n_heads = contexts.size();
+  arma::mat all(contexts.front().n_rows, n_heads * contexts.front().n_cols);
+  for (std::size_t h = 0; h < n_heads; ++h)
+    for (std::size_t k = 0; k < contexts[h].n_cols; ++k) all.col(k * n_heads + h) = contexts[h].col(k);
   return all;
 }
 

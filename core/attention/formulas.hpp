@@ -15,18 +15,24 @@ arma::mat project(const arma::mat& x, const Linear& linear);
 /// Columns of head h out of n_heads bands; x is n × d_out, the result n × d_head.
 arma::mat band(const arma::mat& x, std::size_t head, std::size_t n_heads);
 
+/// Columns head, head + n_heads, … of x, n × d_out; the result is n × d_head.
+arma::mat every_nth_column(const arma::mat& x, std::size_t head, std::size_t n_heads);
+
 /// Q·Kᵀ: n_queries × n_keys.
 arma::mat scores(const arma::mat& queries, const arma::mat& keys);
 
-/// 1 where key ≤ query, else 0: n_queries × n_keys. Fewer queries than keys are the last ones: key ≤ query +
-/// n_keys − n_queries.
-arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys);
+/// 1 where key ≤ query + diagonal, else 0: n_queries × n_keys. Fewer queries than keys are the last ones: key ≤ query +
+/// n_keys − n_queries + diagonal.
+arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys, int diagonal = 0);
 
 /// The scores where visible is 1, fill where it is 0.
 arma::mat masked(const arma::mat& scaled_scores, const arma::mat& visible, double fill);
 
 /// exp(s − max) / Σ exp(s − max) of each row; a row of −inf alone gives NaN.
 arma::mat softmax_rows(const arma::mat& scores);
+
+/// The same of each column: what a softmax over the wrong axis gives.
+arma::mat softmax_columns(const arma::mat& scores);
 
 /// Each row divided by its sum: n × m and n × 1 give n × m; 0/0 gives NaN.
 arma::mat renormalised(const arma::mat& weights, const arma::mat& row_sums);
@@ -36,6 +42,9 @@ arma::mat with_empty_rows_zeroed(const arma::mat& weights, const arma::mat& visi
 
 /// The heads' contexts side by side: n_tokens × (n_heads · d_head).
 arma::mat concatenated(const std::vector<arma::mat>& contexts);
+
+/// The heads' contexts with column k of head h in column k·n_heads + h: n_tokens × (n_heads · d_head).
+arma::mat interleaved(const std::vector<arma::mat>& contexts);
 
 /// The heads' contexts as [head][token][column] numbers read again as [token][d_out]: what a reshape without
 /// the transpose gives.

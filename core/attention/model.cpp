@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/attention/formulas.hpp"
 
@@ -69,17 +70,28 @@ double scale_factor(const Model& model) {
 }
 
 double survivor_factor(const Dropout& dropout) {
-  if (!dropout.active()) return 1;
+  if (!dropout.active() || !dropout.rescale) return 1;
   return dropout.rate < 1 ? 1 / (1 - dropout.rate) : 0;
 }
 
+std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k) {
+  const std::size_t band = model.d_out() / model.n_heads;
+  return model.departures.split == HeadColumns::bands ? head * band + k : k * model.n_heads + head;
+}
+
 bool follows_causality(const Model& model, std::size_t query, std::size_t key) {
-  return !model.mask.causal || key + model.n_tokens() <= query + model.n_keys();
+  const auto ahead = static_cast<std::int64_t>(key + model.n_tokens()) - static_cast<std::int64_t>(query + model.n_keys());
+  return !model.mask.causal || (model.departures.mask_transposed ? -ahead : ahead) <= model.departures.mask_diagonal;
 }
 
 arma::mat visible_cells(const Model& model) {
   const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys();
-  arma::mat visible = model.mask.causal ? causal_mask(n_queries, n_keys) : arma::ones(n_queries, n_keys);
+  const int diagonal = model.departures.mask_diagonal;
+  arma::mat visible(n_queries, n_keys, arma::fill::ones);
+  if (model.mask.causal && model.departures.mask_transposed)
+    visible = causal_mask(n_keys, n_queries, diagonal).t();
+  else if (model.mask.causal)
+    visible = causal_mask(n_queries, n_keys, diagonal);
   for (const MaskCell& cell : model.mask.cells) visible(cell.row, cell.column) = cell.visible;
   return visible;
 }

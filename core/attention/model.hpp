@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/attention/departures.hpp"
 #include "core/attention/given.hpp"
 #include "core/attention/shared_matrix.hpp"
 
@@ -21,7 +22,7 @@ struct Linear {
 /// The learned matrices: queries, keys and values of all heads side by side, and perhaps an output
 /// projection.
 struct Projections {
-  Linear query, key, value;      ///< d_in × d_out; head h owns columns h·d_head … (h+1)·d_head − 1
+  Linear query, key, value;      ///< d_in × d_out; column_of_head() says which columns a head owns
   std::optional<Linear> output;  ///< d_out × d_out
   friend bool operator==(const Projections&, const Projections&) = default;
 };
@@ -82,6 +83,7 @@ struct Dropout {
   DropoutStream stream = DropoutStream::mt19937;
   /// A given mask instead of a drawn one: [sequence · n_heads + head], each n_tokens × n_keys of 0 and 1.
   std::vector<SharedMatrix> given;
+  bool rescale = true;  ///< whether survivors are multiplied by 1/(1 − rate)
   /// Whether any weight can be dropped.
   bool active() const { return training && rate > 0; }
   friend bool operator==(const Dropout&, const Dropout&) = default;
@@ -101,6 +103,7 @@ struct Model {
   Dropout dropout;
   MergeRule merge = MergeRule::concatenate;
   std::optional<std::size_t> context_length;
+  Departures departures;
   Given given;
   /// Heads whose contexts count as zero when the heads are merged, sorted. Source: Michel, Levy and Neubig
   /// 2019.
@@ -138,8 +141,12 @@ std::vector<std::string> numbered_tokens(std::size_t n_tokens);
 /// The number that multiplies the scores.
 double scale_factor(const Model& model);
 
-/// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active.
+/// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active or does not
+/// rescale.
 double survivor_factor(const Dropout& dropout);
+
+/// The column of a projection that is column k of a head.
+std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k);
 
 /// Whether the causal rule lets a query see a key, whatever was switched by hand; true when there is no
 /// causal mask.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdio>
 
 #include "core/attention/shown_stages.hpp"
 
@@ -24,6 +26,11 @@ F projected(const Model& m, const char* symbol, const std::optional<SharedMatrix
   return "X·W_" + s + (bias && *bias ? " + b_" + s : F());
 }
 
+F scores_formula(const Model& m, bool) {
+  if (m.scores == ScoreRule::uniform) return "all zero";
+  return m.departures.scores_swapped ? "KQᵀ" : "QKᵀ";
+}
+
 F scale_formula(const Model& m, bool) {
   switch (m.scale.rule) {
     case ScaleRule::inverse_sqrt_d_head: return "÷ √" + std::to_string(m.d_head());
@@ -37,26 +44,42 @@ F scale_formula(const Model& m, bool) {
 F masked_formula(const Model& m, bool brief) {
   if (!hides(m)) return brief ? "all visible" : "every key is visible";
   if (masks_after_softmax(m)) return brief ? "later" : "masked after the softmax";
-  const F fill = m.mask.method == MaskMethod::large_negative ? "−10⁹" : "−∞";
-  if (!m.mask.cells.empty()) return fill + (brief ? " if hidden" : " where hidden");
+  const F fill = m.mask.method == MaskMethod::large_negative ? fill_words(m.departures.large_negative) : "−∞";
+  const bool by_hand = !m.mask.cells.empty(), otherwise = m.departures.mask_diagonal != 0 || m.departures.mask_transposed;
+  if (by_hand || otherwise) return fill + (brief ? " if hidden" : " where hidden");
   return fill + (brief ? " ahead" : " where key > query");
+}
+
+F softmax_formula(const Model& m, bool brief) {
+  const bool by_columns = m.departures.softmax_over == SoftmaxOver::queries;
+  if (brief) return by_columns ? "softmax, columns" : "softmax";
+  return by_columns ? "softmax of each column" : "softmax of each row";
 }
 
 F weights_formula(const Model& m, bool brief) {
   if (renormalises(m)) return brief ? "÷ row sum" : "each row ÷ its sum";
   if (masks_after_softmax(m)) return brief ? "0 if hidden" : "0 where hidden, not renormalised";
-  return brief ? "softmax" : "softmax of each row";
+  return softmax_formula(m, brief);
 }
 
 F dropout_formula(const Model& m, bool brief) {
   if (!m.dropout.training) return brief ? "off" : "off in evaluation";
-  return m.dropout.rate > 0 ? "0 or 1/(1−p)" : "off";
+  if (m.dropout.rate == 0) return "off";
+  return m.dropout.rescale ? "0 or 1/(1−p)" : "0 or 1";
+}
+
+bool drops_scores(const Model& m) { return m.dropout.active() && m.departures.dropout_place != DropoutPlace::weights; }
+
+F dropped_formula(const Model& m, bool brief) {
+  if (drops_scores(m)) return brief ? "before" : "scores were dropped before";
+  return brief ? "× mask" : "weights × mask";
 }
 
 F merge_formula(const Model& m, bool brief) {
   if (m.merge == MergeRule::reshape_without_transpose) return brief ? "no transpose" : "reshaped without the transpose";
   if (!m.heads_off.empty()) return std::to_string(m.n_heads - m.heads_off.size()) + (brief ? " on" : " heads on");
   if (m.n_heads == 1) return "one head";
+  if (m.departures.merge == HeadColumns::interleaved) return "interleaved";
   if (brief) return F();
   return m.n_heads == 2 ? "heads 0, 1" : "heads 0 … " + std::to_string(m.n_heads - 1);
 }
@@ -80,7 +103,7 @@ const std::array table{
               [](const Model& m, bool) { return projected(m, "v", m.projections ? &m.projections->value.bias : nullptr); }, shown<Stage::values>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].values; }},
     StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens, Colouring::signed_values, 2,
-              [](const Model& m, bool) { return F(m.scores == ScoreRule::uniform ? "all zero" : "QKᵀ"); }, shown<Stage::scores>,
+              scores_formula, shown<Stage::scores>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].scores; }},
     StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Rows::queries, Columns::tokens, Colouring::signed_values, 2,
               scale_formula, shown<Stage::scaled_scores>,
@@ -92,7 +115,7 @@ const std::array table{
               masked_formula, shown<Stage::masked_scores>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].masked_scores; }},
     StageInfo{Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true, Rows::queries, Columns::tokens,
-              Colouring::weights, 3, [](const Model&, bool brief) { return F(brief ? "softmax" : "softmax of each row"); },
+              Colouring::weights, 3, softmax_formula,
               shown<Stage::unmasked_weights>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].unmasked_weights; }},
     StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true, Rows::queries, Columns::tokens, Colouring::weights, 3,
@@ -107,7 +130,7 @@ const std::array table{
               dropout_formula, shown<Stage::dropout_mask>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].dropout_mask; }},
     StageInfo{Stage::dropped_weights, "dropped_weights", "Dropped", "Dropped weight", true, Rows::queries, Columns::tokens, Colouring::weights, 3,
-              [](const Model&, bool brief) { return F(brief ? "× mask" : "weights × mask"); }, shown<Stage::dropped_weights>,
+              dropped_formula, shown<Stage::dropped_weights>,
               [](const Trace& t, std::size_t h) -> const arma::mat& { return t.heads[h].dropped_weights; }},
     StageInfo{Stage::contexts, "contexts", "Contexts", "Context", true, Rows::queries, Columns::features, Colouring::signed_values, 4,
               [](const Model&, bool) { return F("weights·V"); }, shown<Stage::contexts>,
@@ -128,6 +151,15 @@ const StageInfo& info(Stage stage) { return table[static_cast<std::size_t>(stage
 const StageInfo* find_stage(std::string_view name) {
   const auto row = std::find_if(table.begin(), table.end(), [&](const StageInfo& s) { return name == s.name; });
   return row == table.end() ? nullptr : &*row;
+}
+
+std::string fill_words(double fill) {
+  static constexpr std::array digits{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  const double power = std::round(std::log10(-fill));
+  if (fill < 0 && power >= 1 && power < 10 && std::pow(10, power) == -fill) return F("−10") + digits[static_cast<std::size_t>(power)];
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", fill);
+  return text;
 }
 
 std::string formula_of(const StageInfo& stage, const Model& model, bool brief) {

@@ -24,7 +24,17 @@ std::string shape(const StageInfo& stage, const Trace& trace) {
   return std::to_string(n) + (n == 1 ? " head of " : " heads of ") + numbers;
 }
 
-StageDifference compared(const StageInfo& stage, const Trace& a, const Trace& b) {
+StageDifference in_one_only(const StageInfo& stage, bool in_a) {
+  return {.stage = stage.stage,
+          .in_a = in_a,
+          .in_b = !in_a,
+          .same_shape = false,
+          .obstacle = in_a ? "only A has this stage" : "only B has this stage"};
+}
+
+}  // namespace
+
+StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trace& b) {
   StageDifference result;
   result.stage = stage.stage;
   const std::string shape_a = shape(stage, a), shape_b = shape(stage, b);
@@ -42,23 +52,13 @@ StageDifference compared(const StageInfo& stage, const Trace& a, const Trace& b)
   return result;
 }
 
-StageDifference in_one_only(const StageInfo& stage, bool in_a) {
-  return {.stage = stage.stage,
-          .in_a = in_a,
-          .in_b = !in_a,
-          .same_shape = false,
-          .obstacle = in_a ? "only A has this stage" : "only B has this stage"};
-}
-
-}  // namespace
-
 std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a, const Model& model_b,
                                      const Trace& trace_b) {
   std::vector<StageDifference> result;
   for (const StageInfo& stage : attention::stages()) {
     const bool in_a = stage.present(model_a), in_b = stage.present(model_b);
     if (in_a && in_b)
-      result.push_back(compared(stage, trace_a, trace_b));
+      result.push_back(compare_stage(stage, trace_a, trace_b));
     else if (in_a || in_b)
       result.push_back(in_one_only(stage, in_a));
   }

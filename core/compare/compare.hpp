@@ -23,6 +23,10 @@ struct StageDifference {
   bool differs() const { return !same_shape || largest > 0; }
 };
 
+/// One stage that both have.
+StageDifference compare_stage(const attention::StageInfo& stage, const attention::Trace& a,
+                              const attention::Trace& b);
+
 /// Every stage that A or B has, in the order of the computation; the traces must be those of their models.
 std::vector<StageDifference> compare(const attention::Model& model_a, const attention::Trace& trace_a,
                                      const attention::Model& model_b, const attention::Trace& trace_b);

@@ -3,6 +3,7 @@
 #include "core/attention/given_model.hpp"
 #include "core/editing/edit_cases.hpp"
 #include "core/error.hpp"
+#include "core/mistakes/mistakes.hpp"
 
 namespace core::editing {
 
@@ -43,6 +44,12 @@ void change(Model& model, const SetMergeRule& edit) {
 }
 void change(Model& model, const SetContextLength& edit) {
   model.context_length = edit.context_length;
+}
+void change(Model& model, const SwitchMistake& edit) {
+  const mistakes::Mistake* mistake = mistakes::find_mistake(edit.name);
+  if (!mistake) refuse("mistake " + edit.name, "there is no such mistake");
+  if (!edit.on && !mistake->mended) refuse("mistake " + edit.name, "it can only be undone");
+  model = edit.on ? mistake->made(model) : mistake->mended(model);
 }
 void change(Model& model, const ReplaceModel& edit) {
   model = edit.model;

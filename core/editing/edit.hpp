@@ -80,13 +80,15 @@ struct ComputeStage { attention::Stage stage = attention::Stage::weights; };
 struct TypeOver { attention::GivenPlace place; std::optional<double> value; };
 struct ClearTypedCells {};  ///< takes back every cell that was typed over
 struct SwitchHead { std::size_t head = 0; bool on = true; };
-struct ReplaceModel { attention::Model model; };
+/// Makes one of the mistakes of core/mistakes, or puts it right again.
+struct SwitchMistake { std::string name; bool on = true; };
+struct ReplaceModel { attention::Model model; std::string words = "new model"; };
 
 using Edit = std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount, SetInputWidth,
                           SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias, SetScoreRule, SetScale,
                           SetCausal, SetMaskMethod, SetEmptyRows, SwitchMaskCell, ClearMaskCells, SetDropoutRate, SetTraining,
                           SetDropoutSeed, SetDropoutStream, SetDropoutMask, SetMergeRule, SetContextLength, AddSequence,
-                          RemoveSequence, GiveStage, ComputeStage, TypeOver, ClearTypedCells, SwitchHead, ReplaceModel>;
+                          RemoveSequence, GiveStage, ComputeStage, TypeOver, ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
 
 /// The matrix at a place, or nullptr when the model has none there.
 const attention::SharedMatrix* find_matrix(const attention::Model& model, MatrixPlace place);

@@ -47,6 +47,7 @@ void change(Model& model, const ComputeStage& edit);
 void change(Model& model, const TypeOver& edit);
 void change(Model& model, const ClearTypedCells& edit);
 void change(Model& model, const SwitchHead& edit);
+void change(Model& model, const SwitchMistake& edit);
 void change(Model& model, const ReplaceModel& edit);
 
 /// Drops the cells that say what the causal rule says anyway.

@@ -8,7 +8,7 @@ namespace {
 using attention::MaskCell;
 
 bool follows_the_rule(const Model& model, const MaskCell& cell) {
-  return cell.visible == follows_causality(model, cell.row, cell.column);
+  return cell.visible == attention::follows_causality(model, cell.row, cell.column);
 }
 
 }  // namespace

@@ -171,8 +171,11 @@ Words words(const ClearTypedCells&) {
 Words words(const SwitchHead& e) {
   return {"head " + to_string(e.head), "switch of head " + to_string(e.head)};
 }
-Words words(const ReplaceModel&) {
-  return {"", "new model"};
+Words words(const SwitchMistake& e) {
+  return {"", (e.on ? "mistake: " : "mended mistake: ") + e.name};
+}
+Words words(const ReplaceModel& e) {
+  return {"", e.words};
 }
 
 Words words_of(const Edit& edit) {

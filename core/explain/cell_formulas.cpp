@@ -7,9 +7,12 @@
 namespace core::explain::cell_formulas {
 namespace {
 
+using attention::DropoutPlace;
+using attention::HeadColumns;
 using attention::MaskMethod;
 using attention::MergeRule;
 using attention::ScaleRule;
+using attention::SoftmaxOver;
 using std::to_string;
 using Text = std::string;
 
@@ -17,7 +20,7 @@ Text column(std::size_t j) {
   return ", column " + to_string(j);
 }
 std::size_t banded(const Model& m, const CellAddress& c) {
-  return c.head * (m.d_out() / m.n_heads) + c.column;
+  return attention::column_of_head(m, c.head, c.column);
 }
 
 Text projected(const Model& m, const CellAddress& c, char symbol) {
@@ -58,6 +61,10 @@ Text query_by_key(const Model&, const Trace&, const CellAddress& c) {
   return "q_" + to_string(c.row) + " · k_" + to_string(c.column);
 }
 
+Text key_by_query(const Model&, const Trace&, const CellAddress& c) {
+  return "k_" + to_string(c.row) + " · q_" + to_string(c.column) + ", in each other's place";
+}
+
 Text uniform(const Model&, const Trace&, const CellAddress&) {
   return "no query prefers any key";
 }
@@ -82,6 +89,7 @@ Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
       [&](const attention::MaskCell& cell) { return cell.row == c.row && cell.column == c.column; });
   if (by_hand) return t.mask(c.row, c.column) == 0 ? "hidden by hand" : "shown by hand";
   if (!m.mask.causal) return "no causal mask";
+  if (m.departures.mask_diagonal != 0 || m.departures.mask_transposed) return "by another rule than the causal one";
   const std::size_t later = m.n_keys() - m.n_tokens();  // queries are the last of the keys
   return "key " + to_string(c.column) + (c.column <= c.row + later ? " ≤ query " : " > query ") + to_string(c.row) +
          (later > 0 ? " + " + to_string(later) : "");
@@ -92,6 +100,8 @@ Text masked_later(const Model&, const Trace&, const CellAddress&) {
 }
 
 Text over_keys(const Model& m, const Trace& t, const CellAddress& c) {
+  if (m.departures.dropout_place == DropoutPlace::masked_scores) return "of scores × dropout mask";
+  if (m.departures.softmax_over == SoftmaxOver::queries) return "over the queries of key " + to_string(c.column);
   if (m.mask.method != MaskMethod::negative_infinity) return "over all keys";
   const double visible = arma::accu(t.mask.row(c.row));
   if (visible == 0) return "no key is visible: 0/0";
@@ -115,11 +125,20 @@ Text by_row_sum(const Model&, const Trace&, const CellAddress&) {
 }
 
 Text survival(const Model& m, const Trace&, const CellAddress&) {
-  return m.dropout.active() ? "0 or 1/(1 − p)" : m.dropout.training ? "dropout is off" : "off in evaluation";
+  if (m.dropout.active()) return m.dropout.rescale ? "0 or 1/(1 − p)" : "0 or 1: not rescaled";
+  return m.dropout.training ? "dropout is off" : "off in evaluation";
 }
 
 Text times_dropout(const Model&, const Trace&, const CellAddress&) {
   return "weight × dropout mask";
+}
+
+Text times_dropout_score(const Model&, const Trace&, const CellAddress&) {
+  return "score × dropout mask";
+}
+
+Text dropped_before(const Model&, const Trace&, const CellAddress&) {
+  return "the scores were dropped, before the softmax";
 }
 
 Text context(const Model& m, const Trace&, const CellAddress& c) {
@@ -130,6 +149,7 @@ Text context(const Model& m, const Trace&, const CellAddress& c) {
 
 Text merged(const Model& m, const Trace&, const CellAddress&) {
   if (m.merge == MergeRule::reshape_without_transpose) return "reshaped without the transpose";
+  if (m.departures.merge == HeadColumns::interleaved) return "a column of each head in turn";
   return m.n_heads > 1 ? "the heads side by side" : "one head";
 }
 

@@ -11,15 +11,19 @@
 namespace core::explain {
 namespace {
 
-/// The runs of cells of one row that are not −inf.
-std::vector<Cells> runs_that_count(const Cells& row, const arma::mat& numbers) {
+/// The runs of cells of one row or column that are not −inf.
+std::vector<Cells> runs_that_count(const Cells& line, const arma::mat& numbers) {
+  const bool is_row = line.row1 == line.row0 + 1 && line.column1 > line.column0 + 1;
   std::vector<Cells> runs;
-  for (std::size_t j = row.column0; j < row.column1; ++j) {
-    if (numbers(row.row0, j) == -arma::datum::inf) continue;
-    if (!runs.empty() && runs.back().column1 == j)
+  for (std::size_t k = 0; k < line.count(); ++k) {
+    const Place place = line.at(k);
+    if (numbers(place.row, place.column) == -arma::datum::inf) continue;
+    if (!runs.empty() && is_row && runs.back().column1 == place.column)
       ++runs.back().column1;
+    else if (!runs.empty() && !is_row && runs.back().row1 == place.row)
+      ++runs.back().row1;
     else
-      runs.push_back({row.source, row.head, row.row0, row.row1, j, j + 1});
+      runs.push_back({line.source, line.head, place.row, place.row + 1, place.column, place.column + 1});
   }
   return runs;
 }
@@ -73,13 +77,27 @@ std::optional<CellAddress> before(const Model& model, const Trace& trace, const 
   std::optional<Place> place;
   if (rule.before == Before::largest_term) place = largest_term(model, trace, rule, cell);
   if (rule.before == Before::first_part) {
-    // A whole row stands for its cell in the same column.
-    const bool whole_row = rule.parts[0].reach == Reach::row;
-    const Part part{rule.parts[0].source, whole_row ? Reach::same_cell : rule.parts[0].reach};
+    // What the softmax runs over stands for its cell in the same place.
+    const bool whole_line = rule.parts[0].reach == Reach::softmax_line;
+    const Part part{rule.parts[0].source, whole_line ? Reach::same_cell : rule.parts[0].reach};
     if (const auto cells = reached(model, trace, part, cell)) place = cells->at(0);
   }
   if (!place) return std::nullopt;
   return CellAddress{std::get<Stage>(place->source), place->head, place->row, place->column};
+}
+
+/// The rows of a rectangle whose cells are made by the rule; a rule can change from row to row only.
+void append_made_by(const Model& model, const Trace& trace, const Rule& rule, const Cells& cells,
+                    std::vector<Cells>& all) {
+  bool goes_on = false;
+  for (std::size_t i = cells.row0; i < cells.row1; ++i) {
+    const bool made = &rule_for(model, trace, {rule.stage, cells.head, i, cells.column0}) == &rule;
+    if (made && goes_on)
+      ++all.back().row1;
+    else if (made)
+      all.push_back({cells.source, cells.head, i, i + 1, cells.column0, cells.column1});
+    goes_on = made;
+  }
 }
 
 }  // namespace
@@ -105,7 +123,7 @@ std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAd
   for (const Part& part : rule.parts) {
     const auto cells = reached(model, trace, part, cell);
     if (!cells) continue;
-    if (rule.operation == Operation::softmax) {
+    if (rule.operation == Operation::softmax && rule.parts[1].reach == Reach::nothing) {  // else −∞ may become NaN
       const auto runs = runs_that_count(*cells, *find_numbers(model, trace, part.source, cells->head));
       all.insert(all.end(), runs.begin(), runs.end());
     } else {
@@ -121,11 +139,8 @@ std::vector<Cells> results(const Model& model, const Trace& trace, const CellAdd
     if (!attention::info(rule.stage).present(model)) continue;
     for (const Part& part : rule.parts)
       for (const Cells& reached : reached_by(model, trace, rule, part, cell))
-        for (const Cells& cells : without_typed_cells(model, trace, reached)) {
-          const Place first = cells.at(0);
-          if (&rule_for(model, trace, {rule.stage, first.head, first.row, first.column}) == &rule)
-            all.push_back(cells);
-        }
+        for (const Cells& cells : without_typed_cells(model, trace, reached))
+          append_made_by(model, trace, rule, cells, all);
   }
   return all;
 }

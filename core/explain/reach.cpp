@@ -3,6 +3,7 @@
 namespace core::explain {
 namespace {
 
+using attention::HeadColumns;
 using attention::info;
 using attention::MergeRule;
 
@@ -15,6 +16,10 @@ bool is_per_head(Source source) {
   return stage && info(*stage).per_head;
 }
 
+Reach line_of_softmax(const Model& model) {
+  return model.departures.softmax_over == attention::SoftmaxOver::keys ? Reach::row : Reach::column;
+}
+
 Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t column) {
   return {source, head, row, row + 1, column, column + 1};
 }
@@ -22,7 +27,10 @@ Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t col
 /// Where the merge puts (row, column) of one head's contexts.
 Place after_merge(const Model& model, std::size_t head, std::size_t row, std::size_t column) {
   const std::size_t d_value = model.d_value(), width = model.n_heads * d_value;
-  if (model.merge == MergeRule::concatenate) return {Stage::concatenated, 0, row, head * d_value + column};
+  if (model.merge == MergeRule::concatenate) {
+    const bool interleaved = model.departures.merge == HeadColumns::interleaved;
+    return {Stage::concatenated, 0, row, interleaved ? column * model.n_heads + head : head * d_value + column};
+  }
   const std::size_t nth = (head * model.n_tokens() + row) * d_value + column;
   return {Stage::concatenated, 0, nth / width, nth % width};
 }
@@ -31,7 +39,11 @@ Place after_merge(const Model& model, std::size_t head, std::size_t row, std::si
 
 Place before_merge(const Model& model, std::size_t row, std::size_t column) {
   const std::size_t d_value = model.d_value(), width = model.n_heads * d_value;
-  if (model.merge == MergeRule::concatenate) return {Stage::contexts, column / d_value, row, column % d_value};
+  if (model.merge == MergeRule::concatenate) {
+    if (model.departures.merge == HeadColumns::interleaved)
+      return {Stage::contexts, column % model.n_heads, row, column / model.n_heads};
+    return {Stage::contexts, column / d_value, row, column % d_value};
+  }
   const std::size_t nth = row * width + column, per_head = model.n_tokens() * d_value;
   return {Stage::contexts, nth / per_head, nth % per_head / d_value, nth % d_value};
 }
@@ -69,10 +81,10 @@ std::optional<Cells> reached(const Model& model, const Trace& trace, const Part&
   const arma::mat* numbers = find_numbers(model, trace, part.source, head);
   if (!numbers) return std::nullopt;
   const std::size_t rows = numbers->n_rows, columns = numbers->n_cols;
-  const std::size_t band = model.d_out() / model.n_heads;  // columns of a projection that are one head's
   const std::size_t banded =
-      info(cell.stage).per_head ? cell.head * band + cell.column : cell.column;
-  switch (part.reach) {
+      info(cell.stage).per_head ? attention::column_of_head(model, cell.head, cell.column) : cell.column;
+  switch (part.reach == Reach::softmax_line ? line_of_softmax(model) : part.reach) {
+    case Reach::softmax_line:
     case Reach::nothing:
       return std::nullopt;
     case Reach::same_cell:
@@ -107,7 +119,8 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
   const auto only_row = [&](std::size_t i) { cells.row0 = i, cells.row1 = i + 1; };
   const auto only_column = [&](std::size_t j) { cells.column0 = j, cells.column1 = j + 1; };
   bool in_every_head = is_per_head(rule.stage) && !is_per_head(part.source);
-  switch (part.reach) {
+  switch (part.reach == Reach::softmax_line ? line_of_softmax(model) : part.reach) {
+    case Reach::softmax_line:
     case Reach::nothing:
     case Reach::projection:
       return {};
@@ -124,11 +137,13 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
     case Reach::column:
       only_column(column);
       break;
-    case Reach::banded_cell:
+    case Reach::banded_cell: {
+      const bool bands = model.departures.split == HeadColumns::bands;
       in_every_head = false;
-      cells.head = column / band;
-      only_row(row), only_column(column % band);
+      cells.head = bands ? column / band : column % model.n_heads;
+      only_row(row), only_column(bands ? column % band : column / model.n_heads);
       break;
+    }
     case Reach::merged_cell: {
       const Place to = after_merge(model, head, row, column);
       cells.head = to.head;

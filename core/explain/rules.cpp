@@ -7,6 +7,7 @@
 namespace core::explain {
 namespace {
 
+using attention::DropoutPlace;
 using attention::EmptyRows;
 using attention::MaskMethod;
 using attention::ScoreRule;
@@ -42,6 +43,25 @@ bool is_zeroed_row(const Model& m, const Trace& t, const CellAddress& c) {
   return m.mask.empty_rows == EmptyRows::zeros && arma::accu(t.mask.row(c.row)) == 0;
 }
 
+bool swaps_scores(const Model& m, const Trace&, const CellAddress&) {
+  return m.departures.scores_swapped;
+}
+bool drops_scaled(const Model& m, const Trace&, const CellAddress&) {
+  return m.departures.dropout_place == DropoutPlace::scaled_scores;
+}
+bool drops_scaled_masks_before(const Model& m, const Trace& t, const CellAddress& c) {
+  return drops_scaled(m, t, c) && masks_before(m, t, c);
+}
+bool drops_masked(const Model& m, const Trace&, const CellAddress&) {
+  return m.departures.dropout_place == DropoutPlace::masked_scores;
+}
+bool drops_masked_masks_before(const Model& m, const Trace& t, const CellAddress& c) {
+  return drops_masked(m, t, c) && masks_before(m, t, c);
+}
+bool drops_scores(const Model& m, const Trace&, const CellAddress&) {
+  return m.departures.dropout_place != DropoutPlace::weights;
+}
+
 namespace f = cell_formulas;
 using enum Stage;
 using enum Operation;
@@ -68,19 +88,29 @@ const std::array table{
 
     Rule{scores, given, is_given, {}, Before::nothing, "Score", f::given},
     Rule{scores, zero, is_uniform, {}, Before::nothing, "Score", f::uniform},
+    Rule{scores, dot_product, swaps_scores, {{{keys, Reach::row}, {queries, Reach::key_row}}},
+         Before::nothing, "Score", f::key_by_query},
     Rule{scores, dot_product, always, {{{queries, Reach::row}, {keys, Reach::key_row}}},
          Before::nothing, "Score", f::query_by_key},
     Rule{scaled_scores, given, is_given, {}, Before::nothing, "Scaled", f::given},
     Rule{scaled_scores, scaled, always, {{{scores, Reach::same_cell}}}, Before::first_part, "Scaled", f::scale},
     Rule{mask, given, always, {}, Before::nothing, "Mask", f::visibility},
     Rule{masked_scores, given, is_given, {}, Before::nothing, "Masked", f::given},
+    Rule{masked_scores, masked_product, drops_scaled_masks_before,
+         {{{scaled_scores, Reach::same_cell}, {mask, Reach::same_cell}, {dropout_mask, Reach::same_cell}}},
+         Before::first_part, "Dropped and masked", f::visibility},
     Rule{masked_scores, masked, masks_before, {{{scaled_scores, Reach::same_cell}, {mask, Reach::same_cell}}},
          Before::first_part, "Masked", f::visibility},
+    Rule{masked_scores, product, drops_scaled, {{{scaled_scores, Reach::same_cell}, {dropout_mask, Reach::same_cell}}},
+         Before::first_part, "Dropped", f::times_dropout_score},
     Rule{masked_scores, copied, always, {{{scaled_scores, Reach::same_cell}}},
          Before::first_part, "Masked", f::masked_later},
 
     Rule{unmasked_weights, given, is_given, {}, Before::nothing, "Softmax", f::given},
-    Rule{unmasked_weights, softmax, always, {{{masked_scores, Reach::row}}},
+    Rule{unmasked_weights, softmax, drops_masked,
+         {{{masked_scores, Reach::softmax_line}, {dropout_mask, Reach::softmax_line}}},
+         Before::first_part, "Softmax", f::over_keys},
+    Rule{unmasked_weights, softmax, always, {{{masked_scores, Reach::softmax_line}}},
          Before::first_part, "Softmax", f::over_keys},
     Rule{zeroed_weights, given, is_given, {}, Before::nothing, "Zeroed", f::given},
     Rule{zeroed_weights, product, always, {{{unmasked_weights, Reach::same_cell}, {mask, Reach::same_cell}}},
@@ -89,7 +119,10 @@ const std::array table{
     Rule{row_sums, sum, always, {{{zeroed_weights, Reach::row}}}, Before::nothing, "Row sum", f::row_sum},
     Rule{weights, given, is_given, {}, Before::nothing, "Weight", f::given},
     Rule{weights, zero, is_zeroed_row, {{{mask, Reach::row}}}, Before::nothing, "Empty row", f::empty_row},
-    Rule{weights, softmax, masks_before, {{{masked_scores, Reach::row}}},
+    Rule{weights, softmax, drops_masked_masks_before,
+         {{{masked_scores, Reach::softmax_line}, {dropout_mask, Reach::softmax_line}}},
+         Before::first_part, "Softmax", f::over_keys},
+    Rule{weights, softmax, masks_before, {{{masked_scores, Reach::softmax_line}}},
          Before::first_part, "Softmax", f::over_keys},
     Rule{weights, product, zeroes_after, {{{unmasked_weights, Reach::same_cell}, {mask, Reach::same_cell}}},
          Before::first_part, "Zeroed", f::times_mask},
@@ -99,6 +132,8 @@ const std::array table{
     Rule{dropout_mask, given, is_given, {}, Before::nothing, "Dropout factor", f::given},
     Rule{dropout_mask, given, always, {}, Before::nothing, "Dropout factor", f::survival},
     Rule{dropped_weights, given, is_given, {}, Before::nothing, "Dropped", f::given},
+    Rule{dropped_weights, copied, drops_scores, {{{weights, Reach::same_cell}}},
+         Before::nothing, "Dropped", f::dropped_before},
     Rule{dropped_weights, product, always, {{{weights, Reach::same_cell}, {dropout_mask, Reach::same_cell}}},
          Before::nothing, "Dropped", f::times_dropout},
     Rule{contexts, given, is_given, {}, Before::nothing, "Context", f::given},

@@ -18,7 +18,8 @@ enum class Operation {
   dot_product,  ///< Σ first · second, and + third when it is there
   scaled,       ///< the part by the scale
   masked,       ///< the first where the second is 1, else the fill of the mask's method
-  softmax,      ///< exp(own − max) / Σ exp(each − max) over the part
+  masked_product,  ///< the same of the first times the third
+  softmax,      ///< exp(own − max) / Σ exp(each − max) over the part, or over the first times the second
   product,      ///< first × second
   sum,          ///< Σ of the part
   quotient      ///< first ÷ second
@@ -32,6 +33,7 @@ enum class Reach {
   row,          ///< the whole row of the query
   key_row,      ///< the whole row of the key that the column stands for
   column,       ///< the whole column
+  softmax_line,  ///< the whole row, or the whole column when the softmax runs over queries
   row_total,    ///< (row, 0)
   projection,   ///< the column of a learned matrix that makes this column of this head
   banded_cell,  ///< (row, the column of X that is this column of this head)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/attention/rounding.hpp"
 #include "core/explain/reach.hpp"
 #include "core/explain/rules.hpp"
 
@@ -11,8 +12,6 @@ namespace {
 
 using attention::MaskMethod;
 using attention::ScaleRule;
-
-constexpr double large_negative = -1e9;
 
 /// Everything that a step is written from.
 struct Work {
@@ -90,6 +89,7 @@ void write_given(const Work& w, Step& step) {
       dropout.given.empty() ? "by seed " + std::to_string(dropout.seed) : "by the given mask";
   if (w.trace.heads[c.head].dropout_mask(c.row, c.column) == 0)
     return add_line(step, note("dropped " + how, 0));
+  if (!dropout.rescale) return add_line(step, note("kept " + how, 1));
   step.lines.push_back(note("kept " + how, 1));
   add_line(step, line(Form::division, {1, {}}, {1 - dropout.rate, {}}, 1 / (1 - dropout.rate)));
 }
@@ -113,30 +113,61 @@ void write_scaled(const Work& w, Step& step) {
 }
 
 void write_masked(const Work& w, Step& step) {
-  const Operand score = w.first();
+  Operand score = w.first();
+  if (w.rule.operation == Operation::masked_product) {
+    const Operand kept = w.operand(*w.cells(2), 0);
+    add_line(step, line(Form::factor, score, kept, score.value * kept.value, "score × dropout mask"));
+    score = {step.result, {}};
+  }
   if (w.second().value != 0)
     return add_line(step, line(Form::words, score, {}, score.value, "visible, so unchanged"));
-  const bool infinite = w.model.mask.method == MaskMethod::negative_infinity;
-  add_line(step,
-           infinite ? note("hidden, so −∞", -arma::datum::inf) : note("hidden, so −10⁹", large_negative));
+  if (w.model.mask.method == MaskMethod::negative_infinity)
+    return add_line(step, note("hidden, so −∞", -arma::datum::inf));
+  const double fill = w.model.departures.large_negative;
+  add_line(step, note("hidden, so " + attention::fill_words(fill), fill));
+}
+
+/// The scores that a softmax runs over; with a dropout mask before it, a line for each product as well.
+std::vector<Operand> softmax_scores(const Work& w, Step& step) {
+  const Cells scores = *w.cells(0);
+  const auto mask = w.cells(1);
+  std::vector<Operand> all;
+  for (std::size_t k = 0; k < scores.count(); ++k) {
+    Operand score = w.operand(scores, k);
+    if (mask) {
+      const Operand kept = w.operand(*mask, k);
+      const double product = score.value * kept.value;
+      step.lines.push_back(line(Form::factor, score, kept, product));
+      score = {product, {}};
+    }
+    all.push_back(score);
+  }
+  return all;
 }
 
 void write_softmax(const Work& w, Step& step) {
-  const Cells row = *w.cells(0);
+  const std::vector<Operand> scores = softmax_scores(w, step);
+  const bool over_keys = w.model.departures.softmax_over == attention::SoftmaxOver::keys;
+  const std::size_t self = over_keys ? w.cell.column : w.cell.row;
   double largest = -arma::datum::inf, sum = 0;
-  for (std::size_t j = 0; j < row.count(); ++j) largest = std::max(largest, w.operand(row, j).value);
+  for (const Operand& score : scores) largest = std::max(largest, score.value);
   double own = 0;
   const bool empty = largest == -arma::datum::inf;
-  for (std::size_t j = 0; j < row.count(); ++j) {
-    const Operand score = w.operand(row, j);
-    const double term = std::exp(score.value - largest);
-    if (j == w.cell.column) own = term;
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    const double term = std::exp(scores[k].value - largest);
+    if (k == self) own = term;
     sum += term;
-    if (score.value == -arma::datum::inf && !empty) continue;  // adds exactly 0
-    add_term(step, line(Form::exponential, score, {largest, {}}, term), {Label::token, j});
+    if (scores[k].value == -arma::datum::inf && !empty) continue;  // adds exactly 0
+    add_term(step, line(Form::exponential, scores[k], {largest, {}}, term), {Label::token, k});
   }
   add_total(step, sum);
   add_line(step, line(Form::division, {own, {}}, {sum, {}}, own / sum));
+}
+
+/// Whether the heads' contexts stand side by side.
+bool in_bands(const Model& model) {
+  return model.merge == attention::MergeRule::concatenate &&
+         model.departures.merge == attention::HeadColumns::bands;
 }
 
 Label term_label(const Work& w, std::size_t k) {
@@ -144,8 +175,7 @@ Label term_label(const Work& w, std::size_t k) {
     case Stage::contexts:
       return {Label::token, k};
     case Stage::output:
-      return w.model.merge == attention::MergeRule::concatenate ? Label{Label::head, k / w.model.d_value()}
-                                                                : Label{Label::column, k};
+      return in_bands(w.model) ? Label{Label::head, k / w.model.d_value()} : Label{Label::column, k};
     case Stage::scores:
       return {};
     default:
@@ -195,6 +225,7 @@ void write(const Work& w, Step& step) {
     case Operation::scaled:
       return write_scaled(w, step);
     case Operation::masked:
+    case Operation::masked_product:
       return write_masked(w, step);
     case Operation::softmax:
       return write_softmax(w, step);
@@ -214,6 +245,22 @@ std::string bias_formula(const Cells& bias) {
   return std::string("b_") + symbols[which] + ", column " + std::to_string(bias.column0);
 }
 
+void add_bias(const Work& w, const Cells& bias, std::vector<Step>& steps) {
+  Step added{w.cell, "Bias", bias_formula(bias), {}, 0};
+  const Operand sum{steps[0].result, {}}, b = w.operand(bias, 0);
+  add_line(added, line(Form::addition, sum, b, sum.value + b.value));
+  steps.push_back(std::move(added));
+}
+
+/// Says what the precision of the model makes of the number, when it makes anything of it.
+void round(const Work& w, Step& step) {
+  const auto precision = w.model.departures.precision;
+  const double nearest = attention::rounded(precision, step.result);
+  const bool is_given = w.rule.operation == Operation::given;
+  if (is_given || nearest == step.result || std::isnan(nearest)) return;
+  add_line(step, note(std::string("rounded to ") + attention::name_of(precision), nearest));
+}
+
 }  // namespace
 
 std::vector<Step> steps_of(const Model& model, const Trace& trace, const CellAddress& cell,
@@ -221,12 +268,9 @@ std::vector<Step> steps_of(const Model& model, const Trace& trace, const CellAdd
   const Work w{model, trace, cell, rule_for(model, trace, cell), sequence};
   std::vector<Step> steps{{cell, w.rule.title, w.rule.formula(model, trace, cell), {}, 0}};
   write(w, steps[0]);
-  const auto bias = w.cells(2);
-  if (!bias) return steps;
-  Step added{cell, "Bias", bias_formula(*bias), {}, 0};
-  const Operand sum{steps[0].result, {}}, b = w.operand(*bias, 0);
-  add_line(added, line(Form::addition, sum, b, sum.value + b.value));
-  steps.push_back(std::move(added));
+  const bool biased = w.rule.operation == Operation::dot_product;
+  if (const auto bias = biased ? w.cells(2) : std::nullopt) add_bias(w, *bias, steps);
+  round(w, steps.back());
   return steps;
 }
 

@@ -22,7 +22,7 @@ std::string number(double value) {
 }
 
 std::string ascii(std::string text) {
-  constexpr std::array<std::pair<const char*, const char*>, 10> signs{{{"·", "."},
+  constexpr std::array<std::pair<const char*, const char*>, 19> signs{{{"·", "."},
                                                                        {"×", "*"},
                                                                        {"÷", "/"},
                                                                        {"√", "sqrt "},
@@ -30,6 +30,15 @@ std::string ascii(std::string text) {
                                                                        {"∞", "inf"},
                                                                        {"≤", "<="},
                                                                        {"Σ", "sum"},
+                                                                       {"⁰", "^0"},
+                                                                       {"¹", "^1"},
+                                                                       {"²", "^2"},
+                                                                       {"³", "^3"},
+                                                                       {"⁴", "^4"},
+                                                                       {"⁵", "^5"},
+                                                                       {"⁶", "^6"},
+                                                                       {"⁷", "^7"},
+                                                                       {"⁸", "^8"},
                                                                        {"⁹", "^9"},
                                                                        {"_", ""}}};
   for (const auto& [sign, plain] : signs)

@@ -29,6 +29,11 @@ std::vector<const StageInfo*> present_stages(const Model& model) {
   return list;
 }
 
+/// Where the files of a sequence stand; the only one needs no folder.
+std::filesystem::path folder_of(const Model& model, std::size_t sequence) {
+  return model.sequences.size() > 1 ? "sequence" + std::to_string(sequence) : "";
+}
+
 /// The only matrix of an export that names a file.
 std::string single_matrix(const Model& model, const std::filesystem::path& path,
                           const ExportOptions& options) {
@@ -78,13 +83,23 @@ std::vector<std::filesystem::path> export_stages(const Model& model, const std::
   Staging staging(directory);
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const Trace trace = attention::attend(model, s);
-    const std::filesystem::path folder = model.sequences.size() > 1 ? "sequence" + std::to_string(s) : "";
+    const std::filesystem::path folder = folder_of(model, s);
     for (const StageInfo* stage : wanted)
       for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head)
         staging.add(folder / stage_file_name(*stage, head, *options.format),
                     options.format->bytes(labelled_stage(model, trace, *stage, head, s), options.labels));
   }
   return staging.keep();
+}
+
+std::vector<std::filesystem::path> export_names(const Model& model, const ExportOptions& options) {
+  const std::vector<const StageInfo*> wanted = wanted_stages(model, options.stages);
+  std::vector<std::filesystem::path> names;
+  for (std::size_t s = 0; s < model.sequences.size(); ++s)
+    for (const StageInfo* stage : wanted)
+      for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head)
+        names.push_back(folder_of(model, s) / stage_file_name(*stage, head, *options.format));
+  return names;
 }
 
 std::vector<std::filesystem::path> export_to(const Model& model, const std::filesystem::path& path,

@@ -46,6 +46,9 @@ std::vector<std::filesystem::path> export_stages(const attention::Model& model,
                                                  const std::filesystem::path& directory,
                                                  const ExportOptions& options = {});
 
+/// The files that export_stages() writes, relative to its directory, in the order in which it writes them.
+std::vector<std::filesystem::path> export_names(const attention::Model& model, const ExportOptions& options);
+
 /// Writes what is wanted to where it suits, and gives the files: an archive to the file of that path, or to
 /// attention.npz in the directory; a single matrix to the file, when the path ends in the format's name and
 /// is no directory; everything else as export_stages() does.

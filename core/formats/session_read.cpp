@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "core/attention/given_model.hpp"
 #include "core/attention/limits.hpp"
@@ -40,23 +41,8 @@ std::vector<std::string> read_tokens(const JsonPlace& place, const std::filesyst
   return tokens;
 }
 
-arma::mat read_embeddings(const JsonPlace& place, const std::filesystem::path& folder) {
+arma::mat read_matrix(const JsonPlace& place, const std::filesystem::path& folder) {
   return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
-}
-
-std::vector<Sequence> read_sequences(const JsonPlace& embeddings, bool is_batch, const std::filesystem::path& folder) {
-  std::vector<Sequence> sequences;
-  if (is_batch)
-    for (const JsonPlace& item : embeddings.items("a list of matrices"))
-      sequences.push_back({{}, read_embeddings(item, folder)});
-  else
-    sequences.push_back({{}, read_embeddings(embeddings, folder)});
-  return sequences;
-}
-
-/// Without embeddings what is given tells how many tokens there are.
-std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
-  return std::vector<Sequence>(given.n_sequences, {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
 }
 
 /// The names of tokens under a key: one list for all sequences, or a list for each.
@@ -71,6 +57,20 @@ void read_names(const JsonPlace& place, bool is_batch, const std::filesystem::pa
     place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
                std::to_string(items.size()));
   for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s], folder);
+}
+
+std::vector<Sequence> read_embeddings(const JsonPlace& embeddings, const std::filesystem::path& folder) {
+  std::vector<Sequence> sequences;
+  if (is_list_of_matrices(embeddings))
+    for (const JsonPlace& item : embeddings.items("a list of matrices")) sequences.push_back({{}, read_matrix(item, folder)});
+  else
+    sequences.push_back({{}, read_matrix(embeddings, folder)});
+  return sequences;
+}
+
+/// Without embeddings what is given tells how many tokens there are.
+std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
+  return std::vector<Sequence>(given.n_sequences, {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
 }
 
 Linear read_linear(const JsonPlace& place) {
@@ -128,7 +128,7 @@ void read_given_heads(const JsonPlace& place, std::size_t n_heads,
 }
 
 attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool is_batch) {
-  place.expect_keys({"rate", "training", "seed", "stream", "mask"});
+  place.expect_keys({"rate", "training", "seed", "stream", "rescale", "mask"});
   attention::Dropout dropout;
   if (const auto rate = place.member("rate")) {
     dropout.rate = rate->number();
@@ -137,6 +137,7 @@ attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool
   if (const auto training = place.member("training")) dropout.training = training->boolean();
   if (const auto seed = place.member("seed")) dropout.seed = seed->whole(0);
   if (const auto stream = place.member("stream")) dropout.stream = stream->word(stream_words);
+  if (const auto rescale = place.member("rescale")) dropout.rescale = rescale->boolean();
   const auto mask = place.member("mask");
   if (!mask) return dropout;
   if (!is_batch) {
@@ -151,12 +152,25 @@ attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool
   return dropout;
 }
 
-/// The projections of a checkpoint, which tells the number of heads where the session does not.
-void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder,
-                     std::optional<std::size_t> n_heads, Model& model) {
-  checkpoints::Attention read = attention_in_file(place, folder, n_heads);
-  model.projections = std::move(read.projections);
-  model.n_heads = read.n_heads;
+attention::Departures read_departures(const JsonPlace& place) {
+  place.expect_keys({"softmax_over", "scores_swapped", "mask_diagonal", "mask_transposed", "large_negative",
+                     "dropout_place", "split_heads", "merge_heads", "precision"});
+  attention::Departures d;
+  if (const auto over = place.member("softmax_over")) d.softmax_over = over->word(softmax_words);
+  if (const auto swapped = place.member("scores_swapped")) d.scores_swapped = swapped->boolean();
+  if (const auto diagonal = place.member("mask_diagonal")) {
+    const double number = diagonal->number();
+    if (std::trunc(number) != number || std::abs(number) > 1e6)
+      diagonal->fail("a whole number from -1000000 to 1000000");
+    d.mask_diagonal = static_cast<int>(number);
+  }
+  if (const auto transposed = place.member("mask_transposed")) d.mask_transposed = transposed->boolean();
+  if (const auto fill = place.member("large_negative")) d.large_negative = fill->number();
+  if (const auto where = place.member("dropout_place")) d.dropout_place = where->word(dropout_place_words);
+  if (const auto split = place.member("split_heads")) d.split = split->word(head_column_words);
+  if (const auto merge = place.member("merge_heads")) d.merge = merge->word(head_column_words);
+  if (const auto precision = place.member("precision")) d.precision = precision->word(precision_words);
+  return d;
 }
 
 std::vector<std::size_t> read_heads(const JsonPlace& place) {
@@ -167,6 +181,14 @@ std::vector<std::size_t> read_heads(const JsonPlace& place) {
   return heads;
 }
 
+/// The projections of a checkpoint, which tells the number of heads where the session does not.
+void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder,
+                     std::optional<std::size_t> n_heads, Model& model) {
+  checkpoints::Attention read = attention_in_file(place, folder, n_heads);
+  model.projections = std::move(read.projections);
+  model.n_heads = read.n_heads;
+}
+
 Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
   Model m;
   const auto given = top.member("given");
@@ -174,8 +196,8 @@ Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
   auto embeddings = top.member("embeddings");
   if (embeddings && embeddings->is_null()) embeddings.reset();
   const bool is_known = embeddings || read.n_sequences == 0;
-  const bool is_batch = is_known ? is_list_of_matrices(top.required("embeddings")) : read.n_sequences > 1;
-  m.sequences = is_known ? read_sequences(*embeddings, is_batch, folder) : sequences_without_embeddings(read);
+  m.sequences = is_known ? read_embeddings(top.required("embeddings"), folder) : sequences_without_embeddings(read);
+  const bool is_batch = is_known ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
   m.n_heads = std::max<std::size_t>(1, read.n_heads);
   m.given = std::move(read.given);
   const auto n_heads = top.member("n_heads");
@@ -195,6 +217,7 @@ Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
+  if (const auto d = top.member("departures")) m.departures = read_departures(*d);
   if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
   if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
   return m;
@@ -206,7 +229,7 @@ Session parse_session(std::string_view text, const std::string& file_name) {
   const Json json = parse_json(text, file_name);
   const JsonPlace top(json, file_name);
   top.expect_keys({"attnscope", "tokens", "key_tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
-                   "dropout", "merge_heads", "context_length", "given", "heads_off", "view"});
+                   "dropout", "merge_heads", "context_length", "departures", "given", "heads_off", "view"});
   const JsonPlace version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
   Session session{read_model(top, std::filesystem::path(file_name).parent_path()), ""};

@@ -36,4 +36,24 @@ inline constexpr std::array merge_words{
     Word{"reshape_without_transpose", attention::MergeRule::reshape_without_transpose},
 };
 
+inline constexpr std::array softmax_words{
+    Word{"keys", attention::SoftmaxOver::keys},
+    Word{"queries", attention::SoftmaxOver::queries},
+};
+inline constexpr std::array dropout_place_words{
+    Word{"weights", attention::DropoutPlace::weights},
+    Word{"scaled_scores", attention::DropoutPlace::scaled_scores},
+    Word{"masked_scores", attention::DropoutPlace::masked_scores},
+};
+inline constexpr std::array head_column_words{
+    Word{"bands", attention::HeadColumns::bands},
+    Word{"interleaved", attention::HeadColumns::interleaved},
+};
+inline constexpr std::array precision_words{
+    Word{"float64", attention::Precision::float64},
+    Word{"float32", attention::Precision::float32},
+    Word{"float16", attention::Precision::float16},
+    Word{"bfloat16", attention::Precision::bfloat16},
+};
+
 }  // namespace core::formats

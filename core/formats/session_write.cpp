@@ -79,7 +79,28 @@ std::string dropout_text(const Model& m) {
   std::string text = "{\"rate\": " + number_text(d.rate) + ", \"training\": " + boolean_text(d.training) +
                      ", \"seed\": " + std::to_string(d.seed) +
                      ", \"stream\": " + quoted_word(stream_words, d.stream);
+  if (!d.rescale) text += ", \"rescale\": false";
   if (!d.given.empty()) text += ", \"mask\": " + heads_text(d.given, m.n_heads, m.sequences.size());
+  return text + "}";
+}
+
+/// Only what departs: most models depart in nothing.
+std::string departures_text(const attention::Departures& d) {
+  const attention::Departures none;
+  std::string text;
+  const auto add = [&](const char* key, const std::string& value) {
+    text += (text.empty() ? "{\"" : ", \"") + std::string(key) + "\": " + value;
+  };
+  if (d.softmax_over != none.softmax_over) add("softmax_over", quoted_word(softmax_words, d.softmax_over));
+  if (d.scores_swapped) add("scores_swapped", "true");
+  if (d.mask_diagonal != 0) add("mask_diagonal", std::to_string(d.mask_diagonal));
+  if (d.mask_transposed) add("mask_transposed", "true");
+  if (d.large_negative != none.large_negative) add("large_negative", number_text(d.large_negative));
+  if (d.dropout_place != none.dropout_place)
+    add("dropout_place", quoted_word(dropout_place_words, d.dropout_place));
+  if (d.split != none.split) add("split_heads", quoted_word(head_column_words, d.split));
+  if (d.merge != none.merge) add("merge_heads", quoted_word(head_column_words, d.merge));
+  if (d.precision != none.precision) add("precision", quoted_word(precision_words, d.precision));
   return text + "}";
 }
 
@@ -114,6 +135,7 @@ std::string session_text(const Session& session) {
   add("dropout", dropout_text(m));
   add("merge_heads", quoted_word(merge_words, m.merge));
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
+  if (!(m.departures == attention::Departures())) add("departures", departures_text(m.departures));
   if (!m.given.empty()) add("given", given_text(m));
   if (!m.heads_off.empty())
     add("heads_off", list_text(m.heads_off, "", false, [](std::size_t h, const std::string&) { return std::to_string(h); }));

@@ -45,7 +45,8 @@ TEST(Arguments, OfExportTakeTheFormatFromTheNameOfTheFile) {
   EXPECT_STREQ(of("w.npy").format->name, "npy");
   EXPECT_STREQ(of("D.x").format->name, "csv");
   EXPECT_FALSE(of("D.x").archive);
-  EXPECT_TRUE(std::get<Export>(parse_arguments({"export", "a", "--out", "D", "--format", "npz"})).options.archive);
+  EXPECT_TRUE(
+      std::get<Export>(parse_arguments({"export", "a", "--out", "D", "--format", "npz"})).options.archive);
 }
 
 TEST(Arguments, OfProgramNameAModelAndPerhapsAFile) {
@@ -127,6 +128,45 @@ TEST(Arguments, OfSessionNameAPresetAndAFile) {
   const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
   EXPECT_EQ(std::get<const core::editing::Preset*>(std::get<WriteSession>(result).source), core::editing::find_preset("multi-head"));
   EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
+}
+
+TEST(Arguments, OfExportAndSessionNameMistakes) {
+  const Arguments exported = parse_arguments(
+      {"export", "--mistake", "no_scale", "--mistake", "mask_shows_next", "s.json", "--out", "D"});
+  ASSERT_EQ(std::get<Export>(exported).mistakes.size(), 2u);
+  EXPECT_EQ(std::get<Export>(exported).mistakes[1], core::mistakes::find_mistake("mask_shows_next"));
+  const Arguments session =
+      parse_arguments({"session", "--preset", "multi-head", "--out", "F", "--mistake", "no_mask"});
+  EXPECT_EQ(std::get<WriteSession>(session).mistakes.size(), 1u);
+  EXPECT_EQ(usage_error({"export", "--preset", "multi-head", "--out", "D", "--mistake", "nonsense"}),
+            "--mistake: there is no mistake \"nonsense\"; attnscope mistakes lists them");
+}
+
+TEST(Arguments, OfCheckAreAModelTensorsAndHowToReadThem) {
+  const Arguments result =
+      parse_arguments({"check", "--preset", "multi-head", "--against", "T.npz", "--rtol", "0.01", "--atol",
+                       "1e-3", "--map", "a=b=weights", "--map", "c=", "--json"});
+  const auto& check = std::get<Check>(result);
+  EXPECT_EQ(std::get<const core::editing::Preset*>(check.source), core::editing::find_preset("multi-head"));
+  EXPECT_EQ(check.against, "T.npz");
+  EXPECT_EQ(check.tolerance.relative, 0.01);
+  EXPECT_EQ(check.tolerance.absolute, 1e-3);
+  EXPECT_EQ(check.by_hand, (std::map<std::string, std::string>{{"a=b", "weights"}, {"c", ""}}));
+  EXPECT_TRUE(check.json);
+}
+
+TEST(Arguments, OfCheckThatAreWrongAreNamed) {
+  const auto error = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"check", "s.json", "--against", "T"});
+    return usage_error(more);
+  };
+  EXPECT_EQ(error({"--preset", "multi-head"}),
+            "check: expected either a session FILE or --preset NAME, got both");
+  EXPECT_EQ(error({"--rtol", "-1"}), "--rtol: expected a number from 0, got \"-1\"");
+  EXPECT_EQ(error({"--atol", "inf"}), "--atol: expected a number from 0, got \"inf\"");
+  EXPECT_EQ(error({"--map", "weights"}), "--map: expected NAME=STAGE, got \"weights\"");
+  EXPECT_TRUE(error({"--map", "a=b"}).starts_with("--map: expected a stage among embeddings, "));
+  EXPECT_EQ(usage_error({"check", "s.json"}), "--against is required (attnscope --help tells more)");
 }
 
 TEST(Arguments, OfDrawAreASeedAndOps) {

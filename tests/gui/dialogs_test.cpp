@@ -91,17 +91,57 @@ TEST_F(Dialogs, SaveAsAsksBeforeItReplacesAFile) {
 
 TEST_F(Dialogs, ExportNamesTheFileOrTheDirectory) {
   ui.view.pinned = app::CellRef{core::attention::Stage::scores, 1, 0, 0};
-  show(Dialog::export_csv);
+  show(Dialog::export_files);
   ui.click("dialog/confirm");
   ui.click("dialog/what/2");
   ui.click("dialog/confirm");
-  const auto asked = ui.asked<app::ExportCsv>();
+  const auto asked = ui.asked<app::ExportAs>();
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[0].what, app::ExportWhat::matrix);
   EXPECT_EQ(asked[0].matrix, *ui.view.pinned);
   EXPECT_EQ(asked[0].path, directory.path() / "scores.head1.csv");
   EXPECT_EQ(asked[1].what, app::ExportWhat::everything);
   EXPECT_EQ(asked[1].path, directory.path());
+}
+
+TEST_F(Dialogs, ExportAsksBeforeItWritesOverAFile) {
+  std::ofstream(directory.path() / "weights.head0.csv") << "mine";
+  show(Dialog::export_files);
+  ui.click("dialog/confirm");
+  EXPECT_TRUE(ui.asked<app::ExportAs>().empty());
+  ASSERT_TRUE(ui.has("dialog/replace"));
+  ui.click("dialog/keep");
+  EXPECT_FALSE(ui.has("dialog/replace"));
+  ui.click("dialog/confirm");
+  ui.click("dialog/replace");
+  EXPECT_EQ(ui.asked<app::ExportAs>().size(), 1u);
+}
+
+TEST_F(Dialogs, ExportAsksAgainWhenSomethingElseIsToBeWritten) {
+  std::ofstream(directory.path() / "weights.head0.csv") << "mine";
+  show(Dialog::export_files);
+  ui.click("dialog/confirm");
+  ASSERT_TRUE(ui.has("dialog/replace"));
+  ui.click("dialog/form/1");
+  EXPECT_FALSE(ui.has("dialog/replace"));
+  ui.click("dialog/confirm");
+  ASSERT_EQ(ui.asked<app::ExportAs>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::ExportAs>()[0].form, app::ExportForm::npy);
+}
+
+TEST_F(Dialogs, ExportOffersWhatEachFormCanHold) {
+  show(Dialog::export_files);
+  ui.click("dialog/form/2");  // npz: no single matrix
+  EXPECT_TRUE(ui.has("dialog/what/1"));
+  EXPECT_FALSE(ui.has("dialog/what/2"));
+  ui.click("dialog/form/4");  // PNG
+  EXPECT_TRUE(ui.has("dialog/scale/3"));
+  ui.click("dialog/scale/3");
+  EXPECT_EQ(ui.view.export_scale, 4);
+  ui.click("dialog/form/6");  // a program is always of the whole model
+  EXPECT_FALSE(ui.has("dialog/what/0"));
+  ui.click("dialog/confirm");
+  EXPECT_EQ(ui.asked<app::ExportAs>().back().form, app::ExportForm::program);
 }
 
 TEST_F(Dialogs, AskAboutUnsavedWork) {

@@ -169,7 +169,7 @@ TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
   ui.edit(core::editing::SetScale{{core::attention::ScaleRule::factor, 0.25}});
   const support::TemporaryDirectory directory;
   const auto path = directory.path() / "w.csv";
-  ui.store.dispatch(ExportCsv{ExportWhat::matrix, {Stage::weights, 2, 0, 0}, path});
+  ui.store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 2, 0, 0}, path});
   const Model model = ui.store.model();
   EXPECT_EQ(support::bytes_of(path),
             core::formats::csv_text(core::formats::labelled_stage(

@@ -31,6 +31,26 @@ TEST_F(MenuBar, AsksForWhatTheFileMenuNames) {
   EXPECT_EQ(ui.asked<app::Quit>().size(), 1u);
 }
 
+TEST_F(MenuBar, CopiesAMatrixInTheFormThatIsChosenAndRemembersIt) {
+  ui.view.pinned = app::CellRef{Stage::mask, 0, 1, 0};
+  ui.click("menu/Edit");
+  ui.click("menu/CopyAs");
+  ui.click("copy/row");
+  ui.click("copy/row/latex");
+  ASSERT_EQ(ui.asked<app::CopyText>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::CopyText>()[0].text,
+            "\\begin{bmatrix}\n  1.000 & 1.000 & 0.000 & 0.000 & 0.000 & 0.000\n\\end{bmatrix}\n");
+  EXPECT_EQ(ui.view.copy, (app::CopyChoice{core::formats::CopyExtent::row, 3}));
+}
+
+TEST_F(MenuBar, CopiesTheModelAsAProgram) {
+  ui.click("menu/Edit");
+  ui.click("menu/CopyAs");
+  ui.click("copy/program");
+  ASSERT_EQ(ui.asked<app::CopyText>().size(), 1u);
+  EXPECT_NE(ui.asked<app::CopyText>()[0].text.find("import torch"), std::string::npos);
+}
+
 TEST_F(MenuBar, OpensARecentFile) {
   ui.document.recent = {"/somewhere/first.json", "/elsewhere/second.json"};
   choose("menu/File", "menu/Recent", "menu/Recent/1");

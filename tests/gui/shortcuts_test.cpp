@@ -34,6 +34,16 @@ TEST_F(Shortcuts, ChangeTheModelAndTheView) {
   EXPECT_FALSE(ui.view.dark);
 }
 
+TEST_F(Shortcuts, CopyTheMatrixThatIsLookedAt) {
+  ui.view.pinned = app::CellRef{core::attention::Stage::mask, 0, 1, 1};
+  ui.key(Key::c, {.ctrl = true, .shift = true});
+  ASSERT_EQ(ui.asked<app::CopyText>().size(), 1u);
+  EXPECT_TRUE(ui.asked<app::CopyText>()[0].text.starts_with("1\t0\t0\t0\t0\t0\n1\t1\t0"));
+  ui.view.copy = {core::formats::CopyExtent::row, 4};
+  ui.key(Key::c, {.ctrl = true, .shift = true});
+  EXPECT_EQ(ui.asked<app::CopyText>()[1].text, "np.array([1., 1., 0., 0., 0., 0.])");
+}
+
 TEST_F(Shortcuts, ChooseHeadsThatExist) {
   ui.key(Key::digit_2);
   EXPECT_EQ(ui.view.head, 1u);

@@ -8,6 +8,7 @@
 #include "core/editing/presets.hpp"
 #include "core/formats/csv.hpp"
 #include "core/formats/export.hpp"
+#include "core/formats/session.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace app {
@@ -155,7 +156,7 @@ TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
   store.dispatch(ApplyEdit{SetCausal{false}});
   store.settle();
   const auto path = directory.path() / "w.csv";
-  store.dispatch(ExportCsv{ExportWhat::matrix, {Stage::weights, 1, 0, 0}, path});
+  store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 1, 0, 0}, path});
   EXPECT_NE(store.message().text.find(path.string()), std::string::npos) << store.message().text;
   const auto trace = core::attention::attend(store.model());
   const auto& stage = core::attention::info(Stage::weights);
@@ -192,6 +193,36 @@ TEST(Store, RefusesAModelThatTheMachineHasNoMemoryFor) {
   EXPECT_EQ(store.view().dialog, Dialog::none);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_NE(store.message().text.find("3.0 GiB are free"), std::string::npos) << store.message().text;
+}
+
+TEST(Store, ExportsInEveryFormToAFileNamedAfterIt) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  const auto bytes = [&](ExportForm form, const char* name) {
+    store.dispatch(ExportAs{form, ExportWhat::stage, {Stage::weights, 1, 0, 0}, directory.path()});
+    EXPECT_FALSE(store.message().is_error) << store.message().text;
+    return support::bytes_of(directory.path() / name);
+  };
+  EXPECT_TRUE(bytes(ExportForm::npz, "weights.npz").starts_with("PK"));
+  EXPECT_NE(bytes(ExportForm::svg, "weights.svg").find("head 1"), std::string::npos);
+  EXPECT_TRUE(bytes(ExportForm::png, "weights.png").starts_with("\x89PNG"));
+  EXPECT_NE(bytes(ExportForm::program, "attention.py").find("torch.manual_seed(123)"), std::string::npos);
+  EXPECT_EQ(core::formats::parse_session(bytes(ExportForm::session, "attention.json"), "s").model, store.model());
+  EXPECT_TRUE(bytes(ExportForm::npy, "weights.head1.npy").starts_with("\x93NUMPY"));
+  EXPECT_EQ(directory.names().size(), 7u);  // two heads as npy
+}
+
+TEST(Store, ExportsNothingWhereItMayNotWrite) {
+  const support::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "file") << "mine";
+  Store store;
+  for (const ExportForm form : {ExportForm::csv, ExportForm::npz, ExportForm::svg, ExportForm::program}) {
+    store.dispatch(ExportAs{form, ExportWhat::everything, {Stage::weights, 0, 0, 0}, directory.path() / "file" / "inside.x"});
+    EXPECT_TRUE(store.message().is_error);
+    EXPECT_NE(store.message().text.find("cannot be written"), std::string::npos) << store.message().text;
+  }
+  EXPECT_EQ(directory.names(), (std::set<std::string>{"file"}));
+  EXPECT_EQ(support::bytes_of(directory.path() / "file"), "mine");
 }
 
 TEST(Store, LeavesAPinnedCellThatNoLongerExists) {

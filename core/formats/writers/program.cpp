@@ -25,6 +25,8 @@ std::string class_name(const Model& m) {
 std::string program_text(const Model& model, const std::string& title,
                          const std::vector<std::uint64_t>& seeds) {
   if (const auto problem = attention::check(model)) throw Error(problem->path + ": " + problem->message);
+  if (!(model.departures == attention::Departures()) || !model.dropout.rescale)
+    throw Error("departures: a program is written of attention as in the paper; mend the mistakes first");
   if (!model.given.empty() || !model.heads_off.empty())
     throw Error("program: expected a model that computes every stage, got one with given stages, typed cells or heads that are off");
   const ProgramNumbers numbers = program_numbers(model, seeds);

@@ -105,7 +105,7 @@ std::string mask_text(const attention::Mask& mask) {
 }
 
 std::string dropout_text(const Model& m) {
-  const auto& [rate, training, seed, stream, given] = m.dropout;
+  const auto& [rate, training, seed, stream, given, rescale] = m.dropout;  // rescale is true: see program_text()
   if (!m.dropout.active())
     return line(std::string("dropout_mask = torch.ones_like(weights)") + (training ? "" : "  # evaluation"));
   if (rate == 1) return line("dropout_mask = torch.zeros_like(weights)  # a rate of 1 drops everything");
@@ -156,7 +156,7 @@ std::string program_forward(const Model& model) {
   // Named one by one, so that a model that learns something new does not compile until its program knows it
   // too.
   [[maybe_unused]] const auto& [sequences, projections, n_heads, scores, scale, mask, dropout, merge,
-                                context_length, given, heads_off] = model;
+                                context_length, departures, given, heads_off] = model;
   // program_text() refuses models with given stages, typed cells or heads that are off.
   std::string text = init_text(model) + "    def forward(self, x):\n" + line("n_tokens = x.shape[-2]");
   if (context_length)

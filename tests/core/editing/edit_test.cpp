@@ -469,7 +469,7 @@ TEST(Target, DiffersBetweenKindsOfEdit) {
       targets.push_back(key);
   std::sort(targets.begin(), targets.end());
   EXPECT_EQ(std::adjacent_find(targets.begin(), targets.end()), targets.end());
-  EXPECT_EQ(targets.size(), std::variant_size_v<Edit> - 12);  // twelve kinds never join
+  EXPECT_EQ(targets.size(), std::variant_size_v<Edit> - 13);  // thirteen kinds never join
 }
 
 TEST(Describe, SaysWhatUndoWouldTakeBack) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/editing/edit.hpp"
+#include "core/mistakes/mistakes.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::editing {
@@ -122,6 +123,10 @@ inline Edit random_edit(Random& r, const attention::Model& m, std::size_t kind) 
       },
       [](Random&, const attention::Model&, std::size_t) -> Edit { return ClearTypedCells{}; },
       [](Random& g, const attention::Model& w, std::size_t) -> Edit { return SwitchHead{below(g, w.n_heads + 1), coin(g)}; },
+      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+        const auto all = mistakes::mistakes();
+        return SwitchMistake{all[below(g, all.size())].name, below(g, 3) > 0};
+      },
       [](Random& g, const attention::Model&, std::size_t) -> Edit {
         return ReplaceModel{random_replacement(g)};
       },

@@ -69,6 +69,15 @@ inline attention::Model any_model(support::Random& random) {
   if (coin(random))
     for (std::size_t k = 0; k < m.sequences.size() * n_heads; ++k)
       m.dropout.given.push_back(support::zeros_and_ones(random, n, n));
+  m.dropout.rescale = coin(random);
+  m.departures.softmax_over = below(random, 4) == 0 ? SoftmaxOver::queries : SoftmaxOver::keys;
+  m.departures.scores_swapped = below(random, 4) == 0;
+  m.departures.mask_diagonal = coin(random) ? 0 : static_cast<int>(below(random, 5)) - 2;
+  m.departures.mask_transposed = below(random, 4) == 0;
+  m.departures.large_negative = coin(random) ? -1e9 : -1e4;
+  m.departures.dropout_place = coin(random) ? DropoutPlace::weights : static_cast<DropoutPlace>(below(random, 3));
+  m.departures.split = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
+  m.departures.merge = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
   if (below(random, 3) == 0) give_any(random, m);
   m.merge = coin(random) ? MergeRule::concatenate : MergeRule::reshape_without_transpose;
   return m;

@@ -42,14 +42,14 @@ TEST(SessionError, NamesUnknownKeys) {
   expect_errors_in_small({
       {R"("scal": 1)",
        "expected only the keys attnscope, tokens, key_tokens, embeddings, projections, n_heads, scores, scale, "
-       "mask, dropout, merge_heads, context_length, given, heads_off, view, got \"scal\"; did you mean \"scale\"?"},
+       "mask, dropout, merge_heads, context_length, departures, given, heads_off, view, got \"scal\"; did you mean \"scale\"?"},
       {R"("mask": {"hidden": 1})",
        "mask: expected only the keys causal, method, empty_rows, cells, got \"hidden\""},
       {R"("projections": {"qwery": 1})",
        "projections: expected only the keys query, key, value, output, got \"qwery\"; did you mean "
        "\"query\"?"},
       {R"("dropout": {"p": 1})",
-       "dropout: expected only the keys rate, training, seed, stream, mask, got \"p\""},
+       "dropout: expected only the keys rate, training, seed, stream, rescale, mask, got \"p\""},
   });
 }
 

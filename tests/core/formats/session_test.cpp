@@ -50,6 +50,11 @@ class RandomModels {
         m.dropout.given.emplace_back(arma::mat(n, n).transform([&](double) { return flip() ? 1.0 : 0.0; }));
     m.merge = static_cast<MergeRule>(upto(1));
     if (flip()) m.context_length = n + upto(5);
+    m.dropout.rescale = flip();
+    if (flip())
+      m.departures = {static_cast<SoftmaxOver>(upto(1)), flip(), static_cast<int>(upto(4)) - 2, flip(), number(),
+                      static_cast<DropoutPlace>(upto(2)), static_cast<HeadColumns>(upto(1)),
+                      static_cast<HeadColumns>(upto(1)), static_cast<Precision>(upto(3))};
     return m;
   }
 

@@ -35,6 +35,16 @@ TEST(Program, DrawsWhatCameFromASeed) {
   EXPECT_THAT(text, Not(HasSubstr("torch.tensor")));
 }
 
+TEST(Program, IsNotWrittenOfAModelWithMistakes) {
+  Model model = find_preset("000-causal")->make();
+  model.departures.mask_diagonal = 1;
+  EXPECT_EQ(support::error_of([&] { program(model); }),
+            "departures: a program is written of attention as in the paper; mend the mistakes first");
+  model.departures = {};
+  model.dropout.rescale = false;
+  EXPECT_THAT(support::error_of([&] { program(model); }), HasSubstr("departures"));
+}
+
 TEST(Program, WritesOutAMatrixThatWasEditedAndStillDrawsTheOthers) {
   Model model = find_preset("000-causal")->make();
   model.projections->key.weight.edit()(0, 0) = 0.5;

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/command.hpp"
+#include "core/attention/model.hpp"
+#include "core/attention/trace.hpp"
+
+namespace app {
+
+/// What an export is made of.
+struct Exported {
+  const core::attention::Model& model;
+  const core::attention::Trace& trace;  ///< of the shown sequence
+  const View& view;
+  std::string title;  ///< of the document
+};
+
+/// Writes what is asked for, all of it or nothing, and gives the files.
+///
+/// Throws core::Error, "PATH: cannot be written: why".
+std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what);
+
+}  // namespace app

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "app/widgets/pen.hpp"
+
+namespace app::panels {
+
+/// What the check of somebody's tensors found: the first stage that differs, the likely cause with a button that shows
+/// it in the live model, and what was left out.
+void draw_compare_report(widgets::Pen& pen);
+
+/// Which tensor is which stage, to be said by hand.
+void draw_match_dialog(const Frame& frame);
+
+}  // namespace app::panels

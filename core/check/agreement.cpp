@@ -1,0 +1,132 @@
+#include "core/check/agreement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/attention/rounding.hpp"
+
+namespace core::check {
+namespace {
+
+using attention::Precision;
+using formats::Dtype;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+/// Sums in float32 round more often than once a stage.
+constexpr double float32_sums = 16;
+constexpr double far = 1e-2;
+
+/// What numbers of a type are rounded to; integers and bools are exact.
+Precision precision_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f32:
+      return Precision::float32;
+    case Dtype::f16:
+      return Precision::float16;
+    case Dtype::bf16:
+      return Precision::bfloat16;
+    default:
+      return Precision::float64;
+  }
+}
+
+double distance(double theirs, double ours, Dtype dtype) {
+  if (theirs == ours || (std::isnan(theirs) && std::isnan(ours))) return 0;
+  if (std::isinf(theirs) && attention::rounded(precision_of(dtype), ours) == theirs)
+    return 0;  // it does not hold ours
+  const double d = std::abs(theirs - ours);
+  return std::isnan(d) ? infinity : d;
+}
+
+struct Limits {
+  const Tolerance& tolerance;
+  Dtype dtype;
+  double more = 0;  ///< what float32 arithmetic adds
+
+  bool within(double d, double ours) const {
+    if (d == 0) return true;  // also where ours is no number
+    return std::isfinite(d) &&
+           d <= tolerance.absolute + tolerance.relative * std::abs(ours) + storage_error(dtype, ours) + more;
+  }
+};
+
+Agreement compared(const Theirs& theirs, const Reading& r, const Computed& ours, const Limits& limits) {
+  Agreement worst;
+  const double* numbers = theirs.tensor.numbers.data();
+  for (std::size_t s = 0; s < r.n_sequences; ++s)
+    for (std::size_t h = 0; h < r.n_heads; ++h) {
+      const std::size_t sequence = r.first_sequence + s, head = r.first_head + h;
+      Agreement best;
+      bool first = true;
+      for (const arma::mat& form : ours.forms(r, sequence, head)) {
+        Agreement here;
+        here.sequence = sequence, here.head = head;
+        for (std::size_t i = 0; i < r.n_rows; ++i)
+          for (std::size_t j = 0; j < r.n_columns; ++j) {
+            const double d = distance(numbers[r.at(s, h, i, j)], form(i, j), limits.dtype);
+            if (!limits.within(d, form(i, j))) here.within = false;
+            if (std::isfinite(form(i, j))) here.magnitude = std::max(here.magnitude, std::abs(form(i, j)));
+            if (d > here.largest) here.largest = d, here.row = i, here.column = j;
+          }
+        if (first || here.within) best = here;
+        if (here.within) break;
+        first = false;
+      }
+      const bool within = worst.within && best.within;
+      const double magnitude = std::max(worst.magnitude, best.magnitude);
+      if (best.largest > worst.largest) worst = best;
+      worst.within = within, worst.magnitude = magnitude;
+    }
+  return worst;
+}
+
+}  // namespace
+
+double storage_error(Dtype dtype, double number) {
+  if (!std::isfinite(number)) return 0;
+  switch (dtype) {
+    case Dtype::f32:
+      return std::ldexp(std::abs(number), -24) + 0x1p-150;
+    case Dtype::f16:
+      return std::ldexp(std::abs(number), -11) + 0x1p-25;
+    case Dtype::bf16:
+      return std::ldexp(std::abs(number), -8) + 0x1p-134;
+    default:
+      return 0;
+  }
+}
+
+Dtype rounding_of(const formats::Tensor& tensor) {
+  if (tensor.dtype != Dtype::f64) return tensor.dtype;
+  const bool is_float32 = std::all_of(tensor.numbers.begin(), tensor.numbers.end(), [](double x) {
+    return std::isnan(x) || attention::rounded(Precision::float32, x) == x;
+  });
+  return is_float32 ? Dtype::f32 : Dtype::f64;
+}
+
+std::string rounding_words(Dtype dtype) {
+  return precision_of(dtype) == Precision::float64 ? "" : formats::dtype_name(dtype);
+}
+
+Agreement agreement(const Theirs& theirs, const Reading& reading, const Computed& ours,
+                    const Tolerance& tolerance) {
+  Limits limits{tolerance, theirs.rounding};
+  Agreement result = compared(theirs, reading, ours, limits);
+  const bool exact = precision_of(theirs.rounding) == Precision::float64;
+  if (result.within || exact || ours.model().departures.precision != Precision::float64) return result;
+  if (result.largest > far * (1 + result.magnitude)) return result;  // further than any rounding of float32
+  limits.more = float32_sums * ours.float32_error(reading);
+  return compared(theirs, reading, ours, limits);
+}
+
+const Reading* agreeing(const Theirs& theirs, const Computed& ours, const Tolerance& tolerance) {
+  const auto& all = theirs.readings;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Reading& reading) {
+    return attention::info(reading.stage).present(ours.model()) &&
+           agreement(theirs, reading, ours, tolerance).within;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace core::check

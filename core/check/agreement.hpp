@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/check/computed.hpp"
+#include "core/check/reading.hpp"
+
+namespace core::check {
+
+/// How far numbers may be apart that are called equal: |theirs − ours| ≤ absolute + relative · |ours|, and
+/// what the rounding of their type adds.
+struct Tolerance {
+  double relative = 1e-5, absolute = 1e-6;
+};
+
+/// What a tensor was found to be, compared with one stage of a computed model.
+struct Agreement {
+  bool within = true;
+  double largest = 0;    ///< |theirs − ours|, 0 … ∞; NaN equals NaN, an infinity equals itself
+  double magnitude = 0;  ///< the largest finite |ours|
+  std::size_t sequence = 0, head = 0, row = 0,
+              column = 0;  ///< the first place, row by row, that is so far apart
+};
+
+/// The finest type that a tensor shows to have been rounded to: its own, or float32 when all numbers of a
+/// float64 tensor are numbers of float32.
+formats::Dtype rounding_of(const formats::Tensor& tensor);
+
+/// "float32": what the tolerance was widened by; "" for float64 and integers.
+std::string rounding_words(formats::Dtype dtype);
+
+/// Compares a tensor, read in one way, with a computed model.
+Agreement agreement(const Theirs& theirs, const Reading& reading, const Computed& ours,
+                    const Tolerance& tolerance);
+
+/// The first of its readings that agrees, or nullptr.
+const Reading* agreeing(const Theirs& theirs, const Computed& ours, const Tolerance& tolerance);
+
+/// The rounding of a stored number of that type: how far it may be from what was stored.
+double storage_error(formats::Dtype dtype, double number);
+
+}  // namespace core::check

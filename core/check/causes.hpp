@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/check/agreement.hpp"
+#include "core/check/ways.hpp"
+
+namespace core::check {
+
+/// Mistakes that, made together, give every tensor within the tolerance.
+struct Explanation {
+  std::vector<std::string> causes;                 ///< as the table of mistakes names them, each once
+  std::vector<const mistakes::Mistake*> mistakes;  ///< what they are in particular
+  Model model;                                     ///< the model with them
+};
+
+/// All single causes that explain every tensor; when there is none, all pairs that do.
+///
+/// None of the tensors may lack a reading, and the model itself must not explain them. Calls goes_on() now
+/// and then, and gives up, with what it has found, when that is false.
+std::vector<Explanation> find_causes(const Computed& right, const std::vector<Theirs>& theirs,
+                                     const Tolerance& tolerance, const std::function<bool()>& goes_on);
+
+}  // namespace core::check

@@ -1,0 +1,104 @@
+#include "core/check/computed.hpp"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "core/attention/attend.hpp"
+#include "core/attention/formulas.hpp"
+
+namespace core::check {
+namespace {
+
+using attention::DropoutPlace;
+using attention::HeadTrace;
+using attention::MaskMethod;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double fill_of(const Model& model) {
+  return model.mask.method == MaskMethod::large_negative ? model.departures.large_negative : -infinity;
+}
+
+bool masks_before(const Model& model) {
+  return model.mask.method == MaskMethod::negative_infinity ||
+         model.mask.method == MaskMethod::large_negative;
+}
+
+void add_masks(const arma::mat& visible, std::vector<arma::mat>& forms) {
+  forms.push_back(1 - visible);
+  forms.push_back(attention::masked(arma::mat(arma::size(visible)), visible, -infinity));
+}
+
+void add_masked_scores(const Model& model, const HeadTrace& head, const arma::mat& visible,
+                       std::vector<arma::mat>& forms) {
+  const arma::mat& scaled = head.scaled_scores;
+  const bool before = masks_before(model);
+  if (before && model.mask.method == MaskMethod::large_negative)
+    forms.push_back(scaled + model.departures.large_negative * (1 - visible));
+  if (!model.dropout.active()) return;
+  const arma::mat& dropout = head.dropout_mask;
+  const double fill = fill_of(model);
+  if (model.departures.dropout_place == DropoutPlace::scaled_scores)
+    forms.push_back(before ? attention::masked(scaled, visible, fill) : scaled);
+  if (model.departures.dropout_place == DropoutPlace::masked_scores)
+    forms.push_back(arma::mat(head.masked_scores) % dropout);
+}
+
+arma::mat joined(const Computed& computed, const Reading& reading, std::size_t sequence) {
+  const Model& model = computed.model();
+  arma::mat all(reading.n_rows, reading.n_columns);
+  for (std::size_t h = 0; h < model.n_heads; ++h) {
+    const arma::mat& one = attention::info(reading.stage).matrix(computed.trace(sequence), h);
+    for (std::size_t k = 0; k < one.n_cols; ++k) all.col(attention::column_of_head(model, h, k)) = one.col(k);
+  }
+  return all;
+}
+
+}  // namespace
+
+const attention::Trace& Computed::trace(std::size_t sequence) const {
+  const auto known = traces_.find(sequence);
+  if (known != traces_.end()) return known->second;
+  return traces_.emplace(sequence, attention::attend(model_, sequence)).first->second;
+}
+
+const Computed& Computed::in_float32() const {
+  if (!float32_) {
+    Model model = model_;
+    model.departures.precision = attention::Precision::float32;
+    float32_ = std::make_shared<Computed>(std::move(model));
+  }
+  return *float32_;
+}
+
+arma::mat Computed::form(const Reading& reading, std::size_t sequence, std::size_t head) const {
+  if (reading.joined) return joined(*this, reading, sequence);
+  return attention::info(reading.stage).matrix(trace(sequence), head);
+}
+
+std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t sequence, std::size_t head) const {
+  std::vector<arma::mat> all{form(reading, sequence, head)};
+  const attention::Trace& t = trace(sequence);
+  if (reading.stage == Stage::mask) add_masks(t.mask, all);
+  if (reading.stage == Stage::masked_scores) add_masked_scores(model_, t.heads[head], t.mask, all);
+  if (reading.stage == Stage::dropout_mask) all.push_back(arma::sign(all.front()));
+  return all;
+}
+
+double Computed::float32_error(const Reading& reading) const {
+  double most = 0;
+  for (std::size_t s = 0; s < reading.n_sequences; ++s)
+    for (std::size_t h = 0; h < reading.n_heads; ++h) {
+      const std::size_t sequence = reading.first_sequence + s, head = reading.first_head + h;
+      const arma::mat exact = form(reading, sequence, head),
+                      rounded = in_float32().form(reading, sequence, head);
+      for (arma::uword k = 0; k < exact.n_elem; ++k) {
+        const double error = std::abs(exact[k] - rounded[k]);
+        if (std::isfinite(error) && error > most) most = error;
+      }
+    }
+  return most;
+}
+
+}  // namespace core::check

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/attention/model.hpp"
+#include "core/attention/stages.hpp"
+#include "core/formats/tensor.hpp"
+
+namespace core::check {
+
+using attention::Model;
+using attention::Stage;
+
+/// One way to read a tensor: as which stage, and where its numbers stand.
+struct Reading {
+  Stage stage = Stage::weights;
+  std::size_t first_sequence = 0, n_sequences = 1, first_head = 0, n_heads = 1, n_rows = 0, n_columns = 0;
+  std::size_t per_sequence = 0, per_head = 0, per_row = 0, per_column = 0;  ///< strides, in numbers
+  bool joined = false;  ///< the features of all heads in one matrix, as a projection gives them
+
+  std::size_t at(std::size_t sequence, std::size_t head, std::size_t row, std::size_t column) const {
+    return sequence * per_sequence + head * per_head + row * per_row + column * per_column;
+  }
+};
+
+/// A tensor that belongs to a stage of the model.
+struct Theirs {
+  std::string name;  ///< as in the file
+  formats::Tensor tensor;
+  formats::Dtype rounding =
+      formats::Dtype::f64;        ///< what its numbers were rounded to, by its type or by themselves
+  std::vector<Reading> readings;  ///< the likeliest first; none when its shape fits no stage that it can be
+  std::string obstacle;           ///< why there is none: "expected [2, 6, 6], got [6, 5]"
+  Stage stage = Stage::weights;   ///< the one that its name says first
+};
+
+/// The ways in which a tensor of that shape can be that stage of the model, the plainest first.
+///
+/// One sequence without a dimension of its own is the given one; ones in front of a shape count for nothing.
+std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
+                                 std::size_t sequence, std::optional<std::size_t> head);
+
+/// "[2, 6, 6]": the shape in which attnscope itself would give a stage of the model.
+std::string expected_shape(const Model& model, Stage stage, bool one_head);
+
+}  // namespace core::check

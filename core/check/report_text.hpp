@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "core/check/check.hpp"
+
+namespace core::check {
+
+/// "head 1, row 2, column 0": where a stage is farthest off.
+std::string place_words(const StageResult& result);
+
+/// What the causes are and what to do instead, in sentences; what cannot be told is said, too.
+std::string verdict_words(const Report& report);
+
+/// The report for people: a table of the stages, then the verdict.
+std::string report_text(const Report& report);
+
+/// The report as JSON on one line: agrees, first_difference, causes, explanations (lists of causes), stages,
+/// left_out.
+///
+/// max_abs is null where no number says how far they are apart: NaN or an infinity against a number, or
+/// another shape.
+std::string report_json(const Report& report);
+
+}  // namespace core::check

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/attention/model.hpp"
+#include "core/attention/stages.hpp"
+
+/// What goes wrong when people write attention themselves, each as a change of a model.
+namespace core::mistakes {
+
+using attention::Model;
+using attention::Stage;
+
+struct Mistake {
+  const char* name;    ///< as on the command line: "no_scale"; no other has it
+  const char* cause;   ///< as the check names it; several rows may share one
+  const char* title;   ///< in a menu: "no scale"
+  const char* about;   ///< one sentence: what is done
+  const char* remedy;  ///< one sentence: what to do instead
+  Stage first;         ///< no earlier stage can change
+  /// The model with the mistake; where there is nothing to go wrong, the model as it is.
+  Model (*made)(const Model&);
+  /// Whether the model's options say that it is made.
+  bool (*present)(const Model&);
+  /// The model with it put right; nullptr where the numbers that would be needed are gone.
+  Model (*mended)(const Model&);
+};
+
+/// All of them, in the order of the stages that they change.
+std::span<const Mistake> mistakes();
+
+/// The mistake of that name, or nullptr.
+const Mistake* find_mistake(std::string_view name);
+
+/// "no_scale, scale_sqrt_d_model, …": the names that one can be asked for by.
+std::string known_mistakes();
+
+/// Whether making it would change the model.
+bool applies(const Mistake& mistake, const Model& model);
+
+}  // namespace core::mistakes

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/check/check.hpp"
+#include "core/formats/session.hpp"
+
+/// What tests/fixtures/check holds: models, and tensors made with mistakes by NumPy.
+namespace support {
+
+using core::formats::Tensor;
+using core::formats::TensorFile;
+
+/// A file of tensors that is in memory.
+inline TensorFile tensors_in_memory(std::vector<Tensor> tensors) {
+  std::vector<TensorFile::Entry> entries;
+  for (Tensor& tensor : tensors) {
+    const auto shared = std::make_shared<const Tensor>(std::move(tensor));
+    entries.push_back({*shared, [shared](std::span<const std::size_t> leading, core::formats::Progress&) {
+                         return core::formats::part_of(*shared, leading);
+                       }});
+  }
+  return {"memory", "npz", std::move(entries)};
+}
+
+/// One of the models with its cases.
+class CheckFixture {
+ public:
+  explicit CheckFixture(const std::string& name)
+      : model(core::formats::load_session(path(name + ".json")).model),
+        file_(core::formats::open_tensors(path(name + ".npz"))) {}
+
+  core::attention::Model model;
+
+  std::set<std::string> cases() const {
+    std::set<std::string> names;
+    for (const auto& info : file_.tensors()) names.insert(info.name.substr(0, info.name.find('/')));
+    return names;
+  }
+
+  /// The tensors of a case, or only those stages of it.
+  std::vector<Tensor> tensors(const std::string& name, const std::set<std::string>& stages = {}) const {
+    std::vector<Tensor> found;
+    for (const auto& info : file_.tensors()) {
+      const std::size_t slash = info.name.find('/');
+      if (info.name.substr(0, slash) != name) continue;
+      if (!stages.empty() && !stages.contains(info.name.substr(slash + 1))) continue;
+      found.push_back(file_.read(info.name));
+      found.back().name = info.name.substr(slash + 1);
+    }
+    return found;
+  }
+
+ private:
+  static std::string path(const std::string& file) { return std::string(FIXTURES) + "/check/" + file; }
+  TensorFile file_;
+};
+
+/// A model against tensors, with the usual tolerance.
+inline core::check::Report checked(const core::attention::Model& model, std::vector<Tensor> tensors) {
+  return core::check::check(model, core::check::match(model, tensors_in_memory(std::move(tensors)), {}), {});
+}
+
+}  // namespace support

@@ -1,0 +1,283 @@
+#include "core/check/check.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+
+#include "core/attention/attend.hpp"
+#include "core/check/names.hpp"
+#include "core/check/report_text.hpp"
+#include "core/check/their_trace.hpp"
+#include "tests/core/check/check_fixture.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/random_model.hpp"
+
+namespace core::check {
+namespace {
+
+using support::checked;
+using support::CheckFixture;
+using support::Tensor;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAreArray;
+
+std::vector<std::string> causes_in(const std::string& name) {
+  std::vector<std::string> causes(1);
+  for (const char c : name) {
+    if (c == '+')
+      causes.emplace_back();
+    else
+      causes.back() += c;
+  }
+  return causes;
+}
+
+class CheckOf : public testing::TestWithParam<const char*> {
+ protected:
+  CheckFixture fixture{GetParam()};
+};
+
+TEST_P(CheckOf, NamesEveryMistakeAndEveryPairFromAllStages) {
+  std::size_t n_cases = 0;
+  for (const std::string& name : fixture.cases()) {
+    if (name.starts_with("right")) continue;
+    const Report report = checked(fixture.model, fixture.tensors(name));
+    EXPECT_FALSE(report.agrees) << name;
+    EXPECT_EQ(report.explanations.size(), 1u) << name;
+    EXPECT_THAT(report.causes(), UnorderedElementsAreArray(causes_in(name))) << name;
+    ++n_cases;
+  }
+  EXPECT_GE(n_cases, 11u);
+}
+
+TEST_P(CheckOf, CallsRightTensorsRightInEveryType) {
+  for (const char* name : {"right", "right.float32", "right.float16"}) {
+    const Report report = checked(fixture.model, fixture.tensors(name));
+    EXPECT_TRUE(report.agrees) << name;
+    EXPECT_EQ(report.first_difference(), nullptr);
+    EXPECT_THAT(report.causes(), IsEmpty());
+    EXPECT_GE(report.stages.size(), 9u);
+  }
+}
+
+TEST_P(CheckOf, FindsTheMistakeFromTheOutputAloneOrSaysWhatItCouldBe) {
+  for (const std::string& name : fixture.cases()) {
+    if (name.starts_with("right") || name.find('+') != name.npos) continue;
+    const Report report = checked(fixture.model, fixture.tensors(name, {"output"}));
+    if (report.agrees) {
+      EXPECT_THAT((std::vector<std::string>{"mask_finite"}), Contains(name)) << "it changes the output";
+      continue;
+    }
+    EXPECT_THAT(report.causes(), Contains(name));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CheckOf, testing::Values("full", "causal", "plain"),
+                         [](const auto& of) { return std::string(of.param); });
+
+struct OneCheck : testing::Test {
+  CheckFixture fixture{"full"};
+  const Model& model = fixture.model;
+
+  Tensor tensor(const std::string& of, const std::string& stage, const std::string& name) const {
+    Tensor found = fixture.tensors(of, {stage}).at(0);
+    found.name = name;
+    return found;
+  }
+};
+
+TEST_F(OneCheck, NamesTheFirstStageThatDiffersAndTheWorstCell) {
+  std::vector<Tensor> tensors = fixture.tensors("right");
+  for (Tensor& t : tensors)
+    if (t.name == "scaled_scores") t.numbers[1 * 25 + 3 * 5 + 2] += 0.5, t.numbers[7] += 0.25;
+  const Report report = checked(model, tensors);
+  ASSERT_NE(report.first_difference(), nullptr);
+  const StageResult& first = *report.first_difference();
+  EXPECT_EQ(first.stage, Stage::scaled_scores);
+  EXPECT_NEAR(first.agreement.largest, 0.5, 1e-12);
+  EXPECT_EQ(place_words(first), "head 1, row 3, column 2");
+}
+
+TEST_F(OneCheck, SaysThatNothingItKnowsExplainsAnUnknownMistake) {
+  std::vector<Tensor> tensors = fixture.tensors("right");
+  for (Tensor& t : tensors)
+    if (t.name == "weights" || t.name == "output")
+      for (double& x : t.numbers) x *= 1.01;
+  const Report report = checked(model, tensors);
+  EXPECT_FALSE(report.agrees);
+  EXPECT_THAT(report.explanations, IsEmpty());
+  EXPECT_THAT(report_text(report), HasSubstr("None of the known mistakes, alone or in pairs"));
+}
+
+TEST_F(OneCheck, NamesAllCausesThatTheTensorsCannotTellApart) {
+  // d_model = d_head² makes 1/√d_model and 1/d_head one number.
+  support::Random random(5);
+  const Model square = support::model(random, 4, 4, 4, 2);
+  Model wrong = square;
+  wrong.scale.rule = attention::ScaleRule::inverse_sqrt_d_model;
+  const auto trace = attention::attend(wrong);
+  Tensor output;
+  output.name = "output", output.shape = {4, 4};
+  const arma::mat rows = arma::mat(trace.output).t();
+  output.numbers.assign(rows.begin(), rows.end());
+  const Report report = checked(square, {output});
+  EXPECT_THAT(report.causes(), ElementsAre("scale_sqrt_d_model", "scale_d_head"));
+  EXPECT_EQ(report.explanations.size(), 2u);
+  EXPECT_THAT(report_text(report), HasSubstr("the tensors cannot tell them apart"));
+}
+
+TEST_F(OneCheck, KnowsTheNamesThatPeopleGive) {
+  const Report report =
+      checked(model, {tensor("no_scale", "queries", "Q"), tensor("no_scale", "keys", "attn.k"),
+                      tensor("no_scale", "values", "v"), tensor("no_scale", "scores", "attn_scores"),
+                      tensor("no_scale", "weights", "attn_weights"),
+                      tensor("no_scale", "concatenated", "context"), tensor("no_scale", "output", "out")});
+  EXPECT_THAT(report.causes(), ElementsAre("no_scale"));
+  EXPECT_EQ(report.first_difference()->tensor, "attn_weights");
+  EXPECT_EQ(report.stages.size(), 7u);
+}
+
+TEST_F(OneCheck, TakesAnAmbiguousNameForTheStageThatAgrees) {
+  const Report report = checked(
+      model, {tensor("right", "dropped_weights", "attn_weights"),
+              tensor("right", "scaled_scores", "attn_scores"), tensor("right", "output", "context_vec")});
+  EXPECT_TRUE(report.agrees);
+  EXPECT_EQ(report.stages[0].stage, Stage::scaled_scores);
+  EXPECT_EQ(report.stages[1].stage, Stage::dropped_weights);
+}
+
+TEST_F(OneCheck, ReadsEveryLayout) {
+  const auto shaped = [](Tensor t, std::vector<std::size_t> shape) {
+    t.shape = std::move(shape);
+    return t;
+  };
+  const Tensor queries = tensor("right", "queries", "queries");  // [2, 5, 3]
+  Tensor by_tokens = shaped(queries, {5, 2, 3}), joined = shaped(queries, {5, 6});
+  for (std::size_t h = 0; h < 2; ++h)
+    for (std::size_t i = 0; i < 5; ++i)
+      for (std::size_t k = 0; k < 3; ++k)
+        by_tokens.numbers[(i * 2 + h) * 3 + k] = joined.numbers[i * 6 + h * 3 + k] =
+            queries.numbers[(h * 5 + i) * 3 + k];
+  for (const Tensor& t : {queries, shaped(queries, {1, 2, 5, 3}), by_tokens, shaped(by_tokens, {1, 5, 2, 3}),
+                          joined, shaped(joined, {1, 5, 6})})
+    EXPECT_TRUE(checked(model, {t}).agrees) << formats::shape_text(t.shape);
+}
+
+TEST_F(OneCheck, TakesHeadsInFilesOfTheirOwnForOneStage) {
+  Tensor first = tensor("no_scale", "weights", "weights.head0"), second = first;
+  first.shape = second.shape = {5, 5};
+  second.numbers.erase(second.numbers.begin(), second.numbers.begin() + 25);
+  first.numbers.resize(25);
+  second.name = "weights.head1";
+  const Report report = checked(model, {first, second});
+  ASSERT_EQ(report.stages.size(), 1u);
+  EXPECT_THAT(report.causes(), ElementsAre("no_scale"));
+}
+
+TEST_F(OneCheck, HidingMaskAndAddedMaskAreTheMaskToo) {
+  for (const double hidden : std::array{0.0, 1.0, -std::numeric_limits<double>::infinity()}) {
+    Tensor mask;
+    mask.name = "mask", mask.shape = {5, 5};
+    const double seen = hidden == 0 ? 1 : 0;
+    for (std::size_t i = 0; i < 5; ++i)
+      for (std::size_t j = 0; j < 5; ++j) mask.numbers.push_back(j <= i ? seen : hidden);
+    EXPECT_TRUE(checked(model, {mask}).agrees) << hidden;
+  }
+}
+
+TEST_F(OneCheck, ShapeThatDoesNotFitDiffersAndIsNotGuessedAt) {
+  Tensor weights = tensor("right", "weights", "weights");
+  weights.shape = {50};
+  const Report report = checked(model, {weights, tensor("right", "output", "output")});
+  EXPECT_FALSE(report.agrees);
+  EXPECT_EQ(report.first_difference()->obstacle, "expected [2, 5, 5], got [50]");
+  EXPECT_THAT(report.explanations, IsEmpty());
+}
+
+TEST_F(OneCheck, LeavesOutWhatItDoesNotKnowAndSaysSo) {
+  const Report report =
+      checked(model, {tensor("right", "weights", "weights"), tensor("right", "output", "frobnicated")});
+  EXPECT_TRUE(report.agrees);
+  EXPECT_THAT(report.left_out, ElementsAre("frobnicated: its name says no stage"));
+}
+
+TEST_F(OneCheck, MapsByHand) {
+  const auto file =
+      support::tensors_in_memory({tensor("right", "weights", "foo"), tensor("right", "output", "weights")});
+  const Matched matched = match(model, file, {{"foo", "weights"}, {"weights", ""}});
+  ASSERT_EQ(matched.theirs.size(), 1u);
+  EXPECT_TRUE(check(model, matched, {}).agrees);
+  EXPECT_EQ(support::error_of([&] {
+              match(model, file, {{"bar", "weights"}});
+            }),
+            "memory: there is no tensor \"bar\"");
+  EXPECT_EQ(support::error_of([&] {
+              match(model, file, {{"foo", "bar"}});
+            }),
+            "foo: there is no stage \"bar\"");
+}
+
+TEST_F(OneCheck, RefusesFilesWithoutAnyStage) {
+  EXPECT_EQ(
+      support::error_of([&] { checked(model, {tensor("right", "weights", "frobnicated")}); }),
+      "memory: expected tensors named as stages (weights, queries, attn_scores, …), got none; --map NAME=STAGE "
+      "says which is which");
+}
+
+TEST_F(OneCheck, ToleranceIsWhatWasAsked) {
+  Tensor output = tensor("right", "output", "output");
+  output.numbers[4] += 1e-3;
+  const auto file = support::tensors_in_memory({output});
+  EXPECT_FALSE(check(model, match(model, file, {}), {}).agrees);
+  EXPECT_TRUE(check(model, match(model, file, {}), {0, 2e-3}).agrees);
+}
+
+TEST_F(OneCheck, StopsWhenToldTo) {
+  const auto file = support::tensors_in_memory(fixture.tensors("no_scale"));
+  int asked = 0;
+  const Report report = check(model, match(model, file, {}), {}, [&] { return ++asked < 3; });
+  EXPECT_EQ(asked, 3);
+  EXPECT_FALSE(report.agrees);
+}
+
+TEST_F(OneCheck, ReportsAsJson) {
+  const Report report = checked(model, {tensor("no_scale", "scaled_scores", "scaled_scores")});
+  EXPECT_THAT(
+      report_json(report),
+      HasSubstr(
+          R"({"agrees": false, "first_difference": "scaled_scores", "causes": ["no_scale"], "explanations": [["no_scale"]], "stages": [{"stage": "scaled_scores", "max_abs": )"));
+}
+
+TEST_F(OneCheck, GivesTheirTensorsAsATrace) {
+  const auto file = support::tensors_in_memory(fixture.tensors("no_scale", {"queries", "weights", "output"}));
+  const Matched matched = match(model, file, {});
+  const Report report = check(model, matched, {});
+  const TheirTrace theirs = their_trace(model, matched, report, 0);
+  EXPECT_THAT(theirs.stages, ElementsAre(Stage::queries, Stage::weights, Stage::output));
+  const Tensor weights = tensor("no_scale", "weights", "weights");
+  EXPECT_EQ(theirs.trace.heads[1].weights(4, 2), weights.numbers[25 + 4 * 5 + 2]);
+  EXPECT_EQ(theirs.trace.heads[0].scores.n_rows(), 0u);
+}
+
+TEST(Names, AreTakenApart) {
+  const Name name = take_apart("sequence1/weights.head12");
+  EXPECT_EQ(name.base, "weights");
+  EXPECT_EQ(name.sequence, 1u);
+  EXPECT_EQ(name.head, 12u);
+  EXPECT_EQ(take_apart("head_outputs").base, "head_outputs");
+  EXPECT_EQ(take_apart("weights_head3").head, 3u);
+  EXPECT_EQ(take_apart("weights").head, std::nullopt);
+}
+
+TEST(Names, OfLearnedProjectionsSayNoStage) {
+  for (const char* name : {"W_q", "q_proj.weight", "query.weight", "out_proj.bias", "h.0.attn.c_attn.weight"})
+    EXPECT_THAT(meaning_of(name).stages, IsEmpty()) << name;
+}
+
+}  // namespace
+}  // namespace core::check
