@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "app/browser.hpp"
+#include "app/export_plan.hpp"
 #include "tests/gui/side_panels.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/ui_harness.hpp"
@@ -99,7 +100,7 @@ TEST_F(Dialogs, ExportNamesTheFileOrTheDirectory) {
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[0].what, app::ExportWhat::matrix);
   EXPECT_EQ(asked[0].matrix, *ui.view.pinned);
-  EXPECT_EQ(asked[0].path, directory.path() / "scores.head1.csv");
+  EXPECT_THAT(app::planned_files(ui.model, asked[0]), testing::ElementsAre(directory.path() / "scores.head1.csv"));
   EXPECT_EQ(asked[1].what, app::ExportWhat::everything);
   EXPECT_EQ(asked[1].path, directory.path());
 }
