@@ -37,8 +37,8 @@ void work_out(Comparison& c, const core::attention::Model& b, const core::attent
   const auto first =
       std::find_if(c.stages.begin(), c.stages.end(), [](const ComparedStage& s) { return s.all.differs(); });
   c.first = first == c.stages.end() ? nullptr : &*first;
-  const bool one_shape = c.trace.mask.n_rows == trace_b.mask.n_rows;
-  c.visible = one_shape ? arma::mat(arma::max(c.trace.mask, trace_b.mask)) : arma::mat();
+  const bool one_shape = c.trace.mask.n_rows() == trace_b.mask.n_rows();
+  c.visible = one_shape ? arma::mat(arma::max(*c.trace.mask, *trace_b.mask)) : arma::mat();
 }
 
 }  // namespace app

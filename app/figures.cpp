@@ -10,11 +10,11 @@ constexpr std::uint64_t quick_logarithms = 2'000'000;  // some 30 ms
 constexpr std::uint64_t quick_cells = 400'000;         // some 4 ms of logarithms
 
 FigureOf key_of(const Trace& trace, std::uint64_t version) {
-  return {version, trace.heads.size(), trace.mask.n_rows};
+  return {version, trace.heads.size(), trace.mask.n_rows()};
 }
 
 bool is_quick(const Trace& trace) {
-  const std::uint64_t n = trace.mask.n_rows;
+  const std::uint64_t n = trace.mask.n_rows();
   return trace.heads.size() * n * n <= quick_cells;
 }
 
@@ -72,7 +72,7 @@ void Figures::when_done(const std::function<void()>& call) {
 }
 
 bool likeness_is_quick(const Trace& trace) {
-  const std::uint64_t n_heads = trace.heads.size(), n_tokens = trace.mask.n_rows;
+  const std::uint64_t n_heads = trace.heads.size(), n_tokens = trace.mask.n_rows();
   return n_heads * (n_heads - 1) / 2 * n_tokens * n_tokens <= quick_logarithms;
 }
 

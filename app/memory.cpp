@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 
+#include "core/attention/fast/engine.hpp"
 #include "core/attention/limits.hpp"
 
 namespace app {
@@ -43,7 +45,13 @@ std::uint64_t free_memory() {
 
 MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) {
   MemoryNeed need;
-  need.bytes = core::attention::trace_bytes(model.n_tokens(), model.d_model(), model.d_out(), model.n_heads);
+  // The engine keeps what all heads need; of one head at a time every stage is looked at.
+  namespace attention = core::attention;
+  const std::size_t n = model.n_tokens(), d_out = model.d_out();
+  need.bytes = attention::trace_bytes(n, model.d_model(), d_out, model.n_heads);
+  if (attention::fast::covers(model))
+    need.bytes = std::min(need.bytes, attention::fast::engine_bytes(n, d_out, model.n_heads) +
+                                          attention::trace_bytes(n, model.d_model(), model.d_head(), 1));
   need.free = free;
   need.what = std::to_string(model.n_tokens()) + " tokens in " +
               (model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");

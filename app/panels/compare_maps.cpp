@@ -80,9 +80,9 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
                                 .of_stage = true,
                                 .extent = &side.extent};
   if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
-    numbers.visible = &side.trace.mask;
+    numbers.visible = &*side.trace.mask;
   if (info.stage == Stage::dropout_mask || info.stage == Stage::dropped_weights)
-    numbers.kept = &side.trace.heads[map.head].dropout_mask;
+    numbers.kept = &*side.trace.heads[map.head].dropout_mask;
   map.other = &numbers;
   widgets::draw_heatmap(frame, map, {at.x + l.left(column), at.y});
   draw_tooltip(frame, stage);

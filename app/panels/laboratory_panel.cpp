@@ -106,7 +106,7 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
   const auto& head = frame.trace.heads[frame.view.head];
   const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
   const float top = y + widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
-  const float pitch = static_cast<float>(l.map_height) / static_cast<float>(head.weights.n_rows);
+  const float pitch = static_cast<float>(l.map_height) / static_cast<float>(head.weights.n_rows());
   const float first = left + frame.metrics.px(46), label_y = top - frame.metrics.px(9);
   widgets::draw_text(frame.fonts.mono12, {first, label_y}, Align::right_middle, packed(frame.palette.faint),
                      "before");
@@ -114,7 +114,7 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
                      "after");
   const std::size_t step = widgets::label_step(pitch, frame.metrics.px(15));
   std::size_t lost = 0;
-  for (std::size_t i = 0; i < head.weights.n_rows; ++i) {
+  for (std::size_t i = 0; i < head.weights.n_rows(); ++i) {
     const double before = arma::accu(head.weights.row(i)), after = arma::accu(head.dropped_weights.row(i));
     if (after == 0 && before > 0) ++lost;
     if (i % step != 0) continue;

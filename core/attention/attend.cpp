@@ -14,7 +14,8 @@ constexpr double large_negative = -1e9;  // what implementations write that avoi
 
 void require(const Model& model, std::size_t sequence) {
   if (auto problem = check(model)) throw Error(problem->path + ": " + problem->message);
-  if (sequence >= model.sequences.size()) throw Error("sequence " + std::to_string(sequence) + ": there is no such sequence");
+  if (sequence >= model.sequences.size())
+    throw Error("sequence " + std::to_string(sequence) + ": there is no such sequence");
 }
 
 void mask_and_normalise(const Mask& rule, const arma::mat& visible, HeadTrace& head) {
@@ -31,13 +32,13 @@ void mask_and_normalise(const Mask& rule, const arma::mat& visible, HeadTrace& h
     case MaskMethod::zero_after_softmax:
       head.masked_scores = s;
       head.unmasked_weights = softmax_rows(s);
-      head.weights = head.unmasked_weights % visible;
+      head.weights = *head.unmasked_weights % visible;
       break;
     case MaskMethod::renormalise:
       head.masked_scores = s;
       head.unmasked_weights = softmax_rows(s);
-      head.zeroed_weights = head.unmasked_weights % visible;
-      head.row_sums = arma::sum(head.zeroed_weights, 1);
+      head.zeroed_weights = *head.unmasked_weights % visible;
+      head.row_sums = arma::sum(*head.zeroed_weights, 1);
       head.weights = renormalised(head.zeroed_weights, head.row_sums);
       break;
   }
@@ -53,9 +54,9 @@ Trace attend(const Model& model, std::size_t sequence) {
   t.mask = visible_cells(model);
 
   const auto& p = model.projections;
-  const arma::mat q = p ? project(t.embeddings, p->query) : t.embeddings;
-  const arma::mat k = p ? project(t.embeddings, p->key) : t.embeddings;
-  const arma::mat v = p ? project(t.embeddings, p->value) : t.embeddings;
+  const arma::mat q = p ? project(t.embeddings, p->query) : *t.embeddings;
+  const arma::mat k = p ? project(t.embeddings, p->key) : *t.embeddings;
+  const arma::mat v = p ? project(t.embeddings, p->value) : *t.embeddings;
   const std::vector<arma::mat> dropout_masks = drawn_dropout_masks(model, sequence);
 
   std::vector<arma::mat> contexts;
@@ -66,17 +67,17 @@ Trace attend(const Model& model, std::size_t sequence) {
     head.values = band(v, h, model.n_heads);
     head.scores = model.scores == ScoreRule::uniform ? arma::zeros(model.n_tokens(), model.n_tokens())
                                                      : scores(head.queries, head.keys);
-    head.scaled_scores = head.scores * scale_factor(model);
+    head.scaled_scores = *head.scores * scale_factor(model);
     mask_and_normalise(model.mask, t.mask, head);
     head.dropout_mask = dropout_masks[h];
-    head.dropped_weights = head.weights % head.dropout_mask;
-    head.contexts = head.dropped_weights * head.values;
+    head.dropped_weights = *head.weights % *head.dropout_mask;
+    head.contexts = *head.dropped_weights * *head.values;
     contexts.push_back(head.contexts);
   }
 
   t.concatenated =
       model.merge == MergeRule::concatenate ? concatenated(contexts) : reshaped_without_transpose(contexts);
-  t.output = p && p->output ? project(t.concatenated, *p->output) : t.concatenated;
+  t.output = p && p->output ? project(t.concatenated, *p->output) : *t.concatenated;
   return t;
 }
 

@@ -13,7 +13,9 @@ arma::mat band(const arma::mat& x, std::size_t head, std::size_t n_heads) {
   return x.cols(head * d_head, (head + 1) * d_head - 1);
 }
 
-arma::mat scores(const arma::mat& queries, const arma::mat& keys) { return queries * keys.t(); }
+arma::mat scores(const arma::mat& queries, const arma::mat& keys) {
+  return queries * keys.t();
+}
 
 arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys) {
   return arma::trimatl(arma::ones(n_queries, n_keys));

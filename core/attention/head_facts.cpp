@@ -13,7 +13,8 @@ constexpr std::array figures{
     HeadFigureInfo{HeadFigure::entropy, "entropy", "entropy", &HeadFacts::entropy_bits, true},
     HeadFigureInfo{HeadFigure::itself, "itself", "itself", &HeadFacts::itself, false},
     HeadFigureInfo{HeadFigure::previous, "previous", "previous", &HeadFacts::previous, false},
-    HeadFigureInfo{HeadFigure::two_or_three_back, "two_or_three_back", "two or three back", &HeadFacts::two_or_three_back, false},
+    HeadFigureInfo{HeadFigure::two_or_three_back, "two_or_three_back", "two or three back",
+                   &HeadFacts::two_or_three_back, false},
     HeadFigureInfo{HeadFigure::first, "first", "first token", &HeadFacts::first, false},
     HeadFigureInfo{HeadFigure::same_word, "same_word", "same word before", &HeadFacts::same_word, false}};
 
@@ -27,7 +28,9 @@ struct Mean {
 };
 
 /// −p·log2 p, 0 for 0.
-double surprise(double p) { return p > 0 ? -p * std::log2(p) : 0; }
+double surprise(double p) {
+  return p > 0 ? -p * std::log2(p) : 0;
+}
 
 /// What a row is multiplied by to become a distribution, 0 for a row that cannot, and its entropy then.
 struct Rows {
@@ -62,7 +65,9 @@ double likeness(const arma::mat& a, const Rows& rows_a, const arma::mat& b, cons
       if (both(i)) middle_bits[i] += surprise((a(i, j) * rows_a.factor[i] + b(i, j) * rows_b.factor[i]) / 2);
   Mean divergence;
   for (std::size_t i = 0; i < a.n_rows; ++i)
-    if (both(i)) divergence.add(std::clamp(middle_bits[i] - (rows_a.entropy_bits[i] + rows_b.entropy_bits[i]) / 2, 0.0, 1.0));
+    if (both(i))
+      divergence.add(
+          std::clamp(middle_bits[i] - (rows_a.entropy_bits[i] + rows_b.entropy_bits[i]) / 2, 0.0, 1.0));
   return divergence.count > 0 ? 1 - *divergence.value() : arma::datum::nan;
 }
 
@@ -84,15 +89,21 @@ HeadFacts head_facts(const arma::mat& weights, std::span<const std::string> toke
     }
     earlier.push_back(i);
   }
-  return {entropy.value(), itself.value(), previous.value(), two_or_three.value(), first.value(), same.value()};
+  return {entropy.value(),      itself.value(), previous.value(),
+          two_or_three.value(), first.value(),  same.value()};
 }
 
-std::span<const HeadFigureInfo> head_figures() { return figures; }
+std::span<const HeadFigureInfo> head_figures() {
+  return figures;
+}
 
-const HeadFigureInfo& info(HeadFigure figure) { return figures[static_cast<std::size_t>(figure)]; }
+const HeadFigureInfo& info(HeadFigure figure) {
+  return figures[static_cast<std::size_t>(figure)];
+}
 
 const HeadFigureInfo* find_head_figure(std::string_view name) {
-  const auto row = std::find_if(figures.begin(), figures.end(), [&](const HeadFigureInfo& f) { return name == f.name; });
+  const auto row =
+      std::find_if(figures.begin(), figures.end(), [&](const HeadFigureInfo& f) { return name == f.name; });
   return row == figures.end() ? nullptr : &*row;
 }
 

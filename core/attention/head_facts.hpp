@@ -14,8 +14,8 @@ namespace core::attention {
 
 /// Where a head looks on average: means over the rows of its weights, of those rows that have such a key.
 ///
-/// Rows that are no distribution (NaN, or nothing but zeros) are left out. Row 0 has no token before it: it counts for the
-/// entropy and for itself alone. A mean over no row is nothing.
+/// Rows that are no distribution (NaN, or nothing but zeros) are left out. Row 0 has no token before it: it
+/// counts for the entropy and for itself alone. A mean over no row is nothing.
 struct HeadFacts {
   std::optional<double> entropy_bits;       ///< of the row divided by its sum; 0 … log2 n_tokens
   std::optional<double> itself;             ///< weight on the diagonal
@@ -48,10 +48,12 @@ const HeadFigureInfo* find_head_figure(std::string_view name);
 /// The heads sorted by a figure, those without one last; equal ones stay in their order.
 std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> facts);
 
-/// How alike the heads are, n_heads × n_heads: 1 less the mean of the Jensen–Shannon divergence of their rows in bits.
+/// How alike the heads are, n_heads × n_heads: 1 less the mean of the Jensen–Shannon divergence of their rows
+/// in bits.
 ///
-/// From 0, nowhere a key in common, to 1, the same weights. Rows that are no distribution in one of the two are left out;
-/// NaN where none remains. Source: Lin, Divergence measures based on the Shannon entropy, IEEE Trans. Inf. Theory 37, 1991.
+/// From 0, nowhere a key in common, to 1, the same weights. Rows that are no distribution in one of the two
+/// are left out; NaN where none remains. Source: Lin, Divergence measures based on the Shannon entropy, IEEE
+/// Trans. Inf. Theory 37, 1991.
 arma::mat likeness_of_heads(const Trace& trace);
 
 }  // namespace core::attention

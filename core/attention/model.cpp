@@ -9,12 +9,15 @@ namespace {
 
 using std::to_string;
 
-std::string shape(std::size_t rows, std::size_t columns) { return to_string(rows) + "×" + to_string(columns); }
+std::string shape(std::size_t rows, std::size_t columns) {
+  return to_string(rows) + "×" + to_string(columns);
+}
 
-std::optional<Problem> check_matrix(const std::string& path, const arma::mat& m, std::size_t rows, std::size_t columns,
-                                    const char* meaning) {
+std::optional<Problem> check_matrix(const std::string& path, const arma::mat& m, std::size_t rows,
+                                    std::size_t columns, const char* meaning) {
   if (m.n_rows != rows || m.n_cols != columns)
-    return Problem{path, "expected " + shape(rows, columns) + " (" + meaning + "), got " + shape(m.n_rows, m.n_cols)};
+    return Problem{
+        path, "expected " + shape(rows, columns) + " (" + meaning + "), got " + shape(m.n_rows, m.n_cols)};
   if (m.is_finite()) return std::nullopt;
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < columns; ++j)
@@ -23,10 +26,11 @@ std::optional<Problem> check_matrix(const std::string& path, const arma::mat& m,
   return std::nullopt;
 }
 
-std::optional<Problem> check_linear(const std::string& path, const Linear& linear, std::size_t d_in, std::size_t d_out,
-                                    const char* meaning) {
+std::optional<Problem> check_linear(const std::string& path, const Linear& linear, std::size_t d_in,
+                                    std::size_t d_out, const char* meaning) {
   if (auto p = check_matrix(path + ".weight", linear.weight, d_in, d_out, meaning)) return p;
-  if (linear.bias) return check_matrix(path + ".bias", *linear.bias, 1, d_out, "one number for each column of the weight");
+  if (linear.bias)
+    return check_matrix(path + ".bias", *linear.bias, 1, d_out, "one number for each column of the weight");
   return std::nullopt;
 }
 
@@ -41,12 +45,13 @@ std::optional<Problem> check_sequences(const Model& model) {
                               "as the first sequence"))
       return p;
     if (sequence.tokens.size() != model.n_tokens())
-      return Problem{"tokens" + place, "expected " + to_string(model.n_tokens()) + " tokens, one for each row of the embeddings, got " +
+      return Problem{"tokens" + place, "expected " + to_string(model.n_tokens()) +
+                                           " tokens, one for each row of the embeddings, got " +
                                            to_string(sequence.tokens.size())};
   }
   if (model.context_length && model.n_tokens() > *model.context_length)
-    return Problem{"context_length", "expected at most " + to_string(*model.context_length) + " tokens (context_length), got " +
-                                         to_string(model.n_tokens())};
+    return Problem{"context_length", "expected at most " + to_string(*model.context_length) +
+                                         " tokens (context_length), got " + to_string(model.n_tokens())};
   return std::nullopt;
 }
 
@@ -78,11 +83,13 @@ std::optional<Problem> check_mask(const Model& model) {
 
 std::optional<Problem> check_dropout(const Model& model) {
   const Dropout& dropout = model.dropout;
-  if (!(dropout.rate >= 0 && dropout.rate <= 1)) return Problem{"dropout.rate", "expected a number from 0 to 1"};
+  if (!(dropout.rate >= 0 && dropout.rate <= 1))
+    return Problem{"dropout.rate", "expected a number from 0 to 1"};
   if (dropout.given.empty()) return std::nullopt;
   const std::size_t expected = model.sequences.size() * model.n_heads;
   if (dropout.given.size() != expected)
-    return Problem{"dropout.mask", "expected " + to_string(expected) + " matrices, one for each head of each sequence, got " +
+    return Problem{"dropout.mask", "expected " + to_string(expected) +
+                                       " matrices, one for each head of each sequence, got " +
                                        to_string(dropout.given.size())};
   for (std::size_t k = 0; k < expected; ++k) {
     const std::string place = model.sequences.size() > 1 ? "[" + to_string(k / model.n_heads) + "]" : "";
@@ -92,7 +99,8 @@ std::optional<Problem> check_dropout(const Model& model) {
     for (std::size_t i = 0; i < m.n_rows; ++i)
       for (std::size_t j = 0; j < m.n_cols; ++j)
         if (m(i, j) != 0 && m(i, j) != 1)
-          return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]", "expected 0 (dropped) or 1 (kept)"};
+          return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]",
+                         "expected 0 (dropped) or 1 (kept)"};
   }
   return std::nullopt;
 }
@@ -104,8 +112,8 @@ std::optional<Problem> check(const Model& model) {
   if (auto p = check_projections(model)) return p;
   if (model.n_heads == 0) return Problem{"n_heads", "expected at least one head"};
   if (model.d_out() % model.n_heads != 0)
-    return Problem{"n_heads", "expected a number of heads that divides d_out = " + to_string(model.d_out()) + ", got " +
-                                  to_string(model.n_heads)};
+    return Problem{"n_heads", "expected a number of heads that divides d_out = " + to_string(model.d_out()) +
+                                  ", got " + to_string(model.n_heads)};
   if (!std::isfinite(model.scale.factor)) return Problem{"scale", "expected a finite number"};
   if (auto p = check_mask(model)) return p;
   return check_dropout(model);
@@ -119,10 +127,14 @@ std::vector<std::string> numbered_tokens(std::size_t n_tokens) {
 
 double scale_factor(const Model& model) {
   switch (model.scale.rule) {
-    case ScaleRule::inverse_sqrt_d_head: return 1 / std::sqrt(static_cast<double>(model.d_head()));
-    case ScaleRule::inverse_sqrt_d_model: return 1 / std::sqrt(static_cast<double>(model.d_model()));
-    case ScaleRule::factor: return model.scale.factor;
-    case ScaleRule::none: break;
+    case ScaleRule::inverse_sqrt_d_head:
+      return 1 / std::sqrt(static_cast<double>(model.d_head()));
+    case ScaleRule::inverse_sqrt_d_model:
+      return 1 / std::sqrt(static_cast<double>(model.d_model()));
+    case ScaleRule::factor:
+      return model.scale.factor;
+    case ScaleRule::none:
+      break;
   }
   return 1;
 }

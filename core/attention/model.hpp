@@ -17,7 +17,8 @@ struct Linear {
   friend bool operator==(const Linear&, const Linear&) = default;
 };
 
-/// The learned matrices: queries, keys and values of all heads side by side, and perhaps an output projection.
+/// The learned matrices: queries, keys and values of all heads side by side, and perhaps an output
+/// projection.
 struct Projections {
   Linear query, key, value;      ///< d_in × d_out; head h owns columns h·d_head … (h+1)·d_head − 1
   std::optional<Linear> output;  ///< d_out × d_out
@@ -84,7 +85,7 @@ enum class MergeRule { concatenate, reshape_without_transpose };
 
 /// Everything that the user can edit and that attend() needs.
 struct Model {
-  std::vector<Sequence> sequences;  ///< a batch of at least one, all of one shape
+  std::vector<Sequence> sequences;         ///< a batch of at least one, all of one shape
   std::optional<Projections> projections;  ///< without them Q = K = V = X
   std::size_t n_heads = 1;
   ScoreRule scores = ScoreRule::query_key;

@@ -9,9 +9,11 @@ namespace core::attention {
 struct RowFacts {
   double sum = 0;
   double smallest = 0, largest = 0;
-  std::size_t where = 0;       ///< column of the largest
-  double entropy_bits = 0;     ///< −Σ p·log2 p of the row divided by its sum; 0 for rows that are no distribution
-  double effective_count = 0;  ///< 2^entropy: how many equal weights would be as spread; 0 when the sum is not positive
+  std::size_t where = 0;  ///< column of the largest
+  double entropy_bits =
+      0;  ///< −Σ p·log2 p of the row divided by its sum; 0 for rows that are no distribution
+  double effective_count =
+      0;  ///< 2^entropy: how many equal weights would be as spread; 0 when the sum is not positive
 };
 
 /// The facts of row i of a matrix.

@@ -11,8 +11,23 @@ namespace core::attention {
 
 /// Every stage, in the order of the computation.
 enum class Stage {
-  embeddings, queries, keys, values, scores, scaled_scores, mask, masked_scores, unmasked_weights, zeroed_weights,
-  row_sums, weights, dropout_mask, dropped_weights, contexts, concatenated, output
+  embeddings,
+  queries,
+  keys,
+  values,
+  scores,
+  scaled_scores,
+  mask,
+  masked_scores,
+  unmasked_weights,
+  zeroed_weights,
+  row_sums,
+  weights,
+  dropout_mask,
+  dropped_weights,
+  contexts,
+  concatenated,
+  output
 };
 
 /// What a column of a stage stands for; rows are always tokens that ask.

@@ -83,7 +83,7 @@ Text over_keys(const Model& m, const Trace& t, const CellAddress& c) {
   if (m.mask.method != MaskMethod::negative_infinity) return "over all keys";
   const double visible = arma::accu(t.mask.row(c.row));
   if (visible == 0) return "no key is visible: 0/0";
-  return visible < static_cast<double>(t.mask.n_cols) ? "over the visible keys" : "over all keys";
+  return visible < static_cast<double>(t.mask.n_cols()) ? "over the visible keys" : "over all keys";
 }
 
 Text empty_row(const Model&, const Trace&, const CellAddress& c) {

@@ -7,11 +7,11 @@ namespace core::lessons {
 using attention::HeadTrace;
 using attention::Trace;
 
-bool changed(const Moment& m, const arma::mat Trace::*stage) {
+bool changed(const Moment& m, const attention::StageMatrix Trace::*stage) {
   return largest_difference(m.before.*stage, m.trace.*stage) > 0;
 }
 
-bool changed(const Moment& m, const arma::mat HeadTrace::*stage) {
+bool changed(const Moment& m, const attention::StageMatrix HeadTrace::*stage) {
   return largest_difference(head_before(m).*stage, head_now(m).*stage) > 0;
 }
 

@@ -7,8 +7,8 @@
 namespace core::lessons {
 
 /// Whether a stage of the shown sequence, or of its first head, has other numbers or another shape.
-bool changed(const Moment& m, const arma::mat attention::Trace::*stage);
-bool changed(const Moment& m, const arma::mat attention::HeadTrace::*stage);
+bool changed(const Moment& m, const attention::StageMatrix attention::Trace::*stage);
+bool changed(const Moment& m, const attention::StageMatrix attention::HeadTrace::*stage);
 
 /// The first head, before and now.
 const attention::HeadTrace& head_before(const Moment& m);

@@ -158,7 +158,7 @@ std::vector<Picture> mask_methods(const Moment& m) {
 std::vector<Picture> entropy(const Moment& m) {
   const arma::vec scaled = entropies(weights_of(with_scale(m.model, ScaleRule::inverse_sqrt_d_head)));
   const arma::vec plain = entropies(weights_of(with_scale(m.model, ScaleRule::none)));
-  const arma::vec most = arma::log2(arma::vec(arma::sum(m.trace.mask, 1)));
+  const arma::vec most = arma::log2(arma::vec(arma::sum(*m.trace.mask, 1)));
   Picture p{.title = "entropy of each row, in bits",
             .note = {},
             .rows = tokens(m),

@@ -78,8 +78,8 @@ constexpr Step steps[] = {
      "set the scale to none.",
      [](const Moment& m) { return m.model.scale.rule == ScaleRule::none; },
      [](const Moment& m) {
-       return "The largest scaled score grew from " + number(head_before(m).scaled_scores.max()) + " to " +
-              number(head_now(m).scaled_scores.max()) + ", and the weights moved by at most " +
+       return "The largest scaled score grew from " + number(head_before(m).scaled_scores->max()) + " to " +
+              number(head_now(m).scaled_scores->max()) + ", and the weights moved by at most " +
               number(moved_weights(m)) + ".";
      }},
     {"A grid of 0 and 1",
@@ -92,7 +92,7 @@ constexpr Step steps[] = {
      [](const Moment& m) { return m.model.n_tokens() > m.start.n_tokens(); },
      [](const Moment& m) {
        const double n = static_cast<double>(m.model.n_tokens());
-       return "The grid is " + number(n) + "×" + number(n) + " now and " + number(arma::accu(m.trace.mask)) +
+       return "The grid is " + number(n) + "×" + number(n) + " now and " + number(arma::accu(*m.trace.mask)) +
               " of its " + number(n * n) + " cells are 1.";
      }},
     {"Why the future is hidden",
@@ -117,12 +117,12 @@ constexpr Step steps[] = {
      "set the scale to a factor and type 20: the same scores, cut into uneven pieces.",
      [](const Moment& m) {
        return m.model.scale.rule == ScaleRule::factor && m.model.scale.factor >= 10 &&
-              head_now(m).weights.tail_rows(1).max() > head_before(m).weights.tail_rows(1).max();
+              head_now(m).weights->tail_rows(1).max() > head_before(m).weights->tail_rows(1).max();
      },
      [](const Moment& m) {
        const std::size_t last = m.model.n_tokens() - 1, best = largest_in_row(head_now(m).weights, last);
        return "The largest piece of the last row went to " + token(m, best) + " and grew from " +
-              number(head_before(m).weights.tail_rows(1).max()) + " to " +
+              number(head_before(m).weights->tail_rows(1).max()) + " to " +
               number(cell(head_now(m).weights, last, best)) + "; the row still sums to " +
               number(attention::row_facts(head_now(m).weights, last).sum) + ".";
      }},

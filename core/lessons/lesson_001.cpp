@@ -69,8 +69,8 @@ constexpr Step steps[] = {
      "press C: fewer keys to share with, and every row still sums to 1.",
      [](const Moment& m) { return m.model.mask.causal && !m.start.mask.causal; },
      [](const Moment& m) {
-       const arma::vec rows = arma::sum(head_now(m).weights, 1);
-       const arma::vec columns = arma::vec(arma::sum(head_now(m).weights, 0).t());
+       const arma::vec rows = arma::sum(*head_now(m).weights, 1);
+       const arma::vec columns = arma::vec(arma::sum(*head_now(m).weights, 0).t());
        return "Row sums run from " + number(rows.min()) + " to " + number(rows.max()) +
               ", column sums from " + number(columns.min()) + " to " + number(columns.max()) + ".";
      }},
@@ -90,7 +90,7 @@ constexpr Step steps[] = {
        return "Every weight is " + number(cell(head_now(m).weights, 1, 0)) +
               " and every context is the plain mean of the " +
               number(static_cast<double>(m.model.n_tokens())) +
-              " words: " + list(head_now(m).contexts.tail_rows(1).t()) + ".";
+              " words: " + list(head_now(m).contexts->tail_rows(1).t()) + ".";
      }},
     {"Learned projections",
      "The class attention puts a learned matrix with a bias before each part and divides by √embed, here "

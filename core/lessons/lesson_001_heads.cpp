@@ -61,7 +61,7 @@ constexpr Step steps[] = {
      school,
      "feed the keys alone from elsewhere: open W_k, press fill and choose zeros.",
      [](const Moment& m) {
-       return arma::abs(head_now(m).keys).max() == 0 && arma::abs(head_now(m).queries).max() > 0;
+       return arma::abs(*head_now(m).keys).max() == 0 && arma::abs(*head_now(m).queries).max() > 0;
      },
      [](const Moment& m) {
        const std::size_t last = m.model.n_tokens() - 1;
@@ -138,8 +138,8 @@ constexpr Step steps[] = {
      [](const Moment& m) {
        double dropped = 0, visible = 0;
        for (const auto& head : m.trace.heads) {
-         dropped += arma::accu((head.dropout_mask == 0) % (m.trace.mask == 1));
-         visible += arma::accu(m.trace.mask);
+         dropped += arma::accu((*head.dropout_mask == 0) % (*m.trace.mask == 1));
+         visible += arma::accu(*m.trace.mask);
        }
        return number(dropped) + " of the " + number(visible) +
               " visible weights of this sequence were dropped.";

@@ -152,7 +152,7 @@ constexpr Step steps[] = {
      },
      [](const Moment& m) {
        return "The last row's largest weight, printed as " +
-              number(head_before(m).weights.tail_rows(1).max()) + ", would have been " +
+              number(head_before(m).weights->tail_rows(1).max()) + ", would have been " +
               number(weights(m).tail_rows(1).max()) + ".";
      }},
 };

@@ -54,8 +54,8 @@ constexpr Step steps[] = {
      "set d_out to 4; the new columns are zeros until you fill them.",
      [](const Moment& m) { return m.model.d_out() != m.start.d_out(); },
      [](const Moment& m) {
-       return "The output is " + std::to_string(m.trace.output.n_rows) + " × " +
-              std::to_string(m.trace.output.n_cols) +
+       return "The output is " + std::to_string(m.trace.output.n_rows()) + " × " +
+              std::to_string(m.trace.output.n_cols()) +
               " now. √d_head grew too, and with it the weights moved by " + number(moved_weights(m)) + ".";
      }},
     {"Masked scores",
@@ -66,10 +66,10 @@ constexpr Step steps[] = {
      masked_scores,
      "in W_q set row 0, column 4 to 100, the largest score by far.",
      [](const Moment& m) {
-       return changed(m, &HeadTrace::scores) && head_now(m).scores.max() >= 50 && moved_weights(m) == 0;
+       return changed(m, &HeadTrace::scores) && head_now(m).scores->max() >= 50 && moved_weights(m) == 0;
      },
      [](const Moment& m) {
-       return "A score of " + number(head_now(m).scores.max()) +
+       return "A score of " + number(head_now(m).scores->max()) +
               ", and no weight moved: what is hidden does not count.";
      }},
     {"Masked weights and their sums",
@@ -81,10 +81,10 @@ constexpr Step steps[] = {
      "set the mask to “softmax, then 0”.",
      [](const Moment& m) {
        return m.model.mask.method == attention::MaskMethod::zero_after_softmax &&
-              arma::sum(head_now(m).weights, 1).eval().min() < 0.999;
+              arma::sum(*head_now(m).weights, 1).eval().min() < 0.999;
      },
      [](const Moment& m) {
-       return "The rows summed to 1; now to " + list(arma::vec(arma::sum(head_now(m).weights, 1))) + ".";
+       return "The rows summed to 1; now to " + list(arma::vec(arma::sum(*head_now(m).weights, 1))) + ".";
      }},
     {"Dropout on ten ones",
      "Ten ones under dropout at p = 0.5: about half become 0 and the others 2, so that the sum stays near "
@@ -95,10 +95,10 @@ constexpr Step steps[] = {
      "try another seed.",
      [](const Moment& m) { return m.model.dropout.seed != m.start.dropout.seed && m.model.dropout.active(); },
      [](const Moment& m) {
-       return number(arma::accu(m.trace.output != 0)) + " of ten survive at seed " +
+       return number(arma::accu(*m.trace.output != 0)) + " of ten survive at seed " +
               std::to_string(m.model.dropout.seed) + ", and their sum is " +
-              number(arma::accu(m.trace.output)) + "; at seed " + std::to_string(m.start.dropout.seed) +
-              " it was " + number(arma::accu(m.before.output)) + ".";
+              number(arma::accu(*m.trace.output)) + "; at seed " + std::to_string(m.start.dropout.seed) +
+              " it was " + number(arma::accu(*m.before.output)) + ".";
      }},
 };
 

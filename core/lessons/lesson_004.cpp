@@ -83,7 +83,7 @@ constexpr Step steps[] = {
      renormalised,
      "change a number of step, the last row of X.",
      [](const Moment& m) {
-       return only_last_token_changed(m) && !head_now(m).unmasked_weights.empty() &&
+       return only_last_token_changed(m) && !head_now(m).unmasked_weights->empty() &&
               moved_but_last(head_before(m).unmasked_weights, head_now(m).unmasked_weights) > 0 &&
               moved_but_last(head_before(m).weights, head_now(m).weights) < 1e-12;
      },
@@ -101,7 +101,7 @@ constexpr Step steps[] = {
      {"renormalise", "−∞"},
      [] { return hidden_score(1000); },
      "set the mask to “−∞ before softmax”.",
-     [](const Moment& m) { return !head_before(m).weights.is_finite() && head_now(m).weights.is_finite(); },
+     [](const Moment& m) { return !head_before(m).weights->is_finite() && head_now(m).weights->is_finite(); },
      [](const Moment& m) {
        return "Row 0 was NaN; it is " + list(head_now(m).weights.row(0).t()) + ", as it should be.";
      },
@@ -113,7 +113,7 @@ constexpr Step steps[] = {
      {"softmax", "renormalise"},
      [] { return hidden_score(700); },
      "in W_q set row 0, column 1 to 746.",
-     [](const Moment& m) { return head_before(m).weights.is_finite() && !head_now(m).weights.is_finite(); },
+     [](const Moment& m) { return head_before(m).weights->is_finite() && !head_now(m).weights->is_finite(); },
      [](const Moment& m) {
        return "At " + number(cell(head_before(m).scores, 0, 1)) + " a weight of " +
               number(cell(head_before(m).zeroed_weights, 0, 0)) + " was left; at " +

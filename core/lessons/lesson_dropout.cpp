@@ -14,11 +14,11 @@ Model dropped() {
 }
 
 double dropped_visible(const Moment& m) {
-  return arma::accu((head_now(m).dropout_mask == 0) % (m.trace.mask == 1));
+  return arma::accu((*head_now(m).dropout_mask == 0) % (*m.trace.mask == 1));
 }
 
 arma::vec dropped_sums(const attention::HeadTrace& head) {
-  return arma::vec(arma::sum(head.dropped_weights, 1));
+  return arma::vec(arma::sum(*head.dropped_weights, 1));
 }
 
 double lost_rows(const arma::vec& sums) {
@@ -35,8 +35,8 @@ constexpr Step steps[] = {
      "set the dropout to 0.5.",
      [](const Moment& m) { return m.model.dropout.active() && !m.start.dropout.active(); },
      [](const Moment& m) {
-       return number(dropped_visible(m)) + " of the " + number(arma::accu(m.trace.mask)) +
-              " visible weights were dropped; the others count " + number(head_now(m).dropout_mask.max()) +
+       return number(dropped_visible(m)) + " of the " + number(arma::accu(*m.trace.mask)) +
+              " visible weights were dropped; the others count " + number(head_now(m).dropout_mask->max()) +
               " times.";
      }},
     {"Survivors grow",

@@ -64,7 +64,8 @@ constexpr Step steps[] = {
      "set the scale to a factor and type 0.",
      [](const Moment& m) {
        return m.model.scale.rule == ScaleRule::factor &&
-              mean_entropy(head_now(m)) > mean_entropy(head_before(m)) && head_now(m).scaled_scores.is_zero();
+              mean_entropy(head_now(m)) > mean_entropy(head_before(m)) &&
+              head_now(m).scaled_scores->is_zero();
      },
      [](const Moment& m) {
        const arma::vec bits = entropies(head_now(m).weights);

@@ -28,9 +28,9 @@ TEST(ChapterPreset, CausalClassGivesThePublishedContexts) {
 TEST(ChapterPreset, TwoHeadsGiveThePublishedContexts) {
   for (const std::size_t sequence : {0, 1}) {
     const Trace trace = trace_of("chapter-two-heads", sequence);
-    EXPECT_TRUE(is_near(trace.output.head_cols(2), first_head, four_decimals));
+    EXPECT_TRUE(is_near(trace.output->head_cols(2), first_head, four_decimals));
     const arma::mat second_head{{0.4772, 0.1063}, {0.5891, 0.3257}};
-    EXPECT_TRUE(is_near(trace.output.submat(0, 2, 1, 3), second_head, four_decimals));
+    EXPECT_TRUE(is_near(trace.output->submat(0, 2, 1, 3), second_head, four_decimals));
   }
 }
 

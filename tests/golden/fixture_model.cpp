@@ -25,7 +25,7 @@ Linear linear_of(const Fixture& f, const std::string& letter, bool bias) {
 }
 
 /// The stages a head, by the fixture's names.
-const std::map<std::string, arma::mat HeadTrace::*> head_stages{
+const std::map<std::string, StageMatrix HeadTrace::*> head_stages{
     {"scores", &HeadTrace::scores},
     {"scaled", &HeadTrace::scaled_scores},
     {"masked", &HeadTrace::masked_scores},
@@ -36,9 +36,9 @@ const std::map<std::string, arma::mat HeadTrace::*> head_stages{
     {"dropped", &HeadTrace::dropped_weights},
     {"context_heads", &HeadTrace::contexts},
 };
-const std::map<std::string, arma::mat HeadTrace::*> projected_stages{
+const std::map<std::string, StageMatrix HeadTrace::*> projected_stages{
     {"Q", &HeadTrace::queries}, {"K", &HeadTrace::keys}, {"V", &HeadTrace::values}};
-const std::map<std::string, arma::mat Trace::*> sequence_stages{
+const std::map<std::string, StageMatrix Trace::*> sequence_stages{
     {"inputs", &Trace::embeddings}, {"concat", &Trace::concatenated}, {"output", &Trace::output}};
 
 void expect_tensor(const std::string& name, const Tensor& tensor, const Config& config, std::size_t s,
@@ -122,7 +122,7 @@ void expect_printed(const Fixture& fixture, const Model& model) {
   const Trace trace = attend(model);
   for (const auto& [name, tensor] : fixture.printed) {
     SCOPED_TRACE("printed " + name);
-    const arma::mat& found = name == "output" ? trace.output : trace.heads.front().*head_stages.at(name);
+    const arma::mat& found = name == "output" ? *trace.output : *(trace.heads.front().*head_stages.at(name));
     EXPECT_TRUE(is_near(found, tensor.matrix(), tensor.absolute, tensor.relative));
   }
 }

@@ -71,9 +71,9 @@ std::map<std::string, std::vector<double>> flattened(const attention::Model& mod
     const attention::Trace trace = attention::attend(model, s);
     arma::mat q, k, v;
     for (const auto& head : trace.heads) {
-      q = arma::join_rows(q, head.queries);
-      k = arma::join_rows(k, head.keys);
-      v = arma::join_rows(v, head.values);
+      q = arma::join_rows(q, *head.queries);
+      k = arma::join_rows(k, *head.keys);
+      v = arma::join_rows(v, *head.values);
       append(all["weights"], head.weights);
     }
     append(all["Q"], q);
@@ -129,8 +129,8 @@ TEST(Averaging, ByATriangleDividedByItsRowSumsEqualsVersionOne) {
   // The notebook sums rows of the mask itself; here the mask multiplies weights of 1/8, eight times as small.
   const auto sums = support::read_fixture("s002_v1_uniform").tensors.at("row_sums").matrix();
   const attention::Trace trace = attention::attend(preset("002-average"));
-  EXPECT_TRUE(is_near(arma::sum(trace.mask, 1), sums, 0));
-  EXPECT_TRUE(is_near(trace.heads[0].row_sums * 8, sums, 1e-12));
+  EXPECT_TRUE(is_near(arma::sum(*trace.mask, 1), sums, 0));
+  EXPECT_TRUE(is_near(*trace.heads[0].row_sums * 8, sums, 1e-12));
 }
 
 TEST(Averaging, BySoftmaxOfZerosEqualsVersionTwo) {
@@ -146,7 +146,7 @@ TEST(MaskedScores, EqualTheDrawnMatrixMaskedAndNormalised) {
   EXPECT_TRUE(is_near(head.scores, tensors.at("scores").matrix(), 0));
   EXPECT_TRUE(is_near(head.masked_scores, tensors.at("masked").matrix(), tensors.at("masked").absolute));
   EXPECT_TRUE(is_near(head.weights, tensors.at("weights").matrix(), tensors.at("weights").absolute));
-  EXPECT_TRUE(is_near(arma::sum(head.weights, 1).t(), tensors.at("row_sums").matrix(), 1e-12));
+  EXPECT_TRUE(is_near(arma::sum(*head.weights, 1).t(), tensors.at("row_sums").matrix(), 1e-12));
   EXPECT_TRUE(is_near(trace.output, head.weights, 0));  // one-hot values
 }
 

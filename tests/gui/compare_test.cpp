@@ -197,14 +197,14 @@ TEST_F(Compare, GivesAAndBOneRangeAndTheDifferenceOneThatIsSymmetric) {
   const auto& b = painter.pictures.at("compare/scaled_scores/b");
   const auto& d = painter.pictures.at("compare/scaled_scores/difference");
   const double most =
-      arma::abs(store.comparison()->trace.heads[0].scaled_scores).max();  // unscaled, so larger
+      arma::abs(*store.comparison()->trace.heads[0].scaled_scores).max();  // unscaled, so larger
   EXPECT_EQ(a.low, -most);
   EXPECT_EQ(a.high, most);
   EXPECT_EQ(b.low, -most);
   EXPECT_EQ(b.high, most);
   EXPECT_EQ(d.low, -d.high);
   const arma::mat apart =
-      store.comparison()->trace.heads[0].scaled_scores - store.trace().heads[0].scaled_scores;
+      *store.comparison()->trace.heads[0].scaled_scores - *store.trace().heads[0].scaled_scores;
   EXPECT_EQ(d.high, arma::abs(apart).max()) << "of the shown head";
 }
 
@@ -230,13 +230,13 @@ TEST_F(Compare, ShowsAInPlaceOfBAsLongAsSpaceIsHeld) {
   ui.click("tabs/Compare");
   ui.run();
   const auto b = [&] { return painter.pictures.at("compare/embeddings/b").numbers; };
-  EXPECT_EQ(b(), &store.trace().embeddings);
+  EXPECT_EQ(b(), &*store.trace().embeddings);
   support::InputFrame down, up;
   down.key = app::KeyPress{Key::space}, up.released = Key::space;
   ui.play({down, {}});
-  EXPECT_EQ(b(), &store.comparison()->trace.embeddings);
+  EXPECT_EQ(b(), &*store.comparison()->trace.embeddings);
   ui.play({up, {}});
-  EXPECT_EQ(b(), &store.trace().embeddings);
+  EXPECT_EQ(b(), &*store.trace().embeddings);
 }
 
 TEST_F(Compare, ScrollsToTheStageOfARowAndPinsTheCellThatDiffersMost) {

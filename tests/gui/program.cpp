@@ -17,7 +17,7 @@ class NoPainter : public app::render::Painter {
 
 }  // namespace
 
-Program::Program(ImVec2 size) {
+Program::Program(ImVec2 size, double at_once_ms) : store(app::free_memory, at_once_ms) {
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;

@@ -17,7 +17,9 @@ using core::editing::MatrixName;
 using core::editing::SetCausal;
 using core::editing::SetCell;
 
-ApplyEdit change(double value) { return ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, value}}; }
+ApplyEdit change(double value) {
+  return ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, value}};
+}
 
 TEST(Store, StartsWithTheDefaultPresetComputed) {
   const Store store;
@@ -48,7 +50,7 @@ TEST(Store, ComputesTheTraceOfTheEditedModel) {
   store.settle();
   EXPECT_GT(store.version(), version);
   const auto expected = core::attention::attend(store.model());
-  EXPECT_TRUE(arma::approx_equal(store.trace().output, expected.output, "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(*store.trace().output, *expected.output, "absdiff", 0));
   EXPECT_EQ(store.trace().embeddings(1, 2), 2.5);
 }
 
@@ -103,7 +105,9 @@ TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
   const auto path = directory.path() / "mine.json";
   Store store;
   store.dispatch(change(-0.125));
-  store.dispatch(ChangeView{[](View& v) { v.head = 1, v.tab = Tab::heads, v.pinned = CellRef{Stage::scores, 1, 2, 3}; }});
+  store.dispatch(ChangeView{[](View& v) {
+    v.head = 1, v.tab = Tab::heads, v.pinned = CellRef{Stage::scores, 1, 2, 3};
+  }});
   store.dispatch(SaveFileAs{path});
   EXPECT_FALSE(store.document().modified);
   EXPECT_EQ(store.document().title, "mine.json");
@@ -155,7 +159,8 @@ TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
   EXPECT_NE(store.message().text.find(path.string()), std::string::npos) << store.message().text;
   const auto trace = core::attention::attend(store.model());
   const auto& stage = core::attention::info(Stage::weights);
-  EXPECT_EQ(support::bytes_of(path), core::formats::csv_text(core::formats::labelled_stage(store.model(), trace, stage, 1, 0)));
+  EXPECT_EQ(support::bytes_of(path),
+            core::formats::csv_text(core::formats::labelled_stage(store.model(), trace, stage, 1, 0)));
 }
 
 /// Tokens whose scores in two heads take more than two gibibytes.

@@ -124,8 +124,8 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
     const auto problem = core::attention::check(ui.model());
     ASSERT_FALSE(problem.has_value()) << "event " << i << ": " << problem->path << ": " << problem->message;
     ASSERT_EQ(ui.store.trace().heads.size(), ui.model().n_heads) << "event " << i;
-    ASSERT_EQ(ui.store.trace().output.n_rows, ui.model().n_tokens()) << "event " << i;
-    ASSERT_EQ(ui.store.trace().output.n_cols, ui.model().d_out()) << "event " << i;
+    ASSERT_EQ(ui.store.trace().output.n_rows(), ui.model().n_tokens()) << "event " << i;
+    ASSERT_EQ(ui.store.trace().output.n_cols(), ui.model().d_out()) << "event " << i;
   }
   EXPECT_GT(changes, 100u) << "the hands have hit too little";
 }

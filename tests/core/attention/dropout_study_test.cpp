@@ -33,8 +33,8 @@ TEST(DropoutStudy, FirstMaskIsTheModelsOwnInEveryHeadSequenceAndStream) {
         DropoutStudy study = study_of(m, s, h);
         study.advance(1);
         const Trace trace = attend(m, s);
-        EXPECT_TRUE(arma::approx_equal(study.first_mask(), trace.heads[h].dropout_mask, "absdiff", 0));
-        EXPECT_TRUE(arma::approx_equal(study.mean(), trace.heads[h].dropped_weights, "absdiff", 0));
+        EXPECT_TRUE(arma::approx_equal(study.first_mask(), *trace.heads[h].dropout_mask, "absdiff", 0));
+        EXPECT_TRUE(arma::approx_equal(study.mean(), *trace.heads[h].dropped_weights, "absdiff", 0));
       }
 }
 

@@ -95,7 +95,7 @@ TEST(MultiHeadAsWritten, LeaksLaterTokensAndTheCorrectOneDoesNot) {
     attention::Model model = find_preset(correct ? "001-multi-head" : "001-multi-head-as-written")->make();
     const arma::mat before = attention::attend(model).output;
     model.sequences[0].embeddings.edit().row(3) += 1;
-    const arma::mat moved = arma::abs(attention::attend(model).output - before);
+    const arma::mat moved = arma::abs(*attention::attend(model).output - before);
     if (correct)
       EXPECT_EQ(moved.head_rows(3).max(), 0);
     else

@@ -91,9 +91,11 @@ TEST(Explanation, ResultFollowsTheOperandsAndNotTheCell) {
   Trace trace = attend(model);
   const CellAddress cell{Stage::scores, 1, 2, 0};
   const double before = explain(model, trace, cell).result;
-  trace.heads[1].scores(2, 0) = 99;
+  trace.heads[1].scores = arma::mat(4, 4, arma::fill::value(99));
   EXPECT_EQ(explain(model, trace, cell).result, before);
-  trace.heads[1].queries(2, 1) += 1;
+  arma::mat queries = trace.heads[1].queries;
+  queries(2, 1) += 1;
+  trace.heads[1].queries = queries;
   EXPECT_NEAR(explain(model, trace, cell).result - before, trace.heads[1].keys(0, 1), 1e-12);
 }
 

@@ -28,11 +28,11 @@ TEST(Folder, OfAnExportHasEveryStageAsOneTensor) {
     for (std::size_t s = 0; s < 2; ++s) {
       const auto trace = attention::attend(model, s);
       const std::size_t whole[] = {s}, head[] = {s, model.n_heads - 1};
-      EXPECT_TRUE(arma::approx_equal(matrix(file.read("output", whole)), trace.output, "absdiff", 0));
+      EXPECT_TRUE(arma::approx_equal(matrix(file.read("output", whole)), *trace.output, "absdiff", 0));
       EXPECT_TRUE(
-          arma::approx_equal(matrix(file.read("weights", head)), trace.heads.back().weights, "absdiff", 0));
+          arma::approx_equal(matrix(file.read("weights", head)), *trace.heads.back().weights, "absdiff", 0));
       EXPECT_TRUE(
-          arma::approx_equal(matrix(file.read("weights"), head), trace.heads.back().weights, "absdiff", 0));
+          arma::approx_equal(matrix(file.read("weights"), head), *trace.heads.back().weights, "absdiff", 0));
     }
   }
 }

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/attention/attend.hpp"
+#include "core/attention/dropout.hpp"
+#include "core/attention/fast/parts.hpp"
+#include "core/attention/fast/projecting.hpp"
+#include "core/attention/fast/requests.hpp"
+
+namespace core::attention::fast {
+namespace {
+
+using std::size_t;
+
+// Rows of scores and exponentials of one block, in numbers: half of a second-level cache.
+constexpr size_t block_numbers = 49152;
+constexpr size_t few_operations = 200000;  // not worth waking another thread
+
+size_t block_rows(size_t n_tokens) {
+  return std::clamp<size_t>(block_numbers / n_tokens / 24, 1, 2) * 24;
+}
+
+/// [head][row][column] of what dropout keeps; empty when it is not active.
+std::vector<bool> kept_weights(const Model& model, size_t sequence) {
+  if (!model.dropout.active()) return {};
+  const size_t n = model.n_tokens(), per_sequence = model.n_heads * n * n;
+  std::vector<bool> all;
+  if (model.dropout.given.empty()) {
+    random::Generator generator(model.dropout.seed);
+    all = kept(generator, model.dropout, (sequence + 1) * per_sequence);
+    all.erase(all.begin(), all.begin() + std::ptrdiff_t(sequence * per_sequence));
+  } else {
+    for (size_t h = 0; h < model.n_heads; ++h)
+      for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < n; ++j)
+          all.push_back(model.dropout.given[sequence * model.n_heads + h]->at(i, j) != 0);
+  }
+  return all;
+}
+
+}  // namespace
+
+double operations(const Model& model) {
+  const double n = double(model.n_tokens()), d = double(model.d_out());
+  const double projected = model.projections ? 3 * n * double(model.d_model()) * d + n * d * d : 0;
+  return projected + n * n * (2 * d + 20 * double(model.n_heads)) * (model.mask.causal ? 0.5 : 1);
+}
+
+bool Engine::Parts::compute(const Model& model, size_t s, Progress* progress) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  holds = false;
+  if (!covers(model)) return compute_by_reference(model, s);
+  prepare(model, s);
+  if (!project_all(all, model, s, threads)) return compute_by_reference(model, s);
+  const std::optional<bool> finite = work_out_all(From::queries, progress);
+  if (!finite) return false;
+  if (!*finite) return compute_by_reference(model, s);
+  drift = 0;
+  largest_score = largest_possible_score();
+  output.all_changed();
+  held = model;
+  sequence = s;
+  if (by_reference || trace.heads.empty() || trace.embeddings.n_cols() != model.d_model())
+    trace = trace_on_request(all, held, sequence, [this]() -> const arma::mat& {
+      return output.bring_up_to_date(all, held, threads);
+    });
+  by_reference = false;
+  holds = true;
+  renew(trace);
+  const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  operations_per_ms = operations(model) / std::max(ms, 1e-3);
+  return true;
+}
+
+bool Engine::Parts::compute_by_reference(const Model& model, size_t s) {
+  all.heads.clear();
+  trace = attend(model, s);
+  by_reference = true;
+  held = model;
+  sequence = s;
+  holds = true;
+  return true;
+}
+
+void Engine::Parts::prepare(const Model& model, size_t s) {
+  if (!all.same_shape(model)) {
+    all.allocate(model);
+    trace = Trace{};  // the old one asks for what is no more
+    hide_first = true;
+  }
+  Visibility visibility(model);
+  if (!(visibility == all.visibility)) hide_first = true;
+  all.visibility = std::move(visibility);
+  all.uniform = model.scores == ScoreRule::uniform;
+  all.scale = scale_factor(model);
+  all.empty_rows = model.mask.empty_rows;
+  all.survivor_factor = survivor_factor(model.dropout);
+  all.kept = kept_weights(model, s);
+}
+
+std::optional<bool> Engine::Parts::work_out_all(From from, Progress* progress) {
+  const size_t rows = block_rows(all.n_tokens), n_blocks = (all.n_tokens + rows - 1) / rows;
+  const size_t count = all.heads.size() * n_blocks;
+  std::atomic<bool> finite{true};
+  std::atomic<size_t> done{0};
+  const auto block = [&](size_t task) {
+    if (progress && progress->cancelled.load(std::memory_order_relaxed)) return;
+    const size_t h = task % all.heads.size(),
+                 first = (n_blocks - 1 - task / all.heads.size()) * rows;  // long rows first
+    const size_t end = std::min(first + rows, all.n_tokens);
+    if (hide_first)
+      for (size_t i = first; i < end; ++i) hide_row(all, h, i);
+    if (!work_out(all, h, first, end, from)) finite = false;
+    if (progress) progress->fraction = double(++done) / double(count);
+  };
+  if (all.n_tokens * all.n_tokens * all.d_out < few_operations)
+    for (size_t task = 0; task < count; ++task) block(task);
+  else
+    threads.run(count, block);
+  if (progress && progress->cancelled) return std::nullopt;
+  hide_first = false;
+  return finite.load();
+}
+
+double Engine::Parts::largest_possible_score() {
+  double most = 0;
+  std::vector<double> key(all.d_head);
+  for (size_t h = 0; h < all.heads.size(); ++h) {
+    double queries = 0, keys = 0;
+    for (size_t i = 0; i < all.n_tokens; ++i) {
+      for (size_t c = 0; c < all.d_head; ++c) key[c] = all.key(h, i, c);
+      queries = std::max(queries, all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
+      keys = std::max(keys, all.kernels->dot(key.data(), key.data(), all.d_head));
+    }
+    most = std::max(most, std::sqrt(queries * keys) * std::abs(all.scale));
+  }
+  return most;
+}
+
+}  // namespace core::attention::fast

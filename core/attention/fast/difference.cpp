@@ -1,0 +1,120 @@
+#include "core/attention/fast/difference.hpp"
+
+#include <algorithm>
+
+namespace core::attention::fast {
+namespace {
+
+enum class Extent { same, number, row, more };
+
+struct Place {
+  Extent extent = Extent::same;
+  std::size_t row = 0, column = 0;
+};
+
+/// Where two matrices of one shape differ.
+Place compare(const SharedMatrix& a, const SharedMatrix& b) {
+  if (a.shares_with(b)) return {};
+  if (const auto cell = known_difference(a, b)) return {Extent::number, cell->row, cell->column};
+  Place place;
+  for (std::size_t c = 0; c < a->n_cols; ++c)
+    for (std::size_t r = 0; r < a->n_rows; ++r) {
+      if (a->at(r, c) == b->at(r, c)) continue;
+      if (place.extent == Extent::same)
+        place = {Extent::number, r, c};
+      else if (r != place.row)
+        return {Extent::more};
+      else
+        place.extent = Extent::row;
+    }
+  return place;
+}
+
+/// Puts one difference after another together.
+class Collector {
+ public:
+  Difference result;
+
+  void add(Redo redo) { result.redo = result.redo == Redo::nothing ? redo : Redo::everything; }
+
+  void add_embeddings(const SharedMatrix& before, const SharedMatrix& after) {
+    const Place place = compare(before, after);
+    if (place.extent == Extent::same) return;
+    add(place.extent == Extent::more ? Redo::everything : Redo::embedding_row);
+    result.row = place.row;
+    result.column = place.column;
+    if (place.extent == Extent::number) result.increment = increment(before, after, place);
+  }
+
+  void add_projection(Projected what, const Linear& before, const Linear& after) {
+    add_number(what, false, before.weight, after.weight);
+    if (before.bias.has_value() != after.bias.has_value())
+      add(Redo::everything);
+    else if (before.bias)
+      add_number(what, true, *before.bias, *after.bias);
+  }
+
+  void add_mask(const Mask& before, const Mask& after) {
+    if (before.causal != after.causal || before.method != after.method) return add(Redo::everything);
+    if (before.empty_rows != after.empty_rows) add(Redo::scores);
+    if (before.cells == after.cells) return;
+    add(Redo::mask_rows);
+    for (const auto& [some, others] :
+         {std::pair(&before.cells, &after.cells), std::pair(&after.cells, &before.cells)})
+      for (const MaskCell& cell : *some)
+        if (std::find(others->begin(), others->end(), cell) == others->end())
+          result.mask_rows.push_back(cell.row);
+    std::sort(result.mask_rows.begin(), result.mask_rows.end());
+    result.mask_rows.erase(std::unique(result.mask_rows.begin(), result.mask_rows.end()),
+                           result.mask_rows.end());
+  }
+
+ private:
+  static double increment(const SharedMatrix& before, const SharedMatrix& after, Place place) {
+    return after->at(place.row, place.column) - before->at(place.row, place.column);
+  }
+
+  void add_number(Projected what, bool is_bias, const SharedMatrix& before, const SharedMatrix& after) {
+    const Place place = compare(before, after);
+    if (place.extent == Extent::same) return;
+    add(place.extent == Extent::number ? Redo::projection_number : Redo::everything);
+    result.projected = what;
+    result.is_bias = is_bias;
+    result.row = place.row;
+    result.column = place.column;
+    result.increment = increment(before, after, place);
+  }
+};
+
+bool same_shapes(const Model& a, const Model& b) {
+  const auto& p = a.projections;
+  const auto& q = b.projections;
+  return a.n_tokens() == b.n_tokens() && a.d_model() == b.d_model() && a.d_out() == b.d_out() &&
+         a.n_heads == b.n_heads && p.has_value() == q.has_value();
+}
+
+bool same_dropout(const Dropout& a, const Dropout& b) {
+  return a.active() ? a == b : !b.active();
+}
+
+}  // namespace
+
+Difference difference(const Model& before, const Model& after, std::size_t sequence) {
+  if (!same_shapes(before, after)) return {.redo = Redo::everything};
+  Collector all;
+  all.add_embeddings(before.sequences[sequence].embeddings, after.sequences[sequence].embeddings);
+  if (before.projections) {
+    const Projections &p = *before.projections, &q = *after.projections;
+    all.add_projection(Projected::queries, p.query, q.query);
+    all.add_projection(Projected::keys, p.key, q.key);
+    all.add_projection(Projected::values, p.value, q.value);
+    if (!(p.output == q.output)) all.add(Redo::output);
+  }
+  all.add_mask(before.mask, after.mask);
+  if (before.scores != after.scores || scale_factor(before) != scale_factor(after)) all.add(Redo::scores);
+  if (!same_dropout(before.dropout, after.dropout)) all.add(Redo::contexts);
+  if (before.merge != after.merge) all.add(Redo::output);
+  return all.result;
+}
+
+}  // namespace core::attention::fast

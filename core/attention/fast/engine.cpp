@@ -1,0 +1,139 @@
+#include "core/attention/fast/engine.hpp"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+#include "core/attention/fast/parts.hpp"
+#include "core/attention/fast/projecting.hpp"
+#include "core/attention/fast/requests.hpp"
+#include "core/error.hpp"
+
+namespace core::attention::fast {
+namespace {
+
+void require(const Model& model, std::size_t sequence) {
+  if (const auto problem = check(model)) throw Error(problem->path + ": " + problem->message);
+  if (sequence >= model.sequences.size())
+    throw Error("sequence " + std::to_string(sequence) + ": there is no such sequence");
+}
+
+}  // namespace
+
+bool covers(const Model& model) {
+  return model.mask.method == MaskMethod::negative_infinity;
+}
+
+std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads) {
+  const std::uint64_t n = n_tokens, row = (n + 7) / 8 * 8;
+  const std::uint64_t squares = 2 * n_heads * n * row;  // masked scores and exponentials
+  const std::uint64_t wide =
+      6 * n * (d_out + 8 * n_heads);  // Q, K, V, contexts, output and those it was made from
+  return sizeof(double) * (squares + wide);
+}
+
+Engine::Parts::Parts(std::size_t n_threads) : threads(n_threads) {
+  all.kernels = &kernels_of_this_processor().front();
+}
+
+Engine::Engine(std::size_t n_threads) {
+  keep_blas_to_one_thread();
+  parts_ =
+      std::make_unique<Parts>(n_threads > 0 ? n_threads : std::max(1u, std::thread::hardware_concurrency()));
+}
+
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+Engine::~Engine() = default;
+
+bool Engine::compute(const Model& model, std::size_t sequence, Progress* progress) {
+  require(model, sequence);
+  return parts_->compute(model, sequence, progress);
+}
+
+Change Engine::update(const Model& after, std::size_t sequence, Progress* progress) {
+  require(after, sequence);
+  Parts& p = *parts_;
+  if (!p.holds || p.by_reference || sequence != p.sequence || sequence >= p.held.sequences.size() ||
+      !covers(after))
+    return {.completed = p.compute(after, sequence, progress)};
+  const Difference d = difference(p.held, after, sequence);
+  Change change{.everything = false};
+  const auto changed = [&] {
+    switch (d.redo) {
+      case Redo::nothing:
+        return change.heads.assign(p.held.n_heads, {.first_factor = p.held.n_tokens()}), true;
+      case Redo::everything:
+        return false;
+      case Redo::scores:
+        return p.update_all(after, From::queries, progress, change);
+      case Redo::contexts:
+        return p.update_all(after, From::weights, progress, change);
+      case Redo::embedding_row:
+        return p.update_embedding(after, d, change);
+      case Redo::projection_number:
+        return p.update_projection(after, d, change);
+      case Redo::mask_rows:
+        return p.update_mask(after, d, change);
+      case Redo::output:
+        change.heads.assign(p.held.n_heads, {.first_factor = p.held.n_tokens()});
+        return p.output.all_changed(), true;
+    }
+    return false;
+  };
+  p.holds = false;
+  if (!changed()) return {.completed = p.compute(after, sequence, progress)};
+  if (!change.completed) return change;
+  p.held = after;
+  p.holds = true;
+  renew(p.trace);
+  return change;
+}
+
+double Engine::estimated_ms(const Model& after, std::size_t sequence) const {
+  const Parts& p = *parts_;
+  if (check(after) || sequence >= after.sequences.size()) return 0;
+  const double all = operations(after) / p.operations_per_ms;
+  if (!covers(after)) return 10 * all;  // as measured, about
+  if (!p.holds || p.by_reference || sequence != p.sequence || sequence >= p.held.sequences.size()) return all;
+  const double n = double(after.n_tokens()), d_out = double(after.d_out());
+  const double squares = n * n * (2 * d_out + 20 * double(after.n_heads)) / p.operations_per_ms;
+  switch (difference(p.held, after, sequence).redo) {
+    case Redo::everything:
+      return all;
+    case Redo::scores:
+    case Redo::contexts:
+      return squares;
+    case Redo::projection_number:
+      return squares / double(after.n_heads);
+    case Redo::embedding_row:
+    case Redo::mask_rows:
+      return 100 * n * d_out / p.operations_per_ms;
+    case Redo::nothing:
+    case Redo::output:
+      break;
+  }
+  return 0;
+}
+
+const Trace& Engine::trace() const {
+  return parts_->trace;
+}
+
+RowView Engine::rows(Stage stage, std::size_t head) const {
+  const Parts& p = *parts_;
+  if (!p.holds || p.by_reference || head >= p.all.heads.size()) return {};
+  const Head& h = p.all.heads[head];
+  const std::size_t n = p.all.n_tokens;
+  if (stage == Stage::masked_scores) return {h.scores.data(), p.all.row_stride, n, n, nullptr};
+  const bool weights = stage == Stage::weights || (stage == Stage::dropped_weights && p.all.kept.empty());
+  if (weights) return {h.exponentials.data(), p.all.row_stride, n, n, h.factors.data()};
+  return {};
+}
+
+const arma::mat& Engine::output() {
+  Parts& p = *parts_;
+  return p.by_reference ? *p.trace.output : p.output.bring_up_to_date(p.all, p.held, p.threads);
+}
+
+}  // namespace core::attention::fast

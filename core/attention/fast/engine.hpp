@@ -1,0 +1,95 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/attention/model.hpp"
+#include "core/attention/stages.hpp"
+#include "core/attention/trace.hpp"
+
+namespace core::attention::fast {
+
+/// How far a computation is, for another thread to read; that thread may also call it off.
+struct Progress {
+  std::atomic<double> fraction{0};     ///< 0 … 1
+  std::atomic<bool> cancelled{false};  ///< looked at between blocks of rows
+};
+
+/// What an update changed of one head's masked scores and weights, so that pictures of them need no more.
+struct HeadChange {
+  bool all = false;                   ///< every number, whatever the rest says
+  std::vector<std::size_t> rows;      ///< these rows in full
+  std::optional<std::size_t> column;  ///< this column
+  std::size_t first_factor = 0;       ///< row factors changed from this row on; n_tokens when none did
+};
+
+/// What an update changed; stages of other shapes may always have changed.
+struct Change {
+  bool completed = true;          ///< false: called off, and nothing can be read before the next compute()
+  bool everything = true;         ///< a new trace; heads is empty
+  std::vector<HeadChange> heads;  ///< [head]
+};
+
+/// A stage in the form in which it is kept: row after row, each perhaps still to be multiplied by a factor.
+struct RowView {
+  const double* numbers = nullptr;  ///< nullptr when this stage is not kept; then read it from the trace
+  std::size_t stride = 0;           ///< from one row to the next
+  std::size_t n_rows = 0, n_cols = 0;
+  const double* row_factors = nullptr;  ///< [row], or nullptr for ones
+};
+
+/// Attention as attend() computes it, to rounding, but faster: on all processors, and after an edit only what
+/// changed.
+///
+/// What cannot be had cheaply is kept (queries, keys, values, masked scores, their exponentials, contexts);
+/// the trace makes the other stages when they are read. A model that covers() refuses goes to attend()
+/// itself. One thread at a time may call what is not const; several may read trace() and rows() meanwhile
+/// when nobody does. An engine can be handed from thread to thread.
+class Engine {
+ public:
+  /// So many threads, the caller's among them; 0 for one on each processor. Sets OpenBLAS to one thread, for
+  /// the whole program: the engine's own threads share the work.
+  explicit Engine(std::size_t n_threads = 0);
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  ~Engine();
+
+  /// Computes everything; false when it was called off.
+  ///
+  /// Throws core::Error as attend() does.
+  bool compute(const Model& model, std::size_t sequence = 0, Progress* progress = nullptr);
+
+  /// Goes from the model that it holds to another one, recomputing only what depends on what differs.
+  ///
+  /// Throws core::Error as attend() does; the engine then holds what it held.
+  Change update(const Model& after, std::size_t sequence = 0, Progress* progress = nullptr);
+
+  /// How long update() would take, in milliseconds: from what computing took on this machine so far.
+  double estimated_ms(const Model& after, std::size_t sequence = 0) const;
+
+  /// Every stage; valid until the next compute() or update(). Empty before the first.
+  const Trace& trace() const;
+
+  /// Masked scores, or weights, of a head as they are kept; of other stages nothing.
+  RowView rows(Stage stage, std::size_t head) const;
+
+  /// n_tokens × d_out, brought up to date; the same as trace().output.
+  const arma::mat& output();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Whether an engine computes such a model itself: queries and keys or uniform scores, a mask of −inf before
+/// the softmax.
+bool covers(const Model& model);
+
+/// Bytes that an engine needs for a model of this size, the model's own not counted.
+std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads);
+
+}  // namespace core::attention::fast

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/attention/fast/buffer.hpp"
+#include "core/attention/fast/kernels.hpp"
+#include "core/attention/fast/visibility.hpp"
+#include "core/attention/model.hpp"
+
+namespace core::attention::fast {
+
+/// What is kept of one head; a row of numbers lies in memory after the other.
+struct Head {
+  Buffer queries;       ///< n_tokens × d_head
+  Buffer key_panels;    ///< panel after panel of keys, each d_head × panel_width
+  Buffer values;        ///< n_tokens × value_stride, zeros beyond d_head
+  Buffer scores;        ///< n_tokens × row_stride, masked and scaled: −inf where hidden
+  Buffer exponentials;  ///< n_tokens × row_stride: exp(score − largest), 0 where hidden
+  std::vector<double> largest, sums, factors;  ///< [row]; weights are exponentials · factor
+  std::vector<float> losses;                   ///< [row]: roundings since the row was worked out afresh
+};
+
+/// All heads of one sequence, and what each block of their rows is computed from.
+struct Heads {
+  std::size_t n_tokens = 0, d_head = 0, d_out = 0, row_stride = 0, value_stride = 0;
+  const Kernels* kernels = nullptr;
+  bool uniform = false;  ///< scores are all zero
+  double scale = 1;
+  EmptyRows empty_rows = EmptyRows::nan;
+  Visibility visibility;
+  double survivor_factor = 1;  ///< of dropout
+  std::vector<bool> kept;      ///< [head][row][column] of dropout; empty when it is not active
+  std::vector<Head> heads;
+  Buffer contexts;  ///< n_tokens × d_out, the heads side by side
+
+  bool same_shape(const Model& model) const;
+  /// Memory for such a model, nothing visible yet.
+  void allocate(const Model& model);
+
+  double* query(std::size_t h, std::size_t i) { return heads[h].queries.data() + i * d_head; }
+  double* value(std::size_t h, std::size_t j) { return heads[h].values.data() + j * value_stride; }
+  double* scores(std::size_t h, std::size_t i) { return heads[h].scores.data() + i * row_stride; }
+  double* exponentials(std::size_t h, std::size_t i) { return heads[h].exponentials.data() + i * row_stride; }
+  double* context(std::size_t h, std::size_t i) { return contexts.data() + i * d_out + h * d_head; }
+  /// Number c of key j, within its panel.
+  double& key(std::size_t h, std::size_t j, std::size_t c) {
+    const std::size_t width = kernels->panel_width;
+    return heads[h].key_panels.data()[(j / width * d_head + c) * width + j % width];
+  }
+  /// What dropout multiplies a weight by.
+  double kept_factor(std::size_t h, std::size_t i, std::size_t j) const {
+    return kept.empty() ? 1 : kept[(h * n_tokens + i) * n_tokens + j] ? survivor_factor : 0;
+  }
+};
+
+/// How much of a row is worked out anew.
+enum class From { queries, scores, weights };
+
+/// Works out rows first … end − 1 of a head: scores, if asked, then weights, if asked, then contexts.
+///
+/// False when a row that sees a key has no finite largest score or sum: such numbers are for attend().
+bool work_out(Heads& all, std::size_t head, std::size_t first, std::size_t end, From from);
+
+/// Forgets a row of which other keys are visible now: nothing of it is visible.
+void hide_row(Heads& all, std::size_t head, std::size_t row);
+
+}  // namespace core::attention::fast

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+/// Inner loops on bare numbers, compiled once for each width of vector registers and chosen when the program
+/// runs.
+///
+/// This header and the sources of the loops use no inline function of the standard library: one that was
+/// compiled for wide registers could otherwise be linked into the rest of the program.
+namespace core::attention::fast {
+
+/// Rows [0, n_rows) of a block of one head; a row lies in memory after the other, so many numbers apart.
+struct ScoreBlock {
+  const double* queries;  ///< n_rows × d_head
+  std::size_t query_stride;
+  const double* key_panels;  ///< panel after panel, each d_head × panel_width numbers
+  std::size_t d_head;
+  double scale;             ///< multiplies every score as it is stored
+  const std::size_t* ends;  ///< [row]: one past its last visible key
+  double* scores;           ///< n_rows × n_tokens; nothing is written at or after ends[row]
+  std::size_t score_stride;
+  std::size_t n_rows;
+};
+
+/// Rows of weights that are still to be multiplied by a factor, times the values of one head.
+struct ProductBlock {
+  const double* weights;  ///< n_rows × n_tokens, 0 at and after ends[row]
+  std::size_t weight_stride;
+  const std::size_t* ends;
+  const double* factors;  ///< [row]
+  const double* values;   ///< n_tokens × d_head, rows padded with zeros to whole vectors
+  std::size_t value_stride;
+  std::size_t d_head;
+  double* contexts;  ///< n_rows × d_head
+  std::size_t context_stride;
+  std::size_t n_rows;
+};
+
+/// What a row of scores becomes: its largest, and the sum of the exponentials of what is below it.
+struct RowSums {
+  double largest, sum;
+};
+
+struct Kernels {
+  const char* name;         ///< "AVX-512", "AVX2" or "plain"
+  std::size_t lanes;        ///< numbers in a vector
+  std::size_t panel_width;  ///< keys in a panel
+  void (*scores)(const ScoreBlock&);
+  /// exponentials[j] = exp(scores[j] − largest) for j < n, to about one unit in the last place.
+  RowSums (*softmax)(const double* scores, double* exponentials, std::size_t n);
+  void (*contexts)(const ProductBlock&);
+  /// target[j] += factor · source[j]
+  void (*add)(double* target, const double* source, double factor, std::size_t n);
+  double (*dot)(const double* a, const double* b, std::size_t n);
+  /// target[j] = factor · target[j] + a · x[j] + b · y[j]
+  void (*blend)(double* target, double factor, double a, const double* x, double b, const double* y,
+                std::size_t n);
+  bool (*finite)(const double* numbers, std::size_t n);
+  /// numbers[j] = exp(numbers[j])
+  void (*exponentials)(double* numbers, std::size_t n);
+  /// So many multiplications with additions, eight vectors deep, as a yardstick for the others.
+  double (*multiply_add)(std::size_t n_rounds);
+};
+
+/// Those that this processor can run, the fastest first; the plain ones are always among them.
+std::span<const Kernels> kernels_of_this_processor();
+
+}  // namespace core::attention::fast

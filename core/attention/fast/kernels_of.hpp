@@ -1,0 +1,203 @@
+#pragma once
+
+#include "core/attention/fast/kernels.hpp"
+#include "core/attention/fast/vector.hpp"
+
+/// The loops for vectors of N doubles; each width is compiled in a source of its own, with the flags that it
+/// needs.
+namespace core::attention::fast {
+
+/// How the loops are cut so that all sums of a tile stay in registers.
+struct Tiles {
+  int key_vectors, queries;  // of a tile of scores
+  int value_vectors, rows;   // of a tile of contexts
+};
+
+template <int N, Tiles tiles>
+struct KernelsOf {
+  using V = Vector<N>;
+  static constexpr std::size_t panel_width = std::size_t{tiles.key_vectors} * N;
+
+  /// Scores of `count` queries against one panel, whose first key is `first`.
+  template <int count>
+  static void score_tile(const ScoreBlock& b, std::size_t row, std::size_t first) {
+    V sums[count][tiles.key_vectors] = {};
+    const double* query = b.queries + row * b.query_stride;
+    const double* panel = b.key_panels + first * b.d_head;
+    for (std::size_t c = 0; c < b.d_head; ++c, panel += panel_width) {
+      V keys[tiles.key_vectors];
+      for (int k = 0; k < tiles.key_vectors; ++k) keys[k] = load<N>(panel + k * N);
+#pragma GCC unroll 8
+      for (int q = 0; q < count; ++q) {
+        const V number = V{} + query[std::size_t(q) * b.query_stride + c];
+        for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += keys[k] * number;
+      }
+    }
+    for (int q = 0; q < count; ++q) {
+      double* to = b.scores + (row + std::size_t(q)) * b.score_stride + first;
+      const std::size_t end = b.ends[row + std::size_t(q)];
+      for (int k = 0; k < tiles.key_vectors; ++k) {
+        const std::size_t j = first + std::size_t(k) * N;
+        const V scaled = sums[q][k] * b.scale;
+        if (j + N <= end)
+          store<N>(to + k * N, scaled);
+        else if (j < end)
+          store_part<N>(to + k * N, scaled, end - j);
+      }
+    }
+  }
+
+  static std::size_t furthest(const std::size_t* ends, std::size_t n) {
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < n; ++i) end = ends[i] > end ? ends[i] : end;
+    return end;
+  }
+
+  static void scores(const ScoreBlock& b) {
+    const std::size_t end = furthest(b.ends, b.n_rows);
+    for (std::size_t first = 0; first < end;
+         first += panel_width) {  // a panel stays in the cache for all rows
+      std::size_t i = 0;
+      for (; i + tiles.queries <= b.n_rows; i += tiles.queries)
+        if (furthest(b.ends + i, tiles.queries) > first) score_tile<tiles.queries>(b, i, first);
+      for (; i < b.n_rows; ++i)
+        if (b.ends[i] > first) score_tile<1>(b, i, first);
+    }
+  }
+
+  static RowSums softmax(const double* s, double* e, std::size_t n) {
+    const std::size_t whole = n / N * N, rest = n - whole;
+    const V tail = load_part<N>(s + whole, rest, -__builtin_inf());
+    V tops = tail;
+    for (std::size_t j = 0; j < whole; j += N) {
+      const V numbers = load<N>(s + j);
+      tops = numbers > tops ? numbers : tops;
+    }
+    const double top = largest<N>(tops);
+    V sums{};
+    for (std::size_t j = 0; j < whole; j += N) {
+      const V numbers = exponential<N>(load<N>(s + j) - top);
+      store<N>(e + j, numbers);
+      sums += numbers;
+    }
+    if (rest > 0) {
+      const V numbers = exponential<N>(tail - top);
+      store_part<N>(e + whole, numbers, rest);
+      sums += numbers;
+    }
+    return {top, sum<N>(sums)};
+  }
+
+  /// Contexts of `count` rows in `vectors` vectors of columns from `column` on.
+  template <int count, int vectors>
+  static void context_tile(const ProductBlock& b, std::size_t row, std::size_t column) {
+    V sums[count][vectors] = {};
+    const double* weights = b.weights + row * b.weight_stride;
+    const double* values = b.values + column;
+    const std::size_t end = furthest(b.ends + row, count);
+    for (std::size_t j = 0; j < end; ++j, values += b.value_stride) {
+      V numbers[vectors];
+      for (int c = 0; c < vectors; ++c) numbers[c] = load<N>(values + c * N);
+#pragma GCC unroll 8
+      for (int i = 0; i < count; ++i) {
+        const V weight = V{} + weights[std::size_t(i) * b.weight_stride + j];
+        for (int c = 0; c < vectors; ++c) sums[i][c] += numbers[c] * weight;
+      }
+    }
+    for (int i = 0; i < count; ++i) {
+      double* to = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
+      const double factor = b.factors[row + std::size_t(i)];
+      for (int c = 0; c < vectors; ++c) {
+        const std::size_t left = b.d_head - column - std::size_t(c) * N;
+        store_part_or_all(to + c * N, sums[i][c] * factor, left);
+      }
+    }
+  }
+
+  static void store_part_or_all(double* to, V numbers, std::size_t left) {
+    if (left >= N)
+      store<N>(to, numbers);
+    else
+      store_part<N>(to, numbers, left);
+  }
+
+  template <int vectors>
+  static void context_columns(const ProductBlock& b, std::size_t column) {
+    std::size_t i = 0;
+    for (; i + tiles.rows <= b.n_rows; i += tiles.rows) context_tile<tiles.rows, vectors>(b, i, column);
+    for (; i < b.n_rows; ++i) context_tile<1, vectors>(b, i, column);
+  }
+
+  static void contexts(const ProductBlock& b) {
+    std::size_t column = 0;
+    for (; column + (tiles.value_vectors - 1) * N < b.d_head; column += tiles.value_vectors * N)
+      context_columns<tiles.value_vectors>(b, column);
+    if constexpr (tiles.value_vectors > 2)
+      for (; column + N < b.d_head; column += 2 * N) context_columns<2>(b, column);
+    for (; column < b.d_head; column += N) context_columns<1>(b, column);
+  }
+
+  static void add(double* target, const double* source, double factor, std::size_t n) {
+    std::size_t j = 0;
+    for (; j + N <= n; j += N) store<N>(target + j, load<N>(target + j) + load<N>(source + j) * factor);
+    for (; j < n; ++j) target[j] += source[j] * factor;
+  }
+
+  static double dot(const double* a, const double* b, std::size_t n) {
+    V even{}, odd{};
+    std::size_t j = 0;
+    for (; j + 2 * N <= n; j += 2 * N) {
+      even += load<N>(a + j) * load<N>(b + j);
+      odd += load<N>(a + j + N) * load<N>(b + j + N);
+    }
+    for (; j + N <= n; j += N) even += load<N>(a + j) * load<N>(b + j);
+    double total = sum<N>(even + odd);
+    for (; j < n; ++j) total += a[j] * b[j];
+    return total;
+  }
+
+  static void blend(double* target, double factor, double a, const double* x, double b, const double* y,
+                    std::size_t n) {
+    std::size_t j = 0;
+    for (; j + N <= n; j += N)
+      store<N>(target + j, load<N>(target + j) * factor + load<N>(x + j) * a + load<N>(y + j) * b);
+    for (; j < n; ++j) target[j] = target[j] * factor + x[j] * a + y[j] * b;
+  }
+
+  static bool finite(const double* numbers, std::size_t n) {
+    V zeros{};  // 0 · inf is NaN
+    std::size_t j = 0;
+    for (; j + N <= n; j += N) zeros += load<N>(numbers + j) * 0.0;
+    double total = sum<N>(zeros);
+    for (; j < n; ++j) total += numbers[j] * 0.0;
+    return total == 0;
+  }
+
+  static void exponentials(double* numbers, std::size_t n) {
+    const std::size_t whole = n / N * N;
+    for (std::size_t j = 0; j < whole; j += N) store<N>(numbers + j, exponential<N>(load<N>(numbers + j)));
+    if (whole < n)
+      store_part<N>(numbers + whole, exponential<N>(load_part<N>(numbers + whole, n - whole, 0)), n - whole);
+  }
+
+  static double multiply_add(std::size_t n_rounds) {
+    V sums[8];
+    for (int k = 0; k < 8; ++k) sums[k] = V{} + k;
+    const V factor = V{} + 0.999, term = V{} + 0.001;
+    for (std::size_t round = 0; round < n_rounds; ++round) {
+#pragma GCC unroll 8
+      for (int k = 0; k < 8; ++k) sums[k] = sums[k] * factor + term;
+      asm volatile("" ::: "memory");  // or the compiler would join rounds
+    }
+    V total{};
+    for (int k = 0; k < 8; ++k) total += sums[k];
+    return sum<N>(total);
+  }
+
+  static constexpr Kernels table(const char* name) {
+    return {name, N,   panel_width, scores, softmax,      contexts,
+            add,  dot, blend,       finite, exponentials, multiply_add};
+  }
+};
+
+}  // namespace core::attention::fast

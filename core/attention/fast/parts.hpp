@@ -1,0 +1,51 @@
+#pragma once
+
+#include "core/attention/fast/difference.hpp"
+#include "core/attention/fast/engine.hpp"
+#include "core/attention/fast/heads.hpp"
+#include "core/attention/fast/output.hpp"
+#include "core/attention/fast/thread_pool.hpp"
+
+namespace core::attention::fast {
+
+/// What an engine is made of.
+struct Engine::Parts {
+  explicit Parts(std::size_t n_threads);
+
+  // The full pass, in compute.cpp.
+  bool compute(const Model& model, std::size_t s, Progress* progress);
+  bool compute_by_reference(const Model& model, std::size_t s);
+  void prepare(const Model& model, std::size_t s);
+  /// Works out all heads from there on; nothing when it was called off, else whether all is finite.
+  std::optional<bool> work_out_all(From from, Progress* progress);
+  /// The largest that any score can be: |q|·|k|·scale at most, over all heads.
+  double largest_possible_score();
+
+  // Updates, in update.cpp: false when everything must be computed instead.
+  bool update_embedding(const Model& after, const Difference& d, Change& change);
+  bool update_projection(const Model& after, const Difference& d, Change& change);
+  bool update_query_or_key(const Difference& d, const std::vector<double>& increments, Change& change);
+  bool update_value(const Difference& d, const std::vector<double>& increments);
+  bool update_mask(const Model& after, const Difference& d, Change& change);
+  bool update_all(const Model& after, From from, Progress* progress, Change& change);
+  /// Counts the roundings of numbers that were changed by adding to them; false when they become too many.
+  bool allow_drift(const std::vector<double>& before, const std::vector<double>& after, double increment);
+
+  ThreadPool threads;
+  Heads all;
+  bool hide_first = true;  // before rows are worked out: other keys are visible than before
+  Model held;              // what the numbers belong to
+  bool holds = false;      // whether they are complete
+  std::size_t sequence = 0;
+  bool by_reference = false;  // the trace is attend()'s
+  Trace trace;
+  Output output;
+  double largest_score = 0;        // a bound, see above
+  double drift = 0;                // how far off scores may be by now
+  double operations_per_ms = 5e6;  // measured by the last full pass
+};
+
+/// Multiplications of a full pass with what comes with them, roughly.
+double operations(const Model& model);
+
+}  // namespace core::attention::fast

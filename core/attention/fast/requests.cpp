@@ -1,0 +1,93 @@
+#include "core/attention/fast/requests.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "core/attention/fast/output.hpp"
+#include "core/attention/fast/projecting.hpp"
+
+namespace core::attention::fast {
+namespace {
+
+using std::size_t;
+
+/// A stage given cell by cell.
+template <class Cell>
+StageMatrix by_cells(size_t n_rows, size_t n_cols, Cell cell) {
+  return StageMatrix(StageMaker{n_rows, n_cols,
+                                [n_rows, n_cols, cell] {
+                                  arma::mat numbers(n_rows, n_cols);
+                                  for (size_t j = 0; j < n_cols; ++j)
+                                    for (size_t i = 0; i < n_rows; ++i) numbers.at(i, j) = cell(i, j);
+                                  return numbers;
+                                },
+                                cell});
+}
+
+/// A stage that is a matrix of its own elsewhere.
+template <class Whole>
+StageMatrix by_whole(size_t n_rows, size_t n_cols, Whole whole) {
+  return StageMatrix(StageMaker{n_rows, n_cols, [whole]() -> arma::mat { return whole(); },
+                                [whole](size_t i, size_t j) { return whole()(i, j); }});
+}
+
+HeadTrace head_on_request(Heads& all, size_t h) {
+  Heads* const a = &all;
+  const size_t n = all.n_tokens, d = all.d_head;
+  const auto score = [a, h, d](size_t i, size_t j) {
+    if (a->uniform) return 0.0;
+    double sum = 0;
+    for (size_t c = 0; c < d; ++c) sum += a->query(h, i)[c] * a->key(h, j, c);
+    return sum;
+  };
+  const auto weight = [a, h](size_t i, size_t j) {
+    return a->exponentials(h, i)[j] * a->heads[h].factors[i];
+  };
+
+  HeadTrace head;
+  head.queries = by_cells(n, d, [a, h](size_t i, size_t c) { return a->query(h, i)[c]; });
+  head.keys = by_cells(n, d, [a, h](size_t j, size_t c) { return a->key(h, j, c); });
+  head.values = by_cells(n, d, [a, h](size_t j, size_t c) { return a->value(h, j)[c]; });
+  head.scores = by_cells(n, n, score);
+  // Where it is visible, the very number that is kept: the masked scores are the same to the bit.
+  head.scaled_scores = by_cells(n, n, [a, h, score](size_t i, size_t j) {
+    return a->visibility.sees(i, j) ? a->scores(h, i)[j] : score(i, j) * a->scale;
+  });
+  head.masked_scores = by_cells(n, n, [a, h](size_t i, size_t j) { return a->scores(h, i)[j]; });
+  head.weights = by_cells(n, n, weight);
+  head.dropout_mask = by_cells(n, n, [a, h](size_t i, size_t j) { return a->kept_factor(h, i, j); });
+  head.dropped_weights =
+      by_cells(n, n, [a, h, weight](size_t i, size_t j) { return weight(i, j) * a->kept_factor(h, i, j); });
+  head.contexts = by_cells(n, d, [a, h](size_t i, size_t c) { return a->context(h, i)[c]; });
+  return head;
+}
+
+}  // namespace
+
+Trace trace_on_request(Heads& all, const Model& model, const size_t& sequence,
+                       std::function<const arma::mat&()> output) {
+  Heads* const a = &all;
+  const Model* const m = &model;
+  const size_t* const s = &sequence;
+  const size_t n = all.n_tokens, d_out = all.d_out;
+  Trace trace;
+  trace.embeddings =
+      by_whole(n, model.d_model(), [m, s]() -> const arma::mat& { return m->sequences[*s].embeddings; });
+  trace.mask = by_cells(n, n, [a](size_t i, size_t j) { return a->visibility.sees(i, j) ? 1.0 : 0.0; });
+  for (size_t h = 0; h < all.heads.size(); ++h) trace.heads.push_back(head_on_request(all, h));
+  trace.concatenated = by_whole(n, d_out, [a, m] { return merged_contexts(*a, m->merge); });
+  trace.output = by_whole(n, d_out, std::move(output));
+  return trace;
+}
+
+void renew(Trace& trace) {
+  for (StageMatrix* stage : {&trace.embeddings, &trace.mask, &trace.concatenated, &trace.output})
+    stage->renew();
+  for (HeadTrace& head : trace.heads)
+    for (StageMatrix* stage :
+         {&head.queries, &head.keys, &head.values, &head.scores, &head.scaled_scores, &head.masked_scores,
+          &head.weights, &head.dropout_mask, &head.dropped_weights, &head.contexts})
+      stage->renew();
+}
+
+}  // namespace core::attention::fast

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+namespace core::attention::fast {
+
+/// Threads that share the tasks of one caller at a time and sleep in between.
+class ThreadPool {
+ public:
+  /// The caller counts as one of n_threads, at least 1.
+  explicit ThreadPool(std::size_t n_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  std::size_t n_threads() const { return threads_.size() + 1; }
+
+  /// Calls task(0) … task(count − 1), each once, in any order; returns when all are done. Tasks must not
+  /// throw.
+  template <class Task>
+  void run(std::size_t count, const Task& task) {
+    share({[](const void* t, std::size_t k) { (*static_cast<const Task*>(t))(k); }, &task, count});
+  }
+
+ private:
+  struct Job {
+    void (*call)(const void* task, std::size_t index) = nullptr;
+    const void* task = nullptr;
+    std::size_t count = 0;
+  };
+
+  void share(Job job);
+  void take_tasks();
+  void work();
+
+  Job job_;
+  std::atomic<std::size_t> next_{0}, busy_{0};
+  std::atomic<unsigned> round_{0};
+  std::atomic<bool> stopping_{false};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace core::attention::fast

@@ -1,0 +1,81 @@
+#include "core/attention/fast/updates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace core::attention::fast {
+namespace {
+
+// A row is worked out afresh when one exponential changes more of its sum than this …
+constexpr double largest_part = 0.5;
+// … when a score climbs so far above the largest that exponentials could overflow …
+constexpr double highest_climb = 20;
+// … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers.
+constexpr float most_losses = 4096;
+
+/// One score of row i is another; false when the row must be worked out afresh.
+bool change_one_weight(Heads& all, std::size_t h, std::size_t i, std::size_t t, double score, double after,
+                       const double* old_value) {
+  Head& head = all.heads[h];
+  double& before = all.exponentials(h, i)[t];
+  const double old_sum = head.sums[i], sum = old_sum + (after - before);
+  const double loss = head.losses[i] * std::max(1.0, old_sum / sum) + 1;
+  if (!(score - head.largest[i] < highest_climb) || !(before < largest_part * old_sum) ||
+      !(loss < most_losses))
+    return false;
+  const double factor = 1 / sum, kept = all.kept_factor(h, i, t) * factor;
+  all.kernels->blend(all.context(h, i), old_sum * factor, after * kept, all.value(h, t), -before * kept,
+                     old_value, all.d_head);
+  head.sums[i] = sum;
+  head.factors[i] = factor;
+  head.losses[i] = static_cast<float>(loss);
+  before = after;
+  return true;
+}
+
+}  // namespace
+
+RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* old_value) {
+  RowsRedone redone{{t}, work_out(all, h, t, t + 1, From::queries)};
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < all.n_tokens; ++i)
+    if (i != t && all.visibility.sees(i, t)) rows.push_back(i);
+
+  std::vector<double> key(all.d_head), scores, exponentials;
+  for (std::size_t c = 0; c < all.d_head; ++c) key[c] = all.key(h, t, c);
+  for (const std::size_t i : rows) {
+    const double score =
+        all.uniform ? 0 : all.kernels->dot(all.query(h, i), key.data(), all.d_head) * all.scale;
+    scores.push_back(score);
+    exponentials.push_back(score - all.heads[h].largest[i]);
+  }
+  all.kernels->exponentials(exponentials.data(), exponentials.size());
+
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const std::size_t i = rows[k];
+    all.scores(h, i)[t] = scores[k];
+    if (change_one_weight(all, h, i, t, scores[k], exponentials[k], old_value)) continue;
+    redone.finite = work_out(all, h, i, i + 1, From::scores) && redone.finite;
+    redone.rows.push_back(i);
+  }
+  std::sort(redone.rows.begin(), redone.rows.end());
+  return redone;
+}
+
+bool update_scores(Heads& all, std::size_t h, std::size_t first, std::size_t end, const double* row_parts,
+                   const double* key_parts) {
+  for (std::size_t i = first; i < end; ++i)
+    all.kernels->add(all.scores(h, i), key_parts, row_parts[i], all.visibility.ends()[i]);
+  return work_out(all, h, first, end, From::scores);
+}
+
+void update_context_column(Heads& all, std::size_t h, std::size_t first, std::size_t end, std::size_t c,
+                           const double* values) {
+  for (std::size_t i = first; i < end; ++i) {
+    const std::size_t n = all.visibility.ends()[i];
+    if (n > 0)
+      all.context(h, i)[c] = all.kernels->dot(all.exponentials(h, i), values, n) * all.heads[h].factors[i];
+  }
+}
+
+}  // namespace core::attention::fast

@@ -1,0 +1,37 @@
+#include "core/attention/fast/visibility.hpp"
+
+#include <algorithm>
+
+namespace core::attention::fast {
+
+Visibility::Visibility(const Model& model) {
+  const std::size_t n = model.n_tokens();
+  for (std::size_t i = 0; i < n; ++i) ends_.push_back(model.mask.causal ? i + 1 : n);
+  const auto& cells = model.mask.cells;  // sorted by row
+  std::vector<char> visible(n);
+  for (std::size_t c = 0; c < cells.size();) {
+    const std::size_t row = cells[c].row;
+    for (std::size_t j = 0; j < n; ++j) visible[j] = j < ends_[row];
+    for (; c < cells.size() && cells[c].row == row; ++c) visible[cells[c].column] = cells[c].visible;
+    std::size_t& end = ends_[row];
+    for (end = n; end > 0 && !visible[end - 1];) --end;
+    std::vector<std::uint32_t> hidden;
+    for (std::size_t j = 0; j < end; ++j)
+      if (!visible[j]) hidden.push_back(static_cast<std::uint32_t>(j));
+    if (!hidden.empty()) hidden_.emplace_back(row, std::move(hidden));
+  }
+}
+
+const std::vector<std::uint32_t>& Visibility::hidden(std::size_t row) const {
+  static const std::vector<std::uint32_t> none;
+  const auto at = std::lower_bound(hidden_.begin(), hidden_.end(), row,
+                                   [](const auto& h, std::size_t r) { return h.first < r; });
+  return at != hidden_.end() && at->first == row ? at->second : none;
+}
+
+bool Visibility::sees(std::size_t row, std::size_t key) const {
+  const auto& h = hidden(row);
+  return key < ends_[row] && !std::binary_search(h.begin(), h.end(), static_cast<std::uint32_t>(key));
+}
+
+}  // namespace core::attention::fast

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/attention/model.hpp"
+
+namespace core::attention::fast {
+
+/// Which keys each query may see, row by row: those before an end, but for single ones that are hidden.
+class Visibility {
+ public:
+  Visibility() = default;
+  explicit Visibility(const Model& model);
+
+  /// [row]: one past the last visible key, 0 when there is none.
+  const std::vector<std::size_t>& ends() const { return ends_; }
+  /// The hidden keys before the end of a row, ascending.
+  const std::vector<std::uint32_t>& hidden(std::size_t row) const;
+  bool sees(std::size_t row, std::size_t key) const;
+  friend bool operator==(const Visibility&, const Visibility&) = default;
+
+ private:
+  std::vector<std::size_t> ends_;
+  std::vector<std::pair<std::size_t, std::vector<std::uint32_t>>> hidden_;  // rows that have any, ascending
+};
+
+}  // namespace core::attention::fast

@@ -1,0 +1,45 @@
+#include "core/attention/stage_matrix.hpp"
+
+#include <utility>
+
+namespace core::attention {
+
+StageMatrix::StageMatrix(StageMaker maker) : maker_(std::move(maker)), is_made_(false) {}
+
+StageMatrix::StageMatrix(const StageMatrix& other) : numbers_(other.made()) {}
+
+StageMatrix::StageMatrix(StageMatrix&& other) noexcept
+    : maker_(std::move(other.maker_)), is_made_(other.is_made()), numbers_(std::move(other.numbers_)) {}
+
+StageMatrix& StageMatrix::operator=(StageMatrix other) noexcept {
+  maker_ = std::move(other.maker_);
+  numbers_ = std::move(other.numbers_);
+  is_made_.store(other.is_made(), std::memory_order_release);
+  return *this;
+}
+
+double StageMatrix::operator()(std::size_t row, std::size_t column) const {
+  return is_made() ? numbers_(row, column) : maker_.one_cell(row, column);
+}
+
+arma::rowvec StageMatrix::row(std::size_t i) const {
+  if (is_made()) return numbers_.row(i);
+  arma::rowvec cells(n_cols());
+  for (std::size_t j = 0; j < cells.n_elem; ++j) cells(j) = maker_.one_cell(i, j);
+  return cells;
+}
+
+void StageMatrix::renew() {
+  if (!maker_.all || !is_made()) return;
+  is_made_.store(false, std::memory_order_release);
+  numbers_.reset();
+}
+
+void StageMatrix::make() const {
+  const std::lock_guard lock(making_);
+  if (is_made()) return;  // by another thread meanwhile
+  numbers_ = maker_.all();
+  is_made_.store(true, std::memory_order_release);
+}
+
+}  // namespace core::attention
