@@ -10,6 +10,19 @@ void Figures::start_with(std::uint64_t version) {
   heads_.reset();
   likeness_.reset();
   lines_.reset();
+  rows_.clear();
+}
+
+const std::vector<core::attention::RowFacts>& Figures::rows(const core::attention::Trace& trace, std::uint64_t version,
+                                                            core::attention::Stage stage, std::size_t head) {
+  start_with(version);
+  const core::attention::StageInfo& info = core::attention::info(stage);
+  const auto [it, is_new] = rows_.try_emplace({stage, info.per_head ? head : 0});
+  if (is_new) {
+    const arma::mat& numbers = info.matrix(trace, head);
+    for (std::size_t i = 0; i < numbers.n_rows; ++i) it->second.push_back(core::attention::row_facts(numbers, i));
+  }
+  return it->second;
 }
 
 const std::vector<core::attention::HeadFacts>& Figures::heads(const core::attention::Trace& trace, std::uint64_t version,

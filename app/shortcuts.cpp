@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/pinning.hpp"
+#include "app/zoom.hpp"
 #include "core/editing/presets.hpp"
 #include "core/formats/number.hpp"
 
@@ -111,6 +112,23 @@ Answer keep_reference(const Situation&) {
 Answer theme(const Situation&) {
   return ChangeView{[](View& view) { view.dark = !view.dark; }};
 }
+/// Fewer or more cells around the pinned one, or around the middle; of token × token matrices when nothing is pinned.
+Answer zoom_by(const Situation& s, double factor) {
+  const auto& stage = core::attention::info(s.view.pinned ? s.view.pinned->stage : Stage::weights);
+  const arma::mat& numbers = stage.matrix(s.trace, s.view.head);
+  const Shape shape{numbers.n_rows, numbers.n_cols};
+  const CellWindow part = shown_part(s.view, shape);
+  const double row = s.view.pinned ? static_cast<double>(s.view.pinned->row) + 0.5 : (part.top + part.bottom) / 2;
+  const double column =
+      s.view.pinned ? static_cast<double>(s.view.pinned->column) + 0.5 : (part.left + part.right) / 2;
+  return ChangeView{[=](View& view) { zoom(view, shape, row, column, factor); }};
+}
+Answer zoom_in(const Situation& s) { return zoom_by(s, 1 / 1.5); }
+Answer zoom_out(const Situation& s) { return zoom_by(s, 1.5); }
+Answer fit(const Situation& s) {
+  if (s.view.zoomed.empty()) return std::nullopt;
+  return ChangeView{[](View& view) { view.zoomed.clear(); }};
+}
 Answer edit_by_keyboard(const Situation&) {
   return ChangeView{[](View& view) { view.cursor = EditCursor{0, 0, true}; }};
 }
@@ -173,6 +191,9 @@ constexpr std::array table{
     Shortcut{plain(Key::m), "M", "hide the pinned cell by hand, or show it", switch_cell},
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
     Shortcut{plain(Key::k), "K", "keep this as A, to compare with", keep_reference},
+    Shortcut{plain(Key::plus), "+ −", "zoom in, out; with the mouse: the wheel over a picture", zoom_in},
+    Shortcut{plain(Key::minus), nullptr, nullptr, zoom_out},
+    Shortcut{plain(Key::f), "F", "fit: pictures show all of their cells", fit},
     Shortcut{plain(Key::t), "T", "dark or light", theme},
     Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog, leave a lesson", release},
     Shortcut{plain(Key::backspace), "Backspace", "back to the cell whose operand was followed", back},
@@ -197,9 +218,9 @@ bool is_digit(Key key) {
   return key >= Key::digit_0 && key <= Key::digit_9;
 }
 
-/// "?" is Shift with another key on most layouts.
+/// "?" and "+" are Shift with another key on most layouts.
 bool matches(const Shortcut& row, KeyPress press) {
-  if (press.key == Key::question) press.shift = false;
+  if (press.key == Key::question || press.key == Key::plus) press.shift = false;
   if (press.key == Key::slash && press.shift) press = plain(Key::question);
   return row.command && row.press == press;
 }

@@ -160,7 +160,9 @@ void draw_compare(const Frame& frame) {
   draw_header(frame, l, origin, swapped);
   const float top = frame.metrics.px(header_height);
   ImGui::SetCursorScreenPos({origin.x, origin.y + top});
-  platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)});
+  const bool zooms = frame.view.hovered && !ImGui::GetIO().KeyShift;
+  platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)}, false,
+                        zooms ? ImGuiWindowFlags_NoScrollWithMouse : 0);
   draw_stages_of(frame, l, swapped);
   ImGui::EndChild();
 }

@@ -30,6 +30,8 @@ struct Picture {
   ColourMap map = ColourMap::values;
   bool dark = true;
   double low = -1, high = 1;
+  double least = 0;              ///< of a logarithmic range: the smallest size with a colour of its own; 0 = linear
+  bool dots = false;             ///< exact zeros bear a dot, where no numbers stand in the cells
   int width = 0, height = 0;     ///< in pixels, of the whole picture
   /// The part of the matrix that fills the picture, in cells: column and row of its corners.
   double left = 0, top = 0, right = 0, bottom = 0;

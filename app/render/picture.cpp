@@ -32,7 +32,7 @@ Blocks touched(double from, double to, std::size_t cells, std::size_t block) {
 template <ColourMap map>
 double stronger(double a, double b) {
   bool keep = a >= b;
-  if constexpr (map == ColourMap::values) {
+  if constexpr (is_diverging(map)) {
     keep = ((std::abs(a) >= std::abs(b)) & (a != -infinity)) | (b == -infinity);
   }
   return keep | (a != a) ? a : b;
@@ -65,7 +65,7 @@ std::vector<double> strongest(const arma::mat& m, Blocks rows, Blocks columns, P
 
 std::vector<double> strongest(const Picture& p, const arma::mat& m, Blocks rows, Blocks columns,
                               Pooling block) {
-  if (p.map == ColourMap::values) return strongest<ColourMap::values>(m, rows, columns, block);
+  if (is_diverging(p.map)) return strongest<ColourMap::values>(m, rows, columns, block);
   return strongest<ColourMap::weights>(m, rows, columns, block);
 }
 
@@ -74,10 +74,11 @@ Texel texel(const Picture& p, double number, bool hidden, bool dropped) {
   if (number == -infinity) return {0, mark::minus_infinity};
   unsigned marks = hidden ? mark::hidden : dropped ? mark::dropped : 0;
   if (number > p.high) marks |= mark::above;
-  if (number < p.low) marks |= mark::below;
+  if (number < p.low || (number != 0 && std::abs(number) < p.least)) marks |= mark::below;
+  if (p.dots && number == 0 && marks == 0) marks |= mark::zero;
   // Beyond the range like any number that is clipped, but hatched as well.
   if (number == infinity) marks |= mark::hidden;
-  return {static_cast<float>(place_in_range(p.map, p.low, p.high, number)), static_cast<float>(marks)};
+  return {static_cast<float>(place_in_range(p.map, p.low, p.high, number, p.least)), static_cast<float>(marks)};
 }
 
 }  // namespace
