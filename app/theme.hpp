@@ -2,49 +2,21 @@
 
 #include <imgui.h>
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
+#include "core/colour/palette.hpp"
 
 namespace app {
 
-/// One colour, 8 bits a channel.
-struct Rgb {
-  std::uint8_t r = 0, g = 0, b = 0;
-  friend bool operator==(const Rgb&, const Rgb&) = default;
-};
-
-/// 0xRRGGBB as it is written in style sheets.
-constexpr Rgb rgb(std::uint32_t hex) {
-  return {static_cast<std::uint8_t>(hex >> 16), static_cast<std::uint8_t>(hex >> 8), static_cast<std::uint8_t>(hex)};
-}
+using core::colour::mix;
+using core::colour::Palette;
+using core::colour::palette;
+using core::colour::readable_on;
+using core::colour::Rgb;
+using core::colour::rgb;
 
 /// For ImGui's draw lists; alpha 0 … 1.
 ImU32 packed(Rgb colour, float alpha = 1);
 /// For ImGui's style.
 ImVec4 vec(Rgb colour, float alpha = 1);
-/// share of a, the rest b; share 0 … 1.
-Rgb mix(Rgb a, Rgb b, float share);
-/// Of the two number colours the one that contrasts more with the ground (relative luminance, WCAG 2).
-Rgb readable_on(Rgb ground);
-
-/// The colours of a theme by role; colour belongs to the data, the rest is grey.
-struct Palette {
-  bool dark = true;
-  Rgb background, panel, raised;
-  Rgb frame, frame_hovered, frame_active;
-  Rgb line, strong_line;
-  Rgb text, dim, faint;
-  Rgb accent, selection, selection_inner, operand;
-  Rgb warning, bad, good;
-  Rgb hatch, hatch_ground;
-  std::array<Rgb, 8> heads;  ///< of heads beside each other, again from the first after the last
-
-  Rgb head(std::size_t h) const { return heads[h % heads.size()]; }
-};
-
-/// The dark or the light palette.
-const Palette& palette(bool dark);
 
 /// Lengths at display scale 1 for the two densities of the window.
 struct Metrics {

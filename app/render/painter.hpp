@@ -7,9 +7,15 @@
 #include <optional>
 #include <string>
 
-#include "app/render/colour_map.hpp"
+#include "app/theme.hpp"
+#include "core/colour/colour_map.hpp"
 
 namespace app::render {
+
+using core::colour::colour_at;
+using core::colour::ColourMap;
+using core::colour::place_in_range;
+using core::colour::stops;
 
 /// A row and a column that stay bright while the rest is mixed with the ground.
 struct Cross {

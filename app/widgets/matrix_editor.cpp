@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/render/colour_map.hpp"
+#include "app/render/painter.hpp"
 #include "app/widgets/matrix_editor_parts.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/text.hpp"

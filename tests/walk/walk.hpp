@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "app/loop.hpp"
-#include "app/render/colour_map.hpp"
+#include "app/render/painter.hpp"
 #include "app/store.hpp"
 #include "tests/support/hands.hpp"
 #include "tests/support/temporary_directory.hpp"

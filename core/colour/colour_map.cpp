@@ -1,10 +1,10 @@
-#include "app/render/colour_map.hpp"
+#include "core/colour/colour_map.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-namespace app::render {
+namespace core::colour {
 namespace {
 
 constexpr std::array weights_dark{rgb(0x1b1a2b), rgb(0x2f2152), rgb(0x443a83), rgb(0x3a538b),
@@ -107,4 +107,4 @@ double place_in_range(ColourMap map, double low, double high, double number, dou
   return std::clamp((number / 2 - low / 2) / (high / 2 - low / 2), 0.0, 1.0);
 }
 
-}  // namespace app::render
+}  // namespace core::colour

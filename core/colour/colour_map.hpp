@@ -2,9 +2,9 @@
 
 #include <span>
 
-#include "app/theme.hpp"
+#include "core/colour/rgb.hpp"
 
-namespace app::render {
+namespace core::colour {
 
 /// Which colours stand for numbers.
 enum class ColourMap {
@@ -42,4 +42,4 @@ Rgb colour_at(ColourMap map, bool dark, double t);
 /// that in size stand where 0 stands, least itself a step beside it.
 double place_in_range(ColourMap map, double low, double high, double number, double least = 0);
 
-}  // namespace app::render
+}  // namespace core::colour

@@ -1,14 +1,14 @@
-#include "app/render/colour_map.hpp"
+#include "core/colour/colour_map.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-using app::rgb;
-using app::render::colour_at;
-using app::render::ColourMap;
-using app::render::place_in_range;
+using core::colour::rgb;
+using core::colour::colour_at;
+using core::colour::ColourMap;
+using core::colour::place_in_range;
 
 namespace {
 
@@ -30,7 +30,7 @@ TEST(ColourMap, HasTheThemesColoursAtItsEndsAndItsMiddle) {
 
 TEST(ColourMap, IsLinearBetweenTwoStops) {
   // Halfway from #1b1a2b to #2f2152.
-  EXPECT_EQ(colour_at(ColourMap::weights, true, 0.05), (app::Rgb{0x25, 0x1e, 0x3f}));
+  EXPECT_EQ(colour_at(ColourMap::weights, true, 0.05), (core::colour::Rgb{0x25, 0x1e, 0x3f}));
 }
 
 TEST(ColourMap, IsClampedOutsideTheRange) {
