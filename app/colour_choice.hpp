@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "app/render/colour_map.hpp"
 #include "core/attention/stages.hpp"
+#include "core/colour/colour_map.hpp"
 
 namespace app {
 
@@ -28,7 +28,8 @@ struct ColourChoice {
   bool logarithmic = false;
   /// The ends as they were when they were locked, by stage and head; nothing: they follow the numbers.
   std::optional<std::map<std::pair<core::attention::Stage, std::size_t>, Ends>> locked;
-  render::ColourMap sequential = render::ColourMap::weights, diverging = render::ColourMap::values;
+  core::colour::ColourMap sequential = core::colour::ColourMap::weights,
+                          diverging = core::colour::ColourMap::values;
   friend bool operator==(const ColourChoice&, const ColourChoice&) = default;
 };
 

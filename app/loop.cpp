@@ -1,5 +1,9 @@
 #include "app/loop.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "app/platform/imgui_compat.hpp"
 #include "app/shell.hpp"
 #include "app/shortcuts.hpp"
 
@@ -9,6 +13,8 @@ namespace {
 constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double idle_seconds = 60;
+constexpr int frames_to_dim = 15;                       // what lies behind a dialog
+constexpr std::uint64_t numbers_of_a = 1ull << 63;      // in a version: no live numbers have it
 
 }  // namespace
 
@@ -18,6 +24,7 @@ bool Loop::step() {
   const bool typing = ImGui::GetIO().WantTextInput;
   const bool something_happened = window_.wait(frames_to_draw_ > 0 || store_.is_busy() ? 0 : typing ? blink_seconds : idle_seconds);
   if (something_happened || typing || store_.is_busy()) frames_to_draw_ = frames_after_an_event;
+  if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
   if (window_.should_close()) {
     window_.cancel_close();
     store_.dispatch(Quit{});
@@ -31,21 +38,58 @@ bool Loop::step() {
 }
 
 void Loop::prepare_style() {
-  const float scale = window_.scale() * store_.view().scale;
+  const float scale = window_.scale() * store_.view().scale, text_scale = scale * store_.view().text_size;
   apply_style(palette(store_.view().dark), metrics(window_.size(), scale));
-  if (scale == font_scale_) return;
-  const platform::LoadedFonts loaded = platform::load_fonts(scale);
+  renderer_.set_scale(scale);
+  scale_ = scale;
+  if (text_scale == font_scale_) return;
+  const platform::LoadedFonts loaded = platform::load_fonts(text_scale);
   if (font_scale_ > 0) window_.refresh_fonts();
   if (!loaded.warning.empty()) store_.dispatch(ShowMessage{loaded.warning});
   fonts_ = loaded.fonts;
-  font_scale_ = scale;
-  renderer_.set_scale(scale);
+  font_scale_ = text_scale;
+}
+
+/// With Shift the arrow keys move the pinned cell; else they go from control to control, as Tab always does.
+void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
+  ImGuiIO& io = ImGui::GetIO();
+  const bool tab = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.key == Key::tab; });
+  const bool cells = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.shift; }) || io.KeyShift;
+  if (cells && !tab)
+    io.ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
+  else
+    io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
+}
+
+/// A stands in place of B as long as Space is held, unless the key means something else there.
+void Loop::show_reference() {
+  const View& view = store_.view();
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool held = !store_.references().empty() && !io.WantTextInput && !io.NavVisible && !view.cursor &&
+                    view.dialog == Dialog::none && view.tab != Tab::laboratory && platform::key_down(ImGuiKey_Space);
+  if (held == view.shows_a) return;
+  store_.dispatch(ShowReference{held});
+  store_.settle();
+}
+
+Loop::Shown Loop::shown_state() const {
+  const Comparison* comparison = store_.comparison();
+  const View& view = store_.view();
+  if (!view.shows_a || !comparison || view.tab == Tab::compare)
+    return {store_.model(), store_.trace(), store_.version(), view};
+  Shown a{comparison->model, comparison->trace, numbers_of_a | comparison->trace_revision, view};
+  const auto is_there = [&](Stage stage) { return core::attention::info(stage).present(a.model); };
+  for (auto* cell : {&a.view.pinned, &a.view.hovered})
+    if (*cell && !is_there((*cell)->stage)) cell->reset();
+  if (!is_there(a.view.heads_stage)) a.view.heads_stage = Stage::weights;
+  a.view.sequence = comparison->sequence;
+  return a;
 }
 
 void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<KeyPress>& scripted_keys) {
   prepare_style();
   const Document document = store_.document();
-  const Metrics lengths = metrics(window_.size(), font_scale_);
+  const Metrics lengths = metrics(window_.size(), scale_);
   Commands commands;
   std::vector<KeyPress> keys = window_.take_keys();
   keys.insert(keys.end(), scripted_keys.begin(), scripted_keys.end());
@@ -54,13 +98,16 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
       handle_key(key, {store_.model(), store_.trace(), store_.view(), document}, commands);
   for (const auto& path : window_.take_dropped_files()) commands.add(OpenFile{path});
 
+  steer_keyboard(keys);
   window_.begin_frame(adjust);
   landmarks_.clear();
-  draw_window({.model = store_.model(),
-               .trace = store_.trace(),
-               .version = store_.version(),
+  show_reference();
+  const Shown shown = shown_state();
+  draw_window({.model = shown.model,
+               .trace = shown.trace,
+               .version = shown.version,
                .compute_ms = store_.compute_ms(),
-               .view = store_.view(),
+               .view = shown.view,
                .document = document,
                .message = store_.message(),
                .palette = palette(store_.view().dark),

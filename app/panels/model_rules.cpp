@@ -101,21 +101,24 @@ void sequence_row(const Form& form) {
   const Frame& frame = form.frame;
   form.label("sequence");
   const auto go = [&](std::size_t to) { frame.commands.look([to](View& view) { view.sequence = to; }); };
-  if (widgets::button(frame, "model/sequence_back", "‹", "The sequence before"))
+  const bool several = n > 1;
+  if (several && widgets::button(frame, "model/sequence_back", "‹", "The sequence before"))
     go(shown > 0 ? shown - 1 : n - 1);
-  ImGui::SameLine();
-  const std::string words = std::to_string(shown) + " of " + std::to_string(n);
+  if (several) ImGui::SameLine();
+  const std::string words = several ? std::to_string(shown) + " of " + std::to_string(n) : "one";
   ImFont* font = frame.fonts.mono14;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text(font, {at.x, widgets::centred_y(font, form.at.y, frame.metrics.frame)},
                      frame.palette.text, words);
   ImGui::SetCursorScreenPos({at.x + widgets::text_width(font, words) + frame.metrics.px(8), at.y});
-  if (widgets::button(frame, "model/sequence_on", "›", "The next sequence")) go((shown + 1) % n);
-  ImGui::SameLine();
-  if (widgets::button(frame, "model/sequence_remove", "−", "Remove this sequence"))
-    frame.commands.edit(RemoveSequence{shown});
-  ImGui::SameLine();
-  if (widgets::button(frame, "model/sequence_add", "+", "Add a copy of this sequence"))
+  if (several) {
+    if (widgets::button(frame, "model/sequence_on", "›", "The next sequence")) go((shown + 1) % n);
+    ImGui::SameLine();
+    if (widgets::button(frame, "model/sequence_remove", "−", "Remove this sequence"))
+      frame.commands.edit(RemoveSequence{shown});
+    ImGui::SameLine();
+  }
+  if (widgets::button(frame, "model/sequence_add", "+", "Add a copy of this sequence: a batch, whose sequences do not see each other"))
     frame.commands.edit(AddSequence{shown});
 }
 
@@ -125,14 +128,10 @@ bool has_projections(const Frame& frame) {
 bool has_factor(const Frame& frame) {
   return frame.model.scale.rule == ScaleRule::factor;
 }
-bool is_batch(const Frame& frame) {
-  return frame.model.sequences.size() > 1;
-}
-
 constexpr std::array table{ModelRow{always, scale_row, 4},           ModelRow{has_factor, factor_row, 0},
                            ModelRow{always, scores_row, 0},          ModelRow{always, merge_row, 0},
                            ModelRow{has_projections, output_row, 0}, ModelRow{always, context_row, 0},
-                           ModelRow{is_batch, sequence_row, 0}};
+                           ModelRow{always, sequence_row, 0}};
 
 }  // namespace
 

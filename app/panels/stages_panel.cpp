@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "app/panels/large_panel.hpp"
+#include "app/panels/stage_handling.hpp"
 #include "app/panels/strip_layout.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/pen.hpp"
@@ -72,7 +74,7 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
     return std::round(0.797f * title->FontSize) - std::round(0.797f * small->FontSize);
   };
   ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
-  widgets::draw_text(title, at, widgets::Align::left_top, packed(frame.palette.text), stage.title);
+  draw_stage_title(frame, std::string("strip/title/") + stage.name, s.map.stage, title, at);
   at.x += widgets::text_width(title, stage.title) + frame.metrics.px(10);
   const std::string words = stage.formula(frame.model, frame.metrics.compact);
   if (!words.empty())
@@ -87,13 +89,34 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
 void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b, ImVec2 origin) {
   const bool siblings = a.map.stage == Stage::queries || a.map.stage == Stage::keys;
   const float from = origin.x + a.title.x + a.map.label_width + static_cast<float>(a.map.width) +
-                     (a.map.bar_beside ? widgets::bar_room(frame, a.map) : 0) + frame.metrics.px(4);
-  const float to = origin.x + b.title.x + (frame.metrics.compact ? 0 : frame.metrics.px(4)) +
-                   (b.map.row_tokens && frame.model.n_tokens() < 100 ? 0 : 0);
+                     (a.map.bar_beside ? widgets::bar_room(frame, a.map) : 0) +
+                     a.map.gutter_width * static_cast<float>(widgets::gutter_count(a.map.stage)) + frame.metrics.px(4);
+  const float to = origin.x + b.title.x + (frame.metrics.compact ? 0 : frame.metrics.px(4));
   if (siblings || to - from < frame.metrics.px(10)) return;
   const float y = origin.y + a.labels.y + widgets::column_label_height(frame, a.map) + static_cast<float>(a.map.height) / 2;
   widgets::draw_arrow(ImGui::GetWindowDrawList(), {from, y}, {std::min(to, from + frame.metrics.px(90)), y}, packed(frame.palette.faint),
                       frame.metrics.px(6));
+}
+
+/// The stages that were folded away, each a link that brings it back; returns where the line ends.
+float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
+  const float middle = origin.y + y + frame.metrics.px(12);
+  float x = origin.x;
+  ImFont* font = frame.fonts.sans13;
+  for (const StageInfo& stage : core::attention::stages()) {
+    if (!stage.present(frame.model) || !frame.view.folded.contains(stage.stage)) continue;
+    if (x == origin.x) {
+      widgets::draw_text(font, {x, middle}, widgets::Align::left_middle, packed(frame.palette.faint), "folded away:");
+      x += widgets::text_width(font, "folded away:") + frame.metrics.px(10);
+    }
+    if (x + widgets::text_width(font, stage.title) > origin.x + width) break;  // the View menu has them all
+    if (widgets::link(frame, std::string("strip/unfold/") + stage.name, font, {x, middle}, widgets::Align::left_middle,
+                      frame.palette.accent, stage.title))
+      frame.commands.look([s = stage.stage](View& v) { v.folded.erase(s); });
+    if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows this stage in the strip again");
+    x += widgets::text_width(font, stage.title) + frame.metrics.px(14);
+  }
+  return x == origin.x ? y : y + frame.metrics.px(26);
 }
 
 /// The stage with its title, labels and bar, whose low end may stick out at the left, for lessons.
@@ -110,6 +133,7 @@ void mark_block(const Frame& frame, const StripMap& s, ImVec2 origin) {
 }  // namespace
 
 void draw_stages(const Frame& frame) {
+  if (frame.view.large && core::attention::info(*frame.view.large).present(frame.model)) return draw_large(frame);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float width = room.x - ImGui::GetStyle().ScrollbarSize;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -122,11 +146,13 @@ void draw_stages(const Frame& frame) {
       draw_title(frame, s, origin);
       if (k > 0) draw_arrow_between(frame, rows[r].maps[k - 1], s, origin);
       widgets::draw_heatmap(frame, s.map, {origin.x + s.labels.x, origin.y + s.labels.y});
+      handle_stage(frame, s.map.stage);
       mark_block(frame, s, origin);
     }
   }
+  const float bottom = draw_folded(frame, origin, width, rows.empty() ? 0 : rows.back().bottom);
   ImGui::SetCursorScreenPos(origin);
-  ImGui::Dummy({width, rows.empty() ? 1 : rows.back().bottom});
+  ImGui::Dummy({width, std::max(1.0f, bottom)});
 }
 
 }  // namespace app::panels

@@ -14,7 +14,11 @@ namespace app::render {
 
 using core::colour::colour_at;
 using core::colour::ColourMap;
+using core::colour::diverging_maps;
+using core::colour::is_diverging;
+using core::colour::NamedMap;
 using core::colour::place_in_range;
+using core::colour::sequential_maps;
 using core::colour::stops;
 
 /// A row and a column that stay bright while the rest is mixed with the ground.

@@ -9,6 +9,9 @@ namespace {
 
 using core::attention::Columns;
 
+constexpr float turned_pitch = 15, longest_turned = 64;  // at scale 1
+constexpr std::size_t most_turned = 64;
+
 /// Whether a label stands at k: every step-th, and the chosen one, which its neighbours give way to.
 bool has_label(std::size_t k, std::size_t step, std::optional<std::size_t> chosen) {
   if (chosen == k) return true;
@@ -31,6 +34,31 @@ void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 const std::vector<std::string>& tokens_of(const Frame& frame) {
   return frame.model.sequences[frame.view.sequence].tokens;
+}
+
+/// The tokens that name the columns.
+const std::vector<std::string>& column_tokens(const Frame& frame, const Heatmap& map) {
+  return map.other && map.other->of_stage && map.other->rows ? *map.other->rows : tokens_of(frame);
+}
+
+bool has_column_tokens(const Heatmap& map) {
+  return map.column_tokens && core::attention::info(map.stage).columns == Columns::tokens;
+}
+
+/// Whether a name reaches into that of a neighbour a step away.
+bool touches(const Frame& frame, const std::vector<std::string>& tokens, std::size_t j, std::size_t step, float pitch) {
+  const auto width = [&](std::size_t k) { return k < tokens.size() ? text_width(frame.fonts.sans12, tokens[k]) : 0; };
+  const float beside = std::max(j >= step ? width(j - step) : 0, width(j + step));
+  return (width(j) + std::min(beside, pitch)) / 2 + frame.metrics.px(4) > pitch;
+}
+
+/// Names that would have to be shortened stand upright, as long as every column can have one.
+bool turns_names(const Frame& frame, const Heatmap& map, float pitch) {
+  const auto& tokens = column_tokens(frame, map);
+  if (pitch < frame.metrics.px(turned_pitch) || tokens.size() > most_turned) return false;
+  for (std::size_t j = 0; j < tokens.size(); ++j)
+    if (text_width(frame.fonts.sans12, tokens[j]) > pitch - frame.metrics.px(2) && touches(frame, tokens, j, 1, pitch)) return true;
+  return false;
 }
 
 }  // namespace
@@ -58,37 +86,42 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.other && map.other->columns) return draw_column_names(frame, map, d);
-  const bool own_tokens = map.other && map.other->of_stage && map.other->rows;
-  const auto& tokens = own_tokens ? *map.other->rows : tokens_of(frame);
-  const bool named = map.column_tokens && d.stage.columns == Columns::tokens;
-  const float widest = text_width(frame.fonts.mono12, std::to_string(d.numbers.n_cols));
-  const std::size_t step =
-      label_step(d.cell_width, named ? frame.metrics.px(34) : widest + frame.metrics.px(6));
+  const bool named = has_column_tokens(map), turned = named && turns_names(frame, map, d.cell_width);
+  const auto& tokens = column_tokens(frame, map);
+  const float widest = text_width(frame.fonts.mono12, std::to_string(d.numbers.n_cols)) + frame.metrics.px(6);
+  const float room = turned ? std::max(frame.metrics.px(turned_pitch), widest) : named ? frame.metrics.px(34) : widest;
+  const std::size_t step = label_step(d.cell_width, room);
   const auto chosen = d.cross && !d.row_only ? std::optional(d.cross->column) : std::nullopt;
-  const float index_middle = d.corner.y - frame.metrics.px(9);
+  const float index_middle = d.corner.y - frame.metrics.px(9), height = column_label_height(frame, map);
   for (std::size_t j = 0; j < d.numbers.n_cols; ++j) {
     if (!d.shows_column(j) || !has_label(j, step, chosen)) continue;
     const bool bright = chosen == j;
     const float middle = d.x(static_cast<double>(j) + 0.5);
     draw_text(frame.fonts.mono12, {middle, index_middle}, Align::middle,
               packed(bright ? frame.palette.text : frame.palette.faint), std::to_string(j));
-    if (!named) continue;
+    if (!named || j >= tokens.size()) continue;
+    const ImU32 ink = packed(bright ? frame.palette.text : frame.palette.dim);
+    if (turned) {
+      draw_text_turned(frame.fonts.sans12, {middle, d.corner.y - frame.metrics.px(18)}, ink,
+                       shortened(frame.fonts.sans12, tokens[j], height - frame.metrics.px(20)));
+      continue;
+    }
     const float pitch = d.cell_width * static_cast<float>(step);
-    const auto width = [&](std::size_t k) {
-      return k < tokens.size() ? text_width(frame.fonts.sans12, tokens[k]) : 0;
-    };
-    const float beside = std::max(j >= step ? width(j - step) : 0, width(j + step));
-    const bool touches = (width(j) + std::min(beside, pitch)) / 2 + frame.metrics.px(4) > pitch;
-    const float room = touches ? pitch - frame.metrics.px(2) : width(j);
-    draw_text(frame.fonts.sans12, {middle, index_middle - frame.metrics.px(15)}, Align::middle,
-              packed(bright ? frame.palette.text : frame.palette.dim),
-              shortened(frame.fonts.sans12, tokens[j], room));
+    const float fits = touches(frame, tokens, j, step, pitch) ? pitch - frame.metrics.px(2)
+                                                              : text_width(frame.fonts.sans12, tokens[j]);
+    draw_text(frame.fonts.sans12, {middle, index_middle - frame.metrics.px(15)}, Align::middle, ink,
+              shortened(frame.fonts.sans12, tokens[j], fits));
   }
 }
 
 float column_label_height(const Frame& frame, const Heatmap& map) {
-  const bool named = map.column_tokens && core::attention::info(map.stage).columns == Columns::tokens;
-  return frame.metrics.px(named && !(map.other && map.other->columns) ? 32 : 18);
+  if (!has_column_tokens(map) || (map.other && map.other->columns)) return frame.metrics.px(18);
+  const float pitch = static_cast<float>(map.width) / static_cast<float>(std::max<std::size_t>(1, frame.model.n_tokens()));
+  if (!turns_names(frame, map, pitch)) return frame.metrics.px(32);
+  float longest = 0;
+  for (const std::string& token : column_tokens(frame, map))
+    longest = std::max(longest, text_width(frame.fonts.sans12, token));
+  return frame.metrics.px(20) + std::min(longest, frame.metrics.px(longest_turned));
 }
 
 }  // namespace app::widgets

@@ -1,6 +1,7 @@
 // What the mouse does on a heatmap.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "app/pinning.hpp"
 #include "app/widgets/cell_words.hpp"
@@ -20,6 +21,40 @@ ImVec2 place_under(const Drawn& d, ImVec2 mouse) {
 
 std::size_t cell_at(float place, std::size_t count) {
   return static_cast<std::size_t>(std::clamp(std::floor(place), 0.0f, static_cast<float>(count - 1)));
+}
+
+/// The cells that one pixel stands for, and the one of them that it shows.
+struct Block {
+  std::size_t row0 = 0, row1 = 1, column0 = 0, column1 = 1;
+  std::size_t row = 0, column = 0;
+  std::size_t count() const { return (row1 - row0) * (column1 - column0); }
+};
+
+Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& pooled, std::size_t row, std::size_t column) {
+  Block b;
+  b.row0 = row / pooled.rows * pooled.rows, b.column0 = column / pooled.columns * pooled.columns;
+  b.row1 = std::min<std::size_t>(b.row0 + pooled.rows, d.numbers.n_rows);
+  b.column1 = std::min<std::size_t>(b.column0 + pooled.columns, d.numbers.n_cols);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  // As the picture chooses: NaN wins, −∞ loses, else the largest, of signed numbers the one farthest from 0.
+  const auto rank = [&](double v) {
+    return std::isnan(v) ? infinity : v == -infinity ? -infinity : render::is_diverging(map) ? std::abs(v) : v;
+  };
+  b.row = b.row0, b.column = b.column0;
+  for (std::size_t j = b.column0; j < b.column1; ++j)
+    for (std::size_t i = b.row0; i < b.row1; ++i)
+      if (rank(d.numbers(i, j)) > rank(d.numbers(b.row, b.column))) b.row = i, b.column = j;
+  return b;
+}
+
+/// "the largest of 4 × 4 cells, rows 8 … 11, columns 0 … 3", or "" when a pixel shows one cell.
+std::string pooled_words(const Block& b, render::ColourMap map) {
+  if (b.count() < 2) return "";
+  const auto span = [](std::size_t from, std::size_t to) {
+    return from + 1 == to ? " " + std::to_string(from) : "s " + std::to_string(from) + " … " + std::to_string(to - 1);
+  };
+  return std::string("this pixel shows the ") + (render::is_diverging(map) ? "farthest from 0" : "largest") + " of " +
+         std::to_string(b.count()) + " cells: row" + span(b.row0, b.row1) + ", column" + span(b.column0, b.column1);
 }
 
 /// The wheel shows more or fewer cells around the mouse; Shift leaves it to what scrolls.
@@ -60,8 +95,10 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (drags(frame, d)) return ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 place = place_under(d, ImGui::GetIO().MousePos);
-  const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, cell_at(place.y, d.numbers.n_rows),
-                     cell_at(place.x, d.numbers.n_cols)};
+  const ColourScale scale = scale_of(frame, map);
+  const Block block = block_at(d, scale.map, render::pooling(picture_of(frame, map, d, scale)),
+                               cell_at(place.y, d.numbers.n_rows), cell_at(place.x, d.numbers.n_cols));
+  const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, block.row, block.column};
   if (!has_cells_of_stage(map)) {
     const std::string where = std::to_string(cell.row) + ", " + std::to_string(cell.column);
     ImGui::SetTooltip("%s: %s", where.c_str(), in_full(d.numbers(cell.row, cell.column)).c_str());
@@ -69,7 +106,7 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   }
   turn_wheel(frame, d, place);
   frame.commands.look([cell](View& v) { v.hovered = cell; });
-  if (!map.other) draw_cell_tooltip(frame, cell);
+  if (!map.other) draw_cell_tooltip(frame, cell, pooled_words(block, scale.map));
   if (clicked()) frame.commands.look([cell](View& v) { pin(v, cell); });
 }
 

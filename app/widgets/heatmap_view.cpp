@@ -31,7 +31,7 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
 /// Other numbers than a stage's are shown whole.
 CellWindow part_of(const Frame& frame, const Heatmap& map, const arma::mat& numbers) {
   const Shape shape{numbers.n_rows, numbers.n_cols};
-  return has_cells_of_stage(map) ? shown_part(frame.view, shape) : whole(shape);
+  return has_cells_of_stage(map) && !map.whole ? shown_part(frame.view, shape) : whole(shape);
 }
 
 Drawn drawn_at(const Frame& frame, const Heatmap& map, ImVec2 corner) {

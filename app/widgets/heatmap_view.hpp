@@ -40,6 +40,7 @@ struct Heatmap {
   bool bar_beside = false;    ///< the colour bar stands right of the picture instead of below
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
+  bool whole = false;        ///< shows all of the matrix, whatever is zoomed
   float gutter_width = 0;    ///< of each of the columns of row sums and entropies right of the picture; 0 = none
   const OtherNumbers* other = nullptr;  ///< instead of the stage's own; its cells are pinned only when they are of the stage
 };
