@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/platform/imgui_compat.hpp"
 #include "app/shell.hpp"
 #include "app/shortcuts.hpp"
+#include "app/shown_state.hpp"
 
 namespace app {
 namespace {
@@ -13,8 +13,7 @@ namespace {
 constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double idle_seconds = 60;
-constexpr int frames_to_dim = 15;                       // what lies behind a dialog
-constexpr std::uint64_t numbers_of_a = 1ull << 63;      // in a version: no live numbers have it
+constexpr int frames_to_dim = 15;         // what lies behind a dialog
 
 }  // namespace
 
@@ -61,31 +60,6 @@ void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
     io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
 }
 
-/// A stands in place of B as long as Space is held, unless the key means something else there.
-void Loop::show_reference() {
-  const View& view = store_.view();
-  const ImGuiIO& io = ImGui::GetIO();
-  const bool held = !store_.references().empty() && !io.WantTextInput && !io.NavVisible && !view.cursor &&
-                    view.dialog == Dialog::none && view.tab != Tab::laboratory && platform::key_down(ImGuiKey_Space);
-  if (held == view.shows_a) return;
-  store_.dispatch(ShowReference{held});
-  store_.settle();
-}
-
-Loop::Shown Loop::shown_state() const {
-  const Comparison* comparison = store_.comparison();
-  const View& view = store_.view();
-  if (!view.shows_a || !comparison || view.tab == Tab::compare)
-    return {store_.model(), store_.trace(), store_.version(), view};
-  Shown a{comparison->model, comparison->trace, numbers_of_a | comparison->trace_revision, view};
-  const auto is_there = [&](Stage stage) { return core::attention::info(stage).present(a.model); };
-  for (auto* cell : {&a.view.pinned, &a.view.hovered})
-    if (*cell && !is_there((*cell)->stage)) cell->reset();
-  if (!is_there(a.view.heads_stage)) a.view.heads_stage = Stage::weights;
-  a.view.sequence = comparison->sequence;
-  return a;
-}
-
 void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<KeyPress>& scripted_keys) {
   prepare_style();
   const Document document = store_.document();
@@ -101,8 +75,8 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   steer_keyboard(keys);
   window_.begin_frame(adjust);
   landmarks_.clear();
-  show_reference();
-  const Shown shown = shown_state();
+  follow_held_key(store_);
+  const ShownState shown = shown_state(store_);
   draw_window({.model = shown.model,
                .trace = shown.trace,
                .version = shown.version,

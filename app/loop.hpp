@@ -27,18 +27,8 @@ class Loop {
   const Fonts& fonts() const { return fonts_; }
 
  private:
-  /// What the panels get to see: the live state, or a kept one in its place.
-  struct Shown {
-    const core::attention::Model& model;
-    const core::attention::Trace& trace;
-    std::uint64_t version;
-    View view;
-  };
-
   void prepare_style();
   void steer_keyboard(const std::vector<KeyPress>& keys);
-  void show_reference();
-  Shown shown_state() const;
 
   platform::Window& window_;
   Store& store_;

@@ -29,13 +29,14 @@ int whole_cells(float room, std::size_t count, float largest_pitch) {
   return n * static_cast<int>(std::min(std::floor(room / static_cast<float>(n)), largest_pitch));
 }
 
-/// A token × token picture: the strip's wide cells when they can hold numbers, else squares.
+/// A token × token picture: cells as large as there is room, at most twice as wide as high, when they can hold numbers; else
+/// squares.
 void fit_square(const Metrics& m, float width, float height, std::size_t n, Tiling& t) {
-  const float count = static_cast<float>(n), wide = std::min(width / count, height / count * 39 / 24);
-  if (wide >= m.px(27)) {
-    const float cell = std::floor(std::min(wide, m.px(64)));
-    t.width = static_cast<int>(n) * static_cast<int>(cell);
-    t.height = static_cast<int>(n) * static_cast<int>(std::round(cell * 24 / 39));
+  const float count = static_cast<float>(n), across = std::floor(width / count), down = std::floor(height / count);
+  const float wide = std::min(across, 2 * down), high = std::min(down, wide);
+  if (wide >= m.px(27) && high >= m.px(16)) {
+    t.width = static_cast<int>(n) * static_cast<int>(std::min(wide, m.px(110)));
+    t.height = static_cast<int>(n) * static_cast<int>(std::min(high, m.px(76)));
   } else {
     t.width = t.height = whole_cells(std::min(width, height), n, m.px(40));
   }

@@ -48,8 +48,10 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d,
   const float visible = numbers_strength(frame, map, d);
   if (visible == 0) return;
   const CellRange shown = cells_on_screen(d);
-  ImFont* font = frame.metrics.compact ? frame.fonts.mono12 : frame.fonts.mono13;
-  const int characters = characters_that_fit(d.cell_width, text_width(font, "0"));
+  const auto fits = [&](ImFont* font) { return characters_that_fit(d.cell_width, text_width(font, "0")); };
+  const bool small = frame.metrics.compact || (fits(frame.fonts.mono13) < 4 && fits(frame.fonts.mono12) > fits(frame.fonts.mono13));
+  ImFont* font = small ? frame.fonts.mono12 : frame.fonts.mono13;
+  const int characters = fits(font);
   const NumberFormat format = choose_format(d.numbers, shown, characters, unit_in(frame, map));
   const bool plain_one =
       d.stage.colouring != Colouring::signed_values && colouring_of(map) == d.stage.colouring;
