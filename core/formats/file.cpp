@@ -37,9 +37,7 @@ std::string reason(int error) {
 }
 
 [[noreturn]] void fail_reading(const fs::path& path, int error) {
-  if (error == ENOENT) throw Error(path.string() + ": no such file");
-  if (error == EISDIR) throw Error(path.string() + ": expected a file, got a directory");
-  throw Error(path.string() + ": not readable: " + reason(error));
+  throw Error(cannot_be_read(path, error));
 }
 
 [[noreturn]] void fail_writing(const fs::path& path, int error) {
@@ -110,8 +108,24 @@ void replace(const fs::path& path, const std::optional<mode_t>& old_mode, std::s
 
 }  // namespace
 
+std::string cannot_be_read(const fs::path& path, int error) {
+  if (error == ENOENT) return path.string() + ": no such file";
+  if (error == EISDIR) return path.string() + ": expected a file, got a directory";
+  return path.string() + ": not readable: " + reason(error);
+}
+
 std::string cannot_be_written(const fs::path& path, int error) {
   return path.string() + ": cannot be written: " + reason(error);
+}
+
+std::string read_begin(const fs::path& path, std::size_t count) {
+  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (descriptor.number() < 0) fail_reading(path, errno);
+  std::string begin(count, '\0');
+  const ssize_t got = ::read(descriptor.number(), begin.data(), count);
+  if (got < 0 && errno != EISDIR) fail_reading(path, errno);
+  begin.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return begin;
 }
 
 std::string read_file(const fs::path& path, std::size_t limit) {

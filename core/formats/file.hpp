@@ -12,6 +12,10 @@ namespace core::formats {
 /// Throws core::Error, "PATH: what is wrong", when it cannot be read or holds more than limit bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t limit);
 
+/// The first bytes of a file, fewer when it is shorter; none of a folder. Throws core::Error as read_file
+/// does.
+std::string read_begin(const std::filesystem::path& path, std::size_t count);
+
 /// Puts content into a file, new or old, so that it holds either the old content or all of the new.
 ///
 /// A link is followed, an old file keeps its permissions, and a device or pipe is written to as it is.
@@ -24,6 +28,9 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
 /// shown stands for the path in the message of the core::Error that it throws.
 void write_new_file(const std::filesystem::path& path, std::string_view content,
                     const std::filesystem::path& shown);
+
+/// "PATH: not readable: why" for an error of the system.
+std::string cannot_be_read(const std::filesystem::path& path, int error);
 
 /// "PATH: cannot be written: why" for an error of the system.
 std::string cannot_be_written(const std::filesystem::path& path, int error);

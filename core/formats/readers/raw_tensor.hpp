@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/formats/tensor_file.hpp"
+
+namespace core::formats::readers {
+
+/// Gives the bytes from … from + count − 1 of a tensor; they stay as long as the file is open, or the buffer.
+using Fetch = std::function<std::string_view(std::uint64_t from, std::uint64_t count, std::string& buffer,
+                                             Progress& progress)>;
+
+/// How a tensor lies in a binary file.
+struct RawTensor {
+  TensorInfo info;
+  std::size_t item_bytes = 8;  ///< of one number, or of one text
+  bool big_endian = false;
+  bool columns_first = false;  ///< the first index runs fastest, as in Fortran
+  std::string place;           ///< "FILE: TENSOR: ", for messages
+  Fetch fetch;
+};
+
+/// Bytes of one number of a dtype; a text has no length of its own.
+std::size_t dtype_bytes(Dtype dtype);
+
+/// Bytes of all numbers, or nothing when they are beyond 2^62.
+std::optional<std::uint64_t> byte_count(const RawTensor& tensor);
+
+/// The entry that reads this tensor; only the bytes of the asked part are fetched where the file lets it.
+TensorFile::Entry entry_of(RawTensor tensor);
+
+}  // namespace core::formats::readers

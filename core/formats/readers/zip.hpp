@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/formats/progress.hpp"
+#include "core/formats/readers/mapped_file.hpp"
+
+namespace core::formats::readers {
+
+/// A file in a ZIP archive, stored or deflated.
+struct ZipMember {
+  std::string name;
+  bool deflated = false;
+  std::uint32_t checksum = 0;           ///< CRC-32 of the content
+  std::uint64_t begin = 0, packed = 0;  ///< where its bytes are in the archive, and how many
+  std::uint64_t size = 0;               ///< of the content
+};
+
+/// Whether bytes begin as a ZIP archive does.
+bool looks_like_zip(std::string_view begin);
+
+/// The members of an archive, with or without 64-bit sizes.
+///
+/// Throws core::Error when the archive is damaged or encrypted, members share bytes or names, or one claims
+/// to be longer than its packed bytes could become. Source: PKWARE, APPNOTE.TXT 6.3.9.
+std::vector<ZipMember> zip_members(const MappedFile& archive);
+
+/// The first count bytes of a member, not checked yet; fewer when it is shorter.
+std::string zip_begin(const MappedFile& archive, const ZipMember& member, std::uint64_t count);
+
+/// The bytes from … from + count − 1 of a member; all of it is unpacked and checked against its checksum, but
+/// no more than the asked bytes are held in memory.
+std::string zip_bytes(const MappedFile& archive, const ZipMember& member, std::uint64_t from,
+                      std::uint64_t count, Progress& progress);
+
+}  // namespace core::formats::readers

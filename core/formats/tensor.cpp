@@ -1,0 +1,80 @@
+#include "core/formats/tensor.hpp"
+
+#include <array>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace core::formats {
+namespace {
+
+constexpr std::array names{"float64", "float32", "float16", "bfloat16", "int64", "int32", "int16",
+                           "int8",    "uint64",  "uint32",  "uint16",   "uint8", "bool",  "text"};
+
+[[noreturn]] void fail(const Tensor& tensor, const std::string& what) {
+  throw Error("tensor " + tensor.name + " of shape " + shape_text(tensor.shape) + ": " + what);
+}
+
+}  // namespace
+
+const char* dtype_name(Dtype dtype) {
+  return names[static_cast<std::size_t>(dtype)];
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string text = "[";
+  for (const std::size_t length : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(length);
+  return text + "]";
+}
+
+std::optional<std::uint64_t> count_of(std::span<const std::size_t> lengths) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 62;
+  std::uint64_t count = 1;
+  bool too_many = false;
+  for (const std::size_t length : lengths) {
+    if (length == 0) return 0;
+    too_many = too_many || length > most / count;
+    if (!too_many) count *= length;
+  }
+  return too_many ? std::nullopt : std::optional(count);
+}
+
+Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading) {
+  if (leading.empty()) return tensor;
+  if (leading.size() > tensor.shape.size())
+    fail(tensor, "expected at most " + std::to_string(tensor.shape.size()) + " indices, got " +
+                     std::to_string(leading.size()));
+  std::size_t first = 0;
+  for (std::size_t k = 0; k < leading.size(); ++k) {
+    if (leading[k] >= tensor.shape[k])
+      fail(tensor, "expected an index below " + std::to_string(tensor.shape[k]) + ", got " +
+                       std::to_string(leading[k]));
+    first = first * tensor.shape[k] + leading[k];
+  }
+  Tensor part;
+  part.name = tensor.name;
+  part.dtype = tensor.dtype;
+  part.shape.assign(tensor.shape.begin() + static_cast<std::ptrdiff_t>(leading.size()), tensor.shape.end());
+  const auto count = static_cast<std::ptrdiff_t>(count_of(part.shape).value_or(0));
+  const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(first) * count;
+  if (tensor.dtype == Dtype::text)
+    part.texts.assign(tensor.texts.begin() + from, tensor.texts.begin() + from + count);
+  else
+    part.numbers.assign(tensor.numbers.begin() + from, tensor.numbers.begin() + from + count);
+  return part;
+}
+
+arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading) {
+  if (tensor.dtype == Dtype::text) fail(tensor, "expected numbers, got text");
+  if (!leading.empty()) return matrix(part_of(tensor, leading));
+  if (tensor.shape.size() > 2)
+    fail(tensor, "expected a matrix, got " + std::to_string(tensor.shape.size()) + " dimensions");
+  const std::size_t n_cols = tensor.shape.empty() ? 1 : tensor.shape.back();
+  const std::size_t n_rows = tensor.shape.size() < 2 ? 1 : tensor.shape.front();
+  arma::mat result(n_rows, n_cols);
+  for (std::size_t i = 0; i < n_rows; ++i)
+    for (std::size_t j = 0; j < n_cols; ++j) result(i, j) = tensor.numbers[i * n_cols + j];
+  return result;
+}
+
+}  // namespace core::formats

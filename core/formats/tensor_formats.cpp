@@ -1,0 +1,60 @@
+#include "core/formats/tensor_formats.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/formats/file.hpp"
+#include "core/formats/readers/npy.hpp"
+#include "core/formats/readers/npz.hpp"
+#include "core/formats/readers/zip.hpp"
+
+namespace core::formats {
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr std::size_t longest_begin = 4096;
+
+constexpr std::array table{
+    TensorFormat{"npy", ".npy", "NumPy's file of one array",
+                 [](const Path& path, std::string_view begin) {
+                   return readers::looks_like_npy(begin) || path.extension() == ".npy";
+                 },
+                 readers::open_npy},
+    TensorFormat{"npz", ".npz", "NumPy's archive of arrays",
+                 [](const Path& path, std::string_view begin) {
+                   return readers::looks_like_zip(begin) || path.extension() == ".npz";
+                 },
+                 readers::open_npz},
+};
+
+std::string all_endings() {
+  std::string text;
+  for (const TensorFormat& f : table) text += (text.empty() ? "" : ", ") + std::string(f.endings);
+  return text;
+}
+
+}  // namespace
+
+std::span<const TensorFormat> tensor_formats() {
+  return table;
+}
+
+const TensorFormat& tensor_format_of(const Path& path) {
+  const std::string begin = read_begin(path, longest_begin);
+  const auto row =
+      std::ranges::find_if(table, [&](const TensorFormat& f) { return f.is_meant(path, begin); });
+  if (row == table.end()) throw Error(path.string() + ": expected a file of tensors (" + all_endings() + ")");
+  return *row;
+}
+
+bool has_tensor_ending(const Path& path) {
+  const std::string ending = path.extension().string();
+  return !ending.empty() && std::ranges::any_of(table, [&](const TensorFormat& f) {
+    return (" " + std::string(f.endings) + " ").find(" " + ending + " ") != std::string::npos;
+  });
+}
+
+}  // namespace core::formats

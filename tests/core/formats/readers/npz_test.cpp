@@ -1,0 +1,91 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/formats/tensor_file.hpp"
+#include "tests/core/formats/readers/known_tensors.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::formats::readers {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string folder = FIXTURES "/formats/";
+
+/// Opens an archive and reads all that is in it.
+std::string error_of_archive(const std::filesystem::path& path) {
+  return support::error_of([&] {
+    const TensorFile file = open_tensors(path);
+    for (const TensorInfo& info : file.tensors()) file.read(info.name);
+  });
+}
+
+TEST(NpzFile, StoredOrDeflatedReadsBackExactly) {
+  const auto known = known_tensors(folder + "npy.json");
+  for (const char* name : {"stored.npz", "deflated.npz"}) {
+    const TensorFile file = open_tensors(folder + name);
+    EXPECT_EQ(file.tensors().size(), 42u);
+    for (const TensorInfo& info : file.tensors())
+      EXPECT_EQ(difference(file.read(info.name), known.at(info.name)), "") << name << ": " << info.name;
+  }
+}
+
+TEST(NpzFile, GivesThePartAtLeadingIndices) {
+  const auto known = known_tensors(folder + "npy.json");
+  const TensorFile file = open_tensors(folder + "deflated.npz");
+  const std::size_t at[] = {1, 0};
+  for (const char* name : {"f2.big.C", "f8.little.F"})
+    EXPECT_EQ(difference(file.read(name, at), part_of(known.at(name), at)), "") << name;
+}
+
+TEST(NpzFile, MayHave64BitSizes) {
+  const auto known = known_tensors(folder + "npy.json");
+  const TensorFile file = open_tensors(folder + "zip64.npz");
+  ASSERT_EQ(file.tensors().size(), 2u);
+  for (const TensorInfo& info : file.tensors())
+    EXPECT_EQ(difference(file.read(info.name), known.at(info.name)), "");
+}
+
+TEST(NpzFile, MayHoldTexts) {
+  const TensorFile file = open_tensors(folder + "words.npz");
+  EXPECT_EQ(file.find("tokens")->dtype, Dtype::text);
+  EXPECT_THAT(file.read("tokens").texts, ElementsAre("Zoë", "£12", "🙂 a", ""));
+  EXPECT_THAT(support::error_of([&] { matrix(file.read("tokens")); }),
+              HasSubstr("expected numbers, got text"));
+}
+
+TEST(NpzFile, ThatLiesIsRefused) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"bomb.npz", "it unpacks to more than the 160 bytes that it claims"},
+      {"claims_too_much.npz", "\"a.npy\" claims 1000000000 bytes in"},
+      {"claims_what_it_has_not.npz", "it unpacks to 160 bytes and claims 240"},
+      {"names_twice.npz", "two members are called \"a.npy\""},
+      {"shares_bytes.npz", "two of its members share bytes"},
+      {"wrong_checksum.npz", "its checksum is not the one that the archive gives"},
+      {"method_12.npz", "expected it stored or deflated, got method 12"},
+      {"model.pt", "PyTorch's own files hold Python objects (pickle)"}};
+  for (const auto& [name, expected] : wrong)
+    EXPECT_THAT(error_of_archive(folder + "damaged/" + name), HasSubstr(name + std::string(": ")));
+  for (const auto& [name, expected] : wrong)
+    EXPECT_THAT(error_of_archive(folder + "damaged/" + name), HasSubstr(expected)) << name;
+}
+
+TEST(NpzFile, CutAnywhereIsRefusedInOneLine) {
+  const support::TemporaryDirectory directory;
+  const std::string whole = support::bytes_of(folder + "zip64.npz");
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    const std::string error = error_of_archive(written(directory, "a.npz", whole.substr(0, length)));
+    ASSERT_THAT(error, HasSubstr("a.npz: damaged ZIP archive: ")) << length;
+    ASSERT_EQ(error.find('\n'), error.npos);
+  }
+}
+
+TEST(NpzFile, WithoutArraysSaysSo) {
+  const support::TemporaryDirectory directory;
+  const auto empty = written(directory, "a.npz", std::string("PK\5\6") + std::string(18, '\0'));
+  EXPECT_THAT(error_of_archive(empty), HasSubstr("expected an archive of .npy files, got none in it"));
+}
+
+}  // namespace
+}  // namespace core::formats::readers
