@@ -289,6 +289,7 @@ constexpr std::array table{
     Shortcut{plain(Key::r), "R", "in a lesson: start the step again", same_step},
     Shortcut{plain(Key::space), "Space", "in the dropout laboratory: draw again", draw_another_mask},
     Shortcut{{}, "Space, held", "the kept A in place of B, in every view", nullptr},
+    Shortcut{{}, "arrows, Enter, Esc", "to the next region or control, into a region, out of it", nullptr},
     Shortcut{plain(Key::f1), "F1, ?", "this sheet", keys},
     Shortcut{plain(Key::question), nullptr, nullptr, keys},
     Shortcut{plain(Key::e), "E", "edit the matrix by keyboard", edit_by_keyboard},

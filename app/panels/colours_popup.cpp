@@ -126,7 +126,6 @@ void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right) 
       v.colours.range = rule;
       v.colours.locked.reset();
     });
-  widgets::tooltip("What sets the ends of the colours");
   if (choice.range == RangeRule::typed) {
     typed_row(form, "values", &ColourChoice::typed_values);
     typed_row(form, "weights", &ColourChoice::typed_weights);

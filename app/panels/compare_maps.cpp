@@ -28,7 +28,7 @@ struct Side {
 };
 
 /// One range for A and B.
-widgets::Ends common_ends(const Frame& frame, const ComparedStage& stage) {
+Ends common_ends(const Frame& frame, const ComparedStage& stage) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   if (info.colouring != Colouring::signed_values)
     return {0, std::max(core::attention::top_of_range(frame.comparison->model, info.stage),

@@ -78,7 +78,7 @@ ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const arma::mat&
   const auto& m = frame.metrics;
   const auto columns = static_cast<float>(numbers.n_cols), rows = static_cast<float>(numbers.n_rows);
   const auto whole = [](float length, float count) { return length < count * 2 ? length : count * std::floor(length / count); };
-  float width = std::min(room.x, columns * m.px(110)), height = std::min(room.y, rows * m.px(60));
+  float width = std::min(room.x, columns * m.px(110)), height = std::min(room.y, rows * m.px(90));
   if (stage.columns == Columns::tokens && width / columns < m.px(48)) width = height = std::min(width, height);
   return {std::max(1.0f, whole(width, columns)), std::max(1.0f, whole(height, rows))};
 }

@@ -35,6 +35,7 @@ void factor_row(const Form& form) {
   const double old = form.frame.model.scale.factor;
   if (const auto factor = widgets::real_field(form.frame, "model/factor", "scale", old, form.control_width()))
     form.frame.commands.edit(SetScale{{ScaleRule::factor, *factor}});
+  widgets::tooltip("What the scores are multiplied by");
 }
 
 void scores_row(const Form& form) {
@@ -63,11 +64,13 @@ void merge_row(const Form& form) {
 void output_row(const Form& form) {
   form.label("output");
   const auto& output = form.frame.model.projections->output;
-  if (const auto on = widgets::checkbox(form.frame, "model/output", "W_o", output.has_value()))
+  if (const auto on = widgets::checkbox(form.frame, "model/output", "W_o", output.has_value(),
+                                        "The output projection: it mixes what the heads found"))
     form.frame.commands.edit(SetOutputProjection{*on});
   if (!output) return;
   form.place(form.label_width() + form.frame.metrics.px(64));
-  if (const auto on = widgets::checkbox(form.frame, "model/bias_o", "bias", output->bias.has_value()))
+  if (const auto on = widgets::checkbox(form.frame, "model/bias_o", "bias", output->bias.has_value(),
+                                        "A row of numbers that the output projection adds"))
     form.frame.commands.edit(SetBias{Part::output, *on});
 }
 

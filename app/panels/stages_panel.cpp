@@ -14,6 +14,8 @@ namespace {
 
 using core::attention::StageInfo;
 
+constexpr float folded_height = 20;  // of the line of folded stages, at scale 1
+
 std::string heading(const Frame& frame, int line) {
   const auto& model = frame.model;
   switch (line) {
@@ -98,13 +100,27 @@ void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b
                       frame.metrics.px(6));
 }
 
+bool is_folded(const Frame& frame, const StageInfo& stage) {
+  return stage.present(frame.model) && frame.view.folded.contains(stage.stage);
+}
+
+/// Whether any stage was folded away; small windows keep silent about those that are from the beginning.
+bool has_folded(const Frame& frame) {
+  const auto counts = [&](const StageInfo& stage) {
+    const bool from_the_beginning = stage.stage == Stage::mask || stage.stage == Stage::row_sums;
+    return is_folded(frame, stage) && !(frame.metrics.compact && from_the_beginning);
+  };
+  return std::ranges::any_of(core::attention::stages(), counts);
+}
+
 /// The stages that were folded away, each a link that brings it back; returns where the line ends.
 float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
-  const float middle = origin.y + y + frame.metrics.px(12);
+  if (!has_folded(frame)) return y;
+  const float middle = origin.y + y + frame.metrics.px(folded_height) / 2;
   float x = origin.x;
   ImFont* font = frame.fonts.sans13;
   for (const StageInfo& stage : core::attention::stages()) {
-    if (!stage.present(frame.model) || !frame.view.folded.contains(stage.stage)) continue;
+    if (!is_folded(frame, stage)) continue;
     if (x == origin.x) {
       widgets::draw_text(font, {x, middle}, widgets::Align::left_middle, packed(frame.palette.faint), "folded away:");
       x += widgets::text_width(font, "folded away:") + frame.metrics.px(10);
@@ -116,7 +132,7 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows this stage in the strip again");
     x += widgets::text_width(font, stage.title) + frame.metrics.px(14);
   }
-  return x == origin.x ? y : y + frame.metrics.px(26);
+  return y + frame.metrics.px(folded_height);
 }
 
 /// The stage with its title, labels and bar, whose low end may stick out at the left, for lessons.
@@ -137,7 +153,8 @@ void draw_stages(const Frame& frame) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float width = room.x - ImGui::GetStyle().ScrollbarSize;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const std::vector<StripRow> rows = lay_out_strip(frame, width, room.y);
+  const float below = has_folded(frame) ? frame.metrics.px(folded_height) : 0;
+  const std::vector<StripRow> rows = lay_out_strip(frame, width, room.y - below);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     draw_heading(frame, rows[r], origin);
     if (r > 0) draw_return(frame, rows[r - 1], rows[r], origin, width);

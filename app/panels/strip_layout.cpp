@@ -67,7 +67,7 @@ StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cel
   s.map.column_tokens = !m.compact;
   s.map.label_width = label_width(frame, s.map.row_tokens);
   s.map.show_bar = stage.columns != Columns::single;
-  if (frame.view.gutters && square) s.map.gutter_width = m.px(m.compact ? 44 : 48);
+  if (frame.view.gutters && square) s.map.gutter_width = m.px(42);
   const float bar = (s.map.bar_beside ? widgets::bar_room(frame, s.map) : 0) +
                     s.map.gutter_width * static_cast<float>(widgets::gutter_count(s.map.stage));
   const std::string formula = stage.formula(frame.model, m.compact);

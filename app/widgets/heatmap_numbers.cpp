@@ -68,9 +68,13 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d,
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       const ImVec2 middle{std::floor((a.x + b.x - 1) / 2), std::floor((a.y + b.y - 1) / 2)};
       const std::string text = cell_text(v, format, plain_one);
+      const float half_width = text_width(font, text) / 2, half_height = font->FontSize / 2;
+      // A number of which only a part is in the picture would be another number.
+      if (middle.x - half_width < d.corner.x || middle.x + half_width > d.far.x || middle.y - half_height < d.corner.y - 2 ||
+          middle.y + half_height > d.far.y + 2)
+        continue;
       if (std::isnan(v)) {  // the cross gives way to the word
-        const float half = text_width(font, text) / 2 + 2;
-        ImGui::GetWindowDrawList()->AddRectFilled({middle.x - half, middle.y - 7}, {middle.x + half, middle.y + 7},
+        ImGui::GetWindowDrawList()->AddRectFilled({middle.x - half_width - 2, middle.y - 7}, {middle.x + half_width + 2, middle.y + 7},
                                                   packed(frame.palette.hatch_ground));
       }
       draw_text(font, middle, Align::middle, packed(ink, visible), text);
