@@ -15,23 +15,27 @@ namespace formats = core::formats;
 
 /// What the reader of options fills in, as plain text.
 struct Options {
-  std::string file, export_file, preset, directory, stages, format, session_preset, session_file, seed;
+  std::string file, export_file, preset, out, stages, format, session_preset, session_file, seed;
   std::vector<std::string> ops;
   bool no_labels = false;
 };
+
+/// The format that holds all matrices in one file; the others hold one matrix a file.
+constexpr const char* archive_format = "npz";
 
 struct Commands {
   CLI::App* presets;
   CLI::App* exporting;
   CLI::App* session;
+  CLI::App* program;
   CLI::App* draw;
 };
 
 std::string names_of_formats() {
   std::string names;
   for (const formats::MatrixFormat& format : formats::matrix_formats())
-    names += (names.empty() ? "" : " or ") + std::string(format.name);
-  return names;
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+  return names + " or " + archive_format;
 }
 
 Commands describe(CLI::App& program, Options& options) {
@@ -39,6 +43,10 @@ Commands describe(CLI::App& program, Options& options) {
   const auto text_option = [](CLI::App* command, const char* name, std::string& value, const char* type,
                               const char* about) {
     return command->add_option(name, value, about)->type_name(type);
+  };
+  const auto model_options = [&](CLI::App* command) {
+    text_option(command, "FILE", options.export_file, "", "Session file");
+    text_option(command, "--preset", options.preset, "NAME", "Preset instead of a file");
   };
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
@@ -50,9 +58,9 @@ Commands describe(CLI::App& program, Options& options) {
 
   CLI::App* e =
       program.add_subcommand("export", "Write every stage of a session or a preset, a file for each matrix");
-  text_option(e, "FILE", options.export_file, "", "Session file");
-  text_option(e, "--preset", options.preset, "NAME", "Preset instead of a file");
-  text_option(e, "--out", options.directory, "DIR", "Directory, made when there is none")->required();
+  model_options(e);
+  text_option(e, "--out", options.out, "PATH", "Directory, made when there is none; a file for npz or a single matrix")
+      ->required();
   text_option(e, "--stages", options.stages, "A,B", "Only these stages");
   text_option(e, "--format", options.format, "NAME", format_names.c_str());
   e->add_flag("--no-labels", options.no_labels, "Numbers alone, without tokens and column names");
@@ -62,6 +70,10 @@ Commands describe(CLI::App& program, Options& options) {
   text_option(commands.session, "--preset", options.session_preset, "NAME", "Name of the preset")->required();
   text_option(commands.session, "--out", options.session_file, "FILE", "Session file to write")->required();
 
+  commands.program = program.add_subcommand("program", "Write a session or a preset as a PyTorch program");
+  model_options(commands.program);
+  text_option(commands.program, "--out", options.out, "FILE", "Python file; without it, standard output");
+
   CLI::App* d = program.add_subcommand("draw", "Print what PyTorch draws, op after op, after one seed");
   text_option(d, "--seed", options.seed, "N", "As given to manual_seed")->required();
   d->add_option("OPS", options.ops, "Such as rand(6,3), Linear(3,2,bias), Dropout(0.5,6,6)")
@@ -69,7 +81,8 @@ Commands describe(CLI::App& program, Options& options) {
       ->required();
   commands.draw = d;
 
-  for (CLI::App* command : {&program, commands.presets, commands.exporting, commands.session, commands.draw})
+  for (CLI::App* command :
+       {&program, commands.presets, commands.exporting, commands.session, commands.program, commands.draw})
     command->set_help_flag("--help,-h", "Print this help");
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   return commands;
@@ -91,28 +104,43 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return names;
 }
 
-Arguments export_command(const Options& options) {
+/// The model that a command is about, or how it was named wrongly.
+std::variant<Source, WrongUsage> source_of(const std::string& command, const Options& options) {
   if (options.preset.empty() == options.export_file.empty())
-    return WrongUsage{std::string("export: expected either a session FILE or --preset NAME, got ") +
+    return WrongUsage{command + ": expected either a session FILE or --preset NAME, got " +
                       (options.preset.empty() ? "neither" : "both")};
-  Export command{std::filesystem::path(options.export_file), options.directory, {}};
+  if (options.preset.empty()) return Source(std::filesystem::path(options.export_file));
+  const core::editing::Preset* preset = core::editing::find_preset(options.preset);
+  if (!preset) return unknown_preset(options.preset);
+  return Source(preset);
+}
+
+Arguments export_command(const Options& options) {
+  const auto source = source_of("export", options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  Export command{std::get<Source>(source), options.out, {}};
   command.options.labels = !options.no_labels;
-  if (!options.preset.empty()) {
-    const core::editing::Preset* preset = core::editing::find_preset(options.preset);
-    if (!preset) return unknown_preset(options.preset);
-    command.source = preset;
-  }
   if (!options.stages.empty()) command.options.stages = split_at_commas(options.stages);
   for (const std::string& name : command.options.stages)
     if (!core::attention::find_stage(name))
       return WrongUsage{"--stages: expected names among " + formats::known_stage_names() + "; got \"" + name +
                         "\""};
-  if (!options.format.empty()) {
-    command.options.format = formats::find_matrix_format(options.format);
-    if (!command.options.format)
-      return WrongUsage{"--format: expected " + names_of_formats() + ", got \"" + options.format + "\""};
-  }
+  // Without --format the ending of the file's name says it.
+  const std::string ending = command.out.extension().string();
+  const std::string format = !options.format.empty() ? options.format : ending.empty() ? "" : ending.substr(1);
+  command.options.archive = format == archive_format;
+  if (const formats::MatrixFormat* found = formats::find_matrix_format(format))
+    command.options.format = found;
+  else if (!options.format.empty() && !command.options.archive)
+    return WrongUsage{"--format: expected " + names_of_formats() + ", got \"" + options.format + "\""};
   return command;
+}
+
+Arguments program_command(const Options& options) {
+  const auto source = source_of("program", options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  return WriteProgram{std::get<Source>(source),
+                      options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out)};
 }
 
 Arguments session_command(const Options& options) {
@@ -159,6 +187,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   if (commands.presets->parsed()) return ListPresets{};
   if (commands.exporting->parsed()) return export_command(options);
   if (commands.session->parsed()) return session_command(options);
+  if (commands.program->parsed()) return program_command(options);
   if (commands.draw->parsed()) return draw_command(options);
   return OpenWindow{options.file.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.file)};
 }

@@ -21,8 +21,12 @@ struct OpenWindow {
 struct ListPresets {};
 struct Export {
   Source source;
-  std::filesystem::path directory;
+  std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
+};
+struct WriteProgram {
+  Source source;
+  std::optional<std::filesystem::path> file;  ///< else standard output
 };
 struct WriteSession {
   const core::editing::Preset* preset;
@@ -42,7 +46,7 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, Export, WriteSession, Draw, ShowText, WrongUsage>;
+using Arguments = std::variant<OpenWindow, ListPresets, Export, WriteSession, WriteProgram, Draw, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

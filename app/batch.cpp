@@ -5,7 +5,9 @@
 #include <ostream>
 
 #include "core/error.hpp"
+#include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
+#include "core/formats/writers/program.hpp"
 #include "core/random/draw_op.hpp"
 
 namespace app {
@@ -18,6 +20,11 @@ core::attention::Model model_from(const Source& source) {
   return core::formats::load_session(std::get<std::filesystem::path>(source)).model;
 }
 
+std::string title_of(const Source& source) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
+  return std::get<std::filesystem::path>(source).filename().string();
+}
+
 struct Runner {
   std::ostream& out;
   std::ostream& err;
@@ -28,7 +35,15 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    core::formats::export_stages(model_from(command.source), command.directory, command.options);
+    core::formats::export_to(model_from(command.source), command.out, command.options);
+    return done;
+  }
+  int operator()(const WriteProgram& command) const {
+    const std::string text = core::formats::program_text(model_from(command.source), title_of(command.source));
+    if (command.file)
+      core::formats::write_atomically(*command.file, text);
+    else
+      out << text;
     return done;
   }
   int operator()(const WriteSession& command) const {

@@ -18,7 +18,7 @@ uniform int phase;        // of the hatches
 uniform float scale;      // of the display
 out vec4 pixel_colour;
 
-// The same numbers as in Marks (app/render/picture.hpp).
+// The same numbers as in core/colour/cells.hpp.
 const int HIDDEN = 1, DROPPED = 2, MINUS_INFINITY = 4, NOT_A_NUMBER = 8, ABOVE = 16, BELOW = 32, ZERO = 64;
 
 vec3 map_colour(float t) {

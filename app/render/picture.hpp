@@ -4,13 +4,11 @@
 #include <vector>
 
 #include "app/render/painter.hpp"
+#include "core/colour/cells.hpp"
 
 namespace app::render {
 
-/// What the shader draws beside a texel's colour; the bits are named alike in shaders/heatmap.frag.
-namespace mark {
-constexpr unsigned hidden = 1, dropped = 2, minus_infinity = 4, not_a_number = 8, above = 16, below = 32, zero = 64;
-}
+namespace mark = core::colour::mark;
 
 /// One cell, or one block of cells, as the shader gets it.
 struct Texel {

@@ -1,70 +1,46 @@
 #include "app/widgets/pasted_numbers.hpp"
 
+#include <cmath>
 #include <string>
-#include <vector>
 
-#include "app/widgets/fields.hpp"
 #include "core/error.hpp"
+#include "core/formats/readers/printed.hpp"
 
 namespace app::widgets {
 namespace {
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
+namespace formats = core::formats;
+
+const std::string place = "pasted text: ";
+
+/// A decimal comma is understood where a comma that separates would make no table of the text.
+formats::Tensor numbers_of(std::string_view text) {
+  try {
+    return formats::readers::parse_numbers(text, place);
+  } catch (const core::Error& error) {
+    try {
+      return formats::readers::parse_numbers(text, place, true);
+    } catch (const core::Error&) {
+      throw error;
+    }
   }
-  while (!lines.empty() && lines.back().find_first_not_of(" \t") == std::string_view::npos) lines.pop_back();
-  return lines;
-}
-
-/// The strongest separator that occurs cuts, so that "1, 2" and "1 <tab> 2" are two numbers each.
-char separator_of(std::string_view text) {
-  for (const char c : {'\t', ';', ','})
-    if (text.find(c) != text.npos) return c;
-  return ' ';
-}
-
-std::vector<std::string> fields_of(std::string_view line, char separator) {
-  std::vector<std::string> fields;
-  for (std::size_t from = 0; from <= line.size();) {
-    const std::size_t end = std::min(line.find(separator, from), line.size());
-    if (separator != ' ' || end > from) fields.emplace_back(line.substr(from, end - from));
-    from = end + 1;
-  }
-  return fields;
-}
-
-std::string at(std::size_t line, std::size_t column) {
-  return "pasted text, line " + std::to_string(line + 1) + ", column " + std::to_string(column + 1) + ": ";
 }
 
 }  // namespace
 
 arma::mat pasted_numbers(std::string_view text) {
-  const auto lines = lines_of(text);
-  if (lines.empty()) throw core::Error("pasted text: expected numbers, found nothing");
-  const char separator = separator_of(text);
-  const std::size_t n_columns = fields_of(lines.front(), separator).size();
-  arma::mat numbers(lines.size(), n_columns);
-  for (std::size_t row = 0; row < lines.size(); ++row) {
-    const auto fields = fields_of(lines[row], separator);
-    for (std::size_t column = 0; column < std::min(fields.size(), n_columns); ++column) {
-      const auto number = read_number(fields[column]);
-      if (!number)
-        throw core::Error(at(row, column) + "expected a number, found \"" + fields[column].substr(0, 40) +
-                          "\"");
-      numbers(row, column) = *number;
-    }
-    if (fields.size() != n_columns)
-      throw core::Error("pasted text, line " + std::to_string(row + 1) + ": expected " +
-                        std::to_string(n_columns) + " numbers as in line 1, found " +
-                        std::to_string(fields.size()));
-  }
+  const formats::Tensor tensor = numbers_of(text);
+  if (tensor.shape.size() > 2)
+    throw core::Error(place + "expected a matrix, got a tensor of shape " +
+                      formats::shape_text(tensor.shape));
+  arma::mat numbers = formats::matrix(tensor);
+  for (std::size_t i = 0; i < numbers.n_rows; ++i)
+    for (std::size_t j = 0; j < numbers.n_cols; ++j)
+      if (!std::isfinite(numbers(i, j)))
+        throw core::Error(place + "row " + std::to_string(i + 1) + ", column " + std::to_string(j + 1) +
+                          ": expected a finite number, got " +
+                          (std::isnan(numbers(i, j)) ? "nan" : "an infinite one"));
+  if (numbers.is_empty()) throw core::Error(place + "expected numbers, got nothing");
   return numbers;
 }
 

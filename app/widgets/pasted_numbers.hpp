@@ -5,11 +5,10 @@
 
 namespace app::widgets {
 
-/// The block of numbers in a clipboard's text: rows are lines, columns are cut by tabs, commas, semicolons or
-/// blanks.
+/// The matrix in a clipboard's text: a block of a spreadsheet, a table, or what PyTorch or NumPy printed.
 ///
-/// Throws core::Error that names line and column, both from 1, of what is no finite number, and of rows of
-/// unequal length.
+/// Names of rows and columns are left out. Throws core::Error that names line and column, both from 1, of
+/// what is no finite number, and of rows of unequal length.
 arma::mat pasted_numbers(std::string_view text);
 
 }  // namespace app::widgets

@@ -4,7 +4,9 @@
 
 #include "core/attention/attend.hpp"
 #include "core/error.hpp"
+#include "core/formats/file.hpp"
 #include "core/formats/staging.hpp"
+#include "core/formats/writers/npz_writer.hpp"
 
 namespace core::formats {
 namespace {
@@ -27,6 +29,22 @@ std::vector<const StageInfo*> present_stages(const Model& model) {
   return list;
 }
 
+/// The only matrix of an export that names a file.
+std::string single_matrix(const Model& model, const std::filesystem::path& path,
+                          const ExportOptions& options) {
+  const std::vector<const StageInfo*> wanted = wanted_stages(model, options.stages);
+  std::size_t matrices = 0;
+  for (const StageInfo* stage : wanted)
+    matrices += model.sequences.size() * (stage->per_head ? model.n_heads : 1);
+  if (matrices != 1)
+    throw Error(path.string() + ": expected a directory for " + std::to_string(matrices) + " matrices; a ." +
+                options.format->name + " file holds one");
+  const Trace trace = attention::attend(model, 0);
+  return options.format->bytes(labelled_stage(model, trace, *wanted.front(), 0, 0), options.labels);
+}
+
+}  // namespace
+
 std::vector<const StageInfo*> wanted_stages(const Model& model, const std::vector<std::string>& names) {
   const std::vector<const StageInfo*> present = present_stages(model);
   if (names.empty()) return present;
@@ -40,8 +58,6 @@ std::vector<const StageInfo*> wanted_stages(const Model& model, const std::vecto
   }
   return wanted;
 }
-
-}  // namespace
 
 LabelledMatrix labelled_stage(const Model& model, const Trace& trace, const StageInfo& stage,
                               std::size_t head, std::size_t sequence) {
@@ -69,6 +85,21 @@ std::vector<std::filesystem::path> export_stages(const Model& model, const std::
                     options.format->bytes(labelled_stage(model, trace, *stage, head, s), options.labels));
   }
   return staging.keep();
+}
+
+std::vector<std::filesystem::path> export_to(const Model& model, const std::filesystem::path& path,
+                                             const ExportOptions& options) {
+  std::error_code ignored;
+  const bool is_directory = std::filesystem::is_directory(path, ignored);
+  const auto write = [](std::filesystem::path file, const std::string& content) {
+    write_atomically(file, content);
+    return std::vector{std::move(file)};
+  };
+  if (options.archive)
+    return write(is_directory ? path / "attention.npz" : path, npz_bytes(model, options.stages));
+  if (!is_directory && path.extension() == std::string(".") + options.format->name)
+    return write(path, single_matrix(model, path, options));
+  return export_stages(model, path, options);
 }
 
 std::string known_stage_names() {

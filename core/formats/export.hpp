@@ -16,8 +16,16 @@ namespace core::formats {
 struct ExportOptions {
   std::vector<std::string> stages = {};  ///< names of the table of stages; none means all that the model has
   const MatrixFormat* format = &matrix_formats().front();
-  bool labels = true;  ///< token and column names, in formats that have them
+  bool labels = true;    ///< token and column names, in formats that have them
+  bool archive = false;  ///< all matrices in one .npz file, whatever the format is
 };
+
+/// The rows of the table of stages that the names ask for, each once; all that the model has when there are
+/// none.
+///
+/// Throws core::Error when a name is not that of a stage or the model lacks the stage.
+std::vector<const attention::StageInfo*> wanted_stages(const attention::Model& model,
+                                                       const std::vector<std::string>& names);
 
 /// One stage of a trace with its labels: tokens for the rows, tokens or indices from 0 for the columns.
 ///
@@ -37,6 +45,14 @@ std::string stage_file_name(const attention::StageInfo& stage, std::size_t head,
 std::vector<std::filesystem::path> export_stages(const attention::Model& model,
                                                  const std::filesystem::path& directory,
                                                  const ExportOptions& options = {});
+
+/// Writes what is wanted to where it suits, and gives the files: an archive to the file of that path, or to
+/// attention.npz in the directory; a single matrix to the file, when the path ends in the format's name and
+/// is no directory; everything else as export_stages() does.
+///
+/// Throws core::Error as export_stages() does, or when a file is named for more than one matrix.
+std::vector<std::filesystem::path> export_to(const attention::Model& model, const std::filesystem::path& path,
+                                             const ExportOptions& options = {});
 
 /// "embeddings, queries, …": the names that a stage can be asked for by.
 std::string known_stage_names();

@@ -2,6 +2,7 @@
 
 #include <armadillo>
 #include <string>
+#include <vector>
 
 namespace core::formats {
 
@@ -9,5 +10,11 @@ namespace core::formats {
 ///
 /// Source: NumPy, numpy.lib.format.
 std::string npy_bytes(const arma::mat& matrix);
+
+/// What stands before the numbers of a .npy file of that shape; append_rows() adds them.
+std::string npy_header(const std::vector<std::size_t>& shape);
+
+/// Appends a matrix row after row, as little-endian float64.
+void append_rows(std::string& bytes, const arma::mat& matrix);
 
 }  // namespace core::formats

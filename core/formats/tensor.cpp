@@ -54,6 +54,7 @@ Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading) {
   Tensor part;
   part.name = tensor.name;
   part.dtype = tensor.dtype;
+  part.printed_to = tensor.printed_to;
   part.shape.assign(tensor.shape.begin() + static_cast<std::ptrdiff_t>(leading.size()), tensor.shape.end());
   const auto count = static_cast<std::ptrdiff_t>(count_of(part.shape).value_or(0));
   const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(first) * count;
@@ -61,6 +62,7 @@ Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading) {
     part.texts.assign(tensor.texts.begin() + from, tensor.texts.begin() + from + count);
   else
     part.numbers.assign(tensor.numbers.begin() + from, tensor.numbers.begin() + from + count);
+  if (leading.size() < 2 && tensor.shape.size() > 1) part.column_labels = tensor.column_labels;
   return part;
 }
 

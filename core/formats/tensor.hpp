@@ -38,6 +38,7 @@ struct Tensor : TensorInfo {
   std::vector<double> numbers;                         ///< row-major; empty when dtype is Dtype::text
   std::vector<std::string> texts;                      ///< row-major, in UTF-8, when dtype is Dtype::text
   std::vector<std::string> row_labels, column_labels;  ///< of a table that has them, or empty
+  double printed_to = 0;  ///< of a text: half a unit of the last digit shown, where that is largest
 };
 
 /// The part of a tensor at leading indices; its shape is what remains.

@@ -6,8 +6,12 @@
 
 #include "core/error.hpp"
 #include "core/formats/file.hpp"
+#include "core/formats/readers/folder.hpp"
 #include "core/formats/readers/npy.hpp"
 #include "core/formats/readers/npz.hpp"
+#include "core/formats/readers/printed.hpp"
+#include "core/formats/readers/safetensors.hpp"
+#include "core/formats/readers/table.hpp"
 #include "core/formats/readers/zip.hpp"
 
 namespace core::formats {
@@ -17,7 +21,16 @@ using Path = std::filesystem::path;
 
 constexpr std::size_t longest_begin = 4096;
 
+bool is_text(std::string_view begin) {
+  return !begin.empty() && std::ranges::none_of(begin, [](char c) {
+    return c >= 0 && c < ' ' && c != '\n' && c != '\r' && c != '\t';
+  });
+}
+
 constexpr std::array table{
+    TensorFormat{"folder", "", "a folder of such files, such as attnscope exports",
+                 [](const Path& path, std::string_view) { return std::filesystem::is_directory(path); },
+                 readers::open_folder},
     TensorFormat{"npy", ".npy", "NumPy's file of one array",
                  [](const Path& path, std::string_view begin) {
                    return readers::looks_like_npy(begin) || path.extension() == ".npy";
@@ -28,11 +41,26 @@ constexpr std::array table{
                    return readers::looks_like_zip(begin) || path.extension() == ".npz";
                  },
                  readers::open_npz},
+    TensorFormat{"safetensors", ".safetensors", "a checkpoint of Hugging Face",
+                 [](const Path& path, std::string_view begin) {
+                   return readers::looks_like_safetensors(begin) || path.extension() == ".safetensors";
+                 },
+                 readers::open_safetensors},
+    TensorFormat{"table", ".csv .tsv", "a table with or without names of rows and columns",
+                 [](const Path& path, std::string_view) {
+                   return path.extension() == ".csv" || path.extension() == ".tsv";
+                 },
+                 readers::open_table},
+    TensorFormat{
+        "text", ".txt", "what PyTorch or NumPy printed, a JSON list, or numbers in rows",
+        [](const Path&, std::string_view begin) { return is_text(begin) && !begin.starts_with('{'); },
+        readers::open_text},
 };
 
 std::string all_endings() {
   std::string text;
-  for (const TensorFormat& f : table) text += (text.empty() ? "" : ", ") + std::string(f.endings);
+  for (const TensorFormat& f : table)
+    if (*f.endings) text += (text.empty() ? "" : " ") + std::string(f.endings);
   return text;
 }
 

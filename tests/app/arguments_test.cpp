@@ -22,7 +22,7 @@ TEST(Arguments, OfExportAreReadInAnyOrder) {
       {"export", "--stages", "weights,output", "--out", "D", "s.json", "--no-labels", "--format=npy"});
   const auto& command = std::get<Export>(result);
   EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
-  EXPECT_EQ(command.directory, "D");
+  EXPECT_EQ(command.out, "D");
   EXPECT_EQ(command.options.stages, (std::vector<std::string>{"weights", "output"}));
   EXPECT_STREQ(command.options.format->name, "npy");
   EXPECT_FALSE(command.options.labels);
@@ -35,6 +35,24 @@ TEST(Arguments, OfExportMeanEverythingAsLabelledCsvByDefault) {
   EXPECT_TRUE(command.options.stages.empty());
   EXPECT_STREQ(command.options.format->name, "csv");
   EXPECT_TRUE(command.options.labels);
+}
+
+TEST(Arguments, OfExportTakeTheFormatFromTheNameOfTheFile) {
+  const auto of = [](const char* out) {
+    return std::get<Export>(parse_arguments({"export", "--preset", "multi-head", "--out", out})).options;
+  };
+  EXPECT_TRUE(of("all.npz").archive);
+  EXPECT_STREQ(of("w.npy").format->name, "npy");
+  EXPECT_STREQ(of("D.x").format->name, "csv");
+  EXPECT_FALSE(of("D.x").archive);
+  EXPECT_TRUE(std::get<Export>(parse_arguments({"export", "a", "--out", "D", "--format", "npz"})).options.archive);
+}
+
+TEST(Arguments, OfProgramNameAModelAndPerhapsAFile) {
+  const Arguments to_file = parse_arguments({"program", "--preset", "multi-head", "--out", "F.py"});
+  EXPECT_EQ(std::get<WriteProgram>(to_file).file, "F.py");
+  EXPECT_FALSE(std::get<WriteProgram>(parse_arguments({"program", "s.json"})).file);
+  EXPECT_EQ(usage_error({"program"}), "program: expected either a session FILE or --preset NAME, got neither");
 }
 
 TEST(Arguments, OfSessionNameAPresetAndAFile) {
@@ -63,7 +81,7 @@ TEST(Arguments, OfDrawThatAreWrongAreNamed) {
 TEST(Arguments, AskForTexts) {
   EXPECT_EQ(std::get<ShowText>(parse_arguments({"--version"})).text, "attnscope " ATTNSCOPE_VERSION "\n");
   const std::string help = std::get<ShowText>(parse_arguments({"--help"})).text;
-  for (const char* word : {"presets", "export", "session", "draw", "--version", "FILE"})
+  for (const char* word : {"presets", "export", "session", "program", "draw", "--version", "FILE"})
     EXPECT_NE(help.find(word), help.npos) << word;
   const std::string export_help = std::get<ShowText>(parse_arguments({"export", "--help"})).text;
   for (const char* word : {"--preset", "--out", "--stages", "--format", "--no-labels"})
@@ -88,7 +106,7 @@ TEST(Arguments, ThatAreWrongAreNamed) {
             "--preset: there is no preset \"nope\"; attnscope presets lists them");
   EXPECT_EQ(usage_error({"session", "--preset", "multi-head"}), "--out is required" + more);
   EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--format", "xls"}),
-            "--format: expected csv or npy, got \"xls\"");
+            "--format: expected csv, npy or npz, got \"xls\"");
   EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--stages", "weights,wights"}),
             "--stages: expected names among " + core::formats::known_stage_names() + "; got \"wights\"");
   EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--stages", "weights,"}),

@@ -22,19 +22,33 @@ TEST(PastedNumbers, UnderstandsTabsCommasSemicolonsAndBlanks) {
   expect_block("1, −2.5\n+300, 4");
 }
 
+TEST(PastedNumbers, UnderstandsWhatPyTorchAndNumPyPrint) {
+  expect_block("tensor([[  1.0000,  -2.5000],\n        [300.0000,   4.0000]], grad_fn=<MulBackward0>)");
+  expect_block("array([[1., -2.5],\n       [3e+02, 4.]])");
+  expect_block("[[  1.   -2.5]\n [300.    4. ]]");
+  expect_block("[[1, -2.5], [300, 4]]");
+}
+
+TEST(PastedNumbers, LeavesOutTheNamesOfASpreadsheet) {
+  expect_block("\tThe\tdog\nThe\t1\t-2.5\ndog\t300\t4\n");
+}
+
 TEST(PastedNumbers, NamesLineAndColumnOfWhatIsNoNumber) {
   EXPECT_EQ(error_of([] { pasted_numbers("1\t2\n3\tx"); }),
-            "pasted text, line 2, column 2: expected a number, found \"x\"");
+            "pasted text: line 2, column 2: expected a number, got \"x\"");
   EXPECT_EQ(error_of([] { pasted_numbers("1,nan"); }),
-            "pasted text, line 1, column 2: expected a number, found \"nan\"");
+            "pasted text: row 1, column 2: expected a finite number, got nan");
   EXPECT_EQ(error_of([] { pasted_numbers("1,,3"); }),
-            "pasted text, line 1, column 2: expected a number, found \"\"");
+            "pasted text: line 1, column 2: expected a number, got \"\"");
+  EXPECT_EQ(error_of([] { pasted_numbers("[[[1]]]"); }),
+            "pasted text: expected a matrix, got a tensor of shape [1, 1, 1]");
 }
 
 TEST(PastedNumbers, RefusesRowsOfUnequalLengthAndNothing) {
   EXPECT_EQ(error_of([] { pasted_numbers("1 2\n3"); }),
-            "pasted text, line 2: expected 2 numbers as in line 1, found 1");
-  EXPECT_EQ(error_of([] { pasted_numbers(" \n"); }), "pasted text: expected numbers, found nothing");
+            "pasted text: line 2: expected 2 fields as in line 1, got 1");
+  EXPECT_EQ(error_of([] { pasted_numbers(" \n"); }), "pasted text: expected numbers, got nothing");
+  EXPECT_EQ(error_of([] { pasted_numbers("[]"); }), "pasted text: expected numbers, got nothing");
 }
 
 }  // namespace

@@ -124,7 +124,8 @@ TEST(NpyFile, HasADictionaryOfThreeKeysAndNothingElse) {
 TEST(OpeningTensors, NamesThePathThatCannotBeRead) {
   EXPECT_EQ(support::error_of([] { open_tensors("/nowhere/a.npy"); }), "/nowhere/a.npy: no such file");
   const support::TemporaryDirectory directory;
-  EXPECT_THAT(support::error_of([&] { open_tensors(written(directory, "photo.jpg", "\xff\xd8\xff")); }),
+  EXPECT_THAT(support::error_of(
+                  [&] { open_tensors(written(directory, "photo.jpg", std::string("\xff\xd8\xff\0", 4))); }),
               HasSubstr("photo.jpg: expected a file of tensors ("));
 }
 

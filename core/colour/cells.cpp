@@ -1,0 +1,64 @@
+#include "core/colour/cells.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace core::colour {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// The one to show of two numbers of a block; a NaN wins and stays, −∞ loses.
+///
+/// All comparisons are made, whatever the first ones say: so the compiler can do several numbers at once.
+template <bool is_signed>
+double stronger(double a, double b) {
+  bool keep = a >= b;
+  if constexpr (is_signed) keep = ((std::abs(a) >= std::abs(b)) & (a != -infinity)) | (b == -infinity);
+  return keep | (a != a) ? a : b;
+}
+
+template <bool is_signed>
+std::vector<double> strongest_of(const arma::mat& m, Blocks rows, Blocks columns) {
+  const std::size_t n_rows = rows.end - rows.begin, n_columns = columns.end - columns.begin;
+  const std::size_t first = rows.begin * rows.size,
+                    last = std::min<std::size_t>(rows.end * rows.size, m.n_rows);
+  std::vector<double> result(n_rows * n_columns), column(last - first);
+  for (std::size_t c = 0; c < n_columns; ++c) {
+    const std::size_t begin = (columns.begin + c) * columns.size;
+    const std::size_t end = std::min<std::size_t>(begin + columns.size, m.n_cols);
+    std::copy_n(m.colptr(begin) + first, column.size(), column.begin());
+    for (std::size_t j = begin + 1; j < end; ++j) {
+      const double* numbers = m.colptr(j) + first;
+      for (std::size_t i = 0; i < column.size(); ++i) column[i] = stronger<is_signed>(column[i], numbers[i]);
+    }
+    for (std::size_t r = 0; r < n_rows; ++r) {
+      const std::size_t top = r * rows.size, bottom = std::min(top + rows.size, column.size());
+      double best = column[top];
+      for (std::size_t i = top + 1; i < bottom; ++i) best = stronger<is_signed>(best, column[i]);
+      result[r * n_columns + c] = best;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+CellLook look(const Shading& s, double number, bool hidden, bool dropped) {
+  if (std::isnan(number)) return {0, mark::not_a_number};
+  if (number == -infinity) return {0, mark::minus_infinity};
+  unsigned marks = hidden ? mark::hidden : dropped ? mark::dropped : 0;
+  if (number > s.high) marks |= mark::above;
+  if (number < s.low || (number != 0 && std::abs(number) < s.least)) marks |= mark::below;
+  if (s.dots && number == 0 && marks == 0) marks |= mark::zero;
+  if (number == infinity) marks |= mark::hidden;
+  return {place_in_range(s.map, s.low, s.high, number, s.least), marks};
+}
+
+std::vector<double> strongest(ColourMap map, const arma::mat& numbers, Blocks rows, Blocks columns) {
+  return is_diverging(map) ? strongest_of<true>(numbers, rows, columns)
+                                  : strongest_of<false>(numbers, rows, columns);
+}
+
+}  // namespace core::colour

@@ -1,0 +1,131 @@
+#include "core/formats/readers/folder.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/formats/tensor_formats.hpp"
+
+namespace core::formats::readers {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A tensor of a file that is open, or several of one shape that together have one dimension more.
+struct Part {
+  TensorInfo info;
+  std::shared_ptr<const TensorFile> file;  ///< where it is, without members
+  std::string name;                        ///< and under which name
+  std::vector<Part> members;
+};
+
+using Parts = std::map<std::string, Part>;
+
+Tensor read(const Part& part, std::span<const std::size_t> leading, Progress& progress) {
+  if (part.file) return part.file->read(part.name, leading, progress);
+  if (!leading.empty()) return read(part.members[leading[0]], leading.subspan(1), progress);
+  Tensor whole;
+  for (const Part& member : part.members) {
+    Tensor tensor = read(member, {}, progress);
+    whole.numbers.insert(whole.numbers.end(), tensor.numbers.begin(), tensor.numbers.end());
+    whole.texts.insert(whole.texts.end(), tensor.texts.begin(), tensor.texts.end());
+    whole.row_labels = std::move(tensor.row_labels);
+    whole.column_labels = std::move(tensor.column_labels);
+    whole.printed_to = std::max(whole.printed_to, tensor.printed_to);
+  }
+  static_cast<TensorInfo&>(whole) = part.info;
+  return whole;
+}
+
+/// The number at the end of a name after a word: 3 for "weights.head3" after ".head".
+std::optional<std::size_t> number_after(const std::string& name, const std::string& word) {
+  const std::size_t at = name.rfind(word);
+  if (at == name.npos || at + word.size() == name.size()) return std::nullopt;
+  std::size_t number = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + at + word.size(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
+/// Parts 0, 1, 2 … of one shape as one; what they are called together begins the message when they are not.
+Part stacked(const std::string& name, std::map<std::size_t, Part> members, const std::string& place) {
+  Part whole;
+  for (auto& [index, member] : members) {
+    if (index != whole.members.size())
+      throw Error(place + name + ": number " + std::to_string(whole.members.size()) + " is missing");
+    if (index > 0 && member.info.shape != whole.members.front().info.shape)
+      throw Error(place + name + ": expected every part to be " +
+                  shape_text(whole.members.front().info.shape) + " as the first, got " +
+                  shape_text(member.info.shape));
+    whole.members.push_back(std::move(member));
+  }
+  whole.info = whole.members.front().info;
+  whole.info.name = name;
+  whole.info.shape.insert(whole.info.shape.begin(), whole.members.size());
+  return whole;
+}
+
+void add(Parts& parts, const std::string& name, Part part, const std::string& place) {
+  part.info.name = name;
+  if (!parts.emplace(name, std::move(part)).second) throw Error(place + "two tensors are called " + name);
+}
+
+std::vector<fs::path> sorted_entries(const fs::path& path) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
+    entries.push_back(it->path());
+  if (error) throw Error(path.string() + ": not readable: " + error.message());
+  std::ranges::sort(entries);
+  return entries;
+}
+
+Parts parts_of(const fs::path& folder, Progress& progress) {
+  const std::string place = folder.string() + ": ";
+  Parts parts;
+  std::map<std::string, std::map<std::size_t, Part>> heads;
+  for (const fs::path& path : sorted_entries(folder)) {
+    progress.add(0);
+    if (fs::is_directory(path) || !has_tensor_ending(path) || path.extension() == ".json") continue;
+    const auto file = std::make_shared<const TensorFile>(open_tensors(path, progress));
+    for (const TensorInfo& info : file->tensors()) {
+      Part part{info, file, info.name, {}};
+      const auto head = number_after(info.name, ".head");
+      if (!head)
+        add(parts, info.name, std::move(part), place);
+      else if (!heads[info.name.substr(0, info.name.rfind(".head"))].emplace(*head, std::move(part)).second)
+        throw Error(place + "two tensors are called " + info.name);
+    }
+  }
+  for (auto& [name, members] : heads) add(parts, name, stacked(name, std::move(members), place), place);
+  return parts;
+}
+
+}  // namespace
+
+TensorFile open_folder(const fs::path& path, Progress& progress) {
+  const std::string place = path.string() + ": ";
+  Parts parts = parts_of(path, progress);
+  std::map<std::string, std::map<std::size_t, Part>> sequences;
+  for (const fs::path& entry : sorted_entries(path)) {
+    const auto sequence = number_after(entry.filename().string(), "sequence");
+    if (!sequence || !fs::is_directory(entry)) continue;
+    for (auto& [name, part] : parts_of(entry, progress)) sequences[name].emplace(*sequence, std::move(part));
+  }
+  for (auto& [name, members] : sequences) add(parts, name, stacked(name, std::move(members), place), place);
+  if (parts.empty())
+    throw Error(place + "expected a folder of tensors (.npy, .csv, .safetensors …), got none in it");
+  std::vector<TensorFile::Entry> entries;
+  for (auto& [name, part] : parts)
+    entries.push_back({part.info, [shared = std::make_shared<const Part>(part)](
+                                      std::span<const std::size_t> leading, Progress& p) {
+                         return read(*shared, leading, p);
+                       }});
+  return {path, "folder", std::move(entries)};
+}
+
+}  // namespace core::formats::readers

@@ -1,0 +1,131 @@
+#include "core/formats/readers/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/formats/json_place.hpp"
+#include "core/formats/readers/mapped_file.hpp"
+#include "core/formats/readers/raw_tensor.hpp"
+
+namespace core::formats::readers {
+namespace {
+
+using std::uint64_t;
+
+constexpr uint64_t length_bytes = 8;
+constexpr uint64_t longest_header = uint64_t{100} << 20;  // as the library has it
+
+constexpr std::array dtype_words{
+    Word{"F64", Dtype::f64},      Word{"F32", Dtype::f32}, Word{"F16", Dtype::f16}, Word{"BF16", Dtype::bf16},
+    Word{"I64", Dtype::i64},      Word{"I32", Dtype::i32}, Word{"I16", Dtype::i16}, Word{"I8", Dtype::i8},
+    Word{"U64", Dtype::u64},      Word{"U32", Dtype::u32}, Word{"U16", Dtype::u16}, Word{"U8", Dtype::u8},
+    Word{"BOOL", Dtype::boolean},
+};
+
+/// A tensor and where its bytes are after the header.
+struct Located {
+  RawTensor raw;
+  uint64_t begin, end;
+};
+
+uint64_t header_length(std::string_view begin) {
+  uint64_t length = 0;
+  for (std::size_t k = length_bytes; k-- > 0;) length = length << 8 | static_cast<unsigned char>(begin[k]);
+  return length;
+}
+
+std::vector<uint64_t> whole_numbers(const JsonPlace& place) {
+  const auto* list = place.json().as<Json::List>();
+  if (!list) place.fail("a list of whole numbers");
+  std::vector<uint64_t> numbers;
+  if (!list->empty())
+    for (const JsonPlace& item : place.items("a list of whole numbers")) numbers.push_back(item.whole(0));
+  return numbers;
+}
+
+Located read_tensor(const JsonPlace& place, const std::string& name, const std::string& file_name) {
+  place.expect_keys({"dtype", "shape", "data_offsets"});
+  Located located{};
+  located.raw.place = file_name + ": " + name + ": ";
+  located.raw.info = {name, place.required("dtype").word(dtype_words), {}};
+  for (const uint64_t length : whole_numbers(place.required("shape")))
+    located.raw.info.shape.push_back(length);
+  located.raw.item_bytes = dtype_bytes(located.raw.info.dtype);
+  const JsonPlace offsets = place.required("data_offsets");
+  const auto range = whole_numbers(offsets);
+  if (range.size() != 2 || range[0] > range[1])
+    offsets.fail("two offsets [begin, end], the first not the larger");
+  located.begin = range[0];
+  located.end = range[1];
+  const auto n_bytes = byte_count(located.raw);
+  if (!n_bytes || *n_bytes != located.end - located.begin)
+    offsets.fail((n_bytes ? std::to_string(*n_bytes) : "more than 2^62") + " bytes for " +
+                     dtype_name(located.raw.info.dtype) + " " + shape_text(located.raw.info.shape),
+                 std::to_string(located.end - located.begin));
+  return located;
+}
+
+/// Makes sure that the tensors follow one another without a hole and fill the file.
+void check_order(std::vector<const Located*> tensors, uint64_t n_bytes, const std::string& file_name) {
+  std::ranges::sort(tensors, {}, [](const Located* t) { return std::pair(t->begin, t->end); });
+  uint64_t at = 0;
+  for (const Located* t : tensors) {
+    if (t->begin != at)
+      throw Error(t->raw.place + "expected its bytes to begin at " + std::to_string(at) + ", where " +
+                  (t->begin < at ? "those before it end, got " : "no other tensor is, got ") +
+                  std::to_string(t->begin));
+    at = t->end;
+  }
+  if (at != n_bytes)
+    throw Error(file_name + ": expected " + std::to_string(at) + " bytes of tensors after the header, got " +
+                std::to_string(n_bytes));
+}
+
+/// The header's length after it has been checked against the file's.
+uint64_t checked_header_length(const MappedFile& file, const std::string& file_name) {
+  if (file.size() < length_bytes)
+    throw Error(file_name + ": expected a safetensors file, got one of " + std::to_string(file.size()) +
+                " bytes");
+  const uint64_t length = header_length(file.bytes(0, length_bytes));
+  if (length > file.size() - length_bytes || length > longest_header)
+    throw Error(file_name + ": expected a header of at most " +
+                std::to_string(std::min(file.size() - length_bytes, longest_header)) + " bytes, it claims " +
+                std::to_string(length));
+  return length;
+}
+
+}  // namespace
+
+bool looks_like_safetensors(std::string_view begin) {
+  return begin.size() > length_bytes && begin[length_bytes] == '{' && header_length(begin) <= longest_header;
+}
+
+TensorFile open_safetensors(const std::filesystem::path& path, Progress& progress) {
+  const std::string file_name = path.string();
+  const auto file = std::make_shared<const MappedFile>(path);
+  const uint64_t length = checked_header_length(*file, file_name), data_at = length_bytes + length;
+  progress.add(length);
+  const Json header = parse_json(file->bytes(length_bytes, length), file_name);
+  const auto* members = header.as<Json::Object>();
+  if (!members) throw Error(file_name + ": expected an object in the header");
+  std::vector<Located> tensors;
+  for (const auto& [name, json] : *members)
+    if (name != "__metadata__")
+      tensors.push_back(read_tensor(JsonPlace(json, file_name, name), name, file_name));
+  std::vector<const Located*> pointers;
+  for (const Located& t : tensors) pointers.push_back(&t);
+  check_order(std::move(pointers), file->size() - data_at, file_name);
+
+  std::vector<TensorFile::Entry> entries;
+  for (Located& t : tensors) {
+    t.raw.fetch = [file, at = data_at + t.begin](uint64_t from, uint64_t count, std::string&, Progress&) {
+      return file->bytes(at + from, count);
+    };
+    entries.push_back(entry_of(std::move(t.raw)));
+  }
+  return {path, "safetensors", std::move(entries)};
+}
+
+}  // namespace core::formats::readers

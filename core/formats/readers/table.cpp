@@ -1,0 +1,116 @@
+#include "core/formats/readers/table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/formats/file.hpp"
+#include "core/formats/json.hpp"
+#include "core/formats/readers/records.hpp"
+#include "core/formats/readers/written_number.hpp"
+
+namespace core::formats::readers {
+namespace {
+
+constexpr std::size_t largest_text = std::size_t{512} << 20;
+
+bool is_number(const std::string& field, const TableRules& rules) {
+  return written_number(field, rules.decimal_comma).has_value();
+}
+
+bool looks_like_header(const Record& record, const TableRules& rules) {
+  if (rules.header) return *rules.header;
+  if (record.fields.front().empty() && record.fields.size() > 1) return true;
+  return std::ranges::none_of(record.fields,
+                              [&](const std::string& f) { return f.empty() || is_number(f, rules); });
+}
+
+bool looks_labelled(const Record* header, const Record& row, const TableRules& rules) {
+  if (rules.row_labels) return *rules.row_labels;
+  if (row.fields.size() < 2) return false;
+  if (header && (header->fields.front().empty() || header->fields.size() + 1 == row.fields.size()))
+    return true;
+  return !row.fields.front().empty() && !is_number(row.fields.front(), rules);
+}
+
+[[noreturn]] void fail(const std::string& place, std::size_t line, const std::string& what) {
+  throw Error(place + "line " + std::to_string(line) + what);
+}
+
+/// Appends the numbers of a row; first is the index of the first one among its fields.
+void read_row(const Record& row, std::size_t first, const TableRules& rules, const std::string& place,
+              Tensor& tensor) {
+  for (std::size_t k = first; k < row.fields.size(); ++k) {
+    const std::string& field = row.fields[k];
+    const auto number = written_number(field, rules.decimal_comma);
+    if (!number) {
+      const bool comma = !rules.decimal_comma && written_number(field, true).has_value();
+      fail(place, row.line,
+           ", column " + std::to_string(k + 1) + ": expected a number, got " + quoted_briefly(field) +
+               (comma ? " (a decimal comma must be asked for)" : ""));
+    }
+    tensor.numbers.push_back(*number);
+    tensor.printed_to = std::max(tensor.printed_to, last_digit_half(field));
+  }
+}
+
+}  // namespace
+
+Tensor parse_table(std::string_view text, const std::string& place, const TableRules& rules) {
+  Records records(text, rules.separator.value_or(separator_of(text, !rules.decimal_comma)), place);
+  auto first = records.next();
+  if (!first) throw Error(place + "expected numbers, got nothing");
+  Tensor tensor;
+  std::optional<Record> header;
+  if (looks_like_header(*first, rules)) header = std::exchange(first, records.next());
+  if (!first) throw Error(place + "expected numbers, got only a line of names");
+  const bool labelled = looks_labelled(header ? &*header : nullptr, *first, rules);
+  const std::size_t n_fields = first->fields.size(), n_columns = n_fields - labelled;
+  std::size_t n_rows = 0;
+  const std::size_t first_line = first->line;
+  for (std::optional<Record> row = std::move(first); row; row = records.next(), ++n_rows) {
+    if (labelled) tensor.row_labels.push_back(row->fields.front());
+    read_row(*row, labelled, rules, place, tensor);
+    if (row->fields.size() != n_fields)
+      fail(place, row->line,
+           ": expected " + std::to_string(n_fields) + " fields as in line " + std::to_string(first_line) +
+               ", got " + std::to_string(row->fields.size()));
+  }
+  tensor.shape = {n_rows, n_columns};
+  if (!header) return tensor;
+  tensor.column_labels = std::move(header->fields);
+  if (tensor.column_labels.size() == n_columns + 1 && labelled)
+    tensor.column_labels.erase(tensor.column_labels.begin());
+  if (tensor.column_labels.size() != n_columns)
+    fail(place, header->line,
+         ": expected " + std::to_string(n_columns) + " names of columns, got " +
+             std::to_string(tensor.column_labels.size()));
+  return tensor;
+}
+
+std::string read_text_file(const std::filesystem::path& path, Progress& progress) {
+  progress.add(0);
+  std::string text = read_file(path, largest_text);
+  progress.add(text.size());
+  return text;
+}
+
+TensorFile file_of(const std::filesystem::path& path, const char* format, Tensor tensor) {
+  TensorInfo info = tensor;
+  std::vector<TensorFile::Entry> entries;
+  entries.push_back({std::move(info), [whole = std::make_shared<const Tensor>(std::move(tensor))](
+                                          std::span<const std::size_t> leading, Progress&) {
+                       return part_of(*whole, leading);
+                     }});
+  return {path, format, std::move(entries)};
+}
+
+TensorFile open_table(const std::filesystem::path& path, Progress& progress) {
+  TableRules rules;
+  if (path.extension() == ".tsv") rules.separator = '\t';
+  Tensor tensor = parse_table(read_text_file(path, progress), path.string() + ": ", rules);
+  tensor.name = path.stem().string();
+  return file_of(path, "table", std::move(tensor));
+}
+
+}  // namespace core::formats::readers

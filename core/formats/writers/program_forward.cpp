@@ -1,0 +1,175 @@
+#include "core/formats/writers/program_forward.hpp"
+
+#include "core/attention/stages.hpp"
+#include "core/formats/writers/python.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::DropoutStream;
+using attention::EmptyRows;
+using attention::MaskMethod;
+using attention::MergeRule;
+using attention::Model;
+using attention::ScaleRule;
+using attention::ScoreRule;
+
+std::string line(const std::string& text) {
+  return "        " + text + "\n";
+}
+
+std::string init_text(const Model& m) {
+  if (!m.projections) return "";
+  const bool output = m.projections->output.has_value();
+  return "    def __init__(self, W_query, W_key, W_value" + std::string(output ? ", out_proj" : "") + "):\n" +
+         line("super().__init__()") +
+         line("self.W_query, self.W_key, self.W_value = W_query, W_key, W_value") +
+         (output ? line("self.out_proj = out_proj") : "") + "\n";
+}
+
+/// How a matrix of all heads side by side becomes one a head: heads own bands of columns.
+std::string split(const Model& m, const std::string& all) {
+  if (m.n_heads == 1) return all;
+  return all + ".unflatten(-1, (" + std::to_string(m.n_heads) + ", " + std::to_string(m.d_head()) +
+         ")).transpose(-3, -2)";
+}
+
+std::string projected(const Model& m, const char* layer) {
+  return split(m, m.projections ? std::string("self.") + layer + "(x)" : "x");
+}
+
+std::string scores_text(const Model& m) {
+  switch (m.scores) {
+    case ScoreRule::query_key:
+      return line("scores = queries @ keys.transpose(-2, -1)");
+    case ScoreRule::uniform:
+      break;
+  }
+  return line("scores = torch.zeros_like(queries @ keys.transpose(-2, -1))  # every key counts the same");
+}
+
+std::string scaled_text(const Model& m) {
+  const auto& [rule, factor] = m.scale;
+  switch (rule) {
+    case ScaleRule::inverse_sqrt_d_head:
+      return line("scaled_scores = scores / keys.shape[-1] ** 0.5");
+    case ScaleRule::inverse_sqrt_d_model:
+      return line("scaled_scores = scores / x.shape[-1] ** 0.5");
+    case ScaleRule::factor:
+      return line("scaled_scores = scores * " + python::number(factor));
+    case ScaleRule::none:
+      break;
+  }
+  return line("scaled_scores = scores");
+}
+
+std::string mask_text(const attention::Mask& mask) {
+  const auto& [causal, method, empty_rows, cells] = mask;
+  std::string text =
+      line("mask = " +
+           std::string(causal ? "torch.ones(n_tokens, n_tokens).tril()" : "torch.ones(n_tokens, n_tokens)") +
+           "  # 1: the query may see the key");
+  for (const auto& [row, column, visible] : cells)
+    text +=
+        line("mask[" + std::to_string(row) + ", " + std::to_string(column) + "] = " + (visible ? "1" : "0"));
+  const std::string softmax = "torch.softmax(masked_scores, dim=-1)";
+  switch (method) {
+    case MaskMethod::negative_infinity:
+      text += line("masked_scores = scaled_scores.masked_fill(mask == 0, -torch.inf)") +
+              line("weights = " + softmax);
+      break;
+    case MaskMethod::large_negative:
+      text +=
+          line("masked_scores = scaled_scores.masked_fill(mask == 0, -1e9)") + line("weights = " + softmax);
+      break;
+    case MaskMethod::zero_after_softmax:
+      text += line("masked_scores = scaled_scores  # masked after the softmax") +
+              line("unmasked_weights = " + softmax) + line("weights = unmasked_weights * mask");
+      break;
+    case MaskMethod::renormalise:
+      text += line("masked_scores = scaled_scores  # masked after the softmax") +
+              line("unmasked_weights = " + softmax) + line("zeroed_weights = unmasked_weights * mask") +
+              line("row_sums = zeroed_weights.sum(dim=-1, keepdim=True)") +
+              line("weights = zeroed_weights / row_sums");
+      break;
+  }
+  switch (empty_rows) {
+    case EmptyRows::nan:
+      break;
+    case EmptyRows::zeros:
+      text += line(
+          "weights = weights.masked_fill(mask.sum(dim=-1, keepdim=True) == 0, 0)  # queries that see no key");
+      break;
+  }
+  return text;
+}
+
+std::string dropout_text(const Model& m) {
+  const auto& [rate, training, seed, stream, given] = m.dropout;
+  if (!m.dropout.active())
+    return line(std::string("dropout_mask = torch.ones_like(weights)") + (training ? "" : "  # evaluation"));
+  if (rate == 1) return line("dropout_mask = torch.zeros_like(weights)  # a rate of 1 drops everything");
+  const std::string p = python::number(rate);
+  if (writes_kept_weights(m)) return line("dropout_mask = kept.double() / (1 - " + p + ")");
+  // nn.Dropout draws these very numbers, but not in builds with MKL before PyTorch 2.7.
+  return line("torch.manual_seed(" + std::to_string(seed) + ")") +
+         line("kept = torch.rand(weights.shape, dtype=torch.float64) < 1 - " + p + "  # as nn.Dropout(" + p +
+              ") draws") +
+         line("dropout_mask = kept.double() / (1 - " + p + ")");
+}
+
+std::string merged_text(const Model& m) {
+  switch (m.merge) {
+    case MergeRule::concatenate:
+      return line(m.n_heads == 1 ? "concatenated = contexts"
+                                 : "concatenated = contexts.transpose(-3, -2).flatten(-2)");
+    case MergeRule::reshape_without_transpose:
+      break;
+  }
+  return line(
+      "concatenated = contexts.reshape(*x.shape[:-1], -1)  # the mistake: no transpose(-3, -2) before it");
+}
+
+/// "queries": queries and so on; the mask is the same for every sequence.
+std::string stages_text(const Model& m) {
+  std::string text = line("return {");
+  for (const attention::StageInfo& stage : attention::stages()) {
+    if (!stage.present(m)) continue;
+    const std::string name = stage.name;
+    const std::string value = stage.stage == attention::Stage::embeddings ? "x"
+                              : stage.stage == attention::Stage::mask && m.sequences.size() > 1
+                                  ? "mask.expand(len(x), -1, -1)"
+                                  : name;
+    text += line("    \"" + name + "\": " + value + ",");
+  }
+  return text + line("}");
+}
+
+}  // namespace
+
+bool writes_kept_weights(const Model& model) {
+  const attention::Dropout& d = model.dropout;
+  return d.active() && d.rate < 1 && (!d.given.empty() || d.stream == DropoutStream::mkl);
+}
+
+std::string program_forward(const Model& model) {
+  // Named one by one, so that a model that learns something new does not compile until its program knows it
+  // too.
+  [[maybe_unused]] const auto& [sequences, projections, n_heads, scores, scale, mask, dropout, merge,
+                                context_length] = model;
+  std::string text = init_text(model) + "    def forward(self, x):\n" + line("n_tokens = x.shape[-2]");
+  if (context_length)
+    text += line("assert n_tokens <= " + std::to_string(*context_length) +
+                 ", \"more tokens than the context length\"");
+  text += line("queries = " + projected(model, "W_query")) + line("keys = " + projected(model, "W_key")) +
+          line("values = " + projected(model, "W_value")) + "\n";
+  text += scores_text(model) + scaled_text(model) + mask_text(mask) + "\n" + dropout_text(model) +
+          line("dropped_weights = weights * dropout_mask") + line("contexts = dropped_weights @ values") +
+          "\n";
+  text += merged_text(model);
+  text += line(projections && projections->output ? "output = self.out_proj(concatenated)"
+                                                  : "output = concatenated");
+  return text + stages_text(model);
+}
+
+}  // namespace core::formats

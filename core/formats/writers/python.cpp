@@ -1,0 +1,97 @@
+#include "core/formats/writers/python.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "core/formats/json.hpp"
+
+namespace core::formats::python {
+namespace {
+
+constexpr std::size_t widest_line = 100;
+
+template <class Float>
+std::string shortest(Float value) {
+  if (std::isnan(value)) return "float('nan')";
+  if (std::isinf(value)) return value > 0 ? "float('inf')" : "-float('inf')";
+  std::array<char, 40> digits;
+  std::string text(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+  if (text.find_first_of(".e") == text.npos)
+    text += '.';  // a whole number would be an int, and lose the sign of -0
+  return text;
+}
+
+/// PyTorch reads a decimal as float64 and then rounds it: in rare cases that is not the float32 next to the
+/// decimal.
+bool reads_back(float value) {
+  const std::string text = shortest(value);
+  double read = 0;
+  std::from_chars(text.data(), text.data() + text.size(), read);
+  return std::bit_cast<std::uint32_t>(static_cast<float>(read)) == std::bit_cast<std::uint32_t>(value);
+}
+
+std::string element(double value, bool at_float32) {
+  return at_float32 ? shortest(static_cast<float>(value)) : shortest(value);
+}
+
+/// "[a, b, c]", going on in a new line where it would get too wide.
+std::string list(const std::vector<std::string>& items, const std::string& indent) {
+  std::string text = "[";
+  std::size_t width = indent.size() + 1;
+  for (std::size_t k = 0; k < items.size(); ++k) {
+    if (k > 0 && width + items[k].size() + 3 > widest_line) {
+      text += ",\n" + indent + " ";
+      width = indent.size() + 1;
+    } else if (k > 0) {
+      text += ", ";
+      width += 2;
+    }
+    text += items[k];
+    width += items[k].size();
+  }
+  return text + "]";
+}
+
+std::string row_text(const arma::mat& m, std::size_t i, const std::string& indent, bool at_float32) {
+  std::vector<std::string> items;
+  for (std::size_t j = 0; j < m.n_cols; ++j) items.push_back(element(m(i, j), at_float32));
+  return list(items, indent);
+}
+
+}  // namespace
+
+std::string number(double value) {
+  return shortest(value);
+}
+
+std::string rows(const arma::mat& matrix, const std::string& indent, bool at_float32) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < matrix.n_rows; ++i) {
+    if (i > 0) text += ",\n" + indent + " ";
+    text += row_text(matrix, i, indent + " ", at_float32);
+  }
+  return text + "]";
+}
+
+std::string row(const arma::mat& matrix, bool at_float32) {
+  return row_text(matrix, 0, "", at_float32);
+}
+
+bool is_float32(const arma::mat& matrix) {
+  return std::all_of(matrix.begin(), matrix.end(), [](double v) {
+    const auto rounded = static_cast<float>(v);
+    return std::bit_cast<std::uint64_t>(static_cast<double>(rounded)) == std::bit_cast<std::uint64_t>(v) &&
+           reads_back(rounded);
+  });
+}
+
+std::string strings(const std::vector<std::string>& texts, const std::string& indent) {
+  std::vector<std::string> items;
+  for (const std::string& text : texts) items.push_back(json_quoted(text));
+  return list(items, indent);
+}
+
+}  // namespace core::formats::python

@@ -1,0 +1,85 @@
+// Real files with bytes changed, cut, doubled and swapped at random: whatever is in them, they are read or
+// refused in one line. Meant to be run with the sanitizers as well.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/core/formats/readers/known_tensors.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::formats::readers {
+namespace {
+
+using testing::StartsWith;
+
+std::string damaged(std::string bytes, std::mt19937& random) {
+  const auto below = [&](std::size_t n) {
+    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+  };
+  for (std::size_t k = below(4) + 1; k > 0 && !bytes.empty(); --k) {
+    // The headers are at the beginning and at the end, where most changes should fall.
+    const std::size_t near = std::min<std::size_t>(bytes.size(), 200);
+    const std::size_t at = below(3) == 0   ? below(bytes.size())
+                           : below(2) == 0 ? below(near)
+                                           : bytes.size() - 1 - below(near);
+    switch (below(6)) {
+      case 0:
+        bytes[at] = static_cast<char>(below(256));
+        break;
+      case 1:
+        bytes[at] = static_cast<char>(bytes[at] ^ 1 << below(8));
+        break;
+      case 2:
+        bytes.resize(at);
+        break;
+      case 3:
+        bytes.insert(at, bytes.substr(at, below(20)));
+        break;
+      case 4:
+        bytes.erase(at, below(20));
+        break;
+      default:
+        for (std::size_t b = at; b < std::min(at + 8, bytes.size()); ++b) bytes[b] = below(2) ? '\xff' : '\0';
+    }
+  }
+  return bytes;
+}
+
+void expect_read_or_refused(const std::string& name, int tries) {
+  const std::string whole = support::bytes_of(FIXTURES "/formats/" + name);
+  std::mt19937 random(20);
+  const support::TemporaryDirectory directory;
+  const auto path = directory / std::filesystem::path(name).filename();
+  int refused = 0;
+  for (int k = 0; k < tries; ++k) {
+    support::put_bytes(path, damaged(whole, random));
+    const std::string error = support::error_of([&] {
+      const TensorFile file = open_tensors(path);
+      for (const TensorInfo& info : file.tensors()) {
+        if (count_of(info.shape).value_or(most_numbers + 1) > most_numbers) continue;
+        ASSERT_LE(count_of(info.shape).value(), 100000u) << "more than the file can hold";
+        file.read(info.name);
+      }
+    });
+    if (error == "no error") continue;
+    ++refused;
+    ASSERT_THAT(error, StartsWith(path.string() + ": ")) << k;
+    ASSERT_EQ(error.find('\n'), error.npos) << k;
+  }
+  EXPECT_GT(refused, 0);
+}
+
+TEST(DamagedFile, OfAnyFormatIsReadOrRefusedInOneLine) {
+  expect_read_or_refused("npy/f4.little.F.npy", 150);
+  expect_read_or_refused("words.npz", 150);
+  expect_read_or_refused("zip64.npz", 150);
+  expect_read_or_refused("stored.npz", 30);
+  expect_read_or_refused("types.safetensors", 150);
+  expect_read_or_refused("printed/torch_grad.txt", 150);
+  expect_read_or_refused("printed/numpy_three_dimensions.txt", 150);
+  expect_read_or_refused("table.csv", 150);
+}
+
+}  // namespace
+}  // namespace core::formats::readers

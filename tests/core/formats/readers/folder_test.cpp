@@ -1,0 +1,77 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/attention/attend.hpp"
+#include "core/editing/presets.hpp"
+#include "core/formats/export.hpp"
+#include "tests/core/formats/readers/known_tensors.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::formats::readers {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Folder, OfAnExportHasEveryStageAsOneTensor) {
+  attention::Model model = editing::default_preset().make();
+  model.sequences.push_back(model.sequences.front());
+  model.sequences.back().embeddings.edit()(0, 0) += 1;
+  const support::TemporaryDirectory directory;
+  for (const MatrixFormat& format : matrix_formats()) {
+    ExportOptions options;
+    options.format = &format;
+    export_stages(model, directory / format.name, options);
+    const TensorFile file = open_tensors(directory / format.name);
+    const std::size_t n = model.n_tokens();
+    ASSERT_TRUE(file.find("weights"));
+    EXPECT_EQ(file.find("weights")->shape, (Shape{2, model.n_heads, n, n}));
+    for (std::size_t s = 0; s < 2; ++s) {
+      const auto trace = attention::attend(model, s);
+      const std::size_t whole[] = {s}, head[] = {s, model.n_heads - 1};
+      EXPECT_TRUE(arma::approx_equal(matrix(file.read("output", whole)), trace.output, "absdiff", 0));
+      EXPECT_TRUE(
+          arma::approx_equal(matrix(file.read("weights", head)), trace.heads.back().weights, "absdiff", 0));
+      EXPECT_TRUE(
+          arma::approx_equal(matrix(file.read("weights"), head), trace.heads.back().weights, "absdiff", 0));
+    }
+  }
+}
+
+TEST(Folder, WithAHeadMissingOrOfAnotherShapeIsRefused) {
+  const support::TemporaryDirectory directory;
+  const auto error = [&] { return support::error_of([&] { open_tensors(directory.path()); }); };
+  EXPECT_THAT(error(), HasSubstr("expected a folder of tensors"));
+  written(directory, "weights.head0.csv", "1,2\n");
+  written(directory, "weights.head2.csv", "1,2\n");
+  EXPECT_THAT(error(), HasSubstr("weights: number 1 is missing"));
+  written(directory, "weights.head1.csv", "1,2,3\n");
+  EXPECT_THAT(error(), HasSubstr("weights: expected every part to be [1, 2] as the first, got [1, 3]"));
+  written(directory, "weights.head1.csv", "3,x\n");
+  EXPECT_THAT(error(), HasSubstr("weights.head1.csv: line 1, column 2: expected a number"));
+}
+
+TEST(Folder, RefusesTwoTensorsOfOneName) {
+  const support::TemporaryDirectory directory;
+  written(directory, "a.csv", "1,2\n");
+  written(directory, "a.txt", "[1, 2]");
+  EXPECT_THAT(support::error_of([&] { open_tensors(directory.path()); }),
+              HasSubstr("two tensors are called a"));
+}
+
+TEST(Folder, GathersACheckpointInSeveralFiles) {
+  const support::TemporaryDirectory directory;
+  const auto bytes = [](const char* name, const char* data) {
+    const std::string header =
+        std::string("{\"") + name + R"(":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})";
+    return std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + data;
+  };
+  written(directory, "model-00001-of-00002.safetensors", bytes("a", "\1\2"));
+  written(directory, "model-00002-of-00002.safetensors", bytes("b", "\3\4"));
+  written(directory, "config.json", "{}");
+  const TensorFile file = open_tensors(directory.path());
+  ASSERT_EQ(file.tensors().size(), 2u);
+  EXPECT_EQ(file.read("b").numbers, (std::vector<double>{3, 4}));
+}
+
+}  // namespace
+}  // namespace core::formats::readers
