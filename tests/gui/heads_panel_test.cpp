@@ -118,8 +118,8 @@ TEST_F(HeadsPanel, WorksOutTheLikenessOfVeryManyNumbersOnlyWhenAsked) {
   EXPECT_FALSE(ui.has("inspector/likeness")) << "other numbers, another question";
 }
 
-TEST_F(HeadsPanel, OffersTheColourRangeOnlyWhereItMatters) {
-  EXPECT_FALSE(ui.has("view/range"));
+TEST_F(HeadsPanel, OffersTheColoursOfSignedStagesAndOfWeights) {
+  EXPECT_TRUE(ui.has("view/range"));
   ui.view.heads_stage = app::Stage::scores;
   ui.run();
   EXPECT_TRUE(ui.has("view/range"));

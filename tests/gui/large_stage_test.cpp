@@ -10,8 +10,17 @@ using app::CellRef;
 using app::Key;
 using core::attention::Stage;
 
+/// The strip in a window of its own.
+void draw_strip(const app::Frame& frame) {
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(ImGui::GetIO().DisplaySize);
+  ImGui::Begin("strip", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove);
+  app::panels::draw_stages(frame);
+  ImGui::End();
+}
+
 struct LargeStage : testing::Test {
-  support::UiHarness ui{app::panels::draw_stages, {1200, 1000}};
+  support::UiHarness ui{draw_strip, {1200, 1000}};
   void SetUp() override { ui.run(); }
 };
 

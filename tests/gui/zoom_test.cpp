@@ -51,8 +51,17 @@ TEST(Zoom, BringsACellIntoThePart) {
   EXPECT_EQ(shown_part(view, eight), (CellWindow{0, 4, 4, 8})) << "it is there already";
 }
 
+/// The strip in a window of its own.
+void draw_strip(const app::Frame& frame) {
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(ImGui::GetIO().DisplaySize);
+  ImGui::Begin("strip", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove);
+  app::panels::draw_stages(frame);
+  ImGui::End();
+}
+
 struct ZoomedStrip : testing::Test {
-  support::UiHarness ui{app::panels::draw_stages, {1200, 1000}};
+  support::UiHarness ui{draw_strip, {1200, 1000}};
   Shape tokens{ui.model.n_tokens(), ui.model.n_tokens()};
   ImVec2 weights() const { return ui.centre("strip/weights"); }
 };
