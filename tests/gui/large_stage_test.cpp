@@ -60,6 +60,7 @@ TEST_F(LargeStage, GivesWayToAnotherByItsThumbnail) {
 
 TEST_F(LargeStage, ShowsTheRowAndTheColumnOfThePinnedCell) {
   ui.view.large = Stage::weights;
+  ui.run();
   ui.move_to("large/fit");
   EXPECT_FALSE(ui.has("large/row"));
   ui.view.pinned = CellRef{Stage::weights, 0, 4, 2};
