@@ -21,6 +21,7 @@
 #include "app/panels/view_bar.hpp"
 #include "app/pinning.hpp"
 #include "app/platform/imgui_compat.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/zoom.hpp"
 
 namespace app {
@@ -195,7 +196,7 @@ void draw_splitter(const Frame& frame, const char* name, float x, const Regions&
                    void (*change)(View&, float x, const Regions&, float scale)) {
   const float half = frame.metrics.px(4);
   ImGui::SetCursorScreenPos({x - half, r.top});
-  ImGui::InvisibleButton(name, {2 * half, std::max(1.0f, r.bottom - r.top)});
+  widgets::hit_area(name, {2 * half, r.bottom - r.top});
   frame.landmarks.mark_item(name);
   if (ImGui::IsItemHovered() || ImGui::IsItemActive()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
   if (ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.x != 0)

@@ -105,6 +105,7 @@ struct DrawForm {
 struct LessonPlace {
   std::string name;
   std::size_t step = 0;
+  int frames_shown = 0;  ///< until it arrived
   bool arrived = false;  ///< the strip has moved to what the step speaks of
 };
 

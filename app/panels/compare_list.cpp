@@ -7,6 +7,7 @@
 #include "app/panels/reference_buttons.hpp"
 #include "app/pinning.hpp"
 #include "app/widgets/fields.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/pen.hpp"
 #include "app/widgets/text.hpp"
@@ -70,7 +71,7 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   const ImVec2 min{pen.left - frame.metrics.px(4), pen.y}, max{pen.right, pen.y + height};
   ImGui::SetCursorScreenPos(min);
   const std::string name = std::string("compare/row/") + info.name;
-  const bool pressed = ImGui::InvisibleButton(name.c_str(), {max.x - min.x, height});
+  const bool pressed = widgets::hit_area(name.c_str(), {max.x - min.x, height});
   frame.landmarks.mark_item(name);
   const bool is_first = &stage == frame.comparison->first;
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;

@@ -7,6 +7,7 @@
 #include "app/panels/head_figures.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/heatmap_view.hpp"
+#include "app/widgets/hit_area.hpp"
 
 namespace app::panels {
 namespace {
@@ -123,7 +124,7 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
     widgets::outline(list, {left - 5, top - 5}, {right + 4, bottom + 4}, packed(frame.palette.selection), 2);
   draw_caption(frame, h, {left, bottom}, width);
   ImGui::SetCursorScreenPos({left, bottom + m.px(6)});
-  const bool pressed = ImGui::InvisibleButton(("choose head " + std::to_string(h)).c_str(), {std::max(1.0f, width), m.px(26)});
+  const bool pressed = widgets::hit_area(("choose head " + std::to_string(h)).c_str(), {width, m.px(26)});
   frame.landmarks.mark_item("heads/name/" + std::to_string(h));
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
     widgets::outline(list, ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), packed(frame.palette.accent), 2);

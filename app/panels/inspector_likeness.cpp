@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/panels/head_figures.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 
 namespace app::panels {
@@ -64,7 +65,7 @@ void draw_names(const Frame& frame, const Grid& g, const std::vector<std::size_t
 void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& likeness, const std::vector<std::size_t>& order) {
   const float side = g.cell * static_cast<float>(g.count);
   ImGui::SetCursorScreenPos(g.corner);
-  ImGui::InvisibleButton("likeness", {std::max(1.0f, side), std::max(1.0f, side)});
+  widgets::hit_area("likeness", {side, side});
   frame.landmarks.mark_item("inspector/likeness");
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 mouse = ImGui::GetIO().MousePos;

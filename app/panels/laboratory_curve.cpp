@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "app/widgets/drawing.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 
 namespace app::panels {
@@ -70,8 +71,7 @@ void draw_expected(const Frame& frame, const Axes& a, double first) {
 
 void choose_masks(const Frame& frame, const Axes& a) {
   ImGui::SetCursorScreenPos(a.min);
-  ImGui::InvisibleButton("laboratory/curve",
-                         {std::max(1.0f, a.max.x - a.min.x), std::max(1.0f, a.max.y - a.min.y)});
+  widgets::hit_area("laboratory/curve", {a.max.x - a.min.x, a.max.y - a.min.y});
   frame.landmarks.mark_item("laboratory/curve");
   if (!ImGui::IsItemActive()) return;
   const double share = (ImGui::GetIO().MousePos.x - a.min.x) / (a.max.x - a.min.x);

@@ -9,6 +9,7 @@
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/heatmap_view.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/zoom.hpp"
 
@@ -43,7 +44,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   map.show_numbers = false;
   map.whole = true;
   ImGui::SetCursorScreenPos(at);
-  const bool pressed = ImGui::InvisibleButton(name.c_str(), {side, side + frame.metrics.px(18)});
+  const bool pressed = widgets::hit_area(name.c_str(), {side, side + frame.metrics.px(18)});
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", stage.title);

@@ -6,6 +6,7 @@
 
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/glossed_text.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/text.hpp"
 #include "core/lessons/glossary.hpp"
 
@@ -93,7 +94,7 @@ void draw_keys(const Frame& frame) {
     const float cap = widgets::text_width(font, key.key) + frame.metrics.px(14);
     const float width = cap + frame.metrics.px(8) + widgets::text_width(font, key.words);
     ImGui::SetCursorScreenPos(at);
-    if (ImGui::InvisibleButton(key.name, {width, height})) frame.commands.add(key.command);
+    if (widgets::hit_area(key.name, {width, height})) frame.commands.add(key.command);
     frame.landmarks.mark_item(key.name);
     const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
     ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + cap, at.y + height},

@@ -5,6 +5,7 @@
 #include "app/panels/colours_popup.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/glossed_text.hpp"
+#include "app/widgets/hit_area.hpp"
 
 namespace app::panels {
 namespace {
@@ -45,7 +46,7 @@ void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, 
   const char* words = core::attention::info(stage).title;
   const ImVec2 size{widgets::text_width(font, words), font->FontSize + 2};
   ImGui::SetCursorScreenPos({std::round(at.x), std::round(at.y)});
-  const bool pressed = ImGui::InvisibleButton(name.c_str(), size);
+  const bool pressed = widgets::hit_area(name.c_str(), size);
   frame.landmarks.mark_item(name);
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
   ImDrawList* list = ImGui::GetWindowDrawList();

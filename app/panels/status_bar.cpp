@@ -1,6 +1,7 @@
 #include "app/panels/status_bar.hpp"
 
 #include "app/widgets/drawing.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 
 namespace app::panels {
@@ -50,7 +51,7 @@ void draw_status(const Frame& frame) {
   const Rgb colour = frame.message.is_error ? frame.palette.bad : frame.palette.text;
   widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(colour), widgets::shortened(font, frame.message.text, right - half));
   ImGui::SetCursorScreenPos({half, origin.y});
-  ImGui::InvisibleButton("message", {std::max(1.0f, right - half), std::max(1.0f, room.y)});
+  widgets::hit_area("message", {right - half, room.y});
   frame.landmarks.mark_item("status/message");
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", frame.message.text.c_str());
   if (ImGui::IsItemClicked()) frame.commands.add(CopyText{frame.message.text});

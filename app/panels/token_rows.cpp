@@ -5,6 +5,7 @@
 
 #include "app/pinning.hpp"
 #include "app/widgets/drawing.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 
 namespace app::panels {
@@ -55,7 +56,7 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
   const bool chosen = frame.view.tokens.pinned_query == i, hovered = frame.view.tokens.hovered_query == i;
   ImGui::SetCursorScreenPos({l.queries, std::round(l.middle(i) - l.pitch / 2)});
   const std::string name = "tokens/query/" + std::to_string(i);
-  const bool pressed = ImGui::InvisibleButton(name.c_str(), {l.query_width, std::max(1.0f, l.pitch)});
+  const bool pressed = widgets::hit_area(name.c_str(), {l.query_width, l.pitch});
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
   if (ImGui::IsItemHovered()) {

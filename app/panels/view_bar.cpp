@@ -5,6 +5,7 @@
 
 #include "app/panels/colours_popup.hpp"
 #include "app/widgets/drawing.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 
 namespace app::panels {
@@ -40,7 +41,7 @@ float draw_tabs(const Frame& frame) {
   for (const TabRow& row : tabs) {
     const float width = widgets::text_width(font, row.title);
     ImGui::SetCursorScreenPos({x, origin.y});
-    ImGui::InvisibleButton(row.title, {width, height});
+    widgets::hit_area(row.title, {width, height});
     frame.landmarks.mark_item(std::string("tabs/") + row.title);
     tooltip(frame, row.about);
     if (ImGui::IsItemActivated()) frame.commands.look([tab = row.tab](View& v) { v.tab = tab; });

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/text.hpp"
 
 namespace app::widgets {
@@ -24,7 +25,7 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
   ImFont* font = frame.fonts.sans15;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float label = formula_width(font, words);
-  const bool pressed = ImGui::InvisibleButton(name.c_str(), {box + (label > 0 ? gap + label : 0), height});
+  const bool pressed = hit_area(name.c_str(), {box + (label > 0 ? gap + label : 0), height});
   frame.landmarks.mark_item(name);
 
   const Palette& p = frame.palette;
@@ -108,7 +109,7 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
     const float words = formula_width(font, all[i].words);
     if (x > origin.x && x + words + pad > origin.x + width) x = origin.x, y += height;
     ImGui::SetCursorScreenPos({x - pad, y});
-    if (ImGui::InvisibleButton(all[i].name.c_str(), {words + 2 * pad, height})) pressed = i;
+    if (hit_area(all[i].name.c_str(), {words + 2 * pad, height})) pressed = i;
     frame.landmarks.mark_item(all[i].name);
     const bool bright = i == current || ImGui::IsItemHovered();
     draw_formula(font, {x, centred_y(font, y, height)}, packed(bright ? p.text : p.dim), all[i].words);

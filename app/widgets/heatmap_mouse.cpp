@@ -6,6 +6,7 @@
 #include "app/pinning.hpp"
 #include "app/widgets/cell_words.hpp"
 #include "app/widgets/heatmap_drawn.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/zoom.hpp"
 
 namespace app::widgets {
@@ -90,7 +91,7 @@ bool clicked() {
 
 void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   ImGui::SetCursorScreenPos(d.corner);
-  ImGui::InvisibleButton(map.place.c_str(), {std::max(1.0f, d.far.x - d.corner.x), std::max(1.0f, d.far.y - d.corner.y)});
+  hit_area(map.place.c_str(), {d.far.x - d.corner.x, d.far.y - d.corner.y});
   frame.landmarks.mark_item(map.place);
   if (drags(frame, d)) return ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   if (!ImGui::IsItemHovered()) return;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/render/painter.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/matrix_editor_parts.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/text.hpp"
@@ -137,8 +138,8 @@ void edit_by_mouse(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
   const ImVec2 min(g.view_min.x + g.label_width, g.view_min.y + g.header_height);
   ImGui::SetCursorScreenPos(min);
-  ImGui::InvisibleButton("cells",
-                         {std::max(1.0f, g.view_max.x - min.x), std::max(1.0f, g.view_max.y - min.y)});
+  hit_area("cells",
+                         {g.view_max.x - min.x, g.view_max.y - min.y});
   const auto cell = g.cell_at(ImGui::GetMousePos());
   if (ImGui::IsItemHovered() && cell) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);

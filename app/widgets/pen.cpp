@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/widgets/glossed_text.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 
 namespace app::widgets {
@@ -21,7 +22,7 @@ bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, 
   const float left = align == Align::right_middle ? at.x - width : align == Align::middle ? at.x - width / 2 : at.x;
   const ImVec2 min{std::round(left), std::round(at.y) - half};
   ImGui::SetCursorScreenPos(min);
-  const bool pressed = ImGui::InvisibleButton(name.c_str(), {std::max(1.0f, width), 2 * half});
+  const bool pressed = hit_area(name.c_str(), {width, 2 * half});
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
   draw_text(font, at, align, packed(colour), text);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "app/widgets/fields.hpp"
+#include "app/widgets/hit_area.hpp"
 #include "app/widgets/matrix_editor_parts.hpp"
 #include "app/widgets/text.hpp"
 
@@ -100,8 +101,8 @@ void drag_token(const EditorFrame& e) {
 void token_mouse(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
   ImGui::SetCursorScreenPos({g.view_min.x, g.view_min.y + g.header_height});
-  ImGui::InvisibleButton("tokens",
-                         {g.label_width, std::max(1.0f, g.view_max.y - g.view_min.y - g.header_height)});
+  hit_area("tokens",
+                         {g.label_width, g.view_max.y - g.view_min.y - g.header_height});
   const auto row = g.label_at(ImGui::GetMousePos());
   const bool over = ImGui::IsItemHovered() && row;
   drag_token(e);

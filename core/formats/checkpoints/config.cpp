@@ -1,0 +1,43 @@
+#include "core/formats/checkpoints/config.hpp"
+
+#include <system_error>
+
+#include "core/formats/file.hpp"
+#include "core/formats/json_place.hpp"
+
+namespace core::formats::checkpoints {
+namespace {
+
+constexpr std::size_t largest_config = std::size_t{1} << 20;
+
+std::optional<std::size_t> count(const JsonPlace& top, std::initializer_list<const char*> keys) {
+  for (const char* key : keys)
+    if (const auto place = top.member(key); place && !place->is_null()) return place->whole(1);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Config parse_config(std::string_view text, const std::string& file_name) {
+  const Json json = parse_json(text, file_name);
+  const JsonPlace top(json, file_name);
+  Config config;
+  config.n_heads = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads"});
+  config.n_key_value_heads = count(top, {"num_key_value_heads", "n_kv_heads"});
+  if (const auto place = top.member("scale_attn_weights")) config.scaled = place->boolean();
+  if (const auto place = top.member("scale_attn_by_inverse_layer_idx"))
+    config.scaled_by_layer = place->boolean();
+  if (const auto place = top.member("query_pre_attn_scalar"); place && !place->is_null())
+    config.scalar = place->number();
+  return config;
+}
+
+Config config_beside(const std::filesystem::path& checkpoint) {
+  const bool is_folder = std::filesystem::is_directory(checkpoint);
+  const auto path = (is_folder ? checkpoint : checkpoint.parent_path()) / "config.json";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return {};
+  return parse_config(read_file(path, largest_config), path.string());
+}
+
+}  // namespace core::formats::checkpoints

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/attention/model.hpp"
+#include "core/formats/checkpoints/config.hpp"
+#include "core/formats/checkpoints/layers.hpp"
+#include "core/formats/tensor_file.hpp"
+
+namespace core::formats::checkpoints {
+
+/// The attention of one layer as far as a checkpoint tells it.
+struct Attention {
+  attention::Projections projections;
+  std::size_t n_heads = 1;
+  std::vector<std::string> notes;  ///< what a person must know to trust the numbers, a sentence each
+};
+
+/// Reads the projections that a mapping names, turned and cut so that each is used as x·W.
+///
+/// Where keys and values have fewer heads than queries (grouped queries), theirs are repeated for each
+/// query's head, which gives the same numbers; an output projection that is not d_out × d_out is left out.
+/// Both are noted. Throws core::Error, "FILE: TENSOR: …", when shapes do not fit one another or the number of
+/// heads.
+Attention read_attention(const TensorFile& file, const Mapping& mapping, std::size_t n_heads,
+                         Progress& progress);
+
+/// The number of heads of a layer: as said, or by its names, or by the configuration. Throws core::Error,
+/// which says how to say it, when nothing tells.
+std::size_t heads_of(const TensorFile& file, const Layer& layer, const Config& config,
+                     std::optional<std::size_t> said);
+
+/// The factor between scores and scaled scores in layer number index of a checkpoint.
+attention::Scale scale_of(const Config& config, std::size_t index, std::size_t d_head);
+
+}  // namespace core::formats::checkpoints
