@@ -15,7 +15,7 @@ namespace formats = core::formats;
 
 /// What the reader of options fills in, as plain text.
 struct Options {
-  std::string file, export_file, preset, out, stages, format, session_preset, session_file, seed;
+  std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor;
   std::vector<std::string> ops;
   bool no_labels = false;
 };
@@ -45,13 +45,17 @@ Commands describe(CLI::App& program, Options& options) {
     return command->add_option(name, value, about)->type_name(type);
   };
   const auto model_options = [&](CLI::App* command) {
-    text_option(command, "FILE", options.export_file, "", "Session file");
+    text_option(command, "FILE", options.export_file, "", "Session, checkpoint (.safetensors) or tensors (.npz, .npy, .csv, text)");
     text_option(command, "--preset", options.preset, "NAME", "Preset instead of a file");
+    text_option(command, "--layer", options.layer, "N", "Layer of a checkpoint, from 0, or the beginning of its names");
+    text_option(command, "--heads", options.heads, "N", "Number of heads, where no config.json beside the file tells it");
+    text_option(command, "--embeddings", options.embeddings, "FILE", "Tensors of which one is the checkpoint's input");
+    text_option(command, "--tensor", options.tensor, "NAME", "Which tensor is the embeddings");
   };
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.require_subcommand(0, 1);
-  text_option(&program, "FILE", options.file, "", "Session to open in the window");
+  text_option(&program, "FILE", options.file, "", "Session, checkpoint or tensors to open in the window");
   Commands commands{};
 
   commands.presets = program.add_subcommand("presets", "List the presets: a name, a tab, what it shows");
@@ -66,9 +70,9 @@ Commands describe(CLI::App& program, Options& options) {
   e->add_flag("--no-labels", options.no_labels, "Numbers alone, without tokens and column names");
   commands.exporting = e;
 
-  commands.session = program.add_subcommand("session", "Write a preset as a session file");
-  text_option(commands.session, "--preset", options.session_preset, "NAME", "Name of the preset")->required();
-  text_option(commands.session, "--out", options.session_file, "FILE", "Session file to write")->required();
+  commands.session = program.add_subcommand("session", "Write a preset, or a model made of any file, as a session file");
+  model_options(commands.session);
+  text_option(commands.session, "--out", options.out, "FILE", "Session file to write")->required();
 
   commands.program = program.add_subcommand("program", "Write a session or a preset as a PyTorch program");
   model_options(commands.program);
@@ -107,7 +111,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 /// The model that a command is about, or how it was named wrongly.
 std::variant<Source, WrongUsage> source_of(const std::string& command, const Options& options) {
   if (options.preset.empty() == options.export_file.empty())
-    return WrongUsage{command + ": expected either a session FILE or --preset NAME, got " +
+    return WrongUsage{command + ": expected either a FILE or --preset NAME, got " +
                       (options.preset.empty() ? "neither" : "both")};
   if (options.preset.empty()) return Source(std::filesystem::path(options.export_file));
   const core::editing::Preset* preset = core::editing::find_preset(options.preset);
@@ -115,10 +119,28 @@ std::variant<Source, WrongUsage> source_of(const std::string& command, const Opt
   return Source(preset);
 }
 
+/// What is said about a file of tensors, or how it was said wrongly.
+std::variant<core::importing::Choices, WrongUsage> choices_of(const Options& options) {
+  core::importing::Choices choices;
+  choices.layer = options.layer;
+  choices.embeddings = options.embeddings;
+  choices.embeddings_tensor = options.tensor;
+  if (options.heads.empty()) return choices;
+  std::size_t n_heads = 0;
+  const char* end = options.heads.data() + options.heads.size();
+  const auto [stop, error] = std::from_chars(options.heads.data(), end, n_heads);
+  if (error != std::errc() || stop != end || n_heads == 0)
+    return WrongUsage{"--heads: expected a whole number of at least 1, got \"" + options.heads + "\""};
+  choices.n_heads = n_heads;
+  return choices;
+}
+
 Arguments export_command(const Options& options) {
   const auto source = source_of("export", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
-  Export command{std::get<Source>(source), options.out, {}};
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
+  Export command{std::get<Source>(source), options.out, {}, std::get<core::importing::Choices>(choices)};
   command.options.labels = !options.no_labels;
   if (!options.stages.empty()) command.options.stages = split_at_commas(options.stages);
   for (const std::string& name : command.options.stages)
@@ -139,14 +161,19 @@ Arguments export_command(const Options& options) {
 Arguments program_command(const Options& options) {
   const auto source = source_of("program", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
   return WriteProgram{std::get<Source>(source),
-                      options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out)};
+                      options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out),
+                      std::get<core::importing::Choices>(choices)};
 }
 
 Arguments session_command(const Options& options) {
-  const core::editing::Preset* preset = core::editing::find_preset(options.session_preset);
-  if (!preset) return unknown_preset(options.session_preset);
-  return WriteSession{preset, options.session_file};
+  const auto source = source_of("session", options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
+  return WriteSession{std::get<Source>(source), options.out, std::get<core::importing::Choices>(choices)};
 }
 
 Arguments draw_command(const Options& options) {

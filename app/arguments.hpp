@@ -9,6 +9,7 @@
 
 #include "core/editing/presets.hpp"
 #include "core/formats/export.hpp"
+#include "core/importing/import.hpp"
 
 namespace app {
 
@@ -23,14 +24,17 @@ struct Export {
   Source source;
   std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
+  core::importing::Choices choices = {};  ///< about a file of tensors
 };
 struct WriteProgram {
   Source source;
   std::optional<std::filesystem::path> file;  ///< else standard output
+  core::importing::Choices choices = {};
 };
 struct WriteSession {
-  const core::editing::Preset* preset;
+  Source source;
   std::filesystem::path file;
+  core::importing::Choices choices = {};
 };
 struct Draw {
   std::uint64_t seed;

@@ -16,9 +16,13 @@ namespace {
 
 constexpr int done = 0, failed = 1, wrong_usage = 2;
 
-core::attention::Model model_from(const Source& source) {
-  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->make();
-  return core::formats::load_session(std::get<std::filesystem::path>(source)).model;
+/// The model of a preset or of a file; what must be known about it goes to err, a line each.
+core::importing::Imported model_from(const Source& source, const core::importing::Choices& choices, std::ostream& err) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return {(*preset)->make(), {}, {}};
+  core::formats::Progress progress;
+  auto imported = core::importing::import_file(std::get<std::filesystem::path>(source), choices, progress);
+  for (const std::string& note : imported.notes) print_error(err, "note: " + note);
+  return imported;
 }
 
 /// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
@@ -42,13 +46,13 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    const core::attention::Model model = model_from(command.source);
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
     require_memory(model);
     core::formats::export_to(model, command.out, command.options);
     return done;
   }
   int operator()(const WriteProgram& command) const {
-    const std::string text = core::formats::program_text(model_from(command.source), title_of(command.source));
+    const std::string text = core::formats::program_text(model_from(command.source, command.choices, err).model, title_of(command.source));
     if (command.file)
       core::formats::write_atomically(*command.file, text);
     else
@@ -56,7 +60,8 @@ struct Runner {
     return done;
   }
   int operator()(const WriteSession& command) const {
-    core::formats::save_session(command.file, {command.preset->make(), ""});
+    auto imported = model_from(command.source, command.choices, err);
+    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view)});
     return done;
   }
   int operator()(const Draw& command) const {

@@ -39,6 +39,8 @@ struct KeepReference {};
 struct KeepSwitched { std::size_t index = 0; };
 struct LoadReference { std::filesystem::path path; };  ///< a session file as A; the live model stays
 struct DropReference {};                               ///< the chosen one
+struct RenameReference { std::string title; };         ///< likewise
+struct ShowReference { bool on = true; };              ///< the chosen A in place of the live model in every view, or no more
 /// Puts the person's own work aside and goes to where that lesson was left.
 struct StartLesson { std::string name; };
 /// One step on (+1) or back (−1), or the same one from its start (0).
@@ -49,7 +51,7 @@ struct LeaveLesson {};
 using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportCsv,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                             KeepSwitched, LoadReference, DropReference>;
+                             KeepSwitched, LoadReference, DropReference, RenameReference, ShowReference>;
 
 /// The commands of one frame, carried out after it was drawn.
 class Commands {

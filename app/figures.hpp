@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,8 @@
 #include "app/token_lines.hpp"
 #include "app/worker.hpp"
 #include "core/attention/head_facts.hpp"
+#include "core/attention/row_facts.hpp"
+#include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
 
 namespace app {
@@ -76,6 +79,9 @@ class Figures {
                                                        std::span<const std::string> tokens);
   /// n_heads × n_heads, or empty.
   const arma::mat& likeness(const core::attention::Trace& trace, std::uint64_t version);
+  /// The facts of every row of a stage.
+  const std::vector<core::attention::RowFacts>& rows(const core::attention::Trace& trace, std::uint64_t version,
+                                                     core::attention::Stage stage, std::size_t head);
   /// The lines of the last choice.
   const TokenLines& lines(const core::attention::Trace& trace, std::uint64_t version,
                           const LineChoice& choice);
@@ -101,6 +107,8 @@ class Figures {
   Figure<std::vector<core::attention::HeadFacts>> heads_;
   Figure<arma::mat> likeness_;
   Figure<TokenLines> lines_;
+  std::uint64_t rows_version_ = 0;
+  std::map<std::pair<core::attention::Stage, std::size_t>, std::vector<core::attention::RowFacts>> rows_;
 };
 
 /// Whether the likeness of a trace's heads takes no longer than a frame or two.

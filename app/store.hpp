@@ -116,6 +116,8 @@ class Store {
   void carry_out(const KeepSwitched&);
   void carry_out(const LoadReference&);
   void carry_out(const DropReference&);
+  void carry_out(const RenameReference&);
+  void carry_out(const ShowReference&);
 
   void begin_step(std::size_t step);
   void assess_step();

@@ -28,7 +28,7 @@ struct Side {
 };
 
 /// One range for A and B.
-widgets::Ends common_ends(const Frame& frame, const ComparedStage& stage) {
+Ends common_ends(const Frame& frame, const ComparedStage& stage) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   if (info.colouring != Colouring::signed_values)
     return {0, std::max(core::attention::top_of_range(frame.comparison->model, info.stage),
@@ -73,7 +73,7 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
                std::size_t column, ImVec2 at) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   widgets::Heatmap map = map_of(frame, l, stage, column);
-  widgets::OtherNumbers numbers{.numbers = &info.matrix(side.trace, map.head),
+  widgets::OtherNumbers numbers{.numbers = &*info.matrix(side.trace, map.head),
                                 .version = side.version,
                                 .ends = common_ends(frame, stage),
                                 .rows = &side.tokens,

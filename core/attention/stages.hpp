@@ -55,7 +55,7 @@ struct StageInfo {
   /// Whether the model has this stage at all.
   bool (*present)(const Model&);
   /// The numbers; head counts only when per_head.
-  const arma::mat& (*matrix)(const Trace&, std::size_t head);
+  const StageMatrix& (*matrix)(const Trace&, std::size_t head);
 };
 
 /// All stages, in the order of the computation.

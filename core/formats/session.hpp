@@ -14,7 +14,7 @@ struct Session {
   std::string view;  ///< what was looked at: a JSON object as text, or empty
 };
 
-/// Reads a session; file_name stands for it in errors.
+/// Reads a session; file_name stands for it in errors, and what it names in other files lies beside it.
 ///
 /// The factor of a scale comes back only when the scale is a factor: the file has no place for an unused one.
 /// Throws core::Error, "FILE: PATH: expected …, got …", for anything that is not exactly a session that can

@@ -5,6 +5,7 @@
 #include "core/formats/file.hpp"
 #include "core/formats/json_place.hpp"
 #include "core/formats/session.hpp"
+#include "core/formats/session_files.hpp"
 #include "core/formats/session_words.hpp"
 
 namespace core::formats {
@@ -25,39 +26,46 @@ bool is_list_of_matrices(const JsonPlace& embeddings) {
     const auto* list = json->as<Json::List>();
     if (!list || list->empty()) return false;
     json = &list->front();
+    if (level == 0 && json->as<Json::Object>()) return true;  // a matrix in a file
   }
   return json->as<Json::List>() != nullptr;
 }
 
-std::vector<std::string> read_tokens(const JsonPlace& place) {
+std::vector<std::string> read_tokens(const JsonPlace& place, const std::filesystem::path& folder) {
+  if (is_in_file(place)) return texts_in_file(place, folder);
   std::vector<std::string> tokens;
   for (const JsonPlace& item : place.items("a list of strings")) tokens.push_back(item.text());
   return tokens;
 }
 
-std::vector<Sequence> read_sequences(const JsonPlace& top, bool is_batch) {
+arma::mat read_embeddings(const JsonPlace& place, const std::filesystem::path& folder) {
+  return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
+}
+
+std::vector<Sequence> read_sequences(const JsonPlace& top, bool is_batch,
+                                     const std::filesystem::path& folder) {
   const JsonPlace embeddings = top.required("embeddings");
   std::vector<Sequence> sequences;
   if (is_batch)
     for (const JsonPlace& item : embeddings.items("a list of matrices"))
-      sequences.push_back({{}, item.matrix()});
+      sequences.push_back({{}, read_embeddings(item, folder)});
   else
-    sequences.push_back({{}, embeddings.matrix()});
+    sequences.push_back({{}, read_embeddings(embeddings, folder)});
 
   const auto tokens = top.member("tokens");
   if (!tokens) {
     for (Sequence& s : sequences) s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
     return sequences;
   }
-  const std::vector<JsonPlace> items = tokens->items("a list of strings");
-  if (!is_batch || !items.front().is_list()) {
-    for (Sequence& s : sequences) s.tokens = read_tokens(*tokens);
+  const auto items = is_in_file(*tokens) ? std::vector<JsonPlace>() : tokens->items("a list of strings");
+  if (!is_batch || items.empty() || !items.front().is_list()) {
+    for (Sequence& s : sequences) s.tokens = read_tokens(*tokens, folder);
     return sequences;
   }
   if (items.size() != sequences.size())
     tokens->fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
                  std::to_string(items.size()));
-  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].tokens = read_tokens(items[s]);
+  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].tokens = read_tokens(items[s], folder);
   return sequences;
 }
 
@@ -139,12 +147,24 @@ attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool
   return dropout;
 }
 
-Model read_model(const JsonPlace& top) {
+/// The projections of a checkpoint, which tells the number of heads where the session does not.
+void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder,
+                     std::optional<std::size_t> n_heads, Model& model) {
+  checkpoints::Attention read = attention_in_file(place, folder, n_heads);
+  model.projections = std::move(read.projections);
+  model.n_heads = read.n_heads;
+}
+
+Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
   Model m;
   const bool is_batch = is_list_of_matrices(top.required("embeddings"));
-  m.sequences = read_sequences(top, is_batch);
-  if (const auto p = top.member("projections")) m.projections = read_projections(*p);
-  if (const auto n = top.member("n_heads")) m.n_heads = n->whole(1);
+  m.sequences = read_sequences(top, is_batch, folder);
+  const auto n_heads = top.member("n_heads");
+  if (n_heads) m.n_heads = n_heads->whole(1);
+  if (const auto p = top.member("projections"); p && is_in_file(*p))
+    read_checkpoint(*p, folder, n_heads ? std::optional(m.n_heads) : std::nullopt, m);
+  else if (p)
+    m.projections = read_projections(*p);
   if (const auto s = top.member("scores")) m.scores = s->word(score_words);
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
@@ -163,7 +183,7 @@ Session parse_session(std::string_view text, const std::string& file_name) {
                    "dropout", "merge_heads", "context_length", "view"});
   const JsonPlace version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
-  Session session{read_model(top), ""};
+  Session session{read_model(top, std::filesystem::path(file_name).parent_path()), ""};
   if (const auto view = top.member("view")) {
     if (!view->json().as<Json::Object>()) view->fail("an object");
     session.view = json_text(view->json());

@@ -52,12 +52,24 @@ TEST(Arguments, OfProgramNameAModelAndPerhapsAFile) {
   const Arguments to_file = parse_arguments({"program", "--preset", "multi-head", "--out", "F.py"});
   EXPECT_EQ(std::get<WriteProgram>(to_file).file, "F.py");
   EXPECT_FALSE(std::get<WriteProgram>(parse_arguments({"program", "s.json"})).file);
-  EXPECT_EQ(usage_error({"program"}), "program: expected either a session FILE or --preset NAME, got neither");
+  EXPECT_EQ(usage_error({"program"}), "program: expected either a FILE or --preset NAME, got neither");
+}
+
+TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
+  const auto command = std::get<WriteSession>(parse_arguments({"session", "m.safetensors", "--layer", "2", "--heads", "4",
+                                                               "--embeddings", "x.npz", "--tensor", "L2", "--out", "F"}));
+  EXPECT_EQ(std::get<std::filesystem::path>(command.source), "m.safetensors");
+  EXPECT_EQ(command.choices.layer, "2");
+  EXPECT_EQ(command.choices.n_heads, 4u);
+  EXPECT_EQ(command.choices.embeddings, "x.npz");
+  EXPECT_EQ(command.choices.embeddings_tensor, "L2");
+  EXPECT_EQ(usage_error({"export", "m", "--heads", "0", "--out", "D"}),
+            "--heads: expected a whole number of at least 1, got \"0\"");
 }
 
 TEST(Arguments, OfSessionNameAPresetAndAFile) {
   const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
-  EXPECT_EQ(std::get<WriteSession>(result).preset, core::editing::find_preset("multi-head"));
+  EXPECT_EQ(std::get<const core::editing::Preset*>(std::get<WriteSession>(result).source), core::editing::find_preset("multi-head"));
   EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
 }
 
@@ -97,9 +109,9 @@ TEST(Arguments, ThatAreWrongAreNamed) {
   EXPECT_EQ(usage_error({""}), "expected no empty argument, got one");
   EXPECT_EQ(usage_error({"export", "a"}), "--out is required" + more);
   EXPECT_EQ(usage_error({"export", "--out", "D"}),
-            "export: expected either a session FILE or --preset NAME, got neither");
+            "export: expected either a FILE or --preset NAME, got neither");
   EXPECT_EQ(usage_error({"export", "a", "--preset", "multi-head", "--out", "D"}),
-            "export: expected either a session FILE or --preset NAME, got both");
+            "export: expected either a FILE or --preset NAME, got both");
   EXPECT_EQ(usage_error({"export", "--preset", "nope", "--out", "D"}),
             "--preset: there is no preset \"nope\"; attnscope presets lists them");
   EXPECT_EQ(usage_error({"session", "--preset", "nope", "--out", "F"}),

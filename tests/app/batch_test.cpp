@@ -82,5 +82,31 @@ TEST(PrintError, StaysOnOneLine) {
   EXPECT_EQ(err.str(), "attnscope: a b c [31m\n");
 }
 
+TEST(Batch, MakesASessionOfALayerOfACheckpoint) {
+  const support::TemporaryDirectory dir;
+  const std::string checkpoint = FIXTURES "/tiny_gpt/attention.safetensors", golden = FIXTURES "/tiny_gpt/golden.npz";
+  const auto file = (dir / "s.json").string();
+  const Outcome outcome = run({"session", checkpoint, "--layer", "1", "--embeddings", golden, "--tensor", "L1.ln_1", "--out", file});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "");
+  const core::attention::Model model = core::formats::load_session(file).model;
+  EXPECT_EQ(model.n_heads, 4u);
+  EXPECT_EQ(model.n_tokens(), 35u);
+  const Outcome drawn = run({"session", checkpoint, "--layer", "1", "--out", file});
+  EXPECT_EQ(drawn.status, 0);
+  EXPECT_EQ(drawn.err.substr(0, 47), "attnscope: note: No embeddings were given: 8 to");
+}
+
+TEST(Batch, ExportsALayerOfACheckpoint) {
+  const support::TemporaryDirectory dir;
+  const std::string checkpoint = FIXTURES "/checkpoints/llama.safetensors";
+  const auto run_it = [&](const char* layer) {
+    return run({"export", checkpoint, "--heads", "2", "--layer", layer, "--tensor", "x", "--out", (dir / "D").string(), "--stages", "queries"});
+  };
+  EXPECT_EQ(run_it("0").status, 0);
+  EXPECT_TRUE(std::filesystem::exists(dir / "D/queries.head1.csv"));
+  EXPECT_EQ(run_it("1").status, 1);
+}
+
 }  // namespace
 }  // namespace app

@@ -1,0 +1,104 @@
+#include "core/importing/embeddings.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.hpp"
+#include "core/random/generator.hpp"
+
+namespace core::importing {
+namespace {
+
+using formats::Tensor;
+using formats::TensorFile;
+using formats::TensorInfo;
+
+constexpr std::size_t drawn_tokens = 8;
+constexpr std::uint32_t drawn_seed = 123;
+
+constexpr std::array names_of_embeddings{"embeddings", "x",    "inputs", "input",        "hidden_states",
+                                         "embedding",  "ln_1", "embed",  "inputs_embeds"};
+
+[[noreturn]] void fail(const TensorFile& file, const std::string& what) {
+  throw Error(file.path().string() + ": " + what);
+}
+
+bool can_be_embeddings(const TensorInfo& info) {
+  return info.dtype != formats::Dtype::text && (info.shape.size() == 2 || info.shape.size() == 3);
+}
+
+const TensorInfo& find_embeddings(const TensorFile& file, const std::string& name) {
+  if (!name.empty()) {
+    const TensorInfo* info = file.find(name);
+    if (!info) fail(file, "there is no tensor " + name + " in it");
+    return *info;
+  }
+  for (const char* known : names_of_embeddings)
+    if (const TensorInfo* info = file.find(known); info && can_be_embeddings(*info)) return *info;
+  const auto& all = file.tensors();
+  const auto first = std::ranges::find_if(all, can_be_embeddings);
+  if (first != all.end() && std::find_if(first + 1, all.end(), can_be_embeddings) == all.end()) return *first;
+  std::string listed;
+  for (std::size_t k = 0; k < std::min<std::size_t>(all.size(), 6); ++k)
+    listed += (k ? ", " : "") + all[k].name;
+  fail(file, "expected a tensor called embeddings, or one to be chosen among " + listed +
+                 (all.size() > 6 ? " …" : ""));
+}
+
+arma::mat drawn_embeddings(std::size_t d_in) {
+  random::Generator generator(drawn_seed);
+  const std::vector<float> numbers = generator.normal(drawn_tokens * d_in);
+  arma::mat embeddings(drawn_tokens, d_in);
+  for (std::size_t i = 0; i < drawn_tokens; ++i)
+    for (std::size_t j = 0; j < d_in; ++j) embeddings(i, j) = numbers[i * d_in + j];
+  return embeddings;
+}
+
+std::vector<std::string> tokens_for(const TensorFile& file, const Tensor& tensor, std::size_t n_tokens,
+                                    formats::Progress& progress) {
+  if (tensor.row_labels.size() == n_tokens) return tensor.row_labels;
+  const TensorInfo* texts = file.find("tokens");
+  if (texts && texts->dtype == formats::Dtype::text && texts->shape == formats::Shape{n_tokens})
+    return file.read("tokens", {}, progress).texts;
+  return attention::numbered_tokens(n_tokens);
+}
+
+}  // namespace
+
+std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std::string& name,
+                                               formats::Progress& progress) {
+  const TensorInfo& info = find_embeddings(file, name);
+  if (!can_be_embeddings(info))
+    fail(file, info.name + ": expected embeddings [tokens, columns] or a batch of them, got " +
+                   formats::shape_text(info.shape));
+  const Tensor tensor = file.read(info.name, {}, progress);
+  const bool is_batch = tensor.shape.size() == 3;
+  const std::size_t n_tokens = tensor.shape[is_batch ? 1 : 0];
+  const auto tokens = tokens_for(file, tensor, n_tokens, progress);
+  std::vector<attention::Sequence> sequences;
+  for (std::size_t s = 0; s < (is_batch ? tensor.shape[0] : 1); ++s)
+    sequences.push_back(
+        {tokens, is_batch ? formats::matrix(tensor, std::array{s}) : formats::matrix(tensor)});
+  if (sequences.empty()) fail(file, info.name + ": expected at least one sequence, got none");
+  return sequences;
+}
+
+std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, const Choices& choices,
+                                                std::size_t d_in, std::vector<std::string>& notes,
+                                                formats::Progress& progress) {
+  if (choices.embeddings.empty() && choices.embeddings_tensor.empty()) {
+    notes.push_back("No embeddings were given: " + std::to_string(drawn_tokens) +
+                    " tokens of standard normal numbers (seed 123) stand for them.");
+    return {{attention::numbered_tokens(drawn_tokens), drawn_embeddings(d_in)}};
+  }
+  const TensorFile file =
+      choices.embeddings.empty() ? checkpoint : formats::open_tensors(choices.embeddings, progress);
+  auto sequences = embeddings_in(file, choices.embeddings_tensor, progress);
+  const std::size_t n_columns = sequences.front().embeddings->n_cols;
+  if (n_columns != d_in)
+    fail(file, "expected embeddings of " + std::to_string(d_in) +
+                   " columns, as many as the projections have inputs, got " + std::to_string(n_columns));
+  return sequences;
+}
+
+}  // namespace core::importing

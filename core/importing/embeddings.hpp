@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/importing/import.hpp"
+
+namespace core::importing {
+
+/// The sequences in a tensor of a file: [tokens, d_model], or a batch of such. Without a name it is the only
+/// tensor of two or three dimensions, or the one whose name says that it is embeddings.
+///
+/// Tokens are the names of its rows, or the texts of a tensor "tokens" of that length, or numbers. Throws
+/// core::Error.
+std::vector<attention::Sequence> embeddings_in(const formats::TensorFile& file, const std::string& name,
+                                               formats::Progress& progress);
+
+/// The sequences that a checkpoint's attention of d_in columns is to work on: those that were chosen, or else
+/// drawn, which is noted.
+std::vector<attention::Sequence> embeddings_for(const formats::TensorFile& checkpoint, const Choices& choices,
+                                                std::size_t d_in, std::vector<std::string>& notes,
+                                                formats::Progress& progress);
+
+}  // namespace core::importing

@@ -1,0 +1,90 @@
+#include "core/importing/import.hpp"
+
+#include "core/attention/limits.hpp"
+#include "core/error.hpp"
+#include "core/formats/checkpoints/projections.hpp"
+#include "core/formats/file.hpp"
+#include "core/formats/session.hpp"
+#include "core/importing/embeddings.hpp"
+
+namespace core::importing {
+namespace {
+
+using formats::TensorFile;
+namespace checkpoints = formats::checkpoints;
+
+std::string place_of(const TensorFile& file) {
+  return file.path().string() + ": ";
+}
+
+/// The number of a layer among all, which a scale may depend on.
+std::size_t index_of(const std::vector<checkpoints::Layer>& layers, const checkpoints::Layer& layer) {
+  return static_cast<std::size_t>(&layer - layers.data());
+}
+
+void check(const TensorFile& file, const attention::Model& model) {
+  auto problem = attention::check(model);
+  if (!problem) problem = attention::check_size(model);
+  if (problem) throw Error(place_of(file) + problem->path + ": " + problem->message);
+}
+
+Imported import_checkpoint(const TensorFile& file, const std::vector<checkpoints::Layer>& layers,
+                           const Choices& choices, formats::Progress& progress) {
+  const checkpoints::Config config = checkpoints::config_beside(file.path());
+  const checkpoints::Layer* layer = nullptr;
+  if (!choices.mapping)
+    layer = &checkpoints::choose_layer(layers, choices.layer.empty() ? "0" : choices.layer, place_of(file));
+  const checkpoints::Layer by_hand{"", nullptr, choices.mapping.value_or(checkpoints::Mapping{}), 0};
+  const checkpoints::Layer& chosen = layer ? *layer : by_hand;
+  checkpoints::Attention read = checkpoints::read_attention(
+      file, chosen.mapping, checkpoints::heads_of(file, chosen, config, choices.n_heads), progress);
+  Imported result{{}, std::move(read.notes), {}};
+  attention::Model& model = result.model;
+  model.n_heads = read.n_heads;
+  const std::size_t d_in = read.projections.query.weight->n_rows;
+  model.scale = checkpoints::scale_of(config, layer ? index_of(layers, *layer) : 0,
+                                      read.projections.query.weight->n_cols / read.n_heads);
+  model.projections = std::move(read.projections);
+  model.mask.causal = !layer || layer->layout->causal;
+  if (layer && *layer->layout->note)
+    result.notes.push_back(std::string(layer->layout->about) + "; " + layer->layout->note + ".");
+  model.sequences = embeddings_for(file, choices, d_in, result.notes, progress);
+  check(file, model);
+  return result;
+}
+
+Imported import_embeddings(const TensorFile& file, const Choices& choices, formats::Progress& progress) {
+  Imported result;
+  result.model.sequences = embeddings_in(file, choices.embeddings_tensor, progress);
+  result.model.n_heads = choices.n_heads.value_or(1);
+  result.notes.push_back(
+      "There are no projections in the file: queries, keys and values are the embeddings.");
+  check(file, result.model);
+  return result;
+}
+
+}  // namespace
+
+bool is_session(const std::filesystem::path& path) {
+  const std::string begin = formats::read_begin(path, 4096);
+  const std::size_t first = begin.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  return first != begin.npos && begin[first] == '{';
+}
+
+Imported import_tensors(const TensorFile& file, const Choices& choices, formats::Progress& progress) {
+  const auto layers = checkpoints::find_layers(file.tensors());
+  if (choices.mapping || !layers.empty()) return import_checkpoint(file, layers, choices, progress);
+  return import_embeddings(file, choices, progress);
+}
+
+Imported import_file(const std::filesystem::path& path, const Choices& choices, formats::Progress& progress) {
+  if (is_session(path)) {
+    if (choices.says_something())
+      throw Error(path.string() + ": it is a session, of which nothing is to be chosen");
+    formats::Session session = formats::load_session(path);
+    return {std::move(session.model), {}, std::move(session.view)};
+  }
+  return import_tensors(formats::open_tensors(path, progress), choices, progress);
+}
+
+}  // namespace core::importing

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/attention/model.hpp"
+#include "core/formats/checkpoints/layers.hpp"
+#include "core/formats/tensor_file.hpp"
+
+/// Models from files that are no sessions: checkpoints and tensors.
+namespace core::importing {
+
+/// What a person says about a file that is to be opened; what is not said is found out.
+struct Choices {
+  std::string layer;                                     ///< by number from 0 or by name; empty is the first
+  std::optional<formats::checkpoints::Mapping> mapping;  ///< by hand, instead of a layer of a known layout
+  std::optional<std::size_t> n_heads;
+  std::filesystem::path embeddings;  ///< a file of tensors beside the checkpoint, or empty
+  std::string embeddings_tensor;     ///< which tensor of that file, or of the file itself
+  bool says_something() const {
+    return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty();
+  }
+};
+
+/// A model made of a file, and what a person must know about it, a sentence each.
+struct Imported {
+  attention::Model model;
+  std::vector<std::string> notes;
+  std::string view;  ///< of a session: what was looked at
+};
+
+/// Whether the file begins as a session does, so that it is to be read as one.
+bool is_session(const std::filesystem::path& path);
+
+/// Makes a model of an opened file: of a layer of a checkpoint with embeddings, or of one matrix of
+/// embeddings alone.
+///
+/// Embeddings that nothing gives are eight tokens of standard normal numbers, which is noted. Throws
+/// core::Error, one line that names the file and what must be said.
+Imported import_tensors(const formats::TensorFile& file, const Choices& choices, formats::Progress& progress);
+
+/// Opens a file, a session or tensors, as a model. Throws core::Error.
+Imported import_file(const std::filesystem::path& path, const Choices& choices, formats::Progress& progress);
+
+}  // namespace core::importing

@@ -1,0 +1,113 @@
+#include "core/importing/import.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/attention/attend.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace core::importing {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string fixtures = FIXTURES;
+
+Imported imported(const std::string& path, const Choices& choices = {}) {
+  formats::Progress progress;
+  return import_file(path, choices, progress);
+}
+
+Choices layer(const std::string& name) {
+  Choices choices;
+  choices.layer = name;
+  return choices;
+}
+
+TEST(ImportedCheckpoint, WithEmbeddingsGivesTheGoldenWeights) {
+  Choices choices = layer("2");
+  choices.embeddings = fixtures + "/tiny_gpt/golden.npz";
+  choices.embeddings_tensor = "L2.ln_1";
+  const Imported result = imported(fixtures + "/tiny_gpt/attention.safetensors", choices);
+  EXPECT_THAT(result.notes, IsEmpty());
+  EXPECT_EQ(result.model.n_heads, 4u);  // as config.json says
+  EXPECT_EQ(result.model.sequences[0].tokens[0], "Mr");
+  const arma::mat golden =
+      formats::matrix(formats::open_tensors(choices.embeddings).read("L2.attn"), std::vector<std::size_t>{0});
+  EXPECT_LT(arma::abs(attention::attend(result.model).heads[0].weights - golden).max(), 1e-6);
+}
+
+TEST(ImportedCheckpoint, WithoutEmbeddingsDrawsThemAndSaysSo) {
+  const Imported result = imported(fixtures + "/tiny_gpt/attention.safetensors");
+  EXPECT_EQ(result.model.n_tokens(), 8u);
+  EXPECT_EQ(result.model.d_model(), 128u);
+  EXPECT_THAT(result.notes, ElementsAre(HasSubstr("No embeddings were given")));
+}
+
+TEST(ImportedCheckpoint, MasksAndScalesAsItsFamilyDoes) {
+  Choices two_heads;
+  two_heads.n_heads = 2;
+  EXPECT_FALSE(imported(fixtures + "/checkpoints/bert.safetensors", two_heads).model.mask.causal);
+  const Imported llama = imported(fixtures + "/checkpoints/llama.safetensors", two_heads);
+  EXPECT_TRUE(llama.model.mask.causal);
+  EXPECT_THAT(llama.notes, Contains(HasSubstr("rotary positions are not applied")));
+}
+
+TEST(ImportedCheckpoint, CanBeMappedByHand) {
+  Choices choices;
+  choices.n_heads = 2;
+  choices.mapping.emplace();
+  choices.mapping->query = {{"model.layers.0.self_attn.q_proj.weight"}, {}, true};
+  choices.mapping->key = choices.mapping->value = choices.mapping->query;
+  const Imported result = imported(fixtures + "/checkpoints/llama.safetensors", choices);
+  EXPECT_TRUE(result.model.projections->query == result.model.projections->key);
+  EXPECT_FALSE(result.model.projections->output.has_value());
+}
+
+TEST(ImportedCheckpoint, RefusesEmbeddingsOfAnotherWidth) {
+  Choices choices = layer("0");
+  choices.embeddings = fixtures + "/formats/npy/row.npy";
+  EXPECT_THAT(support::error_of([&] { imported(fixtures + "/tiny_gpt/attention.safetensors", choices); }),
+              HasSubstr("row.npy: expected a tensor called embeddings, or one to be chosen among row"));
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "x.csv", "1,2\n3,4\n");
+  choices.embeddings = directory / "x.csv";
+  EXPECT_THAT(
+      support::error_of([&] { imported(fixtures + "/tiny_gpt/attention.safetensors", choices); }),
+      HasSubstr("x.csv: expected embeddings of 128 columns, as many as the projections have inputs, got 2"));
+}
+
+TEST(ImportedMatrix, IsEmbeddingsWithTheNamesOfItsRows) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "x.csv", ",a,b\nThe,1,2\ndog,3,4\n");
+  const Imported result = imported((directory / "x.csv").string());
+  EXPECT_THAT(result.model.sequences[0].tokens, ElementsAre("The", "dog"));
+  EXPECT_FALSE(result.model.projections.has_value());
+  EXPECT_TRUE(
+      arma::approx_equal(*result.model.sequences[0].embeddings, arma::mat{{1, 2}, {3, 4}}, "absdiff", 0));
+}
+
+TEST(ImportedMatrix, OfThreeDimensionsIsABatch) {
+  const Imported result = imported(fixtures + "/formats/npy/i2.little.C.npy");
+  EXPECT_EQ(result.model.sequences.size(), 2u);
+  EXPECT_EQ(result.model.n_tokens(), 3u);
+}
+
+TEST(ImportedSession, KeepsWhatWasLookedAtAndLeavesNothingToChoose) {
+  const std::string path = fixtures + "/../../assets/examples/tiny_gpt/layer0.json";
+  EXPECT_THAT(imported(path).view, HasSubstr("\"tokens\""));
+  EXPECT_THAT(support::error_of([&] { imported(path, layer("1")); }),
+              HasSubstr("layer0.json: it is a session"));
+}
+
+TEST(ImportedSession, IsToldFromTensorsByItsFirstSign) {
+  EXPECT_FALSE(is_session(fixtures + "/formats/printed/json.txt"));
+  EXPECT_TRUE(is_session(fixtures + "/sessions/batch.json"));
+}
+
+}  // namespace
+}  // namespace core::importing
