@@ -166,10 +166,10 @@ TEST_F(LargeModel, IsEditedWhileThePicturesAreStillOfTheLastOne) {
 
 TEST_F(LargeModel, MayBeLeftForAnotherShapeWhileItIsComputed) {
   ui.store.dispatch(ChangeView{[](View& v) { v.head = 7, v.pinned = CellRef{Stage::weights, 7, 419, 419}; }});
-  ui.run();  // the pictures have two heads of six tokens
   EXPECT_EQ(ui.store.view().head, 7u);
-  EXPECT_LT(ui.store.shown_view().head, ui.store.trace().heads.size());
+  EXPECT_LT(ui.store.shown_view().head, ui.store.trace().heads.size());  // the pictures have two heads of six tokens
   EXPECT_FALSE(ui.store.shown_view().pinned);
+  ui.run();
   wait();
   EXPECT_EQ(ui.store.shown_view().pinned, (CellRef{Stage::weights, 7, 419, 419}));
   ui.edit(core::editing::SetScale{{core::attention::ScaleRule::none, 1}});

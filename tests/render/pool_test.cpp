@@ -121,7 +121,9 @@ TEST(Pool, NamesEveryBlockThatItWrote) {
   EXPECT_EQ(written.column, 6u);
   for (std::size_t r = 0; r < 10; ++r)
     for (std::size_t c = 0; c < 10; ++c)
-      if (r != 2 && r < 8 && c != 6) EXPECT_EQ(pool(r, c), before(r, c)) << r << "," << c;
+      if (r != 2 && r < 8 && c != 6) {
+        EXPECT_EQ(pool(r, c), before(r, c)) << r << "," << c;
+      }
 }
 
 TEST(Pool, LooksAtEverythingWhenTheShapeOrTheBlocksAreOthers) {
