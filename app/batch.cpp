@@ -4,7 +4,10 @@
 #include <new>
 #include <ostream>
 
+#include "core/attention/attend.hpp"
 #include "core/error.hpp"
+#include "core/figures/png.hpp"
+#include "core/figures/svg.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
 #include "core/formats/writers/program.hpp"
@@ -53,6 +56,14 @@ struct Runner {
   int operator()(const WriteSession& command) const {
     auto imported = model_from(command.source, command.choices, err);
     core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view)});
+    return done;
+  }
+  int operator()(const DrawFigure& command) const {
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    const auto figure = core::figures::figure(model, core::attention::attend(model), command.options);
+    core::formats::write_atomically(command.file, command.format == FigureFormat::svg
+                                                      ? core::figures::svg_text(figure)
+                                                      : core::figures::png_of(figure, command.scale));
     return done;
   }
   int operator()(const Draw& command) const {
