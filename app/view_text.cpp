@@ -65,10 +65,9 @@ void recall_ends(const Json& object, const char* key, Ends& ends) {
   if (low && high && low->value < high->value) ends = {low->value, high->value};
 }
 
-bool yes(const Json& object, const char* key) {
+void recall_switch(const Json& object, const char* key, bool& on) {
   const Json* found = member(object, key);
-  const bool* on = found ? found->as<bool>() : nullptr;
-  return on && *on;
+  if (const bool* value = found ? found->as<bool>() : nullptr) on = *value;
 }
 
 void recall_tokens(const Json& object, TokensLook& look) {
@@ -91,10 +90,10 @@ std::string view_text(const View& view) {
   text += ", \"sequence\": " + std::to_string(view.sequence) + ", \"head\": " + std::to_string(view.head);
   text += ", \"heads_stage\": " + stage_name(view.heads_stage);
   text += std::string(", \"range\": \"") + range_name(view.colours.range) + "\"";
-  if (view.colours.logarithmic) text += ", \"logarithmic\": true";
+  text += std::string(", \"logarithmic\": ") + (view.colours.logarithmic ? "true" : "false");
   if (view.colours.range == RangeRule::typed)
     text += ", \"typed_values\": " + ends_text(view.colours.typed_values) + ", \"typed_weights\": " + ends_text(view.colours.typed_weights);
-  if (view.gutters) text += ", \"gutters\": true";
+  text += std::string(", \"gutters\": ") + (view.gutters ? "true" : "false");
   if (view.large) text += ", \"large\": " + stage_name(*view.large);
   if (view.pinned)
     text += ", \"pinned\": {\"stage\": " + stage_name(view.pinned->stage) + ", \"head\": " + std::to_string(view.pinned->head) +
@@ -125,8 +124,8 @@ void recall_view(const std::string& text, View& view) {
   recall_ends(object, "typed_values", view.colours.typed_values);
   recall_ends(object, "typed_weights", view.colours.typed_weights);
   view.colours.locked.reset();
-  view.colours.logarithmic = yes(object, "logarithmic");
-  view.gutters = yes(object, "gutters");
+  recall_switch(object, "logarithmic", view.colours.logarithmic);
+  recall_switch(object, "gutters", view.gutters);
   view.large.reset();
   if (const auto* stage = core::attention::find_stage(word(object, "large"))) view.large = stage->stage;
   if (const auto* figure = core::attention::find_head_figure(word(object, "heads_order"))) view.heads_order = figure->figure;

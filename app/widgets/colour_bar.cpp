@@ -68,7 +68,8 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
   if (b.small > 0)
     notes.push_back({cells(b.small) + " smaller than " + end_text(least), std::to_string(b.small) + " smaller"});
   if (b.zero > 0)
-    notes.push_back({cells(b.zero) + (b.zero == 1 ? " is" : " are") + " 0, which has no logarithm", std::to_string(b.zero) + " are 0"});
+    notes.push_back({cells(b.zero) + (b.zero == 1 ? " is" : " are") + (marks_hidden(map) ? " hidden or 0" : " 0") + ", without a logarithm",
+                     std::to_string(b.zero) + " are 0"});
   return notes;
 }
 
@@ -114,7 +115,7 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColourScale& scale, c
                         packed(scale.colour(scale.number_at((k + 0.5) / steps))));
   const float text_x = x + s.thick + frame.metrics.px(5), half = frame.metrics.px(6);
   draw_text(frame.fonts.mono12, {text_x, d.corner.y + half - 2}, Align::left_middle, s.dim, end_text(scale.ends.high));
-  draw_text(frame.fonts.mono12, {text_x, bottom - half + 3}, Align::left_middle, s.dim, end_text(scale.ends.low));
+  draw_text(frame.fonts.mono12, {text_x, bottom - half + 3}, Align::left_middle, s.dim, end_text(scale.number_at(0)));
   for (const double v : {extent.smallest, extent.largest}) {
     const float y = y_of(scale.share(v));
     list->AddTriangleFilled({x - 1, y}, {x - 1 - s.mark, y - s.mark}, {x - 1 - s.mark, y + s.mark}, s.faint);
@@ -136,7 +137,7 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColourScale& scale, c
 void draw_below(const Frame& frame, const Drawn& d, const ColourScale& scale, const Extent& extent,
                 const std::vector<Note>& notes, const BarStyle& s) {
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const std::string low = end_text(scale.ends.low), high = end_text(scale.ends.high);
+  const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
   const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
   const float y = d.far.y + frame.metrics.px(8), all = d.far.x - 1 - d.corner.x - high_room;
   std::string words = joined(notes, &Note::words, "; ");
