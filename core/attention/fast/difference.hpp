@@ -24,11 +24,11 @@ enum class Redo {
 /// How one model differs from another, of the same shape, that an engine holds.
 struct Difference {
   Redo redo = Redo::nothing;
-  std::size_t row = 0, column = 0;  ///< of the embeddings, or of the projection's weight
-  std::optional<double> increment;  ///< when one number is another: after − before
+  std::size_t row = 0, column = 0;       ///< of the embeddings, or of the projection's weight
+  std::optional<double> increment = {};  ///< when one number is another: after − before
   Projected projected = Projected::queries;
-  bool is_bias = false;                ///< column is then that of the bias
-  std::vector<std::size_t> mask_rows;  ///< ascending
+  bool is_bias = false;                     ///< column is then that of the bias
+  std::vector<std::size_t> mask_rows = {};  ///< ascending
 };
 
 /// What differs for one sequence; everything when it is more than one thing.

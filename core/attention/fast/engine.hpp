@@ -21,17 +21,17 @@ struct Progress {
 
 /// What an update changed of one head's masked scores and weights, so that pictures of them need no more.
 struct HeadChange {
-  bool all = false;                   ///< every number, whatever the rest says
-  std::vector<std::size_t> rows;      ///< these rows in full
-  std::optional<std::size_t> column;  ///< this column
-  std::size_t first_factor = 0;       ///< row factors changed from this row on; n_tokens when none did
+  bool all = false;                        ///< every number, whatever the rest says
+  std::vector<std::size_t> rows = {};      ///< these rows in full
+  std::optional<std::size_t> column = {};  ///< this column
+  std::size_t first_factor = 0;            ///< row factors changed from this row on; n_tokens when none did
 };
 
 /// What an update changed; stages of other shapes may always have changed.
 struct Change {
-  bool completed = true;          ///< false: called off, and nothing can be read before the next compute()
-  bool everything = true;         ///< a new trace; heads is empty
-  std::vector<HeadChange> heads;  ///< [head]
+  bool completed = true;   ///< false: called off, and nothing can be read before the next compute()
+  bool everything = true;  ///< a new trace; heads is empty
+  std::vector<HeadChange> heads = {};  ///< [head]
 };
 
 /// A stage in the form in which it is kept: row after row, each perhaps still to be multiplied by a factor.

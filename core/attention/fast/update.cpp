@@ -127,8 +127,9 @@ bool Engine::Parts::update_query_or_key(const Difference& d, const std::vector<d
   }
   std::atomic<bool> all_finite{true};
   for_blocks(all, threads, [&](size_t first, size_t end) {
-    const auto& [rows, keys] = of_queries ? std::pair(&increments, &others) : std::pair(&others, &increments);
-    if (!update_scores(all, h, first, end, rows->data(), keys->data())) all_finite = false;
+    const std::vector<double>&row_parts = of_queries ? increments : others,
+          &key_parts = of_queries ? others : increments;
+    if (!update_scores(all, h, first, end, row_parts.data(), key_parts.data())) all_finite = false;
   });
   return all_finite;
 }

@@ -84,9 +84,9 @@ TEST(CheckpointLayout, OfMultiheadAttentionGivesItsWeightsAndResult) {
   const attention::Trace trace = attention::attend(model);
   for (std::size_t head = 0; head < 2; ++head) {
     const arma::mat want = matrix(file.read("want.weights"), std::vector{head});
-    EXPECT_TRUE(arma::approx_equal(trace.heads[head].weights, want, "absdiff", 1e-13)) << head;
+    EXPECT_TRUE(arma::approx_equal(*trace.heads[head].weights, want, "absdiff", 1e-13)) << head;
   }
-  EXPECT_TRUE(arma::approx_equal(trace.output, matrix(file.read("want.result")), "absdiff", 1e-13));
+  EXPECT_TRUE(arma::approx_equal(*trace.output, matrix(file.read("want.result")), "absdiff", 1e-13));
 }
 
 TEST(GroupedQueries, AreNoted) {

@@ -1,0 +1,134 @@
+#include "core/attention/fast/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "core/error.hpp"
+#include "tests/core/attention/fast/agreement.hpp"
+#include "tests/core/explain/any_model.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::attention::fast {
+namespace {
+
+using support::Random;
+
+// Both sides round sums of up to some hundred products of numbers of size ten: 10⁻¹⁶ · 10 · √100 of a score,
+// and as much of a weight's relative error. Random scales and sizes take that a hundred times further.
+constexpr double rounding = 1e-12;
+
+testing::AssertionResult computes(Engine& engine, const Model& model, std::size_t sequence = 0) {
+  engine.compute(model, sequence);
+  return agree(model, engine.trace(), attend(model, sequence), rounding);
+}
+
+TEST(Engine, AgreesWithAttendOnModelsWithEveryOption) {
+  Random random(3);
+  Engine engine(2);
+  for (int k = 0; k < 1000; ++k) {
+    const Model m = explain::any_model(random);
+    for (std::size_t s = 0; s < m.sequences.size(); ++s) ASSERT_TRUE(computes(engine, m, s)) << "model " << k;
+  }
+}
+
+TEST(Engine, AgreesWithAttendOnShapesThatCutTilesInTheMiddle) {
+  Random random(4);
+  Engine engine(2);
+  for (const std::size_t n : {1, 2, 7, 8, 9, 23, 24, 25, 47, 49, 65, 130})
+    for (const std::size_t d_head : {1, 3, 8, 11, 16, 33}) {
+      Model m = calm_model(random, n, 5, 2 * d_head, 2);
+      for (const bool causal : {true, false}) {
+        m.mask.causal = causal;
+        ASSERT_TRUE(computes(engine, m)) << n << " tokens, d_head " << d_head << ", causal " << causal;
+      }
+    }
+}
+
+TEST(Engine, LeavesNumbersThatOverflowToAttend) {
+  Random random(6);
+  Engine engine(2);
+  for (const double strange : {1e200, -1e200, 1e308, -1e-320}) {
+    Model m = calm_model(random, 9, 4, 4, 2);
+    m.sequences[0].embeddings.edit()(5, 1) = strange;
+    ASSERT_TRUE(computes(engine, m)) << strange;
+    m.projections->value.weight.edit()(0, 3) = strange;
+    ASSERT_TRUE(computes(engine, m)) << strange;
+  }
+}
+
+TEST(Engine, RowsAreTheStagesTimesTheirFactors) {
+  Random random(7);
+  const Model m = calm_model(random, 30, 4, 6, 2);
+  Engine engine(1);
+  engine.compute(m);
+  for (const Stage stage : {Stage::masked_scores, Stage::weights, Stage::dropped_weights})
+    for (std::size_t h = 0; h < 2; ++h) {
+      const RowView view = engine.rows(stage, h);
+      const arma::mat& expected = info(stage).matrix(engine.trace(), h);
+      ASSERT_NE(view.numbers, nullptr);
+      ASSERT_EQ(view.n_rows, 30u);
+      for (std::size_t i = 0; i < 30; ++i)
+        for (std::size_t j = 0; j < 30; ++j)
+          ASSERT_EQ(view.numbers[i * view.stride + j] * (view.row_factors ? view.row_factors[i] : 1),
+                    expected(i, j));
+    }
+  EXPECT_EQ(engine.rows(Stage::scores, 0).numbers, nullptr);
+}
+
+TEST(Engine, CopyOfItsTraceStaysWhatItWas) {
+  Random random(8);
+  Model m = calm_model(random, 12, 4, 4, 2);
+  Engine engine(1);
+  engine.compute(m);
+  const Trace copy = engine.trace(), before = attend(m);
+  m.sequences[0].embeddings.edit()(3, 1) += 1;
+  engine.update(m);
+  EXPECT_TRUE(agree(m, copy, before, rounding));
+  EXPECT_TRUE(agree(m, engine.trace(), attend(m), rounding));
+}
+
+TEST(Engine, CanBeCalledOffAndComputesAgain) {
+  Random random(9);
+  const Model m = calm_model(random, 200, 8, 8, 2);
+  Engine engine(2);
+  Progress progress;
+  progress.cancelled = true;
+  EXPECT_FALSE(engine.compute(m, 0, &progress));
+  EXPECT_EQ(engine.rows(Stage::weights, 0).numbers, nullptr);
+  progress.cancelled = false;
+  EXPECT_TRUE(engine.compute(m, 0, &progress));
+  EXPECT_EQ(progress.fraction, 1);
+  EXPECT_TRUE(agree(m, engine.trace(), attend(m), rounding));
+}
+
+TEST(Engine, GoesFromThreadToThread) {
+  Random random(10);
+  Model m = calm_model(random, 60, 8, 8, 2);
+  Engine engine(2);
+  std::thread([&] { engine.compute(m); }).join();
+  Engine moved = std::move(engine);
+  m.projections->query.weight.edit()(1, 1) += 0.5;
+  std::thread([&] { moved.update(m); }).join();
+  EXPECT_TRUE(agree(m, moved.trace(), attend(m), rounding));
+}
+
+TEST(Engine, RefusesWhatAttendRefusesAndKeepsWhatItHeld) {
+  Random random(11);
+  const Model m = calm_model(random, 5, 4, 4, 2);
+  Engine engine(1);
+  engine.compute(m);
+  Model wrong = m;
+  wrong.n_heads = 3;
+  EXPECT_THROW(engine.update(wrong), Error);
+  EXPECT_THROW(engine.update(m, 1), Error);
+  EXPECT_TRUE(agree(m, engine.trace(), attend(m), rounding));
+}
+
+TEST(EngineBytes, NameTwoSquaresForEachHead) {
+  EXPECT_GE(engine_bytes(2048, 768, 12), 2u * 12 * 2048 * 2048 * 8);
+  EXPECT_LE(engine_bytes(2048, 768, 12), 2.6 * 12 * 2048 * 2048 * 8);
+}
+
+}  // namespace
+}  // namespace core::attention::fast

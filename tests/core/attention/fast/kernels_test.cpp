@@ -1,0 +1,70 @@
+#include "core/attention/fast/kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/support/random_model.hpp"
+
+namespace core::attention::fast {
+namespace {
+
+TEST(Exponential, IsRightToTheLastBitsOverTheWholeRange) {
+  for (const Kernels& kernels : kernels_of_this_processor()) {
+    support::Random random(1);
+    for (const double range : {1e-9, 0.3, 5.0, 40.0, 700.0}) {
+      std::vector<double> numbers;
+      for (int k = 0; k < 4001; ++k) numbers.push_back(-range * (support::number(random) + 2) / 4);
+      std::vector<double> found = numbers;
+      kernels.exponentials(found.data(), found.size());
+      for (std::size_t k = 0; k < numbers.size(); ++k) {
+        const double expected = std::exp(numbers[k]);
+        ASSERT_NEAR(found[k] / expected, 1, 4.5e-16) << kernels.name << " at " << numbers[k];
+      }
+    }
+  }
+}
+
+TEST(Exponential, IsExactWhereItMustBe) {
+  for (const Kernels& kernels : kernels_of_this_processor()) {
+    double numbers[] = {0, -0.0, -INFINITY, NAN, -800, -740, 700};
+    kernels.exponentials(numbers, 7);
+    EXPECT_EQ(numbers[0], 1) << kernels.name;
+    EXPECT_EQ(numbers[1], 1);
+    EXPECT_EQ(numbers[2], 0);
+    EXPECT_TRUE(std::isnan(numbers[3]));
+    EXPECT_EQ(numbers[4], 0);
+    EXPECT_NEAR(numbers[5], std::exp(-740.0), 1e-323);  // below the normal range: one unit is 5e-324
+    EXPECT_NEAR(numbers[6] / std::exp(700.0), 1, 4.5e-16);
+  }
+}
+
+TEST(Kernels, OfEveryWidthGiveTheSameRow) {
+  support::Random random(2);
+  for (const std::size_t n : {1, 2, 3, 7, 8, 15, 16, 17, 40, 129}) {
+    const arma::mat a = support::matrix(random, n, 1), b = support::matrix(random, n, 1);
+    double sum = 0, top = -INFINITY;
+    for (std::size_t j = 0; j < n; ++j) top = std::max(top, a(j));
+    for (std::size_t j = 0; j < n; ++j) sum += std::exp(a(j) - top);
+    for (const Kernels& kernels : kernels_of_this_processor()) {
+      std::vector<double> e(n);
+      const RowSums row = kernels.softmax(a.memptr(), e.data(), n);
+      EXPECT_EQ(row.largest, top) << kernels.name;
+      EXPECT_NEAR(row.sum / sum, 1, 1e-14) << kernels.name;
+      EXPECT_NEAR(kernels.dot(a.memptr(), b.memptr(), n), arma::dot(a, b), 1e-12) << kernels.name;
+      arma::mat c = a;
+      kernels.add(c.memptr(), b.memptr(), 0.5, n);
+      EXPECT_TRUE(arma::approx_equal(c, a + 0.5 * b, "absdiff", 1e-15)) << kernels.name;
+      c = a;
+      kernels.blend(c.memptr(), 0.25, 2, a.memptr(), -3, b.memptr(), n);
+      EXPECT_TRUE(arma::approx_equal(c, 2.25 * a - 3 * b, "absdiff", 1e-14)) << kernels.name;
+      EXPECT_TRUE(kernels.finite(c.memptr(), n));
+      c(n - 1) = INFINITY;
+      EXPECT_FALSE(kernels.finite(c.memptr(), n)) << kernels.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace core::attention::fast
