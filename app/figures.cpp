@@ -70,11 +70,10 @@ const TokenLines& Figures::lines(const Trace& trace, std::uint64_t version, cons
   return lines ? *lines : no_lines_;
 }
 
-void Figures::stop() {
+bool Figures::stop() {
   held_.reset();
-  heads_.stop();
-  likeness_.stop();
-  lines_.stop();
+  const bool heads = heads_.stop(), likeness = likeness_.stop(), lines = lines_.stop();
+  return heads && likeness && lines;
 }
 
 void Figures::when_done(const std::function<void()>& call) {

@@ -60,7 +60,7 @@ void LiveTrace::follow(const Model& model, std::size_t sequence) {
   if (is_of(*shown_)) {
     if (asked_) worker_.cancel();
     asked_.reset();
-  } else if (is_small(model) || shown_->engine.estimated_ms(model, sequence) <= at_once_ms_) {
+  } else if ((is_small(model) || shown_->engine.estimated_ms(model, sequence) <= at_once_ms_) && may_change_in_place()) {
     if (asked_) worker_.cancel();
     asked_.reset();
     update_in_place(model, sequence);
@@ -89,7 +89,6 @@ core::attention::fast::RowView LiveTrace::rows(core::attention::Stage stage, std
 }
 
 void LiveTrace::update_in_place(const Model& model, std::size_t sequence) {
-  if (before_change_) before_change_();
   const Model before = std::exchange(shown_->model, model);
   const std::size_t sequence_before = std::exchange(shown_->sequence, sequence);
   try {
@@ -112,6 +111,7 @@ void LiveTrace::begin() {
     asked_->failed = true;
     return;
   }
+  if (spare_.use_count() > 1) spare_.reset();  // somebody still reads it
   auto next = spare_ ? std::exchange(spare_, nullptr) : std::make_shared<State>();
   next->model = asked_->model;
   next->sequence = asked_->sequence;

@@ -55,8 +55,8 @@ class LiveTrace {
 
   /// Is called from another thread whenever there is something to take over.
   void when_done(std::function<void()> call) { worker_.when_done(std::move(call)); }
-  /// Is called before the trace changes in place: nobody may read it then.
-  void before_change(std::function<void()> call) { before_change_ = std::move(call); }
+  /// Is called before the trace would change in place; where it says that somebody still reads, the change is made elsewhere.
+  void before_change(std::function<bool()> call) { before_change_ = std::move(call); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -81,6 +81,7 @@ class LiveTrace {
 
   using Progress = core::attention::fast::Progress;
 
+  bool may_change_in_place() const { return !before_change_ || before_change_(); }
   void update_in_place(const core::attention::Model& model, std::size_t sequence);
   void ask_for(const core::attention::Model& model, std::size_t sequence);
   void begin();
@@ -92,7 +93,7 @@ class LiveTrace {
   std::uint64_t version_ = 0;
   std::optional<Asked> asked_;
   std::shared_ptr<Progress> progress_;  // of what is under way
-  std::function<void()> before_change_;
+  std::function<bool()> before_change_;
   Worker worker_;
 };
 

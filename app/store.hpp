@@ -49,8 +49,8 @@ class Store {
   double seconds_renewing() const { return live_.seconds_behind(); }
   double share_renewed() const { return live_.share_done(); }
   const LiveTrace& live() const { return live_; }
-  /// Is called before settle() changes the trace in place: nobody may read it then.
-  void before_change(std::function<void()> call) { live_.before_change(std::move(call)); }
+  /// Is called before settle() changes the trace in place; says whether nobody reads it beside the window.
+  void before_change(std::function<bool()> call) { live_.before_change(std::move(call)); }
   /// Is called from another thread when settle() has something new to take over.
   void wake_by(std::function<void()> wake) { live_.when_done(std::move(wake)); }
   Document document() const;

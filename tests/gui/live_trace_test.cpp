@@ -108,7 +108,7 @@ TEST(LiveTrace, OfAnEditedLargeModelIsUpdatedInPlaceWhenThatIsQuick) {
   Model model = large_model();
   LiveTrace live(model, 1e9);
   std::size_t changes = 0;
-  live.before_change([&] { ++changes; });
+  live.before_change([&] { return ++changes > 0; });
   for (int k = 1; k <= 3; ++k) {
     model = core::editing::apply(model, core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 100, 2, 0.5 * k});
     const auto version = live.version();
@@ -118,6 +118,19 @@ TEST(LiveTrace, OfAnEditedLargeModelIsUpdatedInPlaceWhenThatIsQuick) {
     EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(model))) << k;
   }
   EXPECT_EQ(changes, 3u);
+}
+
+TEST(LiveTrace, ChangesNothingInPlaceThatSomebodyReads) {
+  Model model = large_model();
+  LiveTrace live(model, 1e9);
+  const auto read = live.shared_trace();
+  const arma::mat before = read->output;
+  live.before_change([] { return false; });
+  model = scaled(model, 2);
+  live.catch_up(model, 0);
+  EXPECT_EQ(live.model(), model);
+  EXPECT_TRUE(arma::approx_equal(*read->output, before, "absdiff", 0));
+  EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(model)));
 }
 
 TEST(LiveTrace, CallsWhenThereIsSomethingToTakeOver) {
