@@ -14,6 +14,9 @@
 namespace app {
 namespace {
 
+// Scores, scaled and masked scores, mask, dropout mask and dropped weights of the shown head.
+constexpr std::uint64_t squares_looked_at = 6;
+
 std::string gibibytes(std::uint64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / 0x1p30);
@@ -51,7 +54,7 @@ MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) 
   need.bytes = attention::trace_bytes(n, model.d_model(), d_out, model.n_heads);
   if (attention::fast::covers(model))
     need.bytes = std::min(need.bytes, attention::fast::engine_bytes(n, d_out, model.n_heads) +
-                                          attention::trace_bytes(n, model.d_model(), model.d_head(), 1));
+                                          squares_looked_at * n * n * sizeof(double));
   need.free = free;
   need.what = std::to_string(model.n_tokens()) + " tokens in " +
               (model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");

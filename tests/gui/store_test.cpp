@@ -164,7 +164,7 @@ TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
 }
 
 /// Tokens whose scores in two heads take more than two gibibytes.
-constexpr std::size_t many_tokens = 5000;
+constexpr std::size_t many_tokens = 6000;
 
 TEST(Store, AsksBeforeAModelTakesMuchMemory) {
   Store store([] { return std::uint64_t{64} << 30; });
@@ -172,7 +172,7 @@ TEST(Store, AsksBeforeAModelTakesMuchMemory) {
   store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
   EXPECT_EQ(store.model(), before);
   EXPECT_EQ(store.view().dialog, Dialog::memory);
-  EXPECT_NE(store.view().question.find("5000 tokens in 2 heads need 2."), std::string::npos) << store.view().question;
+  EXPECT_NE(store.view().question.find("6000 tokens in 2 heads need 2."), std::string::npos) << store.view().question;
   store.dispatch(CancelQuestion{});
   EXPECT_EQ(store.view().dialog, Dialog::none);
   EXPECT_EQ(store.model(), before);
