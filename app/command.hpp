@@ -46,6 +46,8 @@ struct CheckTensors { std::filesystem::path path; };
 struct MapTensor { std::string tensor; std::optional<std::string> stage; };
 struct SearchCauses {};                                ///< of the difference of the chosen tensors
 struct DropReference {};                               ///< the chosen one
+struct RenameReference { std::string title; };         ///< likewise
+struct ShowReference { bool on = true; };              ///< the chosen A in place of the live model in every view, or no more
 /// Puts the person's own work aside and goes to where that lesson was left.
 struct StartLesson { std::string name; };
 /// One step on (+1) or back (−1), or the same one from its start (0).
@@ -56,7 +58,8 @@ struct LeaveLesson {};
 using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportAs,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                             KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference>;
+                             KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference,
+                             RenameReference, ShowReference>;
 
 /// The commands of one frame, carried out after it was drawn.
 class Commands {

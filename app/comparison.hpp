@@ -72,6 +72,9 @@ struct Comparison {
   Comparison& operator=(const Comparison&) = delete;
 };
 
+/// Why A's numbers cannot be shown where B's are, "A is 4×3 with 1 head, B 6×3 with 2", or "" when they can.
+std::string why_not_in_place_of(const core::attention::Model& a, const core::attention::Model& b);
+
 /// Computes A's trace for a sequence. Throws core::Error as attend() does.
 void trace_reference(Comparison& comparison, const core::attention::Model& a, std::size_t sequence);
 

@@ -11,7 +11,15 @@ namespace app {
 /// The smallest and the largest finite number of a matrix; both 0 when it has none.
 struct Extent {
   double smallest = 0, largest = 0;
+  double least = 0;  ///< the smallest size of those that are not 0; 0 when there is none
 };
+
+/// How many cells a range of colours does not show as they are.
+struct Beyond {
+  std::size_t below = 0, above = 0;  ///< beyond its ends
+  std::size_t small = 0, zero = 0;   ///< of a logarithmic range: nearer to 0 than its least size, and exactly 0
+};
+Beyond beyond(const arma::mat& numbers, double low, double high, double least);
 
 Extent extent_of(const arma::mat& numbers);
 
@@ -20,9 +28,20 @@ class Extents {
  public:
   const Extent& of(const core::attention::Trace& trace, std::uint64_t version, core::attention::Stage stage, std::size_t head);
 
+  /// The cells beyond a range; counted anew only when the range is another one.
+  const Beyond& outside(const core::attention::Trace& trace, std::uint64_t version, core::attention::Stage stage,
+                        std::size_t head, double low, double high, double least);
+
  private:
+  struct Counted {
+    double low = 0, high = 0, least = 0;
+    Beyond cells;
+  };
+  void start_with(std::uint64_t version);
+
   std::uint64_t version_ = 0;
   std::map<std::pair<core::attention::Stage, std::size_t>, Extent> known_;
+  std::map<std::pair<core::attention::Stage, std::size_t>, Counted> counted_;
 };
 
 }  // namespace app

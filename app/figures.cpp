@@ -39,6 +39,18 @@ const std::vector<HeadFacts>& Figures::heads(const Trace& trace, std::uint64_t v
   return no_facts_;
 }
 
+const std::vector<core::attention::RowFacts>& Figures::rows(const Trace& trace, std::uint64_t version,
+                                                            core::attention::Stage stage, std::size_t head) {
+  if (std::exchange(rows_version_, version) != version) rows_.clear();
+  const core::attention::StageInfo& info = core::attention::info(stage);
+  const auto [it, is_new] = rows_.try_emplace({stage, info.per_head ? head : 0});
+  if (is_new) {
+    const arma::mat& numbers = info.matrix(trace, head);
+    for (std::size_t i = 0; i < numbers.n_rows; ++i) it->second.push_back(core::attention::row_facts(numbers, i));
+  }
+  return it->second;
+}
+
 const arma::mat& Figures::likeness(const Trace& trace, std::uint64_t version) {
   const bool at_once = likeness_is_quick(trace) || !may_wait(trace);
   std::function<arma::mat()> make = [&] { return core::attention::likeness_of_heads(trace); };
@@ -58,11 +70,10 @@ const TokenLines& Figures::lines(const Trace& trace, std::uint64_t version, cons
   return lines ? *lines : no_lines_;
 }
 
-void Figures::stop() {
+bool Figures::stop() {
   held_.reset();
-  heads_.stop();
-  likeness_.stop();
-  lines_.stop();
+  const bool heads = heads_.stop(), likeness = likeness_.stop(), lines = lines_.stop();
+  return heads && likeness && lines;
 }
 
 void Figures::when_done(const std::function<void()>& call) {

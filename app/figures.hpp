@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,8 @@
 #include "app/token_lines.hpp"
 #include "app/worker.hpp"
 #include "core/attention/head_facts.hpp"
+#include "core/attention/row_facts.hpp"
+#include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
 
 namespace app {
@@ -32,7 +35,7 @@ template <class Value>
 class Figure {
  public:
   /// The figure of a trace, or the last one, or nullptr; make gives it and owns what it reads where it is not
-  /// at once.
+  /// at once. Beside the window it is begun when it is asked for a second time: not in every frame of a drag.
   const Value* of(const FigureOf& key, bool at_once, const std::function<Value()>& make) {
     worker_.deliver();
     if (known_ && known_->first == key) return &known_->second;
@@ -40,6 +43,8 @@ class Figure {
       worker_.cancel();
       asked_.reset();
       known_.emplace(key, make());
+    } else if (seen_ != key) {
+      seen_ = key;
     } else if (asked_ != key) {
       asked_ = key;
       worker_.start([this, key, make](const std::stop_token&) {
@@ -51,17 +56,17 @@ class Figure {
   }
   bool is_busy() const { return worker_.is_busy(); }
   void when_done(std::function<void()> call) { worker_.when_done(std::move(call)); }
-  /// Drops what is under way and waits for its end.
-  void stop() {
+  /// Drops what is under way; whether it has ended.
+  bool stop() {
     worker_.cancel();
-    worker_.wait();
     worker_.deliver();
     asked_.reset();
+    return !worker_.is_running();
   }
 
  private:
   std::optional<std::pair<FigureOf, Value>> known_;
-  std::optional<FigureOf> asked_;
+  std::optional<FigureOf> seen_, asked_;
   Worker worker_;
 };
 
@@ -76,6 +81,9 @@ class Figures {
                                                        std::span<const std::string> tokens);
   /// n_heads × n_heads, or empty.
   const arma::mat& likeness(const core::attention::Trace& trace, std::uint64_t version);
+  /// The facts of every row of a stage.
+  const std::vector<core::attention::RowFacts>& rows(const core::attention::Trace& trace, std::uint64_t version,
+                                                     core::attention::Stage stage, std::size_t head);
   /// The lines of the last choice.
   const TokenLines& lines(const core::attention::Trace& trace, std::uint64_t version,
                           const LineChoice& choice);
@@ -83,8 +91,8 @@ class Figures {
   /// The trace that heads() and the others will be asked about; it may be read as long as the figures hold
   /// it.
   void read_from(std::shared_ptr<const core::attention::Trace> trace) { held_ = std::move(trace); }
-  /// Ends all reading, as the trace is going to change.
-  void stop();
+  /// Drops what is under way, as the trace is going to change; whether nobody reads it any longer.
+  bool stop();
   bool is_busy() const { return heads_.is_busy() || likeness_.is_busy() || lines_.is_busy(); }
   /// Is called from another thread when there is something new.
   void when_done(const std::function<void()>& call);
@@ -101,6 +109,8 @@ class Figures {
   Figure<std::vector<core::attention::HeadFacts>> heads_;
   Figure<arma::mat> likeness_;
   Figure<TokenLines> lines_;
+  std::uint64_t rows_version_ = 0;
+  std::map<std::pair<core::attention::Stage, std::size_t>, std::vector<core::attention::RowFacts>> rows_;
 };
 
 /// Whether the likeness of a trace's heads takes no longer than a frame or two.

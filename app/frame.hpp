@@ -13,6 +13,7 @@
 #include "app/figures.hpp"
 #include "app/laboratory.hpp"
 #include "app/landmarks.hpp"
+#include "app/picture_source.hpp"
 #include "app/lesson_state.hpp"
 #include "app/render/painter.hpp"
 #include "app/theme.hpp"
@@ -69,6 +70,7 @@ struct Frame {
   const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
   std::span<const Reference> references = {};  ///< all that were kept; View::reference chooses
   const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
+  const PictureSource* source = nullptr;       ///< of the trace's pictures, or nullptr
   const Renewal* renewal = nullptr;            ///< or nullptr when the model is the newest
 };
 

@@ -11,14 +11,16 @@ namespace {
 
 using core::attention::Model;
 
-constexpr double quick_ms = 12;
+using core::attention::fast::Change;
 
-/// What a trace takes on a machine of today; it decides where it is computed, not what.
-double expected_ms(const Model& model) {
-  const auto n = static_cast<double>(model.n_tokens()), d = static_cast<double>(model.d_model()),
-             d_out = static_cast<double>(model.d_out()), heads = static_cast<double>(model.n_heads);
-  const double products = 2 * n * d_out * (3 * d + d_out + 2 * n), cells = heads * n * n;
-  return products / 1e8 + cells / 1e5;
+/// Where attend() itself takes no more than a few milliseconds.
+bool is_small(const Model& model) {
+  const std::size_t n = model.n_tokens(), d = std::max(model.d_model(), model.d_out());
+  return model.n_heads * n * n <= 50'000 && n * d * d <= 10'000'000;
+}
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 bool same_shape(const Model& a, const Model& b) {
@@ -28,41 +30,49 @@ bool same_shape(const Model& a, const Model& b) {
 
 }  // namespace
 
-bool is_quick(const Model& model) {
-  return expected_ms(model) <= quick_ms;
+bool LiveTrace::State::compute(Change& change, Progress* progress) {
+  const auto start = Clock::now();
+  change = {};
+  if (is_small(model)) {
+    reference = core::attention::attend(model, sequence);
+  } else if (reference || !engine_holds_a_model) {
+    if (!engine.compute(model, sequence, progress)) return false;
+    engine_holds_a_model = true;
+    reference.reset();
+  } else {
+    change = engine.update(model, sequence, progress);
+    if (!change.completed) return false;
+  }
+  ms = ms_since(start);
+  return true;
 }
 
-LiveTrace::LiveTrace(const Model& model) {
-  State first{model, 0, nullptr, 0};
-  compute(first);
+LiveTrace::LiveTrace(const Model& model, double at_once_ms) : at_once_ms_(at_once_ms) {
+  auto first = std::make_shared<State>();
+  first->model = model;
+  first->compute(change_, nullptr);
   show(std::move(first));
 }
 
 void LiveTrace::follow(const Model& model, std::size_t sequence) {
   const auto is_of = [&](const auto& state) { return state.sequence == sequence && state.model == model; };
   worker_.deliver();
-  if (is_of(shown_)) {
+  if (is_of(*shown_)) {
     if (asked_) worker_.cancel();
     asked_.reset();
-  } else if (asked_ && is_of(*asked_)) {
-    if (!worker_.is_busy()) asked_->failed = true;
-  } else if (is_quick(model)) {
-    worker_.cancel();
-    State next{model, sequence, nullptr, 0};
-    compute(next);
+  } else if ((is_small(model) || shown_->engine.estimated_ms(model, sequence) <= at_once_ms_) && may_change_in_place()) {
+    if (asked_) worker_.cancel();
     asked_.reset();
-    show(std::move(next));
+    update_in_place(model, sequence);
   } else {
-    if (asked_ && (asked_->sequence != sequence || !same_shape(asked_->model, model))) worker_.cancel();
-    compute_beside(model, sequence);
+    if (!asked_ || !is_of(*asked_)) ask_for(model, sequence);
+    if (!worker_.is_busy()) begin();
   }
+  if (!asked_) spare_.reset();
 }
 
 void LiveTrace::catch_up(const Model& model, std::size_t sequence) {
-  follow(model, sequence);
-  if (!asked_) return;
-  worker_.wait();
-  follow(model, sequence);
+  for (follow(model, sequence); is_behind(); follow(model, sequence)) worker_.wait();
 }
 
 double LiveTrace::seconds_behind() const {
@@ -70,30 +80,54 @@ double LiveTrace::seconds_behind() const {
 }
 
 double LiveTrace::share_done() const {
-  if (!asked_) return 1;
-  // The last trace of this shape says more of this machine than a guess.
-  const double expected = same_shape(asked_->model, shown_.model) ? shown_.ms : expected_ms(asked_->model);
-  return std::min(seconds_behind() * 1e3 / std::max(expected, 1.0), 0.99);
+  return progress_ ? std::min(progress_->fraction.load(), 0.99) : 0;
 }
 
-void LiveTrace::compute(State& state) {
-  const auto start = Clock::now();
-  state.trace =
-      std::make_shared<const core::attention::Trace>(core::attention::attend(state.model, state.sequence));
-  state.ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+core::attention::fast::RowView LiveTrace::rows(core::attention::Stage stage, std::size_t head) const {
+  if (shown_->reference) return {};
+  return shown_->engine.rows(stage, head);
 }
 
-void LiveTrace::compute_beside(const Model& model, std::size_t sequence) {
+void LiveTrace::update_in_place(const Model& model, std::size_t sequence) {
+  const Model before = std::exchange(shown_->model, model);
+  const std::size_t sequence_before = std::exchange(shown_->sequence, sequence);
+  try {
+    shown_->compute(change_, nullptr);
+    ++version_;
+  } catch (...) {  // the trace is what it was
+    shown_->model = before;
+    shown_->sequence = sequence_before;
+    throw;
+  }
+}
+
+void LiveTrace::ask_for(const Model& model, std::size_t sequence) {
+  if (asked_ && (asked_->sequence != sequence || !same_shape(asked_->model, model))) worker_.cancel();
   asked_ = Asked{model, sequence, asked_ ? asked_->since : Clock::now()};
-  const auto next = std::make_shared<State>(State{model, sequence, nullptr, 0});
-  worker_.start([this, next](const std::stop_token&) {
-    compute(*next);
-    return [this, next] { show(std::move(*next)); };
+}
+
+void LiveTrace::begin() {
+  if (std::exchange(asked_->begun, true)) {  // and it has ended without a trace
+    asked_->failed = true;
+    return;
+  }
+  if (spare_.use_count() > 1) spare_.reset();  // somebody still reads it
+  auto next = spare_ ? std::exchange(spare_, nullptr) : std::make_shared<State>();
+  next->model = asked_->model;
+  next->sequence = asked_->sequence;
+  const auto progress = std::make_shared<Progress>();
+  progress_ = progress;
+  worker_.start([this, next, progress](const std::stop_token& stop) -> Worker::Delivery {
+    const std::stop_callback call_off(stop, [&] { progress->cancelled = true; });
+    Change change;
+    if (!next->compute(change, progress.get())) return {};
+    return [this, next] { show(next); };
   });
 }
 
-void LiveTrace::show(State state) {
-  shown_ = std::move(state);
+void LiveTrace::show(std::shared_ptr<State> state) {
+  spare_ = std::exchange(shown_, std::move(state));
+  change_ = {};
   ++version_;
   if (asked_) asked_->since = Clock::now();
 }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/worker.hpp"
+#include "core/attention/fast/engine.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
 
@@ -14,12 +15,15 @@ namespace app {
 
 /// The trace of the newest model, or of the latest whose trace is complete.
 ///
-/// What takes no longer than a frame is computed at once, the rest beside the window. Meanwhile model(),
+/// Small models go to attend() at once. Of the others, what takes no longer than a frame is done in place, the rest beside the
+/// window, by a second engine. Meanwhile model(),
 /// sequence() and trace() stay those of one state, which was true a moment ago.
 class LiveTrace {
  public:
-  /// Computes the first trace at once. Throws core::Error.
-  explicit LiveTrace(const core::attention::Model& model);
+  static constexpr double frame_ms = 12;
+
+  /// Computes the first trace at once; later what takes longer than at_once_ms is done beside the window. Throws core::Error.
+  explicit LiveTrace(const core::attention::Model& model, double at_once_ms = frame_ms);
 
   /// Takes over what was finished beside the window, then goes after the trace of a model.
   ///
@@ -29,13 +33,18 @@ class LiveTrace {
   /// Follows, and waits until the trace is of this model.
   void catch_up(const core::attention::Model& model, std::size_t sequence);
 
-  const core::attention::Model& model() const { return shown_.model; }
-  std::size_t sequence() const { return shown_.sequence; }
-  const core::attention::Trace& trace() const { return *shown_.trace; }
-  /// The same, for those who read it beside the window.
-  std::shared_ptr<const core::attention::Trace> shared_trace() const { return shown_.trace; }
+  const core::attention::Model& model() const { return shown_->model; }
+  std::size_t sequence() const { return shown_->sequence; }
+  const core::attention::Trace& trace() const { return shown_->trace(); }
+  /// The same, for those who read it beside the window until before_change() calls them.
+  std::shared_ptr<const core::attention::Trace> shared_trace() const { return {shown_, &shown_->trace()}; }
   std::uint64_t version() const { return version_; }  ///< of the trace: another number, other numbers
-  double compute_ms() const { return shown_.ms; }
+  double compute_ms() const { return shown_->ms; }
+
+  /// A stage as the engine keeps it, or nothing; valid as long as the trace.
+  core::attention::fast::RowView rows(core::attention::Stage stage, std::size_t head) const;
+  /// What makes this version of the trace another than the one before.
+  const core::attention::fast::Change& change() const { return change_; }
 
   /// Whether the trace of the last model that was followed is still to come.
   bool is_behind() const { return asked_ && !asked_->failed; }
@@ -46,33 +55,46 @@ class LiveTrace {
 
   /// Is called from another thread whenever there is something to take over.
   void when_done(std::function<void()> call) { worker_.when_done(std::move(call)); }
+  /// Is called before the trace would change in place; where it says that somebody still reads, the change is made elsewhere.
+  void before_change(std::function<bool()> call) { before_change_ = std::move(call); }
 
  private:
   using Clock = std::chrono::steady_clock;
   struct State {
     core::attention::Model model;
     std::size_t sequence = 0;
-    std::shared_ptr<const core::attention::Trace> trace;
+    std::optional<core::attention::Trace> reference;  // of a small model, by attend()
+    core::attention::fast::Engine engine;
+    bool engine_holds_a_model = false;
     double ms = 0;
+
+    const core::attention::Trace& trace() const { return reference ? *reference : engine.trace(); }
+    /// The whole trace, or only what changed; false when it was called off.
+    bool compute(core::attention::fast::Change& change, core::attention::fast::Progress* progress);
   };
   struct Asked {
     core::attention::Model model;
     std::size_t sequence = 0;
     Clock::time_point since;  // when the last trace was shown, or nothing else was asked for
-    bool failed = false;
+    bool begun = false, failed = false;
   };
 
-  static void compute(State& state);
-  void compute_beside(const core::attention::Model& model, std::size_t sequence);
-  void show(State state);
+  using Progress = core::attention::fast::Progress;
 
-  State shown_;
+  bool may_change_in_place() const { return !before_change_ || before_change_(); }
+  void update_in_place(const core::attention::Model& model, std::size_t sequence);
+  void ask_for(const core::attention::Model& model, std::size_t sequence);
+  void begin();
+  void show(std::shared_ptr<State> state);
+
+  double at_once_ms_;
+  std::shared_ptr<State> shown_, spare_;  // the spare one has memory for the next, as long as more is asked for
+  core::attention::fast::Change change_;
   std::uint64_t version_ = 0;
   std::optional<Asked> asked_;
+  std::shared_ptr<Progress> progress_;  // of what is under way
+  std::function<bool()> before_change_;
   Worker worker_;
 };
-
-/// Whether a model's trace is expected to take no longer than a frame.
-bool is_quick(const core::attention::Model& model);
 
 }  // namespace app

@@ -1,9 +1,11 @@
 #include "app/loop.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/shell.hpp"
 #include "app/shortcuts.hpp"
+#include "app/shown_state.hpp"
 #include "core/formats/tensor_formats.hpp"
 
 namespace app {
@@ -13,6 +15,7 @@ constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double progress_seconds = 0.1;  // between two looks at how far a computation beside the window is
 constexpr double idle_seconds = 60;
+constexpr int frames_to_dim = 15;         // what lies behind a dialog
 
 /// Tensors that are dropped on the comparison are checked.
 Command dropped(const std::filesystem::path& path, const View& view) {
@@ -28,10 +31,12 @@ Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(sto
   const auto wake = [&window] { window.wake(); };
   store_.wake_by(wake);
   figures_.when_done(wake);
+  store_.before_change([this] { return figures_.stop(); });
 }
 
 Loop::~Loop() {
   store_.wake_by({});
+  store_.before_change({});
   figures_.when_done({});
 }
 
@@ -46,6 +51,7 @@ bool Loop::step() {
   const bool something_happened = window_.wait(seconds_to_wait());
   if (something_happened || typing || store_.is_busy()) frames_to_draw_ = frames_after_an_event;
   if (store_.is_renewing()) frames_to_draw_ = std::max(frames_to_draw_, 1);
+  if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
   if (window_.should_close()) {
     window_.cancel_close();
     store_.dispatch(Quit{});
@@ -59,43 +65,58 @@ bool Loop::step() {
 }
 
 void Loop::prepare_style() {
-  const float scale = window_.scale() * store_.view().scale;
+  const float scale = window_.scale() * store_.view().scale, text_scale = scale * store_.view().text_size;
   apply_style(palette(store_.view().dark), metrics(window_.size(), scale));
-  if (scale == font_scale_ && has_all_glyphs_) return;
-  const bool first =
-      font_scale_ == 0;  // the window is to be there at once; the next frame brings the other glyphs
+  renderer_.set_scale(scale);
+  scale_ = scale;
+  if (text_scale == font_scale_ && has_all_glyphs_) return;
+  const bool first = font_scale_ == 0;  // the window is to be there at once; the next frame brings the other glyphs
   const platform::LoadedFonts loaded =
-      platform::load_fonts(scale, first ? platform::Glyphs::first : platform::Glyphs::all);
+      platform::load_fonts(text_scale, first ? platform::Glyphs::first : platform::Glyphs::all);
   if (!first) window_.refresh_fonts();
   has_all_glyphs_ = !first;
   if (!loaded.warning.empty()) store_.dispatch(ShowMessage{loaded.warning});
   fonts_ = loaded.fonts;
-  font_scale_ = scale;
-  renderer_.set_scale(scale);
+  font_scale_ = text_scale;
+}
+
+/// With Shift the arrow keys move the pinned cell; else they go from control to control, as Tab always does.
+void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
+  ImGuiIO& io = ImGui::GetIO();
+  const bool tab = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.key == Key::tab; });
+  const bool cells = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.shift; }) || io.KeyShift;
+  if (cells && !tab)
+    io.ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
+  else
+    io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
 }
 
 void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<KeyPress>& scripted_keys) {
   prepare_style();
   const Document document = store_.document();
-  const Metrics lengths = metrics(window_.size(), font_scale_);
+  const Metrics lengths = metrics(window_.size(), scale_);
   Commands commands;
   std::vector<KeyPress> keys = window_.take_keys();
   keys.insert(keys.end(), scripted_keys.begin(), scripted_keys.end());
+  const View seen = store_.shown_view();
   for (const KeyPress& key : keys)
     if (!ImGui::GetIO().WantTextInput)
-      handle_key(key, {store_.model(), store_.trace(), store_.view(), document}, commands);
+      handle_key(key, {store_.model(), store_.trace(), seen, document}, commands);
   for (const auto& path : window_.take_dropped_files()) commands.add(dropped(path, store_.view()));
 
+  steer_keyboard(keys);
   window_.begin_frame(adjust);
   landmarks_.clear();
+  follow_held_key(store_);
   figures_.read_from(store_.shared_trace());
-  const View view = store_.shown_view();
+  source_.follow(store_.live());
+  const ShownState shown = shown_state(store_);
   const Renewal renewal{store_.model(), store_.view(), store_.seconds_renewing(), store_.share_renewed()};
-  draw_window({.model = store_.shown_model(),
-               .trace = store_.trace(),
-               .version = store_.version(),
+  draw_window({.model = shown.model,
+               .trace = shown.trace,
+               .version = shown.version,
                .compute_ms = store_.compute_ms(),
-               .view = view,
+               .view = shown.view,
                .document = document,
                .message = store_.message(),
                .palette = palette(store_.view().dark),
@@ -110,6 +131,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .laboratory = store_.laboratory(),
                .references = store_.references(),
                .comparison = store_.comparison(),
+               .source = shown.version == store_.version() ? &source_ : nullptr,
                .renewal = store_.is_renewing() ? &renewal : nullptr});
   window_.end_frame(palette(store_.view().dark).panel);
   renderer_.end_frame();

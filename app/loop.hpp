@@ -34,16 +34,19 @@ class Loop {
  private:
   void prepare_style();
   double seconds_to_wait() const;
+  void steer_keyboard(const std::vector<KeyPress>& keys);
 
   platform::Window& window_;
   Store& store_;
   render::HeatmapRenderer renderer_;
   Extents extents_;
   Figures figures_;
+  PictureSource source_;
   Landmarks landmarks_;
   Fonts fonts_;
-  float font_scale_ = 0;
+  float scale_ = 1, font_scale_ = 0;
   bool has_all_glyphs_ = false;
+  Dialog dialog_ = Dialog::none;
   int frames_to_draw_ = 3;
 };
 

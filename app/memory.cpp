@@ -2,15 +2,20 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 
+#include "core/attention/fast/engine.hpp"
 #include "core/attention/limits.hpp"
 
 namespace app {
 namespace {
+
+// Scores, scaled and masked scores, mask, dropout mask and dropped weights of the shown head.
+constexpr std::uint64_t squares_looked_at = 6;
 
 std::string gibibytes(std::uint64_t bytes) {
   char text[32];
@@ -43,7 +48,13 @@ std::uint64_t free_memory() {
 
 MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) {
   MemoryNeed need;
-  need.bytes = core::attention::trace_bytes(model.n_tokens(), model.d_model(), model.d_out(), model.n_heads, model.n_keys());
+  // The engine keeps what all heads need; of one head at a time every stage is looked at.
+  namespace attention = core::attention;
+  const std::size_t n = model.n_tokens(), d_out = model.d_out();
+  need.bytes = attention::trace_bytes(n, model.d_model(), d_out, model.n_heads, model.n_keys());
+  if (attention::fast::covers(model))
+    need.bytes = std::min(need.bytes, attention::fast::engine_bytes(n, d_out, model.n_heads) +
+                                          squares_looked_at * n * n * sizeof(double));
   need.free = free;
   need.what = std::to_string(model.n_tokens()) + " tokens in " +
               (model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");

@@ -23,6 +23,7 @@
 #include "app/pinning.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/widgets/hit_area.hpp"
+#include "app/zoom.hpp"
 
 namespace app {
 namespace {
@@ -70,6 +71,7 @@ Frame of_newest(const Frame& f) {
           .laboratory = f.laboratory,
           .references = f.references,
           .comparison = f.comparison,
+          .source = f.source,
           .renewal = f.renewal};
 }
 
@@ -166,6 +168,18 @@ Regions regions(const Frame& frame) {
   return r;
 }
 
+/// Over a picture the wheel zooms, with Shift or once it has begun to scroll it scrolls.
+bool wheel_zooms(const Frame& frame) {
+  const ImGuiIO& io = ImGui::GetIO();
+  return frame.view.hovered && !io.KeyShift && !wheel_scrolls(frame.view, io.MousePos.x, io.MousePos.y);
+}
+
+void remember_scrolling(const Frame& frame) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.MouseWheel == 0 || frame.view.hovered || !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows)) return;
+  frame.commands.look([x = io.MousePos.x, y = io.MousePos.y](View& v) { v.scrolled_at = {x, y}; });
+}
+
 void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const ImVec4 place = panel.place(frame, r);
   ImGui::SetCursorScreenPos({place.x, place.y});
@@ -178,12 +192,15 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
                         vec(panel.ground == Ground::panel ? frame.palette.panel : frame.palette.background));
   const ImGuiWindowFlags flags =
       ImGuiWindowFlags_AlwaysUseWindowPadding |
-      (panel.scrolls ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+      (!panel.scrolls        ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
+       : wheel_zooms(frame) ? ImGuiWindowFlags_NoScrollWithMouse
+                            : 0);
   platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)},
                         false, flags);
   ImGui::PopStyleVar();  // it is the panel's alone: tooltips and menus have their own
   frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
   panel.draw(frame);
+  remember_scrolling(frame);
   panels::draw_lesson_marks(frame, panel.name);
   ImGui::EndChild();
   ImGui::PopStyleColor();

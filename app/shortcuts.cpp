@@ -5,6 +5,7 @@
 
 #include "app/copying.hpp"
 #include "app/pinning.hpp"
+#include "app/zoom.hpp"
 #include "core/editing/presets.hpp"
 #include "core/formats/number.hpp"
 
@@ -134,6 +135,95 @@ Answer check_tensors(const Situation&) {
 Answer theme(const Situation&) {
   return ChangeView{[](View& view) { view.dark = !view.dark; }};
 }
+/// Fewer or more cells around the pinned one, or around the middle; of token × token matrices when nothing is pinned.
+Answer zoom_by(const Situation& s, double factor) {
+  const auto& stage = core::attention::info(s.view.pinned ? s.view.pinned->stage : Stage::weights);
+  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, s.view.head);
+  const Shape shape{numbers.n_rows(), numbers.n_cols()};
+  const CellWindow part = shown_part(s.view, shape);
+  const double row = s.view.pinned ? static_cast<double>(s.view.pinned->row) + 0.5 : (part.top + part.bottom) / 2;
+  const double column =
+      s.view.pinned ? static_cast<double>(s.view.pinned->column) + 0.5 : (part.left + part.right) / 2;
+  return ChangeView{[=](View& view) { zoom(view, shape, row, column, factor); }};
+}
+Answer zoom_in(const Situation& s) { return zoom_by(s, 1 / 1.5); }
+Answer zoom_out(const Situation& s) { return zoom_by(s, 1.5); }
+Answer fit(const Situation& s) {
+  if (s.view.zoomed.empty()) return std::nullopt;
+  return ChangeView{[](View& view) { view.zoomed.clear(); }};
+}
+/// The stage that the keyboard is at: the pinned one, else the one that is looked at.
+Stage stage_at_hand(const Situation& s) {
+  if (s.view.pinned) return s.view.pinned->stage;
+  if (s.view.tab == Tab::heads) return s.view.heads_stage;
+  return s.view.large.value_or(Stage::weights);
+}
+/// Pins the neighbour of the pinned cell; with nothing pinned the first cell.
+Answer move_cell(const Situation& s, int down, int right) {
+  if (s.view.cursor) return std::nullopt;
+  const auto& stage = core::attention::info(stage_at_hand(s));
+  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, s.view.head);
+  CellRef cell{stage.stage, stage.per_head ? s.view.head : 0, 0, 0};
+  const auto moved = [](std::size_t from, int by, std::size_t count) {
+    return by < 0 ? from - (from > 0) : by > 0 ? std::min<std::size_t>(from + 1, count - 1) : from;
+  };
+  if (s.view.pinned) {
+    cell.row = moved(s.view.pinned->row, down, numbers.n_rows());
+    cell.column = moved(s.view.pinned->column, right, numbers.n_cols());
+  }
+  if (s.view.pinned == cell) return std::nullopt;
+  return ChangeView{[cell, shape = Shape{numbers.n_rows(), numbers.n_cols()}](View& view) {
+    pin(view, cell);
+    bring_into_part(view, shape, cell.row, cell.column);
+  }};
+}
+Answer cell_above(const Situation& s) { return move_cell(s, -1, 0); }
+Answer cell_below(const Situation& s) { return move_cell(s, 1, 0); }
+Answer cell_left(const Situation& s) { return move_cell(s, 0, -1); }
+Answer cell_right(const Situation& s) { return move_cell(s, 0, 1); }
+
+/// The same row and column, as far as there is one, in the stage before or after.
+Answer go_to_stage(const Situation& s, int by) {
+  if (s.view.cursor || s.view.tab != Tab::stages) return std::nullopt;
+  const auto all = core::attention::stages();
+  auto at = static_cast<std::ptrdiff_t>(stage_at_hand(s)) + by;
+  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  const auto shown = [&](std::ptrdiff_t k) {
+    const auto& stage = all[static_cast<std::size_t>(k)];
+    return stage.present(s.model) && !s.view.folded.contains(stage.stage);
+  };
+  while (at >= 0 && at < count && !shown(at)) at += by;
+  if (at < 0 || at >= count) return std::nullopt;
+  const auto& stage = all[static_cast<std::size_t>(at)];
+  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, s.view.head);
+  CellRef cell{stage.stage, stage.per_head ? s.view.head : 0, 0, 0};
+  if (s.view.pinned) {
+    cell.row = std::min<std::size_t>(s.view.pinned->row, numbers.n_rows() - 1);
+    cell.column = std::min<std::size_t>(s.view.pinned->column, numbers.n_cols() - 1);
+  }
+  return ChangeView{[cell](View& view) {
+    pin(view, cell);
+    if (view.large) view.large = cell.stage;
+  }};
+}
+Answer stage_before(const Situation& s) { return go_to_stage(s, -1); }
+Answer stage_after(const Situation& s) { return go_to_stage(s, 1); }
+
+/// The stage that the mouse is on, or the pinned one, alone; again, all of them.
+Answer large(const Situation& s) {
+  const Stage stage = s.view.hovered && !s.view.pinned ? s.view.hovered->stage : stage_at_hand(s);
+  return ChangeView{[stage](View& view) {
+    view.large = view.tab == Tab::stages && view.large ? std::nullopt : std::optional(stage);
+    view.tab = Tab::stages;
+  }};
+}
+Answer gutters(const Situation&) {
+  return ChangeView{[](View& view) { view.gutters = !view.gutters; }};
+}
+template <Tab tab>
+Answer go_to_tab(const Situation&) {
+  return ChangeView{[](View& view) { view.tab = tab; }};
+}
 Answer edit_by_keyboard(const Situation&) {
   return ChangeView{[](View& view) { view.cursor = EditCursor{0, 0, true}; }};
 }
@@ -153,6 +243,7 @@ Answer release(const Situation& s) {
   if (s.view.tab == Tab::tokens && s.view.tokens.pinned_query)
     return ChangeView{[](View& view) { view.tokens.pinned_query.reset(); }};
   if (s.view.pinned) return ChangeView{app::release};
+  if (s.view.tab == Tab::stages && s.view.large) return ChangeView{[](View& view) { view.large.reset(); }};
   if (s.view.tab == Tab::laboratory) return ChangeView{[](View& view) { view.tab = Tab::stages; }};
   if (s.view.lesson) return LeaveLesson{};
   return std::nullopt;
@@ -201,6 +292,21 @@ constexpr std::array table{
     Shortcut{plain(Key::d), "D", "dropout: training or evaluation", training},
     Shortcut{plain(Key::k), "K", "keep this as A, to compare with", keep_reference},
     Shortcut{ctrl(Key::k), "Ctrl+K", "check tensors of your own against the model", check_tensors},
+    Shortcut{plain(Key::plus), "+ −", "zoom in, out; with the mouse: the wheel over a picture", zoom_in},
+    Shortcut{plain(Key::minus), nullptr, nullptr, zoom_out},
+    Shortcut{plain(Key::f), "F", "fit: pictures show all of their cells", fit},
+    Shortcut{plain(Key::l), "L", "the stage at hand alone, or all of them; with the mouse: a double click", large},
+    Shortcut{plain(Key::g), "G", "row sums and entropy beside token × token stages", gutters},
+    Shortcut{{Key::up, false, true}, "Shift+arrows", "pin a cell and walk over its neighbours", cell_above},
+    Shortcut{{Key::down, false, true}, nullptr, nullptr, cell_below},
+    Shortcut{{Key::left, false, true}, nullptr, nullptr, cell_left},
+    Shortcut{{Key::right, false, true}, nullptr, nullptr, cell_right},
+    Shortcut{{Key::page_up, false, true}, "Shift+Page", "the same cell in the stage before, after", stage_before},
+    Shortcut{{Key::page_down, false, true}, nullptr, nullptr, stage_after},
+    Shortcut{ctrl(Key::digit_1), "Ctrl+1 … 4", "Stages, Heads, Tokens, Compare", go_to_tab<Tab::stages>},
+    Shortcut{ctrl(Key::digit_2), nullptr, nullptr, go_to_tab<Tab::heads>},
+    Shortcut{ctrl(Key::digit_3), nullptr, nullptr, go_to_tab<Tab::tokens>},
+    Shortcut{ctrl(Key::digit_4), nullptr, nullptr, go_to_tab<Tab::compare>},
     Shortcut{plain(Key::t), "T", "dark or light", theme},
     Shortcut{plain(Key::escape), "Esc", "release the cell, close a dialog, leave a lesson", release},
     Shortcut{plain(Key::backspace), "Backspace", "back to the cell whose operand was followed", back},
@@ -210,7 +316,8 @@ constexpr std::array table{
     Shortcut{plain(Key::left), nullptr, nullptr, previous_step},
     Shortcut{plain(Key::r), "R", "in a lesson: start the step again", same_step},
     Shortcut{plain(Key::space), "Space", "in the dropout laboratory: draw again", draw_another_mask},
-    Shortcut{{}, "Space, held", "in Compare: A in place of B", nullptr},
+    Shortcut{{}, "Space, held", "the kept A in place of B, in every view", nullptr},
+    Shortcut{{}, "arrows, Enter, Esc", "to the next region or control, into a region, out of it", nullptr},
     Shortcut{plain(Key::f1), "F1, ?", "this sheet", keys},
     Shortcut{plain(Key::question), nullptr, nullptr, keys},
     Shortcut{plain(Key::e), "E", "edit the matrix by keyboard", edit_by_keyboard},
@@ -225,9 +332,9 @@ bool is_digit(Key key) {
   return key >= Key::digit_0 && key <= Key::digit_9;
 }
 
-/// "?" is Shift with another key on most layouts.
+/// "?" and "+" are Shift with another key on most layouts.
 bool matches(const Shortcut& row, KeyPress press) {
-  if (press.key == Key::question) press.shift = false;
+  if (press.key == Key::question || press.key == Key::plus) press.shift = false;
   if (press.key == Key::slash && press.shift) press = plain(Key::question);
   return row.command && row.press == press;
 }
@@ -258,8 +365,8 @@ std::optional<std::string> copied_text(const Situation& s) {
   if (!cell) return std::nullopt;
   const auto& stage = core::attention::info(cell->stage);
   if (!stage.present(s.model) || (stage.per_head && cell->head >= s.trace.heads.size())) return std::nullopt;
-  const arma::mat& numbers = stage.matrix(s.trace, cell->head);
-  if (cell->row >= numbers.n_rows || cell->column >= numbers.n_cols) return std::nullopt;
+  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, cell->head);
+  if (cell->row >= numbers.n_rows() || cell->column >= numbers.n_cols()) return std::nullopt;
   return core::formats::number_text(numbers(cell->row, cell->column));
 }
 

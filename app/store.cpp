@@ -23,8 +23,8 @@ constexpr std::size_t longest_recent_list = 12;
 
 }  // namespace
 
-Store::Store(std::function<std::uint64_t()> free)
-    : free_memory_(std::move(free)), live_(editing::default_preset().make()) {
+Store::Store(std::function<std::uint64_t()> free, double at_once_ms)
+    : free_memory_(std::move(free)), live_(editing::default_preset().make(), at_once_ms) {
   const editing::Preset& preset = editing::default_preset();
   start_with(preset.make(), {preset.title, preset.name, std::nullopt});
   message_ = {};

@@ -21,8 +21,9 @@ namespace app {
 /// The only writer: it owns the model and everything around it, and changes it by commands alone.
 class Store {
  public:
-  /// Starts with the default preset; free is asked how many bytes of memory are free.
-  explicit Store(std::function<std::uint64_t()> free = free_memory);
+  /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer than
+  /// at_once_ms is computed beside the window.
+  explicit Store(std::function<std::uint64_t()> free = free_memory, double at_once_ms = LiveTrace::frame_ms);
 
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
   void dispatch(const Command& command);
@@ -47,6 +48,9 @@ class Store {
   bool is_renewing() const { return live_.is_behind(); }
   double seconds_renewing() const { return live_.seconds_behind(); }
   double share_renewed() const { return live_.share_done(); }
+  const LiveTrace& live() const { return live_; }
+  /// Is called before settle() changes the trace in place; says whether nobody reads it beside the window.
+  void before_change(std::function<bool()> call) { live_.before_change(std::move(call)); }
   /// Is called from another thread when settle() has something new to take over.
   void wake_by(std::function<void()> wake) { live_.when_done(std::move(wake)); }
   Document document() const;
@@ -116,6 +120,8 @@ class Store {
   void carry_out(const MapTensor&);
   void carry_out(const SearchCauses&);
   void carry_out(const DropReference&);
+  void carry_out(const RenameReference&);
+  void carry_out(const ShowReference&);
 
   void begin_step(std::size_t step);
   void assess_step();

@@ -15,13 +15,15 @@ using core::lessons::Step;
 constexpr const char* the_lesson = "the lesson";  // a step of the history
 constexpr double laboratory_seconds = 0.008;      // of a frame
 
-/// What a step points at comes out of its fold.
+/// What a step points at comes out of its fold, into a strip that shows all of it.
 void unfold_focus(View& view, const Step& step) {
   for (const std::string_view name : step.focus) {
     constexpr std::string_view strip = "strip/";
     if (!name.starts_with(strip)) continue;
     if (const auto* stage = core::attention::find_stage(name.substr(strip.size())))
       view.folded.erase(stage->stage);
+    view.large.reset();
+    view.zoomed.clear();
   }
 }
 
@@ -31,6 +33,7 @@ void look_as_before(View& view, const View& before) {
   view.sequence = before.sequence, view.head = before.head;
   view.heads_stage = before.heads_stage;
   view.folded = before.folded;
+  view.large = before.large;
   view.pinned = before.pinned;
   view.edited = before.edited;
 }

@@ -42,12 +42,28 @@ void Store::carry_out(const DropReference&) {
   keep_view_within_model();
 }
 
+void Store::carry_out(const RenameReference& command) {
+  if (references_.empty() || command.title.empty()) return;
+  references_[view_.reference].title = command.title;
+}
+
+void Store::carry_out(const ShowReference& command) {
+  view_.shows_a = false;
+  if (!command.on || references_.empty()) return;
+  const Reference& a = references_[view_.reference];
+  if (const std::string obstacle = why_not_in_place_of(a.model, model_); !obstacle.empty())
+    return say(a.name + " cannot stand in place of B: " + obstacle, true);
+  view_.shows_a = true;
+}
+
 void Store::carry_out(const LoadReference& command) {
   core::formats::Session session = core::formats::load_session(command.path);
   keep(std::move(session.model), command.path.filename().string());
   view_.dialog = Dialog::none;
   view_.tab = Tab::compare;
-  say("Opened " + command.path.string() + " as " + references_.back().name);
+  const std::string obstacle = why_not_in_place_of(references_.back().model, model_);
+  say("Opened " + command.path.string() + " as " + references_.back().name + (obstacle.empty() ? "" : "; " + obstacle),
+      !obstacle.empty());
 }
 
 void Store::carry_out(const CheckTensors& command) {
@@ -78,7 +94,10 @@ void Store::carry_out(const SearchCauses&) {
 }
 
 void Store::run_comparison() {
-  if (view_.tab != Tab::compare || references_.empty()) return comparison_.reset();
+  if ((view_.tab != Tab::compare && !view_.shows_a) || references_.empty()) {
+    view_.shows_a = false;
+    return comparison_.reset();
+  }
   const Reference& a = references_[view_.reference];
   const std::size_t head = std::min(view_.head, shown_model().n_heads - 1);
   const ComparisonKey key{a.id, version(), live_.sequence(), head, view_.difference, mapped_};

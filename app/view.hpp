@@ -3,11 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "app/colour_choice.hpp"
 #include "core/attention/head_facts.hpp"
 #include "core/attention/stages.hpp"
 #include "core/compare/difference.hpp"
@@ -26,10 +29,6 @@ using core::attention::Stage;
 using CellRef = core::explain::CellAddress;
 
 enum class Tab { stages, heads, tokens, compare, laboratory };
-
-/// Whose numbers set the ends of the colours of signed stages: each matrix its own, or one range for all
-/// heads.
-enum class RangeRule { matrix, all_heads };
 
 enum class Dialog {
   none,
@@ -145,13 +144,25 @@ struct TokensLook {
   friend bool operator==(const TokensLook&, const TokensLook&) = default;
 };
 
+/// A part of a matrix in cells, which need not be whole ones.
+struct CellWindow {
+  double left = 0, top = 0, right = 0, bottom = 0;
+  friend bool operator==(const CellWindow&, const CellWindow&) = default;
+};
+
 /// What is looked at and how; nothing of it changes a number.
 struct View {
   Tab tab = Tab::stages;
   std::size_t sequence = 0, head = 0;
   Stage heads_stage = Stage::weights;
-  RangeRule range = RangeRule::matrix;
+  ColourChoice colours;
+  bool gutters = false;        ///< row sums and entropy stand beside token × token stages
+  std::optional<Stage> large;  ///< the stage that fills the Stages view alone
+  bool shows_a = false;        ///< a kept state stands in place of the live one as long as its key is held
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
+  std::map<std::pair<std::size_t, std::size_t>, CellWindow>
+      zoomed;  ///< what is shown of matrices of so many rows and columns; of others everything
+  std::optional<std::pair<float, float>> scrolled_at;  ///< where the mouse was when the wheel last scrolled
   std::optional<CellRef> hovered, pinned;
   std::optional<core::attention::HeadFigure> heads_order;  ///< what heads are sorted by; nothing: by their number
   std::optional<std::size_t> hovered_head;  ///< in the view of heads
@@ -165,7 +176,8 @@ struct View {
   FillForm fill;
   DrawForm draw;
   bool dark = true;
-  float scale = 1;  ///< of text and lengths, 1 … 3
+  float scale = 1;      ///< of text and lengths, 1 … 3
+  float text_size = 1;  ///< of text alone, on top of that
   float left_width = 0,
         right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
   Dialog dialog = Dialog::none;

@@ -43,6 +43,33 @@ const char* tab_name(Tab tab) {
   return "stages";
 }
 
+const char* range_name(RangeRule rule) {
+  switch (rule) {
+    case RangeRule::stage: return "stage";
+    case RangeRule::all_heads: return "all_heads";
+    case RangeRule::typed: return "typed";
+    case RangeRule::matrix: break;
+  }
+  return "matrix";
+}
+
+std::string ends_text(const Ends& ends) {
+  return "[" + core::formats::number_text(ends.low) + ", " + core::formats::number_text(ends.high) + "]";
+}
+
+void recall_ends(const Json& object, const char* key, Ends& ends) {
+  const Json* found = member(object, key);
+  const auto* both = found ? found->as<Json::List>() : nullptr;
+  if (!both || both->size() != 2) return;
+  const auto *low = (*both)[0].as<Json::Number>(), *high = (*both)[1].as<Json::Number>();
+  if (low && high && low->value < high->value) ends = {low->value, high->value};
+}
+
+void recall_switch(const Json& object, const char* key, bool& on) {
+  const Json* found = member(object, key);
+  if (const bool* value = found ? found->as<bool>() : nullptr) on = *value;
+}
+
 void recall_tokens(const Json& object, TokensLook& look) {
   const Json* below = member(object, "hide_below");
   if (const auto* number = below ? below->as<Json::Number>() : nullptr; number && number->value >= 0 && number->value <= 1)
@@ -62,7 +89,12 @@ std::string view_text(const View& view) {
   std::string text = std::string("{\"tab\": \"") + tab_name(view.tab) + "\"";
   text += ", \"sequence\": " + std::to_string(view.sequence) + ", \"head\": " + std::to_string(view.head);
   text += ", \"heads_stage\": " + stage_name(view.heads_stage);
-  text += std::string(", \"range\": \"") + (view.range == RangeRule::all_heads ? "all_heads" : "matrix") + "\"";
+  text += std::string(", \"range\": \"") + range_name(view.colours.range) + "\"";
+  text += std::string(", \"logarithmic\": ") + (view.colours.logarithmic ? "true" : "false");
+  if (view.colours.range == RangeRule::typed)
+    text += ", \"typed_values\": " + ends_text(view.colours.typed_values) + ", \"typed_weights\": " + ends_text(view.colours.typed_weights);
+  text += std::string(", \"gutters\": ") + (view.gutters ? "true" : "false");
+  if (view.large) text += ", \"large\": " + stage_name(*view.large);
   if (view.pinned)
     text += ", \"pinned\": {\"stage\": " + stage_name(view.pinned->stage) + ", \"head\": " + std::to_string(view.pinned->head) +
             ", \"row\": " + std::to_string(view.pinned->row) + ", \"column\": " + std::to_string(view.pinned->column) + "}";
@@ -86,8 +118,16 @@ void recall_view(const std::string& text, View& view) {
   view.sequence = whole(object, "sequence").value_or(view.sequence);
   view.head = whole(object, "head").value_or(view.head);
   if (const auto* stage = core::attention::find_stage(word(object, "heads_stage"))) view.heads_stage = stage->stage;
-  if (const std::string range = word(object, "range"); range == "matrix" || range == "all_heads")
-    view.range = range == "matrix" ? RangeRule::matrix : RangeRule::all_heads;
+  const std::string range = word(object, "range");
+  for (const RangeRule rule : {RangeRule::matrix, RangeRule::stage, RangeRule::all_heads, RangeRule::typed})
+    if (range == range_name(rule)) view.colours.range = rule;
+  recall_ends(object, "typed_values", view.colours.typed_values);
+  recall_ends(object, "typed_weights", view.colours.typed_weights);
+  view.colours.locked.reset();
+  recall_switch(object, "logarithmic", view.colours.logarithmic);
+  recall_switch(object, "gutters", view.gutters);
+  view.large.reset();
+  if (const auto* stage = core::attention::find_stage(word(object, "large"))) view.large = stage->stage;
   if (const auto* figure = core::attention::find_head_figure(word(object, "heads_order"))) view.heads_order = figure->figure;
   recall_tokens(object, view.tokens);
   const Json* pinned = member(object, "pinned");

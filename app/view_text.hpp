@@ -6,7 +6,7 @@
 
 namespace app {
 
-/// What was looked at, as the JSON object that a session keeps: tab, sequence, head, stage and order of the heads, colour range,
+/// What was looked at, as the JSON object that a session keeps: tab, sequence, head, stage and order of the heads, range of the colours,
 /// pinned cell, and of the token view its silent heads, threshold and pinned query.
 std::string view_text(const View& view);
 

@@ -5,6 +5,7 @@
 #include "app/loop.hpp"
 #include "app/platform/paths.hpp"
 #include "app/platform/window.hpp"
+#include "app/remembered.hpp"
 #include "app/store.hpp"
 #include "core/error.hpp"
 
@@ -18,7 +19,7 @@ int whole_number(const platform::Memory& memory, const char* key, int otherwise,
   return value >= least && value <= most ? value : otherwise;
 }
 
-void recall(const platform::Memory& memory, Store& store) {
+void recall_all(const platform::Memory& memory, Store& store) {
   store.set_recent(memory.recent);
   std::map<std::string, LessonProgress> progress;
   for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
@@ -27,21 +28,14 @@ void recall(const platform::Memory& memory, Store& store) {
     if (const auto known = read_progress(text->second, lesson.steps().size())) progress[lesson.name] = *known;
   }
   store.set_progress(std::move(progress));
-  const auto theme = memory.settings.find("theme");
-  const bool dark = theme == memory.settings.end() || theme->second != "light";
-  const int percent = whole_number(memory, "scale_percent", 100, 50, 400);
-  store.dispatch(ChangeView{[dark, percent](View& v) {
-    v.dark = dark;
-    v.scale = static_cast<float>(percent) / 100;
-  }});
+  store.dispatch(ChangeView{[&](View& view) { recall(memory.settings, view); }});
 }
 
 platform::Memory memory_of(const Store& store, ImVec2 size) {
   platform::Memory memory;
   memory.recent = store.recent();
   for (const auto& [name, progress] : store.progress()) memory.settings["lesson " + name] = progress_text(progress);
-  memory.settings["theme"] = store.view().dark ? "dark" : "light";
-  memory.settings["scale_percent"] = std::to_string(static_cast<int>(store.view().scale * 100 + 0.5f));
+  for (const auto& [key, value] : remembered(store.view())) memory.settings[key] = value;
   memory.settings["width"] = std::to_string(static_cast<int>(size.x));
   memory.settings["height"] = std::to_string(static_cast<int>(size.y));
   return memory;
@@ -52,7 +46,7 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 int run_window(const WindowOptions& options) {
   const platform::Memory before = platform::read_memory(platform::config_directory());
   Store store;
-  recall(before, store);
+  recall_all(before, store);
   if (options.file) store.open(*options.file);
   platform::Window window("attnscope", whole_number(before, "width", 1600, 960, 16384), whole_number(before, "height", 1000, 600, 16384));
   Loop loop(window, store);

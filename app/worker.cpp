@@ -61,6 +61,11 @@ bool Worker::is_busy() const {
          std::ranges::any_of(ended_, [](const auto& job) { return job->is_wanted; });
 }
 
+bool Worker::is_running() const {
+  const std::lock_guard lock(mutex_);
+  return running_ != nullptr;
+}
+
 bool Worker::has_waiting() const {
   const std::lock_guard lock(mutex_);
   return waiting_ != nullptr;

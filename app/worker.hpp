@@ -40,6 +40,8 @@ class Worker {
   bool deliver();
   /// Whether a job that was not cancelled waits, runs, or is to be delivered.
   bool is_busy() const;
+  /// Whether a job is under way, wanted or not.
+  bool is_running() const;
   /// Whether a job waits for the one under way.
   bool has_waiting() const;
   /// Until no job is left to run.

@@ -19,7 +19,7 @@ uniform float scale;      // of the display
 out vec4 pixel_colour;
 
 // The same numbers as in core/colour/cells.hpp.
-const int HIDDEN = 1, DROPPED = 2, MINUS_INFINITY = 4, NOT_A_NUMBER = 8, ABOVE = 16, BELOW = 32;
+const int HIDDEN = 1, DROPPED = 2, MINUS_INFINITY = 4, NOT_A_NUMBER = 8, ABOVE = 16, BELOW = 32, ZERO = 64;
 
 vec3 map_colour(float t) {
   float place = t * float(last_stop);
@@ -71,6 +71,13 @@ float cut_corner(vec2 p, vec2 size, bool top) {
   return coverage((from_corner - side) / sqrt(2.0));
 }
 
+// An exact zero where no number can say so.
+float zero_dot(vec2 p, vec2 size) {
+  float smallest = min(size.x, size.y);
+  if (smallest < 4.0) return 0.0;
+  return 0.55 * coverage(length(p - size / 2.0) - clamp(0.12 * smallest, 0.7, 2.0 * scale));
+}
+
 vec3 cell_colour(vec2 texel, ivec2 pixel, vec2 p, vec2 size) {
   int marks = int(texel.g);
   if ((marks & NOT_A_NUMBER) != 0) return mix(hatch_ground, bad, corner_to_corner(p, size));
@@ -81,6 +88,7 @@ vec3 cell_colour(vec2 texel, ivec2 pixel, vec2 p, vec2 size) {
   vec3 ink = ink_on(colour);
   if ((marks & HIDDEN) != 0 && on_hatch(pixel)) colour = mix(colour, ink, 0.18);
   if ((marks & DROPPED) != 0) colour = mix(colour, ink, dropped_mark(p, size));
+  if ((marks & ZERO) != 0) colour = mix(colour, ink, zero_dot(p, size));
   if ((marks & (ABOVE | BELOW)) != 0) colour = mix(colour, ink, cut_corner(p, size, (marks & ABOVE) != 0));
   return colour;
 }

@@ -7,6 +7,7 @@
 #include "app/panels/compare_report.hpp"
 #include "app/panels/reference_buttons.hpp"
 #include "app/pinning.hpp"
+#include "app/widgets/fields.hpp"
 #include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/pen.hpp"
@@ -113,6 +114,26 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   pen.y += height;
 }
 
+/// The chosen A's name, to be typed.
+void draw_name(Pen& pen) {
+  const Frame& frame = pen.frame;
+  if (frame.references.empty()) return;
+  const Reference& a = frame.references[frame.view.reference];
+  const float label = frame.metrics.px(62);
+  pen.skip(2);
+  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle, packed(frame.palette.dim),
+                     "name " + a.name);
+  ImGui::SetCursorScreenPos({pen.left + label, pen.y});
+  widgets::FieldStyle style;
+  style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14, style.alignment = widgets::Alignment::left;
+  const auto answer = widgets::text_field(frame, "reference/title", a.title, style);
+  widgets::tooltip("What this kept state is called; type another name");
+  if (answer.text && answer.text->find_first_not_of(' ') != std::string::npos)
+    frame.commands.add(RenameReference{*answer.text});
+  pen.y += frame.metrics.frame;
+  pen.skip(10);
+}
+
 void draw_pinned(Pen& pen) {
   const Frame& frame = pen.frame;
   if (!frame.view.pinned) return;
@@ -189,6 +210,7 @@ void draw_compare_list(const Frame& frame) {
   for (const ComparedStage& stage : frame.comparison->stages) draw_line(pen, stage);
   draw_pinned(pen);
   pen.rule();
+  draw_name(pen);
   pen.heading("Another A");
   pen.y = draw_reference_buttons(frame, {pen.left, pen.y + frame.metrics.px(2)});
   ImGui::SetCursorScreenPos(origin);

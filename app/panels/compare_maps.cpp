@@ -15,9 +15,6 @@ using core::attention::Colouring;
 using core::attention::Columns;
 using core::attention::StageInfo;
 using core::compare::DifferenceKind;
-using widgets::Align;
-
-constexpr double small_unit = 0.01;  // numbers below it are written × 0.001
 
 /// One state's numbers of a stage with what must be marked in them.
 struct Side {
@@ -29,7 +26,7 @@ struct Side {
 };
 
 /// One range for A and B.
-widgets::Ends common_ends(const Frame& frame, const ComparedStage& stage) {
+Ends common_ends(const Frame& frame, const ComparedStage& stage) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   if (info.colouring != Colouring::signed_values)
     return {0, std::max(core::attention::top_of_range(frame.comparison->model, info.stage),
@@ -74,7 +71,7 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
                std::size_t column, ImVec2 at) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   widgets::Heatmap map = map_of(frame, l, stage, column);
-  widgets::OtherNumbers numbers{.numbers = &info.matrix(side.trace, map.head),
+  widgets::OtherNumbers numbers{.numbers = &*info.matrix(side.trace, map.head),
                                 .version = side.version,
                                 .ends = common_ends(frame, stage),
                                 .rows = &row_tokens(info, side.sequence),
@@ -107,11 +104,6 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
   map.other = &numbers;
   widgets::draw_heatmap(frame, map, {at.x + l.left(2), at.y});
   draw_tooltip(frame, stage);
-  if (most == 0 || most >= small_unit) return;
-  const float y =
-      at.y + widgets::column_label_height(frame, map) + static_cast<float>(map.height) + frame.metrics.px(24);
-  widgets::draw_text(frame.fonts.sans12, {at.x + l.picture(2), y}, Align::left_middle,
-                     packed(frame.palette.dim), "numbers × 0.001");
 }
 
 }  // namespace

@@ -23,12 +23,6 @@ constexpr float header_height = 36, title_height = 26, stage_gap = 10;
 
 const std::array<std::string, 3> kinds{"A − B", "|A − B|", "relative"};
 
-/// A and B change places in the pictures as long as the key is held.
-bool shows_a_for_b() {
-  const ImGuiIO& io = ImGui::GetIO();
-  return !io.WantTextInput && !io.NavVisible && platform::key_down(ImGuiKey_Space);
-}
-
 void draw_empty(const Frame& frame) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float x = at.x + frame.metrics.px(8),
@@ -161,11 +155,13 @@ void draw_compare(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const CompareLayout l =
       lay_out_comparison(frame.metrics, frame.model.n_tokens(), room.x - ImGui::GetStyle().ScrollbarSize);
-  const bool swapped = shows_a_for_b();
+  const bool swapped = frame.view.shows_a;
   draw_header(frame, l, origin, swapped);
   const float top = frame.metrics.px(header_height);
   ImGui::SetCursorScreenPos({origin.x, origin.y + top});
-  platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)});
+  const bool zooms = frame.view.hovered && !ImGui::GetIO().KeyShift;
+  platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)}, false,
+                        zooms ? ImGuiWindowFlags_NoScrollWithMouse : 0);
   draw_stages_of(frame, l, swapped);
   ImGui::EndChild();
 }

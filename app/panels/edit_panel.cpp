@@ -25,6 +25,21 @@ MatrixPlace edited_place(const Frame& frame) {
   return find_matrix(frame.model, place) ? place : MatrixPlace{MatrixName::embeddings, frame.view.sequence};
 }
 
+const char* meaning(MatrixName name) {
+  switch (name) {
+    case MatrixName::embeddings: return "The embeddings: one row a token";
+    case MatrixName::query_weight: return "The projection that makes queries: X·W_q";
+    case MatrixName::key_weight: return "The projection that makes keys: X·W_k";
+    case MatrixName::value_weight: return "The projection that makes values: X·W_v";
+    case MatrixName::output_weight: return "The output projection, after the heads are joined";
+    case MatrixName::query_bias: return "Added to every query";
+    case MatrixName::key_bias: return "Added to every key";
+    case MatrixName::value_bias: return "Added to every value";
+    case MatrixName::output_bias: return "Added to every row of the output";
+  }
+  return "";
+}
+
 void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
   std::vector<widgets::TabWords> words;
   std::vector<MatrixName> names;
@@ -35,7 +50,11 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
     words.push_back({std::string("edit/tab/") + matrix_words(matrix), matrix_words(matrix)});
     names.push_back(matrix);
   }
-  if (const auto chosen = widgets::tabs(frame, width, words, current))
+  const auto chosen = widgets::tabs(frame, width, words, current);
+  for (std::size_t k = 0; k < words.size(); ++k)
+    if (const auto rect = frame.landmarks.find(words[k].name); rect && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(rect->min, rect->max))
+      ImGui::SetTooltip("%s", meaning(names[k]));
+  if (chosen)
     frame.commands.look([name = names[*chosen]](View& view) {
       view.edited.name = name;
       view.cursor.reset();

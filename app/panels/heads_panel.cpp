@@ -30,13 +30,14 @@ int whole_cells(float room, std::size_t count, float largest_pitch) {
   return n * static_cast<int>(std::min(std::floor(room / static_cast<float>(n)), largest_pitch));
 }
 
-/// A token × token picture: the strip's wide cells when they can hold numbers, else squares.
+/// A token × token picture: cells as large as there is room, at most twice as wide as high, when they can hold numbers; else
+/// squares.
 void fit_square(const Metrics& m, float width, float height, std::size_t n, Tiling& t) {
-  const float count = static_cast<float>(n), wide = std::min(width / count, height / count * 39 / 24);
-  if (wide >= m.px(27)) {
-    const float cell = std::floor(std::min(wide, m.px(64)));
-    t.width = static_cast<int>(n) * static_cast<int>(cell);
-    t.height = static_cast<int>(n) * static_cast<int>(std::round(cell * 24 / 39));
+  const float count = static_cast<float>(n), across = std::floor(width / count), down = std::floor(height / count);
+  const float wide = std::min(across, 2 * down), high = std::min(down, wide);
+  if (wide >= m.px(27) && high >= m.px(16)) {
+    t.width = static_cast<int>(n) * static_cast<int>(std::min(wide, m.px(110)));
+    t.height = static_cast<int>(n) * static_cast<int>(std::min(high, m.px(76)));
   } else {
     t.width = t.height = whole_cells(std::min(width, height), n, m.px(40));
   }
@@ -44,7 +45,7 @@ void fit_square(const Metrics& m, float width, float height, std::size_t n, Tili
 
 Tiling tile(const Frame& frame, const StageInfo& stage, ImVec2 room) {
   const auto& m = frame.metrics;
-  const arma::mat& numbers = stage.matrix(frame.trace, 0);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, 0);
   const std::size_t n = stage.per_head ? frame.trace.heads.size() : 1;
   const bool square = stage.columns == Columns::tokens;
   const float foot = m.px(34), gap = m.px(14);
@@ -53,16 +54,16 @@ Tiling tile(const Frame& frame, const StageInfo& stage, ImVec2 room) {
     Tiling t;
     t.columns = columns;
     const std::size_t rows = (n + columns - 1) / columns;
-    t.row_tokens = t.column_tokens = numbers.n_rows <= 64 && n <= 12;
+    t.row_tokens = t.column_tokens = numbers.n_rows() <= 64 && n <= 12;
     const float labels = m.px(t.row_tokens ? 70 : 34), head = m.px(t.column_tokens && square ? 34 : 19);
     const float w = room.x / static_cast<float>(columns) - labels - gap, h = room.y / static_cast<float>(rows) - head - foot - gap;
     if (w < m.px(60)) break;
     const float usable_height = std::max(h, m.px(square ? 110 : 60));
     if (square) {
-      fit_square(m, w, usable_height, numbers.n_cols, t);
+      fit_square(m, w, usable_height, numbers.n_cols(), t);
     } else {
-      t.width = whole_cells(w, numbers.n_cols, m.px(52));
-      t.height = whole_cells(usable_height, numbers.n_rows, m.px(26));
+      t.width = whole_cells(w, numbers.n_cols(), m.px(52));
+      t.height = whole_cells(usable_height, numbers.n_rows(), m.px(26));
     }
     t.tile_width = labels + static_cast<float>(t.width) + gap;
     t.tile_height = head + static_cast<float>(t.height) + foot + gap;

@@ -9,6 +9,7 @@
 #include "app/panels/inspector_typed.hpp"
 #include "app/pinning.hpp"
 #include "app/widgets/cell_words.hpp"
+#include "app/widgets/glossed_text.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/worked_cell.hpp"
 #include "core/explain/text.hpp"
@@ -69,7 +70,7 @@ void draw_value(Pen& pen, const CellRef& cell) {
   const float title = widgets::text_width(frame.fonts.sans19, words.title) + frame.metrics.px(10);
   ImFont* font = widgets::text_width(frame.fonts.mono32, text) + title <= pen.right - pen.left ? frame.fonts.mono32 : frame.fonts.sans19;
   pen.skip(22);
-  widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y + frame.metrics.px(4)}, Align::left_middle, packed(frame.palette.text), words.title);
+  widgets::glossed_line(frame, frame.fonts.sans19, frame.palette.text, {pen.left, pen.y + frame.metrics.px(4)}, words.title);
   widgets::draw_text(font, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text), text);
   frame.landmarks.mark("inspector/value", {pen.left, pen.y - 16}, {pen.right, pen.y + 16});
   pen.skip(28);

@@ -9,6 +9,7 @@
 #include "app/widgets/fields.hpp"
 #include "app/widgets/heatmap_view.hpp"
 #include "app/widgets/number_text.hpp"
+#include "app/widgets/pen.hpp"
 #include "app/widgets/text.hpp"
 
 namespace app::panels {
@@ -18,8 +19,8 @@ using core::attention::DropoutStudy;
 using widgets::Align;
 
 // At scale 1.
-constexpr float heading_height = 30, title_height = 28, below_map = 30, gap = 30, sums_width = 118,
-                largest_cell = 44;
+constexpr float heading_height = 30, title_height = 28, below_map = 30, gap = 20, sums_width = 112,
+                largest_cell = 64;
 
 /// Where the four columns of the laboratory stand, and how large a map is.
 struct Layout {
@@ -38,14 +39,15 @@ Layout lay_out(const Frame& frame) {
            0,
            0};
   const float n = static_cast<float>(frame.model.n_tokens());
-  l.index = m.px(28);
+  l.index = widgets::text_width(frame.fonts.mono12, std::to_string(frame.model.n_tokens() - 1)) + m.px(9);
   l.label = m.compact ? l.index : m.px(66);
   l.sums = m.px(sums_width);
   const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * m.px(gap)) / 3;
   const float cell =
       std::min({m.px(largest_cell), std::floor(room / n), std::max(1.0f, std::floor(m.px(400) / n))});
   l.map_width = static_cast<int>(std::max(1.0f, cell) * n);
-  l.map_height = static_cast<int>(std::max(1.0f, cell >= m.px(26) ? m.px(24) : std::min(cell, m.px(24))) * n);
+  const float high = cell >= m.px(26) ? m.px(24) : std::min(cell, m.px(24));
+  l.map_height = static_cast<int>(std::max(1.0f, high) * n);
   return l;
 }
 
@@ -208,7 +210,10 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
                        words);
     widgets::draw_text(frame.fonts.mono12, {at.x + cell * static_cast<float>(after.n_elem), middle},
                        Align::right_middle, packed(frame.palette.dim),
-                       "sum " + widgets::in_full(arma::accu(*numbers)));
+                       "sum " + widgets::inspected(arma::accu(*numbers)));
+    const ImVec2 end(at.x + cell * static_cast<float>(after.n_elem), y + frame.metrics.px(24));
+    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({at.x, y}, end))
+      ImGui::SetTooltip("sum %s", widgets::in_full(arma::accu(*numbers)).c_str());
     y += frame.metrics.px(24);
     for (std::size_t k = 0; k < numbers->n_elem; ++k) {
       const double v = (*numbers)[k];

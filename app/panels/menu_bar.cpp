@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/panels/colours_popup.hpp"
 #include "app/panels/copy_menu.hpp"
 #include "app/panels/draw_dialog.hpp"
 #include "app/panels/mistakes.hpp"
@@ -107,6 +108,45 @@ void scale_lines(const Frame& frame) {
   }
 }
 
+void text_lines(const Frame& frame) {
+  for (const int percent : std::array{90, 100, 110, 125}) {
+    const float size = static_cast<float>(percent) / 100;
+    const bool on = std::fabs(frame.view.text_size - size) < 0.01f;
+    if (line(frame, "menu/TextSize/" + std::to_string(percent), std::to_string(percent) + " %", nullptr, on))
+      frame.commands.look([size](View& view) { view.text_size = size; });
+  }
+}
+
+void colour_lines(const Frame& frame) {
+  const ColourChoice& c = frame.view.colours;
+  const auto range = [&](const char* name, const char* words, RangeRule rule) {
+    if (line(frame, name, words, nullptr, c.range == rule))
+      frame.commands.look([rule](View& view) {
+        view.colours.range = rule;
+        view.colours.locked.reset();
+      });
+  };
+  range("menu/RangeMatrix", "By matrix", RangeRule::matrix);
+  range("menu/RangeStage", "By stage, over its heads", RangeRule::stage);
+  range("menu/RangeAllHeads", "One for all stages and heads", RangeRule::all_heads);
+  range("menu/RangeTyped", "Typed, beside the tabs", RangeRule::typed);
+  ImGui::Separator();
+  if (line(frame, "menu/Logarithmic", "Logarithmic", nullptr, c.logarithmic))
+    frame.commands.look([](View& view) {
+      view.colours.logarithmic = !view.colours.logarithmic;
+      view.colours.locked.reset();
+    });
+  if (line(frame, "menu/Locked", "Locked as they are", nullptr, c.locked.has_value())) switch_lock(frame);
+  const auto maps = [&](std::span<const render::NamedMap> all, render::ColourMap ColourChoice::*kept) {
+    ImGui::Separator();
+    for (const render::NamedMap& map : all)
+      if (line(frame, std::string("menu/Map/") + map.name, map.name, nullptr, c.*kept == map.map))
+        frame.commands.look([kept, m = map.map](View& view) { view.colours.*kept = m; });
+  };
+  maps(render::sequential_maps(), &ColourChoice::sequential);
+  maps(render::diverging_maps(), &ColourChoice::diverging);
+}
+
 void stage_lines(const Frame& frame) {
   for (const StageInfo& stage : core::attention::stages()) {
     if (!stage.present(frame.model)) continue;
@@ -129,6 +169,7 @@ void view_lines(const Frame& frame) {
   };
   tab("menu/Stages", "Stages", Tab::stages);
   tab("menu/Heads", "Heads", Tab::heads);
+  tab("menu/Tokens", "Tokens", Tab::tokens);
   tab("menu/Compare", "Compare", Tab::compare);
   tab("menu/Laboratory", "Dropout laboratory", Tab::laboratory);
   ImGui::Separator();
@@ -137,13 +178,13 @@ void view_lines(const Frame& frame) {
   if (line(frame, "menu/Light", "Light", "T", !v.dark))
     frame.commands.look([](View& view) { view.dark = false; });
   menu(frame, "menu/Scale", "Scale", scale_lines);
+  menu(frame, "menu/TextSize", "Text size", text_lines);
   ImGui::Separator();
-  const auto range = [&](const char* name, const char* words, RangeRule rule) {
-    if (line(frame, name, words, nullptr, v.range == rule))
-      frame.commands.look([rule](View& view) { view.range = rule; });
-  };
-  range("menu/RangeMatrix", "Colours by matrix", RangeRule::matrix);
-  range("menu/RangeAllHeads", "One range for all heads", RangeRule::all_heads);
+  menu(frame, "menu/Colours", "Colours", colour_lines);
+  if (line(frame, "menu/Gutters", "Row sums and entropy", "G", v.gutters))
+    frame.commands.look([](View& view) { view.gutters = !view.gutters; });
+  if (line(frame, "menu/Fit", "Fit: show all cells", "F", false, !v.zoomed.empty()))
+    frame.commands.look([](View& view) { view.zoomed.clear(); });
   ImGui::Separator();
   menu(frame, "menu/ShownStages", "Shown stages", stage_lines);
 }

@@ -59,6 +59,7 @@ void seed_row(const Form& form) {
   if (const auto seed =
           widgets::count_field(frame, "model/seed", "seed", frame.model.dropout.seed, width, step))
     frame.commands.edit(SetDropoutSeed{*seed});
+  widgets::tooltip("What the generator starts from: the same seed draws the same masks, as in PyTorch");
   form.place(form.label_width() + width + frame.metrics.px(frame.metrics.compact ? 8 : 14));
   const char* help = "Evaluation, when off: nothing is dropped.";
   if (const auto on =

@@ -40,28 +40,31 @@ void method_row(const Form& form) {
 }
 
 /// A line of words with a button at its right end.
-bool offer(const Form& form, Rgb colour, const std::string& words, const char* name, const char* button) {
+bool offer(const Form& form, Rgb colour, const std::string& words, const char* name, const char* button,
+           const char* help) {
   const float width = widgets::text_width(form.frame.fonts.sans14, button) + 2 * form.frame.metrics.px(8);
   ImFont* font = form.frame.fonts.sans14;
   const ImVec2 at(form.at.x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame));
   widgets::draw_text_within(font, at, form.width - width - form.frame.metrics.px(6), colour, words);
   form.place(form.width - width);
-  return widgets::button(form.frame, name, button);
+  return widgets::button(form.frame, name, button, help);
 }
 
 void cells_row(const Form& form) {
   const std::size_t n = form.frame.model.mask.cells.size();
   const std::string words = std::to_string(n) + (n == 1 ? " cell" : " cells") + " by hand";
-  if (offer(form, form.frame.palette.dim, words, "model/clear_cells", "reset"))
+  if (offer(form, form.frame.palette.dim, words, "model/clear_cells", "reset",
+            "The rule alone decides again what is hidden"))
     form.frame.commands.edit(ClearMaskCells{});
 }
 
 void empty_rows_row(const Form& form) {
   const bool zeros = form.frame.model.mask.empty_rows == EmptyRows::zeros;
   if (zeros
-          ? offer(form, form.frame.palette.dim, "queries without keys: zeros", "model/empty_rows", "use NaN")
+          ? offer(form, form.frame.palette.dim, "queries without keys: zeros", "model/empty_rows", "use NaN",
+                  "As the formula says: 0/0 is not a number")
           : offer(form, form.frame.palette.warning, "a query sees no key: NaN", "model/empty_rows",
-                  "use zeros"))
+                  "use zeros", "Their rows of weights become 0, as some libraries do"))
     form.frame.commands.edit(SetEmptyRows{zeros ? EmptyRows::nan : EmptyRows::zeros});
 }
 

@@ -35,6 +35,7 @@ void factor_row(const Form& form) {
   const double old = form.frame.model.scale.factor;
   if (const auto factor = widgets::real_field(form.frame, "model/factor", "scale", old, form.control_width()))
     form.frame.commands.edit(SetScale{{ScaleRule::factor, *factor}});
+  widgets::tooltip("What the scores are multiplied by");
 }
 
 void scores_row(const Form& form) {
@@ -63,11 +64,13 @@ void merge_row(const Form& form) {
 void output_row(const Form& form) {
   form.label("output");
   const auto& output = form.frame.model.projections->output;
-  if (const auto on = widgets::checkbox(form.frame, "model/output", "W_o", output.has_value()))
+  if (const auto on = widgets::checkbox(form.frame, "model/output", "W_o", output.has_value(),
+                                        "The output projection: it mixes what the heads found"))
     form.frame.commands.edit(SetOutputProjection{*on});
   if (!output) return;
   form.place(form.label_width() + form.frame.metrics.px(64));
-  if (const auto on = widgets::checkbox(form.frame, "model/bias_o", "bias", output->bias.has_value()))
+  if (const auto on = widgets::checkbox(form.frame, "model/bias_o", "bias", output->bias.has_value(),
+                                        "A row of numbers that the output projection adds"))
     form.frame.commands.edit(SetBias{Part::output, *on});
 }
 
@@ -101,21 +104,24 @@ void sequence_row(const Form& form) {
   const Frame& frame = form.frame;
   form.label("sequence");
   const auto go = [&](std::size_t to) { frame.commands.look([to](View& view) { view.sequence = to; }); };
-  if (widgets::button(frame, "model/sequence_back", "‹", "The sequence before"))
+  const bool several = n > 1;
+  if (several && widgets::button(frame, "model/sequence_back", "‹", "The sequence before"))
     go(shown > 0 ? shown - 1 : n - 1);
-  ImGui::SameLine();
-  const std::string words = std::to_string(shown) + " of " + std::to_string(n);
+  if (several) ImGui::SameLine();
+  const std::string words = several ? std::to_string(shown) + " of " + std::to_string(n) : "one";
   ImFont* font = frame.fonts.mono14;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text(font, {at.x, widgets::centred_y(font, form.at.y, frame.metrics.frame)},
                      frame.palette.text, words);
   ImGui::SetCursorScreenPos({at.x + widgets::text_width(font, words) + frame.metrics.px(8), at.y});
-  if (widgets::button(frame, "model/sequence_on", "›", "The next sequence")) go((shown + 1) % n);
-  ImGui::SameLine();
-  if (widgets::button(frame, "model/sequence_remove", "−", "Remove this sequence"))
-    frame.commands.edit(RemoveSequence{shown});
-  ImGui::SameLine();
-  if (widgets::button(frame, "model/sequence_add", "+", "Add a copy of this sequence"))
+  if (several) {
+    if (widgets::button(frame, "model/sequence_on", "›", "The next sequence")) go((shown + 1) % n);
+    ImGui::SameLine();
+    if (widgets::button(frame, "model/sequence_remove", "−", "Remove this sequence"))
+      frame.commands.edit(RemoveSequence{shown});
+    ImGui::SameLine();
+  }
+  if (widgets::button(frame, "model/sequence_add", "+", "Add a copy of this sequence: a batch, whose sequences do not see each other"))
     frame.commands.edit(AddSequence{shown});
 }
 
@@ -125,14 +131,10 @@ bool has_projections(const Frame& frame) {
 bool has_factor(const Frame& frame) {
   return frame.model.scale.rule == ScaleRule::factor;
 }
-bool is_batch(const Frame& frame) {
-  return frame.model.sequences.size() > 1;
-}
-
 constexpr std::array table{ModelRow{always, scale_row, 4},           ModelRow{has_factor, factor_row, 0},
                            ModelRow{always, scores_row, 0},          ModelRow{always, merge_row, 0},
                            ModelRow{has_projections, output_row, 0}, ModelRow{always, context_row, 0},
-                           ModelRow{is_batch, sequence_row, 0}};
+                           ModelRow{always, sequence_row, 0}};
 
 }  // namespace
 

@@ -75,6 +75,7 @@ void tokens_row(const Form& form) {
   if (const auto n = widgets::count_field(form.frame, "model/tokens", "tokens", model.n_tokens(),
                                           form.field_width(), one))
     form.frame.commands.edit(SetTokenCount{*n});
+  widgets::tooltip("How many tokens the sequence has: rows of X. Up and down change it by one.");
   second_label(form, "heads");
   const auto divisor = [&](std::uint64_t v, int direction) {
     return step_heads(v, direction, model.d_out());
@@ -82,6 +83,7 @@ void tokens_row(const Form& form) {
   if (const auto n = widgets::count_field(form.frame, "model/heads", "heads", model.n_heads,
                                           form.field_width(), divisor))
     form.frame.commands.edit(SetHeadCount{*n});
+  widgets::tooltip("How many heads share the columns of the projections; a divisor of d_out.");
 }
 
 void widths_row(const Form& form) {
@@ -94,12 +96,14 @@ void widths_row(const Form& form) {
   if (const auto n =
           widgets::count_field(form.frame, "model/d_in", "d_in", model.d_model(), form.field_width(), input))
     form.frame.commands.edit(SetInputWidth{*n});
+  widgets::tooltip("How many numbers an embedding has: columns of X.");
   second_label(form, "d_out");
   const auto output = [&](std::uint64_t v, int direction) { return step_by(v, direction, model.n_heads); };
   if (!projected) ImGui::BeginDisabled();
   if (const auto n =
           widgets::count_field(form.frame, "model/d_out", "d_out", model.d_out(), form.field_width(), output))
     form.frame.commands.edit(SetOutputWidth{*n});
+  if (projected) widgets::tooltip("How many columns queries, keys and values have, over all heads.");
   if (!projected) {
     ImGui::EndDisabled();
     widgets::tooltip("Without projections the values are the embeddings, so d_out is d_in.");
@@ -135,7 +139,7 @@ void bias_row(const Form& form) {
   float offset = form.label_width();
   for (const Box& box : boxes) {
     form.place(offset);
-    if (const auto on = widgets::checkbox(form.frame, box.name, box.words, box.on))
+    if (const auto on = widgets::checkbox(form.frame, box.name, box.words, box.on, "A row of numbers that this projection adds"))
       form.frame.commands.edit(SetBias{box.part, *on});
     offset += std::min(form.frame.metrics.px(58), std::floor(form.control_width() / 3));
   }

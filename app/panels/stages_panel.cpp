@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "app/panels/large_panel.hpp"
+#include "app/panels/stage_handling.hpp"
 #include "app/panels/strip_layout.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/pen.hpp"
@@ -11,6 +13,8 @@ namespace app::panels {
 namespace {
 
 using core::attention::StageInfo;
+
+constexpr float folded_height = 20;  // of the line of folded stages, at scale 1
 
 std::string heading(const Frame& frame, int line) {
   const auto& model = frame.model;
@@ -74,7 +78,7 @@ void mark_title(const Frame& frame, const StageInfo& stage, ImVec2 min, float ri
 
 void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   const StageInfo& stage = core::attention::info(s.map.stage);
-  const arma::mat& numbers = stage.matrix(frame.trace, s.map.head);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, s.map.head);
   const auto& f = frame.fonts;
   ImFont* title = frame.metrics.compact ? f.sans16 : f.sans17;
   ImFont* formula = frame.metrics.compact ? f.sans13 : f.sans14;
@@ -82,13 +86,13 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
     return std::round(0.797f * title->FontSize) - std::round(0.797f * small->FontSize);
   };
   ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
-  widgets::draw_text(title, at, widgets::Align::left_top, packed(frame.palette.text), stage.title);
+  draw_stage_title(frame, std::string("strip/title/") + stage.name, s.map.stage, title, at);
   at.x += widgets::text_width(title, stage.title) + frame.metrics.px(10);
   if (core::attention::can_be_given(stage.stage)) mark_title(frame, stage, {origin.x + s.title.x, at.y}, at.x);
   const std::string words = formula_of(stage, frame.model, frame.metrics.compact);
   if (!words.empty())
     at.x += widgets::draw_formula(formula, {at.x, at.y + lowered(formula)}, packed(frame.palette.dim), words) + frame.metrics.px(10);
-  const std::string shape = std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols);
+  const std::string shape = std::to_string(numbers.n_rows()) + "×" + std::to_string(numbers.n_cols());
   widgets::draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, widgets::Align::left_top, packed(frame.palette.faint), shape);
   at.x += widgets::text_width(f.mono12, shape) + frame.metrics.px(10);
   if (s.map.stage == Stage::dropout_mask) draw_way_to_laboratory(frame, {at.x, at.y + title->FontSize / 2}, origin.x + s.title.x + s.width);
@@ -98,13 +102,48 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
 void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b, ImVec2 origin) {
   const bool siblings = a.map.stage == Stage::queries || a.map.stage == Stage::keys;
   const float from = origin.x + a.title.x + a.map.label_width + static_cast<float>(a.map.width) +
-                     (a.map.bar_beside ? widgets::bar_room(frame, a.map) : 0) + frame.metrics.px(4);
-  const float to = origin.x + b.title.x + (frame.metrics.compact ? 0 : frame.metrics.px(4)) +
-                   (b.map.row_tokens && frame.model.n_tokens() < 100 ? 0 : 0);
+                     (a.map.bar_beside ? widgets::bar_room(frame, a.map) : 0) +
+                     a.map.gutter_width * static_cast<float>(widgets::gutter_count(a.map.stage)) + frame.metrics.px(4);
+  const float to = origin.x + b.title.x + (frame.metrics.compact ? 0 : frame.metrics.px(4));
   if (siblings || to - from < frame.metrics.px(10)) return;
   const float y = origin.y + a.labels.y + widgets::column_label_height(frame, a.map) + static_cast<float>(a.map.height) / 2;
   widgets::draw_arrow(ImGui::GetWindowDrawList(), {from, y}, {std::min(to, from + frame.metrics.px(90)), y}, packed(frame.palette.faint),
                       frame.metrics.px(6));
+}
+
+bool is_folded(const Frame& frame, const StageInfo& stage) {
+  return stage.present(frame.model) && frame.view.folded.contains(stage.stage);
+}
+
+/// Whether any stage was folded away; small windows keep silent about those that are from the beginning.
+bool has_folded(const Frame& frame) {
+  const auto counts = [&](const StageInfo& stage) {
+    const bool from_the_beginning = stage.stage == Stage::mask || stage.stage == Stage::row_sums;
+    return is_folded(frame, stage) && !(frame.metrics.compact && from_the_beginning);
+  };
+  return std::ranges::any_of(core::attention::stages(), counts);
+}
+
+/// The stages that were folded away, each a link that brings it back; returns where the line ends.
+float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
+  if (!has_folded(frame)) return y;
+  const float middle = origin.y + y + frame.metrics.px(folded_height) / 2;
+  float x = origin.x;
+  ImFont* font = frame.fonts.sans13;
+  for (const StageInfo& stage : core::attention::stages()) {
+    if (!is_folded(frame, stage)) continue;
+    if (x == origin.x) {
+      widgets::draw_text(font, {x, middle}, widgets::Align::left_middle, packed(frame.palette.faint), "folded away:");
+      x += widgets::text_width(font, "folded away:") + frame.metrics.px(10);
+    }
+    if (x + widgets::text_width(font, stage.title) > origin.x + width) break;  // the View menu has them all
+    if (widgets::link(frame, std::string("strip/unfold/") + stage.name, font, {x, middle}, widgets::Align::left_middle,
+                      frame.palette.accent, stage.title))
+      frame.commands.look([s = stage.stage](View& v) { v.folded.erase(s); });
+    if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows this stage in the strip again");
+    x += widgets::text_width(font, stage.title) + frame.metrics.px(14);
+  }
+  return y + frame.metrics.px(folded_height);
 }
 
 /// The stage with its title, labels and bar, whose low end may stick out at the left, for lessons.
@@ -121,10 +160,12 @@ void mark_block(const Frame& frame, const StripMap& s, ImVec2 origin) {
 }  // namespace
 
 void draw_stages(const Frame& frame) {
+  if (frame.view.large && core::attention::info(*frame.view.large).present(frame.model)) return draw_large(frame);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float width = room.x - ImGui::GetStyle().ScrollbarSize;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const std::vector<StripRow> rows = lay_out_strip(frame, width, room.y);
+  const float below = has_folded(frame) ? frame.metrics.px(folded_height) : 0;
+  const std::vector<StripRow> rows = lay_out_strip(frame, width, room.y - below);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     draw_heading(frame, rows[r], origin);
     if (r > 0) draw_return(frame, rows[r - 1], rows[r], origin, width);
@@ -133,11 +174,13 @@ void draw_stages(const Frame& frame) {
       draw_title(frame, s, origin);
       if (k > 0) draw_arrow_between(frame, rows[r].maps[k - 1], s, origin);
       widgets::draw_heatmap(frame, s.map, {origin.x + s.labels.x, origin.y + s.labels.y});
+      handle_stage(frame, s.map.stage);
       mark_block(frame, s, origin);
     }
   }
+  const float bottom = draw_folded(frame, origin, width, rows.empty() ? 0 : rows.back().bottom);
   ImGui::SetCursorScreenPos(origin);
-  ImGui::Dummy({width, rows.empty() ? 1 : rows.back().bottom});
+  ImGui::Dummy({width, std::max(1.0f, bottom)});
 }
 
 }  // namespace app::panels

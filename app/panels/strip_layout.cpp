@@ -50,10 +50,10 @@ float label_width(const Frame& frame, bool tokens) {
 }
 
 StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row, float room) {
-  const arma::mat& numbers = stage.matrix(frame.trace, frame.view.head);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, frame.view.head);
   const auto& m = frame.metrics;
   const bool square = stage.columns == Columns::tokens;
-  const bool many = numbers.n_rows > most_tokens_with_numbers;
+  const bool many = numbers.n_rows() > most_tokens_with_numbers;
   const float two_beside = std::floor((room - 2 * label_width(frame, true) - m.px(20)) / 2);
   const float largest = many ? std::min(m.px(largest_map), std::max(two_beside, m.px(smallest_map))) : 1e6f;
   StripMap s;
@@ -61,16 +61,18 @@ StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cel
   s.map.stage = stage.stage;
   s.map.head = frame.view.head;
   const float widest = square ? largest : m.px(!many ? largest_map : stage.per_head ? many_features : 1.5f * many_features);
-  s.map.width = side(numbers.n_cols, square ? cells.width : cells.narrow_width, widest);
-  s.map.height = side(numbers.n_rows, square ? cells.height : cells.narrow_height, largest);
+  s.map.width = side(numbers.n_cols(), square ? cells.width : cells.narrow_width, widest);
+  s.map.height = side(numbers.n_rows(), square ? cells.height : cells.narrow_height, largest);
   s.map.bar_beside = !square && !many;
   s.map.row_tokens = first_of_row || (!m.compact && !many);
   s.map.column_tokens = !m.compact;
   s.map.label_width = label_width(frame, s.map.row_tokens);
   s.map.show_bar = stage.columns != Columns::single;
-  const float bar = s.map.bar_beside ? widgets::bar_room(frame, s.map) : 0;
+  if (frame.view.gutters && square) s.map.gutter_width = m.px(42);
+  const float bar = (s.map.bar_beside ? widgets::bar_room(frame, s.map) : 0) +
+                    s.map.gutter_width * static_cast<float>(widgets::gutter_count(s.map.stage));
   const std::string formula = formula_of(stage, frame.model, m.compact);
-  const std::string shape = std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols);
+  const std::string shape = std::to_string(numbers.n_rows()) + "×" + std::to_string(numbers.n_cols());
   const float title = widgets::text_width(frame.fonts.sans17, stage.title) + m.px(20) +
                       widgets::formula_width(frame.fonts.sans14, formula) + widgets::text_width(frame.fonts.mono12, shape);
   s.width = std::max(s.map.label_width + static_cast<float>(s.map.width) + bar, title);

@@ -116,12 +116,55 @@ void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vecto
   }
 }
 
+namespace {
+
+/// Where a line stands between its ends: the curve of draw_token_lines() as a function of the place across.
+struct Across {
+  float from, to;
+
+  /// The share of the way down at x, 0 … 1; the controls of the curve stand half way.
+  float share(float x) const {
+    const float wanted = (x - from) / (to - from);
+    float low = 0, high = 1;
+    for (int k = 0; k < 20; ++k) {
+      const float t = (low + high) / 2, at = 1.5f * t - 1.5f * t * t + t * t * t;
+      (at < wanted ? low : high) = t;
+    }
+    return low * low * (3 - 2 * low);
+  }
+};
+
+/// What a line says when the mouse is on it.
+void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
+  const auto& tokens = tokens_of(frame);
+  const std::string words = tokens[line.query] + " " + std::to_string(line.query) + " → " + tokens[line.key] + " " + std::to_string(line.key);
+  ImGui::BeginTooltip();
+  ImGui::PushFont(frame.fonts.sans14);
+  ImGui::TextUnformatted(words.c_str());
+  ImGui::TextColored(vec(frame.palette.dim), "weight in head %zu", line.head);
+  ImGui::PushFont(frame.fonts.mono14);
+  ImGui::TextUnformatted(widgets::in_full(line.weight).c_str());
+  ImGui::PopFont();
+  ImGui::PopFont();
+  ImGui::EndTooltip();
+}
+
+}  // namespace
+
 void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines& lines, const std::vector<std::size_t>& heads) {
   const TokensLook& look = frame.view.tokens;
   const auto query = look.query();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float from = l.lines, to = l.keys - frame.metrics.px(4), bend = (to - from) * 0.5f;
   const float spread = std::min(frame.metrics.px(3), l.box / static_cast<float>(heads.size() + 1));
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const bool among_lines = ImGui::IsWindowHovered() && mouse.x > from && mouse.x < to;
+  const float down = among_lines ? Across{from, to}.share(mouse.x) : 0;
+  struct {
+    const TokenLine* line = nullptr;
+    ImVec2 a, b;
+    float distance = 5;  // pixels, from which on the mouse is on no line
+  } nearest;
   const float crowd = std::min(1.0f, std::sqrt(400 / static_cast<float>(lines.lines.size() + 1)));  // many greys would add up to black
   for (const TokenLine& line : lines.lines) {
     if (std::max(line.query, line.key) < l.first || std::min(line.query, line.key) >= l.end) continue;
@@ -135,7 +178,17 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
     const ImU32 colour = grey ? packed(frame.palette.faint, most_grey * crowd * (0.25f + 0.75f * weight))
                               : packed(frame.palette.head(line.head), least + (1 - least) * weight);
     list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, colour, grey ? 1.0f : 1 + 3 * weight, bends);
+    const float away = std::abs(a.y + (b.y - a.y) * down - mouse.y);
+    if (among_lines && !grey && away < nearest.distance) {
+      nearest.line = &line;
+      nearest.a = a, nearest.b = b, nearest.distance = away;
+    }
   }
+  if (!nearest.line) return;
+  const ImVec2 a = nearest.a, b = nearest.b;
+  list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, packed(frame.palette.selection), 2, bends);
+  frame.landmarks.mark("tokens/line", a, b);
+  draw_line_tooltip(frame, *nearest.line);
 }
 
 void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes, const std::vector<std::size_t>& heads) {

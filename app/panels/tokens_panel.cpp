@@ -44,7 +44,7 @@ TokenLayout columns(const Frame& frame, float left, float width) {
 /// The rows fill the height as long as they are readable; then they scroll.
 void rows(const Frame& frame, TokenLayout& l, float height) {
   const auto& m = frame.metrics;
-  l.pitch = std::clamp(height / static_cast<float>(n_rows(frame)), m.px(16), m.px(47));
+  l.pitch = std::clamp(height / static_cast<float>(n_rows(frame)), m.px(16), m.px(84));
   l.pitch = std::floor(l.pitch);
   l.box = std::floor(std::min(m.px(30), l.pitch - std::max(2.0f, l.pitch * 0.12f)));
 }

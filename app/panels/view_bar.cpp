@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/panels/colours_popup.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
@@ -44,6 +45,9 @@ float draw_tabs(const Frame& frame) {
     frame.landmarks.mark_item(std::string("tabs/") + row.title);
     tooltip(frame, row.about);
     if (ImGui::IsItemActivated()) frame.commands.look([tab = row.tab](View& v) { v.tab = tab; });
+    if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
+      widgets::outline(ImGui::GetWindowDrawList(), {x - frame.metrics.px(6), origin.y + frame.metrics.px(5)},
+                       {x + width + frame.metrics.px(6), origin.y + height - frame.metrics.px(5)}, packed(frame.palette.accent), 2);
     const bool chosen = frame.view.tab == row.tab;
     const bool lit = chosen || ImGui::IsItemHovered() || ImGui::IsItemFocused();
     widgets::draw_text(font, {x, origin.y + height / 2}, widgets::Align::left_middle, packed(lit ? frame.palette.text : frame.palette.dim), row.title);
@@ -73,6 +77,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
       if (ImGui::Button(std::to_string(h).c_str(), {width, height})) frame.commands.look([h](View& v) { v.head = h; });
       ImGui::PopStyleColor();
       frame.landmarks.mark_item("view/head/" + std::to_string(h));
+      tooltip(frame, "The head whose stages are shown (1 … 9, [ and ])");
     }
   } else {
     left = right - frame.metrics.px(96);
@@ -85,26 +90,26 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
       ImGui::EndCombo();
     }
     frame.landmarks.mark_item("view/head");
+    tooltip(frame, "The head whose stages are shown ([ and ] go to the one before, after)");
   }
   ImGui::PopFont();
   frame.landmarks.mark("view/heads", {left, top}, {right, top + height});
   return left - frame.metrics.px(10);
 }
 
-float draw_range_chooser(const Frame& frame, float right, float top) {
+/// The button that says how numbers become colours and opens the choice.
+float draw_colours(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(frame.metrics.compact && frame.view.tab == Tab::heads ? 100 : 150);
-  const auto words = [](RangeRule rule) { return rule == RangeRule::matrix ? "colours by matrix" : "one range for all"; };
+  const std::string words = colours_words(frame.view.colours);
   ImGui::SetCursorScreenPos({right - width, top});
-  ImGui::SetNextItemWidth(width);
   ImGui::PushFont(frame.fonts.sans14);
-  if (ImGui::BeginCombo("##range", words(frame.view.range))) {
-    for (const RangeRule rule : {RangeRule::matrix, RangeRule::all_heads})
-      if (ImGui::Selectable(words(rule), rule == frame.view.range)) frame.commands.look([rule](View& v) { v.range = rule; });
-    ImGui::EndCombo();
-  }
+  const bool pressed = ImGui::Button((widgets::shortened(frame.fonts.sans14, words, width - frame.metrics.px(12)) + "###colours").c_str(),
+                                     {width, frame.metrics.frame});
   ImGui::PopFont();
   frame.landmarks.mark_item("view/range");
-  tooltip(frame, "Whether each matrix of signed numbers sets the ends of its own colours, or one range serves all heads");
+  tooltip(frame, (words + ": what sets the ends of the colours, which colours, linear or logarithmic").c_str());
+  if (pressed) ImGui::OpenPopup("colours");
+  draw_colours_popup(frame, "colours", {right, top + frame.metrics.frame + frame.metrics.px(4)});
   return right - width - frame.metrics.px(24);
 }
 
@@ -166,6 +171,7 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
   }
   ImGui::PopFont();
   frame.landmarks.mark_item("view/stage");
+  tooltip(frame, "The stage that is shown of every head");
   return right - width - frame.metrics.px(10);
 }
 
@@ -186,13 +192,11 @@ void draw_view_bar(const Frame& frame) {
     if (roomy) right = label(frame, right, middle, "stage");
     right = draw_order_chooser(frame, right, top);
     if (roomy) right = label(frame, right, middle, "sort");
-    // Weights and masks have fixed ends.
-    if (core::attention::info(frame.view.heads_stage).colouring == core::attention::Colouring::signed_values)
-      draw_range_chooser(frame, right, top);
+    draw_colours(frame, right, top);
   } else {
     right = draw_head_chooser(frame, right, top);
     right = label(frame, right, middle, "head");
-    if (frame.view.tab != Tab::compare) draw_range_chooser(frame, right, top);
+    if (frame.view.tab != Tab::compare) draw_colours(frame, right, top);
   }
 }
 

@@ -31,6 +31,12 @@ inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGu
 #endif
 }
 
+/// Text whose letters are all there, also those that lie outside of what is seen.
+inline void whole_text(ImDrawList* list, ImFont* font, float size, ImVec2 at, ImU32 colour, const char* begin, const char* end) {
+  constexpr float far = 1e6f;
+  font->RenderText(list, size, at, colour, ImVec4(-far, -far, far, far), begin, end);
+}
+
 /// An outline of that thickness.
 inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float thickness = 1,
                  float rounding = 0) {

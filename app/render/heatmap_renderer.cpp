@@ -22,7 +22,8 @@ constexpr double smallest_cell_with_gap = 8;
 
 /// What the texels are made from. Pointers count: other matrices of one version are other numbers.
 auto texel_key(const Picture& p) {
-  return std::tie(p.numbers, p.rows.numbers, p.visible, p.kept, p.version, p.flags_version, p.map, p.low, p.high, p.width, p.height, p.left,
+  return std::tie(p.numbers, p.rows.numbers, p.visible, p.kept, p.version, p.flags_version, p.map, p.low, p.high, p.least,
+                  p.dots, p.width, p.height, p.left,
                   p.top, p.right, p.bottom);
 }
 

@@ -15,7 +15,11 @@ namespace app::render {
 
 using core::colour::colour_at;
 using core::colour::ColourMap;
+using core::colour::diverging_maps;
+using core::colour::is_diverging;
+using core::colour::NamedMap;
 using core::colour::place_in_range;
+using core::colour::sequential_maps;
 using core::colour::stops;
 
 /// A row and a column that stay bright while the rest is mixed with the ground.
@@ -40,6 +44,8 @@ struct Picture {
   ColourMap map = ColourMap::values;
   bool dark = true;
   double low = -1, high = 1;
+  double least = 0;              ///< of a logarithmic range: the smallest size with a colour of its own; 0 = linear
+  bool dots = false;             ///< exact zeros bear a dot, where no numbers stand in the cells
   int width = 0, height = 0;     ///< in pixels, of the whole picture
   /// The part of the matrix that fills the picture, in cells: column and row of its corners.
   double left = 0, top = 0, right = 0, bottom = 0;
@@ -53,6 +59,9 @@ struct Pooling {
   std::size_t rows = 1, columns = 1;
 };
 Pooling pooling(const Picture& picture);
+
+/// Whether a picture shows all of a matrix whose rows are known, so that after a change little of it is done again.
+bool has_rows(const Picture& picture);
 
 /// The only one who turns numbers into pixels.
 class Painter {

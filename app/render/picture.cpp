@@ -24,7 +24,7 @@ Blocks touched(double from, double to, std::size_t cells, std::size_t block) {
 }  // namespace
 
 Texel texel(const Picture& p, double number, bool hidden, bool dropped) {
-  const auto [place, marks] = core::colour::look(p.map, p.low, p.high, number, hidden, dropped);
+  const auto [place, marks] = core::colour::look({p.map, p.low, p.high, p.least, p.dots}, number, hidden, dropped);
   return {static_cast<float>(place), static_cast<float>(marks)};
 }
 
@@ -35,6 +35,11 @@ std::vector<double> block_flags(const arma::mat& flags, Pooling block) {
 
 Pooling pooling(const Picture& p) {
   return {cells_a_pixel(p.bottom - p.top, p.height), cells_a_pixel(p.right - p.left, p.width)};
+}
+
+bool has_rows(const Picture& p) {
+  return p.rows.numbers && p.width > 0 && p.height > 0 && p.left == 0 && p.top == 0 &&
+         p.right == static_cast<double>(p.rows.n_columns) && p.bottom == static_cast<double>(p.rows.n_rows);
 }
 
 Texels texels(const Picture& p) {

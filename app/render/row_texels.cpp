@@ -10,7 +10,7 @@ auto flags_key(const Picture& p) {
 }
 
 auto range_key(const Picture& p) {
-  return std::tie(p.map, p.low, p.high, p.width, p.height);
+  return std::tie(p.map, p.low, p.high, p.least, p.dots, p.width, p.height);
 }
 
 /// What of the numbers is another than in the picture of the last time.
@@ -22,15 +22,10 @@ CellChange change_since(const Picture* before, const Picture& now) {
 
 }  // namespace
 
-bool has_rows(const Picture& p) {
-  return p.rows.numbers && p.width > 0 && p.height > 0 && p.left == 0 && p.top == 0 &&
-         p.right == static_cast<double>(p.rows.n_columns) && p.bottom == static_cast<double>(p.rows.n_rows);
-}
-
 Pool::Written RowTexels::renew(const Picture& p, const Picture* before) {
   const Pooling block = pooling(p);
   Pool::Written written =
-      pool_.renew(p.rows, p.map == ColourMap::values, block.rows, block.columns, change_since(before, p));
+      pool_.renew(p.rows, is_diverging(p.map), block.rows, block.columns, change_since(before, p));
   const bool same_flags = before && flags_key(*before) == flags_key(p);
   const bool same_range = before && range_key(*before) == range_key(p);
   if (!same_flags) {

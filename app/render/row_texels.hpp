@@ -6,10 +6,6 @@
 
 namespace app::render {
 
-/// Whether a picture's numbers are known row after row and shown whole, so that RowTexels can make its
-/// texels.
-bool has_rows(const Picture& picture);
-
 /// The texels of a picture whose rows are known; from one version to the next only those are made anew that
 /// changed.
 class RowTexels {

@@ -59,7 +59,9 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
   const bool open = ImGui::BeginCombo(("##" + name).c_str(), preview.c_str(), ImGuiComboFlags_HeightLarge);
   if (!open) {
     frame.landmarks.mark_item(name);
-    if (preview != shown) tooltip(shown);
+    const std::string help = current < options.size() ? options[current].help : "";
+    const std::string whole = preview != shown ? shown : "";
+    if (!help.empty() || !whole.empty()) tooltip(whole + (whole.empty() || help.empty() ? "" : "\n") + help);
   } else {
     for (std::size_t i = 0; i < options.size(); ++i) {
       const std::string line = name + "/" + std::to_string(i);

@@ -86,7 +86,7 @@ CellWords cell_words(const Frame& frame, const CellRef& cell) {
   return words;
 }
 
-void draw_cell_tooltip(const Frame& frame, const CellRef& cell) {
+void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark) {
   const CellWords words = cell_words(frame, cell);
   ImGui::BeginTooltip();
   ImGui::PushFont(frame.fonts.sans14);
@@ -101,9 +101,10 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell) {
   ImGui::PushFont(frame.fonts.mono14);
   ImGui::TextUnformatted(in_full(cell_value(frame, cell)).c_str());
   ImGui::PopFont();
-  if (!words.reason.empty()) {
+  for (const std::string& line : {words.reason, remark}) {
+    if (line.empty()) continue;
     ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
-    ImGui::TextUnformatted(words.reason.c_str());
+    ImGui::TextUnformatted(line.c_str());
     ImGui::PopStyleColor();
   }
   ImGui::PopFont();

@@ -21,7 +21,7 @@ double cell_value(const Frame& frame, const CellRef& cell);
 
 CellWords cell_words(const Frame& frame, const CellRef& cell);
 
-/// The tooltip of a hovered cell: tokens, place, the value in full and the reason.
-void draw_cell_tooltip(const Frame& frame, const CellRef& cell);
+/// The tooltip of a hovered cell: tokens, place, the value in full and the reason; a remark as the last line, or "".
+void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark = "");
 
 }  // namespace app::widgets

@@ -1,13 +1,16 @@
 #pragma once
 
-#include <imgui.h>
+#include <string>
 
-#include "app/widgets/heatmap_view.hpp"
+#include "app/widgets/heatmap_drawn.hpp"
 
 namespace app::widgets {
 
-/// Draws the colour bar of a heatmap below or beside its picture: true ends, and two triangles at the smallest and the largest number.
-/// For a dropout mask it is a legend of the two values instead.
-void draw_bar(const Frame& frame, const Heatmap& map, Ends ends, ImVec2 picture_min, ImVec2 picture_max);
+/// The colour bar below or beside a picture, with its ends, the true extremes as triangles, and the chosen cell's value; for
+/// 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.
+void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale);
+
+/// The end of a range as it stands beside the bar: whole ends bare, others with as many decimals as say something.
+std::string end_text(double value);
 
 }  // namespace app::widgets

@@ -4,6 +4,8 @@
 #include <cfloat>
 #include <cmath>
 
+#include "app/platform/imgui_compat.hpp"
+
 namespace app::widgets {
 namespace {
 
@@ -48,6 +50,18 @@ void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::st
   if (align != Align::left_top) position.y -= font->FontSize * middle_of_figures;
   ImGui::GetWindowDrawList()->AddText(font, font->FontSize, {std::round(position.x), std::round(position.y)}, colour, text.data(),
                                       text.data() + text.size());
+}
+
+void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::string_view text) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 start{std::round(bottom_middle.x - font->FontSize * (1 - middle_of_figures)), std::round(bottom_middle.y)};
+  // It is drawn level and its corners are turned about the start.
+  const int first = list->VtxBuffer.Size;
+  platform::whole_text(list, font, font->FontSize, start, colour, text.data(), text.data() + text.size());
+  for (int k = first; k < list->VtxBuffer.Size; ++k) {
+    ImVec2& p = list->VtxBuffer[k].pos;
+    p = {start.x + (p.y - start.y), start.y - (p.x - start.x)};
+  }
 }
 
 std::string shortened(ImFont* font, const std::string& text, float room) {

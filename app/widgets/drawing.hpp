@@ -16,6 +16,9 @@ float text_width(ImFont* font, std::string_view text);
 /// Draws text into the current window, at whole pixels.
 void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::string_view text);
 
+/// Draws text turned by a quarter, to be read from below; it begins at the bottom and is centred on x.
+void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::string_view text);
+
 /// The text, or as much of it as fits the room with … at its end; never less than one character.
 std::string shortened(ImFont* font, const std::string& text, float room);
 

@@ -1,5 +1,8 @@
 #include "app/widgets/glossed_text.hpp"
 
+#include <array>
+#include <cfloat>
+#include <cmath>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -85,22 +88,49 @@ float line_height(const Frame& frame, ImFont* font) {
   return font->FontSize + frame.metrics.px(7);
 }
 
-void explain(const Frame& frame, const Term& term) {
+/// A dotted line under a term, which is explained as long as the mouse is on it.
+void gloss(const Frame& frame, const Term& term, ImVec2 min, ImVec2 max, float underline) {
+  for (float x = min.x; x < max.x; x += frame.metrics.px(4))
+    ImGui::GetWindowDrawList()->AddRectFilled({x, underline}, {x + frame.metrics.px(2), underline + 1}, packed(frame.palette.faint));
+  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max)) explain_term(frame, term);
+}
+
+}  // namespace
+
+void explain_term(const Frame& frame, const Term& term, const std::string& remark) {
   ImGui::BeginTooltip();
   const float width = frame.metrics.px(300);
   paragraph(frame.fonts.sans14, frame.palette.text, width, term.word);
   paragraph(frame.fonts.sans14, frame.palette.dim, width, term.meaning);
+  if (!remark.empty()) paragraph(frame.fonts.sans14, frame.palette.faint, width, remark);
   ImGui::EndTooltip();
 }
 
-}  // namespace
+const Term* term_of(Stage stage) {
+  constexpr std::array words{"embedding", "query",  "key",    "value",      "score",  "scale",    "mask",     "−∞",         "softmax",
+                             "mask",      "row",    "weight", "dropout",    "survivor", "context",  "concatenate", "output projection"};
+  static_assert(words.size() == static_cast<std::size_t>(Stage::output) + 1);
+  return core::lessons::find_term(words.at(static_cast<std::size_t>(stage)));
+}
+
+void glossed_line(const Frame& frame, ImFont* font, Rgb colour, ImVec2 left_middle, const std::string& text) {
+  draw_text(font, left_middle, Align::left_middle, packed(colour), text);
+  std::vector<Piece> pieces = pieces_of(font, FLT_MAX, text);
+  find_terms(pieces);
+  const float half = std::round(font->FontSize * 0.56f);
+  for (const Piece& piece : pieces) {
+    if (!piece.term) continue;
+    const std::string_view word = bare(piece.word);
+    const float left = left_middle.x + piece.x, right = left + text_width(font, word);
+    gloss(frame, *piece.term, {left, left_middle.y - half}, {right, left_middle.y + half}, std::round(left_middle.y + half));
+  }
+}
 
 void glossed_text(const Frame& frame, ImFont* font, Rgb colour, float width, const std::string& text) {
   std::vector<Piece> pieces = pieces_of(font, width, text);
   find_terms(pieces);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = line_height(frame, font);
-  ImDrawList* list = ImGui::GetWindowDrawList();
   for (const Piece& piece : pieces) {
     const ImVec2 pos(at.x + piece.x, at.y + static_cast<float>(piece.line) * height);
     if (is_symbol(piece.word))
@@ -108,12 +138,9 @@ void glossed_text(const Frame& frame, ImFont* font, Rgb colour, float width, con
     else
       draw_text(font, pos, colour, piece.word);
     if (!piece.term) continue;
-    const float y = pos.y + font->FontSize + 1;
-    for (float x = pos.x; x < pos.x + piece.width; x += frame.metrics.px(4))
-      list->AddRectFilled({x, y}, {x + frame.metrics.px(2), y + 1}, packed(frame.palette.faint));
     const ImVec2 end(pos.x + piece.width, pos.y + height);
     frame.landmarks.mark(std::string("word/") + piece.term->word, pos, end);
-    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(pos, end)) explain(frame, *piece.term);
+    gloss(frame, *piece.term, pos, end, pos.y + font->FontSize + 1);
   }
   ImGui::Dummy({width, pieces.empty() ? 1 : static_cast<float>(pieces.back().line + 1) * height});
 }

@@ -2,18 +2,15 @@
 
 #include <imgui.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/frame.hpp"
+#include "app/widgets/numbers.hpp"
 
 namespace app::widgets {
-
-/// The two ends of a stage's colours.
-struct Ends {
-  double low = 0, high = 1;
-};
 
 /// Numbers that are no stage, to be drawn in the manner of one; what is pointed at must outlive the drawing.
 struct OtherNumbers {
@@ -45,6 +42,8 @@ struct Heatmap {
   bool bar_beside = false;    ///< the colour bar stands right of the picture instead of below
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
+  bool whole = false;        ///< shows all of the matrix, whatever is zoomed
+  float gutter_width = 0;    ///< of each of the columns of row sums and entropies right of the picture; 0 = none
   const OtherNumbers* other = nullptr;  ///< instead of the stage's own; its cells are pinned only when they are of the stage
 };
 
@@ -53,16 +52,25 @@ float column_label_height(const Frame& frame, const Heatmap& map);
 float bar_room(const Frame& frame, const Heatmap& map);
 
 /// The numbers that a heatmap shows.
-const arma::mat& shown_numbers(const Frame& frame, const Heatmap& map);
+Numbers shown_numbers(const Frame& frame, const Heatmap& map);
 
 /// Draws the picture with labels, numbers, marks and bar; its labels start at top_left.
 ///
-/// Hovering previews a cell and a click pins it, or releases it when it is pinned.
+/// Hovering previews a cell and a click pins it, or releases it when it is pinned; the wheel zooms, dragging moves what is shown.
 void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left);
+
+/// The picture alone, without anything around it, at a place on the screen.
+void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner);
+
+/// How many columns of figures stand right of a heatmap with gutters: row sums, and of weights their entropy.
+int gutter_count(Stage stage);
 
 /// How a heatmap's numbers are coloured.
 core::attention::Colouring colouring_of(const Heatmap& map);
 
+/// The ends of a stage's colours as people chose them.
 Ends colour_ends(const Frame& frame, Stage stage, std::size_t head);
+/// Those of all stages and heads, to be locked.
+std::map<std::pair<Stage, std::size_t>, Ends> all_colour_ends(const Frame& frame);
 
 }  // namespace app::widgets

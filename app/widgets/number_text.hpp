@@ -12,5 +12,6 @@ using core::text::fixed;
 using core::text::in_full;
 using core::text::NumberFormat;
 using core::text::scientific;
+using core::text::unit_for;
 
 }  // namespace app::widgets

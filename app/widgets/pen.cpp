@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/widgets/glossed_text.hpp"
 #include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 
@@ -50,8 +51,7 @@ void Pen::heading(const std::string& words) {
 void Pen::pair(const std::string& words, const std::string& number) {
   skip(10);
   const float room = right - left - text_width(frame.fonts.mono14, number) - frame.metrics.px(8);
-  draw_text(frame.fonts.sans14, {left, y}, Align::left_middle, packed(frame.palette.dim),
-            shortened(frame.fonts.sans14, words, room));
+  glossed_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y}, shortened(frame.fonts.sans14, words, room));
   draw_text(frame.fonts.mono14, {right, y}, Align::right_middle, packed(frame.palette.text), number);
   skip(10);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/widgets/glossed_text.hpp"
 #include "app/widgets/operand_link.hpp"
 #include "core/explain/text.hpp"
 
@@ -108,7 +109,7 @@ void draw_title(Pen& pen, std::size_t number, const ex::Step& step) {
   pen.skip(9);
   draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint), std::to_string(number));
   float x = pen.left + frame.metrics.px(18);
-  draw_text(title, {x, pen.y}, Align::left_middle, packed(frame.palette.text), step.title);
+  glossed_line(frame, title, frame.palette.text, {x, pen.y}, step.title);
   x += text_width(title, step.title) + frame.metrics.px(10);
   draw_formula(formula, {x, std::round(pen.y - formula->FontSize * 0.56f)}, packed(frame.palette.dim), step.formula);
   pen.skip(11);

@@ -39,7 +39,7 @@ struct StageInfo {
   /// Whether the model has this stage: see shown_stages().
   bool (*present)(const Model&);
   /// The numbers; head counts only when per_head.
-  const arma::mat& (*matrix)(const Trace&, std::size_t head);
+  const StageMatrix& (*matrix)(const Trace&, std::size_t head);
 };
 
 /// All stages, in the order of the computation.

@@ -37,18 +37,19 @@ std::vector<double> strongest_of(const arma::mat& m, Blocks rows, Blocks columns
 
 }  // namespace
 
-CellLook look(ColourMap map, double low, double high, double number, bool hidden, bool dropped) {
+CellLook look(const Shading& s, double number, bool hidden, bool dropped) {
   if (std::isnan(number)) return {0, mark::not_a_number};
   if (number == -infinity) return {0, mark::minus_infinity};
   unsigned marks = hidden ? mark::hidden : dropped ? mark::dropped : 0;
-  if (number > high) marks |= mark::above;
-  if (number < low) marks |= mark::below;
+  if (number > s.high) marks |= mark::above;
+  if (number < s.low || (number != 0 && std::abs(number) < s.least)) marks |= mark::below;
+  if (s.dots && number == 0 && marks == 0) marks |= mark::zero;
   if (number == infinity) marks |= mark::hidden;
-  return {place_in_range(map, low, high, number), marks};
+  return {place_in_range(s.map, s.low, s.high, number, s.least), marks};
 }
 
 std::vector<double> strongest(ColourMap map, const arma::mat& numbers, Blocks rows, Blocks columns) {
-  return map == ColourMap::values ? strongest_of<true>(numbers, rows, columns)
+  return is_diverging(map) ? strongest_of<true>(numbers, rows, columns)
                                   : strongest_of<false>(numbers, rows, columns);
 }
 

@@ -49,7 +49,7 @@ Place before_merge(const Model& model, std::size_t row, std::size_t column) {
 }
 
 const arma::mat* find_numbers(const Model& model, const Trace& trace, Source source, std::size_t head) {
-  if (const auto* stage = std::get_if<Stage>(&source)) return &info(*stage).matrix(trace, head);
+  if (const auto* stage = std::get_if<Stage>(&source)) return &*info(*stage).matrix(trace, head);
   if (!model.projections) return nullptr;
   const auto& p = *model.projections;
   const auto weight = [](const attention::Linear& l) { return &*l.weight; };

@@ -60,7 +60,7 @@ Grid grid_of(const Map& map) {
   const std::vector<double> visible = flags(map.visible, rows, columns),
                             kept = flags(map.kept, rows, columns);
   for (std::size_t k = 0; k < strongest.size(); ++k)
-    g.looks.push_back(colour::look(map.map, map.low, map.high, strongest[k],
+    g.looks.push_back(colour::look({map.map, map.low, map.high}, strongest[k],
                                    !visible.empty() && visible[k] == 0, !kept.empty() && kept[k] == 0));
   return g;
 }

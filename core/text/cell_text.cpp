@@ -33,7 +33,10 @@ int needed_decimals(double value, int decimals) {
 
 }  // namespace
 
-NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters) {
+double unit_for(double largest) { return largest > 0 && largest < 0.01 ? 0.001 : 1; }
+
+NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters,
+                           std::optional<double> unit) {
   double largest = 0;
   bool negative = false;
   for_each_finite(numbers, range, [&](double v) {
@@ -41,7 +44,7 @@ NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_ch
     negative = negative || v < 0;
   });
   NumberFormat format;
-  if (largest > 0 && largest < 0.01) format.unit = 0.001;
+  format.unit = unit.value_or(unit_for(largest));
   const int whole = digits_before_point(largest / format.unit) + negative;
   const int room = std::clamp(max_characters - whole - 1, 0, 4);  // one for the point
   format.decimals = 0;

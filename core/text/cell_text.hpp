@@ -1,6 +1,7 @@
 #pragma once
 
 #include <armadillo>
+#include <optional>
 #include <string>
 
 namespace core::text {
@@ -17,8 +18,13 @@ struct CellRange {
   std::size_t row0 = 0, row1 = 0, column0 = 0, column1 = 0;
 };
 
-/// The most decimals, up to 4, with which the widest number of the range takes at most max_characters.
-NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters);
+/// The unit of numbers whose largest size is that: 1, or 0.001 below 0.01.
+double unit_for(double largest);
+
+/// The most decimals, up to 4, with which the widest number of the range takes at most max_characters; in their own unit, or
+/// in that of the whole matrix they are a part of.
+NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters,
+                           std::optional<double> unit = std::nullopt);
 
 /// A number as it stands in a cell: "0.484", "−∞", "NaN"; an exact zero is "0", a whole 1 is "1" when plain_one.
 std::string cell_text(double value, const NumberFormat& format, bool plain_one);

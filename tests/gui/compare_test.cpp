@@ -8,6 +8,7 @@
 #include <map>
 
 #include "app/shell.hpp"
+#include "app/shown_state.hpp"
 #include "app/shortcuts.hpp"
 #include "app/store.hpp"
 #include "core/attention/attend.hpp"
@@ -45,11 +46,13 @@ struct Compare : testing::Test {
     const app::Document document = store.document();
     app::Commands commands;
     painter.pictures.clear();
-    app::draw_window({.model = store.model(),
-                      .trace = store.trace(),
-                      .version = store.version(),
+    app::follow_held_key(store);
+    const app::ShownState shown = app::shown_state(store);
+    app::draw_window({.model = shown.model,
+                      .trace = shown.trace,
+                      .version = shown.version,
                       .compute_ms = 0,
-                      .view = store.view(),
+                      .view = shown.view,
                       .document = document,
                       .message = store.message(),
                       .palette = given.palette,
@@ -117,7 +120,7 @@ TEST_F(Compare, NamesTheFirstStageAndTheLargestChangeOfEachAsTheEngineComputesTh
     double largest = 0;
     for (std::size_t h = 0; h < (stage.per_head ? 2u : 1u); ++h)
       for (std::size_t i = 0; i < 6; ++i)
-        for (std::size_t j = 0; j < stage.matrix(a, h).n_cols; ++j)
+        for (std::size_t j = 0; j < stage.matrix(a, h).n_cols(); ++j)
           if (const double x = stage.matrix(a, h)(i, j); std::isfinite(x))
             largest = std::max(largest, std::abs(x - stage.matrix(b, h)(i, j)));
     EXPECT_EQ(d.largest, largest) << stage.name;
@@ -237,6 +240,46 @@ TEST_F(Compare, ShowsAInPlaceOfBAsLongAsSpaceIsHeld) {
   EXPECT_EQ(b(), &*store.comparison()->trace.embeddings);
   ui.play({up, {}});
   EXPECT_EQ(b(), &*store.trace().embeddings);
+}
+
+TEST_F(Compare, ShowsAInPlaceOfBInEveryViewAsLongAsSpaceIsHeld) {
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
+  const auto shown = [&] { return (*painter.pictures.at("strip/embeddings").numbers)(0, 0); };
+  EXPECT_EQ(shown(), 3);
+  support::InputFrame down, up;
+  down.key = app::KeyPress{Key::space}, up.released = Key::space;
+  ui.play({down, {}});
+  EXPECT_NE(shown(), 3);
+  EXPECT_EQ(shown(), store.comparison()->trace.embeddings(0, 0));
+  ui.play({up, {}});
+  EXPECT_EQ(shown(), 3);
+  EXPECT_EQ(store.comparison(), nullptr) << "nothing is compared where nothing is shown of it";
+}
+
+TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
+  press(Key::k);
+  edit(core::editing::RemoveToken{5});
+  support::InputFrame down, up;
+  down.key = app::KeyPress{Key::space}, up.released = Key::space;
+  ui.play({down, {}});
+  EXPECT_FALSE(store.view().shows_a);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_THAT(store.message().text, testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
+  EXPECT_EQ(painter.pictures.at("strip/embeddings").numbers, &store.trace().embeddings);
+}
+
+TEST_F(Compare, RenamesTheChosenA) {
+  press(Key::k);
+  ui.click("tabs/Compare");
+  ui.run();
+  const std::string before = store.references()[0].title;
+  ui.click("reference/title");
+  ui.type("before training");
+  ui.key(Key::enter);
+  ui.run();
+  EXPECT_EQ(store.references()[0].title, "before training");
+  EXPECT_NE(before, "before training");
 }
 
 TEST_F(Compare, ScrollsToTheStageOfARowAndPinsTheCellThatDiffersMost) {

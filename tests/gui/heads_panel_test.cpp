@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "app/panels/head_figures.hpp"
 #include "app/panels/inspector_panel.hpp"
 #include "app/panels/view_bar.hpp"
+#include "core/attention/attend.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/ui_harness.hpp"
 
@@ -51,6 +53,12 @@ struct HeadsPanel : testing::Test {
     ui.view.tab = Tab::heads;
     ui.run();
   }
+  /// The mean weight on the previous token, as it stands under a head.
+  std::string previous_figure(std::size_t head) const {
+    const auto trace = core::attention::attend(ui.model, 0);
+    const auto facts = core::attention::head_facts(trace.heads[head].weights, ui.model.sequences[0].tokens);
+    return app::panels::figure_text(HeadFigure::previous, facts.*core::attention::info(HeadFigure::previous).value);
+  }
   bool is_before(int a, int b) const {
     const ImVec2 x = ui.centre("heads/" + std::to_string(a)), y = ui.centre("heads/" + std::to_string(b));
     return x.y < y.y - 1 || (std::abs(x.y - y.y) <= 1 && x.x < y.x);
@@ -65,6 +73,8 @@ TEST_F(HeadsPanel, PutsTheHeadOfThePreviousTokenFirstWhenSortedByIt) {
   ui.run();
   EXPECT_EQ(ui.view.heads_order, HeadFigure::previous);
   EXPECT_TRUE(is_before(1, 0));
+  EXPECT_EQ(previous_figure(1), "1.00");
+  EXPECT_NE(previous_figure(0), "1.00");
   ui.view.heads_order = HeadFigure::itself;  // 1/6 for the other, mean of 1, 1/2 … 1/6 for the spread one
   ui.run();
   EXPECT_TRUE(is_before(0, 1));
@@ -108,8 +118,8 @@ TEST_F(HeadsPanel, WorksOutTheLikenessOfVeryManyNumbersOnlyWhenAsked) {
   EXPECT_FALSE(ui.has("inspector/likeness")) << "other numbers, another question";
 }
 
-TEST_F(HeadsPanel, OffersTheColourRangeOnlyWhereItMatters) {
-  EXPECT_FALSE(ui.has("view/range"));
+TEST_F(HeadsPanel, OffersTheColoursOfSignedStagesAndOfWeights) {
+  EXPECT_TRUE(ui.has("view/range"));
   ui.view.heads_stage = app::Stage::scores;
   ui.run();
   EXPECT_TRUE(ui.has("view/range"));

@@ -20,6 +20,8 @@ namespace {
 using core::attention::Model;
 using core::attention::Trace;
 
+constexpr double nothing = 0;  // milliseconds that may be taken at once
+
 Model large_model() {
   support::Random random(11);
   return support::model(random, 420, 16, 16, 8);
@@ -32,7 +34,7 @@ Model small_model() {
 
 bool same_numbers(const Trace& a, const Trace& b) {
   const auto same = [](const arma::mat& x, const arma::mat& y) {
-    return arma::size(x) == arma::size(y) && std::equal(x.begin(), x.end(), y.begin());
+    return arma::size(x) == arma::size(y) && arma::approx_equal(x, y, "both", 1e-12, 1e-10);
   };
   return a.heads.size() == b.heads.size() && same(a.output, b.output) &&
          same(a.heads.back().weights, b.heads.back().weights);
@@ -44,8 +46,7 @@ Model scaled(Model model, double factor) {
 }
 
 TEST(LiveTrace, OfASmallModelIsThereAtOnce) {
-  ASSERT_TRUE(is_quick(small_model()));
-  LiveTrace live(core::editing::default_preset().make());
+  LiveTrace live(core::editing::default_preset().make(), nothing);
   live.follow(small_model(), 0);
   EXPECT_FALSE(live.is_behind());
   EXPECT_EQ(live.model(), small_model());
@@ -53,8 +54,7 @@ TEST(LiveTrace, OfASmallModelIsThereAtOnce) {
 }
 
 TEST(LiveTrace, OfALargeModelLeavesTheLastOneUntilItIsComplete) {
-  ASSERT_FALSE(is_quick(large_model()));
-  LiveTrace live(small_model());
+  LiveTrace live(small_model(), nothing);
   const auto version = live.version();
   live.follow(large_model(), 0);
   EXPECT_TRUE(live.is_behind());
@@ -70,7 +70,7 @@ TEST(LiveTrace, OfALargeModelLeavesTheLastOneUntilItIsComplete) {
 
 TEST(LiveTrace, ShowsOfADragOnlyStatesThatWereAskedForAndTheLastInTheEnd) {
   const Model start = large_model();
-  LiveTrace live(start);
+  LiveTrace live(start, nothing);
   for (int k = 1; k <= 6; ++k) {
     live.follow(scaled(start, k), 0);
     const bool begun = live.model() == start;
@@ -84,7 +84,7 @@ TEST(LiveTrace, ShowsOfADragOnlyStatesThatWereAskedForAndTheLastInTheEnd) {
 
 TEST(LiveTrace, ForgetsWhatIsUnderWayWhenTheModelIsAgainTheShownOne) {
   const Model start = large_model();
-  LiveTrace live(start);
+  LiveTrace live(start, nothing);
   const auto version = live.version();
   live.follow(scaled(start, 2), 0);
   ASSERT_TRUE(live.is_behind());
@@ -95,7 +95,7 @@ TEST(LiveTrace, ForgetsWhatIsUnderWayWhenTheModelIsAgainTheShownOne) {
 }
 
 TEST(LiveTrace, OfASmallModelOvertakesALargeOne) {
-  LiveTrace live(small_model());
+  LiveTrace live(small_model(), nothing);
   live.follow(large_model(), 0);
   live.follow(scaled(small_model(), 3), 0);
   EXPECT_FALSE(live.is_behind());
@@ -104,9 +104,38 @@ TEST(LiveTrace, OfASmallModelOvertakesALargeOne) {
   EXPECT_EQ(live.model(), scaled(small_model(), 3));
 }
 
+TEST(LiveTrace, OfAnEditedLargeModelIsUpdatedInPlaceWhenThatIsQuick) {
+  Model model = large_model();
+  LiveTrace live(model, 1e9);
+  std::size_t changes = 0;
+  live.before_change([&] { return ++changes > 0; });
+  for (int k = 1; k <= 3; ++k) {
+    model = core::editing::apply(model, core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 100, 2, 0.5 * k});
+    const auto version = live.version();
+    live.follow(model, 0);
+    EXPECT_FALSE(live.is_behind());
+    EXPECT_EQ(live.version(), version + 1);
+    EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(model))) << k;
+  }
+  EXPECT_EQ(changes, 3u);
+}
+
+TEST(LiveTrace, ChangesNothingInPlaceThatSomebodyReads) {
+  Model model = large_model();
+  LiveTrace live(model, 1e9);
+  const auto read = live.shared_trace();
+  const arma::mat before = read->output;
+  live.before_change([] { return false; });
+  model = scaled(model, 2);
+  live.catch_up(model, 0);
+  EXPECT_EQ(live.model(), model);
+  EXPECT_TRUE(arma::approx_equal(*read->output, before, "absdiff", 0));
+  EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(model)));
+}
+
 TEST(LiveTrace, CallsWhenThereIsSomethingToTakeOver) {
   std::latch called(1);
-  LiveTrace live(small_model());
+  LiveTrace live(small_model(), nothing);
   live.when_done([&] { called.count_down(); });
   live.follow(large_model(), 0);
   called.wait();
@@ -116,7 +145,7 @@ TEST(LiveTrace, CallsWhenThereIsSomethingToTakeOver) {
 }
 
 struct LargeModel : testing::Test {
-  gui::Program ui;
+  gui::Program ui{{1600, 1000}, nothing};
   void SetUp() override {
     support::TemporaryDirectory directory;
     core::formats::save_session(directory.path() / "large.json", {large_model(), ""});
@@ -170,10 +199,11 @@ TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
   const support::TemporaryDirectory directory;
   const auto path = directory.path() / "w.csv";
   ui.store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 2, 0, 0}, path});
-  const Model model = ui.store.model();
+  ASSERT_EQ(ui.store.shown_model(), ui.store.model());
   EXPECT_EQ(support::bytes_of(path),
-            core::formats::csv_text(core::formats::labelled_stage(
-                model, core::attention::attend(model), core::attention::info(Stage::weights), 2, 0)));
+            core::formats::csv_text(core::formats::labelled_stage(ui.store.model(), ui.store.trace(),
+                                                                  core::attention::info(Stage::weights), 2, 0)));
+  EXPECT_TRUE(same_numbers(ui.store.trace(), core::attention::attend(ui.store.model())));
 }
 
 TEST_F(LargeModel, SaysThatItIsBeingRenewed) {

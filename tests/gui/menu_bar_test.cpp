@@ -72,8 +72,8 @@ TEST_F(MenuBar, UndoesOnlyWhatCanBeUndone) {
 TEST_F(MenuBar, ChangesHowThingsLook) {
   choose("menu/View", "menu/Light");
   EXPECT_FALSE(ui.view.dark);
-  choose("menu/View", "menu/RangeAllHeads");
-  EXPECT_EQ(ui.view.range, app::RangeRule::all_heads);
+  choose("menu/View", "menu/Colours", "menu/RangeAllHeads");
+  EXPECT_EQ(ui.view.colours.range, app::RangeRule::all_heads);
   choose("menu/View", "menu/Heads");
   EXPECT_EQ(ui.view.tab, app::Tab::heads);
   choose("menu/View", "menu/Scale", "menu/Scale/150");

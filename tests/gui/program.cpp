@@ -17,7 +17,7 @@ class NoPainter : public app::render::Painter {
 
 }  // namespace
 
-Program::Program(ImVec2 size) {
+Program::Program(ImVec2 size, double at_once_ms) : store(app::free_memory, at_once_ms) {
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
@@ -70,7 +70,7 @@ void Program::frame(const support::InputFrame& input) {
   const app::Document document = store.document();
   app::Commands commands;
   if (input.key && !io.WantTextInput)
-    app::handle_key(*input.key, {store.model(), store.trace(), store.view(), document}, commands);
+    app::handle_key(*input.key, {store.model(), store.trace(), store.shown_view(), document}, commands);
   support::put(input, io);
   const app::Metrics metrics = app::metrics(io.DisplaySize, store.view().scale);
   const app::Palette& palette = app::palette(store.view().dark);

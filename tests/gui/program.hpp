@@ -11,7 +11,7 @@ namespace gui {
 /// The whole program but for its window: the store, every panel, the keys; without OpenGL.
 class Program {
  public:
-  explicit Program(ImVec2 size = {1600, 1000});
+  explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

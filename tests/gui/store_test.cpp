@@ -165,7 +165,7 @@ TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
 }
 
 /// Tokens whose scores in two heads take more than two gibibytes.
-constexpr std::size_t many_tokens = 5000;
+constexpr std::size_t many_tokens = 6000;
 
 TEST(Store, AsksBeforeAModelTakesMuchMemory) {
   Store store([] { return std::uint64_t{64} << 30; });
@@ -173,7 +173,7 @@ TEST(Store, AsksBeforeAModelTakesMuchMemory) {
   store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
   EXPECT_EQ(store.model(), before);
   EXPECT_EQ(store.view().dialog, Dialog::memory);
-  EXPECT_NE(store.view().question.find("5000 tokens in 2 heads need 3."), std::string::npos) << store.view().question;
+  EXPECT_NE(store.view().question.find("6000 tokens in 2 heads need 2."), std::string::npos) << store.view().question;
   store.dispatch(CancelQuestion{});
   EXPECT_EQ(store.view().dialog, Dialog::none);
   EXPECT_EQ(store.model(), before);
@@ -186,13 +186,13 @@ TEST(Store, AsksBeforeAModelTakesMuchMemory) {
 }
 
 TEST(Store, RefusesAModelThatTheMachineHasNoMemoryFor) {
-  Store store([] { return std::uint64_t{3} << 30; });
+  Store store([] { return std::uint64_t{2} << 30; });
   const auto before = store.model();
   store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
   EXPECT_EQ(store.model(), before);
   EXPECT_EQ(store.view().dialog, Dialog::none);
   EXPECT_TRUE(store.message().is_error);
-  EXPECT_NE(store.message().text.find("3.0 GiB are free"), std::string::npos) << store.message().text;
+  EXPECT_NE(store.message().text.find("2.0 GiB are free"), std::string::npos) << store.message().text;
 }
 
 TEST(Store, ExportsInEveryFormToAFileNamedAfterIt) {

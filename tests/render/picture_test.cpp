@@ -161,4 +161,28 @@ TEST(EmptyPicture, HasNoTexels) {
   EXPECT_TRUE(texels(Picture{}).data.empty());
 }
 
+TEST(Texels, OfALogarithmicRangeMarkWhatIsSmallerThanItsLeast) {
+  const arma::mat small{0.0005}, zero{0.0}, least{0.001};
+  Picture p = whole(small, ColourMap::weights, 1, 1);
+  p.least = 0.001;
+  EXPECT_EQ(only(texels(p)), (Texel{0, mark::below}));
+  p.numbers = &zero;
+  EXPECT_EQ(only(texels(p)), (Texel{0, 0})) << "0 is no number that is too small";
+  p.numbers = &least;
+  EXPECT_EQ(only(texels(p)).marks, 0);
+}
+
+TEST(Texels, MarkExactZerosWhereNoNumbersStand) {
+  const arma::mat zero{0.0}, nearly{1e-300};
+  Picture p = whole(zero, ColourMap::values, 1, 1);
+  EXPECT_EQ(only(texels(p)).marks, 0);
+  p.dots = true;
+  EXPECT_EQ(only(texels(p)).marks, mark::zero);
+  p.numbers = &nearly;
+  EXPECT_EQ(only(texels(p)).marks, 0);
+  const arma::mat hidden{0.0};
+  p.numbers = &zero, p.visible = &hidden;
+  EXPECT_EQ(only(texels(p)).marks, mark::hidden) << "it is hatched already";
+}
+
 }  // namespace

@@ -1,9 +1,12 @@
 #include "core/colour/colour_map.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 
 using core::colour::rgb;
 using core::colour::colour_at;
@@ -54,6 +57,49 @@ TEST(PlaceInRange, SurvivesTheLargestRange) {
   const double largest = std::numeric_limits<double>::max();
   EXPECT_EQ(place_in_range(ColourMap::values, -largest, largest, 0), 0.5);
   EXPECT_EQ(place_in_range(ColourMap::values, -largest, largest, largest), 1);
+}
+
+TEST(PlaceInRange, OfADivergingMapHasZeroInTheMiddleWhateverTheEnds) {
+  for (const ColourMap map : {ColourMap::values, ColourMap::red_blue}) {
+    EXPECT_EQ(place_in_range(map, -1, 4, 0), 0.5);
+    EXPECT_EQ(place_in_range(map, -1, 4, 4), 1);
+    EXPECT_EQ(place_in_range(map, -1, 4, -1), 0.375) << "both signs have one measure";
+    EXPECT_EQ(place_in_range(map, 2, 4, 3), 0.75) << "a range of one sign has half of the map";
+    EXPECT_EQ(place_in_range(map, -4, -2, -4), 0);
+  }
+}
+
+TEST(PlaceInRange, OnALogarithmicMeasureGivesEqualStepsToEqualRatios) {
+  const auto place = [](double v) { return place_in_range(ColourMap::weights, 0, 1, v, 0.001); };
+  EXPECT_NEAR(place(1) - place(0.1), place(0.1) - place(0.01), 1e-12);
+  EXPECT_EQ(place(1), 1);
+  EXPECT_EQ(place(0), 0);
+  EXPECT_EQ(place(0.0009), 0) << "smaller than the least";
+  EXPECT_GT(place(0.001), 0.05) << "the least itself is told apart from 0";
+}
+
+TEST(PlaceInRange, OnALogarithmicMeasureIsEvenInBothSigns) {
+  const auto place = [](double v) { return place_in_range(ColourMap::values, -8, 8, v, 0.5); };
+  EXPECT_EQ(place(0), 0.5);
+  EXPECT_NEAR(place(3) + place(-3), 1, 1e-12);
+  EXPECT_EQ(place(-8), 0);
+}
+
+TEST(ColourMaps, AllStartInTheGroundAndAreNamedOnce) {
+  std::set<std::string> names;
+  for (const auto maps : {core::colour::sequential_maps(), core::colour::diverging_maps()})
+    for (const auto& map : maps) {
+      EXPECT_TRUE(names.insert(map.name).second) << map.name;
+      for (const bool dark : {true, false}) {
+        const auto all = core::colour::stops(map.map, dark);
+        ASSERT_GE(all.size(), 2u);
+        ASSERT_LE(all.size(), 13u);
+        const core::colour::Rgb zero = is_diverging(map.map) ? all[all.size() / 2] : all.front();
+        const int sum = zero.r + zero.g + zero.b;
+        EXPECT_TRUE(dark ? sum < 160 : sum > 680) << map.name << ": 0 sinks into the ground";
+      }
+    }
+  EXPECT_THAT(names, testing::IsSupersetOf({"viridis", "magma", "cividis", "greys", "blue-orange", "red-blue"}));
 }
 
 }  // namespace

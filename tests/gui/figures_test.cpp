@@ -1,0 +1,63 @@
+#include "app/figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/attention/attend.hpp"
+#include "tests/support/random_model.hpp"
+
+namespace app {
+namespace {
+
+using core::attention::Trace;
+
+std::shared_ptr<const Trace> trace_of(std::size_t n_tokens) {
+  support::Random random(51);
+  return std::make_shared<const Trace>(core::attention::attend(support::model(random, n_tokens, 8, 8, 4)));
+}
+
+/// Asks as frames do, until the facts are there.
+const std::vector<core::attention::HeadFacts>& facts_in_the_end(Figures& figures, const Trace& trace,
+                                                                std::span<const std::string> tokens) {
+  for (int look = 0; look < 3; ++look) figures.heads(trace, 1, tokens);
+  while (figures.is_busy()) figures.heads(trace, 1, tokens);
+  return figures.heads(trace, 1, tokens);
+}
+
+TEST(Figures, OfASmallTraceAreThereAtOnce) {
+  const auto trace = trace_of(12);
+  const auto tokens = core::attention::numbered_tokens(12);
+  Figures figures;
+  figures.read_from(trace);
+  const auto& facts = figures.heads(*trace, 1, tokens);
+  ASSERT_EQ(facts.size(), 4u);
+  EXPECT_EQ(facts[2].entropy_bits, core::attention::head_facts(trace->heads[2].weights, tokens).entropy_bits);
+  EXPECT_FALSE(figures.is_busy());
+}
+
+TEST(Figures, OfALargeTraceAreEmptyUntilTheyHaveBeenWorkedOut) {
+  const auto trace = trace_of(400);
+  const auto tokens = core::attention::numbered_tokens(400);
+  Figures figures;
+  figures.read_from(trace);
+  const auto& facts = figures.heads(*trace, 1, tokens);
+  ASSERT_EQ(facts.size(), 4u);
+  EXPECT_FALSE(facts[0].entropy_bits.has_value());
+  EXPECT_EQ(facts_in_the_end(figures, *trace, tokens)[0].entropy_bits,
+            core::attention::head_facts(trace->heads[0].weights, tokens).entropy_bits);
+}
+
+TEST(Figures, LetGoOfTheTraceWhenTheyAreStopped) {
+  auto trace = trace_of(400);
+  const auto tokens = core::attention::numbered_tokens(400);
+  Figures figures;
+  figures.read_from(trace);
+  for (int look = 0; look < 3; ++look) figures.heads(*trace, 1, tokens);
+  while (!figures.stop()) {
+  }
+  figures.stop();
+  EXPECT_EQ(trace.use_count(), 1);
+  EXPECT_FALSE(figures.is_busy());
+}
+
+}  // namespace
+}  // namespace app
