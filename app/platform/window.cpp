@@ -151,8 +151,9 @@ Image Window::read_pixels() const {
 
 void Window::refresh_fonts() {
 #if IMGUI_VERSION_NUM < 19200
-  // The backend uploads the atlas when it next begins a frame and has no objects of its own.
-  ImGui_ImplOpenGL3_DestroyDeviceObjects();
+  // Only the texture: the backend of 1.86 would go on with the sizes of buffers that it has deleted, and draw nothing.
+  ImGui_ImplOpenGL3_DestroyFontsTexture();
+  ImGui_ImplOpenGL3_CreateFontsTexture();
 #endif
 }
 

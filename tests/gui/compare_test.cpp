@@ -266,7 +266,7 @@ TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
   EXPECT_FALSE(store.view().shows_a);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text, testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
-  EXPECT_EQ(painter.pictures.at("strip/embeddings").numbers, &store.trace().embeddings);
+  EXPECT_EQ(painter.pictures.at("strip/embeddings").numbers, &*store.trace().embeddings);
 }
 
 TEST_F(Compare, RenamesTheChosenA) {
