@@ -14,6 +14,7 @@
 #include "app/laboratory.hpp"
 #include "app/landmarks.hpp"
 #include "app/lesson_state.hpp"
+#include "app/opening.hpp"
 #include "app/render/painter.hpp"
 #include "app/theme.hpp"
 #include "app/view.hpp"
@@ -61,6 +62,7 @@ struct Frame {
   const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
   std::span<const Reference> references = {};  ///< all that were kept; View::reference chooses
   const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
+  const Opening* opening = nullptr;            ///< what is being read, and from what is to be chosen
 };
 
 }  // namespace app

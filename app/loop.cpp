@@ -8,16 +8,23 @@ namespace {
 
 constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
+constexpr double progress_seconds = 0.02;  // between two looks at what is being read
 constexpr double idle_seconds = 60;
 
 }  // namespace
 
 Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(store) {}
 
+double Loop::seconds_to_wait() const {
+  if (frames_to_draw_ > 0 || store_.is_busy()) return 0;
+  if (store_.is_reading()) return progress_seconds;
+  return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
+}
+
 bool Loop::step() {
   const bool typing = ImGui::GetIO().WantTextInput;
-  const bool something_happened = window_.wait(frames_to_draw_ > 0 || store_.is_busy() ? 0 : typing ? blink_seconds : idle_seconds);
-  if (something_happened || typing || store_.is_busy()) frames_to_draw_ = frames_after_an_event;
+  const bool something_happened = window_.wait(seconds_to_wait());
+  if (something_happened || typing || store_.is_busy() || store_.is_reading()) frames_to_draw_ = frames_after_an_event;
   if (window_.should_close()) {
     window_.cancel_close();
     store_.dispatch(Quit{});
@@ -54,6 +61,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
       handle_key(key, {store_.model(), store_.trace(), store_.view(), document}, commands);
   for (const auto& path : window_.take_dropped_files()) commands.add(OpenFile{path});
 
+  const Opening opening = store_.opening();
   window_.begin_frame(adjust);
   landmarks_.clear();
   draw_window({.model = store_.model(),
@@ -74,7 +82,8 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .lesson = store_.lesson(),
                .laboratory = store_.laboratory(),
                .references = store_.references(),
-               .comparison = store_.comparison()});
+               .comparison = store_.comparison(),
+               .opening = &opening});
   window_.end_frame(palette(store_.view().dark).panel);
   renderer_.end_frame();
 

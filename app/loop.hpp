@@ -27,6 +27,7 @@ class Loop {
   const Fonts& fonts() const { return fonts_; }
 
  private:
+  double seconds_to_wait() const;
   void prepare_style();
 
   platform::Window& window_;

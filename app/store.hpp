@@ -1,6 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -9,7 +12,9 @@
 #include "app/frame.hpp"
 #include "app/laboratory.hpp"
 #include "app/lesson_state.hpp"
+#include "app/opening.hpp"
 #include "app/view.hpp"
+#include "app/worker.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
 #include "core/editing/history.hpp"
@@ -26,6 +31,11 @@ class Store {
   void dispatch(const Command& command);
   /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path);
+  /// Waits until whatever is being read has been taken in.
+  void finish_reading();
+  /// What is being read, and from what is to be chosen.
+  Opening opening() const;
+  bool is_reading() const { return reader_.is_busy(); }
   /// Ends the undo step that edits in a row were joined into.
   void end_gesture() { history_.end_gesture(); }
   /// Brings the trace up to date with the model and the shown sequence; costs nothing when it is.
@@ -80,6 +90,11 @@ class Store {
   void carry_out(const Redo&);
   void carry_out(const LoadPreset&);
   void carry_out(const OpenFile&);
+  void carry_out(const ImportTensors&);
+  void carry_out(const FinishOpening&);
+  void carry_out(const MeasureTensor&);
+  void carry_out(const PreviewFile&);
+  void carry_out(const CancelReading&);
   void carry_out(const SaveFile&);
   void carry_out(const SaveFileAs&);
   void carry_out(const ExportCsv&);
@@ -105,6 +120,13 @@ class Store {
   void run_laboratory();
   void keep(core::attention::Model model, std::string title);
   void run_comparison();
+
+  /// Reads something beside the window and carries out what it gives; what was being read before is given up.
+  using Reading = std::function<Worker::Delivery(core::formats::Progress&)>;
+  void read_beside(const std::filesystem::path& path, const Reading& reading);
+  void stop_reading();
+  void take_what_was_read();
+  void take(FoundInFile found);
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
@@ -138,6 +160,19 @@ class Store {
   core::attention::Trace trace_;
   std::uint64_t version_ = 0;
   double compute_ms_ = 0;
+
+  /// What is being read or was read last.
+  struct ReadFile {
+    std::filesystem::path path;
+    std::chrono::steady_clock::time_point since;
+    std::shared_ptr<core::formats::Progress> progress;
+    std::optional<OpenedTensors> tensors;
+    std::optional<core::importing::Imported> ready;  // until the question about unsaved work is answered
+    std::filesystem::path previewed;
+    std::string preview;
+  };
+  ReadFile reading_;
+  Worker reader_;  // the last member: it ends before what it delivers to
 };
 
 }  // namespace app

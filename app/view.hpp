@@ -15,6 +15,7 @@
 #include "core/editing/edit.hpp"
 #include "core/editing/fill.hpp"
 #include "core/explain/address.hpp"
+#include "core/importing/import.hpp"
 #include "core/text/sentence.hpp"
 
 namespace app {
@@ -34,6 +35,7 @@ enum class Dialog {
   none,
   open,
   open_reference,
+  import_tensors,
   save_as,
   export_csv,
   unsaved_work,
@@ -70,6 +72,16 @@ struct Browser {
   std::string name;              ///< what stands in the name field
   std::string error;             ///< why the directory could not be read, or ""
   bool asks_to_replace = false;  ///< the named file exists, and whether to write over it is being asked
+};
+
+/// What is being chosen about a file of tensors.
+struct ImportForm {
+  core::importing::Choices choices;
+  std::size_t layer = 0;    ///< of those that were found
+  bool by_hand = false;     ///< the projections are named one by one
+  bool has_output = false;  ///< by hand: there is an output projection
+  core::formats::checkpoints::Mapping mapping;
+  std::string measured;     ///< the tensor whose range is shown
 };
 
 /// What is being typed into a field: it outlives the field's focus by the frame in which it is handed in.
@@ -154,6 +166,7 @@ struct View {
         right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
   Dialog dialog = Dialog::none;
   Browser browser;
+  ImportForm import;
   ExportWhat export_what = ExportWhat::matrix;
   std::optional<LessonPlace> lesson;
   SentenceDraft sentence;

@@ -7,6 +7,7 @@
 #include "app/panels/file_dialogs.hpp"
 #include "app/panels/fill_dialog.hpp"
 #include "app/panels/glossary_dialog.hpp"
+#include "app/panels/import_dialog.hpp"
 #include "app/panels/sentence_dialog.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/shortcuts.hpp"
@@ -82,6 +83,7 @@ struct Row {
 };
 constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
+                           Row{Dialog::import_tensors, "Open tensors", draw_import_dialog},
                            Row{Dialog::save_as, "Save as", draw_save_dialog},
                            Row{Dialog::export_csv, "Export as CSV", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
@@ -95,6 +97,7 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
 }  // namespace
 
 void draw_dialogs(const Frame& frame) {
+  draw_reading(frame);
   for (const Row& row : table) {
     const bool wanted = frame.view.dialog == row.dialog;
     if (wanted && !ImGui::IsPopupOpen(row.title)) ImGui::OpenPopup(row.title);

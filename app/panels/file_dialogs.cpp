@@ -1,5 +1,6 @@
 #include "app/panels/file_dialogs.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "app/widgets/buttons.hpp"
@@ -55,9 +56,26 @@ fs::path with_json(fs::path path) {
   return path;
 }
 
+/// Says what is in the file whose name was chosen; it is read beside the window.
+void preview(const Frame& frame) {
+  const fs::path path = widgets::chosen_path(frame.view.browser);
+  const bool is_known = frame.opening && frame.opening->previewed == path;
+  const auto& entries = frame.view.browser.entries;
+  const bool is_file = std::any_of(entries.begin(), entries.end(), [&](const BrowserEntry& e) {
+    return !e.is_directory && e.name == frame.view.browser.name;
+  });
+  if (is_file && !is_known) frame.commands.add(PreviewFile{path});
+  const std::string words = !is_file ? " " : is_known && !frame.opening->preview.empty() ? frame.opening->preview : is_known && frame.opening->is_reading ? "…" : " ";
+  widgets::draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_size(frame).x, frame.metrics.px(18),
+                          frame.palette.dim, words);
+  ImGui::Dummy({browser_size(frame).x, frame.metrics.px(38)});
+  frame.landmarks.mark_item("browser/preview");
+}
+
 /// The file that was chosen in this frame; a chosen folder is entered.
 std::optional<fs::path> file_to_open(const Frame& frame) {
-  auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
+  auto path = widgets::file_browser(frame, widgets::Listed::openable, browser_size(frame));
+  preview(frame);
   if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
     path = widgets::chosen_path(frame.view.browser);
   if (!path || !is_folder(*path)) return path;

@@ -6,6 +6,7 @@
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/fields.hpp"
 #include "app/widgets/text.hpp"
+#include "core/formats/tensor_formats.hpp"
 
 namespace app::widgets {
 namespace {
@@ -19,7 +20,9 @@ std::optional<fs::path> home() {
 
 bool is_listed(const BrowserEntry& entry, const std::string& name, Listed listed) {
   if (entry.name.starts_with('.') && !name.starts_with('.')) return false;
-  return entry.is_directory || (listed == Listed::sessions && entry.name.ends_with(".json"));
+  if (entry.is_directory) return true;
+  if (listed == Listed::directories) return false;
+  return entry.name.ends_with(".json") || (listed == Listed::openable && core::formats::has_tensor_ending(entry.name));
 }
 
 std::string size_text(std::uintmax_t bytes) {

@@ -67,7 +67,9 @@ ImVec2 Program::centre(const std::string& name) const {
 
 void Program::frame(const support::InputFrame& input) {
   ImGuiIO& io = ImGui::GetIO();
+  store.finish_reading();
   const app::Document document = store.document();
+  const app::Opening opening = store.opening();
   app::Commands commands;
   if (input.key && !io.WantTextInput)
     app::handle_key(*input.key, {store.model(), store.trace(), store.view(), document}, commands);
@@ -96,7 +98,8 @@ void Program::frame(const support::InputFrame& input) {
                     .landmarks = landmarks_,
                     .commands = commands,
                     .lesson = store.lesson(),
-                    .laboratory = store.laboratory()});
+                    .laboratory = store.laboratory(),
+                    .opening = &opening});
   ImGui::Render();
   for (const app::Command& command : commands.take()) store.dispatch(command);
   if (!ImGui::IsAnyItemActive()) store.end_gesture();
