@@ -6,6 +6,7 @@
 
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
+#include "core/formats/number.hpp"
 #include "core/random/draw_op.hpp"
 
 namespace app {
@@ -15,9 +16,10 @@ namespace formats = core::formats;
 
 /// What the reader of options fills in, as plain text.
 struct Options {
-  std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor;
+  std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor,
+      stage, head, scale;
   std::vector<std::string> ops;
-  bool no_labels = false;
+  bool no_labels = false, all_heads = false, strip = false, dark = false, no_numbers = false;
 };
 
 /// The format that holds all matrices in one file; the others hold one matrix a file.
@@ -28,6 +30,7 @@ struct Commands {
   CLI::App* exporting;
   CLI::App* session;
   CLI::App* program;
+  CLI::App* figure;
   CLI::App* draw;
 };
 
@@ -78,6 +81,18 @@ Commands describe(CLI::App& program, Options& options) {
   model_options(commands.program);
   text_option(commands.program, "--out", options.out, "FILE", "Python file; without it, standard output");
 
+  CLI::App* f = program.add_subcommand("figure", "Draw a stage, or all of them, as a figure for a page");
+  model_options(f);
+  text_option(f, "--stage", options.stage, "NAME", "The stage");
+  text_option(f, "--head", options.head, "N", "The head, 0 when it is not given");
+  f->add_flag("--all-heads", options.all_heads, "All heads of the stage beside each other");
+  f->add_flag("--strip", options.strip, "All stages of the head instead of one");
+  text_option(f, "--out", options.out, "FILE", "F.svg or F.png")->required();
+  text_option(f, "--scale", options.scale, "S", "How much larger a PNG is, 0.1 to 16");
+  f->add_flag("--dark", options.dark, "Light on dark");
+  f->add_flag("--no-numbers", options.no_numbers, "Colours alone, even where numbers fit");
+  commands.figure = f;
+
   CLI::App* d = program.add_subcommand("draw", "Print what PyTorch draws, op after op, after one seed");
   text_option(d, "--seed", options.seed, "N", "As given to manual_seed")->required();
   d->add_option("OPS", options.ops, "Such as rand(6,3), Linear(3,2,bias), Dropout(0.5,6,6)")
@@ -86,7 +101,7 @@ Commands describe(CLI::App& program, Options& options) {
   commands.draw = d;
 
   for (CLI::App* command :
-       {&program, commands.presets, commands.exporting, commands.session, commands.program, commands.draw})
+       {&program, commands.presets, commands.exporting, commands.session, commands.program, commands.figure, commands.draw})
     command->set_help_flag("--help,-h", "Print this help");
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   return commands;
@@ -168,6 +183,45 @@ Arguments program_command(const Options& options) {
                       std::get<core::importing::Choices>(choices)};
 }
 
+/// Fills in the stage and the head; gives what is wrong with them, or "".
+std::string choose_what_is_drawn(const Options& options, core::figures::FigureOptions& figure) {
+  if (options.strip == !options.stage.empty()) return "expected either --stage NAME or --strip";
+  if (options.all_heads && (options.strip || !options.head.empty()))
+    return "--all-heads: expected with a --stage, and without --head and --strip";
+  figure.stage.reset();
+  if (!options.strip) {
+    const core::attention::StageInfo* stage = core::attention::find_stage(options.stage);
+    if (!stage) return "--stage: expected one of " + formats::known_stage_names() + "; got \"" + options.stage + "\"";
+    figure.stage = stage->stage;
+  }
+  if (options.all_heads) figure.head.reset();
+  if (options.head.empty()) return "";
+  const char* end = options.head.data() + options.head.size();
+  const auto [stop, error] = std::from_chars(options.head.data(), end, figure.head.emplace());
+  return error == std::errc() && stop == end ? "" : "--head: expected a whole number, 0 for the first, got \"" + options.head + "\"";
+}
+
+Arguments figure_command(const Options& options) {
+  const auto source = source_of("figure", options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
+  const auto choices = choices_of(options);
+  if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
+  DrawFigure command{std::get<Source>(source), {}, FigureFormat::svg, options.out, 1, std::get<core::importing::Choices>(choices)};
+  if (const std::string wrong = choose_what_is_drawn(options, command.options); !wrong.empty())
+    return WrongUsage{"figure: " + wrong};
+  command.options.dark = options.dark, command.options.numbers = !options.no_numbers;
+  const std::string ending = command.file.extension().string();
+  if (ending != ".svg" && ending != ".png")
+    return WrongUsage{"figure: --out: expected a name that ends in .svg or .png, got \"" + options.out + "\""};
+  if (ending == ".png") command.format = FigureFormat::png;
+  if (options.scale.empty()) return command;
+  const auto scale = formats::parse_number(options.scale);
+  if (!scale || !(*scale >= 0.1 && *scale <= 16))
+    return WrongUsage{"figure: --scale: expected a number from 0.1 to 16, got \"" + options.scale + "\""};
+  command.scale = *scale;
+  return command;
+}
+
 Arguments session_command(const Options& options) {
   const auto source = source_of("session", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
@@ -215,6 +269,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   if (commands.exporting->parsed()) return export_command(options);
   if (commands.session->parsed()) return session_command(options);
   if (commands.program->parsed()) return program_command(options);
+  if (commands.figure->parsed()) return figure_command(options);
   if (commands.draw->parsed()) return draw_command(options);
   return OpenWindow{options.file.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.file)};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/editing/presets.hpp"
+#include "core/figures/figure.hpp"
 #include "core/formats/export.hpp"
 #include "core/importing/import.hpp"
 
@@ -15,6 +16,8 @@ namespace app {
 
 /// Where a command takes its model from.
 using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
+
+enum class FigureFormat { svg, png };
 
 struct OpenWindow {
   std::optional<std::filesystem::path> file;
@@ -40,6 +43,14 @@ struct Draw {
   std::uint64_t seed;
   std::vector<std::string> ops;  ///< as core::random::parse_draw_op() reads them
 };
+struct DrawFigure {
+  Source source;
+  core::figures::FigureOptions options;
+  FigureFormat format = FigureFormat::svg;
+  std::filesystem::path file;
+  double scale = 1;  ///< of a PNG
+  core::importing::Choices choices = {};
+};
 /// What --help and --version print.
 struct ShowText {
   std::string text;
@@ -50,7 +61,7 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, Export, WriteSession, WriteProgram, Draw, ShowText, WrongUsage>;
+using Arguments = std::variant<OpenWindow, ListPresets, Export, WriteSession, WriteProgram, DrawFigure, Draw, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

@@ -4,7 +4,11 @@
 #include <new>
 #include <ostream>
 
+#include "app/memory.hpp"
+#include "core/attention/attend.hpp"
 #include "core/error.hpp"
+#include "core/figures/png.hpp"
+#include "core/figures/svg.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
 #include "core/formats/writers/program.hpp"
@@ -24,6 +28,12 @@ core::importing::Imported model_from(const Source& source, const core::importing
   return imported;
 }
 
+/// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
+void require_memory(const core::attention::Model& model) {
+  const MemoryNeed need = memory_need(model, free_memory());
+  if (need.is_too_much()) throw core::Error(need.words());
+}
+
 std::string title_of(const Source& source) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
   return std::get<std::filesystem::path>(source).filename().string();
@@ -39,7 +49,9 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    core::formats::export_to(model_from(command.source, command.choices, err).model, command.out, command.options);
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    require_memory(model);
+    core::formats::export_to(model, command.out, command.options);
     return done;
   }
   int operator()(const WriteProgram& command) const {
@@ -53,6 +65,15 @@ struct Runner {
   int operator()(const WriteSession& command) const {
     auto imported = model_from(command.source, command.choices, err);
     core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view)});
+    return done;
+  }
+  int operator()(const DrawFigure& command) const {
+    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    require_memory(model);
+    const auto figure = core::figures::figure(model, core::attention::attend(model), command.options);
+    core::formats::write_atomically(command.file, command.format == FigureFormat::svg
+                                                      ? core::figures::svg_text(figure)
+                                                      : core::figures::png_of(figure, command.scale));
     return done;
   }
   int operator()(const Draw& command) const {

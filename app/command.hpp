@@ -40,6 +40,7 @@ struct Quit {};
 struct DiscardAndContinue {};  ///< the answer to the question about unsaved work
 struct SaveAndContinue {};
 struct CancelQuestion {};
+struct TakeMemory {};  ///< the answer to the question about memory
 /// Keeps the live model as a reference A, or the same with one of core::compare::switches() the other way.
 struct KeepReference {};
 struct KeepSwitched { std::size_t index = 0; };
@@ -54,7 +55,7 @@ struct LeaveLesson {};
 
 using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, ImportTensors, FinishOpening, MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportCsv,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
-                             CancelQuestion, StartLesson, GoInLesson, LeaveLesson, KeepReference,
+                             CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
                              KeepSwitched, LoadReference, DropReference>;
 
 /// The commands of one frame, carried out after it was drawn.

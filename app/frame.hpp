@@ -41,9 +41,17 @@ struct Document {
   std::vector<std::filesystem::path> recent;    ///< newest first
 };
 
+/// What the window is catching up with, while the pictures are still of an older model.
+struct Renewal {
+  const core::attention::Model& model;  ///< the newest, which edits change
+  const View& view;                     ///< of the newest model
+  double seconds = 0;                   ///< since the pictures became old
+  double share = 0;                     ///< of the work that is done, 0 … 1
+};
+
 /// All that a panel gets: it reads, draws and asks.
 struct Frame {
-  const core::attention::Model& model;
+  const core::attention::Model& model;  ///< that the trace is of
   const core::attention::Trace& trace;  ///< of the shown sequence
   std::uint64_t version;                ///< of the trace: another number, other numbers
   double compute_ms;
@@ -62,6 +70,7 @@ struct Frame {
   const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
   std::span<const Reference> references = {};  ///< all that were kept; View::reference chooses
   const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
+  const Renewal* renewal = nullptr;            ///< or nullptr when the model is the newest
   const Opening* opening = nullptr;            ///< what is being read, and from what is to be chosen
 };
 

@@ -15,12 +15,17 @@ namespace app {
 class Loop {
  public:
   Loop(platform::Window& window, Store& store);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
   /// Waits for events when nothing is under way, then draws one frame; false when the program should end.
   bool step();
 
-  /// Draws one frame and carries out what it asked for; scripted input is given in adjust, scripted keys beside it.
-  void frame(const std::function<void(ImGuiIO&)>& adjust = {}, const std::vector<KeyPress>& scripted_keys = {});
+  /// Draws one frame and carries out what it asked for; scripted input is given in adjust, scripted keys
+  /// beside it.
+  void frame(const std::function<void(ImGuiIO&)>& adjust = {},
+             const std::vector<KeyPress>& scripted_keys = {});
 
   const Landmarks& landmarks() const { return landmarks_; }
   render::HeatmapRenderer& renderer() { return renderer_; }
@@ -38,6 +43,7 @@ class Loop {
   Landmarks landmarks_;
   Fonts fonts_;
   float font_scale_ = 0;
+  bool has_all_glyphs_ = false;
   int frames_to_draw_ = 3;
 };
 

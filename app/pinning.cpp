@@ -34,6 +34,7 @@ void go_back(View& view) {
 
 std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<CellRef>& cell, const core::attention::Trace& trace) {
   if (!cell || core::attention::info(cell->stage).columns != core::attention::Columns::tokens) return std::nullopt;
+  if (cell->row >= trace.mask.n_rows || cell->column >= trace.mask.n_cols) return std::nullopt;  // of another model
   const bool visible = trace.mask(cell->row, cell->column) != 0;
   return core::editing::SwitchMaskCell{cell->row, cell->column, !visible};
 }

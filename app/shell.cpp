@@ -48,6 +48,30 @@ struct PanelRow {
   bool (*shown)(const Frame&);
 };
 
+/// What panels get that edit: the newest model, even where the pictures are of an older one.
+Frame of_newest(const Frame& f) {
+  return {.model = f.renewal ? f.renewal->model : f.model,
+          .trace = f.trace,
+          .version = f.version,
+          .compute_ms = f.compute_ms,
+          .view = f.renewal ? f.renewal->view : f.view,
+          .document = f.document,
+          .message = f.message,
+          .palette = f.palette,
+          .metrics = f.metrics,
+          .fonts = f.fonts,
+          .painter = f.painter,
+          .extents = f.extents,
+          .figures = f.figures,
+          .landmarks = f.landmarks,
+          .commands = f.commands,
+          .lesson = f.lesson,
+          .laboratory = f.laboratory,
+          .references = f.references,
+          .comparison = f.comparison,
+          .renewal = f.renewal};
+}
+
 bool always(const Frame&) {
   return true;
 }
@@ -60,6 +84,13 @@ ImVec4 view_place(const Frame& f, const Regions& r) {
   return {r.left + r.grip, view_top(f, r) + 1 + r.exhibit, r.size.x - r.right - r.grip, r.bottom - r.lesson};
 }
 
+void draw_model(const Frame& frame) {
+  panels::draw_model(of_newest(frame));
+}
+void draw_edit(const Frame& frame) {
+  panels::draw_edit(of_newest(frame));
+}
+
 void draw_inspector_and_words(const Frame& frame) {
   if (frame.comparison)
     panels::draw_compare_list(frame);
@@ -69,12 +100,12 @@ void draw_inspector_and_words(const Frame& frame) {
 }
 
 const std::array table_of_panels{
-    PanelRow{"model", panels::draw_model, Ground::panel, true, true,
+    PanelRow{"model", draw_model, Ground::panel, true, true,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height);
              },
              always},
-    PanelRow{"edit", panels::draw_edit, Ground::panel, true, false,
+    PanelRow{"edit", draw_edit, Ground::panel, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top + r.model_height + 1, r.left - r.grip, r.bottom);
              },
@@ -204,7 +235,7 @@ void draw_window(const Frame& frame) {
                    ImGuiWindowFlags_NoScrollWithMouse);
   ImGui::PopStyleVar();
   if (is_pointing(frame.view)) frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
-  panels::draw_menu_bar(frame);
+  panels::draw_menu_bar(of_newest(frame));
   draw_ground(frame, r);
   draw_splitter(frame, "splitter/left", r.left, r,
                 [](View& v, float x, const Regions&, float scale) { v.left_width = x / scale; });
@@ -215,7 +246,7 @@ void draw_window(const Frame& frame) {
     if (panel.shown(frame)) draw_panel(frame, panel, r);
   draw_lines(frame, r);
   ImGui::End();
-  panels::draw_dialogs(frame);
+  panels::draw_dialogs(of_newest(frame));
 }
 
 }  // namespace app

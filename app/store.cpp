@@ -1,12 +1,12 @@
 #include "app/store.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <new>
 
 #include "app/browser.hpp"
 #include "app/pinning.hpp"
+#include "app/view_bounds.hpp"
 #include "app/view_text.hpp"
-#include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
 #include "core/formats/csv.hpp"
@@ -39,7 +39,8 @@ std::size_t export_csv(const core::attention::Model& model, const core::attentio
 
 }  // namespace
 
-Store::Store() {
+Store::Store(std::function<std::uint64_t()> free)
+    : free_memory_(std::move(free)), live_(editing::default_preset().make()) {
   const editing::Preset& preset = editing::default_preset();
   start_with(preset.make(), {preset.title, preset.name, std::nullopt});
   message_ = {};
@@ -56,17 +57,24 @@ void Store::dispatch(const Command& command) {
 
 void Store::settle() {
   take_what_was_read();
-  if (version_ == 0 || !(traced_ == model_) || traced_sequence_ != view_.sequence) {
-    const auto start = std::chrono::steady_clock::now();
-    trace_ = core::attention::attend(model_, view_.sequence);
-    compute_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    traced_ = model_;
-    traced_sequence_ = view_.sequence;
-    ++version_;
+  try {
+    live_.follow(model_, view_.sequence);
+  } catch (const core::Error& error) {
+    say(error.what(), true);
+  } catch (const std::bad_alloc&) {
+    say("There is not enough memory for the stages of this model; the pictures are of the one before.", true);
   }
   assess_step();
   run_laboratory();
   run_comparison();
+}
+
+View Store::shown_view() const {
+  View view = view_;
+  if (!is_renewing()) return view;
+  view.sequence = live_.sequence();
+  keep_within(view, live_.model());
+  return view;
 }
 
 Document Store::document() const {
@@ -84,7 +92,7 @@ Document Store::document() const {
 
 void Store::carry_out(const ApplyEdit& command) {
   core::attention::Model after = editing::apply(model_, command.edit);
-  if (after == model_) return;
+  if (after == model_ || !may_take_memory(after, command)) return;
   history_.record(model_, editing::target(command.edit), editing::describe(command.edit));
   model_ = std::move(after);
   keep_view_within_model();
@@ -139,7 +147,8 @@ void Store::carry_out(const SaveFileAs& command) {
 }
 
 void Store::carry_out(const ExportCsv& command) {
-  const std::size_t written = export_csv(model_, trace_, view_.sequence, command);
+  live_.catch_up(model_, view_.sequence);
+  const std::size_t written = export_csv(model_, live_.trace(), view_.sequence, command);
   view_.dialog = Dialog::none;
   say("Exported " + (written == 1 ? "one file" : std::to_string(written) + " files") + " to " +
       command.path.string());
@@ -198,6 +207,12 @@ void Store::carry_out(const SaveAndContinue&) {
   carry_out(DiscardAndContinue{});
 }
 
+void Store::carry_out(const TakeMemory&) {
+  granted_bytes_ = std::max(granted_bytes_, asked_bytes_);
+  view_.dialog = Dialog::none;
+  if (waiting_) dispatch(Command(*std::exchange(waiting_, std::nullopt)));
+}
+
 void Store::carry_out(const CancelQuestion&) {
   waiting_.reset();
   view_.dialog = Dialog::none;
@@ -207,6 +222,18 @@ bool Store::may_leave(const Command& command) {
   if (discard_ || model_ == saved_) return true;
   waiting_ = command;
   view_.dialog = Dialog::unsaved_work;
+  return false;
+}
+
+bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
+  const MemoryNeed need = memory_need(model, free_memory_());
+  if (need.bytes <= bytes_without_a_question) return true;
+  if (need.is_too_much()) throw core::Error(need.words());
+  if (need.bytes <= granted_bytes_) return true;
+  asked_bytes_ = need.bytes;
+  waiting_ = command;
+  view_.question = need.words() + ".";
+  view_.dialog = Dialog::memory;
   return false;
 }
 
@@ -241,35 +268,8 @@ void Store::remember(const std::filesystem::path& path) {
 }
 
 void Store::keep_view_within_model() {
-  view_.sequence = std::min(view_.sequence, model_.sequences.size() - 1);
-  view_.head = std::min(view_.head, model_.n_heads - 1);
   view_.reference = references_.empty() ? 0 : std::min(view_.reference, references_.size() - 1);
-  if (!editing::find_matrix(model_, view_.edited))
-    view_.edited = {editing::MatrixName::embeddings, view_.sequence};
-  if (view_.edited.name == editing::MatrixName::embeddings) view_.edited.sequence = view_.sequence;
-  const core::attention::SharedMatrix& edited = *editing::find_matrix(model_, view_.edited);
-  if (view_.cursor && (view_.cursor->row >= edited->n_rows || view_.cursor->column >= edited->n_cols))
-    view_.cursor.reset();
-  const auto exists = [this](const std::optional<CellRef>& cell) {
-    if (!cell) return true;
-    const auto& stage = core::attention::info(cell->stage);
-    const std::size_t n = model_.n_tokens();
-    const std::size_t columns = stage.columns == core::attention::Columns::tokens   ? n
-                                : stage.columns == core::attention::Columns::single ? 1
-                                : cell->stage == Stage::embeddings                  ? model_.d_model()
-                                : stage.per_head                                    ? model_.d_head()
-                                                                                    : model_.d_out();
-    return stage.present(model_) && cell->head < model_.n_heads && cell->row < n && cell->column < columns;
-  };
-  if (!exists(view_.pinned)) release(view_);
-  std::erase_if(view_.trail, [&](const CellRef& cell) { return !exists(cell); });
-  if (!exists(view_.hovered)) view_.hovered.reset();
-  TokensLook& look = view_.tokens;
-  for (auto* token : {&look.pinned_query, &look.hovered_query, &look.hovered_key})
-    if (*token && **token >= model_.n_tokens()) token->reset();
-  if (view_.hovered_head && *view_.hovered_head >= model_.n_heads) view_.hovered_head.reset();
-  std::erase_if(look.silent_heads, [this](std::size_t h) { return h >= model_.n_heads; });
-  if (!core::attention::info(view_.heads_stage).present(model_)) view_.heads_stage = Stage::weights;
+  keep_within(view_, model_);
 }
 
 }  // namespace app

@@ -12,11 +12,12 @@
 #include "app/frame.hpp"
 #include "app/laboratory.hpp"
 #include "app/lesson_state.hpp"
+#include "app/live_trace.hpp"
+#include "app/memory.hpp"
 #include "app/opening.hpp"
 #include "app/view.hpp"
 #include "app/worker.hpp"
 #include "core/attention/model.hpp"
-#include "core/attention/trace.hpp"
 #include "core/editing/history.hpp"
 
 namespace app {
@@ -24,8 +25,8 @@ namespace app {
 /// The only writer: it owns the model and everything around it, and changes it by commands alone.
 class Store {
  public:
-  /// Starts with the default preset.
-  Store();
+  /// Starts with the default preset; free is asked how many bytes of memory are free.
+  explicit Store(std::function<std::uint64_t()> free = free_memory);
 
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
   void dispatch(const Command& command);
@@ -38,14 +39,28 @@ class Store {
   bool is_reading() const { return reader_.is_busy(); }
   /// Ends the undo step that edits in a row were joined into.
   void end_gesture() { history_.end_gesture(); }
-  /// Brings the trace up to date with the model and the shown sequence; costs nothing when it is.
+  /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on beside the window.
   void settle();
 
+  /// The newest model and what is looked at: what edits change and files keep.
   const core::attention::Model& model() const { return model_; }
-  const core::attention::Trace& trace() const { return trace_; }
-  std::uint64_t version() const { return version_; }
-  double compute_ms() const { return compute_ms_; }
   const View& view() const { return view_; }
+  /// The model that the trace is of, and the view as far as that model has what is looked at.
+  const core::attention::Model& shown_model() const { return live_.model(); }
+  View shown_view() const;
+  const core::attention::Trace& trace() const { return live_.trace(); }
+  std::shared_ptr<const core::attention::Trace> shared_trace() const { return live_.shared_trace(); }
+  std::uint64_t version() const { return live_.version(); }
+  double compute_ms() const { return live_.compute_ms(); }
+  /// Whether the trace is still of an older model, how long it has been, and how much of the work is done.
+  bool is_renewing() const { return live_.is_behind(); }
+  double seconds_renewing() const { return live_.seconds_behind(); }
+  double share_renewed() const { return live_.share_done(); }
+  /// Is called from another thread when settle() has something new to take over.
+  void wake_by(std::function<void()> wake) {
+    reader_.when_done(wake);
+    live_.when_done(std::move(wake));
+  }
   Document document() const;
   const Message& message() const { return message_; }
   bool wants_to_quit() const { return quit_; }
@@ -106,6 +121,7 @@ class Store {
   void carry_out(const DiscardAndContinue&);
   void carry_out(const SaveAndContinue&);
   void carry_out(const CancelQuestion&);
+  void carry_out(const TakeMemory&);
   void carry_out(const StartLesson&);
   void carry_out(const GoInLesson&);
   void carry_out(const LeaveLesson&);
@@ -130,6 +146,8 @@ class Store {
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
+  /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when there is not as much.
+  bool may_take_memory(const core::attention::Model& model, const Command& command);
   void start_with(core::attention::Model model, Origin origin);
   void save_to(const std::filesystem::path& path);
   void remember(const std::filesystem::path& path);
@@ -142,7 +160,7 @@ class Store {
   Origin origin_;
   Message message_;
   std::vector<std::filesystem::path> recent_;
-  std::optional<Command> waiting_;  // what goes on after the question about unsaved work
+  std::optional<Command> waiting_;  // what goes on after the question about unsaved work or memory
   bool discard_ = false;            // the person has answered that unsaved work may go
   std::optional<std::string> clipboard_;
   bool quit_ = false;
@@ -155,11 +173,10 @@ class Store {
   std::uint64_t last_reference_ = 0, comparison_revision_ = 0;
   std::optional<Comparison> comparison_;
 
-  core::attention::Model traced_;
-  std::size_t traced_sequence_ = 0;
-  core::attention::Trace trace_;
-  std::uint64_t version_ = 0;
-  double compute_ms_ = 0;
+  std::function<std::uint64_t()> free_memory_;
+  std::uint64_t asked_bytes_ = 0, granted_bytes_ = bytes_without_a_question;  // that stages may take
+
+  LiveTrace live_;
 
   /// What is being read or was read last.
   struct ReadFile {

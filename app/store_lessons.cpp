@@ -89,18 +89,18 @@ void Store::begin_step(std::size_t step) {
 }
 
 void Store::assess_step() {
-  if (!lesson_ || lesson_->assessed == version_) return;
+  if (!lesson_ || lesson_->assessed == version() || is_renewing()) return;
   LessonUnderWay& l = *lesson_;
   const std::size_t sequence = std::min(view_.sequence, l.start.sequences.size() - 1);
   if (l.assessed == 0 || l.before_sequence != sequence) {
     l.before = core::attention::attend(l.start, sequence);
     l.before_sequence = sequence;
   }
-  l.assessed = version_;
-  const Moment moment{l.start, l.before, model_, trace_};
+  l.assessed = version();
+  const Moment moment{l.start, l.before, shown_model(), trace()};
   const Step& step = l.state.shown();
   l.state.pictures = core::lessons::pictures(step.exhibit, moment);
-  l.state.version = version_;
+  l.state.version = version();
   if (!step.done(moment)) return;
   l.state.seen = step.seen(moment);
   l.state.done.insert(l.state.step);
@@ -124,19 +124,20 @@ void Store::leave_lesson() {
 
 void Store::run_laboratory() {
   if (view_.tab != Tab::laboratory) return laboratory_.reset();
-  const bool other = !laboratory_ || laboratory_->version != version_ || laboratory_->head != view_.head ||
+  const std::size_t head = std::min(view_.head, shown_model().n_heads - 1);
+  const bool other = !laboratory_ || laboratory_->version != version() || laboratory_->head != head ||
                      laboratory_->n_masks != view_.laboratory_masks;
   if (other) {
     const std::uint64_t revision = laboratory_ ? laboratory_->revision + 1 : 1;
-    const arma::mat& weights = trace_.heads[view_.head].weights;
-    laboratory_ = Laboratory{.study = {model_, view_.sequence, view_.head, weights},
+    const arma::mat& weights = trace().heads[head].weights;
+    laboratory_ = Laboratory{.study = {shown_model(), live_.sequence(), head, weights},
                              .n_masks = view_.laboratory_masks,
                              .mean = {},
                              .difference = {},
-                             .ones = core::attention::dropped_ones(model_.dropout, 10),
+                             .ones = core::attention::dropped_ones(shown_model().dropout, 10),
                              .revision = revision,
-                             .version = version_,
-                             .head = view_.head};
+                             .version = version(),
+                             .head = head};
   }
   advance(*laboratory_, laboratory_seconds);
 }

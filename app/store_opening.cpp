@@ -107,10 +107,16 @@ void Store::carry_out(const ImportTensors& command) {
               });
 }
 
-void Store::carry_out(const FinishOpening&) {
+void Store::carry_out(const FinishOpening& command) {
   if (!reading_.ready) return;
+  try {
+    if (!may_take_memory(reading_.ready->model, command)) return;
+  } catch (const core::Error&) {
+    reading_.ready.reset();
+    throw;
+  }
   if (lesson_) leave_lesson();
-  if (!may_leave(FinishOpening{})) return;
+  if (!may_leave(command)) return;
   core::importing::Imported imported = *std::exchange(reading_.ready, std::nullopt);
   const bool is_session = !reading_.tensors;
   start_with(std::move(imported.model), {reading_.path.filename().string(), "",

@@ -1,4 +1,6 @@
 // The part of the store that keeps states of attention and compares one of them with the live one.
+#include <algorithm>
+
 #include "app/store.hpp"
 #include "core/compare/switches.hpp"
 #include "core/error.hpp"
@@ -48,18 +50,19 @@ void Store::carry_out(const LoadReference& command) {
 void Store::run_comparison() {
   if (view_.tab != Tab::compare || references_.empty()) return comparison_.reset();
   const Reference& a = references_[view_.reference];
-  const ComparisonKey key{a.id, version_, view_.sequence, view_.head, view_.difference};
+  const std::size_t head = std::min(view_.head, shown_model().n_heads - 1);
+  const ComparisonKey key{a.id, version(), live_.sequence(), head, view_.difference};
   if (comparison_ && comparison_->key == key) return;
   const bool other_numbers = !comparison_ || comparison_->key.reference != key.reference ||
                              comparison_->key.sequence != key.sequence;
   if (!comparison_) comparison_.emplace();
   comparison_->revision = ++comparison_revision_;
   if (other_numbers) {
-    trace_reference(*comparison_, a.model, view_.sequence);
+    trace_reference(*comparison_, a.model, key.sequence);
     comparison_->trace_revision = comparison_revision_;
   }
   comparison_->key = key;
-  work_out(*comparison_, model_, trace_);
+  work_out(*comparison_, shown_model(), trace());
 }
 
 }  // namespace app

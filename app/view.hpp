@@ -39,6 +39,7 @@ enum class Dialog {
   save_as,
   export_csv,
   unsaved_work,
+  memory,
   keys,
   about,
   glossary,
@@ -165,6 +166,7 @@ struct View {
   float left_width = 0,
         right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
   Dialog dialog = Dialog::none;
+  std::string question;  ///< what is asked before much memory is taken
   Browser browser;
   ImportForm import;
   ExportWhat export_what = ExportWhat::matrix;

@@ -34,6 +34,17 @@ void unsaved_work(const Frame& frame) {
   if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(CancelQuestion{});
 }
 
+void memory(const Frame& frame) {
+  const float width = frame.metrics.px(420);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.view.question);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width,
+                     "The stages are computed beside the window; other programs may become slower meanwhile.");
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/take", "Take the memory")) frame.commands.add(TakeMemory{});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Cancel") || confirms()) frame.commands.add(CancelQuestion{});
+}
+
 void keys_sheet(const Frame& frame) {
   const auto all = shortcuts();
   const auto n = static_cast<std::size_t>(
@@ -70,7 +81,7 @@ void about(const Frame& frame) {
 
 void close_on_escape(const Frame& frame) {
   if (!platform::key_pressed(ImGuiKey_Escape, false)) return;
-  if (frame.view.dialog == Dialog::unsaved_work)
+  if (frame.view.dialog == Dialog::unsaved_work || frame.view.dialog == Dialog::memory)
     frame.commands.add(CancelQuestion{});
   else
     frame.commands.add(ShowDialog{Dialog::none});
@@ -87,6 +98,7 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::save_as, "Save as", draw_save_dialog},
                            Row{Dialog::export_csv, "Export as CSV", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
+                           Row{Dialog::memory, "A large model", memory},
                            Row{Dialog::keys, "Keys", keys_sheet},
                            Row{Dialog::about, "About", about},
                            Row{Dialog::fill, "Fill a matrix", draw_fill_dialog},

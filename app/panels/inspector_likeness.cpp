@@ -113,6 +113,7 @@ void draw_likeness(Pen& pen, std::size_t head) {
     return;
   }
   const arma::mat& likeness = frame.figures.likeness(frame.trace, frame.version);
+  if (likeness.is_empty()) return pen.prose("It is being worked out …", frame.palette.dim);
   if (likeness.n_rows <= most_heads) {
     const std::vector<std::size_t> order = sorted_heads(frame);
     const float labels = frame.metrics.px(24), room = pen.right - pen.left - labels;

@@ -1,5 +1,8 @@
 #include "app/panels/status_bar.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
@@ -19,7 +22,31 @@ std::string hint(const Frame& frame) {
   return "hover previews · click pins · Esc releases";
 }
 
+constexpr double unnoticed_seconds = 0.5;  // of waiting; beyond it the window says how far it is
+
 std::string duration(double ms) { return "computed in " + widgets::fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms"; }
+
+/// How long the pictures took, or that they are of an older model; gives the width that it keeps for both.
+float draw_state(const Frame& frame, float right, float middle) {
+  ImFont* font = frame.fonts.sans14;
+  const std::string time = duration(frame.compute_ms);
+  const float width = std::max(widgets::text_width(font, time), frame.renewal ? widgets::text_width(font, "being renewed, 00 %") : 0);
+  if (!frame.renewal) {
+    widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), time);
+    return width;
+  }
+  const Renewal& renewal = *frame.renewal;
+  const bool long_enough = renewal.seconds >= unnoticed_seconds;
+  const std::string words = "being renewed" + (long_enough ? ", " + std::to_string(static_cast<int>(renewal.share * 100)) + " %" : "");
+  widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.text), words);
+  frame.landmarks.mark("status/renewal", {right - width, middle - frame.metrics.px(8)}, {right, middle + frame.metrics.px(8)});
+  if (!long_enough) return width;
+  const float top = std::round(middle + frame.metrics.px(9)), bottom = top + frame.metrics.px(2);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({right - width, top}, {right, bottom}, packed(frame.palette.frame));
+  list->AddRectFilled({right - width, top}, {right - width + width * static_cast<float>(renewal.share), bottom}, packed(frame.palette.accent));
+  return width;
+}
 
 }  // namespace
 
@@ -34,9 +61,7 @@ void draw_status(const Frame& frame) {
   float right = origin.x + room.x;
   widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), shape);
   right -= widgets::text_width(font, shape) + frame.metrics.px(24);
-  const std::string time = duration(frame.compute_ms);
-  widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), time);
-  right -= widgets::text_width(font, time) + frame.metrics.px(24);
+  right -= draw_state(frame, right, middle) + frame.metrics.px(24);
 
   const std::string words = hint(frame);
   const bool speaks = !frame.message.text.empty();

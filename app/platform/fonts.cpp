@@ -23,6 +23,11 @@ constexpr ImWchar own_words[] = {0x0020, 0x00ff, 0x0391, 0x03c9, 0x1d40, 0x1d7f,
                                  0x2026, 0x2070, 0x209f, 0x211d, 0x211d, 0x2190, 0x2193,
                                  0x2200, 0x2265, 0x27e8, 0x27e9, 0xfffd, 0xfffd, 0};
 
+// What the first frame can hardly do without.
+constexpr ImWchar first_words[] = {0x0020, 0x007e, 0x00b7, 0x00b7, 0x00d7, 0x00d7, 0x00f7, 0x00f7, 0x03a3,
+                                   0x03a3, 0x1d40, 0x1d40, 0x2013, 0x2026, 0x2039, 0x203a, 0x2190, 0x2193,
+                                   0x21b5, 0x21bb, 0x2212, 0x221e, 0x2264, 0x2264, 0xfffd, 0xfffd, 0};
+
 /// The file of a font as the system names it, or "". Slow: it reads the configuration of every font.
 std::string ask_fontconfig(const char* family) {
   const std::unique_ptr<FcPattern, void (*)(FcPattern*)> wanted(
@@ -64,7 +69,7 @@ ImFont* add(const std::string& file, float size, float scale, const ImWchar* ran
 
 }  // namespace
 
-LoadedFonts load_fonts(float scale) {
+LoadedFonts load_fonts(float scale, Glyphs glyphs) {
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
   atlas.Clear();
   atlas.Flags |= ImFontAtlasFlags_NoPowerOfTwoHeight;
@@ -74,19 +79,21 @@ LoadedFonts load_fonts(float scale) {
 #endif
   const std::string sans = find_font("DejaVuSans.ttf", "DejaVu Sans");
   const std::string mono = find_font("DejaVuSansMono.ttf", "DejaVu Sans Mono");
+  const ImWchar* all = glyphs == Glyphs::all ? all_words : first_words;
+  const ImWchar* own = glyphs == Glyphs::all ? own_words : first_words;
   LoadedFonts loaded;
   Fonts& f = loaded.fonts;
-  f.sans14 = add(sans, 14, scale, all_words);  // the first one is ImGui's default
-  f.sans12 = add(sans, 12, scale, all_words);
-  f.sans13 = add(sans, 13, scale, all_words);
-  f.sans15 = add(sans, 15, scale, all_words);
-  f.sans16 = add(sans, 16, scale, all_words);
-  f.sans17 = add(sans, 17, scale, own_words);
-  f.sans19 = add(sans, 19, scale, own_words);
-  f.mono12 = add(mono, 12, scale, own_words);
-  f.mono13 = add(mono, 13, scale, own_words);
-  f.mono14 = add(mono, 14, scale, own_words);
-  f.mono32 = add(mono, 32, scale, own_words);
+  f.sans14 = add(sans, 14, scale, all);  // the first one is ImGui's default
+  f.sans12 = add(sans, 12, scale, all);
+  f.sans13 = add(sans, 13, scale, all);
+  f.sans15 = add(sans, 15, scale, all);
+  f.sans16 = add(sans, 16, scale, all);
+  f.sans17 = add(sans, 17, scale, own);
+  f.sans19 = add(sans, 19, scale, own);
+  f.mono12 = add(mono, 12, scale, own);
+  f.mono13 = add(mono, 13, scale, own);
+  f.mono14 = add(mono, 14, scale, own);
+  f.mono32 = add(mono, 32, scale, own);
 #if IMGUI_VERSION_NUM < 19200
   atlas.Build();
 #endif

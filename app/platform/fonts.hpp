@@ -12,8 +12,11 @@ struct LoadedFonts {
   std::string warning;  ///< one line, or "" when DejaVu was found
 };
 
+/// How many signs to load: all take ten times as long as those of the first frame.
+enum class Glyphs { first, all };
+
 /// Builds ImGui's atlas anew for a display scale; may be called again between frames, then
 /// Window::refresh_fonts().
-LoadedFonts load_fonts(float scale);
+LoadedFonts load_fonts(float scale, Glyphs glyphs = Glyphs::all);
 
 }  // namespace app::platform

@@ -36,6 +36,7 @@ struct Window::Input {
     self.had_events_ = true;
     self.typed_shift_ = (modifiers & GLFW_MOD_SHIFT) != 0;
     if (action == GLFW_RELEASE) return;
+    if (action == GLFW_PRESS) self.short_presses_.went_down(code);
     const bool ctrl = (modifiers & GLFW_MOD_CONTROL) != 0, alt = (modifiers & GLFW_MOD_ALT) != 0;
     std::optional<Key> pressed = key_of_code(code);
     if (!pressed && (ctrl || alt)) pressed = key_of_character(character_on(code, scancode));
@@ -120,6 +121,7 @@ void Window::cancel_close() {
 void Window::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
+  short_presses_.put(ImGui::GetIO());
   if (adjust) adjust(ImGui::GetIO());
   ImGui::NewFrame();
 }

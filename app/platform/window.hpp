@@ -11,6 +11,7 @@
 #include "app/platform/display.hpp"
 #include "app/platform/keys.hpp"
 #include "app/platform/screenshot.hpp"
+#include "app/platform/short_presses.hpp"
 #include "app/theme.hpp"
 
 namespace app::platform {
@@ -64,6 +65,7 @@ class Window {
   bool had_events_ = true;  // the first frames come without any
   bool typed_shift_ = false;
   std::vector<KeyPress> keys_;
+  ShortPresses short_presses_;
   std::vector<std::filesystem::path> dropped_;
   std::atomic<bool> woken_ = false;
 };

@@ -19,6 +19,15 @@ void Texture::fill(GLint form, GLenum channels, GLenum type, GLsizei width, GLsi
   glTexImage2D(GL_TEXTURE_2D, 0, form, width, height, 0, channels, type, numbers);
 }
 
+void Texture::replace(GLenum channels, GLenum type, GLint x, GLint y, GLsizei width, GLsizei height, GLint row_length,
+                      const void* numbers) {
+  glBindTexture(GL_TEXTURE_2D, id_);
+  glPixelStorei(GL_UNPACK_ALIGNMENT, 4);
+  glPixelStorei(GL_UNPACK_ROW_LENGTH, row_length);
+  glTexSubImage2D(GL_TEXTURE_2D, 0, x, y, width, height, channels, type, numbers);
+  glPixelStorei(GL_UNPACK_ROW_LENGTH, 0);
+}
+
 KeptState::KeptState()
     : switches_{{{GL_BLEND, GL_FALSE},
                  {GL_SCISSOR_TEST, GL_FALSE},

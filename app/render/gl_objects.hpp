@@ -18,6 +18,9 @@ class Texture {
   GLuint id() const { return id_; }
   /// Makes it the texture of that size and form; numbers may be nullptr.
   void fill(GLint form, GLenum channels, GLenum type, GLsizei width, GLsizei height, const void* numbers);
+  /// Writes over a part of it; a row of the numbers is that many texels long.
+  void replace(GLenum channels, GLenum type, GLint x, GLint y, GLsizei width, GLsizei height, GLint row_length,
+               const void* numbers);
 
  private:
   GLuint id_ = 0;

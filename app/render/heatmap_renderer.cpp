@@ -9,6 +9,7 @@
 #include "app/platform/imgui_compat.hpp"
 #include "app/render/gl_objects.hpp"
 #include "app/render/picture.hpp"
+#include "app/render/row_texels.hpp"
 #include "app/render/shader_program.hpp"
 #include "shaders.hpp"
 
@@ -21,7 +22,7 @@ constexpr double smallest_cell_with_gap = 8;
 
 /// What the texels are made from. Pointers count: other matrices of one version are other numbers.
 auto texel_key(const Picture& p) {
-  return std::tie(p.numbers, p.visible, p.kept, p.version, p.map, p.low, p.high, p.width, p.height, p.left,
+  return std::tie(p.numbers, p.rows.numbers, p.visible, p.kept, p.version, p.flags_version, p.map, p.low, p.high, p.width, p.height, p.left,
                   p.top, p.right, p.bottom);
 }
 
@@ -33,7 +34,8 @@ auto look_key(const Picture& p) {
 /// One picture that is kept.
 struct Kept {
   Picture picture;
-  Texels texels;  ///< without their data, which is in the texture
+  Texels texels;       ///< without their data, which is in the texture
+  RowTexels by_rows;   ///< where the picture's rows are known
   float scale = 0;
   std::uint64_t last_frame = 0;
   Texture cells, pixels;
@@ -93,7 +95,31 @@ struct HeatmapRenderer::State {
   float scale = 1;
   Work work;
 
-  void upload(Kept& kept, const Picture& picture) {
+  /// Of a picture whose rows are known, only what changed.
+  void upload_rows(Kept& kept, const Picture& picture, const Picture* before) {
+    if (before && !has_rows(*before)) before = nullptr;
+    const Pool::Written written = kept.by_rows.renew(picture, before);
+    const Texels& now = kept.by_rows.texels();
+    const auto rows = static_cast<GLsizei>(now.rows), columns = static_cast<GLsizei>(now.columns);
+    const bool other_size = kept.texels.rows != now.rows || kept.texels.columns != now.columns || !before;
+    kept.texels = {now.rows, now.columns, now.left, now.top, now.across, now.down, 0, 0, now.pooling, {}};
+    if (other_size) {
+      kept.cells.fill(GL_RG32F, GL_RG, GL_FLOAT, columns, rows, now.data.data());
+      ++work.uploads;
+      return;
+    }
+    for (const auto& [first, last] : written.rows) {
+      kept.cells.replace(GL_RG, GL_FLOAT, 0, static_cast<GLint>(first), columns, static_cast<GLsizei>(last - first), columns,
+                         now.data.data() + first * now.columns);
+      ++work.uploads;
+    }
+    if (!written.column) return;
+    kept.cells.replace(GL_RG, GL_FLOAT, static_cast<GLint>(*written.column), 0, 1, rows, columns, now.data.data() + *written.column);
+    ++work.uploads;
+  }
+
+  void upload(Kept& kept, const Picture& picture, const Picture* before) {
+    if (has_rows(picture)) return upload_rows(kept, picture, before);
     kept.texels = texels(picture);
     const std::vector<Texel> data = std::move(kept.texels.data);
     if (data.empty()) return;
@@ -140,7 +166,7 @@ ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   if (!same_texels || !same_look) {
     const KeptState as_it_was;
     if (!known) found = s.pictures.try_emplace(picture.place).first;
-    if (!same_texels) s.upload(found->second, picture);
+    if (!same_texels) s.upload(found->second, picture, known ? &found->second.picture : nullptr);
     s.draw(found->second, picture);
     found->second.picture = picture;
     found->second.scale = s.scale;

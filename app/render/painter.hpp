@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/theme.hpp"
+#include "app/render/pool.hpp"
 #include "core/colour/colour_map.hpp"
 
 namespace app::render {
@@ -32,7 +33,10 @@ struct Picture {
   const arma::mat* numbers = nullptr;
   const arma::mat* visible = nullptr;  ///< of the size of numbers: 0 = hidden, or nullptr
   const arma::mat* kept = nullptr;     ///< of the size of numbers: 0 = dropped, or nullptr
+  RowNumbers rows;               ///< the same numbers as they are kept, where that is known; numbers may then be nullptr
+  const CellChange* change = nullptr;  ///< of rows: what differs from the version before, where that is known
   std::uint64_t version = 0;     ///< changes whenever the numbers behind the pointers may have changed
+  std::uint64_t flags_version = 0;  ///< of pictures with rows: the same for visible and kept
   ColourMap map = ColourMap::values;
   bool dark = true;
   double low = -1, high = 1;

@@ -21,12 +21,17 @@ Blocks touched(double from, double to, std::size_t cells, std::size_t block) {
   return {begin, std::max(begin, static_cast<std::size_t>(std::clamp(std::ceil(to / size), 0.0, count))), block};
 }
 
+}  // namespace
+
 Texel texel(const Picture& p, double number, bool hidden, bool dropped) {
   const auto [place, marks] = core::colour::look(p.map, p.low, p.high, number, hidden, dropped);
   return {static_cast<float>(place), static_cast<float>(marks)};
 }
 
-}  // namespace
+std::vector<double> block_flags(const arma::mat& flags, Pooling block) {
+  const auto all = [](std::size_t cells, std::size_t size) { return Blocks{0, (cells + size - 1) / size, size}; };
+  return core::colour::strongest(ColourMap::mask, flags, all(flags.n_rows, block.rows), all(flags.n_cols, block.columns));
+}
 
 Pooling pooling(const Picture& p) {
   return {cells_a_pixel(p.bottom - p.top, p.height), cells_a_pixel(p.right - p.left, p.width)};

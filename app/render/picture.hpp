@@ -34,4 +34,10 @@ struct Texels {
 /// texels.
 Texels texels(const Picture& picture);
 
+/// One number of a picture, or the one that a block of it shows.
+Texel texel(const Picture& picture, double number, bool hidden, bool dropped);
+
+/// The largest number of each block of a whole matrix, a row after the other: 0 only where every cell of the block is 0.
+std::vector<double> block_flags(const arma::mat& flags, Pooling block);
+
 }  // namespace app::render

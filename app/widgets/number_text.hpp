@@ -1,38 +1,16 @@
 #pragma once
 
-#include <armadillo>
-#include <string>
+#include "core/text/cell_text.hpp"
 
 namespace app::widgets {
 
-/// How the numbers of one matrix are written in its cells: one count of decimals for all of them.
-struct NumberFormat {
-  int decimals = 4;   ///< 0 … 4
-  double unit = 1;    ///< 1, or 0.001 when the largest number is below 0.01
-  bool fits = true;   ///< whether one decimal fits at all; else no numbers are drawn
-};
-
-/// Rows and columns of a matrix from the first to before the last.
-struct CellRange {
-  std::size_t row0 = 0, row1 = 0, column0 = 0, column1 = 0;
-};
-
-/// The most decimals, up to 4, with which the widest number of the range takes at most max_characters.
-NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters);
-
-/// A number as it stands in a cell: "0.484", "−∞", "NaN"; an exact zero is "0", a whole 1 is "1" when plain_one.
-std::string cell_text(double value, const NumberFormat& format, bool plain_one);
-
-/// With a fixed count of decimals and U+2212 as minus.
-std::string fixed(double value, int decimals);
-
-/// With one decimal and a power of ten: "−1.2e+07".
-std::string scientific(double value);
-
-/// The shortest text that reads back to the same double, in ASCII: for tooltips and copying.
-std::string in_full(double value);
-
-/// How many characters a UTF-8 text has.
-int character_count(const std::string& text);
+using core::text::cell_text;
+using core::text::CellRange;
+using core::text::character_count;
+using core::text::choose_format;
+using core::text::fixed;
+using core::text::in_full;
+using core::text::NumberFormat;
+using core::text::scientific;
 
 }  // namespace app::widgets

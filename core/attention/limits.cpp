@@ -65,7 +65,7 @@ std::optional<Problem> check_size(const Size& s) {
   if (auto p = check_count("embeddings", "columns (d_in)", s.d_model, max_columns)) return p;
   if (auto p = check_count("projections.query.weight", "columns (d_out)", s.d_out, max_columns)) return p;
   if (auto p = check_count("n_heads", "heads", s.n_heads, max_columns)) return p;
-  const uint64_t bytes = model_bytes(s) + trace_bytes(s.n_tokens, s.d_model, s.d_out, s.n_heads);
+  const uint64_t bytes = model_bytes(s);
   if (bytes <= max_bytes) return std::nullopt;
   return Problem{"embeddings", to_string(s.n_tokens) + " tokens, d_in = " + to_string(s.d_model) +
                                    ", d_out = " + to_string(s.d_out) +

@@ -25,8 +25,9 @@ Size size_of(const Model& model);
 /// above.
 std::uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_out, std::size_t n_heads);
 
-/// Names the first limit that a model of this size breaks: a count, or max_bytes for its own numbers and one
-/// trace.
+/// Names the first limit that a model of this size breaks: a count, or max_bytes for its own numbers.
+///
+/// Whether there is memory for its trace depends on the machine: compare trace_bytes() with what is free.
 std::optional<Problem> check_size(const Size& size);
 std::optional<Problem> check_size(const Model& model);
 

@@ -4,20 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "core/colour/stronger.hpp"
+
 namespace core::colour {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-/// The one to show of two numbers of a block; a NaN wins and stays, −∞ loses.
-///
-/// All comparisons are made, whatever the first ones say: so the compiler can do several numbers at once.
-template <bool is_signed>
-double stronger(double a, double b) {
-  bool keep = a >= b;
-  if constexpr (is_signed) keep = ((std::abs(a) >= std::abs(b)) & (a != -infinity)) | (b == -infinity);
-  return keep | (a != a) ? a : b;
-}
 
 template <bool is_signed>
 std::vector<double> strongest_of(const arma::mat& m, Blocks rows, Blocks columns) {

@@ -67,6 +67,40 @@ TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
             "--heads: expected a whole number of at least 1, got \"0\"");
 }
 
+TEST(Arguments, OfFigureChooseWhatIsDrawn) {
+  const auto of = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"figure", "--preset", "multi-head"});
+    return std::get<DrawFigure>(parse_arguments(more));
+  };
+  const DrawFigure one = of({"--stage", "scores", "--head", "1", "--out", "F.svg", "--dark"});
+  EXPECT_EQ(one.options.stage, core::attention::Stage::scores);
+  EXPECT_EQ(one.options.head, 1u);
+  EXPECT_TRUE(one.options.dark);
+  EXPECT_TRUE(one.options.numbers);
+  EXPECT_EQ(one.format, FigureFormat::svg);
+  EXPECT_FALSE(of({"--stage", "weights", "--all-heads", "--out", "F.svg"}).options.head);
+  const DrawFigure strip = of({"--strip", "--out", "F.png", "--scale", "2", "--no-numbers"});
+  EXPECT_FALSE(strip.options.stage);
+  EXPECT_FALSE(strip.options.numbers);
+  EXPECT_EQ(strip.format, FigureFormat::png);
+  EXPECT_EQ(strip.scale, 2);
+}
+
+TEST(Arguments, OfFigureThatAreWrongAreNamed) {
+  const auto wrong = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"figure", "--preset", "multi-head"});
+    return usage_error(more);
+  };
+  EXPECT_EQ(wrong({"--out", "F.svg"}), "figure: expected either --stage NAME or --strip");
+  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--stage", "weights"}), "figure: expected either --stage NAME or --strip");
+  EXPECT_EQ(wrong({"--out", "F.gif", "--strip"}), "figure: --out: expected a name that ends in .svg or .png, got \"F.gif\"");
+  EXPECT_EQ(wrong({"--out", "F.png", "--strip", "--scale", "0"}), "figure: --scale: expected a number from 0.1 to 16, got \"0\"");
+  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--head", "x"}),
+            "figure: --head: expected a whole number, 0 for the first, got \"x\"");
+  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--all-heads"}),
+            "figure: --all-heads: expected with a --stage, and without --head and --strip");
+}
+
 TEST(Arguments, OfSessionNameAPresetAndAFile) {
   const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
   EXPECT_EQ(std::get<const core::editing::Preset*>(std::get<WriteSession>(result).source), core::editing::find_preset("multi-head"));

@@ -82,11 +82,13 @@ void Program::frame(const support::InputFrame& input) {
   ImFont* f = ImGui::GetFont();
   const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
   NoPainter painter;
-  app::draw_window({.model = store.model(),
+  const app::View view = store.shown_view();
+  const app::Renewal renewal{store.model(), store.view(), store.seconds_renewing(), store.share_renewed()};
+  app::draw_window({.model = store.shown_model(),
                     .trace = store.trace(),
                     .version = store.version(),
                     .compute_ms = store.compute_ms(),
-                    .view = store.view(),
+                    .view = view,
                     .document = document,
                     .message = store.message(),
                     .palette = palette,
@@ -99,6 +101,9 @@ void Program::frame(const support::InputFrame& input) {
                     .commands = commands,
                     .lesson = store.lesson(),
                     .laboratory = store.laboratory(),
+                    .references = store.references(),
+                    .comparison = store.comparison(),
+                    .renewal = store.is_renewing() ? &renewal : nullptr,
                     .opening = &opening});
   ImGui::Render();
   for (const app::Command& command : commands.take()) store.dispatch(command);

@@ -160,6 +160,37 @@ TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
   EXPECT_EQ(support::bytes_of(path), core::formats::csv_text(core::formats::labelled_stage(store.model(), trace, stage, 1, 0)));
 }
 
+/// Tokens whose scores in two heads take more than two gibibytes.
+constexpr std::size_t many_tokens = 5000;
+
+TEST(Store, AsksBeforeAModelTakesMuchMemory) {
+  Store store([] { return std::uint64_t{64} << 30; });
+  const auto before = store.model();
+  store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
+  EXPECT_EQ(store.model(), before);
+  EXPECT_EQ(store.view().dialog, Dialog::memory);
+  EXPECT_NE(store.view().question.find("5000 tokens in 2 heads need 3."), std::string::npos) << store.view().question;
+  store.dispatch(CancelQuestion{});
+  EXPECT_EQ(store.view().dialog, Dialog::none);
+  EXPECT_EQ(store.model(), before);
+  store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
+  store.dispatch(TakeMemory{});
+  EXPECT_EQ(store.model().n_tokens(), many_tokens);
+  EXPECT_EQ(store.view().dialog, Dialog::none);
+  store.dispatch(ApplyEdit{SetCausal{false}});  // no more than was granted
+  EXPECT_FALSE(store.model().mask.causal);
+}
+
+TEST(Store, RefusesAModelThatTheMachineHasNoMemoryFor) {
+  Store store([] { return std::uint64_t{3} << 30; });
+  const auto before = store.model();
+  store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
+  EXPECT_EQ(store.model(), before);
+  EXPECT_EQ(store.view().dialog, Dialog::none);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_NE(store.message().text.find("3.0 GiB are free"), std::string::npos) << store.message().text;
+}
+
 TEST(Store, LeavesAPinnedCellThatNoLongerExists) {
   Store store;
   store.dispatch(ChangeView{[](View& v) { v.head = 1, v.pinned = CellRef{Stage::weights, 1, 5, 5}; }});

@@ -64,6 +64,30 @@ TEST_F(Renderer, UploadsNothingWhenOnlyTheLookChanges) {
   EXPECT_EQ(renderer.work(), (Work{4, 1}));
 }
 
+TEST_F(Renderer, UploadsOfAPictureWithRowsWhatChangedAndShowsAllOfIt) {
+  constexpr std::size_t n = 12;
+  std::vector<double> cells(n * n, 0.25);
+  const auto asked = [&](std::uint64_t version, const app::render::CellChange* change) {
+    Picture p;
+    p.place = "rows", p.version = version, p.change = change;
+    p.rows = {cells.data(), n, n, n, nullptr};
+    p.map = ColourMap::weights, p.low = 0, p.high = 1;
+    p.right = p.bottom = n;
+    p.width = p.height = 2 * n;
+    return p;
+  };
+  renderer.paint(asked(1, nullptr));
+  EXPECT_EQ(renderer.work(), (Work{1, 1}));
+  for (std::size_t k = 0; k < n; ++k) cells[4 * n + k] = 0.5, cells[k * n + 7] = 0.75;
+  const app::render::CellChange change{false, {4}, 7, n};
+  const auto partly = support::painted(renderer, asked(2, &change));
+  EXPECT_EQ(renderer.work(), (Work{2, 3}));  // a row and a column
+  HeatmapRenderer fresh;
+  EXPECT_EQ(support::painted(fresh, asked(2, nullptr)).pixels, partly.pixels);
+  EXPECT_EQ(partly.at(14, 2), app::render::colour_at(ColourMap::weights, true, 0.75));
+  EXPECT_EQ(partly.at(2, 8), app::render::colour_at(ColourMap::weights, true, 0.5));
+}
+
 TEST_F(Renderer, KeepsOnePictureForEachPlace) {
   const ImTextureID first = renderer.paint(picture);
   picture.place = "elsewhere";

@@ -1,11 +1,11 @@
-#include "app/widgets/number_text.hpp"
+#include "core/text/cell_text.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
-namespace app::widgets {
+namespace core::text {
 namespace {
 
 constexpr const char* minus = "−";
@@ -88,4 +88,4 @@ int character_count(const std::string& text) {
   return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-}  // namespace app::widgets
+}  // namespace core::text

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/attention/model.hpp"
+
+namespace app {
+
+/// Bytes that this machine has free: Linux's MemAvailable, elsewhere all of its memory.
+std::uint64_t free_memory();
+
+/// Bytes that Linux says are available, read from the text of /proc/meminfo; nothing when the text does not
+/// say.
+std::optional<std::uint64_t> available_bytes(std::string_view meminfo);
+
+/// Beyond it the window asks before it computes.
+constexpr std::uint64_t bytes_without_a_question = std::uint64_t{2} << 30;
+
+/// What a model's stages will take, and what of it is free.
+struct MemoryNeed {
+  std::uint64_t bytes = 0, free = 0;
+  std::string what;  ///< "16384 tokens in one head"
+  bool is_too_much() const { return bytes > free; }
+  /// One line: "16384 tokens in one head need 38.0 GiB of memory; 12.1 GiB are free".
+  std::string words() const;
+};
+
+/// The need of a model whose numbers are there already; free is what free_memory() says.
+MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free);
+
+}  // namespace app

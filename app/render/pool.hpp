@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace app::render {
+
+/// A matrix row after row in memory, each row perhaps still to be multiplied by a factor.
+struct RowNumbers {
+  const double* numbers = nullptr;
+  std::size_t stride = 0;  ///< from one row to the next
+  std::size_t n_rows = 0, n_columns = 0;
+  const double* factors = nullptr;  ///< [row], none negative; nullptr for ones
+};
+
+/// Which numbers of a matrix are others than before.
+struct CellChange {
+  bool all = true;                      ///< whatever the rest says
+  std::vector<std::size_t> rows;        ///< these rows in full
+  std::optional<std::size_t> column;    ///< this column
+  std::size_t first_factor = SIZE_MAX;  ///< the factors of this row and of those below
+};
+
+/// The strongest number of every block of a matrix; after a change only what changed is looked at again.
+///
+/// Of weights the largest number is the strongest, of signed numbers the one farthest from 0; NaN wins, −∞
+/// loses, as in texels().
+class Pool {
+ public:
+  /// Which of the blocks the last renew() wrote.
+  struct Written {
+    std::vector<std::pair<std::size_t, std::size_t>>
+        rows;                           ///< runs of rows of blocks: the first, and the one after the last
+    std::optional<std::size_t> column;  ///< of blocks, in all rows
+  };
+
+  /// Blocks of so many rows and columns; the change counts only when shape, kind and blocks are those of the
+  /// last time.
+  Written renew(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns,
+                const CellChange& change);
+
+  std::size_t n_rows() const { return n_rows_; }  ///< of blocks
+  std::size_t n_columns() const { return n_columns_; }
+  double operator()(std::size_t row, std::size_t column) const {
+    return strongest_[row * n_columns_ + column];
+  }
+
+ private:
+  struct Form {
+    std::size_t rows = 0, columns = 0, block_rows = 0, block_columns = 0;
+    bool is_signed = false;
+    friend bool operator==(const Form&, const Form&) = default;
+  };
+  template <bool is_signed>
+  void pool_along(const RowNumbers& m, std::size_t row, std::size_t first, std::size_t last);
+  template <bool is_signed>
+  void pool_down(const RowNumbers& m, std::size_t block_row, std::size_t first, std::size_t last);
+  template <bool is_signed>
+  Written renew_as(const RowNumbers& m, const CellChange& change);
+
+  Form form_;
+  std::size_t n_rows_ = 0, n_columns_ = 0;
+  std::vector<double> along_;      // matrix rows × block columns, without factors
+  std::vector<double> strongest_;  // block rows × block columns
+};
+
+}  // namespace app::render

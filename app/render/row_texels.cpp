@@ -1,0 +1,63 @@
+#include "app/render/row_texels.hpp"
+
+#include <tuple>
+
+namespace app::render {
+namespace {
+
+auto flags_key(const Picture& p) {
+  return std::tie(p.visible, p.kept, p.flags_version, p.width, p.height);
+}
+
+auto range_key(const Picture& p) {
+  return std::tie(p.map, p.low, p.high, p.width, p.height);
+}
+
+/// What of the numbers is another than in the picture of the last time.
+CellChange change_since(const Picture* before, const Picture& now) {
+  if (!before || before->rows.numbers != now.rows.numbers) return {};
+  if (before->version == now.version) return {false, {}, {}, now.rows.n_rows};
+  return now.change && before->version + 1 == now.version ? *now.change : CellChange{};
+}
+
+}  // namespace
+
+bool has_rows(const Picture& p) {
+  return p.rows.numbers && p.width > 0 && p.height > 0 && p.left == 0 && p.top == 0 &&
+         p.right == static_cast<double>(p.rows.n_columns) && p.bottom == static_cast<double>(p.rows.n_rows);
+}
+
+Pool::Written RowTexels::renew(const Picture& p, const Picture* before) {
+  const Pooling block = pooling(p);
+  Pool::Written written =
+      pool_.renew(p.rows, p.map == ColourMap::values, block.rows, block.columns, change_since(before, p));
+  const bool same_flags = before && flags_key(*before) == flags_key(p);
+  const bool same_range = before && range_key(*before) == range_key(p);
+  if (!same_flags) {
+    visible_ = p.visible ? block_flags(*p.visible, block) : std::vector<double>();
+    kept_ = p.kept ? block_flags(*p.kept, block) : std::vector<double>();
+  }
+  if (!same_flags || !same_range || texels_.rows != pool_.n_rows() || texels_.columns != pool_.n_columns()) {
+    texels_ = Texels();
+    texels_.rows = pool_.n_rows(), texels_.columns = pool_.n_columns();
+    texels_.across = p.right / static_cast<double>(block.columns),
+    texels_.down = p.bottom / static_cast<double>(block.rows);
+    texels_.pooling = block;
+    texels_.data.resize(texels_.rows * texels_.columns);
+    written = {{{0, texels_.rows}}, std::nullopt};
+  }
+  for (const auto& [first, last] : written.rows)
+    for (std::size_t r = first; r < last; ++r)
+      for (std::size_t c = 0; c < texels_.columns; ++c) write(p, r, c);
+  if (written.column)
+    for (std::size_t r = 0; r < texels_.rows; ++r) write(p, r, *written.column);
+  return written;
+}
+
+void RowTexels::write(const Picture& p, std::size_t row, std::size_t column) {
+  const std::size_t at = row * texels_.columns + column;
+  const bool hidden = !visible_.empty() && visible_[at] == 0, dropped = !kept_.empty() && kept_[at] == 0;
+  texels_.data[at] = texel(p, pool_(row, column), hidden, dropped);
+}
+
+}  // namespace app::render

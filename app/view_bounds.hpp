@@ -1,0 +1,11 @@
+#pragma once
+
+#include "app/view.hpp"
+#include "core/attention/model.hpp"
+
+namespace app {
+
+/// Lets go of everything in a view that a model does not have: heads, cells, tokens, stages, matrices.
+void keep_within(View& view, const core::attention::Model& model);
+
+}  // namespace app

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "core/attention/model.hpp"
+#include "core/attention/stages.hpp"
+#include "core/attention/trace.hpp"
+#include "core/figures/display_list.hpp"
+
+namespace core::figures {
+
+/// What a figure shows and how.
+struct FigureOptions {
+  /// One stage, or all stages of one head in the order of the computation.
+  std::optional<attention::Stage> stage = attention::Stage::weights;
+  std::optional<std::size_t> head = 0;  ///< nothing: all heads beside each other, in colours of one range
+  std::size_t sequence = 0;             ///< the one that the trace was computed from
+  bool dark = false;
+  bool numbers = true;  ///< in cells that are large enough
+};
+
+/// A figure of a stage or of the whole computation, fit for a page: tokens on the axes, formula, shape,
+/// colour bar, and in words below what the marks in it mean.
+///
+/// Throws core::Error when the model has no such stage or head.
+DisplayList figure(const attention::Model& model, const attention::Trace& trace,
+                   const FigureOptions& options);
+
+}  // namespace core::figures

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "core/figures/map_figure.hpp"
+
+namespace core::figures {
+
+/// What has to be said of some maps in words: their marks, and what their pixels stand for.
+struct Notes {
+  unsigned marks = 0;
+  bool by_hand = false;
+  std::size_t block_rows = 1, block_columns = 1;
+  bool pooled_signed = false;  ///< of several cells the number farthest from 0 is shown, not the largest
+  bool thousandths = false;
+
+  void add(const MapFigure& figure, const Map& map);
+};
+
+/// A sample and a few words for each, in lines no wider than the room.
+DisplayList notes_figure(const Notes& notes, const colour::Palette& palette, double room);
+
+}  // namespace core::figures

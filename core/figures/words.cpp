@@ -1,0 +1,98 @@
+#include "core/figures/words.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace core::figures {
+namespace {
+
+constexpr double mono_width = 0.602;  // of the em, every character
+constexpr double subscript_size = 0.76, subscript_drop = 0.24;
+
+// Thousandths of the em in DejaVu Sans, from the blank to the tilde.
+constexpr std::array<short, 95> sans_widths{
+    318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361,  318, 337, 636, 636, 636,
+    636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632,
+    575, 775, 752, 295, 295, 656, 557, 863, 748, 787, 603, 787, 695, 635,  611, 732, 684, 989, 685,
+    611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352,  635, 634, 278, 278, 579,
+    278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838};
+
+bool continues(char c) {
+  return (c & 0xC0) == 0x80;
+}
+
+/// In thousandths of the em; what is beyond Latin is taken to be as wide as Chinese.
+double sans_width(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character.front());
+  if (character.size() == 1 && first >= ' ' && first <= '~') return sans_widths[first - ' '];
+  if (character == "·") return 318;
+  if (character.size() == 2) return 650;
+  return 1000;
+}
+
+}  // namespace
+
+double text_width(std::string_view text, double size, bool mono) {
+  double width = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin + 1;
+    while (end < text.size() && continues(text[end])) ++end;
+    width += mono ? mono_width : sans_width(text.substr(begin, end - begin)) / 1000;
+    begin = end;
+  }
+  return width * size;
+}
+
+double text_width(const std::vector<Run>& runs) {
+  double width = 0;
+  for (const Run& run : runs) width += run.before + text_width(run.text, run.size, run.mono);
+  return width;
+}
+
+std::string shortened(const std::string& text, double size, double room) {
+  if (text_width(text, size) <= room) return text;
+  std::string cut = text;
+  while (!cut.empty() && text_width(cut, size) + size > room) {
+    while (!cut.empty() && continues(cut.back())) cut.pop_back();
+    if (!cut.empty()) cut.pop_back();
+  }
+  return cut + "…";
+}
+
+std::string drawable(std::string_view token) {
+  std::string text;
+  for (const char c : token) {
+    if (c == '\n')
+      text += "↵";
+    else if (c == '\t')
+      text += "⇥";
+    else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f')
+      text += "�";
+    else
+      text += c;
+  }
+  return text;
+}
+
+std::vector<Run> formula_runs(std::string_view formula, double size, Rgb colour) {
+  std::vector<Run> runs;
+  const auto add = [&](std::string_view text, bool subscript) {
+    if (text.empty()) return;
+    Run run{std::string(text), size, colour};
+    if (subscript) run.size = subscript_size * size, run.lowered = subscript_drop * size;
+    runs.push_back(run);
+  };
+  while (!formula.empty()) {
+    const std::size_t mark = std::min(formula.find('_'), formula.size());
+    add(formula.substr(0, mark), false);
+    if (mark + 1 >= formula.size()) break;
+    const std::size_t digits =
+        std::min(formula.find_first_not_of("0123456789", mark + 1), formula.size()) - mark - 1;
+    const std::size_t length = std::max<std::size_t>(digits, 1);
+    add(formula.substr(mark + 1, length), true);
+    formula.remove_prefix(mark + 1 + length);
+  }
+  return runs;
+}
+
+}  // namespace core::figures

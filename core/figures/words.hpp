@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/figures/display_list.hpp"
+
+namespace core::figures {
+
+/// About how wide a text is in DejaVu Sans, or in its monospaced sister; a writer's own font may differ a
+/// little.
+double text_width(std::string_view text, double size, bool mono = false);
+double text_width(const std::vector<Run>& runs);
+
+/// The text, or its beginning and "…" where it is wider than the room.
+std::string shortened(const std::string& text, double size, double room);
+
+/// A token as it can be drawn: line feeds, tabs and other control characters by signs that stand for them.
+std::string drawable(std::string_view token);
+
+/// A formula as runs: "W_q" is a W with a lowered q.
+std::vector<Run> formula_runs(std::string_view formula, double size, Rgb colour);
+
+}  // namespace core::figures

@@ -1,0 +1,192 @@
+// Large models: computed beside the window, never half shown.
+#include "app/live_trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include "core/attention/attend.hpp"
+#include "core/editing/presets.hpp"
+#include "core/formats/csv.hpp"
+#include "core/formats/export.hpp"
+#include "core/formats/session.hpp"
+#include "tests/gui/program.hpp"
+#include "tests/support/random_model.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace app {
+namespace {
+
+using core::attention::Model;
+using core::attention::Trace;
+
+Model large_model() {
+  support::Random random(11);
+  return support::model(random, 420, 16, 16, 8);
+}
+
+Model small_model() {
+  support::Random random(12);
+  return support::model(random, 5, 4, 4, 2);
+}
+
+bool same_numbers(const Trace& a, const Trace& b) {
+  const auto same = [](const arma::mat& x, const arma::mat& y) {
+    return arma::size(x) == arma::size(y) && std::equal(x.begin(), x.end(), y.begin());
+  };
+  return a.heads.size() == b.heads.size() && same(a.output, b.output) &&
+         same(a.heads.back().weights, b.heads.back().weights);
+}
+
+Model scaled(Model model, double factor) {
+  model.scale = {core::attention::ScaleRule::factor, factor};
+  return model;
+}
+
+TEST(LiveTrace, OfASmallModelIsThereAtOnce) {
+  ASSERT_TRUE(is_quick(small_model()));
+  LiveTrace live(core::editing::default_preset().make());
+  live.follow(small_model(), 0);
+  EXPECT_FALSE(live.is_behind());
+  EXPECT_EQ(live.model(), small_model());
+  EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(small_model())));
+}
+
+TEST(LiveTrace, OfALargeModelLeavesTheLastOneUntilItIsComplete) {
+  ASSERT_FALSE(is_quick(large_model()));
+  LiveTrace live(small_model());
+  const auto version = live.version();
+  live.follow(large_model(), 0);
+  EXPECT_TRUE(live.is_behind());
+  EXPECT_EQ(live.version(), version);
+  EXPECT_EQ(live.model(), small_model());
+  EXPECT_EQ(live.trace().output.n_rows, 5u);
+  live.catch_up(large_model(), 0);
+  EXPECT_FALSE(live.is_behind());
+  EXPECT_GT(live.version(), version);
+  EXPECT_EQ(live.model(), large_model());
+  EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(large_model())));
+}
+
+TEST(LiveTrace, ShowsOfADragOnlyStatesThatWereAskedForAndTheLastInTheEnd) {
+  const Model start = large_model();
+  LiveTrace live(start);
+  for (int k = 1; k <= 6; ++k) {
+    live.follow(scaled(start, k), 0);
+    const bool begun = live.model() == start;
+    ASSERT_TRUE(begun || (live.model().scale.factor >= 1 && live.model().scale.factor <= k));
+    ASSERT_TRUE(same_numbers(live.trace(), core::attention::attend(live.model())));
+  }
+  live.catch_up(scaled(start, 6), 0);
+  EXPECT_EQ(live.model().scale.factor, 6);
+  EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(scaled(start, 6))));
+}
+
+TEST(LiveTrace, ForgetsWhatIsUnderWayWhenTheModelIsAgainTheShownOne) {
+  const Model start = large_model();
+  LiveTrace live(start);
+  const auto version = live.version();
+  live.follow(scaled(start, 2), 0);
+  ASSERT_TRUE(live.is_behind());
+  live.follow(start, 0);
+  EXPECT_FALSE(live.is_behind());
+  live.catch_up(start, 0);
+  EXPECT_EQ(live.version(), version);
+}
+
+TEST(LiveTrace, OfASmallModelOvertakesALargeOne) {
+  LiveTrace live(small_model());
+  live.follow(large_model(), 0);
+  live.follow(scaled(small_model(), 3), 0);
+  EXPECT_FALSE(live.is_behind());
+  EXPECT_EQ(live.model(), scaled(small_model(), 3));
+  live.catch_up(scaled(small_model(), 3), 0);
+  EXPECT_EQ(live.model(), scaled(small_model(), 3));
+}
+
+TEST(LiveTrace, CallsWhenThereIsSomethingToTakeOver) {
+  std::latch called(1);
+  LiveTrace live(small_model());
+  live.when_done([&] { called.count_down(); });
+  live.follow(large_model(), 0);
+  called.wait();
+  live.follow(large_model(), 0);
+  EXPECT_FALSE(live.is_behind());
+  EXPECT_EQ(live.model(), large_model());
+}
+
+struct LargeModel : testing::Test {
+  gui::Program ui;
+  void SetUp() override {
+    support::TemporaryDirectory directory;
+    core::formats::save_session(directory.path() / "large.json", {large_model(), ""});
+    ui.store.open(directory.path() / "large.json");
+  }
+  void wait() {
+    while (ui.store.is_renewing()) ui.run(1);
+    ui.run();
+  }
+};
+
+TEST_F(LargeModel, IsEditedWhileThePicturesAreStillOfTheLastOne) {
+  ASSERT_TRUE(ui.store.is_renewing());
+  ui.run();
+  wait();
+  const Model before = ui.store.model();
+  ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.5}}});
+  ui.store.settle();
+  EXPECT_TRUE(ui.store.is_renewing());
+  EXPECT_EQ(ui.store.shown_model(), before);
+  ui.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 3, 1, 0.75});
+  EXPECT_EQ(ui.store.model().scale.factor, 0.5);
+  EXPECT_EQ((*ui.store.model().sequences[0].embeddings)(3, 1), 0.75);
+  wait();
+  EXPECT_EQ(ui.store.shown_model(), ui.store.model());
+  EXPECT_TRUE(same_numbers(ui.store.trace(), core::attention::attend(ui.store.model())));
+  ui.store.dispatch(Undo{});
+  ui.store.dispatch(Undo{});
+  EXPECT_EQ(ui.store.model(), before);
+}
+
+TEST_F(LargeModel, MayBeLeftForAnotherShapeWhileItIsComputed) {
+  ui.store.dispatch(ChangeView{[](View& v) { v.head = 7, v.pinned = CellRef{Stage::weights, 7, 419, 419}; }});
+  EXPECT_EQ(ui.store.view().head, 7u);
+  EXPECT_LT(ui.store.shown_view().head, ui.store.trace().heads.size());  // the pictures have two heads of six tokens
+  EXPECT_FALSE(ui.store.shown_view().pinned);
+  ui.run();
+  wait();
+  EXPECT_EQ(ui.store.shown_view().pinned, (CellRef{Stage::weights, 7, 419, 419}));
+  ui.edit(core::editing::SetScale{{core::attention::ScaleRule::none, 1}});
+  ui.store.dispatch(LoadPreset{"004-causal"});
+  ui.store.dispatch(DiscardAndContinue{});
+  ui.run();
+  EXPECT_FALSE(ui.store.is_renewing());
+  EXPECT_EQ(ui.store.shown_model(), core::editing::find_preset("004-causal")->make());
+}
+
+TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
+  wait();
+  ui.edit(core::editing::SetScale{{core::attention::ScaleRule::factor, 0.25}});
+  const support::TemporaryDirectory directory;
+  const auto path = directory.path() / "w.csv";
+  ui.store.dispatch(ExportCsv{ExportWhat::matrix, {Stage::weights, 2, 0, 0}, path});
+  const Model model = ui.store.model();
+  EXPECT_EQ(support::bytes_of(path),
+            core::formats::csv_text(core::formats::labelled_stage(
+                model, core::attention::attend(model), core::attention::info(Stage::weights), 2, 0)));
+}
+
+TEST_F(LargeModel, SaysThatItIsBeingRenewed) {
+  wait();
+  EXPECT_FALSE(ui.has("status/renewal"));
+  ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.125}}});
+  ui.store.settle();
+  ASSERT_TRUE(ui.store.is_renewing());
+  ui.run(1);
+  EXPECT_TRUE(ui.has("status/renewal"));
+  wait();
+  EXPECT_FALSE(ui.has("status/renewal"));
+}
+
+}  // namespace
+}  // namespace app

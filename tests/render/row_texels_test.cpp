@@ -1,0 +1,134 @@
+#include "app/render/row_texels.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/random_model.hpp"
+
+namespace {
+
+using app::render::CellChange;
+using app::render::ColourMap;
+using app::render::has_rows;
+using app::render::Picture;
+using app::render::RowTexels;
+using app::render::Texels;
+
+/// Weights as the engine keeps them, and the same as a matrix.
+struct Weights {
+  std::size_t n;
+  std::vector<double> cells, factors;
+  arma::mat visible;
+
+  Weights(support::Random& random, std::size_t n_tokens)
+      : n(n_tokens), cells(n * n), factors(n), visible(support::zeros_and_ones(random, n)) {
+    for (double& cell : cells) cell = std::abs(support::number(random));
+    for (double& factor : factors) factor = std::abs(support::number(random)) / 4;
+  }
+  arma::mat matrix() const {
+    arma::mat m(n, n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) m(i, j) = cells[i * n + j] * factors[i];
+    return m;
+  }
+  Picture picture(int pixels) const {
+    Picture p;
+    p.rows = {cells.data(), n, n, n, factors.data()};
+    p.map = ColourMap::weights, p.low = 0, p.high = 1;
+    p.visible = &visible;
+    p.right = p.bottom = static_cast<double>(n);
+    p.width = p.height = pixels;
+    return p;
+  }
+};
+
+bool equal(const Texels& a, const Texels& b) {
+  return a.rows == b.rows && a.columns == b.columns && a.left == b.left && a.top == b.top &&
+         a.across == b.across && a.down == b.down && a.pooling.rows == b.pooling.rows &&
+         a.pooling.columns == b.pooling.columns && a.data == b.data;
+}
+
+Texels of_the_matrix(const Weights& w, Picture p) {
+  const arma::mat m = w.matrix();
+  p.rows = {};
+  p.numbers = &m;
+  return texels(p);
+}
+
+TEST(RowTexels, AreThoseOfTheSameMatrix) {
+  support::Random random(41);
+  const Weights w(random, 37);
+  for (const int pixels : {37, 100, 12, 5}) {
+    RowTexels rows;
+    rows.renew(w.picture(pixels), nullptr);
+    EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, w.picture(pixels)))) << pixels;
+  }
+}
+
+TEST(RowTexels, AreAfterEditsThoseOfTheEditedMatrix) {
+  support::Random random(42);
+  for (const int pixels : {60, 13}) {
+    Weights w(random, 37);
+    RowTexels rows;
+    Picture last = w.picture(pixels);
+    rows.renew(last, nullptr);
+    for (int edit = 0; edit < 30; ++edit) {
+      const std::size_t token = support::below(random, w.n);
+      const CellChange change{false, {token}, token, token};
+      for (std::size_t k = 0; k < w.n; ++k) {
+        w.cells[token * w.n + k] = std::abs(support::number(random));
+        w.cells[k * w.n + token] = std::abs(support::number(random));
+      }
+      for (std::size_t i = token; i < w.n; ++i) w.factors[i] *= 0.9;
+      Picture now = w.picture(pixels);
+      now.version = last.version + 1;
+      now.change = &change;
+      rows.renew(now, &last);
+      now.change = nullptr;
+      last = now;
+      ASSERT_TRUE(equal(rows.texels(), of_the_matrix(w, now))) << pixels << " " << edit;
+    }
+  }
+}
+
+TEST(RowTexels, AreAllMadeAnewWhenAVersionWasMissed) {
+  support::Random random(43);
+  Weights w(random, 20);
+  RowTexels rows;
+  const Picture first = w.picture(10);
+  rows.renew(first, nullptr);
+  for (double& cell : w.cells) cell /= 2;
+  const CellChange small{false, {3}, {}, w.n};
+  Picture later = w.picture(10);
+  later.version = first.version + 2, later.change = &small;
+  rows.renew(later, &first);
+  EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, later)));
+}
+
+TEST(RowTexels, FollowTheRangeAndTheMaskWhileTheNumbersStay) {
+  support::Random random(44);
+  Weights w(random, 20);
+  RowTexels rows;
+  const Picture first = w.picture(10);
+  rows.renew(first, nullptr);
+  Picture wider = first;
+  wider.high = 2;
+  rows.renew(wider, &first);
+  EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, wider)));
+  w.visible.zeros();
+  Picture masked = wider;
+  masked.flags_version = 1;
+  rows.renew(masked, &wider);
+  EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, masked)));
+}
+
+TEST(RowTexels, AreForWholePicturesOnly) {
+  support::Random random(45);
+  const Weights w(random, 20);
+  Picture p = w.picture(10);
+  EXPECT_TRUE(has_rows(p));
+  p.left = 1;
+  EXPECT_FALSE(has_rows(p));
+  EXPECT_FALSE(has_rows(Picture{}));
+}
+
+}  // namespace
