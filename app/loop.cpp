@@ -42,14 +42,14 @@ Loop::~Loop() {
 
 double Loop::seconds_to_wait() const {
   if (frames_to_draw_ > 0 || store_.is_busy()) return 0;
-  if (store_.is_renewing()) return progress_seconds;
+  if (store_.is_renewing() || store_.is_reading()) return progress_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
 }
 
 bool Loop::step() {
   const bool typing = ImGui::GetIO().WantTextInput;
   const bool something_happened = window_.wait(seconds_to_wait());
-  if (something_happened || typing || store_.is_busy()) frames_to_draw_ = frames_after_an_event;
+  if (something_happened || typing || store_.is_busy() || store_.is_reading()) frames_to_draw_ = frames_after_an_event;
   if (store_.is_renewing()) frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
   if (window_.should_close()) {
@@ -105,6 +105,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   for (const auto& path : window_.take_dropped_files()) commands.add(dropped(path, store_.view()));
 
   steer_keyboard(keys);
+  const Opening opening = store_.opening();
   window_.begin_frame(adjust);
   landmarks_.clear();
   follow_held_key(store_);
@@ -132,7 +133,8 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .references = store_.references(),
                .comparison = store_.comparison(),
                .source = shown.version == store_.version() ? &source_ : nullptr,
-               .renewal = store_.is_renewing() ? &renewal : nullptr});
+               .renewal = store_.is_renewing() ? &renewal : nullptr,
+               .opening = &opening});
   window_.end_frame(palette(store_.view().dark).panel);
   renderer_.end_frame();
 

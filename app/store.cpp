@@ -39,12 +39,8 @@ void Store::dispatch(const Command& command) {
   }
 }
 
-void Store::open(const std::filesystem::path& path) {
-  carry_out(OpenFile{path});
-  settle();
-}
-
 void Store::settle() {
+  take_what_was_read();
   try {
     live_.follow(model_, view_.sequence);
   } catch (const core::Error& error) {
@@ -128,18 +124,6 @@ void Store::carry_out(const LoadPreset& command) {
   if (!may_leave(command)) return;
   start_with(preset->make(), {preset->title, preset->name, std::nullopt});
   say(std::string(preset->title) + ": " + preset->about);
-}
-
-void Store::carry_out(const OpenFile& command) {
-  formats::Session session = formats::load_session(command.path);  // read first: a bad file asks nothing
-  if (!may_take_memory(session.model, command)) return;
-  if (lesson_) leave_lesson();
-  if (!may_leave(command)) return;
-  start_with(std::move(session.model), {command.path.filename().string(), "", command.path});
-  recall_view(session.view, view_);
-  keep_view_within_model();
-  remember(command.path);
-  say("Opened " + command.path.string());
 }
 
 void Store::carry_out(const SaveFile&) {

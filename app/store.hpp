@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -12,7 +14,9 @@
 #include "app/lesson_state.hpp"
 #include "app/live_trace.hpp"
 #include "app/memory.hpp"
+#include "app/opening.hpp"
 #include "app/view.hpp"
+#include "app/worker.hpp"
 #include "core/attention/model.hpp"
 #include "core/editing/history.hpp"
 
@@ -29,6 +33,11 @@ class Store {
   void dispatch(const Command& command);
   /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path);
+  /// Waits until whatever is being read has been taken in.
+  void finish_reading();
+  /// What is being read, and from what is to be chosen.
+  Opening opening() const;
+  bool is_reading() const { return reader_.is_busy(); }
   /// Ends the undo step that edits in a row were joined into.
   void end_gesture() { history_.end_gesture(); }
   /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on beside the window.
@@ -52,7 +61,10 @@ class Store {
   /// Is called before settle() changes the trace in place; says whether nobody reads it beside the window.
   void before_change(std::function<bool()> call) { live_.before_change(std::move(call)); }
   /// Is called from another thread when settle() has something new to take over.
-  void wake_by(std::function<void()> wake) { live_.when_done(std::move(wake)); }
+  void wake_by(std::function<void()> wake) {
+    reader_.when_done(wake);
+    live_.when_done(std::move(wake));
+  }
   Document document() const;
   const Message& message() const { return message_; }
   bool wants_to_quit() const { return quit_; }
@@ -98,6 +110,11 @@ class Store {
   void carry_out(const Redo&);
   void carry_out(const LoadPreset&);
   void carry_out(const OpenFile&);
+  void carry_out(const ImportTensors&);
+  void carry_out(const FinishOpening&);
+  void carry_out(const MeasureTensor&);
+  void carry_out(const PreviewFile&);
+  void carry_out(const CancelReading&);
   void carry_out(const SaveFile&);
   void carry_out(const SaveFileAs&);
   void carry_out(const ExportAs&);
@@ -129,6 +146,13 @@ class Store {
   void run_laboratory();
   void keep(core::attention::Model model, std::string title);
   void run_comparison();
+
+  /// Reads something beside the window and carries out what it gives; what was being read before is given up.
+  using Reading = std::function<Worker::Delivery(core::formats::Progress&)>;
+  void read_beside(const std::filesystem::path& path, const Reading& reading);
+  void stop_reading();
+  void take_what_was_read();
+  void take(FoundInFile found);
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
@@ -165,6 +189,19 @@ class Store {
   std::uint64_t asked_bytes_ = 0, granted_bytes_ = bytes_without_a_question;  // that stages may take
 
   LiveTrace live_;
+
+  /// What is being read or was read last.
+  struct ReadFile {
+    std::filesystem::path path;
+    std::chrono::steady_clock::time_point since;
+    std::shared_ptr<core::formats::Progress> progress;
+    std::optional<OpenedTensors> tensors;
+    std::optional<core::importing::Imported> ready;  // until the question about unsaved work is answered
+    std::filesystem::path previewed;
+    std::string preview;
+  };
+  ReadFile reading_;
+  Worker reader_;  // the last member: it ends before what it delivers to
 };
 
 }  // namespace app

@@ -21,8 +21,9 @@ std::optional<fs::path> home() {
 bool is_listed(const BrowserEntry& entry, const std::string& name, Listed listed) {
   if (entry.name.starts_with('.') && !name.starts_with('.')) return false;
   if (entry.is_directory) return true;
-  if (listed == Listed::tensors) return core::formats::has_tensor_ending(entry.name);
-  return listed == Listed::sessions && entry.name.ends_with(".json");
+  if (listed == Listed::directories) return false;
+  const bool is_session = entry.name.ends_with(".json"), has_tensors = core::formats::has_tensor_ending(entry.name);
+  return (is_session && listed != Listed::tensors) || (has_tensors && listed != Listed::sessions);
 }
 
 std::string size_text(std::uintmax_t bytes) {

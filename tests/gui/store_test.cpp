@@ -40,6 +40,7 @@ TEST(Store, KnowsWhetherTheModelIsStillThePresetsEvenWhenItWasSaved) {
   store.dispatch(Undo{});
   EXPECT_TRUE(store.document().is_preset);
   store.dispatch(OpenFile{directory.path() / "changed.json"});
+  store.finish_reading();
   store.dispatch(DiscardAndContinue{});
   EXPECT_FALSE(store.document().is_preset);
 }
@@ -144,6 +145,7 @@ TEST(Store, KeepsEverythingWhenAFileIsBroken) {
   store.dispatch(change(7));
   const auto before = store.model();
   store.dispatch(OpenFile{directory.path() / "half.json"});
+  store.finish_reading();
   EXPECT_EQ(store.model(), before);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_NE(store.message().text.find("half.json"), std::string::npos);
