@@ -32,6 +32,7 @@ class Loop {
   const Fonts& fonts() const { return fonts_; }
 
  private:
+  void prepare_style();
   double seconds_to_wait() const;
   void steer_keyboard(const std::vector<KeyPress>& keys);
 

@@ -15,7 +15,7 @@ using widgets::Align;
 /// The cell whose row and column are shown.
 std::optional<CellRef> chosen_cell(const Frame& frame, const core::attention::StageInfo& stage) {
   for (const auto& cell : {frame.view.pinned, frame.view.hovered})
-    if (cell && cell->stage == stage.stage && (!stage.per_head || cell->head == frame.view.head)) return cell;
+    if (cell && cell->stage == stage.stage) return cell;  // of any head: the same row and column are looked at in all
   return std::nullopt;
 }
 
