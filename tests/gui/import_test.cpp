@@ -20,7 +20,7 @@ TEST(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
   Program program;
   program.store.dispatch(OpenFile{tiny});
   program.run(3);
-  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors);
+  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors) << program.store.message().text;
   program.click("import/layer");
   program.click("import/layer/2");
   EXPECT_EQ(program.store.view().import.layer, 2u);
@@ -58,7 +58,7 @@ TEST(ImportDialog, NamesWhatIsMissingAndKeepsTheModel) {
   const auto before = program.store.model();
   program.store.dispatch(OpenFile{fixtures + "/checkpoints/llama.safetensors"});
   program.run(3);
-  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors);
+  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors) << program.store.message().text;
   EXPECT_THAT(program.store.message().text, HasSubstr("the number of heads must be said"));
   program.store.dispatch(ChangeView{[](View& v) { v.import.choices.n_heads = 3; }});
   program.run();
@@ -79,7 +79,7 @@ TEST(ImportDialog, TakesProjectionsThatAreNamedByHand) {
   Program program;
   program.store.dispatch(OpenFile{directory / "m.safetensors"});
   program.run(3);
-  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors);
+  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors) << program.store.message().text;
   ASSERT_TRUE(program.store.view().import.by_hand);
   for (const char* row : {"query", "key", "value"}) {
     const std::string name = std::string("import/") + row + "/weight";
