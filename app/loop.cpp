@@ -15,7 +15,7 @@ constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double progress_seconds = 0.1;  // between two looks at how far a computation beside the window is
 constexpr double idle_seconds = 60;
-constexpr int frames_to_dim = 15;         // what lies behind a dialog
+constexpr int frames_to_dim = 15;  // what lies behind a dialog
 
 /// Tensors that are dropped on the comparison are checked.
 Command dropped(const std::filesystem::path& path, const View& view) {
@@ -49,7 +49,8 @@ double Loop::seconds_to_wait() const {
 bool Loop::step() {
   const bool typing = ImGui::GetIO().WantTextInput;
   const bool something_happened = window_.wait(seconds_to_wait());
-  if (something_happened || typing || store_.is_busy() || store_.is_reading()) frames_to_draw_ = frames_after_an_event;
+  if (something_happened || typing || store_.is_busy() || store_.is_reading())
+    frames_to_draw_ = frames_after_an_event;
   if (store_.is_renewing()) frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
   if (window_.should_close()) {
@@ -70,7 +71,8 @@ void Loop::prepare_style() {
   renderer_.set_scale(scale);
   scale_ = scale;
   if (text_scale == font_scale_ && has_all_glyphs_) return;
-  const bool first = font_scale_ == 0;  // the window is to be there at once; the next frame brings the other glyphs
+  const bool first =
+      font_scale_ == 0;  // the window is to be there at once; the next frame brings the other glyphs
   const platform::LoadedFonts loaded =
       platform::load_fonts(text_scale, first ? platform::Glyphs::first : platform::Glyphs::all);
   if (!first) window_.refresh_fonts();
@@ -84,7 +86,8 @@ void Loop::prepare_style() {
 void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
   ImGuiIO& io = ImGui::GetIO();
   const bool tab = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.key == Key::tab; });
-  const bool cells = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.shift; }) || io.KeyShift;
+  const bool cells =
+      std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.shift; }) || io.KeyShift;
   if (cells && !tab)
     io.ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
   else

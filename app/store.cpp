@@ -87,7 +87,8 @@ void Store::carry_out(const GiveFile& command) {
   const std::string stage = core::attention::info(command.stage).name;
   const std::vector<formats::GivenTensor> given{{stage, command.path.string()}};
   view_.dialog = Dialog::none;
-  carry_out(ApplyEdit{editing::GiveStage{*formats::with_given_tensors(model_, given).given.find(command.stage)}});
+  carry_out(
+      ApplyEdit{editing::GiveStage{*formats::with_given_tensors(model_, given).given.find(command.stage)}});
 }
 
 void Store::carry_out(const ChangeView& command) {
@@ -160,7 +161,8 @@ void Store::carry_out(const ShowDialog& command) {
       view_.browser.name = origin_.path ? origin_.path->filename().string()
                                         : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
     if (is_opening) view_.browser.name.clear();
-    if (command.dialog != Dialog::export_files) view_.typed = Typed{"browser/name", view_.browser.name, true, true};
+    if (command.dialog != Dialog::export_files)
+      view_.typed = Typed{"browser/name", view_.browser.name, true, true};
     message_ = {};  // an error of this dialog is shown in it, one from before is not
   }
 }

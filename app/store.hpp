@@ -25,8 +25,8 @@ namespace app {
 /// The only writer: it owns the model and everything around it, and changes it by commands alone.
 class Store {
  public:
-  /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer than
-  /// at_once_ms is computed beside the window.
+  /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer
+  /// than at_once_ms is computed beside the window.
   explicit Store(std::function<std::uint64_t()> free = free_memory, double at_once_ms = LiveTrace::frame_ms);
 
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
@@ -40,7 +40,8 @@ class Store {
   bool is_reading() const { return reader_.is_busy(); }
   /// Ends the undo step that edits in a row were joined into.
   void end_gesture() { history_.end_gesture(); }
-  /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on beside the window.
+  /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
+  /// beside the window.
   void settle();
 
   /// The newest model and what is looked at: what edits change and files keep.
@@ -76,7 +77,8 @@ class Store {
   void set_progress(std::map<std::string, LessonProgress> progress) { progress_ = std::move(progress); }
   /// The dropout laboratory, or nullptr where it is not shown; settle() draws a portion of its masks.
   const Laboratory* laboratory() const { return laboratory_ ? &*laboratory_ : nullptr; }
-  /// The states that were kept, and the chosen one against the live model, or nullptr where that is not shown.
+  /// The states that were kept, and the chosen one against the live model, or nullptr where that is not
+  /// shown.
   std::span<const Reference> references() const { return references_; }
   const Comparison* comparison() const { return comparison_ ? &*comparison_ : nullptr; }
   /// Whether settle() has more to do, so that no one should wait for the next event.
@@ -150,13 +152,16 @@ class Store {
   /// Reads something beside the window and carries out what it gives; what was being read before is given up.
   using Reading = std::function<Worker::Delivery(core::formats::Progress&)>;
   void read_beside(const std::filesystem::path& path, const Reading& reading);
+  /// The same for what nobody waits for; it is not read while something else is.
+  void read_aside(const std::filesystem::path& path, const Reading& reading);
   void stop_reading();
   void take_what_was_read();
   void take(FoundInFile found);
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
-  /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when there is not as much.
+  /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when
+  /// there is not as much.
   bool may_take_memory(const core::attention::Model& model, const Command& command);
   void start_with(core::attention::Model model, Origin origin);
   void save_to(const std::filesystem::path& path);
@@ -199,6 +204,7 @@ class Store {
     std::optional<core::importing::Imported> ready;  // until the question about unsaved work is answered
     std::filesystem::path previewed;
     std::string preview;
+    bool is_aside = false;  // a preview or a range, for which nothing else is given up
   };
   ReadFile reading_;
   Worker reader_;  // the last member: it ends before what it delivers to

@@ -22,10 +22,17 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
 void Store::read_beside(const std::filesystem::path& path, const Reading& reading) {
   stop_reading();
   reading_.path = path;
+  reading_.is_aside = false;
   reading_.since = std::chrono::steady_clock::now();
   reading_.progress = std::make_shared<formats::Progress>();
   reader_.start(
       [reading, progress = reading_.progress](const std::stop_token&) { return reading(*progress); });
+}
+
+void Store::read_aside(const std::filesystem::path& path, const Reading& reading) {
+  if (reader_.is_busy() && !reading_.is_aside) return;
+  read_beside(path, reading);
+  reading_.is_aside = true;
 }
 
 void Store::stop_reading() {
@@ -130,20 +137,21 @@ void Store::carry_out(const FinishOpening& command) {
 void Store::carry_out(const MeasureTensor& command) {
   if (!reading_.tensors || reading_.tensors->ranges.contains(command.name)) return;
   const auto file = reading_.tensors->file;
-  read_beside(file->path(),
-              [this, file, name = command.name](formats::Progress& progress) -> Worker::Delivery {
-                const TensorRange range = measure(*file, name, progress);
-                return [this, file, name, range] {
-                  if (reading_.tensors && reading_.tensors->file == file)
-                    reading_.tensors->ranges[name] = range;
-                };
-              });
+  read_aside(file->path(),
+             [this, file, name = command.name](formats::Progress& progress) -> Worker::Delivery {
+               const TensorRange range = measure(*file, name, progress);
+               return [this, file, name, range] {
+                 if (reading_.tensors && reading_.tensors->file == file)
+                   reading_.tensors->ranges[name] = range;
+               };
+             });
 }
 
 void Store::carry_out(const PreviewFile& command) {
+  if (reader_.is_busy() && !reading_.is_aside) return;
   reading_.previewed = command.path;
   reading_.preview = "";
-  read_beside(command.path, [this, path = command.path](formats::Progress& progress) -> Worker::Delivery {
+  read_aside(command.path, [this, path = command.path](formats::Progress& progress) -> Worker::Delivery {
     std::string preview;
     try {
       preview = preview_text(path, progress);

@@ -21,8 +21,8 @@ namespace app::panels {
 namespace {
 
 bool confirms() {
-  return !ImGui::GetIO().WantTextInput &&
-         (platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(platform::keypad_enter, false));
+  return !ImGui::GetIO().WantTextInput && (platform::key_pressed(ImGuiKey_Enter, false) ||
+                                           platform::key_pressed(platform::keypad_enter, false));
 }
 
 void unsaved_work(const Frame& frame) {
@@ -40,8 +40,9 @@ void unsaved_work(const Frame& frame) {
 void memory(const Frame& frame) {
   const float width = frame.metrics.px(420);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.view.question);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width,
-                     "The stages are computed beside the window; other programs may become slower meanwhile.");
+  widgets::paragraph(
+      frame.fonts.sans15, frame.palette.dim, width,
+      "The stages are computed beside the window; other programs may become slower meanwhile.");
   ImGui::Dummy({width, frame.metrics.px(8)});
   if (widgets::button(frame, "dialog/take", "Take the memory")) frame.commands.add(TakeMemory{});
   ImGui::SameLine();

@@ -64,9 +64,12 @@ void preview(const Frame& frame) {
     return !e.is_directory && e.name == frame.view.browser.name;
   });
   if (is_file && !is_known) frame.commands.add(PreviewFile{path});
-  const std::string words = !is_file ? " " : is_known && !frame.opening->preview.empty() ? frame.opening->preview : is_known && frame.opening->is_reading ? "…" : " ";
-  widgets::draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_size(frame).x, frame.metrics.px(18),
-                          frame.palette.dim, words);
+  const std::string words = !is_file                                      ? " "
+                            : is_known && !frame.opening->preview.empty() ? frame.opening->preview
+                            : is_known && frame.opening->is_reading       ? "…"
+                                                                          : " ";
+  widgets::draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_size(frame).x,
+                          frame.metrics.px(18), frame.palette.dim, words);
   ImGui::Dummy({browser_size(frame).x, frame.metrics.px(38)});
   frame.landmarks.mark_item("browser/preview");
 }
@@ -89,14 +92,17 @@ void draw_open_dialog(const Frame& frame) {
 }
 
 void draw_open_reference_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame, widgets::Listed::openable)) frame.commands.add(LoadReference{*path});
+  if (const auto path = file_to_open(frame, widgets::Listed::openable))
+    frame.commands.add(LoadReference{*path});
 }
 
 void draw_open_tensors_dialog(const Frame& frame) {
-  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
-                     "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .npy, .csv, "
-                     "or a folder of them.");
-  if (const auto path = file_to_open(frame, widgets::Listed::tensors)) frame.commands.add(CheckTensors{*path});
+  widgets::paragraph(
+      frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
+      "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .npy, .csv, "
+      "or a folder of them.");
+  if (const auto path = file_to_open(frame, widgets::Listed::tensors))
+    frame.commands.add(CheckTensors{*path});
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/folder", "Check this folder", "All tensors of the folder that is shown"))
     frame.commands.add(CheckTensors{frame.view.browser.directory});
