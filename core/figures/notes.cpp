@@ -55,7 +55,7 @@ void Notes::add(const MapFigure& figure, const Map& map) {
   by_hand |= !map.by_hand.empty();
   block_rows = std::max(block_rows, figure.block_rows),
   block_columns = std::max(block_columns, figure.block_columns);
-  pooled_signed |= map.map == colour::ColourMap::values && figure.block_rows * figure.block_columns > 1;
+  pooled_signed |= colour::is_diverging(map.shading.map) && figure.block_rows * figure.block_columns > 1;
   thousandths |= figure.unit != 1;
 }
 
