@@ -91,6 +91,7 @@ TEST(Figure, FollowsTheMapsAndTheRangeThatWereChosen) {
   options.stage = Stage::scores, options.diverging = core::colour::ColourMap::red_blue;
   options.range = [](Stage, std::size_t) { return Range{-100, 100, 0.001}; };
   EXPECT_THAT(words(drawn(model, options)), Contains("100"));
+  EXPECT_THAT(words(drawn(model, options)), Contains("colours follow the logarithm"));
   EXPECT_EQ(boxes_of(core::colour::colour_at(core::colour::ColourMap::red_blue, false, 0.5)), 0u)
       << "a logarithm lifts small numbers";
 }
