@@ -133,7 +133,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .comparison = store_.comparison(),
                .source = shown.version == store_.version() ? &source_ : nullptr,
                .renewal = store_.is_renewing() ? &renewal : nullptr});
-  window_.end_frame(palette(store_.view().dark).panel);
+  window_.end_frame(palette(store_.view().dark).panel, [this](std::uint64_t texture) { return renderer_.painted(texture); });
   renderer_.end_frame();
 
   for (const Command& command : commands.take()) store_.dispatch(command);
