@@ -31,7 +31,10 @@ Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(sto
   const auto wake = [&window] { window.wake(); };
   store_.wake_by(wake);
   figures_.when_done(wake);
-  store_.before_change([this] { return figures_.stop(); });
+  store_.before_change([this] {
+    figures_.stop();
+    return true;
+  });
 }
 
 Loop::~Loop() {

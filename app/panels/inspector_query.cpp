@@ -62,15 +62,15 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
 
 void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   const Frame& frame = pen.frame;
-  const arma::mat& weights = frame.trace.heads[head].weights;
-  const RowFacts facts = core::attention::row_facts(weights, query);
+  const arma::rowvec weights = frame.trace.heads[head].weights.row(query);
+  const RowFacts facts = core::attention::row_facts(weights);
   pen.rule();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float middle = pen.y + frame.metrics.px(6), half = frame.metrics.px(5);
   list->AddRectFilled({pen.left, middle - half}, {pen.left + 2 * half, middle + half}, packed(frame.palette.head(head)), frame.metrics.px(2));
   widgets::draw_text(frame.fonts.sans15, {pen.left + frame.metrics.px(18), middle}, Align::left_middle, packed(frame.palette.text),
                      "head " + std::to_string(head));
-  const bool is_number = !weights.row(query).has_nan();
+  const bool is_number = !weights.has_nan();
   widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle, packed(frame.palette.dim),
                      is_number ? widgets::fixed(facts.entropy_bits, 2) + " bit" : "NaN");
   pen.skip(20);
