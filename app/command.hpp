@@ -10,6 +10,7 @@
 
 #include "app/view.hpp"
 #include "core/editing/edit.hpp"
+#include "core/importing/import.hpp"
 
 namespace app {
 
@@ -21,6 +22,12 @@ struct Undo {};
 struct Redo {};
 struct LoadPreset { std::string name; };
 struct OpenFile { std::filesystem::path path; };
+/// Makes a model of the file of tensors from which is to be chosen.
+struct ImportTensors { core::importing::Choices choices; };
+struct FinishOpening {};                               ///< what was read becomes the model, once unsaved work is safe
+struct MeasureTensor { std::string name; };            ///< the range of a tensor of that file
+struct PreviewFile { std::filesystem::path path; };    ///< a few words on a file that may be opened
+struct CancelReading {};
 struct SaveFile {};  ///< where it came from, or asks for a name
 struct SaveFileAs { std::filesystem::path path; };
 /// One matrix, one stage or everything, as one file or as many in a directory.
@@ -55,7 +62,8 @@ struct GoInLesson { int by = 1; };
 /// Brings the person's own work back.
 struct LeaveLesson {};
 
-using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, SaveFile, SaveFileAs, ExportAs,
+using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, ImportTensors, FinishOpening,
+                             MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
                              KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference,

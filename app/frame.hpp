@@ -15,6 +15,7 @@
 #include "app/landmarks.hpp"
 #include "app/picture_source.hpp"
 #include "app/lesson_state.hpp"
+#include "app/opening.hpp"
 #include "app/render/painter.hpp"
 #include "app/theme.hpp"
 #include "app/view.hpp"
@@ -72,6 +73,7 @@ struct Frame {
   const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
   const PictureSource* source = nullptr;       ///< of the trace's pictures, or nullptr
   const Renewal* renewal = nullptr;            ///< or nullptr when the model is the newest
+  const Opening* opening = nullptr;            ///< what is being read, and from what is to be chosen
 };
 
 }  // namespace app

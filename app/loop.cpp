@@ -15,7 +15,7 @@ constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double progress_seconds = 0.1;  // between two looks at how far a computation beside the window is
 constexpr double idle_seconds = 60;
-constexpr int frames_to_dim = 15;         // what lies behind a dialog
+constexpr int frames_to_dim = 15;  // what lies behind a dialog
 
 /// Tensors that are dropped on the comparison are checked.
 Command dropped(const std::filesystem::path& path, const View& view) {
@@ -45,14 +45,15 @@ Loop::~Loop() {
 
 double Loop::seconds_to_wait() const {
   if (frames_to_draw_ > 0 || store_.is_busy()) return 0;
-  if (store_.is_renewing()) return progress_seconds;
+  if (store_.is_renewing() || store_.is_reading()) return progress_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
 }
 
 bool Loop::step() {
   const bool typing = ImGui::GetIO().WantTextInput;
   const bool something_happened = window_.wait(seconds_to_wait());
-  if (something_happened || typing || store_.is_busy()) frames_to_draw_ = frames_after_an_event;
+  if (something_happened || typing || store_.is_busy() || store_.is_reading())
+    frames_to_draw_ = frames_after_an_event;
   if (store_.is_renewing()) frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
   if (window_.should_close()) {
@@ -73,7 +74,8 @@ void Loop::prepare_style() {
   renderer_.set_scale(scale);
   scale_ = scale;
   if (text_scale == font_scale_ && has_all_glyphs_) return;
-  const bool first = font_scale_ == 0;  // the window is to be there at once; the next frame brings the other glyphs
+  const bool first =
+      font_scale_ == 0;  // the window is to be there at once; the next frame brings the other glyphs
   const platform::LoadedFonts loaded =
       platform::load_fonts(text_scale, first ? platform::Glyphs::first : platform::Glyphs::all);
   if (!first) window_.refresh_fonts();
@@ -87,7 +89,8 @@ void Loop::prepare_style() {
 void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
   ImGuiIO& io = ImGui::GetIO();
   const bool tab = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.key == Key::tab; });
-  const bool cells = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.shift; }) || io.KeyShift;
+  const bool cells =
+      std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.shift; }) || io.KeyShift;
   if (cells && !tab)
     io.ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
   else
@@ -108,6 +111,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   for (const auto& path : window_.take_dropped_files()) commands.add(dropped(path, store_.view()));
 
   steer_keyboard(keys);
+  const Opening opening = store_.opening();
   window_.begin_frame(adjust);
   landmarks_.clear();
   follow_held_key(store_);
@@ -135,8 +139,10 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .references = store_.references(),
                .comparison = store_.comparison(),
                .source = shown.version == store_.version() ? &source_ : nullptr,
-               .renewal = store_.is_renewing() ? &renewal : nullptr});
-  window_.end_frame(palette(store_.view().dark).panel, [this](std::uint64_t texture) { return renderer_.painted(texture); });
+               .renewal = store_.is_renewing() ? &renewal : nullptr,
+               .opening = &opening});
+  window_.end_frame(palette(store_.view().dark).panel,
+                    [this](std::uint64_t texture) { return renderer_.painted(texture); });
   renderer_.end_frame();
 
   for (const Command& command : commands.take()) store_.dispatch(command);

@@ -69,7 +69,8 @@ Frame of_newest(const Frame& f) {
           .references = f.references,
           .comparison = f.comparison,
           .source = f.source,
-          .renewal = f.renewal};
+          .renewal = f.renewal,
+          .opening = f.opening};
 }
 
 bool always(const Frame&) {
@@ -173,7 +174,8 @@ bool wheel_zooms(const Frame& frame) {
 
 void remember_scrolling(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
-  if (io.MouseWheel == 0 || frame.view.hovered || !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows)) return;
+  if (io.MouseWheel == 0 || frame.view.hovered || !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows))
+    return;
   frame.commands.look([x = io.MousePos.x, y = io.MousePos.y](View& v) { v.scrolled_at = {x, y}; });
 }
 
@@ -187,7 +189,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
                       {side, bar ? 0 : frame.metrics.px(frame.metrics.compact ? 8 : 10)});
   const ImGuiWindowFlags flags =
       ImGuiWindowFlags_AlwaysUseWindowPadding |
-      (!panel.scrolls        ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
+      (!panel.scrolls       ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
        : wheel_zooms(frame) ? ImGuiWindowFlags_NoScrollWithMouse
                             : 0);
   platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)},
@@ -247,7 +249,8 @@ void draw_window(const Frame& frame) {
                    ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus |
                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
-  if (is_pointing(frame.view)) frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
+  if (is_pointing(frame.view))
+    frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
   panels::draw_menu_bar(of_newest(frame));
   draw_ground(frame, r);
   draw_splitter(frame, "splitter/left", r.left, r,

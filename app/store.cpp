@@ -39,12 +39,8 @@ void Store::dispatch(const Command& command) {
   }
 }
 
-void Store::open(const std::filesystem::path& path) {
-  carry_out(OpenFile{path});
-  settle();
-}
-
 void Store::settle() {
+  take_what_was_read();
   try {
     live_.follow(model_, view_.sequence);
   } catch (const core::Error& error) {
@@ -91,7 +87,8 @@ void Store::carry_out(const GiveFile& command) {
   const std::string stage = core::attention::info(command.stage).name;
   const std::vector<formats::GivenTensor> given{{stage, command.path.string()}};
   view_.dialog = Dialog::none;
-  carry_out(ApplyEdit{editing::GiveStage{*formats::with_given_tensors(model_, given).given.find(command.stage)}});
+  carry_out(
+      ApplyEdit{editing::GiveStage{*formats::with_given_tensors(model_, given).given.find(command.stage)}});
 }
 
 void Store::carry_out(const ChangeView& command) {
@@ -130,18 +127,6 @@ void Store::carry_out(const LoadPreset& command) {
   say(std::string(preset->title) + ": " + preset->about);
 }
 
-void Store::carry_out(const OpenFile& command) {
-  formats::Session session = formats::load_session(command.path);  // read first: a bad file asks nothing
-  if (!may_take_memory(session.model, command)) return;
-  if (lesson_) leave_lesson();
-  if (!may_leave(command)) return;
-  start_with(std::move(session.model), {command.path.filename().string(), "", command.path});
-  recall_view(session.view, view_);
-  keep_view_within_model();
-  remember(command.path);
-  say("Opened " + command.path.string());
-}
-
 void Store::carry_out(const SaveFile&) {
   if (lesson_) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
   if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
@@ -176,7 +161,8 @@ void Store::carry_out(const ShowDialog& command) {
       view_.browser.name = origin_.path ? origin_.path->filename().string()
                                         : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
     if (is_opening) view_.browser.name.clear();
-    if (command.dialog != Dialog::export_files) view_.typed = Typed{"browser/name", view_.browser.name, true, true};
+    if (command.dialog != Dialog::export_files)
+      view_.typed = Typed{"browser/name", view_.browser.name, true, true};
     message_ = {};  // an error of this dialog is shown in it, one from before is not
   }
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -12,7 +14,9 @@
 #include "app/lesson_state.hpp"
 #include "app/live_trace.hpp"
 #include "app/memory.hpp"
+#include "app/opening.hpp"
 #include "app/view.hpp"
+#include "app/worker.hpp"
 #include "core/attention/model.hpp"
 #include "core/editing/history.hpp"
 
@@ -21,17 +25,23 @@ namespace app {
 /// The only writer: it owns the model and everything around it, and changes it by commands alone.
 class Store {
  public:
-  /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer than
-  /// at_once_ms is computed beside the window.
+  /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer
+  /// than at_once_ms is computed beside the window.
   explicit Store(std::function<std::uint64_t()> free = free_memory, double at_once_ms = LiveTrace::frame_ms);
 
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
   void dispatch(const Command& command);
   /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path);
+  /// Waits until whatever is being read has been taken in.
+  void finish_reading();
+  /// What is being read, and from what is to be chosen.
+  Opening opening() const;
+  bool is_reading() const { return reader_.is_busy(); }
   /// Ends the undo step that edits in a row were joined into.
   void end_gesture() { history_.end_gesture(); }
-  /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on beside the window.
+  /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
+  /// beside the window.
   void settle();
 
   /// The newest model and what is looked at: what edits change and files keep.
@@ -52,7 +62,10 @@ class Store {
   /// Is called before settle() changes the trace in place; says whether nobody reads it beside the window.
   void before_change(std::function<bool()> call) { live_.before_change(std::move(call)); }
   /// Is called from another thread when settle() has something new to take over.
-  void wake_by(std::function<void()> wake) { live_.when_done(std::move(wake)); }
+  void wake_by(std::function<void()> wake) {
+    reader_.when_done(wake);
+    live_.when_done(std::move(wake));
+  }
   Document document() const;
   const Message& message() const { return message_; }
   bool wants_to_quit() const { return quit_; }
@@ -64,7 +77,8 @@ class Store {
   void set_progress(std::map<std::string, LessonProgress> progress) { progress_ = std::move(progress); }
   /// The dropout laboratory, or nullptr where it is not shown; settle() draws a portion of its masks.
   const Laboratory* laboratory() const { return laboratory_ ? &*laboratory_ : nullptr; }
-  /// The states that were kept, and the chosen one against the live model, or nullptr where that is not shown.
+  /// The states that were kept, and the chosen one against the live model, or nullptr where that is not
+  /// shown.
   std::span<const Reference> references() const { return references_; }
   const Comparison* comparison() const { return comparison_ ? &*comparison_ : nullptr; }
   /// Whether settle() has more to do, so that no one should wait for the next event.
@@ -98,6 +112,11 @@ class Store {
   void carry_out(const Redo&);
   void carry_out(const LoadPreset&);
   void carry_out(const OpenFile&);
+  void carry_out(const ImportTensors&);
+  void carry_out(const FinishOpening&);
+  void carry_out(const MeasureTensor&);
+  void carry_out(const PreviewFile&);
+  void carry_out(const CancelReading&);
   void carry_out(const SaveFile&);
   void carry_out(const SaveFileAs&);
   void carry_out(const ExportAs&);
@@ -130,9 +149,19 @@ class Store {
   void keep(core::attention::Model model, std::string title);
   void run_comparison();
 
+  /// Reads something beside the window and carries out what it gives; what was being read before is given up.
+  using Reading = std::function<Worker::Delivery(core::formats::Progress&)>;
+  void read_beside(const std::filesystem::path& path, const Reading& reading);
+  /// The same for what nobody waits for; it is not read while something else is.
+  void read_aside(const std::filesystem::path& path, const Reading& reading);
+  void stop_reading();
+  void take_what_was_read();
+  void take(FoundInFile found);
+
   /// Whether the command may go on; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
-  /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when there is not as much.
+  /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when
+  /// there is not as much.
   bool may_take_memory(const core::attention::Model& model, const Command& command);
   void start_with(core::attention::Model model, Origin origin);
   void save_to(const std::filesystem::path& path);
@@ -165,6 +194,20 @@ class Store {
   std::uint64_t asked_bytes_ = 0, granted_bytes_ = bytes_without_a_question;  // that stages may take
 
   LiveTrace live_;
+
+  /// What is being read or was read last.
+  struct ReadFile {
+    std::filesystem::path path;
+    std::chrono::steady_clock::time_point since;
+    std::shared_ptr<core::formats::Progress> progress;
+    std::optional<OpenedTensors> tensors;
+    std::optional<core::importing::Imported> ready;  // until the question about unsaved work is answered
+    std::filesystem::path previewed;
+    std::string preview;
+    bool is_aside = false;  // a preview or a range, for which nothing else is given up
+  };
+  ReadFile reading_;
+  Worker reader_;  // the last member: it ends before what it delivers to
 };
 
 }  // namespace app

@@ -19,6 +19,7 @@
 #include "core/editing/fill.hpp"
 #include "core/explain/address.hpp"
 #include "core/formats/writers/copy_text.hpp"
+#include "core/importing/import.hpp"
 #include "core/text/sentence.hpp"
 
 namespace app {
@@ -37,6 +38,7 @@ enum class Dialog {
   open_tensors,
   match_tensors,
   open_given,
+  import_tensors,
   save_as,
   export_files,
   unsaved_work,
@@ -85,6 +87,16 @@ struct Browser {
   std::string name;              ///< what stands in the name field
   std::string error;             ///< why the directory could not be read, or ""
   bool asks_to_replace = false;  ///< the named file exists, and whether to write over it is being asked
+};
+
+/// What is being chosen about a file of tensors.
+struct ImportForm {
+  core::importing::Choices choices;
+  std::size_t layer = 0;    ///< of those that were found
+  bool by_hand = false;     ///< the projections are named one by one
+  bool has_output = false;  ///< by hand: there is an output projection
+  core::formats::checkpoints::Mapping mapping;
+  std::string measured;     ///< the tensor whose range is shown
 };
 
 /// What is being typed into a field: it outlives the field's focus by the frame in which it is handed in.
@@ -183,6 +195,7 @@ struct View {
   Dialog dialog = Dialog::none;
   std::string question;  ///< what is asked before much memory is taken
   Browser browser;
+  ImportForm import;
   ExportWhat export_what = ExportWhat::matrix;
   ExportForm export_form = ExportForm::csv;
   int export_scale = 2;                              ///< of a PNG

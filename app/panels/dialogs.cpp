@@ -10,6 +10,7 @@
 #include "app/panels/fill_dialog.hpp"
 #include "app/panels/give_dialog.hpp"
 #include "app/panels/glossary_dialog.hpp"
+#include "app/panels/import_dialog.hpp"
 #include "app/panels/sentence_dialog.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/shortcuts.hpp"
@@ -20,8 +21,8 @@ namespace app::panels {
 namespace {
 
 bool confirms() {
-  return !ImGui::GetIO().WantTextInput &&
-         (platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(platform::keypad_enter, false));
+  return !ImGui::GetIO().WantTextInput && (platform::key_pressed(ImGuiKey_Enter, false) ||
+                                           platform::key_pressed(platform::keypad_enter, false));
 }
 
 void unsaved_work(const Frame& frame) {
@@ -39,8 +40,9 @@ void unsaved_work(const Frame& frame) {
 void memory(const Frame& frame) {
   const float width = frame.metrics.px(420);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.view.question);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width,
-                     "The stages are computed beside the window; other programs may become slower meanwhile.");
+  widgets::paragraph(
+      frame.fonts.sans15, frame.palette.dim, width,
+      "The stages are computed beside the window; other programs may become slower meanwhile.");
   ImGui::Dummy({width, frame.metrics.px(8)});
   if (widgets::button(frame, "dialog/take", "Take the memory")) frame.commands.add(TakeMemory{});
   ImGui::SameLine();
@@ -100,6 +102,7 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
                            Row{Dialog::open_given, "Give numbers from a file", draw_open_given_dialog},
                            Row{Dialog::give, "Give a stage", draw_give_dialog},
+                           Row{Dialog::import_tensors, "Open tensors", draw_import_dialog},
                            Row{Dialog::save_as, "Save as", draw_save_dialog},
                            Row{Dialog::export_files, "Export", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
@@ -114,6 +117,7 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
 }  // namespace
 
 void draw_dialogs(const Frame& frame) {
+  draw_reading(frame);
   for (const Row& row : table) {
     const bool wanted = frame.view.dialog == row.dialog;
     if (wanted && !ImGui::IsPopupOpen(row.title)) ImGui::OpenPopup(row.title);

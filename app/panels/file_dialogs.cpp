@@ -1,5 +1,7 @@
 #include "app/panels/file_dialogs.hpp"
 
+#include <algorithm>
+
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/file_browser.hpp"
 #include "app/widgets/text.hpp"
@@ -53,9 +55,29 @@ fs::path with_json(fs::path path) {
   return path;
 }
 
+/// Says what is in the file whose name was chosen; it is read beside the window.
+void preview(const Frame& frame) {
+  const fs::path path = widgets::chosen_path(frame.view.browser);
+  const bool is_known = frame.opening && frame.opening->previewed == path;
+  const auto& entries = frame.view.browser.entries;
+  const bool is_file = std::any_of(entries.begin(), entries.end(), [&](const BrowserEntry& e) {
+    return !e.is_directory && e.name == frame.view.browser.name;
+  });
+  if (is_file && !is_known) frame.commands.add(PreviewFile{path});
+  const std::string words = !is_file                                      ? " "
+                            : is_known && !frame.opening->preview.empty() ? frame.opening->preview
+                            : is_known && frame.opening->is_reading       ? "…"
+                                                                          : " ";
+  widgets::draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_size(frame).x,
+                          frame.metrics.px(18), frame.palette.dim, words);
+  ImGui::Dummy({browser_size(frame).x, frame.metrics.px(38)});
+  frame.landmarks.mark_item("browser/preview");
+}
+
 /// The file that was chosen in this frame; a chosen folder is entered.
 std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed) {
   auto path = widgets::file_browser(frame, listed, browser_size(frame));
+  preview(frame);
   if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
     path = widgets::chosen_path(frame.view.browser);
   if (!path || !is_folder(*path)) return path;
@@ -66,18 +88,21 @@ std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed)
 }  // namespace
 
 void draw_open_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame, widgets::Listed::sessions)) frame.commands.add(OpenFile{*path});
+  if (const auto path = file_to_open(frame, widgets::Listed::openable)) frame.commands.add(OpenFile{*path});
 }
 
 void draw_open_reference_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame, widgets::Listed::sessions)) frame.commands.add(LoadReference{*path});
+  if (const auto path = file_to_open(frame, widgets::Listed::openable))
+    frame.commands.add(LoadReference{*path});
 }
 
 void draw_open_tensors_dialog(const Frame& frame) {
-  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
-                     "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .npy, .csv, "
-                     "or a folder of them.");
-  if (const auto path = file_to_open(frame, widgets::Listed::tensors)) frame.commands.add(CheckTensors{*path});
+  widgets::paragraph(
+      frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
+      "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .npy, .csv, "
+      "or a folder of them.");
+  if (const auto path = file_to_open(frame, widgets::Listed::tensors))
+    frame.commands.add(CheckTensors{*path});
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/folder", "Check this folder", "All tensors of the folder that is shown"))
     frame.commands.add(CheckTensors{frame.view.browser.directory});

@@ -21,8 +21,10 @@ std::optional<fs::path> home() {
 bool is_listed(const BrowserEntry& entry, const std::string& name, Listed listed) {
   if (entry.name.starts_with('.') && !name.starts_with('.')) return false;
   if (entry.is_directory) return true;
-  if (listed == Listed::tensors) return core::formats::has_tensor_ending(entry.name);
-  return listed == Listed::sessions && entry.name.ends_with(".json");
+  if (listed == Listed::directories) return false;
+  const bool is_session = entry.name.ends_with(".json"),
+             has_tensors = core::formats::has_tensor_ending(entry.name);
+  return (is_session && listed != Listed::tensors) || (has_tensors && listed != Listed::sessions);
 }
 
 std::string size_text(std::uintmax_t bytes) {
@@ -117,7 +119,8 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
     typed.name = name;
     chosen = chosen_path(typed);
   }
-  const std::string& error = browser.error.empty() && frame.message.is_error ? frame.message.text : browser.error;
+  const std::string& error =
+      browser.error.empty() && frame.message.is_error ? frame.message.text : browser.error;
   paragraph(frame.fonts.sans14, frame.palette.bad, size.x, error.empty() ? " " : error);
   return chosen;
 }

@@ -8,7 +8,7 @@
 namespace app::widgets {
 
 /// Which files a browser lists beside the directories.
-enum class Listed { sessions, tensors, directories };
+enum class Listed { sessions, tensors, openable, directories };
 
 /// Where the browser's name field points: the directory joined with the name; "~" is the home directory.
 std::filesystem::path chosen_path(const Browser& browser);

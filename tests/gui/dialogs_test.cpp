@@ -22,7 +22,8 @@ struct Dialogs : testing::Test {
   void SetUp() override {
     fs::create_directories(directory.path() / "inner");
     std::ofstream(directory.path() / "one.json") << "{}";
-    std::ofstream(directory.path() / "notes.txt") << "no session";
+    std::ofstream(directory.path() / "table.csv") << "1,2\n";
+    std::ofstream(directory.path() / "picture.png") << "no numbers";
   }
   void show(Dialog dialog) {
     ui.view.browser = app::browse(directory.path(), "");
@@ -35,11 +36,12 @@ struct Dialogs : testing::Test {
   }
 };
 
-TEST_F(Dialogs, OpenListsSessionsAndDirectoriesOnly) {
+TEST_F(Dialogs, OpenListsWhatCanBeOpenedAndDirectoriesOnly) {
   show(Dialog::open);
   EXPECT_TRUE(ui.has("browser/entry/inner"));
   EXPECT_TRUE(ui.has("browser/entry/one.json"));
-  EXPECT_FALSE(ui.has("browser/entry/notes.txt"));
+  EXPECT_TRUE(ui.has("browser/entry/table.csv"));
+  EXPECT_FALSE(ui.has("browser/entry/picture.png"));
 }
 
 TEST_F(Dialogs, OpenTakesADoubleClickedFile) {
@@ -100,7 +102,8 @@ TEST_F(Dialogs, ExportNamesTheFileOrTheDirectory) {
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[0].what, app::ExportWhat::matrix);
   EXPECT_EQ(asked[0].matrix, *ui.view.pinned);
-  EXPECT_THAT(app::planned_files(ui.model, asked[0]), testing::ElementsAre(directory.path() / "scores.head1.csv"));
+  EXPECT_THAT(app::planned_files(ui.model, asked[0]),
+              testing::ElementsAre(directory.path() / "scores.head1.csv"));
   EXPECT_EQ(asked[1].what, app::ExportWhat::everything);
   EXPECT_EQ(asked[1].path, directory.path());
 }

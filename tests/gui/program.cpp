@@ -67,7 +67,9 @@ ImVec2 Program::centre(const std::string& name) const {
 
 void Program::frame(const support::InputFrame& input) {
   ImGuiIO& io = ImGui::GetIO();
+  store.finish_reading();
   const app::Document document = store.document();
+  const app::Opening opening = store.opening();
   app::Commands commands;
   if (input.key && !io.WantTextInput)
     app::handle_key(*input.key, {store.model(), store.trace(), store.shown_view(), document}, commands);
@@ -101,7 +103,8 @@ void Program::frame(const support::InputFrame& input) {
                     .laboratory = store.laboratory(),
                     .references = store.references(),
                     .comparison = store.comparison(),
-                    .renewal = store.is_renewing() ? &renewal : nullptr});
+                    .renewal = store.is_renewing() ? &renewal : nullptr,
+                    .opening = &opening});
   ImGui::Render();
   for (const app::Command& command : commands.take()) store.dispatch(command);
   if (!ImGui::IsAnyItemActive()) store.end_gesture();

@@ -40,6 +40,7 @@ TEST(Store, KnowsWhetherTheModelIsStillThePresetsEvenWhenItWasSaved) {
   store.dispatch(Undo{});
   EXPECT_TRUE(store.document().is_preset);
   store.dispatch(OpenFile{directory.path() / "changed.json"});
+  store.finish_reading();
   store.dispatch(DiscardAndContinue{});
   EXPECT_FALSE(store.document().is_preset);
 }
@@ -144,6 +145,7 @@ TEST(Store, KeepsEverythingWhenAFileIsBroken) {
   store.dispatch(change(7));
   const auto before = store.model();
   store.dispatch(OpenFile{directory.path() / "half.json"});
+  store.finish_reading();
   EXPECT_EQ(store.model(), before);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_NE(store.message().text.find("half.json"), std::string::npos);
@@ -173,7 +175,8 @@ TEST(Store, AsksBeforeAModelTakesMuchMemory) {
   store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
   EXPECT_EQ(store.model(), before);
   EXPECT_EQ(store.view().dialog, Dialog::memory);
-  EXPECT_NE(store.view().question.find("6000 tokens in 2 heads need 2."), std::string::npos) << store.view().question;
+  EXPECT_NE(store.view().question.find("6000 tokens in 2 heads need 2."), std::string::npos)
+      << store.view().question;
   store.dispatch(CancelQuestion{});
   EXPECT_EQ(store.view().dialog, Dialog::none);
   EXPECT_EQ(store.model(), before);
@@ -207,7 +210,8 @@ TEST(Store, ExportsInEveryFormToAFileNamedAfterIt) {
   EXPECT_NE(bytes(ExportForm::svg, "weights.svg").find("head 1"), std::string::npos);
   EXPECT_TRUE(bytes(ExportForm::png, "weights.png").starts_with("\x89PNG"));
   EXPECT_NE(bytes(ExportForm::program, "attention.py").find("torch.manual_seed(123)"), std::string::npos);
-  EXPECT_EQ(core::formats::parse_session(bytes(ExportForm::session, "attention.json"), "s").model, store.model());
+  EXPECT_EQ(core::formats::parse_session(bytes(ExportForm::session, "attention.json"), "s").model,
+            store.model());
   EXPECT_TRUE(bytes(ExportForm::npy, "weights.head1.npy").starts_with("\x93NUMPY"));
   EXPECT_EQ(directory.names().size(), 7u);  // two heads as npy
 }
@@ -217,7 +221,8 @@ TEST(Store, ExportsNothingWhereItMayNotWrite) {
   std::ofstream(directory.path() / "file") << "mine";
   Store store;
   for (const ExportForm form : {ExportForm::csv, ExportForm::npz, ExportForm::svg, ExportForm::program}) {
-    store.dispatch(ExportAs{form, ExportWhat::everything, {Stage::weights, 0, 0, 0}, directory.path() / "file" / "inside.x"});
+    store.dispatch(ExportAs{
+        form, ExportWhat::everything, {Stage::weights, 0, 0, 0}, directory.path() / "file" / "inside.x"});
     EXPECT_TRUE(store.message().is_error);
     EXPECT_NE(store.message().text.find("cannot be written"), std::string::npos) << store.message().text;
   }

@@ -33,6 +33,7 @@ Walk::Walk(int width, int height) : window("attnscope", width, height), loop(win
 }
 
 void Walk::frame(const support::InputFrame& input) {
+  store.finish_reading();
   if (input.mouse) held_.mouse = input.mouse;
   if (input.left) held_.left = input.left;
   if (input.right) held_.right = input.right;

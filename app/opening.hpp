@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/formats/checkpoints/config.hpp"
+#include "core/formats/checkpoints/layers.hpp"
+#include "core/formats/tensor_file.hpp"
+#include "core/importing/import.hpp"
+
+namespace app {
+
+/// The least and the greatest finite number of a tensor, and how many others it has.
+struct TensorRange {
+  double least = 0, greatest = 0;
+  std::size_t n_infinite = 0, n_nan = 0;
+};
+
+/// A file of tensors from which is to be chosen.
+struct OpenedTensors {
+  std::shared_ptr<const core::formats::TensorFile> file;
+  std::vector<core::formats::checkpoints::Layer> layers;
+  core::formats::checkpoints::Config config;
+  std::map<std::string, TensorRange> ranges;  ///< of the tensors that were asked about
+};
+
+/// What became of a file: a model, or tensors from which is to be chosen, and why.
+struct FoundInFile {
+  std::optional<core::importing::Imported> imported;
+  std::optional<OpenedTensors> tensors;
+  std::string problem;
+};
+
+/// Reads a file as far as it can be without asking: a session, or tensors of which but one model can be made.
+///
+/// Takes as long as the disk does. Throws core::Error.
+FoundInFile find_in_file(const std::filesystem::path& path, core::formats::Progress& progress);
+
+/// The range of a tensor, or of its first part when it is too large to be read at once. Throws core::Error.
+TensorRange measure(const core::formats::TensorFile& file, const std::string& name,
+                    core::formats::Progress& progress);
+
+/// "−2.13 … 4.5", with what is not finite.
+std::string range_text(const TensorRange& range);
+
+/// A few words on a file for the dialog that opens it: its format, tensors, shapes, types and range; "" of a
+/// session.
+std::string preview_text(const std::filesystem::path& path, core::formats::Progress& progress);
+
+/// What panels are told of a file that is being read, or from which is to be chosen.
+struct Opening {
+  std::filesystem::path path;  ///< being read, or read last
+  bool is_reading = false;
+  double seconds = 0;                      ///< for how long already
+  std::uint64_t bytes = 0;                 ///< so far
+  const OpenedTensors* tensors = nullptr;  ///< of the file from which is to be chosen, or nullptr
+  std::filesystem::path previewed;         ///< the file that the preview is of
+  std::string preview;
+};
+
+}  // namespace app
