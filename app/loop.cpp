@@ -31,9 +31,10 @@ Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(sto
   const auto wake = [&window] { window.wake(); };
   store_.wake_by(wake);
   figures_.when_done(wake);
+  source_.when_done(wake);
   store_.before_change([this] {
     figures_.stop();
-    return true;
+    return source_.stop();
   });
 }
 
@@ -41,6 +42,7 @@ Loop::~Loop() {
   store_.wake_by({});
   store_.before_change({});
   figures_.when_done({});
+  source_.when_done({});
 }
 
 double Loop::seconds_to_wait() const {
@@ -139,7 +141,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .references = store_.references(),
                .comparison = store_.comparison(),
                .source = shown.version == store_.version() ? &source_ : nullptr,
-               .renewal = store_.is_renewing() ? &renewal : nullptr,
+               .renewal = store_.is_renewing() || source_.is_making() ? &renewal : nullptr,
                .opening = &opening});
   window_.end_frame(palette(store_.view().dark).panel,
                     [this](std::uint64_t texture) { return renderer_.painted(texture); });

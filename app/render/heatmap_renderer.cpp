@@ -163,6 +163,10 @@ ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   State& s = *state_;
   auto found = s.pictures.find(picture.place);
   const bool known = found != s.pictures.end();
+  if (picture.pending && known) {
+    found->second.last_frame = s.frame;
+    return platform::texture_id(found->second.pixels.id());
+  }
   const bool same_texels = known && texel_key(found->second.picture) == texel_key(picture);
   const bool same_look =
       known && look_key(found->second.picture) == look_key(picture) && found->second.scale == s.scale;

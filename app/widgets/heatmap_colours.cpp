@@ -5,6 +5,16 @@
 #include "app/widgets/heatmap_drawn.hpp"
 
 namespace app::widgets {
+
+bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
+  return !frame.source || frame.source->is_ready(stage, head);
+}
+
+const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
+  return is_ready(frame, stage, head) ? frame.extents.of(frame.trace, frame.version, stage, head)
+                                      : frame.extents.last(stage, head);
+}
+
 namespace {
 
 using core::attention::Colouring;
@@ -30,7 +40,7 @@ Extent extent_in_force(const Frame& frame, const StageInfo& stage, std::size_t h
     const bool one_head = !other.per_head || rule == RangeRule::matrix || rule == RangeRule::typed;
     const std::size_t first = one_head && other.per_head ? head : 0;
     for (std::size_t h = first; h < (one_head ? first + 1 : frame.trace.heads.size()); ++h)
-      add(frame.extents.of(frame.trace, frame.version, other.stage, h));
+      add(extent_of_stage(frame, other.stage, h));
   }
   return all;
 }
@@ -72,13 +82,17 @@ bool marks_hidden(const Heatmap& map) {
 }
 
 const arma::mat& visible_cells(const Frame& frame, const Heatmap& map) {
-  return map.other && map.other->visible ? *map.other->visible : *frame.trace.mask;
+  if (map.other && map.other->visible) return *map.other->visible;
+  return frame.source ? frame.source->visible() : *frame.trace.mask;
+}
+
+bool marks_dropped(const Heatmap& map) {
+  return !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights);
 }
 
 const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
   if (map.other) return map.other->kept;
-  const bool marked = map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights;
-  return marked ? &*frame.trace.heads[map.head].dropout_mask : nullptr;
+  return marks_dropped(map) ? &*frame.trace.heads[map.head].dropout_mask : nullptr;
 }
 
 Colouring colouring_of(const Heatmap& map) {
@@ -110,7 +124,7 @@ ColourScale scale_of(const Frame& frame, const Heatmap& map) {
 }
 
 Extent shown_extent(const Frame& frame, const Heatmap& map) {
-  if (!map.other) return frame.extents.of(frame.trace, frame.version, map.stage, map.head);
+  if (!map.other) return extent_of_stage(frame, map.stage, map.head);
   return map.other->extent ? *map.other->extent : extent_of(*map.other->numbers);
 }
 
@@ -120,7 +134,6 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
   picture.place = map.place;
   if (frame.source && !map.other) picture.rows = frame.source->rows(map.stage, map.head);
   if (marks_hidden(map)) picture.visible = &visible_cells(frame, map);
-  picture.kept = kept_cells(frame, map);
   picture.version = map.other ? map.other->version : frame.version;
   picture.map = scale.map;
   picture.dark = scale.dark;
@@ -132,6 +145,13 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
   picture.right = d.part.right, picture.bottom = d.part.bottom;
   picture.cross = d.cross;
   picture.phase = static_cast<int>(d.corner.x + d.corner.y) % 6;
+  picture.pending = !map.other && ((!render::has_rows(picture) && !is_ready(frame, map.stage, map.head)) ||
+                                   (marks_dropped(map) && !is_ready(frame, Stage::dropout_mask, map.head)));
+  if (picture.pending) {
+    picture.rows = {};
+    return picture;
+  }
+  picture.kept = kept_cells(frame, map);
   if (render::has_rows(picture)) {
     picture.change = frame.source->change(map.head);
     picture.flags_version = frame.source->mask_version();
