@@ -1,7 +1,5 @@
 // Which colours a heatmap's numbers have, and which of them are hidden or dropped.
-#include <algorithm>
-#include <cmath>
-
+#include "app/colour_ends.hpp"
 #include "app/widgets/heatmap_drawn.hpp"
 
 namespace app::widgets {
@@ -22,55 +20,6 @@ using core::attention::StageInfo;
 
 bool is_weight(Stage stage) {
   return stage == Stage::weights || stage == Stage::dropped_weights || stage == Stage::zeroed_weights;
-}
-
-/// The extent of all numbers that set the range of one matrix.
-Extent extent_in_force(const Frame& frame, const StageInfo& stage, std::size_t head) {
-  const RangeRule rule = frame.view.colours.range;
-  Extent all;
-  const auto add = [&](const Extent& e) {
-    all.smallest = std::min(all.smallest, e.smallest);
-    all.largest = std::max(all.largest, e.largest);
-    if (e.least > 0) all.least = all.least > 0 ? std::min(all.least, e.least) : e.least;
-  };
-  for (const StageInfo& other : core::attention::stages()) {
-    const bool counts = other.stage == stage.stage ||
-                        (rule == RangeRule::all_heads && other.colouring == stage.colouring);
-    if (!counts || !other.present(frame.model)) continue;
-    const bool one_head = !other.per_head || rule == RangeRule::matrix || rule == RangeRule::typed;
-    const std::size_t first = one_head && other.per_head ? head : 0;
-    for (std::size_t h = first; h < (one_head ? first + 1 : frame.trace.heads.size()); ++h)
-      add(extent_of_stage(frame, other.stage, h));
-  }
-  return all;
-}
-
-/// Where a logarithmic range begins: a power of ten not above the smallest number, four decades at most.
-double least_of(const Ends& ends, double smallest) {
-  constexpr double decades = 1e-4;
-  if (ends.low > 0) return ends.low;
-  if (ends.high < 0) return -ends.high;
-  const double largest = std::max(-ends.low, ends.high);
-  if (!(largest > 0)) return 0;
-  const double least = std::max(smallest, largest * decades);
-  return std::min(std::pow(10, std::floor(std::log10(least))), largest / 10);
-}
-
-/// The ends that follow the numbers or were typed.
-Ends free_ends(const Frame& frame, Stage stage, std::size_t head) {
-  const StageInfo& row = core::attention::info(stage);
-  const ColourChoice& chosen = frame.view.colours;
-  const double top = core::attention::top_of_range(frame.model, stage);
-  if (row.colouring == Colouring::mask) return {0, top};
-  const bool is_signed = row.colouring == Colouring::signed_values;
-  const bool typed = chosen.range == RangeRule::typed;
-  if (!is_signed && !chosen.logarithmic) return typed ? chosen.typed_weights : Ends{0, top};
-  const Extent extent = extent_in_force(frame, row, head);
-  const double most = std::max(-extent.smallest, extent.largest);
-  Ends ends = is_signed ? Ends{-most, most} : Ends{0, top};
-  if (typed) ends = is_signed ? chosen.typed_values : chosen.typed_weights;
-  if (chosen.logarithmic) ends.least = least_of(ends, extent.least);
-  return ends;
 }
 
 }  // namespace
@@ -101,11 +50,8 @@ Colouring colouring_of(const Heatmap& map) {
 }
 
 Ends colour_ends(const Frame& frame, Stage stage, std::size_t head) {
-  const auto& locked = frame.view.colours.locked;
-  const std::size_t of = core::attention::info(stage).per_head ? head : 0;
-  if (locked)
-    if (const auto it = locked->find({stage, of}); it != locked->end()) return it->second;
-  return free_ends(frame, stage, head);
+  const auto extent = [&](Stage of, std::size_t h) { return extent_of_stage(frame, of, h); };
+  return app::colour_ends(frame.view.colours, frame.model, extent, stage, head);
 }
 
 std::map<std::pair<Stage, std::size_t>, Ends> all_colour_ends(const Frame& frame) {

@@ -71,6 +71,7 @@ arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading) {
   if (!leading.empty()) return matrix(part_of(tensor, leading));
   if (tensor.shape.size() > 2)
     fail(tensor, "expected a matrix, got " + std::to_string(tensor.shape.size()) + " dimensions");
+  if (tensor.numbers.empty()) fail(tensor, "expected at least one number");  // of how many rows ever
   const std::size_t n_cols = tensor.shape.empty() ? 1 : tensor.shape.back();
   const std::size_t n_rows = tensor.shape.size() < 2 ? 1 : tensor.shape.front();
   arma::mat result(n_rows, n_cols);
