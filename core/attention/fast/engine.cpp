@@ -21,8 +21,8 @@ void require(const Model& model, std::size_t sequence) {
 }  // namespace
 
 bool covers(const Model& model) {
-  return model.mask.method == MaskMethod::negative_infinity && model.given == Given() && model.heads_off.empty() &&
-         model.departures == Departures();
+  return model.mask.method == MaskMethod::negative_infinity && model.given == Given() &&
+         model.heads_off.empty() && model.departures == Departures();
 }
 
 std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads) {
