@@ -21,14 +21,14 @@ constexpr std::size_t most_keys = 3, most_heads = 16;
 
 const core::attention::Sequence& sequence_of(const Frame& frame) { return frame.model.sequences[frame.view.sequence]; }
 
-/// The visible keys with the largest weights, the largest first.
-std::vector<std::size_t> top_keys(const Frame& frame, const arma::mat& weights, std::size_t query) {
+/// The visible keys with the largest weights of the query's row, the largest first.
+std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weights, std::size_t query) {
   std::vector<std::size_t> keys;
-  for (std::size_t j = 0; j < weights.n_cols; ++j)
+  for (std::size_t j = 0; j < weights.n_elem; ++j)
     if (frame.trace.mask(query, j) != 0) keys.push_back(j);
   const auto count = static_cast<std::ptrdiff_t>(std::min(keys.size(), most_keys));
   std::partial_sort(keys.begin(), keys.begin() + count, keys.end(), [&](std::size_t a, std::size_t b) {
-    return weights(query, a) > weights(query, b) || (weights(query, a) == weights(query, b) && a < b);
+    return weights[a] > weights[b] || (weights[a] == weights[b] && a < b);
   });
   keys.resize(static_cast<std::size_t>(count));
   return keys;
@@ -79,7 +79,7 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   const std::vector<std::size_t> keys = top_keys(frame, weights, query);
   for (const std::size_t key : keys) {
     draw_key(pen, head, query, key);
-    rest -= weights(query, key);
+    rest -= weights[key];
   }
   const auto visible = static_cast<std::size_t>(arma::accu(frame.trace.mask.row(query)));
   if (visible <= keys.size()) return;
