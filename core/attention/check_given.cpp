@@ -98,6 +98,7 @@ std::optional<Problem> check_cells(const Model& model) {
 
 std::optional<Problem> check_given(const Model& model) {
   const auto& given = model.given.stages;
+  if (given.empty() && model.given.cells.empty()) return std::nullopt;  // as nearly always
   for (std::size_t k = 0; k < given.size(); ++k) {
     if (auto p = check_stage(model, given[k])) return p;
     if (k > 0 && given[k - 1].stage >= given[k].stage)

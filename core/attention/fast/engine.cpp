@@ -29,7 +29,7 @@ std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t 
   const std::uint64_t n = n_tokens, row = (n + 7) / 8 * 8;
   const std::uint64_t squares = 2 * n_heads * n * row;  // masked scores and exponentials
   const std::uint64_t wide =
-      6 * n * (d_out + 8 * n_heads);  // Q, K, V, contexts, output and those it was made from
+      7 * n * (d_out + 8 * n_heads);  // Q, K, V, contexts, output, those it was made from, panels
   return sizeof(double) * (squares + wide);
 }
 

@@ -45,6 +45,8 @@ struct RowSums {
 };
 
 struct Kernels {
+  static constexpr std::size_t widest_panel = 24, most_panel_rows = 8;  ///< in any of them
+
   const char* name;         ///< "AVX-512", "AVX2" or "plain"
   std::size_t lanes;        ///< numbers in a vector
   std::size_t panel_width;  ///< items in a panel: whole vectors

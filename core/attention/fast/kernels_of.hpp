@@ -17,6 +17,7 @@ template <int N, Tiles tiles>
 struct KernelsOf {
   using V = Vector<N>;
   static constexpr std::size_t panel_width = std::size_t{tiles.key_vectors} * N;
+  static_assert(panel_width <= Kernels::widest_panel && tiles.queries <= int(Kernels::most_panel_rows));
 
   /// Products of `count` rows and one panel, whose first item is `first`.
   template <int count>

@@ -62,7 +62,7 @@ void Output::redo_rows(Heads& all, const Model& model, std::size_t first, std::s
                        ThreadPool& threads) {
   const Linear& linear = *model.projections->output;
   const arma::mat& w = linear.weight;
-  Panels contexts(*all.kernels, end - first, all.d_out);
+  Panels contexts(*all.kernels, end - first, all.d_out, all.panels);
   const double* rows = all.contexts.data() + first * all.d_out;
   threads.run(contexts.n_panels(), (end - first) * all.d_out,
               [&](std::size_t panel) { contexts.fill(panel, rows); });
@@ -98,7 +98,7 @@ bool Output::add_head(Heads& all, const Linear& linear, ThreadPool& threads) {
       then = now;
     }
   if (!(most_then <= 4 * most_now) || !std::isfinite(most)) return false;
-  Panels rows(*all.kernels, n, d);
+  Panels rows(*all.kernels, n, d, all.panels);
   threads.run(rows.n_panels(), n * d, [&](std::size_t panel) { rows.fill(panel, increments.data()); });
   const Columns columns{linear.weight->memptr() + offset, all.d_out, all.d_out};
   multiply(rows, std::span(&columns, 1), threads, [&](std::size_t, const ProductTile& tile) {

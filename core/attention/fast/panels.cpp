@@ -7,15 +7,14 @@ constexpr std::size_t cached_numbers = 98304;  // 768 KiB
 
 }  // namespace
 
-Panels::Panels(const Kernels& kernels, std::size_t n_rows, std::size_t depth)
-    : kernels_(&kernels),
-      n_rows_(n_rows),
-      depth_(depth),
-      width_(kernels.panel_width),
-      numbers_(n_panels() * width_ * depth) {}
+Panels::Panels(const Kernels& kernels, std::size_t n_rows, std::size_t depth, Buffer& memory)
+    : kernels_(&kernels), n_rows_(n_rows), depth_(depth), width_(kernels.panel_width) {
+  if (memory.size() < n_panels() * width_ * depth) memory = Buffer(n_panels() * width_ * depth);
+  numbers_ = memory.data();
+}
 
 void Panels::fill(std::size_t panel, const arma::mat& matrix, std::size_t first_row) {
-  double* to = numbers_.data() + panel * width_ * depth_;
+  double* to = numbers_ + panel * width_ * depth_;
   const std::size_t first = first_row + panel * width_, n = rows_of(panel);
   for (std::size_t c = 0; c < depth_; ++c, to += width_) {
     std::copy_n(matrix.colptr(c) + first, n, to);
@@ -24,7 +23,7 @@ void Panels::fill(std::size_t panel, const arma::mat& matrix, std::size_t first_
 }
 
 void Panels::fill(std::size_t panel, const double* rows) {
-  double* to = numbers_.data() + panel * width_ * depth_;
+  double* to = numbers_ + panel * width_ * depth_;
   const double* from = rows + panel * width_ * depth_;
   const std::size_t n = rows_of(panel);
   for (std::size_t c = 0; c < depth_; ++c, ++from, to += width_) {
@@ -34,7 +33,8 @@ void Panels::fill(std::size_t panel, const double* rows) {
 }
 
 std::size_t Panels::at_once() const {
-  return std::max<std::size_t>(1, cached_numbers / (width_ * std::max<std::size_t>(depth_, 1)));
+  const std::size_t cached = cached_numbers / (width_ * std::max<std::size_t>(depth_, 1));
+  return std::clamp<std::size_t>(cached, 1, most_at_once);
 }
 
 }  // namespace core::attention::fast

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <armadillo>
+#include <array>
 #include <span>
-#include <vector>
 
 #include "core/attention/fast/buffer.hpp"
 #include "core/attention/fast/kernels.hpp"
@@ -13,16 +13,20 @@ namespace core::attention::fast {
 
 /// The rows of a matrix as the kernels multiply them with the columns of another: panel_width rows side by
 /// side make a panel, in which number c of all of them lies before number c + 1.
+///
+/// They lie in memory that others may use before and after, and that grows as needed.
 class Panels {
  public:
-  Panels(const Kernels& kernels, std::size_t n_rows, std::size_t depth);
+  static constexpr std::size_t most_at_once = 8;
+
+  Panels(const Kernels& kernels, std::size_t n_rows, std::size_t depth, Buffer& memory);
 
   std::size_t n_rows() const { return n_rows_; }
   std::size_t depth() const { return depth_; }
   std::size_t n_panels() const { return (n_rows_ + width_ - 1) / width_; }
   std::size_t rows_of(std::size_t panel) const { return std::min(width_, n_rows_ - panel * width_); }
 
-  /// How many of them fit in a second-level cache beside other things, at least one.
+  /// How many of them are best multiplied in one go: few enough for a second-level cache beside other things.
   std::size_t at_once() const;
 
   /// Fills one panel with the rows of a matrix from `first_row` on.
@@ -30,14 +34,14 @@ class Panels {
   /// The same with rows that lie in memory one after the other.
   void fill(std::size_t panel, const double* rows);
 
-  const double* from(std::size_t panel) const { return numbers_.data() + panel * width_ * depth_; }
+  const double* from(std::size_t panel) const { return numbers_ + panel * width_ * depth_; }
   const Kernels& kernels() const { return *kernels_; }
   std::size_t width() const { return width_; }
 
  private:
   const Kernels* kernels_;
   std::size_t n_rows_, depth_, width_;
-  Buffer numbers_;
+  double* numbers_;
 };
 
 /// Some rows of a product of panels and a matrix, in a few of its columns.
@@ -61,8 +65,10 @@ void multiply(const Panels& panels, std::size_t first, std::size_t end, Columns 
   const std::size_t width = panels.width(), at_once = kernels.panel_rows;
   const std::size_t n_rows = std::min(panels.n_rows(), end * width) - first * width;
   const std::size_t stride = (end - first) * width;
-  Buffer products(at_once * stride);
-  const std::vector<std::size_t> ends(at_once, n_rows);
+  alignas(64) std::array<double, Kernels::most_panel_rows * Panels::most_at_once * Kernels::widest_panel>
+      products;
+  std::array<std::size_t, Kernels::most_panel_rows> ends;
+  ends.fill(n_rows);
   for (std::size_t column = 0; column < columns.count;
        column += at_once) {  // they stay in the cache for all panels
     const std::size_t n_columns = std::min(at_once, columns.count - column);

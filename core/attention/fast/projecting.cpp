@@ -88,7 +88,7 @@ void put_row(Heads& all, Projected what, std::size_t t, const double* row) {
 bool project_all(Heads& all, const Model& model, std::size_t sequence, ThreadPool& threads) {
   const arma::mat& x = model.sequences[sequence].embeddings;
   if (!model.projections) return copy_all(all, x);
-  Panels tokens(*all.kernels, x.n_rows, x.n_cols);
+  Panels tokens(*all.kernels, x.n_rows, x.n_cols, all.panels);
   threads.run(tokens.n_panels(), x.n_elem, [&](std::size_t panel) { tokens.fill(panel, x, 0); });
 
   std::array<Columns, 3> weights;
