@@ -3,6 +3,16 @@
 #include "app/widgets/heatmap_drawn.hpp"
 
 namespace app::widgets {
+
+bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
+  return !frame.source || frame.source->is_ready(stage, head);
+}
+
+const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
+  return is_ready(frame, stage, head) ? frame.extents.of(frame.trace, frame.version, stage, head)
+                                      : frame.extents.last(stage, head);
+}
+
 namespace {
 
 using core::attention::Colouring;
@@ -21,13 +31,17 @@ bool marks_hidden(const Heatmap& map) {
 }
 
 const arma::mat& visible_cells(const Frame& frame, const Heatmap& map) {
-  return map.other && map.other->visible ? *map.other->visible : *frame.trace.mask;
+  if (map.other && map.other->visible) return *map.other->visible;
+  return frame.source ? frame.source->visible() : *frame.trace.mask;
+}
+
+bool marks_dropped(const Heatmap& map) {
+  return !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights);
 }
 
 const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
   if (map.other) return map.other->kept;
-  const bool marked = map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights;
-  return marked ? &*frame.trace.heads[map.head].dropout_mask : nullptr;
+  return marks_dropped(map) ? &*frame.trace.heads[map.head].dropout_mask : nullptr;
 }
 
 Colouring colouring_of(const Heatmap& map) {
@@ -36,7 +50,7 @@ Colouring colouring_of(const Heatmap& map) {
 }
 
 Ends colour_ends(const Frame& frame, Stage stage, std::size_t head) {
-  const auto extent = [&](Stage of, std::size_t h) { return frame.extents.of(frame.trace, frame.version, of, h); };
+  const auto extent = [&](Stage of, std::size_t h) { return extent_of_stage(frame, of, h); };
   return app::colour_ends(frame.view.colours, frame.model, extent, stage, head);
 }
 
@@ -56,7 +70,7 @@ ColourScale scale_of(const Frame& frame, const Heatmap& map) {
 }
 
 Extent shown_extent(const Frame& frame, const Heatmap& map) {
-  if (!map.other) return frame.extents.of(frame.trace, frame.version, map.stage, map.head);
+  if (!map.other) return extent_of_stage(frame, map.stage, map.head);
   return map.other->extent ? *map.other->extent : extent_of(*map.other->numbers);
 }
 
@@ -66,7 +80,6 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
   picture.place = map.place;
   if (frame.source && !map.other) picture.rows = frame.source->rows(map.stage, map.head);
   if (marks_hidden(map)) picture.visible = &visible_cells(frame, map);
-  picture.kept = kept_cells(frame, map);
   picture.version = map.other ? map.other->version : frame.version;
   picture.map = scale.map;
   picture.dark = scale.dark;
@@ -78,6 +91,13 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
   picture.right = d.part.right, picture.bottom = d.part.bottom;
   picture.cross = d.cross;
   picture.phase = static_cast<int>(d.corner.x + d.corner.y) % 6;
+  picture.pending = !map.other && ((!render::has_rows(picture) && !is_ready(frame, map.stage, map.head)) ||
+                                   (marks_dropped(map) && !is_ready(frame, Stage::dropout_mask, map.head)));
+  if (picture.pending) {
+    picture.rows = {};
+    return picture;
+  }
+  picture.kept = kept_cells(frame, map);
   if (render::has_rows(picture)) {
     picture.change = frame.source->change(map.head);
     picture.flags_version = frame.source->mask_version();

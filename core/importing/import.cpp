@@ -1,11 +1,14 @@
 #include "core/importing/import.hpp"
 
+#include <algorithm>
+
 #include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/formats/checkpoints/projections.hpp"
 #include "core/formats/file.hpp"
 #include "core/formats/session.hpp"
 #include "core/importing/embeddings.hpp"
+#include "core/importing/stages_in.hpp"
 
 namespace core::importing {
 namespace {
@@ -74,7 +77,13 @@ bool is_session(const std::filesystem::path& path) {
 Imported import_tensors(const TensorFile& file, const Choices& choices, formats::Progress& progress) {
   const auto layers = checkpoints::find_layers(file.tensors());
   if (choices.mapping || !layers.empty()) return import_checkpoint(file, layers, choices, progress);
-  return import_embeddings(file, choices, progress);
+  if (!choices.embeddings_tensor.empty()) return import_embeddings(file, choices, progress);
+  const auto found = find_stages(file, progress);
+  if (std::ranges::all_of(found, [](const StageLayer& layer) { return usual_stages(layer).empty(); }))
+    return import_embeddings(file, choices, progress);
+  Imported result = import_stages(file, found, choices, progress);
+  check(file, result.model);
+  return result;
 }
 
 Imported import_file(const std::filesystem::path& path, const Choices& choices, formats::Progress& progress) {

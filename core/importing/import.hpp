@@ -18,9 +18,9 @@ struct Choices {
   std::string layer;                                     ///< by number from 0 or by name; empty is the first
   std::optional<formats::checkpoints::Mapping> mapping;  ///< by hand, instead of a layer of a known layout
   std::optional<std::size_t> n_heads;
-  std::filesystem::path embeddings;  ///< a file of tensors beside the checkpoint, or empty
+  std::filesystem::path embeddings;         ///< a file of tensors beside the checkpoint, or empty
   std::vector<formats::GivenTensor> given;  ///< stages that files give, whatever the model comes from
-  std::string embeddings_tensor;     ///< which tensor of that file, or of the file itself
+  std::string embeddings_tensor;            ///< which tensor of that file, or of the file itself
   bool says_something() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty();
   }
@@ -36,8 +36,8 @@ struct Imported {
 /// Whether the file begins as a session does, so that it is to be read as one.
 bool is_session(const std::filesystem::path& path);
 
-/// Makes a model of an opened file: of a layer of a checkpoint with embeddings, or of one matrix of
-/// embeddings alone.
+/// Makes a model of an opened file: of a layer of a checkpoint with embeddings, of stages of a layer that are
+/// given, or of one matrix of embeddings alone.
 ///
 /// Embeddings that nothing gives are eight tokens of standard normal numbers, which is noted. Throws
 /// core::Error, one line that names the file and what must be said.
