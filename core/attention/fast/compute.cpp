@@ -123,18 +123,14 @@ std::optional<bool> Engine::Parts::work_out_all(From from, Progress* progress) {
 }
 
 double Engine::Parts::largest_possible_product() {
-  double most = 0;
-  std::vector<double> key(all.d_head);
-  for (size_t h = 0; h < all.heads.size(); ++h) {
-    double queries = 0, keys = 0;
-    for (size_t i = 0; i < all.n_tokens; ++i) {
-      for (size_t c = 0; c < all.d_head; ++c) key[c] = all.key(h, i, c);
+  std::vector<double> most(all.heads.size());
+  threads.run(all.heads.size(), 2 * all.n_tokens * all.d_out, [&](size_t h) {
+    double queries = 0;
+    for (size_t i = 0; i < all.n_tokens; ++i)
       queries = std::max(queries, all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
-      keys = std::max(keys, all.kernels->dot(key.data(), key.data(), all.d_head));
-    }
-    most = std::max(most, std::sqrt(queries * keys));
-  }
-  return most;
+    most[h] = std::sqrt(queries * all.longest_key_squared(h));
+  });
+  return *std::max_element(most.begin(), most.end());
 }
 
 }  // namespace core::attention::fast

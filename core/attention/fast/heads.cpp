@@ -1,6 +1,7 @@
 #include "core/attention/fast/heads.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -92,6 +93,19 @@ void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t
 
 bool Heads::same_shape(const Model& model) const {
   return n_tokens == model.n_tokens() && d_out == model.d_out() && heads.size() == model.n_heads;
+}
+
+double Heads::longest_key_squared(std::size_t h) const {
+  const std::size_t width = kernels->panel_width;
+  const double* numbers = heads[h].key_panels.data();
+  double most = 0;
+  for (std::size_t first = 0; first < n_tokens; first += width) {  // beyond the last key a panel holds zeros
+    std::array<double, Kernels::widest_panel> sums{};
+    for (std::size_t c = 0; c < d_head; ++c, numbers += width)
+      for (std::size_t j = 0; j < width; ++j) sums[j] += numbers[j] * numbers[j];
+    most = std::max(most, *std::max_element(sums.begin(), sums.end()));
+  }
+  return most;
 }
 
 void Heads::allocate(const Model& model) {

@@ -49,6 +49,8 @@ struct Heads {
     const std::size_t width = kernels->panel_width;
     return heads[h].key_panels.data()[(j / width * d_head + c) * width + j % width];
   }
+  /// The largest k·k of a head's keys.
+  double longest_key_squared(std::size_t h) const;
   /// What dropout multiplies a weight by.
   double kept_factor(std::size_t h, std::size_t i, std::size_t j) const {
     return kept.empty() ? 1 : kept[(h * n_tokens + i) * n_tokens + j] ? survivor_factor : 0;

@@ -18,10 +18,12 @@ void put_tile(Heads& all, Projected what, const ProductTile& tile) {
     const std::size_t h = (tile.first_column + column) / all.d_head,
                       c = (tile.first_column + column) % all.d_head;
     const std::size_t n = std::min(all.d_head - c, tile.n_columns - column);  // in this head
-    if (what == Projected::keys) {
+    if (what == Projected::keys) {                                            // tiles begin where panels do
+      const std::size_t width = all.kernels->panel_width;
       for (std::size_t k = 0; k < n; ++k)
-        for (std::size_t i = 0; i < tile.n_rows; ++i)
-          all.key(h, tile.first_row + i, c + k) = numbers(column + k)[i];
+        for (std::size_t i = 0; i < tile.n_rows; i += width)
+          std::copy_n(numbers(column + k) + i, std::min(width, tile.n_rows - i),
+                      &all.key(h, tile.first_row + i, c + k));
     } else {
       for (std::size_t i = 0; i < tile.n_rows; ++i) {
         const std::size_t t = tile.first_row + i;
