@@ -19,7 +19,7 @@ Metrics metrics(ImVec2 window, float scale) {
   m.left = m.px(m.compact ? 256 : 296);
   m.right = m.px(m.compact ? 288 : 332);
   m.padding = m.px(m.compact ? 12 : 16);
-  m.pitch = m.px(m.compact ? 26 : 29);
+  m.pitch = m.px(m.compact ? 25 : 29);
   m.menu = m.px(28), m.status = m.px(28), m.tabs = m.px(36), m.frame = m.px(24);
   return m;
 }

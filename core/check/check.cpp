@@ -70,6 +70,13 @@ void add(StageResult result, std::vector<StageResult>& all) {
   same->agreement.within = within;
 }
 
+/// "a, b, c": the names in one line.
+std::string listed(const std::vector<std::string>& names) {
+  std::string line;
+  for (const std::string& name : names) line += (line.empty() ? "" : ", ") + name;
+  return line;
+}
+
 }  // namespace
 
 Matched match(const Model& model, const formats::TensorFile& file,
@@ -77,6 +84,7 @@ Matched match(const Model& model, const formats::TensorFile& file,
   for (const auto& [tensor, stage] : by_hand)
     if (!file.find(tensor)) throw Error(file.path().string() + ": there is no tensor \"" + tensor + "\"");
   Matched matched;
+  std::vector<std::string> nameless;
   for (const formats::TensorInfo& info : file.tensors()) {
     const auto hand = by_hand.find(info.name);
     const bool by_a_person = hand != by_hand.end();
@@ -87,7 +95,7 @@ Matched match(const Model& model, const formats::TensorFile& file,
     const bool absent = !meaning.stages.empty() && meaning.certain && !by_a_person &&
                         !attention::info(meaning.stages.front()).present(model);
     if (meaning.stages.empty() || info.dtype == formats::Dtype::text) {
-      matched.left_out.push_back(info.name + ": its name says no stage");
+      nameless.push_back(info.name);
       continue;
     }
     if (absent) {
@@ -103,6 +111,8 @@ Matched match(const Model& model, const formats::TensorFile& file,
   if (matched.theirs.empty())
     throw Error(file.path().string() + ": expected tensors named as stages (" +
                 "weights, queries, attn_scores, …" + "), got none; --map NAME=STAGE says which is which");
+  if (nameless.size() == 1) matched.left_out.push_back(nameless.front() + ": its name says no stage");
+  if (nameless.size() > 1) matched.left_out.push_back(listed(nameless) + ": their names say no stage");
   return matched;
 }
 
