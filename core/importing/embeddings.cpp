@@ -54,16 +54,15 @@ arma::mat drawn_embeddings(std::size_t d_in) {
   return embeddings;
 }
 
-std::vector<std::string> tokens_for(const TensorFile& file, const Tensor& tensor, std::size_t n_tokens,
-                                    formats::Progress& progress) {
-  if (tensor.row_labels.size() == n_tokens) return tensor.row_labels;
+}  // namespace
+
+std::vector<std::string> tokens_in(const TensorFile& file, std::size_t n_tokens,
+                                   formats::Progress& progress) {
   const TensorInfo* texts = file.find("tokens");
   if (texts && texts->dtype == formats::Dtype::text && texts->shape == formats::Shape{n_tokens})
     return file.read("tokens", {}, progress).texts;
   return attention::numbered_tokens(n_tokens);
 }
-
-}  // namespace
 
 std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std::string& name,
                                                formats::Progress& progress) {
@@ -74,7 +73,8 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
   const Tensor tensor = file.read(info.name, {}, progress);
   const bool is_batch = tensor.shape.size() == 3;
   const std::size_t n_tokens = tensor.shape[is_batch ? 1 : 0];
-  const auto tokens = tokens_for(file, tensor, n_tokens, progress);
+  const auto tokens =
+      tensor.row_labels.size() == n_tokens ? tensor.row_labels : tokens_in(file, n_tokens, progress);
   std::vector<attention::Sequence> sequences;
   for (std::size_t s = 0; s < (is_batch ? tensor.shape[0] : 1); ++s)
     sequences.push_back(

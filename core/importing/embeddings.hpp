@@ -7,6 +7,10 @@
 
 namespace core::importing {
 
+/// The texts of a tensor "tokens" of that length in the file, or else "0", "1", …
+std::vector<std::string> tokens_in(const formats::TensorFile& file, std::size_t n_tokens,
+                                   formats::Progress& progress);
+
 /// The sequences in a tensor of a file: [tokens, d_model], or a batch of such. Without a name it is the only
 /// tensor of two or three dimensions, or the one whose name says that it is embeddings.
 ///

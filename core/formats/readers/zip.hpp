@@ -30,9 +30,12 @@ std::vector<ZipMember> zip_members(const MappedFile& archive);
 /// The first count bytes of a member, not checked yet; fewer when it is shorter.
 std::string zip_begin(const MappedFile& archive, const ZipMember& member, std::uint64_t count);
 
-/// The bytes from … from + count − 1 of a member; all of it is unpacked and checked against its checksum, but
-/// no more than the asked bytes are held in memory.
+/// How far a member is unpacked: to its end, which its checksum must fit, or only as far as bytes are asked
+/// for.
+enum class ZipCheck { all, known_sound };
+
+/// The bytes from … from + count − 1 of a member, of which no more than these are held in memory.
 std::string zip_bytes(const MappedFile& archive, const ZipMember& member, std::uint64_t from,
-                      std::uint64_t count, Progress& progress);
+                      std::uint64_t count, ZipCheck check, Progress& progress);
 
 }  // namespace core::formats::readers

@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "core/attention/given.hpp"
+#include "core/check/names.hpp"
+#include "core/importing/stages_in.hpp"
+
+namespace core::importing {
+namespace {
+
+using attention::Stage;
+using formats::TensorFile;
+using formats::TensorInfo;
+
+constexpr double rounding_of_a_row = 0.02;  // of float16 and bfloat16, added up
+
+/// What a name says: a stage that can be given, of which layer, of which head.
+struct Said {
+  Stage stage = Stage::weights;
+  std::string layer;
+  std::optional<std::size_t> head;
+};
+
+std::optional<Stage> givable(const std::string& base) {
+  for (const Stage stage : check::meaning_of(base).stages)
+    if (attention::can_be_given(stage)) return stage;
+  return std::nullopt;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_joint(char c) {
+  return c == '.' || c == '_' || c == '-' || c == '/';
+}
+
+/// Takes the word before a number away, when it is one for layers: "attn_layer" of "attn_layer3" is "attn".
+void cut_word(std::string& name) {
+  for (const std::string_view word : {"layers", "layer", "blocks", "block"}) {
+    if (!name.ends_with(word)) continue;
+    name = name.substr(0, name.rfind(word));
+    break;
+  }
+  while (!name.empty() && is_joint(name.back())) name.pop_back();
+}
+
+/// "attn_weights.3", "layer3_attn", "attn_layer_3": the name without its number, and the number.
+std::optional<Said> with_a_number(const std::string& name) {
+  for (std::size_t begin = 0; begin < name.size(); ++begin) {
+    if (!is_digit(name[begin])) continue;
+    std::size_t end = begin;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    std::string before = name.substr(0, begin);
+    while (!before.empty() && is_joint(before.back())) before.pop_back();
+    cut_word(before);
+    std::size_t next = end;
+    while (next < name.size() && is_joint(name[next])) ++next;
+    const std::string rest = name.substr(next);
+    const std::string base = before.empty() || rest.empty() ? before + rest : before + "_" + rest;
+    if (const auto stage = givable(base)) return Said{*stage, name.substr(begin, end - begin), {}};
+    begin = end;
+  }
+  return std::nullopt;
+}
+
+std::optional<Said> said_by(const std::string& name) {
+  const check::Name parts = check::take_apart(name);
+  if (parts.sequence) return std::nullopt;
+  if (const auto stage = givable(parts.base)) {
+    const std::size_t last = parts.base.find_last_of("./");
+    return Said{*stage, last == std::string::npos ? "" : parts.base.substr(0, last), parts.head};
+  }
+  return with_a_number(name);
+}
+
+bool can_be_a_stage(const TensorInfo& info) {
+  return info.dtype != formats::Dtype::text && info.shape.size() >= 2 && info.shape.size() <= 5 &&
+         std::ranges::all_of(info.shape, [](std::size_t n) { return n > 0; });
+}
+
+/// Numbers in names count as numbers do: "h.2" comes before "h.10".
+bool comes_before(const std::string& a, const std::string& b) {
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (!is_digit(a[i]) || !is_digit(b[j])) {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i, ++j;
+      continue;
+    }
+    const std::size_t from_i = i, from_j = j;
+    while (i < a.size() && is_digit(a[i])) ++i;
+    while (j < b.size() && is_digit(b[j])) ++j;
+    if (i - from_i != j - from_j) return i - from_i < j - from_j;
+    if (const int order = a.compare(from_i, i - from_i, b, from_j, j - from_j)) return order < 0;
+  }
+  return a.size() < b.size();
+}
+
+bool holds_weights(const TensorFile& file, const TensorInfo& info, formats::Progress& progress) {
+  const formats::Tensor first = file.read(info.name, formats::Shape(info.shape.size() - 2, 0), progress);
+  const std::size_t n_columns = info.shape.back();
+  bool a_row_counts = false;
+  for (std::size_t at = 0; at < first.numbers.size(); at += n_columns) {
+    double sum = 0;
+    for (std::size_t j = 0; j < n_columns; ++j) {
+      const double number = first.numbers[at + j];
+      if (!(number >= 0 && number <= 1 + rounding_of_a_row)) return false;
+      sum += number;
+    }
+    if (sum != 0 && std::abs(sum - 1) > rounding_of_a_row) return false;  // a padded row is of zeros
+    a_row_counts = a_row_counts || sum != 0;
+  }
+  return a_row_counts;
+}
+
+/// Weights under names that say nothing, one tensor a layer: "arr_0", "arr_1", …
+std::vector<StageLayer> nameless_weights(const TensorFile& file, formats::Progress& progress) {
+  std::vector<const TensorInfo*> tensors;
+  for (const TensorInfo& info : file.tensors())
+    if (info.dtype != formats::Dtype::text) tensors.push_back(&info);
+  const bool alike = !tensors.empty() && std::ranges::all_of(tensors, [&](const TensorInfo* info) {
+    return can_be_a_stage(*info) && info->shape.size() > 2 && info->shape == tensors.front()->shape;
+  });
+  if (!alike || !holds_weights(file, *tensors.front(), progress)) return {};
+  std::vector<StageLayer> layers;
+  for (const TensorInfo* info : tensors) layers.push_back({info->name, {{Stage::weights, {info->name}}}});
+  std::ranges::stable_sort(layers, comes_before, &StageLayer::name);
+  return layers;
+}
+
+const StageSource* find(const StageLayer& layer, Stage stage) {
+  const auto found = std::ranges::find(layer.stages, stage, &StageSource::stage);
+  return found == layer.stages.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<StageLayer> find_stages(const TensorFile& file, formats::Progress& progress) {
+  using Heads = std::map<std::size_t, std::string>;
+  std::map<std::string, std::map<Stage, Heads>, decltype(&comes_before)> layers(comes_before);
+  for (const TensorInfo& info : file.tensors()) {
+    if (!can_be_a_stage(info)) continue;
+    const auto said = said_by(info.name);
+    if (said) layers[said->layer][said->stage].emplace(said->head.value_or(0), info.name);
+  }
+  if (layers.empty()) return nameless_weights(file, progress);
+  std::vector<StageLayer> result;
+  for (const auto& [name, stages] : layers) {
+    StageLayer& layer = result.emplace_back(StageLayer{name, {}});
+    for (const auto& [stage, heads] : stages) {
+      StageSource& source = layer.stages.emplace_back(StageSource{stage, {}});
+      for (const auto& [head, tensor] : heads) source.tensors.push_back(tensor);
+    }
+  }
+  return result;
+}
+
+std::vector<StageSource> usual_stages(const StageLayer& layer) {
+  std::vector<StageSource> usual;
+  for (const Stage stage : {Stage::weights, Stage::masked_scores, Stage::scaled_scores, Stage::scores})
+    if (const StageSource* source = find(layer, stage); source && usual.empty()) usual.push_back(*source);
+  const StageSource *queries = find(layer, Stage::queries), *keys = find(layer, Stage::keys);
+  if (usual.empty() && queries && keys) usual = {*queries, *keys};
+  if (usual.empty()) return {};
+  if (const StageSource* values = find(layer, Stage::values)) usual.push_back(*values);
+  return usual;
+}
+
+}  // namespace core::importing
