@@ -1,28 +1,50 @@
 #include "core/attention/rounding.hpp"
 
-#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace core::attention {
 namespace {
 
-/// A binary format: its digits, and the exponents of its smallest normal number and of what it cannot hold.
+/// A binary format: its digits, its smallest normal number, and the first that it cannot hold.
 struct Format {
-  int digits, smallest, beyond;
+  int digits;
+  double smallest, beyond;
 };
 
 Format format_of(Precision precision) {
   switch (precision) {
     case Precision::float32:
-      return {24, -126, 128};
+      return {24, 0x1p-126, 0x1p128};
     case Precision::float16:
-      return {11, -14, 16};
+      return {11, 0x1p-14, 0x1p16};
     case Precision::bfloat16:
-      return {8, -126, 128};
+      return {8, 0x1p-126, 0x1p128};
     case Precision::float64:
       break;
   }
-  return {53, -1022, 1024};
+  return {53, 0x1p-1022, arma::datum::inf};
+}
+
+/// Of a number that has all its digits in the format: the others are cut from its bits, which is quick.
+double rounded_normal(const Format& format, double number) {
+  const int cut = 53 - format.digits;
+  const auto bits = std::bit_cast<std::uint64_t>(number), last = std::uint64_t{1} << cut;
+  const std::uint64_t to_even = last / 2 - 1 + ((bits >> cut) & 1);
+  return std::bit_cast<double>((bits + to_even) & ~(last - 1));
+}
+
+double rounded_tiny(const Format& format, double number) {
+  const double last_digit = std::ldexp(format.smallest, 1 - format.digits);
+  return std::rint(number / last_digit) * last_digit;
+}
+
+double rounded(const Format& format, double number) {
+  if (number == 0 || !std::isfinite(number)) return number;
+  const bool normal = std::abs(number) >= format.smallest;
+  const double nearest = normal ? rounded_normal(format, number) : rounded_tiny(format, number);
+  return std::abs(nearest) < format.beyond ? nearest : std::copysign(arma::datum::inf, number);
 }
 
 }  // namespace
@@ -46,16 +68,12 @@ int digits_of(Precision precision) {
 }
 
 double rounded(Precision precision, double number) {
-  if (precision == Precision::float64 || number == 0 || !std::isfinite(number)) return number;
-  const Format format = format_of(precision);
-  const int last_digit = std::max(std::ilogb(number), format.smallest) - (format.digits - 1);
-  const double nearest = std::scalbn(std::rint(std::scalbn(number, -last_digit)), last_digit);
-  const bool fits = std::abs(nearest) < std::scalbn(1.0, format.beyond);
-  return fits ? nearest : std::copysign(arma::datum::inf, number);
+  return precision == Precision::float64 ? number : rounded(format_of(precision), number);
 }
 
 arma::mat rounded(Precision precision, arma::mat numbers) {
-  if (precision != Precision::float64) numbers.transform([=](double x) { return rounded(precision, x); });
+  const Format format = format_of(precision);
+  if (precision != Precision::float64) numbers.transform([&](double x) { return rounded(format, x); });
   return numbers;
 }
 

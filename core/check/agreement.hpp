@@ -1,9 +1,10 @@
 #pragma once
 
-#include "core/check/computed.hpp"
 #include "core/check/reading.hpp"
 
 namespace core::check {
+
+class Computed;
 
 /// How far numbers may be apart that are called equal: |theirs − ours| ≤ absolute + relative · |ours|, and
 /// what the rounding of their type adds.

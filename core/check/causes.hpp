@@ -18,9 +18,11 @@ struct Explanation {
 
 /// All single causes that explain every tensor; when there is none, all pairs that do.
 ///
-/// None of the tensors may lack a reading, and the model itself must not explain them. Calls goes_on() now
-/// and then, and gives up, with what it has found, when that is false.
+/// agreeing[k] is the reading of theirs[k] that agrees with the right model, or nullptr; there must be one of
+/// these. None of the tensors may lack a reading. Calls goes_on() now and then, and gives up, with what it
+/// has found, when that is false.
 std::vector<Explanation> find_causes(const Computed& right, const std::vector<Theirs>& theirs,
-                                     const Tolerance& tolerance, const std::function<bool()>& goes_on);
+                                     const std::vector<const Reading*>& agreeing, const Tolerance& tolerance,
+                                     const std::function<bool()>& goes_on);
 
 }  // namespace core::check

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/check/computed.hpp"
 #include "core/check/names.hpp"
 #include "core/error.hpp"
 
@@ -124,22 +125,25 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   const Computed right(model);
   Report report;
   report.left_out = matched.left_out;
+  std::vector<const Reading*> agree;
   bool can_be_explained = true;
   for (const Theirs& theirs : matched.theirs) {
-    const Reading* agrees = agreeing(theirs, right, tolerance);
-    report.agrees = report.agrees && agrees;
+    agree.push_back(agreeing(theirs, right, tolerance));
+    report.agrees = report.agrees && agree.back();
     can_be_explained = can_be_explained && !theirs.readings.empty();
-    report.readings.push_back(agrees || theirs.readings.empty() ? agrees : &theirs.readings.front());
   }
   if (!report.agrees && can_be_explained)
-    report.explanations = find_causes(right, matched.theirs, tolerance, goes_on);
-  if (!report.explanations.empty()) {
+    report.explanations = find_causes(right, matched.theirs, agree, tolerance, goes_on);
+  report.readings = agree;
+  std::optional<Computed> explained;
+  if (!report.explanations.empty()) explained.emplace(report.explanations.front().model);
+  for (std::size_t k = 0; k < agree.size(); ++k) {
+    const std::vector<Reading>& readings = matched.theirs[k].readings;
+    if (agree[k] || readings.empty()) continue;
     // What a name can mean in two ways is what the explanation makes of it.
-    const Computed explained(report.explanations.front().model);
-    for (std::size_t k = 0; k < matched.theirs.size(); ++k)
-      if (!agreeing(matched.theirs[k], right, tolerance))
-        if (const Reading* read = agreeing(matched.theirs[k], explained, tolerance))
-          report.readings[k] = read;
+    const bool ambiguous = explained && readings.size() > 1;
+    const Reading* read = ambiguous ? agreeing(matched.theirs[k], *explained, tolerance) : nullptr;
+    report.readings[k] = read ? read : &readings.front();
   }
   for (std::size_t k = 0; k < matched.theirs.size(); ++k)
     add(result_of(matched.theirs[k], report.readings[k], right, tolerance), report.stages);

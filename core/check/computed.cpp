@@ -47,9 +47,10 @@ void add_masked_scores(const Model& model, const HeadTrace& head, const arma::ma
 
 arma::mat joined(const Computed& computed, const Reading& reading, std::size_t sequence) {
   const Model& model = computed.model();
-  arma::mat all(reading.n_rows, reading.n_columns);
+  arma::mat all;
   for (std::size_t h = 0; h < model.n_heads; ++h) {
     const arma::mat& one = attention::info(reading.stage).matrix(computed.trace(sequence), h);
+    all.set_size(one.n_rows, reading.n_columns);
     for (std::size_t k = 0; k < one.n_cols; ++k) all.col(attention::column_of_head(model, h, k)) = one.col(k);
   }
   return all;
@@ -60,14 +61,15 @@ arma::mat joined(const Computed& computed, const Reading& reading, std::size_t s
 const attention::Trace& Computed::trace(std::size_t sequence) const {
   const auto known = traces_.find(sequence);
   if (known != traces_.end()) return known->second;
-  return traces_.emplace(sequence, attention::attend(model_, sequence)).first->second;
+  return traces_.emplace(sequence, sampler_ ? sampler_->trace(model_) : attention::attend(model_, sequence))
+      .first->second;
 }
 
 const Computed& Computed::in_float32() const {
   if (!float32_) {
     Model model = model_;
     model.departures.precision = attention::Precision::float32;
-    float32_ = std::make_shared<Computed>(std::move(model));
+    float32_ = std::make_shared<Computed>(std::move(model), sampler_);
   }
   return *float32_;
 }
@@ -88,16 +90,15 @@ std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t seque
 
 double Computed::float32_error(const Reading& reading) const {
   double most = 0;
-  for (std::size_t s = 0; s < reading.n_sequences; ++s)
-    for (std::size_t h = 0; h < reading.n_heads; ++h) {
-      const std::size_t sequence = reading.first_sequence + s, head = reading.first_head + h;
-      const arma::mat exact = form(reading, sequence, head),
-                      rounded = in_float32().form(reading, sequence, head);
-      for (arma::uword k = 0; k < exact.n_elem; ++k) {
-        const double error = std::abs(exact[k] - rounded[k]);
-        if (std::isfinite(error) && error > most) most = error;
-      }
+  for_each_part(reading, *this, [&](std::size_t s, std::size_t h) {
+    const std::size_t sequence = reading.first_sequence + s, head = reading.first_head + h;
+    const arma::mat exact = form(reading, sequence, head),
+                    rounded = in_float32().form(reading, sequence, head);
+    for (arma::uword k = 0; k < exact.n_elem; ++k) {
+      const double error = std::abs(exact[k] - rounded[k]);
+      if (std::isfinite(error) && error > most) most = error;
     }
+  });
   return most;
 }
 

@@ -9,22 +9,27 @@
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
 #include "core/check/reading.hpp"
+#include "core/check/sampler.hpp"
 
 namespace core::check {
 
-/// A model with its traces, each computed when it is first asked for.
+/// A model with its traces, in full or a sample of their rows, each computed when it is first asked for.
 class Computed {
  public:
-  /// Throws core::Error as attend() does, but when a trace is asked for.
-  explicit Computed(Model model) : model_(std::move(model)) {}
+  /// Throws core::Error as attend() does, but when a trace is asked for. The sampler must outlive it.
+  explicit Computed(Model model, const Sampler* sampler = nullptr)
+      : model_(std::move(model)), sampler_(sampler) {}
 
   const Model& model() const { return model_; }
+  /// The sample that it is computed for, or nullptr when all rows are.
+  const Sample* sample() const { return sampler_ ? &sampler_->sample() : nullptr; }
   const attention::Trace& trace(std::size_t sequence) const;
 
   /// The same model with float32 in every stage: what its rounding alone does is read from it.
   const Computed& in_float32() const;
 
-  /// The matrices that a reading's part can be: that of the stage, or side by side those of its heads.
+  /// The matrices that a reading's part can be: that of the stage, or side by side those of its heads. Row a
+  /// of them is row a of the sample, if there is one.
   ///
   /// Those behind the first are other customs of writing the same down: a mask that is 1 where it hides, a
   /// mask that is added, a large negative number that is added, scores before or after a dropout that falls
@@ -38,9 +43,28 @@ class Computed {
 
  private:
   Model model_;
+  const Sampler* sampler_;
   mutable std::map<std::size_t, attention::Trace>
       traces_;  // kept because each may be asked for again and again
   mutable std::shared_ptr<Computed> float32_;
 };
+
+/// Calls visit(s, h) for each matrix that a computed model has of a reading: the h-th of its heads in the
+/// s-th of its sequences.
+template <class Visit>
+void for_each_part(const Reading& reading, const Computed& computed, Visit visit) {
+  const Sample* sample = computed.sample();
+  for (std::size_t s = 0; s < reading.n_sequences; ++s)
+    if (!sample || reading.first_sequence + s == sample->sequence)
+      for (std::size_t h = 0; h < reading.n_heads; ++h) visit(s, h);
+}
+
+/// How many rows of a reading are computed, and which row of it the a-th of them is.
+inline std::size_t n_rows_of(const Reading& reading, const Computed& computed) {
+  return computed.sample() ? computed.sample()->rows.size() : reading.n_rows;
+}
+inline std::size_t row_of(const Computed& computed, std::size_t a) {
+  return computed.sample() ? computed.sample()->rows[a] : a;
+}
 
 }  // namespace core::check

@@ -10,8 +10,8 @@ namespace core::check {
 ///
 /// No library rounds in the same places as another, so bits are not compared. Each tensor must lie about as
 /// far from the exact stage as our own coarse stage does, and there must be evidence that this distance is
-/// that of rounding: the numbers are those of the coarse type, or they lie nearer to our coarse stage than to
-/// the exact one.
+/// that of rounding: numbers of a finer type that are all numbers of the coarse one, or errors that are much
+/// like ours. Of models that are computed for a sample only the distance is asked, and less strictly.
 bool is_rounding(const std::vector<Theirs>& theirs, const Computed& exact, const Computed& coarse,
                  const Tolerance& tolerance);
 

@@ -31,6 +31,8 @@ Rows rows(std::initializer_list<const char*> names) {
 Way of_rows(const Rows& rows) {
   Stage first = rows.front()->first;
   for (const Mistake* row : rows) first = std::min(first, row->first);
+  // Which of the projections comes first is turned round where queries and keys are swapped.
+  if (first == Stage::keys || first == Stage::values) first = Stage::queries;
   const auto made = [rows](const Model& model) {
     Model next = model;
     for (const Mistake* row : rows) {
@@ -118,23 +120,24 @@ void add_roundings(std::vector<Way>& ways) {
 
 std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs) {
   std::vector<Way> all;
-  for (const Mistake& mistake : mistakes::mistakes())
-    if (!is_coarse(mistake)) all.push_back(of_rows({&mistake}));
+  add_roundings(all);
   all.push_back(
       of_rows(rows({"weight_untransposed:query", "weight_untransposed:key", "weight_untransposed:value"})));
   all.push_back(of_rows(rows({"weight_untransposed:query", "weight_untransposed:key",
                               "weight_untransposed:value", "weight_untransposed:output"})));
+  for (const Mistake& mistake : mistakes::mistakes())
+    if (!is_coarse(mistake)) all.push_back(of_rows({&mistake}));
   all.push_back(of_rows(rows({"bias_missing:query", "bias_missing:key", "bias_missing:value"})));
   all.push_back(other("query_key_swapped", mistakes::with_projections_swapped));
   all.push_back(other("heads_interleaved", interleaved_throughout));
   all.push_back(other("scale_sqrt_d_model", scaled_by_width));
   all.push_back(other("dropout_before_softmax", dropped_after_mask));
   if (const auto fill = fill_in(model, theirs)) all.push_back(filled_with(*fill));
-  add_roundings(all);
   std::erase_if(all, [&](const Way& way) {
     const Model made = way.made(model);
     return made == model || attention::check(made);
   });
+  std::ranges::stable_sort(all, {}, &Way::first);
   return all;
 }
 

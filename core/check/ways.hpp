@@ -17,7 +17,8 @@ struct Way {
   bool is_rounding = false;  ///< it makes numbers coarser, which is judged otherwise
 };
 
-/// All ways that change this model; what the tensors tell of a mask's large negative number is used.
+/// All ways that change this model, in the order of the stages that they change; what the tensors tell of a
+/// mask's large negative number is used.
 std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs);
 
 }  // namespace core::check

@@ -1,0 +1,164 @@
+#include "core/check/sampler.hpp"
+
+#include <algorithm>
+
+#include "core/attention/attend.hpp"
+#include "core/attention/dropout.hpp"
+#include "core/attention/formulas.hpp"
+#include "core/attention/rounding.hpp"
+
+namespace core::check {
+namespace {
+
+using attention::Linear;
+using attention::Projections;
+using attention::SharedMatrix;
+using attention::Stage;
+
+/// What of the projected embeddings is kept at most, in numbers.
+constexpr std::size_t most_kept = std::size_t{1} << 27;
+
+using Rows = std::vector<std::size_t>;
+
+arma::uvec indices(const Rows& rows) {
+  arma::uvec all(rows.size());
+  std::copy(rows.begin(), rows.end(), all.begin());
+  return all;
+}
+
+void add_row(Rows& rows, std::size_t row) {
+  if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
+}
+
+/// Where a number of the merged heads stands in them, when they are reshaped without the transpose.
+struct Place {
+  std::size_t head, token, column;
+};
+Place before_reshape(const Model& model, std::size_t row, std::size_t column) {
+  const std::size_t d_head = model.d_out() / model.n_heads, k = row * model.d_out() + column;
+  return {k / d_head / model.n_tokens(), k / d_head % model.n_tokens(), k % d_head};
+}
+
+/// The rows that have to be computed for those of the sample, which come first.
+Rows needed_rows(const Model& model, const Rows& sampled) {
+  Rows rows = sampled;
+  if (model.departures.softmax_over == attention::SoftmaxOver::queries) {
+    for (std::size_t i = 0; i < model.n_tokens(); ++i) add_row(rows, i);
+  } else if (model.merge == attention::MergeRule::reshape_without_transpose) {
+    for (const std::size_t row : sampled)
+      for (std::size_t column = 0; column < model.d_out(); ++column)
+        add_row(rows, before_reshape(model, row, column).token);
+  }
+  return rows;
+}
+
+arma::mat merged_rows(const Model& model, const Trace& trace, const Rows& computed, std::size_t n_sampled) {
+  if (model.merge != attention::MergeRule::reshape_without_transpose)
+    return trace.concatenated->head_rows(n_sampled);
+  std::vector<std::size_t> place_of(model.n_tokens());
+  for (std::size_t a = 0; a < computed.size(); ++a) place_of[computed[a]] = a;
+  arma::mat merged(n_sampled, model.d_out());
+  for (std::size_t a = 0; a < n_sampled; ++a)
+    for (std::size_t column = 0; column < merged.n_cols; ++column) {
+      const Place from = before_reshape(model, computed[a], column);
+      const arma::mat& contexts = trace.heads[from.head].contexts;
+      merged(a, column) = model.is_off(from.head) ? 0 : contexts(place_of[from.token], from.column);
+    }
+  return merged;
+}
+
+std::vector<SharedMatrix> rows_of(const std::vector<SharedMatrix>& heads, const arma::uvec& rows) {
+  std::vector<SharedMatrix> result;
+  for (const arma::mat& head : heads) result.emplace_back(arma::mat(head.rows(rows)));
+  return result;
+}
+
+/// The mask of those rows, cell by cell.
+attention::Mask mask_of_rows(const Model& model, const Rows& rows) {
+  attention::Mask mask = model.mask;
+  const arma::mat visible = attention::visible_cells(model);
+  mask.causal = false;
+  mask.cells.clear();
+  for (std::size_t a = 0; a < rows.size(); ++a)
+    for (std::size_t j = 0; j < visible.n_cols; ++j)
+      if (visible(rows[a], j) == 0) mask.cells.push_back({a, j, false});
+  return mask;
+}
+
+}  // namespace
+
+Sampler::Heads Sampler::projected(const Model& model, Linear Projections::*part) const {
+  const SharedMatrix& x = model.sequences[sample_.sequence].embeddings;
+  std::optional<Linear> linear;
+  if (model.projections) linear = (*model.projections).*part;
+  const auto& [precision, split] = std::pair(model.departures.precision, model.departures.split);
+  for (const Projected& known : projected_)
+    if (known.precision == precision && known.split == split && known.linear == linear &&
+        known.embeddings == x)
+      return known.heads;
+  const arma::mat all = attention::rounded(precision, linear ? attention::project(x, *linear) : *x);
+  const auto columns = split == attention::HeadColumns::bands ? attention::band : attention::every_nth_column;
+  Heads heads;
+  for (std::size_t h = 0; h < model.n_heads; ++h) heads.emplace_back(columns(all, h, model.n_heads));
+  if ((projected_.size() + 1) * all.n_elem <= most_kept)
+    projected_.push_back({x, linear, precision, split, heads});
+  return heads;
+}
+
+const std::vector<arma::mat>& Sampler::kept_by_dropout(const Model& model) const {
+  Model unscaled = model;  // zeros and ones
+  unscaled.dropout.rescale = false;
+  if (!kept_ || !(kept_->first == unscaled.dropout))
+    kept_.emplace(unscaled.dropout, attention::drawn_dropout_masks(unscaled, sample_.sequence));
+  return kept_->second;
+}
+
+/// A model of which attend() computes those rows only: fewer queries that ask all keys.
+Model Sampler::reduced(const Model& model, const Rows& rows) const {
+  const arma::uvec chosen = indices(rows);
+  Model few;
+  attention::Sequence& sequence = few.sequences.emplace_back();
+  sequence.tokens = attention::numbered_tokens(rows.size());
+  sequence.key_tokens = attention::numbered_tokens(model.n_tokens());
+  sequence.embeddings = arma::mat(rows.size(), 0);
+  few.n_heads = model.n_heads;
+  few.scores = model.scores;
+  few.scale = {attention::ScaleRule::factor, attention::scale_factor(model)};
+  few.mask = mask_of_rows(model, rows);
+  few.dropout = model.dropout;
+  few.dropout.given.clear();
+  if (model.dropout.active())
+    for (const arma::mat& kept : kept_by_dropout(model))
+      few.dropout.given.emplace_back(arma::mat(kept.rows(chosen)));
+  few.departures = model.departures;
+  few.departures.scores_swapped = few.departures.mask_transposed = false;
+  few.heads_off = model.heads_off;
+
+  Heads queries = projected(model, &Projections::query), keys = projected(model, &Projections::key);
+  if (model.departures.scores_swapped) std::swap(queries, keys);
+  few.given.stages = {{Stage::queries, rows_of(queries, chosen)},
+                      {Stage::keys, std::move(keys)},
+                      {Stage::values, projected(model, &Projections::value)}};
+  return few;
+}
+
+Trace Sampler::trace(const Model& model) const {
+  const Rows rows = needed_rows(model, sample_.rows);
+  Trace t = attention::attend(reduced(model, rows));
+  t.sequence = sample_.sequence;
+  const arma::uvec sampled = indices(sample_.rows);
+  t.embeddings = arma::mat(model.sequences[sample_.sequence].embeddings->rows(sampled));
+  for (std::size_t h = 0; h < model.n_heads; ++h) {
+    t.heads[h].queries = arma::mat(projected(model, &Projections::query)[h]->rows(sampled));
+    t.heads[h].keys = arma::mat(projected(model, &Projections::key)[h]->rows(sampled));
+    t.heads[h].values = arma::mat(projected(model, &Projections::value)[h]->rows(sampled));
+  }
+  t.concatenated = merged_rows(model, t, rows, sampled.n_elem);
+  const bool has_output = model.projections && model.projections->output;
+  t.output = has_output ? attention::rounded(model.departures.precision,
+                                             attention::project(t.concatenated, *model.projections->output))
+                        : *t.concatenated;
+  return t;
+}
+
+}  // namespace core::check
