@@ -161,7 +161,7 @@ class Store {
   void list(const std::filesystem::path& directory);
   void list_files();
   void take(FoundInFile found);
-  void import(const OpenedTensors& tensors, const core::importing::Choices& choices);
+  void import_from(const OpenedTensors& tensors, const core::importing::Choices& choices);
   void choose_from(OpenedTensors tensors);
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.

@@ -147,7 +147,7 @@ void Store::choose_from(OpenedTensors tensors) {
   message_ = {};
 }
 
-void Store::import(const OpenedTensors& tensors, const core::importing::Choices& choices) {
+void Store::import_from(const OpenedTensors& tensors, const core::importing::Choices& choices) {
   read_beside(
       tensors.file->path(), [this, tensors, choices](formats::Progress& progress) -> Worker::Delivery {
         auto made = std::make_shared<MadeOfTensors>(make_of(tensors, choices, progress));
@@ -160,14 +160,14 @@ void Store::import(const OpenedTensors& tensors, const core::importing::Choices&
 }
 
 void Store::carry_out(const ImportTensors& command) {
-  if (reading_.tensors) import(*reading_.tensors, command.choices);
+  if (reading_.tensors) import_from(*reading_.tensors, command.choices);
 }
 
 void Store::carry_out(const ChooseLayer& command) {
   if (!origin_.source || lesson_) return;
   core::importing::Choices choices = origin_.source->choices;
   choices.layer = std::to_string(command.layer);
-  import(origin_.source->tensors, choices);
+  import_from(origin_.source->tensors, choices);
 }
 
 void Store::carry_out(const FinishOpening& command) {

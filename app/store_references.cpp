@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/store.hpp"
+#include "core/check/check.hpp"
 #include "core/compare/switches.hpp"
 #include "core/error.hpp"
 #include "core/formats/tensor_file.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/tensor_check.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/text.hpp"
 
