@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/attention/stages.hpp"
+#include "app/figure_arguments.hpp"
 #include "core/error.hpp"
 #include "core/formats/number.hpp"
 #include "core/random/draw_op.hpp"
@@ -23,11 +23,11 @@ struct CheckOptions {
 
 /// What the reader of options fills in, as plain text.
 struct Options {
-  std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor,
-      stage, head, scale;
+  std::string file, export_file, preset, out, stages, format, seed, layer, heads, embeddings, tensor;
   std::vector<std::string> ops, mistakes, given;
   CheckOptions check;
-  bool no_labels = false, all_heads = false, strip = false, dark = false, no_numbers = false;
+  FigureWords figure;
+  bool no_labels = false;
 };
 
 /// The format that holds all matrices in one file; the others hold one matrix a file.
@@ -123,14 +123,19 @@ Commands describe(CLI::App& program, Options& options) {
 
   CLI::App* f = program.add_subcommand("figure", "Draw a stage, or all of them, as a figure for a page");
   model_options(f);
-  text_option(f, "--stage", options.stage, "NAME", "The stage");
-  text_option(f, "--head", options.head, "N", "The head, 0 when it is not given");
-  f->add_flag("--all-heads", options.all_heads, "All heads of the stage beside each other");
-  f->add_flag("--strip", options.strip, "All stages of the head instead of one");
+  FigureWords& words = options.figure;
+  text_option(f, "--stage", words.stage, "NAME", "The stage");
+  text_option(f, "--head", words.head, "N", "The head, 0 when it is not given");
+  text_option(f, "--sequence", words.sequence, "N", "The sequence of a batch, 0 when it is not given");
+  f->add_flag("--all-heads", words.all_heads, "All heads of the stage beside each other");
+  f->add_flag("--strip", words.strip, "All stages of the head instead of one");
   text_option(f, "--out", options.out, "FILE", "F.svg or F.png")->required();
-  text_option(f, "--scale", options.scale, "S", "How much larger a PNG is, 0.1 to 16");
-  f->add_flag("--dark", options.dark, "Light on dark");
-  f->add_flag("--no-numbers", options.no_numbers, "Colours alone, even where numbers fit");
+  text_option(f, "--scale", words.scale, "S", "How much larger a PNG is, 0.1 to 16");
+  text_option(f, "--colours", words.colours, "NAME", "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue");
+  text_option(f, "--range", words.range, "RANGE", "Whose numbers set the colours: matrix, stage or all; or LOW:HIGH");
+  f->add_flag("--logarithmic", words.logarithmic, "Colours by the logarithm of the size");
+  f->add_flag("--dark", words.dark, "Light on dark");
+  f->add_flag("--no-numbers", words.no_numbers, "Colours alone, even where numbers fit");
   commands.figure = f;
 
   CLI::App* d = program.add_subcommand("draw", "Print what PyTorch draws, op after op, after one seed");
@@ -301,43 +306,14 @@ Arguments program_command(const Options& options) {
                       std::get<core::importing::Choices>(choices)};
 }
 
-/// Fills in the stage and the head; gives what is wrong with them, or "".
-std::string choose_what_is_drawn(const Options& options, core::figures::FigureOptions& figure) {
-  if (options.strip == !options.stage.empty()) return "expected either --stage NAME or --strip";
-  if (options.all_heads && (options.strip || !options.head.empty()))
-    return "--all-heads: expected with a --stage, and without --head and --strip";
-  figure.stage.reset();
-  if (!options.strip) {
-    const core::attention::StageInfo* stage = core::attention::find_stage(options.stage);
-    if (!stage) return "--stage: expected one of " + formats::known_stage_names() + "; got \"" + options.stage + "\"";
-    figure.stage = stage->stage;
-  }
-  if (options.all_heads) figure.head.reset();
-  if (options.head.empty()) return "";
-  const char* end = options.head.data() + options.head.size();
-  const auto [stop, error] = std::from_chars(options.head.data(), end, figure.head.emplace());
-  return error == std::errc() && stop == end ? "" : "--head: expected a whole number, 0 for the first, got \"" + options.head + "\"";
-}
-
 Arguments figure_command(const Options& options) {
   const auto source = source_of("figure", options);
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
   const auto choices = choices_of(options);
   if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
-  DrawFigure command{std::get<Source>(source), {}, FigureFormat::svg, options.out, 1, std::get<core::importing::Choices>(choices)};
-  if (const std::string wrong = choose_what_is_drawn(options, command.options); !wrong.empty())
-    return WrongUsage{"figure: " + wrong};
-  command.options.dark = options.dark, command.options.numbers = !options.no_numbers;
-  const std::string ending = command.file.extension().string();
-  if (ending != ".svg" && ending != ".png")
-    return WrongUsage{"figure: --out: expected a name that ends in .svg or .png, got \"" + options.out + "\""};
-  if (ending == ".png") command.format = FigureFormat::png;
-  if (options.scale.empty()) return command;
-  const auto scale = formats::parse_number(options.scale);
-  if (!scale || !(*scale >= 0.1 && *scale <= 16))
-    return WrongUsage{"figure: --scale: expected a number from 0.1 to 16, got \"" + options.scale + "\""};
-  command.scale = *scale;
-  return command;
+  FigureWords words = options.figure;
+  words.out = options.out;
+  return figure_arguments(std::get<Source>(source), std::get<core::importing::Choices>(choices), words);
 }
 
 Arguments session_command(const Options& options) {

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/colour_choice.hpp"
 #include "core/check/agreement.hpp"
 #include "core/editing/presets.hpp"
 #include "core/figures/figure.hpp"
@@ -62,6 +63,7 @@ struct Draw {
 struct DrawFigure {
   Source source;
   core::figures::FigureOptions options;
+  ColourChoice colours;  ///< what of them the options follow
   FigureFormat format = FigureFormat::svg;
   std::filesystem::path file;
   double scale = 1;  ///< of a PNG

@@ -4,6 +4,7 @@
 #include <new>
 #include <ostream>
 
+#include "app/colour_ends.hpp"
 #include "app/memory.hpp"
 #include "core/attention/attend.hpp"
 #include "core/check/report_text.hpp"
@@ -108,7 +109,8 @@ struct Runner {
   int operator()(const DrawFigure& command) const {
     const core::attention::Model model = model_from(command.source, command.choices, err).model;
     require_memory(model);
-    const auto figure = core::figures::figure(model, core::attention::attend(model), command.options);
+    const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
+    const auto figure = coloured_figure(model, trace, command.options, command.colours);
     core::formats::write_atomically(command.file, command.format == FigureFormat::svg
                                                       ? core::figures::svg_text(figure)
                                                       : core::figures::png_of(figure, command.scale));

@@ -1,9 +1,9 @@
 #include "app/exporting.hpp"
 
+#include "app/colour_ends.hpp"
 #include "app/copying.hpp"
 #include "app/export_plan.hpp"
 #include "app/view_text.hpp"
-#include "core/figures/figure.hpp"
 #include "core/figures/png.hpp"
 #include "core/figures/svg.hpp"
 #include "core/formats/export.hpp"
@@ -24,7 +24,7 @@ core::figures::DisplayList figure(const Exported& x, const ExportAs& e) {
   if (everything) options.head = x.view.head;
   options.sequence = x.view.sequence;
   options.dark = x.view.export_dark, options.numbers = x.view.export_numbers;
-  return core::figures::figure(x.model, x.trace, options);
+  return coloured_figure(x.model, x.trace, options, x.view.colours);
 }
 
 /// The bytes of an export that is one file.

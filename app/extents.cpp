@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace app {
 
@@ -33,7 +34,8 @@ Beyond beyond(const arma::mat& numbers, double low, double high, double least) {
 void Extents::start_with(std::uint64_t version) {
   if (version == version_) return;
   version_ = version;
-  known_.clear();
+  known_.merge(last_);  // what is known stays, what is not is taken from the versions before
+  last_ = std::exchange(known_, {});
   counted_.clear();
 }
 
@@ -55,6 +57,13 @@ const Extent& Extents::of(const core::attention::Trace& trace, std::uint64_t ver
   const auto [it, is_new] = known_.try_emplace({stage, row.per_head ? head : 0});
   if (is_new) it->second = extent_of(row.matrix(trace, head));
   return it->second;
+}
+
+const Extent& Extents::last(core::attention::Stage stage, std::size_t head) const {
+  const std::pair key{stage, core::attention::info(stage).per_head ? head : 0};
+  for (const auto* extents : {&known_, &last_})
+    if (const auto it = extents->find(key); it != extents->end()) return it->second;
+  return nothing_;
 }
 
 }  // namespace app

@@ -28,6 +28,9 @@ class Extents {
  public:
   const Extent& of(const core::attention::Trace& trace, std::uint64_t version, core::attention::Stage stage, std::size_t head);
 
+  /// That of the latest version for which it was worked out, or an empty one.
+  const Extent& last(core::attention::Stage stage, std::size_t head) const;
+
   /// The cells beyond a range; counted anew only when the range is another one.
   const Beyond& outside(const core::attention::Trace& trace, std::uint64_t version, core::attention::Stage stage,
                         std::size_t head, double low, double high, double least);
@@ -40,7 +43,8 @@ class Extents {
   void start_with(std::uint64_t version);
 
   std::uint64_t version_ = 0;
-  std::map<std::pair<core::attention::Stage, std::size_t>, Extent> known_;
+  std::map<std::pair<core::attention::Stage, std::size_t>, Extent> known_, last_;
+  const Extent nothing_;
   std::map<std::pair<core::attention::Stage, std::size_t>, Counted> counted_;
 };
 

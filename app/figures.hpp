@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,39 +35,51 @@ struct FigureOf {
 template <class Value>
 class Figure {
  public:
+  using Make = std::function<Value(const core::attention::GoesOn&)>;
+
   /// The figure of a trace, or the last one, or nullptr; make gives it and owns what it reads where it is not
-  /// at once. Beside the window it is begun when it is asked for a second time: not in every frame of a drag.
-  const Value* of(const FigureOf& key, bool at_once, const std::function<Value()>& make) {
+  /// at once. Beside the window it is begun when it is asked for in a second frame: not in every frame of a
+  /// drag.
+  const Value* of(const FigureOf& key, bool at_once, const Make& make) {
     worker_.deliver();
     if (known_ && known_->first == key) return &known_->second;
     if (at_once) {
       worker_.cancel();
       asked_.reset();
-      known_.emplace(key, make());
+      known_.emplace(key, make({}));
     } else if (seen_ != key) {
       seen_ = key;
-    } else if (asked_ != key) {
+      frames_ = 0;
+    } else if (asked_ != key && frames_ > 0) {
       asked_ = key;
-      worker_.start([this, key, make](const std::stop_token&) {
-        const auto value = std::make_shared<Value>(make());
+      worker_.start([this, key, make](const std::stop_token& stop) {
+        const auto value = std::make_shared<Value>(make([&] { return !stop.stop_requested(); }));
         return [this, key, value] { known_.emplace(key, std::move(*value)); };
       });
     }
     return known_ && known_->first.same_shape(key) ? &known_->second : nullptr;
   }
-  bool is_busy() const { return worker_.is_busy(); }
+  /// Before the questions of the next frame.
+  void next_frame() { ++frames_; }
+  /// Whether it is being worked out, or is to be in the next frame.
+  bool is_busy() const {
+    const bool is_known = known_ && seen_ && known_->first == *seen_;
+    return worker_.is_busy() || (seen_ && frames_ < 2 && asked_ != seen_ && !is_known);
+  }
   void when_done(std::function<void()> call) { worker_.when_done(std::move(call)); }
-  /// Drops what is under way; whether it has ended.
-  bool stop() {
+  /// Drops what is under way, and waits until it has ended.
+  void stop() {
     worker_.cancel();
+    worker_.wait();
     worker_.deliver();
     asked_.reset();
-    return !worker_.is_running();
+    seen_.reset();
   }
 
  private:
   std::optional<std::pair<FigureOf, Value>> known_;
   std::optional<FigureOf> seen_, asked_;
+  int frames_ = 0;  // since it was seen
   Worker worker_;
 };
 
@@ -81,19 +94,23 @@ class Figures {
                                                        std::span<const std::string> tokens);
   /// n_heads × n_heads, or empty.
   const arma::mat& likeness(const core::attention::Trace& trace, std::uint64_t version);
-  /// The facts of every row of a stage.
-  const std::vector<core::attention::RowFacts>& rows(const core::attention::Trace& trace, std::uint64_t version,
-                                                     core::attention::Stage stage, std::size_t head);
+  /// The facts of every row of a stage, or none.
+  const std::vector<core::attention::RowFacts>& rows(const core::attention::Trace& trace,
+                                                     std::uint64_t version, core::attention::Stage stage,
+                                                     std::size_t head);
   /// The lines of the last choice.
   const TokenLines& lines(const core::attention::Trace& trace, std::uint64_t version,
                           const LineChoice& choice);
 
-  /// The trace that heads() and the others will be asked about; it may be read as long as the figures hold
-  /// it.
-  void read_from(std::shared_ptr<const core::attention::Trace> trace) { held_ = std::move(trace); }
-  /// Drops what is under way, as the trace is going to change; whether nobody reads it any longer.
-  bool stop();
-  bool is_busy() const { return heads_.is_busy() || likeness_.is_busy() || lines_.is_busy(); }
+  /// Before every frame: the trace that heads() and the others will be asked about; it may be read as long as
+  /// the figures hold it.
+  void read_from(std::shared_ptr<const core::attention::Trace> trace);
+  /// Drops what is under way, as the trace is going to change; nobody reads it any longer.
+  void stop();
+  /// Whether anything is worked out beside the window, or will be in the next frame.
+  bool is_busy() const {
+    return heads_.is_busy() || likeness_.is_busy() || lines_.is_busy() || rows_.is_busy();
+  }
   /// Is called from another thread when there is something new.
   void when_done(const std::function<void()>& call);
 
@@ -109,8 +126,12 @@ class Figures {
   Figure<std::vector<core::attention::HeadFacts>> heads_;
   Figure<arma::mat> likeness_;
   Figure<TokenLines> lines_;
-  std::uint64_t rows_version_ = 0;
-  std::map<std::pair<core::attention::Stage, std::size_t>, std::vector<core::attention::RowFacts>> rows_;
+  using RowsOf = std::pair<core::attention::Stage, std::size_t>;
+  using AllRows = std::map<RowsOf, std::vector<core::attention::RowFacts>>;
+  const std::vector<core::attention::RowFacts> no_rows_;
+  std::set<RowsOf> wanted_rows_, asked_rows_;  // in the last frame, and so far in this one
+  std::uint64_t row_choices_ = 0;
+  Figure<AllRows> rows_;
 };
 
 /// Whether the likeness of a trace's heads takes no longer than a frame or two.

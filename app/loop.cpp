@@ -34,13 +34,18 @@ Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(sto
   const auto wake = [&window] { window.wake(); };
   store_.wake_by(wake);
   figures_.when_done(wake);
-  store_.before_change([this] { return figures_.stop(); });
+  source_.when_done(wake);
+  store_.before_change([this] {
+    figures_.stop();
+    return source_.stop();
+  });
 }
 
 Loop::~Loop() {
   store_.wake_by({});
   store_.before_change({});
   figures_.when_done({});
+  source_.when_done({});
 }
 
 double Loop::seconds_to_wait() const {
@@ -139,9 +144,10 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .references = store_.references(),
                .comparison = store_.comparison(),
                .source = shown.version == store_.version() ? &source_ : nullptr,
-               .renewal = store_.is_renewing() ? &renewal : nullptr,
+               .renewal = store_.is_renewing() || source_.is_making() ? &renewal : nullptr,
                .opening = &opening});
-  window_.end_frame(palette(store_.view().dark).panel);
+  window_.end_frame(palette(store_.view().dark).panel,
+                    [this](std::uint64_t texture) { return renderer_.painted(texture); });
   renderer_.end_frame();
 
   for (const Command& command : commands.take()) store_.dispatch(command);

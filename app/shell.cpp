@@ -38,12 +38,9 @@ struct Regions {
   float exhibit, lesson;  // heights of what a lesson puts above and below the view
 };
 
-enum class Ground { panel, background };
-
 struct PanelRow {
   const char* name;
   void (*draw)(const Frame&);
-  Ground ground;
   bool padded, scrolls;
   /// The panel's rectangle.
   ImVec4 (*place)(const Frame&, const Regions&);
@@ -104,48 +101,48 @@ void draw_inspector_and_words(const Frame& frame) {
 }
 
 const std::array table_of_panels{
-    PanelRow{"model", draw_model, Ground::panel, true, true,
+    PanelRow{"model", draw_model, true, true,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height);
              },
              always},
-    PanelRow{"edit", draw_edit, Ground::panel, true, false,
+    PanelRow{"edit", draw_edit, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top + r.model_height + 1, r.left - r.grip, r.bottom);
              },
              always},
-    PanelRow{"view bar", panels::draw_view_bar, Ground::background, true, false,
+    PanelRow{"view bar", panels::draw_view_bar, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, view_top(f, r));
              },
              always},
-    PanelRow{"stages", panels::draw_stages, Ground::background, true, true, view_place,
+    PanelRow{"stages", panels::draw_stages, true, true, view_place,
              [](const Frame& f) { return f.view.tab == Tab::stages; }},
-    PanelRow{"heads", panels::draw_heads, Ground::background, true, true, view_place,
+    PanelRow{"heads", panels::draw_heads, true, true, view_place,
              [](const Frame& f) { return f.view.tab == Tab::heads; }},
-    PanelRow{"tokens", panels::draw_tokens, Ground::background, true, false, view_place,
+    PanelRow{"tokens", panels::draw_tokens, true, false, view_place,
              [](const Frame& f) { return f.view.tab == Tab::tokens; }},
-    PanelRow{"compare", panels::draw_compare, Ground::background, true, false, view_place,
+    PanelRow{"compare", panels::draw_compare, true, false, view_place,
              [](const Frame& f) { return f.view.tab == Tab::compare; }},
-    PanelRow{"laboratory", panels::draw_laboratory, Ground::background, true, true, view_place,
+    PanelRow{"laboratory", panels::draw_laboratory, true, true, view_place,
              [](const Frame& f) { return f.view.tab == Tab::laboratory; }},
-    PanelRow{"exhibit", panels::draw_exhibit, Ground::background, true, false,
+    PanelRow{"exhibit", panels::draw_exhibit, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
                              view_top(f, r) + 1 + r.exhibit);
              },
              [](const Frame& f) { return f.lesson && !f.lesson->pictures.empty(); }},
-    PanelRow{"lesson", panels::draw_lesson, Ground::background, true, false,
+    PanelRow{"lesson", panels::draw_lesson, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
              },
              [](const Frame& f) { return f.lesson != nullptr; }},
-    PanelRow{"inspector", draw_inspector_and_words, Ground::panel, true, true,
+    PanelRow{"inspector", draw_inspector_and_words, true, true,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom);
              },
              always},
-    PanelRow{"status", panels::draw_status, Ground::panel, true, false,
+    PanelRow{"status", panels::draw_status, true, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); },
              always},
 };
@@ -190,8 +187,6 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
       place.x == 0 && place.z == r.size.x ? frame.metrics.padding : frame.metrics.padding - r.grip;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,
                       {side, bar ? 0 : frame.metrics.px(frame.metrics.compact ? 8 : 10)});
-  ImGui::PushStyleColor(ImGuiCol_ChildBg,
-                        vec(panel.ground == Ground::panel ? frame.palette.panel : frame.palette.background));
   const ImGuiWindowFlags flags =
       ImGuiWindowFlags_AlwaysUseWindowPadding |
       (!panel.scrolls       ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
@@ -205,9 +200,9 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   remember_scrolling(frame);
   panels::draw_lesson_marks(frame, panel.name);
   ImGui::EndChild();
-  ImGui::PopStyleColor();
 }
 
+/// The ground of the views; the window itself is filled with that of the panels.
 void draw_ground(const Frame& frame, const Regions& r) {
   ImGui::GetWindowDrawList()->AddRectFilled({r.left, r.top}, {r.size.x - r.right, r.bottom},
                                             packed(frame.palette.background));
@@ -252,7 +247,7 @@ void draw_window(const Frame& frame) {
   ImGui::Begin("attnscope", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus |
-                   ImGuiWindowFlags_NoScrollWithMouse);
+                   ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
   if (is_pointing(frame.view))
     frame.commands.look(stop_pointing);  // whoever is hovered now says so after this

@@ -37,7 +37,7 @@ void apply_style(const Palette& p, const Metrics& m) {
   ImVec4* c = s.Colors;
   c[ImGuiCol_Text] = vec(p.text), c[ImGuiCol_TextDisabled] = vec(p.faint);
   c[ImGuiCol_WindowBg] = vec(p.panel), c[ImGuiCol_ChildBg] = vec(p.panel, 0), c[ImGuiCol_PopupBg] = vec(p.raised);
-  c[ImGuiCol_MenuBarBg] = vec(p.panel), c[ImGuiCol_Border] = vec(p.strong_line), c[ImGuiCol_BorderShadow] = vec(p.panel, 0);
+  c[ImGuiCol_MenuBarBg] = vec(p.panel, 0), c[ImGuiCol_Border] = vec(p.strong_line), c[ImGuiCol_BorderShadow] = vec(p.panel, 0);
   c[ImGuiCol_FrameBg] = c[ImGuiCol_Button] = c[ImGuiCol_Header] = vec(p.frame);
   c[ImGuiCol_FrameBgHovered] = c[ImGuiCol_ButtonHovered] = c[ImGuiCol_HeaderHovered] = vec(p.frame_hovered);
   c[ImGuiCol_FrameBgActive] = c[ImGuiCol_ButtonActive] = c[ImGuiCol_HeaderActive] = vec(p.frame_active);

@@ -5,31 +5,37 @@
 
 namespace app {
 
-TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& choice) {
+TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& choice,
+                       const core::attention::GoesOn& goes_on) {
   TokenLines found;
-  const arma::mat& mask = trace.mask;
-  for (const std::size_t h : choice.heads) {
-    const arma::mat& weights = trace.heads[h].weights;
-    for (std::size_t j = 0; j < mask.n_cols; ++j)
-      for (std::size_t i = 0; i < mask.n_rows; ++i) {
-        if (mask(i, j) == 0) continue;
+  for (std::size_t i = 0; i < trace.mask.n_rows() && !(goes_on && !goes_on()); ++i) {
+    const arma::rowvec mask = trace.mask.row(i);
+    for (const std::size_t h : choice.heads) {
+      const arma::rowvec weights = trace.heads[h].weights.row(i);
+      for (std::size_t j = 0; j < mask.n_elem; ++j) {
+        if (mask[j] == 0) continue;
         ++found.visible;
-        const double weight = weights(i, j);
+        const double weight = weights[j];
         if (!(weight > 0)) continue;  // nor NaN
         found.total += weight;
         if (weight >= choice.hide_below) found.lines.push_back({i, j, h, weight});
       }
+    }
   }
   found.above = found.lines.size();
   const auto matters_more = [&](const TokenLine& a, const TokenLine& b) {
-    const auto rank = [&](const TokenLine& l) { return std::tuple(choice.query == l.query, l.weight, l.query, l.key, l.head); };
+    const auto rank = [&](const TokenLine& l) {
+      return std::tuple(choice.query == l.query, l.weight, l.query, l.key, l.head);
+    };
     return rank(a) > rank(b);
   };
   if (found.lines.size() > choice.most) {
-    std::nth_element(found.lines.begin(), found.lines.begin() + static_cast<std::ptrdiff_t>(choice.most), found.lines.end(), matters_more);
+    std::nth_element(found.lines.begin(), found.lines.begin() + static_cast<std::ptrdiff_t>(choice.most),
+                     found.lines.end(), matters_more);
     found.lines.resize(choice.most);
   }
-  std::sort(found.lines.begin(), found.lines.end(), [&](const auto& a, const auto& b) { return matters_more(b, a); });
+  std::sort(found.lines.begin(), found.lines.end(),
+            [&](const auto& a, const auto& b) { return matters_more(b, a); });
   for (const TokenLine& line : found.lines) found.carried += line.weight;
   return found;
 }

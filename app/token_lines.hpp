@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/attention/head_facts.hpp"
 #include "core/attention/trace.hpp"
 
 namespace app {
@@ -26,12 +27,14 @@ struct TokenLine {
 /// The lines, those that matter most last, and what they leave out.
 struct TokenLines {
   std::vector<TokenLine> lines;
-  std::size_t visible = 0;    ///< pairs of tokens that the mask shows, in all chosen heads
-  std::size_t above = 0;      ///< of them not hidden by the threshold; as many lines, unless they are too many
+  std::size_t visible = 0;  ///< pairs of tokens that the mask shows, in all chosen heads
+  std::size_t above = 0;    ///< of them not hidden by the threshold; as many lines, unless they are too many
   double carried = 0, total = 0;  ///< the weight of the lines, and of all visible pairs
 };
 
 /// The lines of the weights before dropout; when they are too many the strongest, those of the query first.
-TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& choice);
+/// Of no use once goes_on, which is asked between rows, says no.
+TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& choice,
+                       const core::attention::GoesOn& goes_on = {});
 
 }  // namespace app

@@ -13,7 +13,7 @@ void keep_within(View& view, const core::attention::Model& model) {
     view.edited = {core::editing::MatrixName::embeddings, view.sequence};
   if (view.edited.name == core::editing::MatrixName::embeddings) view.edited.sequence = view.sequence;
   const core::attention::SharedMatrix& edited = *core::editing::find_matrix(model, view.edited);
-  if (view.cursor && (view.cursor->row >= edited->n_rows || view.cursor->column >= edited->n_cols))
+  if (view.cursor && (view.cursor->row >= edited.n_rows() || view.cursor->column >= edited.n_cols()))
     view.cursor.reset();
   const auto exists = [&model](const std::optional<CellRef>& cell) {
     if (!cell) return true;

@@ -17,7 +17,7 @@ target_compile_options(attnscope_settings INTERFACE -ffp-contract=off -Wall -Wex
                        $<$<BOOL:${ATTNSCOPE_STRICT}>:-Werror>)
 # Optimising, g++ 12 warns of copies inside std::string that cannot happen (GCC bug 105651, mended in 13).
 target_compile_options(attnscope_settings INTERFACE
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<NOT:$<CONFIG:Debug>>>:-Wno-stringop-overflow>)
+  "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<NOT:$<CONFIG:Debug>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict>")
 target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads)
 if(ATTNSCOPE_SANITIZE)
   target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE} -fno-sanitize-recover=all

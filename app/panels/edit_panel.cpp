@@ -70,9 +70,9 @@ std::vector<std::size_t> marked_rows(const View& view, MatrixPlace place) {
   return {view.pinned->row, view.pinned->column};
 }
 
-void draw_buttons(const Frame& frame, MatrixPlace place, const arma::mat& numbers) {
+void draw_buttons(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers) {
   if (place.name == MatrixName::embeddings) {
-    const std::size_t n = numbers.n_rows;
+    const std::size_t n = numbers.n_rows();
     if (widgets::button(frame, "edit/add_token", "+ token", "A new token of zeros at the end"))
       frame.commands.edit(InsertToken{n, std::to_string(n)});
     ImGui::SameLine();
@@ -87,13 +87,13 @@ void draw_edit(const Frame& frame) {
   const ImVec2 start = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float width = room.x, x = start.x;
   const MatrixPlace place = edited_place(frame);
-  const arma::mat& numbers = *find_matrix(frame.model, place);
+  const core::attention::SharedMatrix& numbers = *find_matrix(frame.model, place);
 
   widgets::section_heading(frame, width, "EDIT",
-                           std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols));
+                           std::to_string(numbers.n_rows()) + "×" + std::to_string(numbers.n_cols()));
   draw_tabs(frame, place, width);
 
-  if (numbers.is_empty()) {
+  if (numbers.n_rows() * numbers.n_cols() == 0) {
     ImGui::SetCursorScreenPos({x, ImGui::GetCursorScreenPos().y + m.px(10)});
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
                        "The embeddings are not known: the model starts from what is given. With d_in they begin as zeros.");

@@ -21,14 +21,14 @@ constexpr std::size_t most_keys = 3, most_heads = 16;
 
 const core::attention::Sequence& sequence_of(const Frame& frame) { return frame.model.sequences[frame.view.sequence]; }
 
-/// The visible keys with the largest weights, the largest first.
-std::vector<std::size_t> top_keys(const Frame& frame, const arma::mat& weights, std::size_t query) {
+/// The visible keys with the largest weights of the query's row, the largest first.
+std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weights, std::size_t query) {
   std::vector<std::size_t> keys;
-  for (std::size_t j = 0; j < weights.n_cols; ++j)
+  for (std::size_t j = 0; j < weights.n_elem; ++j)
     if (frame.trace.mask(query, j) != 0) keys.push_back(j);
   const auto count = static_cast<std::ptrdiff_t>(std::min(keys.size(), most_keys));
   std::partial_sort(keys.begin(), keys.begin() + count, keys.end(), [&](std::size_t a, std::size_t b) {
-    return weights(query, a) > weights(query, b) || (weights(query, a) == weights(query, b) && a < b);
+    return weights[a] > weights[b] || (weights[a] == weights[b] && a < b);
   });
   keys.resize(static_cast<std::size_t>(count));
   return keys;
@@ -62,15 +62,15 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
 
 void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   const Frame& frame = pen.frame;
-  const arma::mat& weights = frame.trace.heads[head].weights;
-  const RowFacts facts = core::attention::row_facts(weights, query);
+  const arma::rowvec weights = frame.trace.heads[head].weights.row(query);
+  const RowFacts facts = core::attention::row_facts(weights);
   pen.rule();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float middle = pen.y + frame.metrics.px(6), half = frame.metrics.px(5);
   list->AddRectFilled({pen.left, middle - half}, {pen.left + 2 * half, middle + half}, packed(frame.palette.head(head)), frame.metrics.px(2));
   widgets::draw_text(frame.fonts.sans15, {pen.left + frame.metrics.px(18), middle}, Align::left_middle, packed(frame.palette.text),
                      "head " + std::to_string(head));
-  const bool is_number = !weights.row(query).has_nan();
+  const bool is_number = !weights.has_nan();
   widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle, packed(frame.palette.dim),
                      is_number ? widgets::fixed(facts.entropy_bits, 2) + " bit" : "NaN");
   pen.skip(20);
@@ -79,7 +79,7 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   const std::vector<std::size_t> keys = top_keys(frame, weights, query);
   for (const std::size_t key : keys) {
     draw_key(pen, head, query, key);
-    rest -= weights(query, key);
+    rest -= weights[key];
   }
   const auto visible = static_cast<std::size_t>(arma::accu(frame.trace.mask.row(query)));
   if (visible <= keys.size()) return;

@@ -53,8 +53,8 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   const auto &tokens = frame.model.sequences[frame.view.sequence].tokens, &keys = frame.model.sequences[frame.view.sequence].keys();
   const StageInfo& stage = core::attention::info(cell.stage);
-  const arma::mat& numbers = stage.matrix(frame.trace, cell.head);
-  const RowFacts facts = core::attention::row_facts(numbers, cell.row);
+  const arma::rowvec row = stage.matrix(frame.trace, cell.head).row(cell.row);
+  const RowFacts facts = core::attention::row_facts(row);
   const bool after_dropout = cell.stage == Stage::dropped_weights;
   pen.rule();
   pen.heading("Row of " + widgets::shortened(frame.fonts.sans16, tokens[cell.row], (pen.right - pen.left) * 0.6f));
@@ -62,11 +62,11 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     pen.prose(tokens[cell.row] + " listens most to " + (facts.where == cell.row && &keys == &tokens ? std::string("itself") : keys[facts.where]) + ", " +
                   widgets::fixed(facts.largest, 4),
               frame.palette.dim);
-  std::vector<std::size_t> order(numbers.n_cols);
+  std::vector<std::size_t> order(row.n_elem);
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (order.size() > most_bars) {
     const auto size = [&](std::size_t j) {  // sorting needs an order, which NaN has not
-      const double value = numbers(cell.row, j);
+      const double value = row[j];
       return std::isnan(value) ? -arma::datum::inf : value;
     };
     std::partial_sort(order.begin(), order.begin() + most_bars, order.end(),
@@ -74,17 +74,17 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     order.resize(most_bars);
   }
   for (const std::size_t j : order)
-    draw_bar(pen, cell, j, keys[j], numbers(cell.row, j), core::attention::top_of_range(frame.model, cell.stage),
-             frame.trace.mask(cell.row, j) == 0 && numbers(cell.row, j) == 0,
+    draw_bar(pen, cell, j, keys[j], row[j], core::attention::top_of_range(frame.model, cell.stage),
+             frame.trace.mask(cell.row, j) == 0 && row[j] == 0,
              after_dropout && frame.trace.heads[cell.head].dropout_mask(cell.row, j) == 0);
-  if (numbers.n_cols > most_bars) {
+  if (row.n_elem > most_bars) {
     double rest = 0;
-    for (std::size_t j = 0; j < numbers.n_cols; ++j) rest += numbers(cell.row, j);
-    for (const std::size_t j : order) rest -= numbers(cell.row, j);
-    pen.pair(std::to_string(numbers.n_cols - most_bars) + " other keys", widgets::fixed(rest, 4));
+    for (std::size_t j = 0; j < row.n_elem; ++j) rest += row[j];
+    for (const std::size_t j : order) rest -= row[j];
+    pen.pair(std::to_string(row.n_elem - most_bars) + " other keys", widgets::fixed(rest, 4));
   }
   pen.skip(6);
-  const bool is_distribution = !numbers.row(cell.row).has_nan();
+  const bool is_distribution = !row.has_nan();
   pen.pair("row sum", is_distribution ? widgets::fixed(facts.sum, 4) : "NaN");
   if (cell.stage == Stage::weights && is_distribution) {
     const auto visible = static_cast<std::size_t>(arma::accu(frame.trace.mask.row(cell.row)));
@@ -102,9 +102,9 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
 
 void draw_plain_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  const arma::mat& numbers = core::attention::info(cell.stage).matrix(frame.trace, cell.head);
-  const RowFacts facts = core::attention::row_facts(numbers, cell.row);
-  if (numbers.n_cols < 2) return;
+  const arma::rowvec row = core::attention::info(cell.stage).matrix(frame.trace, cell.head).row(cell.row);
+  const RowFacts facts = core::attention::row_facts(row);
+  if (row.n_elem < 2) return;
   pen.rule();
   pen.heading("Its row");
   pen.pair("smallest", widgets::fixed(facts.smallest, 4));

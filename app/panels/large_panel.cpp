@@ -75,9 +75,9 @@ float draw_thumbnails(const Frame& frame, ImVec2 origin, float width) {
 }
 
 /// How large the picture may be, and what it then is: whole cells where they can be told apart.
-ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const arma::mat& numbers, ImVec2 room) {
+ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers, ImVec2 room) {
   const auto& m = frame.metrics;
-  const auto columns = static_cast<float>(numbers.n_cols), rows = static_cast<float>(numbers.n_rows);
+  const auto columns = static_cast<float>(numbers.n_cols()), rows = static_cast<float>(numbers.n_rows());
   const auto whole = [](float length, float count) { return length < count * 2 ? length : count * std::floor(length / count); };
   float width = std::min(room.x, columns * m.px(110)), height = std::min(room.y, rows * m.px(90));
   if (stage.columns == Columns::tokens && width / columns < m.px(48)) width = height = std::min(width, height);
@@ -85,7 +85,7 @@ ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const arma::mat&
 }
 
 /// Name, formula, shape; at the right the measure of the picture and the way back.
-void draw_title(const Frame& frame, const StageInfo& stage, const arma::mat& numbers, float cell, ImVec2 at, float width) {
+void draw_title(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers, float cell, ImVec2 at, float width) {
   const auto& f = frame.fonts;
   const float middle = at.y + frame.metrics.px(title_height) / 2;
   const float top = std::round(middle - f.sans17->FontSize * 0.56f);
@@ -100,7 +100,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, const arma::mat& num
     x += widgets::text_width(f.sans14, words) + frame.metrics.px(10);
   }
   widgets::draw_text(f.mono12, {x, lowered(f.mono12)}, Align::left_top, packed(frame.palette.faint),
-                     std::to_string(numbers.n_rows) + "×" + std::to_string(numbers.n_cols));
+                     std::to_string(numbers.n_rows()) + "×" + std::to_string(numbers.n_cols()));
   const float right = at.x + width, back = frame.metrics.px(92), fit = frame.metrics.px(36), gap = frame.metrics.px(8);
   const float button_top = std::round(middle - frame.metrics.frame / 2);
   ImGui::SetCursorScreenPos({right - back, button_top});
@@ -118,7 +118,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, const arma::mat& num
 void draw_large(const Frame& frame) {
   const auto& m = frame.metrics;
   const StageInfo& stage = core::attention::info(*frame.view.large);
-  const arma::mat& numbers = stage.matrix(frame.trace, frame.view.head);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, frame.view.head);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const ImVec2 room{ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize, ImGui::GetContentRegionAvail().y};
   const float thumbnails = draw_thumbnails(frame, origin, room.x);
@@ -139,7 +139,7 @@ void draw_large(const Frame& frame) {
   const ImVec2 size = picture_size(frame, stage, numbers, {std::max(m.px(60), across), std::max(m.px(60), down)});
   map.width = static_cast<int>(size.x), map.height = static_cast<int>(size.y);
 
-  const CellWindow part = shown_part(frame.view, {numbers.n_rows, numbers.n_cols});
+  const CellWindow part = shown_part(frame.view, {numbers.n_rows(), numbers.n_cols()});
   draw_title(frame, stage, numbers, size.x / static_cast<float>(part.right - part.left), {origin.x, origin.y + thumbnails}, room.x);
   widgets::draw_heatmap(frame, map, {origin.x, top});
   handle_stage(frame, stage.stage);

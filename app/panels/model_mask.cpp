@@ -75,9 +75,9 @@ bool has_cells(const Frame& frame) {
 /// Only cells hidden by hand can leave a query without keys: by the causal rule it sees itself.
 bool has_empty_rows(const Frame& frame) {
   if (!has_cells(frame)) return false;
-  const arma::mat& mask = frame.trace.mask;
+  const core::attention::StageMatrix& mask = frame.trace.mask;
   for (const MaskCell& cell : frame.model.mask.cells)
-    if (!cell.visible && cell.row < mask.n_rows && arma::accu(mask.row(cell.row)) == 0) return true;
+    if (!cell.visible && cell.row < mask.n_rows() && arma::accu(mask.row(cell.row)) == 0) return true;
   return false;
 }
 

@@ -70,11 +70,12 @@ void draw_bars(const Profile& p, std::size_t count, std::size_t chosen, NumberAt
   ImGui::GetWindowDrawList()->PopClipRect();
 }
 
-void draw_row(const Frame& frame, const arma::mat& numbers, const PictureFrame& picture, float top, float room, const CellRef& cell) {
-  const Extent extent = extent_of(arma::mat(numbers.row(cell.row)));
+void draw_row(const Frame& frame, const core::attention::StageMatrix& stage, const PictureFrame& picture, float top, float room, const CellRef& cell) {
+  const arma::rowvec numbers = stage.row(cell.row);
+  const Extent extent = extent_of(numbers);
   const Profile p{frame, {picture.min.x, top}, {picture.max.x, top + room}, false, picture.part.left, picture.part.right, extent};
   ImGui::GetWindowDrawList()->AddRectFilled(p.min, p.max, packed(frame.palette.panel));
-  draw_bars(p, numbers.n_cols, cell.column, [&](std::size_t j) { return numbers(cell.row, j); });
+  draw_bars(p, numbers.n_elem, cell.column, [&](std::size_t j) { return numbers[j]; });
   const float right = picture.min.x - frame.metrics.px(6);
   const auto text = [&](float y, Rgb colour, const std::string& words) {
     widgets::draw_text(frame.fonts.mono12, {right, y}, Align::right_middle, packed(colour), words);
@@ -85,11 +86,13 @@ void draw_row(const Frame& frame, const arma::mat& numbers, const PictureFrame& 
   frame.landmarks.mark("large/row", p.min, p.max);
 }
 
-void draw_column(const Frame& frame, const arma::mat& numbers, const PictureFrame& picture, float left, float room, const CellRef& cell) {
-  const Extent extent = extent_of(arma::mat(numbers.col(cell.column)));
+void draw_column(const Frame& frame, const core::attention::StageMatrix& stage, const PictureFrame& picture, float left, float room, const CellRef& cell) {
+  arma::vec numbers(stage.n_rows());
+  for (std::size_t i = 0; i < numbers.n_elem; ++i) numbers[i] = stage(i, cell.column);
+  const Extent extent = extent_of(numbers);
   const Profile p{frame, {left, picture.min.y}, {left + room, picture.max.y}, true, picture.part.top, picture.part.bottom, extent};
   ImGui::GetWindowDrawList()->AddRectFilled(p.min, p.max, packed(frame.palette.panel));
-  draw_bars(p, numbers.n_rows, cell.row, [&](std::size_t i) { return numbers(i, cell.column); });
+  draw_bars(p, numbers.n_elem, cell.row, [&](std::size_t i) { return numbers[i]; });
   const float y = picture.min.y - frame.metrics.px(9);
   widgets::draw_text(frame.fonts.mono12, {left, y}, Align::left_middle, packed(frame.palette.faint), widgets::end_text(std::min(0.0, extent.smallest)));
   widgets::draw_text(frame.fonts.mono12, {left + room, y}, Align::right_middle, packed(frame.palette.faint),
@@ -100,8 +103,8 @@ void draw_column(const Frame& frame, const arma::mat& numbers, const PictureFram
 }
 
 /// All of the map in a corner, with a frame around what the large picture shows of it.
-void draw_overview(const Frame& frame, const core::attention::StageInfo& stage, const arma::mat& numbers, const CellWindow& part, ImVec2 at, float room) {
-  const CellWindow all{0, 0, static_cast<double>(numbers.n_cols), static_cast<double>(numbers.n_rows)};
+void draw_overview(const Frame& frame, const core::attention::StageInfo& stage, const core::attention::StageMatrix& numbers, const CellWindow& part, ImVec2 at, float room) {
+  const CellWindow all{0, 0, static_cast<double>(numbers.n_cols()), static_cast<double>(numbers.n_rows())};
   if (part == all) return;
   widgets::Heatmap map;
   map.place = "large/overview";
@@ -120,7 +123,7 @@ void draw_overview(const Frame& frame, const core::attention::StageInfo& stage, 
 
 }  // namespace
 
-void draw_profiles(const Frame& frame, const core::attention::StageInfo& stage, const arma::mat& numbers,
+void draw_profiles(const Frame& frame, const core::attention::StageInfo& stage, const core::attention::StageMatrix& numbers,
                    const PictureFrame& picture, ImVec2 at, float room) {
   draw_overview(frame, stage, numbers, picture.part, at, room);
   if (const auto cell = chosen_cell(frame, stage)) {

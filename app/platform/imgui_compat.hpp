@@ -22,6 +22,17 @@ inline unsigned texture_name(ImTextureID texture) {
   return static_cast<unsigned>((std::intptr_t)texture);
 }
 
+/// The texture of a command, as a number that no other texture has.
+inline std::uint64_t drawn_texture(const ImDrawCmd& command) {
+#if IMGUI_VERSION_NUM >= 19200
+  constexpr std::uint64_t of_imgui = std::uint64_t{1} << 63;  // perhaps not yet made by the backend
+  const ImTextureRef& texture = command.TexRef;
+  return texture._TexData ? of_imgui | static_cast<std::uint64_t>(texture._TexData->UniqueID) : static_cast<std::uint64_t>(texture._TexID);
+#else
+  return static_cast<std::uint64_t>((std::intptr_t)command.GetTexID());
+#endif
+}
+
 /// ImGui::BeginChild with a border or without.
 inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGuiWindowFlags flags = 0) {
 #if IMGUI_VERSION_NUM >= 19110

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/render/surface.hpp"
 #include "core/error.hpp"
 
 namespace app::platform {
@@ -71,9 +70,11 @@ Window::Window(const std::string& title, int width, int height)
   // The backend keeps our callbacks and calls them before its own.
   ImGui_ImplGlfw_InitForOpenGL(window_, true);
   ImGui_ImplOpenGL3_Init("#version 330 core");
+  canvas_.emplace();
 }
 
 Window::~Window() {
+  canvas_.reset();
   ImGui_ImplOpenGL3_Shutdown();
   ImGui_ImplGlfw_Shutdown();
   ImGui::DestroyContext();
@@ -91,7 +92,8 @@ void Window::watch_events() {
   glfwSetScrollCallback(window_, [](GLFWwindow* w, double, double) { Input::of(w).had_events_ = true; });
   glfwSetWindowFocusCallback(window_, [](GLFWwindow* w, int) { Input::of(w).had_events_ = true; });
   glfwSetFramebufferSizeCallback(window_, [](GLFWwindow* w, int, int) { Input::of(w).had_events_ = true; });
-  glfwSetWindowRefreshCallback(window_, [](GLFWwindow* w) { Input::of(w).had_events_ = true; });
+  glfwSetWindowRefreshCallback(
+      window_, [](GLFWwindow* w) { Input::of(w).had_events_ = Input::of(w).is_exposed_ = true; });
   glfwSetWindowContentScaleCallback(window_,
                                     [](GLFWwindow* w, float, float) { Input::of(w).had_events_ = true; });
   glfwSetWindowCloseCallback(window_, [](GLFWwindow* w) { Input::of(w).had_events_ = true; });
@@ -126,35 +128,38 @@ void Window::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
   ImGui::NewFrame();
 }
 
-void Window::end_frame(Rgb ground) {
-  ground_ = ground;
+void Window::end_frame(Rgb ground, const render::Damage::TextureVersion& version) {
   ImGui::Render();
-  draw_last(ground);
+  ImDrawData& data = *ImGui::GetDrawData();
+  int width = 0, height = 0;
+  glfwGetFramebufferSize(window_, &width, &height);
+  if (!canvas_->fit(width, height) || std::exchange(ground_, ground) != ground) damage_.forget();
+  const std::vector<render::Area> areas = damage_.renew(data, version);
+  if (areas.empty() && !std::exchange(is_exposed_, false)) return;
+  if (!areas.empty()) {
+    canvas_->begin(areas, data.FramebufferScale.x, ground);
+    render::keep_within(data, areas);
+    ImGui_ImplOpenGL3_RenderDrawData(&data);
+  }
+  canvas_->put_on_window();
   glfwSwapBuffers(window_);
 }
 
-void Window::draw_last(Rgb ground) const {
-  int width = 0, height = 0;
-  glfwGetFramebufferSize(window_, &width, &height);
-  render::clear_surface(width, height, ground);
-  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
-}
-
 Image Window::read_pixels() const {
-  // What was shown has been handed to the display, so the same draw lists are drawn once more.
-  draw_last(ground_);
   Image image;
   glfwGetFramebufferSize(window_, &image.width, &image.height);
-  image.rgba = render::read_surface(image.width, image.height);
+  image.rgba = canvas_->pixels();
   return image;
 }
 
 void Window::refresh_fonts() {
 #if IMGUI_VERSION_NUM < 19200
-  // Only the texture: the backend of 1.86 would go on with the sizes of buffers that it has deleted, and draw nothing.
+  // Only the texture: the backend of 1.86 would go on with the sizes of buffers that it has deleted, and draw
+  // nothing.
   ImGui_ImplOpenGL3_DestroyFontsTexture();
   ImGui_ImplOpenGL3_CreateFontsTexture();
 #endif
+  damage_.forget();
 }
 
 void Window::set_title(const std::string& title) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "app/platform/keys.hpp"
 #include "app/platform/screenshot.hpp"
 #include "app/platform/short_presses.hpp"
+#include "app/render/canvas.hpp"
+#include "app/render/damage.hpp"
 #include "app/theme.hpp"
 
 namespace app::platform {
@@ -36,9 +39,10 @@ class Window {
 
   /// Begins ImGui's frame. Scripted input is given in adjust, after the devices were read.
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {});
-  /// Draws the frame on the ground colour and shows it.
-  void end_frame(Rgb ground);
-  /// The last frame as it was drawn; between end_frame and begin_frame.
+  /// Draws what differs from the frame before, on the ground colour, and shows it; version tells when a
+  /// texture's pixels are others.
+  void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {});
+  /// The last frame as it was drawn.
   Image read_pixels() const;
   /// After the fonts were loaded anew.
   void refresh_fonts();
@@ -56,13 +60,15 @@ class Window {
 
  private:
   struct Input;
-  void draw_last(Rgb ground) const;
   void watch_events();
 
   Display display_;
   GLFWwindow* window_ = nullptr;
+  std::optional<render::Canvas> canvas_;  // ends before the context
+  render::Damage damage_;
   Rgb ground_;
-  bool had_events_ = true;  // the first frames come without any
+  bool had_events_ = true;   // the first frames come without any
+  bool is_exposed_ = false;  // the display has lost what it showed
   bool typed_shift_ = false;
   std::vector<KeyPress> keys_;
   ShortPresses short_presses_;

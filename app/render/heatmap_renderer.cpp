@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "app/platform/imgui_compat.hpp"
 #include "app/render/gl_objects.hpp"
@@ -92,6 +93,7 @@ struct HeatmapRenderer::State {
   Framebuffer framebuffer;
   VertexArray no_vertices;  // the vertex shader makes its own, but a core context wants one bound
   std::map<std::string, Kept> pictures;
+  std::unordered_map<std::uint64_t, std::uint64_t> painted;  // by texture
   std::uint64_t frame = 0;
   float scale = 1;
   Work work;
@@ -150,7 +152,7 @@ struct HeatmapRenderer::State {
       glBindVertexArray(no_vertices.id());
       glDrawArrays(GL_TRIANGLES, 0, 3);
     }
-    ++work.draws;
+    painted[kept.pixels.id()] = ++work.draws;
   }
 };
 
@@ -161,6 +163,10 @@ ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   State& s = *state_;
   auto found = s.pictures.find(picture.place);
   const bool known = found != s.pictures.end();
+  if (picture.pending && known) {
+    found->second.last_frame = s.frame;
+    return platform::texture_id(found->second.pixels.id());
+  }
   const bool same_texels = known && texel_key(found->second.picture) == texel_key(picture);
   const bool same_look =
       known && look_key(found->second.picture) == look_key(picture) && found->second.scale == s.scale;
@@ -183,8 +189,16 @@ void HeatmapRenderer::set_scale(float scale) {
 void HeatmapRenderer::end_frame() {
   State& s = *state_;
   ++s.frame;
-  std::erase_if(s.pictures,
-                [&](const auto& entry) { return s.frame - entry.second.last_frame > frames_kept; });
+  std::erase_if(s.pictures, [&](const auto& entry) {
+    const bool outdated = s.frame - entry.second.last_frame > frames_kept;
+    if (outdated) s.painted.erase(entry.second.pixels.id());
+    return outdated;
+  });
+}
+
+std::uint64_t HeatmapRenderer::painted(std::uint64_t texture) const {
+  const auto found = state_->painted.find(texture);
+  return found == state_->painted.end() ? 0 : found->second;
 }
 
 HeatmapRenderer::Work HeatmapRenderer::work() const {

@@ -31,6 +31,8 @@ class HeatmapRenderer : public Painter {
   /// Frees the pictures that nobody asked for in the last 120 frames.
   void end_frame();
 
+  /// When a picture's texture was painted last: another number, other pixels; 0 for other textures.
+  std::uint64_t painted(std::uint64_t texture) const;
   Work work() const;
   std::size_t pictures_kept() const;
 

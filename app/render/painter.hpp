@@ -39,6 +39,7 @@ struct Picture {
   const arma::mat* kept = nullptr;     ///< of the size of numbers: 0 = dropped, or nullptr
   RowNumbers rows;               ///< the same numbers as they are kept, where that is known; numbers may then be nullptr
   const CellChange* change = nullptr;  ///< of rows: what differs from the version before, where that is known
+  bool pending = false;          ///< the numbers are still to come: the last picture of the place stays, or there is none
   std::uint64_t version = 0;     ///< changes whenever the numbers behind the pointers may have changed
   std::uint64_t flags_version = 0;  ///< of pictures with rows: the same for visible and kept
   ColourMap map = ColourMap::values;

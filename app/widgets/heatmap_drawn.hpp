@@ -41,12 +41,18 @@ struct Drawn {
 /// Cells of the shown part that are on the screen, from the first to before the last.
 CellRange cells_on_screen(const Drawn& d);
 
+/// Whether all numbers of a stage can be read now; else they soon will be.
+bool is_ready(const Frame& frame, Stage stage, std::size_t head);
+/// The extent of a stage's numbers, or the last that is known.
+const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head);
+
 /// Whether the cells are those of a stage, its own or another state's.
 bool has_cells_of_stage(const Heatmap& map);
 /// Whether cells that the mask hides are marked here, and which those are.
 bool marks_hidden(const Heatmap& map);
 const arma::mat& visible_cells(const Frame& frame, const Heatmap& map);
-/// Which cells dropout kept, where that is to be marked.
+/// Whether cells that dropout dropped are marked here, and which cells it kept.
+bool marks_dropped(const Heatmap& map);
 const arma::mat* kept_cells(const Frame& frame, const Heatmap& map);
 
 /// The picture that is asked of the painter, without its place on the screen.

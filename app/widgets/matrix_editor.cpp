@@ -22,31 +22,20 @@ constexpr double strongest = 0.22;  // of the map on either side: the number mus
 
 MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
   const float labels = frame.metrics.px(m.tokens ? (frame.metrics.compact ? 80 : 84) : 26);
-  return matrix_grid(frame.metrics, m.numbers.n_rows, m.numbers.n_cols, labels, width);
+  return matrix_grid(frame.metrics, m.numbers.n_rows(), m.numbers.n_cols(), labels, width);
 }
 
 ImFont* cell_font(const Frame& frame) {
   return frame.metrics.compact ? frame.fonts.mono13 : frame.fonts.mono14;
 }
 
-double largest_magnitude(const arma::mat& numbers) {
-  double largest = 0;
-  for (const double number : numbers)
-    if (std::isfinite(number)) largest = std::max(largest, std::fabs(number));
-  return largest;
-}
-
-/// largest_magnitude, kept by ImGui for as long as the numbers are the same.
-double cached_largest(const Frame& frame, const EditedMatrix& m) {
-  ImGuiStorage* storage = ImGui::GetStateStorage();
-  const auto stamp =
-      static_cast<int>(frame.version * 31 + reinterpret_cast<std::uintptr_t>(m.numbers.memptr()) / 16);
-  const ImGuiID stamp_id = ImGui::GetID("stamp"), value_id = ImGui::GetID("largest");
-  if (storage->GetInt(stamp_id) != stamp || storage->GetFloat(value_id, -1) < 0) {
-    storage->SetInt(stamp_id, stamp);
-    storage->SetFloat(value_id, static_cast<float>(largest_magnitude(m.numbers)));
-  }
-  return storage->GetFloat(value_id);
+/// The numbers in some rows and columns.
+arma::mat cut_out(const core::attention::SharedMatrix& m, const CellRange& cells) {
+  arma::mat numbers(cells.row1 - cells.row0, cells.column1 - cells.column0);
+  for (std::size_t c = 0; c < numbers.n_cols; ++c)
+    for (std::size_t r = 0; r < numbers.n_rows; ++r)
+      numbers.at(r, c) = m.at(cells.row0 + r, cells.column0 + c);
+  return numbers;
 }
 
 Rgb ground_of(const Palette& palette, double number, double largest) {
@@ -73,7 +62,7 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
                const NumberFormat& format) {
   const Palette& p = e.frame.palette;
   ImFont* font = cell_font(e.frame);
-  const double number = e.matrix.numbers(row, column);
+  const double number = e.matrix.numbers.at(row, column);
   const ImVec2 min = e.grid.cell_min(row, column), size = e.grid.cell_size(),
                max(min.x + size.x, min.y + size.y);
   const Rgb ground = ground_of(p, number, largest);
@@ -92,18 +81,20 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
 void draw_cells(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
   const auto rows = g.visible_rows(), columns = g.visible_columns();
-  const arma::mat& m = e.matrix.numbers;
-  const double largest = cached_largest(e.frame, e.matrix);
+  const core::attention::SharedMatrix& m = e.matrix.numbers;
+  const double largest = m.largest_magnitude();
   const float room = g.cell_size().x - e.frame.metrics.px(e.frame.metrics.compact ? 6 : 12);
   const int letters = static_cast<int>(room / text_width(cell_font(e.frame), "0"));
-  const CellRange all{0, m.n_rows, 0, m.n_cols}, seen{rows.first, rows.end, columns.first, columns.end};
-  NumberFormat format = choose_format(m, m.n_elem <= few_cells ? all : seen, letters);
+  const bool few = m.n_rows() * m.n_cols() <= few_cells;
+  const arma::mat counted = cut_out(m, few ? CellRange{0, m.n_rows(), 0, m.n_cols()}
+                                           : CellRange{rows.first, rows.end, columns.first, columns.end});
+  NumberFormat format = choose_format(counted, {0, counted.n_rows, 0, counted.n_cols}, letters);
   format.unit = 1;  // an edited number is shown as it is typed
   ImGui::PushClipRect({g.view_min.x + g.label_width, g.view_min.y + g.header_height}, g.view_max, true);
   for (std::size_t r = rows.first; r < rows.end; ++r)
     for (std::size_t c = columns.first; c < columns.end; ++c) draw_cell(e, r, c, largest, format);
   if (const auto& cursor = e.frame.view.cursor;
-      cursor && cursor->row < m.n_rows && cursor->column < m.n_cols) {
+      cursor && cursor->row < m.n_rows() && cursor->column < m.n_cols()) {
     const ImVec2 min = g.cell_min(cursor->row, cursor->column),
                  max(min.x + g.cell_size().x, min.y + g.cell_size().y);
     outline(ImGui::GetWindowDrawList(), min, max, packed(e.frame.palette.accent), 2);
@@ -116,7 +107,8 @@ void draw_cells(const EditorFrame& e) {
 void drag_number(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto& cursor = e.frame.view.cursor;
-  if (!cursor || cursor->row >= e.matrix.numbers.n_rows || cursor->column >= e.matrix.numbers.n_cols) return;
+  if (!cursor || cursor->row >= e.matrix.numbers.n_rows() || cursor->column >= e.matrix.numbers.n_cols())
+    return;
   if (!ImGui::IsMouseDragging(ImGuiMouseButton_Left, drag_threshold)) return;
   if (!cursor->dragging) {
     e.frame.commands.look([](View& view) {
@@ -128,7 +120,7 @@ void drag_number(const EditorFrame& e) {
   const double pixels = (moved.x - moved.y) / static_cast<double>(e.frame.metrics.scale);
   if (pixels == 0) return;
   const double step = value_per_pixel * (io.KeyShift ? coarse : 1) * (io.KeyAlt ? fine : 1);
-  const double old = e.matrix.numbers(cursor->row, cursor->column);
+  const double old = e.matrix.numbers.at(cursor->row, cursor->column);
   const double number =
       std::round(((std::isfinite(old) ? old : 0) + pixels * step) * clean_digits) / clean_digits;
   e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor->row, cursor->column, number});
@@ -138,18 +130,17 @@ void edit_by_mouse(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
   const ImVec2 min(g.view_min.x + g.label_width, g.view_min.y + g.header_height);
   ImGui::SetCursorScreenPos(min);
-  hit_area("cells",
-                         {g.view_max.x - min.x, g.view_max.y - min.y});
+  hit_area("cells", {g.view_max.x - min.x, g.view_max.y - min.y});
   const auto cell = g.cell_at(ImGui::GetMousePos());
   if (ImGui::IsItemHovered() && cell) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
     if (!ImGui::IsItemActive() && !is_typing_cell(e.frame.view))
-      tooltip(core::formats::number_text(e.matrix.numbers(cell->row, cell->column)));
+      tooltip(core::formats::number_text(e.matrix.numbers.at(cell->row, cell->column)));
   }
   if (ImGui::IsItemActivated() && cell) put_cursor(e.frame, cell->row, cell->column);
   if (ImGui::IsItemHovered() && cell && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     put_cursor(e.frame, cell->row, cell->column);
-    start_typing(e.frame, core::formats::number_text(e.matrix.numbers(cell->row, cell->column)), true);
+    start_typing(e.frame, core::formats::number_text(e.matrix.numbers.at(cell->row, cell->column)), true);
   } else if (ImGui::IsItemActive() && !is_typing_cell(e.frame.view)) {
     drag_number(e);
   }

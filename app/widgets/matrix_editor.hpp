@@ -10,7 +10,7 @@ namespace app::widgets {
 /// A matrix of the model that is to be edited.
 struct EditedMatrix {
   core::editing::MatrixPlace place;
-  const arma::mat& numbers;
+  const core::attention::SharedMatrix& numbers;
   const std::vector<std::string>* tokens = nullptr;  ///< names of the rows that can be edited too
   std::vector<std::size_t> marked_rows;              ///< bear a bar in the operand's colour
 };

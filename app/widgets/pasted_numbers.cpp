@@ -32,6 +32,7 @@ formats::Tensor pasted_tensor(std::string_view text) { return numbers_of(text); 
 
 arma::mat pasted_numbers(std::string_view text) {
   const formats::Tensor tensor = numbers_of(text);
+  if (tensor.numbers.empty()) throw core::Error(place + "expected numbers, got nothing");
   if (tensor.shape.size() > 2)
     throw core::Error(place + "expected a matrix, got a tensor of shape " +
                       formats::shape_text(tensor.shape));
@@ -42,7 +43,6 @@ arma::mat pasted_numbers(std::string_view text) {
         throw core::Error(place + "row " + std::to_string(i + 1) + ", column " + std::to_string(j + 1) +
                           ": expected a finite number, got " +
                           (std::isnan(numbers(i, j)) ? "nan" : "an infinite one"));
-  if (numbers.is_empty()) throw core::Error(place + "expected numbers, got nothing");
   return numbers;
 }
 

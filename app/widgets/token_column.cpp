@@ -64,7 +64,7 @@ void start_renaming(const EditorFrame& e, std::size_t row) {
 }
 
 void menu(const EditorFrame& e, std::size_t row) {
-  const std::size_t n_tokens = e.matrix.numbers.n_rows;
+  const std::size_t n_tokens = e.matrix.numbers.n_rows();
   const auto line = [&](const char* words, const char* key, bool enabled = true) {
     const bool chosen = ImGui::MenuItem(words, nullptr, false, enabled);
     e.frame.landmarks.mark_item("edit/token_menu/" + std::string(key));

@@ -13,15 +13,15 @@ std::string shape(std::size_t rows, std::size_t columns) {
   return to_string(rows) + "×" + to_string(columns);
 }
 
-std::optional<Problem> check_matrix(const std::string& path, const arma::mat& m, std::size_t rows,
+std::optional<Problem> check_matrix(const std::string& path, const SharedMatrix& m, std::size_t rows,
                                     std::size_t columns, const char* meaning) {
-  if (m.n_rows != rows || m.n_cols != columns)
-    return Problem{
-        path, "expected " + shape(rows, columns) + " (" + meaning + "), got " + shape(m.n_rows, m.n_cols)};
+  if (m.n_rows() != rows || m.n_cols() != columns)
+    return Problem{path, "expected " + shape(rows, columns) + " (" + meaning + "), got " +
+                             shape(m.n_rows(), m.n_cols())};
   if (m.is_finite()) return std::nullopt;
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < columns; ++j)
-      if (!std::isfinite(m(i, j)))
+      if (!std::isfinite(m.at(i, j)))
         return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]", "expected a finite number"};
   return std::nullopt;
 }
@@ -66,7 +66,7 @@ std::optional<Problem> check_projections(const Model& model) {
   if (!model.projections) return std::nullopt;
   const Projections& p = *model.projections;
   const std::size_t d_out = model.d_out(),
-                    d_in = model.has_embeddings() ? model.d_model() : p.query.weight->n_rows;
+                    d_in = model.has_embeddings() ? model.d_model() : p.query.weight.n_rows();
   if (d_out == 0) return Problem{"projections.query.weight", "expected at least one column (d_out)"};
   const char* meaning = "d_in × d_out, as the embeddings and the query projection have it";
   if (auto q = check_linear("projections.query", p.query, d_in, d_out, meaning)) return q;
@@ -110,8 +110,9 @@ std::optional<Problem> check_dropout(const Model& model) {
   for (std::size_t k = 0; k < expected; ++k) {
     const std::string place = model.sequences.size() > 1 ? "[" + to_string(k / model.n_heads) + "]" : "";
     const std::string path = "dropout.mask" + place + "[" + to_string(k % model.n_heads) + "]";
+    if (auto p = check_matrix(path, dropout.given[k], model.n_tokens(), model.n_keys(), "n_tokens × n_keys"))
+      return p;
     const arma::mat& m = dropout.given[k];
-    if (auto p = check_matrix(path, m, model.n_tokens(), model.n_keys(), "n_tokens × n_keys")) return p;
     for (std::size_t i = 0; i < m.n_rows; ++i)
       for (std::size_t j = 0; j < m.n_cols; ++j)
         if (m(i, j) != 0 && m(i, j) != 1)
@@ -140,10 +141,9 @@ std::optional<Problem> check_scale(const Model& model) {
   if (model.departures.scores_swapped && model.n_tokens() != model.n_keys())
     return Problem{"departures.scores_swapped", "expected as many keys as queries, got " + to_string(model.n_keys()) +
                                                     " and " + to_string(model.n_tokens())};
-  if (!is_computed(model, Stage::scaled_scores)) return std::nullopt;
   const bool by_head = model.scale.rule == ScaleRule::inverse_sqrt_d_head && model.d_head() == 0;
   const bool by_model = model.scale.rule == ScaleRule::inverse_sqrt_d_model && model.d_model() == 0;
-  if (!by_head && !by_model) return std::nullopt;
+  if ((!by_head && !by_model) || !is_computed(model, Stage::scaled_scores)) return std::nullopt;
   return Problem{"scale", std::string("expected \"none\" or a number, as what is given does not tell ") +
                               (by_head ? "d_head" : "d_model")};
 }

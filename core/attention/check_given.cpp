@@ -38,12 +38,12 @@ std::optional<Problem> check_stage(const Model& model, const GivenStage& given) 
                        to_string(given.matrices.size())};
   const StageShape wanted = shape_of(model, given.stage);
   for (std::size_t k = 0; k < expected; ++k) {
-    const arma::mat& m = given.matrices[k];
+    const SharedMatrix& m = given.matrices[k];
     const std::string place = model.sequences.size() > 1 ? "[" + to_string(k / n_heads) + "]" : "";
-    if (m.n_rows != wanted.n_rows || m.n_cols != wanted.n_cols || m.is_empty())
+    if (m.n_rows() != wanted.n_rows || m.n_cols() != wanted.n_cols || m.n_rows() * m.n_cols() == 0)
       return Problem{path + place + "[" + to_string(k % n_heads) + "]",
                      "expected " + shape(wanted.n_rows, wanted.n_cols) + " (" + meaning(stage) + "), got " +
-                         shape(m.n_rows, m.n_cols)};
+                         shape(m.n_rows(), m.n_cols())};
   }
   return std::nullopt;
 }
@@ -98,6 +98,7 @@ std::optional<Problem> check_cells(const Model& model) {
 
 std::optional<Problem> check_given(const Model& model) {
   const auto& given = model.given.stages;
+  if (given.empty() && model.given.cells.empty()) return std::nullopt;  // as nearly always
   for (std::size_t k = 0; k < given.size(); ++k) {
     if (auto p = check_stage(model, given[k])) return p;
     if (k > 0 && given[k - 1].stage >= given[k].stage)

@@ -24,7 +24,7 @@ std::size_t n_queries_of(const std::vector<GivenStage>& stages) {
   // Keys and values, whose rows are asked, come last.
   const auto first =
       std::ranges::min_element(stages, {}, [](const GivenStage& s) { return info(s.stage).rows; });
-  return first->matrices.front()->n_rows;
+  return first->matrices.front().n_rows();
 }
 
 void give(Model& model, GivenStage stage) {

@@ -32,61 +32,55 @@ double surprise(double p) {
   return p > 0 ? -p * std::log2(p) : 0;
 }
 
-/// What a row is multiplied by to become a distribution, 0 for a row that cannot, and its entropy then.
-struct Rows {
-  std::vector<double> factor, entropy_bits;
-  bool is_distribution(std::size_t row) const { return factor[row] > 0; }
+/// A row of weights, and itself divided by its sum, with its entropy then; empty when it is no distribution.
+struct Row {
+  arma::rowvec weights, shares;
+  double entropy_bits = 0;
+  bool is_distribution() const { return !shares.is_empty(); }
 };
 
-Rows rows_of(const arma::mat& weights) {  // column by column, as they lie in memory
-  const std::size_t n = weights.n_rows;
-  std::vector<double> sum(n, 0);
-  std::vector<bool> sound(n, true);
-  for (std::size_t j = 0; j < weights.n_cols; ++j)
-    for (std::size_t i = 0; i < n; ++i) {
-      const double w = weights(i, j);
-      sum[i] += w;
-      if (!(w >= 0)) sound[i] = false;
-    }
-  Rows rows{std::vector<double>(n, 0), std::vector<double>(n, 0)};
-  for (std::size_t i = 0; i < n; ++i)
-    if (sound[i] && sum[i] > 0 && std::isfinite(sum[i])) rows.factor[i] = 1 / sum[i];
-  for (std::size_t j = 0; j < weights.n_cols; ++j)
-    for (std::size_t i = 0; i < n; ++i)
-      if (rows.is_distribution(i)) rows.entropy_bits[i] += surprise(weights(i, j) * rows.factor[i]);
-  return rows;
+Row row_of(const StageMatrix& weights, std::size_t i) {
+  Row row{weights.row(i), {}};
+  double sum = 0;
+  bool sound = true;
+  for (const double w : row.weights) {
+    sum += w;
+    sound = sound && w >= 0;
+  }
+  if (!sound || !(sum > 0) || !std::isfinite(sum)) return row;
+  row.shares = row.weights * (1 / sum);
+  for (const double p : row.shares) row.entropy_bits += surprise(p);
+  return row;
 }
 
-double likeness(const arma::mat& a, const Rows& rows_a, const arma::mat& b, const Rows& rows_b) {
-  std::vector<double> middle_bits(a.n_rows, 0);
-  const auto both = [&](std::size_t i) { return rows_a.is_distribution(i) && rows_b.is_distribution(i); };
-  for (std::size_t j = 0; j < a.n_cols; ++j)
-    for (std::size_t i = 0; i < a.n_rows; ++i)
-      if (both(i)) middle_bits[i] += surprise((a(i, j) * rows_a.factor[i] + b(i, j) * rows_b.factor[i]) / 2);
-  Mean divergence;
-  for (std::size_t i = 0; i < a.n_rows; ++i)
-    if (both(i))
-      divergence.add(
-          std::clamp(middle_bits[i] - (rows_a.entropy_bits[i] + rows_b.entropy_bits[i]) / 2, 0.0, 1.0));
-  return divergence.count > 0 ? 1 - *divergence.value() : arma::datum::nan;
+/// The Jensen–Shannon divergence of two distributions, in bits.
+double divergence(const Row& a, const Row& b) {
+  double middle_bits = 0;
+  for (std::size_t j = 0; j < a.shares.n_elem; ++j) middle_bits += surprise((a.shares[j] + b.shares[j]) / 2);
+  return std::clamp(middle_bits - (a.entropy_bits + b.entropy_bits) / 2, 0.0, 1.0);
+}
+
+bool ends(const GoesOn& goes_on) {
+  return goes_on && !goes_on();
 }
 
 }  // namespace
 
-HeadFacts head_facts(const arma::mat& weights, std::span<const std::string> tokens) {
-  const Rows rows = rows_of(weights);
+HeadFacts head_facts(const StageMatrix& weights, std::span<const std::string> tokens, const GoesOn& goes_on) {
   Mean entropy, itself, previous, two_or_three, first, same;
   std::map<std::string_view, std::vector<std::size_t>> seen;
-  const bool square = weights.n_rows == weights.n_cols;
-  for (std::size_t i = 0; i < weights.n_rows; ++i) {
+  const bool square = weights.n_rows() == weights.n_cols();
+  for (std::size_t i = 0; i < weights.n_rows() && !ends(goes_on); ++i) {
     std::vector<std::size_t>& earlier = seen[tokens[i]];
-    if (rows.is_distribution(i)) {
-      entropy.add(rows.entropy_bits[i]);
+    const Row row = row_of(weights, i);
+    const arma::rowvec& w = row.weights;
+    if (row.is_distribution()) {
+      entropy.add(row.entropy_bits);
       if (!square) continue;  // which key is a token's own is not known
-      itself.add(weights(i, i));
-      if (i >= 1) previous.add(weights(i, i - 1)), first.add(weights(i, 0));
-      if (i >= 2) two_or_three.add(weights(i, i - 2) + (i >= 3 ? weights(i, i - 3) : 0));
-      const auto add = [&](double sum, std::size_t j) { return sum + weights(i, j); };
+      itself.add(w[i]);
+      if (i >= 1) previous.add(w[i - 1]), first.add(w[0]);
+      if (i >= 2) two_or_three.add(w[i - 2] + (i >= 3 ? w[i - 3] : 0));
+      const auto add = [&](double sum, std::size_t j) { return sum + w[j]; };
       if (!earlier.empty()) same.add(std::accumulate(earlier.begin(), earlier.end(), 0.0, add));
     }
     earlier.push_back(i);
@@ -121,14 +115,23 @@ std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> 
   return order;
 }
 
-arma::mat likeness_of_heads(const Trace& trace) {
-  const std::size_t n = trace.heads.size();
-  std::vector<Rows> rows;
-  for (const HeadTrace& head : trace.heads) rows.push_back(rows_of(head.weights));
+arma::mat likeness_of_heads(const Trace& trace, const GoesOn& goes_on) {
+  const std::size_t n = trace.heads.size(), n_rows = n > 0 ? trace.heads.front().weights.n_rows() : 0;
+  std::vector<Mean> divergences(n * n);
+  for (std::size_t i = 0; i < n_rows && !ends(goes_on); ++i) {
+    std::vector<Row> rows;
+    for (const HeadTrace& head : trace.heads) rows.push_back(row_of(head.weights, i));
+    for (std::size_t a = 0; a < n; ++a)
+      for (std::size_t b = a; b < n; ++b)
+        if (rows[a].is_distribution() && rows[b].is_distribution())
+          divergences[a * n + b].add(divergence(rows[a], rows[b]));
+  }
   arma::mat all(n, n);
   for (std::size_t a = 0; a < n; ++a)
-    for (std::size_t b = a; b < n; ++b)
-      all(a, b) = all(b, a) = likeness(trace.heads[a].weights, rows[a], trace.heads[b].weights, rows[b]);
+    for (std::size_t b = a; b < n; ++b) {
+      const std::optional<double> mean = divergences[a * n + b].value();
+      all(a, b) = all(b, a) = mean ? 1 - *mean : arma::datum::nan;
+    }
   return all;
 }
 

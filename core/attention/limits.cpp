@@ -50,10 +50,10 @@ Size size_of(const Model& model) {
   s.n_sequences = model.sequences.size();
   s.n_tokens = model.sequences.empty() ? 0 : model.n_tokens();
   s.d_model = model.sequences.empty() ? 0 : model.d_model();
-  s.d_out = model.projections ? model.projections->query.weight->n_cols : s.d_model;
+  s.d_out = model.projections ? model.projections->query.weight.n_cols() : s.d_model;
   s.n_heads = model.n_heads;
   for (const GivenStage& stage : model.given.stages)
-    for (const SharedMatrix& m : stage.matrices) s.given_numbers += m->n_elem;
+    for (const SharedMatrix& m : stage.matrices) s.given_numbers += m.n_rows() * m.n_cols();
   if (model.sequences.empty() || model.n_heads == 0) return s;
   if (model.n_keys() != s.n_tokens) s.n_keys = model.n_keys();
   s.d_out = std::max(s.d_out, s.n_heads * std::max(model.d_head(), model.d_value()));

@@ -12,37 +12,37 @@ namespace {
 using std::to_string;
 
 /// The first matrix of the first of these stages that is given, or nullptr.
-const arma::mat* first_given(const Given& given, std::initializer_list<Stage> stages) {
+const SharedMatrix* first_given(const Given& given, std::initializer_list<Stage> stages) {
   for (const Stage stage : stages)
     if (const GivenStage* found = given.find(stage); found && !found->matrices.empty())
-      return &*found->matrices.front();
+      return &found->matrices.front();
   return nullptr;
 }
 
 }  // namespace
 
 std::size_t Model::n_keys() const {
-  if (const arma::mat* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows;
-  const arma::mat* m = first_given(given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores,
+  if (const SharedMatrix* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows();
+  const SharedMatrix* m = first_given(given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores,
                                            Stage::weights, Stage::dropout_mask});
-  return m ? m->n_cols : n_tokens();
+  return m ? m->n_cols() : n_tokens();
 }
 
 std::size_t Model::d_out() const {
-  if (projections) return projections->query.weight->n_cols;
+  if (projections) return projections->query.weight.n_cols();
   if (has_embeddings()) return d_model();
-  const arma::mat* m = first_given(given, {Stage::values});
-  return m ? n_heads * m->n_cols : 0;
+  const SharedMatrix* m = first_given(given, {Stage::values});
+  return m ? n_heads * m->n_cols() : 0;
 }
 
 std::size_t Model::d_head() const {
-  if (const arma::mat* m = first_given(given, {Stage::queries, Stage::keys})) return m->n_cols;
+  if (const SharedMatrix* m = first_given(given, {Stage::queries, Stage::keys})) return m->n_cols();
   return projections || has_embeddings() ? d_out() / n_heads : 0;
 }
 
 std::size_t Model::d_value() const {
-  const arma::mat* m = first_given(given, {Stage::values});
-  return m ? m->n_cols : d_out() / n_heads;
+  const SharedMatrix* m = first_given(given, {Stage::values});
+  return m ? m->n_cols() : d_out() / n_heads;
 }
 
 bool Model::is_off(std::size_t head) const {

@@ -110,11 +110,11 @@ struct Model {
   std::vector<std::size_t> heads_off;
 
   /// Tokens that ask, a row each; all tokens unless what is given has other keys.
-  std::size_t n_tokens() const { return sequences.front().embeddings->n_rows; }
+  std::size_t n_tokens() const { return sequences.front().embeddings.n_rows(); }
   /// Tokens that are asked: as many as what is given has, else n_tokens.
   std::size_t n_keys() const;
   bool has_embeddings() const { return d_model() > 0; }
-  std::size_t d_model() const { return sequences.front().embeddings->n_cols; }
+  std::size_t d_model() const { return sequences.front().embeddings.n_cols(); }
   /// Columns of the projections, of the embeddings without them, or of all given values; 0 when none is
   /// known.
   std::size_t d_out() const;

@@ -4,11 +4,11 @@
 
 namespace core::attention {
 
-RowFacts row_facts(const arma::mat& numbers, std::size_t row) {
+RowFacts row_facts(const arma::rowvec& numbers) {
   RowFacts facts;
   bool first = true;
-  for (std::size_t j = 0; j < numbers.n_cols; ++j) {
-    const double v = numbers(row, j);
+  for (std::size_t j = 0; j < numbers.n_elem; ++j) {
+    const double v = numbers[j];
     if (!std::isfinite(v)) continue;
     facts.sum += v;
     if (first || v < facts.smallest) facts.smallest = v;
@@ -16,12 +16,19 @@ RowFacts row_facts(const arma::mat& numbers, std::size_t row) {
     first = false;
   }
   if (!(facts.sum > 0) || facts.smallest < 0) return facts;
-  for (std::size_t j = 0; j < numbers.n_cols; ++j) {
-    const double p = numbers(row, j) / facts.sum;
+  for (std::size_t j = 0; j < numbers.n_elem; ++j) {
+    const double p = numbers[j] / facts.sum;
     if (std::isfinite(p) && p > 0) facts.entropy_bits -= p * std::log2(p);
   }
   facts.effective_count = std::exp2(facts.entropy_bits);
   return facts;
+}
+
+RowFacts row_facts(const arma::mat& numbers, std::size_t row) {
+  return row_facts(arma::rowvec(numbers.row(row)));
+}
+RowFacts row_facts(const StageMatrix& numbers, std::size_t row) {
+  return row_facts(numbers.row(row));
 }
 
 }  // namespace core::attention

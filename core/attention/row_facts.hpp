@@ -3,6 +3,8 @@
 #include <armadillo>
 #include <cstddef>
 
+#include "core/attention/stage_matrix.hpp"
+
 namespace core::attention {
 
 /// What one row of a matrix says at a glance; numbers that are not finite are left out.
@@ -16,7 +18,10 @@ struct RowFacts {
       0;  ///< 2^entropy: how many equal weights would be as spread; 0 when the sum is not positive
 };
 
-/// The facts of row i of a matrix.
+/// The facts of a row of numbers.
+RowFacts row_facts(const arma::rowvec& numbers);
+/// The facts of row i of a matrix, or of a stage, of which no more than that row is made.
 RowFacts row_facts(const arma::mat& numbers, std::size_t row);
+RowFacts row_facts(const StageMatrix& numbers, std::size_t row);
 
 }  // namespace core::attention

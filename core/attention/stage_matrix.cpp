@@ -26,11 +26,13 @@ StageMatrix& StageMatrix::operator=(StageMatrix other) noexcept {
 }
 
 double StageMatrix::operator()(std::size_t row, std::size_t column) const {
-  return is_made() ? numbers()(row, column) : maker_.one_cell(row, column);
+  if (shared_) return shared_->at(row, column);
+  return is_made() ? numbers_(row, column) : maker_.one_cell(row, column);
 }
 
 arma::rowvec StageMatrix::row(std::size_t i) const {
-  if (is_made()) return numbers().row(i);
+  if (shared_) return shared_->row(i);
+  if (is_made()) return numbers_.row(i);
   arma::rowvec cells(n_cols());
   for (std::size_t j = 0; j < cells.n_elem; ++j) cells(j) = maker_.one_cell(i, j);
   return cells;

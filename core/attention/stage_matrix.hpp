@@ -50,8 +50,12 @@ class StageMatrix {
   /// One row, 1 × n_cols; likewise.
   arma::rowvec row(std::size_t i) const;
 
-  std::size_t n_rows() const { return is_made() ? numbers().n_rows : maker_.n_rows; }
-  std::size_t n_cols() const { return is_made() ? numbers().n_cols : maker_.n_cols; }
+  std::size_t n_rows() const {
+    return shared_ ? shared_->n_rows() : is_made() ? numbers_.n_rows : maker_.n_rows;
+  }
+  std::size_t n_cols() const {
+    return shared_ ? shared_->n_cols() : is_made() ? numbers_.n_cols : maker_.n_cols;
+  }
 
   /// Whether reading all of it costs nothing.
   bool is_made() const { return is_made_.load(std::memory_order_acquire); }

@@ -68,13 +68,14 @@ SharedMatrix& matrix_to_edit(attention::Model& model, MatrixPlace place) {
 }
 
 /// Throws unless a block of that many rows and columns fits at (row, column).
-void require_fit(const std::string& matrix, const arma::mat& m, std::size_t row, std::size_t column,
+void require_fit(const std::string& matrix, const SharedMatrix& m, std::size_t row, std::size_t column,
                  std::size_t n_rows, std::size_t n_columns) {
-  if (row <= m.n_rows && n_rows <= m.n_rows - row && column <= m.n_cols && n_columns <= m.n_cols - column)
+  if (row <= m.n_rows() && n_rows <= m.n_rows() - row && column <= m.n_cols() &&
+      n_columns <= m.n_cols() - column)
     return;
   cases::refuse(cell_path(matrix, row, column), to_string(n_rows) + "×" + to_string(n_columns) +
                                                     " numbers do not fit there, the matrix is " +
-                                                    to_string(m.n_rows) + "×" + to_string(m.n_cols));
+                                                    to_string(m.n_rows()) + "×" + to_string(m.n_cols()));
 }
 
 void require_finite(const std::string& matrix, std::size_t row, std::size_t column, double value) {
@@ -104,7 +105,7 @@ void change(Model& model, const SetCell& edit) {
   const std::string matrix = path(model, edit.place);
   require_fit(matrix, m, edit.row, edit.column, 1, 1);
   require_finite(matrix, edit.row, edit.column, edit.value);
-  if (!same_bits((*m)(edit.row, edit.column), edit.value)) m.set(edit.row, edit.column, edit.value);
+  if (!same_bits(m.at(edit.row, edit.column), edit.value)) m.set(edit.row, edit.column, edit.value);
 }
 
 void change(Model& model, const SetBlock& edit) {

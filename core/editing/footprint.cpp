@@ -23,10 +23,6 @@ void for_each_matrix(const Model& model, Visitor visit) {
   if (model.projections->output) visit_linear(*model.projections->output);
 }
 
-std::size_t bytes_of(const arma::mat& m) {
-  return sizeof m + m.n_elem * sizeof(double);
-}
-
 /// What a model takes besides its matrices, nearly.
 std::size_t bytes_without_matrices(const Model& model) {
   std::size_t bytes = sizeof model + model.mask.cells.size() * sizeof(attention::MaskCell) +
@@ -44,21 +40,30 @@ std::size_t bytes_without_matrices(const Model& model) {
 
 }  // namespace
 
-void Footprint::add(const Model& model) {
-  bytes_ += bytes_without_matrices(model);
-  for_each_matrix(model, [this](const SharedMatrix& m) {
-    if (++holders_[&*m] == 1) bytes_ += bytes_of(m);
+Footprint::Held Footprint::add(const Model& model) {
+  Held held;
+  held.bytes_besides = bytes_without_matrices(model);
+  bytes_ += held.bytes_besides;
+  for_each_matrix(model, [&](const SharedMatrix& m) {
+    m.visit_memory([&](const void* address, std::size_t bytes) {
+      held.pieces.push_back(address);
+      Piece& piece = pieces_[address];
+      if (piece.holders++ > 0) return;
+      piece.bytes = bytes;
+      bytes_ += bytes;
+    });
   });
+  return held;
 }
 
-void Footprint::remove(const Model& model) {
-  bytes_ -= bytes_without_matrices(model);
-  for_each_matrix(model, [this](const SharedMatrix& m) {
-    const auto holder = holders_.find(&*m);
-    if (--holder->second > 0) return;
-    bytes_ -= bytes_of(m);
-    holders_.erase(holder);
-  });
+void Footprint::remove(const Held& held) {
+  bytes_ -= held.bytes_besides;
+  for (const void* address : held.pieces) {
+    const auto piece = pieces_.find(address);
+    if (--piece->second.holders > 0) continue;
+    bytes_ -= piece->second.bytes;
+    pieces_.erase(piece);
+  }
 }
 
 }  // namespace core::editing

@@ -9,7 +9,7 @@ History::History(std::size_t byte_budget) : byte_budget_(byte_budget) {}
 void History::record(const attention::Model& before, const std::string& target,
                      const std::string& description) {
   if (!target.empty() && target == open_target_) return;  // the step under way already knows how it began
-  for (const Step& step : future_) footprint_.remove(step.model);
+  for (const Step& step : future_) footprint_.remove(step.held);
   future_.clear();
   push(past_, {before, description});
   open_target_ = target;
@@ -43,17 +43,17 @@ attention::Model History::step(Steps& from, Steps& to, const attention::Model& c
   end_gesture();
   Step taken = std::move(from.back());
   from.pop_back();
-  footprint_.remove(taken.model);
+  footprint_.remove(taken.held);
   push(to, {current, taken.description});
   return std::move(taken.model);
 }
 
 void History::push(Steps& steps, Step step) {
-  footprint_.add(step.model);
+  step.held = footprint_.add(step.model);
   steps.push_back(std::move(step));
   while (footprint_.bytes() > byte_budget_ && past_.size() + future_.size() > 1) {
     Steps& oldest = past_.empty() ? future_ : past_;
-    footprint_.remove(oldest.front().model);
+    footprint_.remove(oldest.front().held);
     oldest.pop_front();
   }
 }

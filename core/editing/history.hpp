@@ -46,6 +46,7 @@ class History {
   struct Step {
     attention::Model model;
     std::string description;
+    Footprint::Held held = {};
   };
   using Steps = std::deque<Step>;
   attention::Model step(Steps& from, Steps& to, const attention::Model& current);

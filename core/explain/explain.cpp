@@ -12,12 +12,12 @@ namespace core::explain {
 namespace {
 
 /// The runs of cells of one row or column that are not −inf.
-std::vector<Cells> runs_that_count(const Cells& line, const arma::mat& numbers) {
+std::vector<Cells> runs_that_count(const Model& model, const Trace& trace, const Cells& line) {
   const bool is_row = line.row1 == line.row0 + 1 && line.column1 > line.column0 + 1;
   std::vector<Cells> runs;
   for (std::size_t k = 0; k < line.count(); ++k) {
     const Place place = line.at(k);
-    if (numbers(place.row, place.column) == -arma::datum::inf) continue;
+    if (number_at(model, trace, place) == -arma::datum::inf) continue;
     if (!runs.empty() && is_row && runs.back().column1 == place.column)
       ++runs.back().column1;
     else if (!runs.empty() && !is_row && runs.back().row1 == place.row)
@@ -50,10 +50,6 @@ std::vector<Cells> without_typed_cells(const Model& model, const Trace& trace, c
     rest.insert(rest.end(), more.begin(), more.end());
   }
   return rest;
-}
-
-double number_at(const Model& model, const Trace& trace, const Place& place) {
-  return (*find_numbers(model, trace, place.source, place.head))(place.row, place.column);
 }
 
 /// The cell of the first part whose product with the second is largest.
@@ -124,7 +120,7 @@ std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAd
     const auto cells = reached(model, trace, part, cell);
     if (!cells) continue;
     if (rule.operation == Operation::softmax && rule.parts[1].reach == Reach::nothing) {  // else −∞ may become NaN
-      const auto runs = runs_that_count(*cells, *find_numbers(model, trace, part.source, cells->head));
+      const auto runs = runs_that_count(model, trace, *cells);
       all.insert(all.end(), runs.begin(), runs.end());
     } else {
       all.push_back(*cells);

@@ -1,5 +1,7 @@
 #include "core/explain/reach.hpp"
 
+#include <utility>
+
 namespace core::explain {
 namespace {
 
@@ -7,8 +9,20 @@ using attention::HeadColumns;
 using attention::info;
 using attention::MergeRule;
 
-const arma::mat& numbers_of(const Trace& trace, const CellAddress& cell) {
+const attention::StageMatrix& numbers_of(const Trace& trace, const CellAddress& cell) {
   return info(cell.stage).matrix(trace, cell.head);
+}
+
+/// Rows and columns of a source, where the model has it.
+std::optional<std::pair<std::size_t, std::size_t>> size_of(const Model& model, const Trace& trace,
+                                                           Source source, std::size_t head) {
+  if (const auto* stage = std::get_if<Stage>(&source)) {
+    const attention::StageMatrix& numbers = info(*stage).matrix(trace, head);
+    return std::pair{numbers.n_rows(), numbers.n_cols()};
+  }
+  const arma::mat* numbers = find_numbers(model, trace, source, head);
+  if (!numbers) return std::nullopt;
+  return std::pair<std::size_t, std::size_t>{numbers->n_rows, numbers->n_cols};
 }
 
 bool is_per_head(Source source) {
@@ -29,7 +43,8 @@ Place after_merge(const Model& model, std::size_t head, std::size_t row, std::si
   const std::size_t d_value = model.d_value(), width = model.n_heads * d_value;
   if (model.merge == MergeRule::concatenate) {
     const bool interleaved = model.departures.merge == HeadColumns::interleaved;
-    return {Stage::concatenated, 0, row, interleaved ? column * model.n_heads + head : head * d_value + column};
+    return {Stage::concatenated, 0, row,
+            interleaved ? column * model.n_heads + head : head * d_value + column};
   }
   const std::size_t nth = (head * model.n_tokens() + row) * d_value + column;
   return {Stage::concatenated, 0, nth / width, nth % width};
@@ -75,12 +90,19 @@ const arma::mat* find_numbers(const Model& model, const Trace& trace, Source sou
   return nullptr;
 }
 
+double number_at(const Model& model, const Trace& trace, const Place& place) {
+  const auto* stage = std::get_if<Stage>(&place.source);
+  if (stage && info(*stage).columns == attention::Columns::tokens)
+    return info(*stage).matrix(trace, place.head)(place.row, place.column);
+  return (*find_numbers(model, trace, place.source, place.head))(place.row, place.column);
+}
+
 std::optional<Cells> reached(const Model& model, const Trace& trace, const Part& part,
                              const CellAddress& cell) {
   const std::size_t head = is_per_head(part.source) ? cell.head : 0;
-  const arma::mat* numbers = find_numbers(model, trace, part.source, head);
-  if (!numbers) return std::nullopt;
-  const std::size_t rows = numbers->n_rows, columns = numbers->n_cols;
+  const auto size = size_of(model, trace, part.source, head);
+  if (!size) return std::nullopt;
+  const auto [rows, columns] = *size;
   const std::size_t banded =
       info(cell.stage).per_head ? attention::column_of_head(model, cell.head, cell.column) : cell.column;
   switch (part.reach == Reach::softmax_line ? line_of_softmax(model) : part.reach) {
@@ -114,8 +136,8 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
   if (part.source != Source(cell.stage)) return {};
   const std::size_t head = is_per_head(part.source) ? cell.head : 0;
   const std::size_t row = cell.row, column = cell.column, band = model.d_out() / model.n_heads;
-  const arma::mat& numbers = numbers_of(trace, {rule.stage, head, 0, 0});
-  Cells cells{rule.stage, head, 0, numbers.n_rows, 0, numbers.n_cols};
+  const attention::StageMatrix& numbers = numbers_of(trace, {rule.stage, head, 0, 0});
+  Cells cells{rule.stage, head, 0, numbers.n_rows(), 0, numbers.n_cols()};
   const auto only_row = [&](std::size_t i) { cells.row0 = i, cells.row1 = i + 1; };
   const auto only_column = [&](std::size_t j) { cells.column0 = j, cells.column1 = j + 1; };
   bool in_every_head = is_per_head(rule.stage) && !is_per_head(part.source);

@@ -10,6 +10,9 @@ namespace core::explain {
 /// Where in the heads' contexts the merge finds the number for (row, column) of the concatenated matrix.
 Place before_merge(const Model& model, std::size_t row, std::size_t column);
 
+/// One number; a stage of tokens by tokens is not made whole for it.
+double number_at(const Model& model, const Trace& trace, const Place& place);
+
 /// The cells of a part that a cell is made of; nothing when the model has no such learned matrix.
 std::optional<Cells> reached(const Model& model, const Trace& trace, const Part& part,
                              const CellAddress& cell);

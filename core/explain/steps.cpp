@@ -24,7 +24,7 @@ struct Work {
   std::optional<Cells> cells(std::size_t part) const { return reached(model, trace, rule.parts[part], cell); }
   Operand operand(const Cells& cells, std::size_t k) const {
     const Place place = cells.at(k);
-    return {(*find_numbers(model, trace, place.source, place.head))(place.row, place.column), place};
+    return {number_at(model, trace, place), place};
   }
   Operand first() const { return operand(*cells(0), 0); }
   Operand second() const { return operand(*cells(1), 0); }

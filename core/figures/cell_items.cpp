@@ -90,9 +90,10 @@ void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& l
 
 Rgb ground_of(const Map& map, const CellLook& look, const Palette& palette) {
   if (look.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch_ground;
+  const colour::Shading& s = map.shading;
   const double place =
-      look.marks & mark::dropped ? colour::place_in_range(map.map, map.low, map.high, 0) : look.place;
-  return colour::colour_at(map.map, palette.dark, place);
+      look.marks & mark::dropped ? colour::place_in_range(s.map, s.low, s.high, 0, s.least) : look.place;
+  return colour::colour_at(s.map, palette.dark, place);
 }
 
 void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {

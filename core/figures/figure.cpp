@@ -31,32 +31,36 @@ struct Source {
   const Palette& palette;
 };
 
-struct Ends {
-  double low = 0, high = 1;
-};
-
-colour::ColourMap map_of(Colouring colouring) {
+colour::ColourMap map_of(const FigureOptions& options, Colouring colouring) {
   switch (colouring) {
     case Colouring::weights:
-      return colour::ColourMap::weights;
+      return options.sequential;
     case Colouring::mask:
       return colour::ColourMap::mask;
     case Colouring::signed_values:
       break;
   }
-  return colour::ColourMap::values;
+  return options.diverging;
 }
 
-/// The ends of the colours for the heads from the first to before the last.
-Ends ends_of(const Source& s, const StageInfo& stage, std::size_t first, std::size_t last) {
+Range range_of(const Source& s, const StageInfo& stage, std::size_t head) {
+  if (s.options.range) return s.options.range(stage.stage, head);
   if (stage.colouring != Colouring::signed_values) return {0, attention::top_of_range(s.model, stage.stage)};
   double largest = 0;
-  for (std::size_t h = first; h < last; ++h) {
-    const arma::mat& numbers = stage.matrix(s.trace, h);
-    for (const double v : numbers)
-      if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
-  }
+  for (const double v : *stage.matrix(s.trace, head))
+    if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
   return {-largest, largest};
+}
+
+/// One range for all heads.
+Range common_range(const Source& s, const StageInfo& stage) {
+  Range all = range_of(s, stage, 0);
+  for (std::size_t h = 1; h < s.model.n_heads; ++h) {
+    const Range one = range_of(s, stage, h);
+    all.low = std::min(all.low, one.low), all.high = std::max(all.high, one.high);
+    all.least = std::min(all.least, one.least);
+  }
+  return all;
 }
 
 std::vector<Run> title(const Source& s, const StageInfo& stage, const std::string& name,
@@ -70,15 +74,14 @@ std::vector<Run> title(const Source& s, const StageInfo& stage, const std::strin
   return runs;
 }
 
-Map map_of_stage(const Source& s, const StageInfo& stage, std::size_t head, Ends ends) {
+Map map_of_stage(const Source& s, const StageInfo& stage, std::size_t head, const Range& range) {
   const bool weights = stage.stage == Stage::weights || stage.stage == Stage::dropped_weights ||
                        stage.stage == Stage::zeroed_weights;
   const bool drops = stage.stage == Stage::dropout_mask || stage.stage == Stage::dropped_weights;
   const bool scores = stage.stage == Stage::scores || stage.stage == Stage::scaled_scores;
   const bool of_tokens = stage.columns == Columns::tokens;
   Map map{.matrix = formats::labelled_stage(s.model, s.trace, stage, head, s.options.sequence), .title = {}};
-  map.map = map_of(stage.colouring);
-  map.low = ends.low, map.high = ends.high;
+  map.shading = {map_of(s.options, stage.colouring), range.low, range.high, range.least};
   if (weights) map.visible = &static_cast<const arma::mat&>(s.trace.mask);
   if (drops) map.kept = &static_cast<const arma::mat&>(s.trace.heads[head].dropout_mask);
   if (of_tokens && !scores && info(Stage::mask).present(s.model)) map.by_hand = s.model.mask.cells;
@@ -90,7 +93,7 @@ Map map_of_stage(const Source& s, const StageInfo& stage, std::size_t head, Ends
 }
 
 DisplayList one_map(const Source& s, const StageInfo& stage, std::size_t head, Notes& notes) {
-  Map map = map_of_stage(s, stage, head, ends_of(s, stage, head, head + 1));
+  Map map = map_of_stage(s, stage, head, range_of(s, stage, head));
   const bool many = stage.per_head && s.model.n_heads > 1;
   map.title =
       title(s, stage, stage.title + (many ? ", head " + to_string(head) : std::string()), map.matrix.numbers);
@@ -102,11 +105,11 @@ DisplayList one_map(const Source& s, const StageInfo& stage, std::size_t head, N
 /// All heads of a stage, in colours of one range, with one bar for all.
 DisplayList all_heads(const Source& s, const StageInfo& stage, Notes& notes) {
   const std::size_t n = s.model.n_heads, columns = n <= 3 ? n : n <= 8 ? (n + 1) / 2 : 4;
-  const Ends ends = ends_of(s, stage, 0, n);
+  const Range range = common_range(s, stage);
   DisplayList list;
-  double y = 34, row_height = 0, smallest = ends.high, largest = ends.low, x = 0;
+  double y = 34, row_height = 0, smallest = range.high, largest = range.low, x = 0;
   for (std::size_t h = 0; h < n; ++h) {
-    Map map = map_of_stage(s, stage, h, ends);
+    Map map = map_of_stage(s, stage, h, range);
     if (h == 0)
       list.items.emplace_back(Text{{0, 16}, Anchor::start, title(s, stage, stage.title, map.matrix.numbers)});
     map.title = {{"head " + to_string(h), 14, s.palette.dim}};
@@ -121,8 +124,8 @@ DisplayList all_heads(const Source& s, const StageInfo& stage, Notes& notes) {
     row_height = std::max(row_height, part.list.height);
     list.width = std::max(list.width, x - beside);
   }
-  const DisplayList bar = bar_figure(map_of(stage.colouring), ends.low, ends.high, smallest, largest,
-                                     std::min(list.width, 420.0), s.palette);
+  const DisplayList bar = bar_figure({map_of(s.options, stage.colouring), range.low, range.high, range.least},
+                                     smallest, largest, std::min(list.width, 420.0), s.palette);
   append(list, bar, {0, y + row_height + 18});
   list.height = y + row_height + 18 + bar.height;
   return list;
@@ -144,7 +147,7 @@ DisplayList strip(const Source& s, std::size_t head, Notes& notes) {
   for (const StageInfo& stage : attention::stages()) {
     if (!stage.present(s.model)) continue;
     const std::size_t h = stage.per_head ? head : 0;
-    Map map = map_of_stage(s, stage, h, ends_of(s, stage, h, h + 1));
+    Map map = map_of_stage(s, stage, h, range_of(s, stage, h));
     map.title = title(s, stage, stage.title, map.matrix.numbers);
     map.room = Room::several_maps;
     const MapFigure part = map_figure(map, s.palette);

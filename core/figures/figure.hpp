@@ -1,15 +1,22 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
+#include "core/colour/colour_map.hpp"
 #include "core/figures/display_list.hpp"
 
 namespace core::figures {
+
+/// The ends of a range of colours; logarithmic from the least size on when that is positive.
+struct Range {
+  double low = 0, high = 1, least = 0;
+};
 
 /// What a figure shows and how.
 struct FigureOptions {
@@ -19,6 +26,10 @@ struct FigureOptions {
   std::size_t sequence = 0;             ///< the one that the trace was computed from
   bool dark = false;
   bool numbers = true;  ///< in cells that are large enough
+  colour::ColourMap sequential = colour::ColourMap::weights, diverging = colour::ColourMap::values;
+  /// The range of one matrix. Without it, that of weights and masks is fixed, that of other stages symmetric
+  /// around 0 as far as the numbers go.
+  std::function<Range(attention::Stage stage, std::size_t head)> range = {};
 };
 
 /// A figure of a stage or of the whole computation, fit for a page: tokens on the axes, formula, shape,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "core/colour/bar.hpp"
 #include "core/figures/append.hpp"
 #include "core/figures/grid.hpp"
 #include "core/figures/words.hpp"
@@ -56,12 +57,12 @@ Grid grid_of(const Map& map) {
   g.picture = {0, 0, static_cast<double>(g.columns) * g.cell_width,
                static_cast<double>(g.rows) * g.cell_height};
   const colour::Blocks rows{0, g.rows, g.block_rows}, columns{0, g.columns, g.block_columns};
-  const std::vector<double> strongest = colour::strongest(map.map, numbers, rows, columns);
+  const std::vector<double> strongest = colour::strongest(map.shading.map, numbers, rows, columns);
   const std::vector<double> visible = flags(map.visible, rows, columns),
                             kept = flags(map.kept, rows, columns);
   for (std::size_t k = 0; k < strongest.size(); ++k)
-    g.looks.push_back(colour::look({map.map, map.low, map.high}, strongest[k],
-                                   !visible.empty() && visible[k] == 0, !kept.empty() && kept[k] == 0));
+    g.looks.push_back(colour::look(map.shading, strongest[k], !visible.empty() && visible[k] == 0,
+                                   !kept.empty() && kept[k] == 0));
   return g;
 }
 
@@ -160,41 +161,48 @@ std::string end_text(double value) {
 }
 
 void add_bar(MapFigure& figure, const Map& map, const Palette& palette) {
-  double smallest = map.high, largest = map.low;
+  double smallest = map.shading.high, largest = map.shading.low;
   for (const double v : map.matrix.numbers)
     if (std::isfinite(v)) smallest = std::min(smallest, v), largest = std::max(largest, v);
   const Area& p = figure.picture;
-  const DisplayList bar =
-      bar_figure(map.map, map.low, map.high, smallest, largest, std::max(p.width - 1, 64.0), palette);
+  const DisplayList bar = bar_figure(map.shading, smallest, largest, std::max(p.width - 1, 64.0), palette);
   append(figure.list, bar, {p.x, p.y + p.height + bar_gap});
   figure.list.height += bar_gap + bar.height;
   figure.list.width = std::max(figure.list.width, p.x + bar.width);
 }
 
+Rgb colour_on_bar(const colour::Shading& s, double share, const Palette& palette) {
+  const double number = colour::number_on_bar(s, share);
+  return colour::colour_at(s.map, palette.dark,
+                           colour::place_in_range(s.map, s.low, s.high, number, s.least));
+}
+
 }  // namespace
 
-DisplayList bar_figure(colour::ColourMap map, double low, double high, double smallest, double largest,
-                       double width, const Palette& palette) {
-  const std::size_t steps = map == colour::ColourMap::mask ? 2 : 64;  // a mask has no numbers in between
+DisplayList bar_figure(const colour::Shading& shading, double smallest, double largest, double width,
+                       const Palette& palette) {
+  const std::size_t steps =
+      shading.map == colour::ColourMap::mask ? 2 : 64;  // a mask has no numbers in between
   constexpr double thick = 6, mark = 3, room = 5;
   DisplayList bar;
-  const std::string low_end = end_text(low), high_end = end_text(high);
+  const std::string low_end = end_text(colour::number_on_bar(shading, 0)),
+                    high_end = end_text(colour::number_on_bar(shading, 1));
   const double left = text_width(low_end, index_size, true) + room,
                right = text_width(high_end, index_size, true) + room;
   const double length = std::max(64.0, std::floor(width - left - right));
   Image colours{{left, 0, length, thick}, 1, steps, {}};
   for (std::size_t k = 0; k < steps; ++k)
-    colours.pixels.push_back(colour::colour_at(
-        map, palette.dark,
-        (static_cast<double>(k) + (steps > 2 ? 0.5 : 0)) / static_cast<double>(steps > 2 ? steps : 1)));
+    colours.pixels.push_back(colour_on_bar(
+        shading,
+        (static_cast<double>(k) + (steps > 2 ? 0.5 : 0)) / static_cast<double>(steps > 2 ? steps : 1),
+        palette));
   bar.items.emplace_back(std::move(colours));
   const double base = thick / 2 + 0.36 * index_size;
   add_text(bar, {left - room, base}, Anchor::end, low_end, index_size, palette.dim, true);
   add_text(bar, {left + length + room, base}, Anchor::start, high_end, index_size, palette.dim, true);
   Triangles ends{{}, palette.faint};
   for (const double v : {smallest, largest}) {
-    const double share = high > low ? std::clamp((v - low) / (high - low), 0.0, 1.0) : 0.5,
-                 x = left + length * share;
+    const double x = left + length * colour::share_of_bar(shading, v);
     ends.corners.push_back(
         {Point{x, thick + 1}, Point{x - mark, thick + 1 + mark}, Point{x + mark, thick + 1 + mark}});
   }

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
-#include "core/colour/colour_map.hpp"
+#include "core/colour/cells.hpp"
 #include "core/colour/palette.hpp"
 #include "core/figures/display_list.hpp"
 #include "core/formats/labelled_matrix.hpp"
@@ -17,8 +17,7 @@ enum class Room { one_map, several_maps };
 struct Map {
   formats::LabelledMatrix matrix;
   std::vector<Run> title;  ///< above the map
-  colour::ColourMap map = colour::ColourMap::values;
-  double low = -1, high = 1;           ///< of the colours
+  colour::Shading shading = {};
   const arma::mat* visible = nullptr;  ///< of the size of the numbers: 0 = hidden, or nullptr
   const arma::mat* kept = nullptr;     ///< of the size of the numbers: 0 = dropped, or nullptr
   std::vector<attention::MaskCell> by_hand = {};
@@ -42,7 +41,7 @@ struct MapFigure {
 MapFigure map_figure(const Map& map, const colour::Palette& palette);
 
 /// A colour bar with its two ends and small triangles at the smallest and the largest finite number.
-DisplayList bar_figure(colour::ColourMap map, double low, double high, double smallest, double largest,
-                       double width, const colour::Palette& palette);
+DisplayList bar_figure(const colour::Shading& shading, double smallest, double largest, double width,
+                       const colour::Palette& palette);
 
 }  // namespace core::figures

@@ -55,8 +55,9 @@ void Notes::add(const MapFigure& figure, const Map& map) {
   by_hand |= !map.by_hand.empty();
   block_rows = std::max(block_rows, figure.block_rows),
   block_columns = std::max(block_columns, figure.block_columns);
-  pooled_signed |= map.map == colour::ColourMap::values && figure.block_rows * figure.block_columns > 1;
+  pooled_signed |= colour::is_diverging(map.shading.map) && figure.block_rows * figure.block_columns > 1;
   thousandths |= figure.unit != 1;
+  logarithmic |= map.shading.least > 0;
 }
 
 DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
@@ -88,6 +89,7 @@ DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
     add(std::string("1 pixel shows the ") + (notes.pooled_signed ? "number farthest from 0" : "largest") +
             " of " + to_string(notes.block_rows) + " × " + to_string(notes.block_columns) + " cells",
         nothing, 0);
+  if (notes.logarithmic) add("colours follow the logarithm", nothing, 0);
   if (notes.thousandths) add("numbers in cells × 0.001", nothing, 0);
   return list;
 }

@@ -11,6 +11,7 @@ struct Notes {
   std::size_t block_rows = 1, block_columns = 1;
   bool pooled_signed = false;  ///< of several cells the number farthest from 0 is shown, not the largest
   bool thousandths = false;
+  bool logarithmic = false;
 
   void add(const MapFigure& figure, const Map& map);
 };

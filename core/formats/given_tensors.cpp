@@ -47,6 +47,7 @@ void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info
   const std::vector<std::size_t> leading = layer ? std::vector{*layer} : std::vector<std::size_t>();
   const Tensor tensor = file.read(info.name, leading);
   const std::size_t n_axes = tensor.shape.size();
+  if (tensor.numbers.empty()) refuse_shape(file, info, "at least one number");
   if (n_axes != 2 && n_axes != 3) refuse_shape(file, info, "[tokens, columns] or [sequences, tokens, columns]");
   std::vector<attention::Sequence> sequences;
   for (std::size_t s = 0; s < (n_axes == 3 ? tensor.shape[0] : 1); ++s) {
@@ -66,6 +67,7 @@ TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, con
   if (n_axes < 2 || n_axes > 4)
     throw Error(place + "expected [rows, columns], [heads, rows, columns] or [sequences, heads, rows, columns], got " +
                 shape_text(tensor.shape));
+  if (tensor.numbers.empty()) throw Error(place + "expected at least one number, got " + shape_text(tensor.shape));
   TensorStage read{{stage, {}}, n_axes == 4 ? tensor.shape[0] : 1};
   if (n_axes == 2) {
     const arma::mat all = matrix(tensor);

@@ -1,9 +1,12 @@
 #include "core/formats/npy.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
+#include "core/error.hpp"
 #include "core/formats/little_endian.hpp"
+#include "core/text/code_points.hpp"
 
 namespace core::formats {
 namespace {
@@ -17,10 +20,22 @@ std::string tuple_text(const std::vector<std::size_t>& shape) {
   return "(" + text + (shape.size() == 1 ? ",)" : ")");
 }
 
+std::u32string characters_of(const std::string& word) {
+  std::u32string characters;
+  try {
+    for (const text::CodePoint& c : text::code_points(word)) characters += c.value;
+  } catch (const Error&) {
+    for (const char c : word)
+      characters += static_cast<unsigned char>(c) < 0x80 ? static_cast<char32_t>(c) : U'\uFFFD';
+  }
+  return characters;
+}
+
 }  // namespace
 
-std::string npy_header(const std::vector<std::size_t>& shape) {
-  std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': " + tuple_text(shape) + ", }";
+std::string npy_header(const std::vector<std::size_t>& shape, const std::string& type) {
+  std::string header =
+      "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + tuple_text(shape) + ", }";
   constexpr std::size_t before_header = 10;
   while ((before_header + header.size() + 1) % alignment != 0) header += ' ';
   header += '\n';
@@ -34,6 +49,19 @@ void append_rows(std::string& bytes, const arma::mat& matrix) {
   for (std::size_t i = 0; i < matrix.n_rows; ++i)
     for (std::size_t j = 0; j < matrix.n_cols; ++j)
       append_little_endian(bytes, std::bit_cast<std::uint64_t>(matrix(i, j)));
+}
+
+std::string npy_words(const std::vector<std::string>& words, const std::vector<std::size_t>& shape) {
+  std::vector<std::u32string> all;
+  std::size_t longest = 1;
+  for (const std::string& word : words)
+    longest = std::max(longest, all.emplace_back(characters_of(word)).size());
+  std::string bytes = npy_header(shape, "<U" + std::to_string(longest));
+  for (std::u32string& word : all) {
+    word.resize(longest);  // with zeros, which NumPy does not count
+    for (const char32_t c : word) append_little_endian(bytes, static_cast<std::uint32_t>(c));
+  }
+  return bytes;
 }
 
 std::string npy_bytes(const arma::mat& matrix) {

@@ -79,7 +79,7 @@ arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading) {
     fail(tensor, "expected a matrix, got " + std::to_string(shape.size()) + " dimensions");
   const std::size_t n_cols = shape.empty() ? 1 : shape.back();
   const std::size_t n_rows = shape.size() < 2 ? 1 : shape.front();
-  if (n_rows * n_cols == 0) return arma::mat(n_rows, n_cols);
+  if (tensor.numbers.empty()) fail(tensor, "expected at least one number");  // of how many rows ever
   return arma::mat(tensor.numbers.data() + from, n_cols, n_rows).t();
 }
 

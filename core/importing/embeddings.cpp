@@ -71,6 +71,9 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
     fail(file, info.name + ": expected embeddings [tokens, columns] or a batch of them, got " +
                    formats::shape_text(info.shape));
   const Tensor tensor = file.read(info.name, {}, progress);
+  if (tensor.numbers.empty())  // a file of no numbers can claim any number of tokens
+    fail(file,
+         info.name + ": expected at least one number, got the shape " + formats::shape_text(info.shape));
   const bool is_batch = tensor.shape.size() == 3;
   const std::size_t n_tokens = tensor.shape[is_batch ? 1 : 0];
   const auto tokens =
@@ -79,7 +82,6 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
   for (std::size_t s = 0; s < (is_batch ? tensor.shape[0] : 1); ++s)
     sequences.push_back(
         {tokens, is_batch ? formats::matrix(tensor, std::array{s}) : formats::matrix(tensor)});
-  if (sequences.empty()) fail(file, info.name + ": expected at least one sequence, got none");
   return sequences;
 }
 

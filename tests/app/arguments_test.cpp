@@ -107,6 +107,27 @@ TEST(Arguments, OfFigureChooseWhatIsDrawn) {
   EXPECT_FALSE(strip.options.numbers);
   EXPECT_EQ(strip.format, FigureFormat::png);
   EXPECT_EQ(strip.scale, 2);
+  EXPECT_EQ(of({"--strip", "--sequence", "3", "--out", "F.svg"}).options.sequence, 3u);
+}
+
+TEST(Arguments, OfFigureChooseColours) {
+  const auto of = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"figure", "--preset", "multi-head", "--stage", "weights", "--out", "F.svg"});
+    return std::get<DrawFigure>(parse_arguments(more)).colours;
+  };
+  using core::colour::ColourMap;
+  EXPECT_EQ(of({}), ColourChoice());
+  EXPECT_EQ(of({"--colours", "magma"}).sequential, ColourMap::magma);
+  const ColourChoice two = of({"--colours", "greys,red-blue", "--range", "stage", "--logarithmic"});
+  EXPECT_EQ(two.sequential, ColourMap::greys);
+  EXPECT_EQ(two.diverging, ColourMap::red_blue);
+  EXPECT_EQ(two.range, RangeRule::stage);
+  EXPECT_TRUE(two.logarithmic);
+  EXPECT_EQ(of({"--range", "all"}).range, RangeRule::all_heads);
+  const ColourChoice typed = of({"--range", "-2:0.5"});
+  EXPECT_EQ(typed.range, RangeRule::typed);
+  EXPECT_EQ(typed.typed_values, (Ends{-2, 0.5}));
+  EXPECT_EQ(typed.typed_weights, (Ends{-2, 0.5}));
 }
 
 TEST(Arguments, OfFigureThatAreWrongAreNamed) {
@@ -122,6 +143,14 @@ TEST(Arguments, OfFigureThatAreWrongAreNamed) {
             "figure: --head: expected a whole number, 0 for the first, got \"x\"");
   EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--all-heads"}),
             "figure: --all-heads: expected with a --stage, and without --head and --strip");
+  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--sequence", "-1"}),
+            "figure: --sequence: expected a whole number, 0 for the first, got \"-1\"");
+  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--colours", "magma,jet"}),
+            "figure: --colours: expected one of viridis, magma, cividis, greys, blue-orange, red-blue, got \"jet\"");
+  for (const std::string range : {"1", "1:1", "2:1", "a:b", "0:inf", ":"})
+    EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--range", range}),
+              "figure: --range: expected matrix, stage, all or LOW:HIGH, two numbers of which the second is larger, got \"" +
+                  range + "\"");
 }
 
 TEST(Arguments, OfSessionNameAPresetAndAFile) {

@@ -54,6 +54,22 @@ TEST(Batch, ExportsAPresetAndItsSessionAlike) {
   EXPECT_GE(files, 20u);
 }
 
+TEST(Batch, DrawsTheSequenceInTheColoursThatAreAskedFor) {
+  const support::TemporaryDirectory dir;
+  const auto drawn = [&](std::vector<std::string> more) {
+    const std::string file = (dir / "f.svg").string();
+    more.insert(more.begin(), {"figure", "--preset", "001-attention", "--stage", "weights", "--out", file});
+    const Outcome outcome = run(more);
+    return outcome.status == 0 ? support::bytes_of(file) : outcome.err;
+  };
+  const std::string first = drawn({});
+  EXPECT_EQ(drawn({"--sequence", "0", "--colours", "viridis", "--range", "matrix"}), first);
+  EXPECT_NE(drawn({"--sequence", "7"}), first);
+  EXPECT_NE(drawn({"--colours", "greys"}), first);
+  EXPECT_NE(drawn({"--range", "0:0.2"}).find("above the range"), first.npos);
+  EXPECT_EQ(drawn({"--sequence", "8"}), "attnscope: sequence 8: there is no such sequence\n");
+}
+
 TEST(Batch, DrawsOpsOneAfterTheOther) {
   const Outcome outcome = run({"draw", "--seed", "123", "rand(2,2)", "randint(0,10,3)"});
   EXPECT_EQ(outcome.status, 0);

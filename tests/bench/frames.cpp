@@ -1,75 +1,29 @@
 // How long frames take in the real window: printed, not asserted. Needs a display.
-#include <sys/resource.h>
+#include <spawn.h>
+#include <sys/wait.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
+#include <functional>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "app/loop.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/store.hpp"
+#include "tests/bench/frame_times.hpp"
 
 extern "C" void openblas_set_num_threads(int);
+extern char** environ;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using app::Tab;
+using bench::Clock;
+using bench::ms_since;
+using bench::processor_ms;
 using core::attention::Model;
 
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-/// Processor time of all threads so far, in milliseconds.
-double processor_ms() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto ms = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3;
-  };
-  return ms(usage.ru_utime) + ms(usage.ru_stime);
-}
-
-/// What was measured, by name; in milliseconds.
-struct Result {
-  std::string name, words;
-  std::vector<double> times;
-
-  double at(double share) const {
-    std::vector<double> sorted = times;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
-  }
-};
-
-class Results {
- public:
-  void add(Result result) {
-    std::printf("%-34s median %8.2f ms   95 %% %8.2f ms   of %zu   %s\n", result.name.c_str(), result.at(0.5),
-                result.at(0.95), result.times.size(), result.words.c_str());
-    std::fflush(stdout);
-    all_.push_back(std::move(result));
-  }
-  bool write(const char* path) const {
-    std::FILE* file = std::fopen(path, "w");
-    if (!file) return false;
-    std::fputs("{\n", file);
-    for (std::size_t i = 0; i < all_.size(); ++i)
-      std::fprintf(file, "  \"%s\": {\"median_ms\": %.3f, \"p95_ms\": %.3f, \"count\": %zu}%s\n",
-                   all_[i].name.c_str(), all_[i].at(0.5), all_[i].at(0.95), all_[i].times.size(),
-                   i + 1 < all_.size() ? "," : "");
-    std::fputs("}\n", file);
-    return std::fclose(file) == 0;
-  }
-
- private:
-  std::vector<Result> all_;
-};
+constexpr int width = 1600, height = 1000;
 
 /// Causal, without biases, with an output projection, drawn as layers are initialised.
 Model drawn_model(std::size_t n_tokens, std::size_t d_model, std::size_t n_heads) {
@@ -93,74 +47,42 @@ Model drawn_model(std::size_t n_tokens, std::size_t d_model, std::size_t n_heads
 }
 
 /// The pointer's circle through the middle of the window, a step a frame.
-ImVec2 pointer_at(int frame, ImVec2 window) {
+ImVec2 pointer_at(int frame) {
   const float turn = static_cast<float>(frame) * 0.07f;
-  return {window.x * (0.5f + 0.2f * std::cos(turn)), window.y * (0.5f + 0.35f * std::sin(turn))};
+  return {width * (0.5f + 0.2f * std::cos(turn)), height * (0.5f + 0.35f * std::sin(turn))};
 }
 
+/// The window as a person uses it; every measure gives one number a frame.
 class Bench {
  public:
   Bench(app::platform::Window& window, app::Store& store, app::Loop& loop)
       : window_(window), store_(store), loop_(loop) {}
 
-  void measure(Results& results) {
-    results.add({"first_frame", "from the start of the program", {started_}});
-    show(app::Tab::stages);
-    results.add({"mouse_over_strip", "the strip of six tokens", moving(200)});
-    results.add({"edit_six_tokens", "every number of the strip changes", editing(200, 2)});
-    results.add({"idle", "processor time in 5 s of doing nothing", {idle()}});
-    open(drawn_model(256, 768, 12));
-    show(app::Tab::heads);
-    results.add({"mouse_over_12_heads_of_256", "the pointer moves over cells", moving(200)});
-    results.add({"edit_12_heads_of_256", "edit to picture", editing(60, 255)});
-    open(drawn_model(1024, 768, 12));
-    results.add({"mouse_over_12_heads_of_1024", "the pointer moves over cells", moving(100)});
-    results.add({"edit_12_heads_of_1024", "edit to picture, random rows", editing(100, 1023)});
-    open(drawn_model(512, 1152, 144));
-    results.add({"scroll_144_heads_of_512", "a frame while scrolling", scrolling(200)});
-  }
-  void started_after(double ms) { started_ = ms; }
-
- private:
-  void frames(int count) {
-    for (int i = 0; i < count; ++i) loop_.frame();
-  }
-  void settle() {
-    while (store_.is_renewing()) {
-      window_.wait(0.01);
-      store_.settle();
-    }
-    frames(10);
-  }
   void open(const Model& model) {
     store_.dispatch(app::ApplyEdit{core::editing::ReplaceModel{model}});
     if (store_.view().dialog == app::Dialog::memory) store_.dispatch(app::TakeMemory{});
-    store_.settle();
+    settle();
+    store_.dispatch(app::ShowDialog{app::Dialog::none});
+  }
+  void show(Tab tab) {
+    store_.dispatch(app::ChangeView{[tab](app::View& v) { v.tab = tab; }});
     settle();
   }
-  void show(app::Tab tab) {
-    store_.dispatch(app::ChangeView{[tab](app::View& v) { v.tab = tab; }});
-    frames(20);
-  }
+  void keep_reference() { store_.dispatch(app::KeepReference{}); }
 
   std::vector<double> moving(int count) {
     std::vector<double> times;
-    for (int i = 0; i < count; ++i) {
-      const auto before = Clock::now();
-      loop_.frame([&](ImGuiIO& io) { app::platform::put_mouse(io, pointer_at(i, window_.size())); });
-      times.push_back(ms_since(before));
-    }
+    for (int i = 0; i < count; ++i)
+      times.push_back(timed_frame([&](ImGuiIO& io) { app::platform::put_mouse(io, pointer_at(i)); }));
     return times;
   }
 
-  /// From the edit to the frame that shows it, with the row drawn at random up to the last one.
-  std::vector<double> editing(int count, std::size_t last_row) {
+  /// From the edit of a random number to the frame that shows it.
+  std::vector<double> editing(int count) {
     std::vector<double> times;
-    std::mt19937 random(5);
     for (int i = 0; i < count; ++i) {
-      const core::editing::SetCell edit{{}, random() % (last_row + 1), 0, std::sin(i)};
       const auto before = Clock::now();
-      store_.dispatch(app::ApplyEdit{edit});
+      edit();
       store_.settle();
       while (store_.is_renewing()) {
         window_.wait(0.01);
@@ -169,50 +91,168 @@ class Bench {
       loop_.frame();
       times.push_back(ms_since(before));
     }
-    frames(10);
+    settle();
     return times;
   }
 
   std::vector<double> scrolling(int count) {
     std::vector<double> times;
-    for (int i = 0; i < count; ++i) {
-      const auto before = Clock::now();
-      loop_.frame([&](ImGuiIO& io) {
-        app::platform::put_mouse(io, {window_.size().x / 2, window_.size().y / 2});
+    for (int i = 0; i < count; ++i)
+      times.push_back(timed_frame([&](ImGuiIO& io) {
+        app::platform::put_mouse(io, {width / 2.0f, height / 2.0f});
         app::platform::put_modifiers(io, false, true, false);
         app::platform::put_wheel(io, 0, i < count / 2 ? -1.0f : 1.0f);
-      });
-      times.push_back(ms_since(before));
+      }));
+    loop_.frame([](ImGuiIO& io) { app::platform::put_modifiers(io, false, false, false); });
+    return times;
+  }
+
+  /// One number changes in every frame, as while it is dragged: what the frames take meanwhile, and how often
+  /// the pictures follow.
+  std::pair<std::vector<double>, std::vector<double>> dragging(double seconds) {
+    std::vector<double> times, renewed;
+    const auto start = Clock::now();
+    auto last = start;
+    for (std::uint64_t version = store_.version(); ms_since(start) < seconds * 1e3;) {
+      edit(0);
+      times.push_back(timed_frame());
+      if (std::exchange(version, store_.version()) == store_.version()) continue;
+      renewed.push_back(ms_since(last));
+      last = Clock::now();
+    }
+    settle();
+    return {times, renewed};
+  }
+
+  /// The frames after an edit, until nothing is under way beside the window.
+  std::vector<double> after_edits(int count) {
+    std::vector<double> times;
+    for (int i = 0; i < count; ++i) {
+      edit();
+      for (const double ms : settle()) times.push_back(ms);
     }
     return times;
   }
 
-  double idle() {
-    for (int i = 0; i < 10; ++i) window_.wait(0.01), loop_.step();
+  /// Processor time while nothing happens, in per cent of one processor.
+  double idle(double seconds) {
     const auto start = Clock::now();
     const double used = processor_ms();
-    while (ms_since(start) < 5000)
-      if (window_.wait((5000 - std::min(5000.0, ms_since(start))) / 1e3)) loop_.frame();
-    return processor_ms() - used;
+    while (ms_since(start) < seconds * 1e3)
+      if (window_.wait(seconds - ms_since(start) / 1e3)) loop_.frame();
+    return 100 * (processor_ms() - used) / ms_since(start);
+  }
+
+ private:
+  double timed_frame(const std::function<void(ImGuiIO&)>& adjust = {}) {
+    const auto before = Clock::now();
+    loop_.frame(adjust);
+    return ms_since(before);
+  }
+  void edit() { edit(random_() % store_.model().n_tokens()); }
+  void edit(std::size_t row) {
+    store_.dispatch(
+        app::ApplyEdit{core::editing::SetCell{{}, row, 0, std::sin(static_cast<double>(random_() % 1000))}});
+  }
+  /// Frames until everything is done that was begun, or some seconds are over.
+  std::vector<double> settle() {
+    constexpr double most_ms = 3000;
+    const auto start = Clock::now();
+    std::vector<double> times;
+    for (int quiet = 0; quiet < 10 && (store_.is_renewing() || ms_since(start) < most_ms); ++quiet) {
+      times.push_back(timed_frame());
+      if (!store_.is_renewing() && !store_.is_busy() && !loop_.is_working()) continue;
+      window_.wait(0.01);
+      quiet = 0;
+    }
+    return times;
   }
 
   app::platform::Window& window_;
   app::Store& store_;
   app::Loop& loop_;
-  double started_ = 0;
+  std::mt19937 random_{5};
 };
 
-int run(const char* json) {
+/// From the start of a process to the end of its first frame.
+double ms_to_first_frame(const char* program) {
   const auto start = Clock::now();
+  const std::string name = program;
+  std::string option = "--one-frame";
+  std::string words = name;
+  char* const arguments[] = {words.data(), option.data(), nullptr};
+  pid_t child = 0;
+  int status = 0;
+  if (::posix_spawn(&child, program, nullptr, nullptr, arguments, environ) != 0 ||
+      ::waitpid(child, &status, 0) != child || status != 0)
+    throw std::runtime_error("cannot start " + name + " again");
+  return ms_since(start);
+}
+
+void measure_small(Bench& b, bench::Results& results) {
+  b.show(Tab::stages);
+  results.measure("mouse_over_strip", "the strip of six tokens", [&] { return b.moving(200); });
+  results.measure("edit_six_tokens", "every number of the strip changes", [&] { return b.editing(200); });
+  results.add({"idle", "of a processor, nothing happens for 4 s", {b.idle(4)}, 0, "%"});
+}
+
+void measure_heads(Bench& b, bench::Results& results) {
+  for (const std::size_t n : {256, 1024}) {
+    b.open(drawn_model(n, 768, 12));
+    b.show(Tab::heads);
+    const std::string of = "_12_heads_of_" + std::to_string(n);
+    results.measure("mouse_over" + of, "the pointer moves over cells", [&] { return b.moving(150); });
+    results.measure("edit" + of, "edit to picture, random rows", [&] { return b.editing(100); });
+  }
+}
+
+void measure_many(Bench& b, bench::Results& results) {
+  b.open(drawn_model(512, 1152, 144));
+  b.show(Tab::heads);
+  results.measure("scroll_144_heads_of_512", "a frame while scrolling", [&] { return b.scrolling(200); });
+}
+
+void measure_views(Bench& b, bench::Results& results) {
+  for (const std::size_t n : {1024, 4096}) {
+    b.open(drawn_model(n, 768, 12));
+    b.keep_reference();
+    const std::string of = "_" + std::to_string(n);
+    for (const auto& [tab, name] : {std::pair{Tab::stages, "stages"},
+                                    {Tab::heads, "heads"},
+                                    {Tab::tokens, "tokens"},
+                                    {Tab::compare, "compare"},
+                                    {Tab::laboratory, "laboratory"}}) {
+      if (tab == Tab::compare && n > 2048)
+        continue;  // every stage of both states would take more than most machines have
+      b.show(tab);
+      results.measure(name + of, "frames after an edit", [&] { return b.after_edits(n > 2048 ? 1 : 3); });
+    }
+    b.show(Tab::heads);
+    const auto [frames, renewed] = b.dragging(2);
+    results.add({"drag" + of, "frames while a number of the first row is dragged", frames});
+    results.add({"drag_follows" + of, "from one renewed picture to the next", renewed});
+  }
+}
+
+const std::vector<std::pair<std::string, void (*)(Bench&, bench::Results&)>> parts{
+    {"small", measure_small}, {"heads", measure_heads}, {"many", measure_many}, {"views", measure_views}};
+
+int run(const char* program, const char* json, const std::string& only) {
+  bench::Results results;
+  if (only.empty() || only == "start") {
+    std::vector<double> starts;
+    for (int i = 0; i < 9; ++i) starts.push_back(ms_to_first_frame(program));
+    results.add({"first_frame", "from the start of a process to its end after one frame", starts,
+                 processor_ms(RUSAGE_CHILDREN) / 9});
+  }
   app::Store store;
-  app::platform::Window window("attnscope", 1600, 1000);
+  app::platform::Window window("attnscope", width, height);
   app::Loop loop(window, store);
   loop.frame();
+  if (only == "one frame") return 0;
   Bench bench(window, store, loop);
-  bench.started_after(ms_since(start));
-  std::printf("first frame: %.0f ms of processor time\n", processor_ms());
-  Results results;
-  bench.measure(results);
+  for (const auto& [name, measure] : parts)
+    if (only.empty() || only == name) measure(bench, results);
   if (!json || results.write(json)) return 0;
   std::fprintf(stderr, "attnscope_frames: %s: cannot be written\n", json);
   return 1;
@@ -221,13 +261,23 @@ int run(const char* json) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 1 && !(argc == 3 && std::strcmp(argv[1], "--json") == 0)) {
-    std::fprintf(stderr, "attnscope_frames: expected nothing or --json FILE\n");
-    return 2;
+  const char* json = nullptr;
+  std::string only;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--one-frame") == 0) {
+      only = "one frame";
+    } else if (i + 1 < argc && std::strcmp(argv[i], "--json") == 0) {
+      json = argv[++i];
+    } else if (i + 1 < argc && std::strcmp(argv[i], "--only") == 0) {
+      only = argv[++i];
+    } else {
+      std::fprintf(stderr, "attnscope_frames: expected --json FILE or --only start|small|heads|many|views\n");
+      return 2;
+    }
   }
   try {
     openblas_set_num_threads(1);
-    return run(argc == 3 ? argv[2] : nullptr);
+    return run(argv[0], json, only);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "attnscope_frames: %s\n", error.what());
     return 1;

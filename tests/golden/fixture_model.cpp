@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/attention/attend.hpp"
+#include "core/attention/fast/engine.hpp"
 #include "core/attention/formulas.hpp"
 #include "tests/support/matchers.hpp"
 
@@ -67,6 +68,16 @@ bool is_parameter(const std::string& name) {
   return name.starts_with("W_") || name.starts_with("b_");
 }
 
+void expect_stages_of_sequence(const Fixture& fixture, const Model& model, std::size_t s,
+                               const Trace& trace) {
+  ASSERT_EQ(model.n_heads, fixture.config.n_heads);
+  for (const auto& [name, tensor] : fixture.tensors) {
+    if (is_parameter(name)) continue;
+    SCOPED_TRACE(name + ", sequence " + std::to_string(s));
+    expect_tensor(name, tensor, fixture.config, s, trace);
+  }
+}
+
 }  // namespace
 
 std::set<std::string> expected_tensors(const Config& c) {
@@ -107,14 +118,16 @@ Model model_of(const Fixture& f) {
 
 void expect_stages(const Fixture& fixture, const Model& model) {
   ASSERT_GE(model.sequences.size(), fixture.config.n_sequences);
-  ASSERT_EQ(model.n_heads, fixture.config.n_heads);
+  for (std::size_t s = 0; s < fixture.config.n_sequences; ++s)
+    expect_stages_of_sequence(fixture, model, s, attend(model, s));
+}
+
+void expect_stages_of_engine(const Fixture& fixture, const Model& model) {
+  ASSERT_GE(model.sequences.size(), fixture.config.n_sequences);
+  core::attention::fast::Engine engine;
   for (std::size_t s = 0; s < fixture.config.n_sequences; ++s) {
-    const Trace trace = attend(model, s);
-    for (const auto& [name, tensor] : fixture.tensors) {
-      if (is_parameter(name)) continue;
-      SCOPED_TRACE(name + ", sequence " + std::to_string(s));
-      expect_tensor(name, tensor, fixture.config, s, trace);
-    }
+    ASSERT_TRUE(engine.compute(model, s));
+    expect_stages_of_sequence(fixture, model, s, engine.trace());
   }
 }
 

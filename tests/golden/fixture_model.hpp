@@ -17,6 +17,9 @@ std::set<std::string> expected_tensors(const support::Config& config);
 /// Expects every tensor of the fixture in the model's stages, for as many sequences as the fixture holds.
 void expect_stages(const support::Fixture& fixture, const core::attention::Model& model);
 
+/// The same, of the engine that the window computes large models with.
+void expect_stages_of_engine(const support::Fixture& fixture, const core::attention::Model& model);
+
 /// Expects the numbers that the notebook prints.
 void expect_printed(const support::Fixture& fixture, const core::attention::Model& model);
 

@@ -64,6 +64,10 @@ TEST_P(FullCase, EqualsEveryStage) {
   expect_stages(fixture, model_of(fixture));
 }
 
+TEST_P(FullCase, EqualsEveryStageOfTheEngine) {
+  expect_stages_of_engine(fixture, model_of(fixture));
+}
+
 TEST_P(FullCase, EqualsWhatTheNotebookPrints) {
   const auto row = printed_cases.find(GetParam());
   ASSERT_EQ(fixture.printed.size(), row == printed_cases.end() ? 0 : row->second);

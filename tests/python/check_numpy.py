@@ -4,6 +4,7 @@ usage: check_numpy.py ATTNSCOPE    exit status: 0 equal, 1 different, 77 NumPy i
 """
 
 import csv
+import json
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,12 @@ def check(program, preset, directory):
     assert zipfile.ZipFile(archive).testzip() is None
     arrays = dict(numpy.load(archive))
     batch = arrays["embeddings"].ndim == 3
+    tokens = arrays.pop("tokens")
+    assert tokens.dtype.kind == "U" and tokens.shape == arrays["embeddings"].shape[:-1], f"{preset}: tokens {tokens!r}"
+    session = directory / "session.json"
+    subprocess.run([program, "session", "--preset", preset, "--out", session], check=True)
+    written = json.loads(session.read_text(encoding="utf-8"))["tokens"]
+    assert numpy.array_equal(tokens, numpy.broadcast_to(written, tokens.shape)), f"{preset}: tokens {tokens!r}"
     seen = 0
     for name, array in arrays.items():
         if name.startswith("projections."):

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "app/platform/imgui_compat.hpp"
 #include "app/render/shader_program.hpp"
 #include "core/error.hpp"
 #include "tests/support/gl_context.hpp"
@@ -43,6 +44,30 @@ TEST_F(Renderer, ShowsNewNumbersOfANewVersion) {
   EXPECT_EQ(renderer.work(), (Work{2, 2}));
   EXPECT_EQ(after.at(10, 10), app::render::colour_at(ColourMap::weights, true, 0));
   EXPECT_NE(after.at(10, 10), before.at(10, 10));
+}
+
+TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
+  const auto before = support::painted(renderer, picture);
+  Picture next = picture;
+  next.pending = true, next.numbers = nullptr, ++next.version;
+  EXPECT_EQ(support::painted(renderer, next).at(10, 10), before.at(10, 10));
+  EXPECT_EQ(renderer.work(), (Work{1, 1}));
+  numbers.zeros();
+  next.pending = false, next.numbers = &numbers;
+  EXPECT_EQ(support::painted(renderer, next).at(10, 10), app::render::colour_at(ColourMap::weights, true, 0));
+}
+
+TEST_F(Renderer, SaysWhenATextureWasPaintedLast) {
+  const ImTextureID texture = renderer.paint(picture);
+  const auto name = static_cast<std::uint64_t>(app::platform::texture_name(texture));
+  const std::uint64_t before = renderer.painted(name);
+  EXPECT_NE(before, 0u);
+  renderer.paint(picture);
+  EXPECT_EQ(renderer.painted(name), before);
+  picture.cross = Cross{1, 1};
+  renderer.paint(picture);
+  EXPECT_NE(renderer.painted(name), before);
+  EXPECT_EQ(renderer.painted(name + 1000), 0u);
 }
 
 TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {

@@ -41,6 +41,24 @@ TEST_F(OpenWindow, ShowsWhatWasDrawnInIt) {
   EXPECT_EQ(pixel(150, 200), app::rgb(0x123456));
 }
 
+TEST_F(OpenWindow, ShowsTheSameWhetherAllOrOnlyWhatDiffersIsDrawn) {
+  load_fonts(1);
+  const auto draw = [&](int frame) {
+    window.begin_frame();
+    ImDrawList& list = *ImGui::GetForegroundDrawList();
+    list.AddRectFilled({0, 0}, {960, 300}, IM_COL32(0, 0, 255, 255));
+    list.AddText({40, 40}, IM_COL32(255, 255, 255, 128), "half transparent words that stay");
+    list.AddCircleFilled({100.0f + 37 * static_cast<float>(frame), 60}, 30, IM_COL32(255, 0, 0, 90));
+    list.AddLine({10, 500}, {900.0f - 50 * static_cast<float>(frame), 320}, IM_COL32(0, 255, 0, 128), 3);
+    window.end_frame(app::rgb(0x123456));
+  };
+  for (int frame = 0; frame < 6; ++frame) draw(frame);
+  const Image by_parts = window.read_pixels();
+  window.refresh_fonts();  // then everything is drawn
+  draw(5);
+  EXPECT_EQ(by_parts.rgba, window.read_pixels().rgba);
+}
+
 TEST_F(OpenWindow, CanBeAskedToCloseAndToStay) {
   EXPECT_FALSE(window.should_close());
   window.request_close();

@@ -15,7 +15,6 @@ using std::size_t;
 
 // Rows of scores and exponentials of one block, in numbers: half of a second-level cache.
 constexpr size_t block_numbers = 49152;
-constexpr size_t few_operations = 200000;  // not worth waking another thread
 
 size_t block_rows(size_t n_tokens) {
   return std::clamp<size_t>(block_numbers / n_tokens / 24, 1, 2) * 24;
@@ -117,10 +116,7 @@ std::optional<bool> Engine::Parts::work_out_all(From from, Progress* progress) {
     if (!work_out(all, h, first, end, from)) finite = false;
     if (progress) progress->fraction = double(++done) / double(count);
   };
-  if (all.n_tokens * all.n_tokens * all.d_out < few_operations)
-    for (size_t task = 0; task < count; ++task) block(task);
-  else
-    threads.run(count, block);
+  threads.run(count, 2 * all.n_tokens * all.n_tokens * all.d_out, block);
   if (progress && progress->cancelled) return std::nullopt;
   hide_first = false;
   return finite.load();

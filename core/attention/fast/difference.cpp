@@ -17,9 +17,10 @@ Place compare(const SharedMatrix& a, const SharedMatrix& b) {
   if (a.shares_with(b)) return {};
   if (const auto cell = known_difference(a, b)) return {Extent::number, cell->row, cell->column};
   Place place;
-  for (std::size_t c = 0; c < a->n_cols; ++c)
-    for (std::size_t r = 0; r < a->n_rows; ++r) {
-      if (a->at(r, c) == b->at(r, c)) continue;
+  const arma::mat &before = *a, &after = *b;
+  for (std::size_t c = 0; c < before.n_cols; ++c)
+    for (std::size_t r = 0; r < before.n_rows; ++r) {
+      if (before.at(r, c) == after.at(r, c)) continue;
       if (place.extent == Extent::same)
         place = {Extent::number, r, c};
       else if (r != place.row)
@@ -71,7 +72,7 @@ class Collector {
 
  private:
   static double increment(const SharedMatrix& before, const SharedMatrix& after, Place place) {
-    return after->at(place.row, place.column) - before->at(place.row, place.column);
+    return after.at(place.row, place.column) - before.at(place.row, place.column);
   }
 
   void add_number(Projected what, bool is_bias, const SharedMatrix& before, const SharedMatrix& after) {

@@ -21,15 +21,15 @@ void require(const Model& model, std::size_t sequence) {
 }  // namespace
 
 bool covers(const Model& model) {
-  return model.mask.method == MaskMethod::negative_infinity && model.given == Given() && model.heads_off.empty() &&
-         model.departures == Departures();
+  return model.mask.method == MaskMethod::negative_infinity && model.given == Given() &&
+         model.heads_off.empty() && model.departures == Departures();
 }
 
 std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads) {
   const std::uint64_t n = n_tokens, row = (n + 7) / 8 * 8;
   const std::uint64_t squares = 2 * n_heads * n * row;  // masked scores and exponentials
   const std::uint64_t wide =
-      6 * n * (d_out + 8 * n_heads);  // Q, K, V, contexts, output and those it was made from
+      7 * n * (d_out + 8 * n_heads);  // Q, K, V, contexts, output, those it was made from, panels
   return sizeof(double) * (squares + wide);
 }
 

@@ -23,8 +23,8 @@ void work_out_scores(Heads& all, std::size_t h, std::size_t first, std::size_t e
   if (all.uniform) {
     for (std::size_t i = first; i < end; ++i) std::fill_n(all.scores(h, i), ends[i - first], 0.0);
   } else {
-    all.kernels->scores({all.query(h, first), all.d_head, all.heads[h].key_panels.data(), all.d_head,
-                         all.scale, ends, all.scores(h, first), all.row_stride, end - first});
+    all.kernels->products({all.query(h, first), all.d_head, all.heads[h].key_panels.data(), all.d_head,
+                           all.scale, ends, all.scores(h, first), all.row_stride, end - first});
   }
   for (std::size_t i = first; i < end; ++i)
     for (const std::size_t j : all.visibility.hidden(i)) all.scores(h, i)[j] = -infinity;

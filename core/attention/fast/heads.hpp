@@ -33,6 +33,7 @@ struct Heads {
   std::vector<bool> kept;      ///< [head][row][column] of dropout; empty when it is not active
   std::vector<Head> heads;
   Buffer contexts;  ///< n_tokens × d_out, the heads side by side
+  Buffer panels;    ///< of embeddings or contexts while they are multiplied
 
   bool same_shape(const Model& model) const;
   /// Memory for such a model, nothing visible yet.

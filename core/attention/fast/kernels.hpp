@@ -10,16 +10,18 @@
 /// compiled for wide registers could otherwise be linked into the rest of the program.
 namespace core::attention::fast {
 
-/// Rows [0, n_rows) of a block of one head; a row lies in memory after the other, so many numbers apart.
-struct ScoreBlock {
-  const double* queries;  ///< n_rows × d_head
-  std::size_t query_stride;
-  const double* key_panels;  ///< panel after panel, each d_head × panel_width numbers
-  std::size_t d_head;
-  double scale;             ///< multiplies every score as it is stored
-  const std::size_t* ends;  ///< [row]: one past its last visible key
-  double* scores;           ///< n_rows × n_tokens; nothing is written at or after ends[row]
-  std::size_t score_stride;
+/// Rows times items: queries times keys, or columns of a projection times tokens. A row lies in memory after
+/// the other, so many numbers apart; the items lie in panels (panels.hpp).
+struct PanelBlock {
+  const double* rows;  ///< n_rows × depth
+  std::size_t row_stride;
+  const double* panels;  ///< panel after panel, each depth × panel_width numbers
+  std::size_t depth;
+  double scale;             ///< multiplies every product as it is stored
+  const std::size_t* ends;  ///< [row]: one past the last item that counts
+  double* products;  ///< n_rows × items; at and after ends[row] up to a whole vector −inf, then nothing is
+                     ///< written
+  std::size_t product_stride;
   std::size_t n_rows;
 };
 
@@ -43,11 +45,15 @@ struct RowSums {
 };
 
 struct Kernels {
+  static constexpr std::size_t widest_panel = 24, most_panel_rows = 8;  ///< in any of them
+
   const char* name;         ///< "AVX-512", "AVX2" or "plain"
   std::size_t lanes;        ///< numbers in a vector
-  std::size_t panel_width;  ///< keys in a panel
-  void (*scores)(const ScoreBlock&);
-  /// exponentials[j] = exp(scores[j] − largest) for j < n, to about one unit in the last place.
+  std::size_t panel_width;  ///< items in a panel: whole vectors
+  std::size_t panel_rows;   ///< best done at once
+  void (*products)(const PanelBlock&);
+  /// exponentials[j] = exp(scores[j] − largest) for j < n, to about one unit in the last place; up to a whole
+  /// vector scores go on with −inf, and the exponentials with 0.
   RowSums (*softmax)(const double* scores, double* exponentials, std::size_t n);
   void (*contexts)(const ProductBlock&);
   /// target[j] += factor · source[j]

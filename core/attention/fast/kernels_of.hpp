@@ -9,7 +9,7 @@ namespace core::attention::fast {
 
 /// How the loops are cut so that all sums of a tile stay in registers.
 struct Tiles {
-  int key_vectors, queries;  // of a tile of scores
+  int key_vectors, queries;  // of a tile of products with panels
   int value_vectors, rows;   // of a tile of contexts
 };
 
@@ -17,32 +17,29 @@ template <int N, Tiles tiles>
 struct KernelsOf {
   using V = Vector<N>;
   static constexpr std::size_t panel_width = std::size_t{tiles.key_vectors} * N;
+  static_assert(panel_width <= Kernels::widest_panel && tiles.queries <= int(Kernels::most_panel_rows));
 
-  /// Scores of `count` queries against one panel, whose first key is `first`.
+  /// Products of `count` rows and one panel, whose first item is `first`.
   template <int count>
-  static void score_tile(const ScoreBlock& b, std::size_t row, std::size_t first) {
+  static void product_tile(const PanelBlock& b, std::size_t row, std::size_t first) {
     V sums[count][tiles.key_vectors] = {};
-    const double* query = b.queries + row * b.query_stride;
-    const double* panel = b.key_panels + first * b.d_head;
-    for (std::size_t c = 0; c < b.d_head; ++c, panel += panel_width) {
-      V keys[tiles.key_vectors];
-      for (int k = 0; k < tiles.key_vectors; ++k) keys[k] = load<N>(panel + k * N);
+    const double* numbers = b.rows + row * b.row_stride;
+    const double* panel = b.panels + first * b.depth;
+    for (std::size_t c = 0; c < b.depth; ++c, panel += panel_width) {
+      V items[tiles.key_vectors];
+      for (int k = 0; k < tiles.key_vectors; ++k) items[k] = load<N>(panel + k * N);
 #pragma GCC unroll 8
       for (int q = 0; q < count; ++q) {
-        const V number = V{} + query[std::size_t(q) * b.query_stride + c];
-        for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += keys[k] * number;
+        const V number = V{} + numbers[std::size_t(q) * b.row_stride + c];
+        for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += items[k] * number;
       }
     }
     for (int q = 0; q < count; ++q) {
-      double* to = b.scores + (row + std::size_t(q)) * b.score_stride + first;
+      double* to = b.products + (row + std::size_t(q)) * b.product_stride + first;
       const std::size_t end = b.ends[row + std::size_t(q)];
       for (int k = 0; k < tiles.key_vectors; ++k) {
         const std::size_t j = first + std::size_t(k) * N;
-        const V scaled = sums[q][k] * b.scale;
-        if (j + N <= end)
-          store<N>(to + k * N, scaled);
-        else if (j < end)
-          store_part<N>(to + k * N, scaled, end - j);
+        if (j < end) store<N>(to + k * N, cut<N>(sums[q][k] * b.scale, end - j, -__builtin_inf()));
       }
     }
   }
@@ -53,36 +50,29 @@ struct KernelsOf {
     return end;
   }
 
-  static void scores(const ScoreBlock& b) {
+  static void products(const PanelBlock& b) {
     const std::size_t end = furthest(b.ends, b.n_rows);
     for (std::size_t first = 0; first < end;
          first += panel_width) {  // a panel stays in the cache for all rows
       std::size_t i = 0;
       for (; i + tiles.queries <= b.n_rows; i += tiles.queries)
-        if (furthest(b.ends + i, tiles.queries) > first) score_tile<tiles.queries>(b, i, first);
+        if (furthest(b.ends + i, tiles.queries) > first) product_tile<tiles.queries>(b, i, first);
       for (; i < b.n_rows; ++i)
-        if (b.ends[i] > first) score_tile<1>(b, i, first);
+        if (b.ends[i] > first) product_tile<1>(b, i, first);
     }
   }
 
   static RowSums softmax(const double* s, double* e, std::size_t n) {
-    const std::size_t whole = n / N * N, rest = n - whole;
-    const V tail = load_part<N>(s + whole, rest, -__builtin_inf());
-    V tops = tail;
-    for (std::size_t j = 0; j < whole; j += N) {
+    V tops = V{} - __builtin_inf();
+    for (std::size_t j = 0; j < n; j += N) {
       const V numbers = load<N>(s + j);
       tops = numbers > tops ? numbers : tops;
     }
     const double top = largest<N>(tops);
     V sums{};
-    for (std::size_t j = 0; j < whole; j += N) {
+    for (std::size_t j = 0; j < n; j += N) {
       const V numbers = exponential<N>(load<N>(s + j) - top);
       store<N>(e + j, numbers);
-      sums += numbers;
-    }
-    if (rest > 0) {
-      const V numbers = exponential<N>(tail - top);
-      store_part<N>(e + whole, numbers, rest);
       sums += numbers;
     }
     return {top, sum<N>(sums)};
@@ -195,8 +185,8 @@ struct KernelsOf {
   }
 
   static constexpr Kernels table(const char* name) {
-    return {name, N,   panel_width, scores, softmax,      contexts,
-            add,  dot, blend,       finite, exponentials, multiply_add};
+    return {name, N,   panel_width, tiles.queries, products,     softmax,     contexts,
+            add,  dot, blend,       finite,        exponentials, multiply_add};
   }
 };
 

@@ -1,10 +1,9 @@
 #include "core/attention/fast/output.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "core/attention/fast/panels.hpp"
 #include "core/attention/fast/projecting.hpp"
 #include "core/attention/formulas.hpp"
 
@@ -12,13 +11,6 @@ namespace core::attention::fast {
 namespace {
 
 constexpr std::size_t most_sums = 64;  // roundings of so many do not show
-
-/// Calls task(first, end) for a share of the rows on each thread.
-template <class Task>
-void share_rows(std::size_t n_rows, std::size_t n_numbers, ThreadPool& threads, const Task& task) {
-  const std::size_t n = n_numbers < 4096 ? 1 : threads.n_threads();
-  threads.run(n, [&](std::size_t k) { task(n_rows * k / n, n_rows * (k + 1) / n); });
-}
 
 }  // namespace
 
@@ -69,11 +61,19 @@ const arma::mat& Output::bring_up_to_date(Heads& all, const Model& model, Thread
 void Output::redo_rows(Heads& all, const Model& model, std::size_t first, std::size_t end,
                        ThreadPool& threads) {
   const Linear& linear = *model.projections->output;
-  share_rows(end - first, (end - first) * all.d_out, threads, [&](std::size_t from, std::size_t to) {
-    multiply_rows(all.contexts.data() + (first + from) * all.d_out, to - from, linear,
-                  output_.memptr() + first + from, output_.n_rows);
-    remember(all, first + from, first + to);
+  const arma::mat& w = linear.weight;
+  Panels contexts(*all.kernels, end - first, all.d_out, all.panels);
+  const double* rows = all.contexts.data() + first * all.d_out;
+  threads.run(contexts.n_panels(), (end - first) * all.d_out,
+              [&](std::size_t panel) { contexts.fill(panel, rows); });
+  const Columns columns{w.memptr(), w.n_rows, w.n_cols};
+  multiply(contexts, std::span(&columns, 1), threads, [&](std::size_t, const ProductTile& tile) {
+    add_bias(linear, tile);
+    for (std::size_t c = 0; c < tile.n_columns; ++c)
+      std::copy_n(tile.numbers + c * tile.stride, tile.n_rows,
+                  output_.colptr(tile.first_column + c) + first + tile.first_row);
   });
+  remember(all, first, end);
 }
 
 void Output::remember(const Heads& all, std::size_t first, std::size_t end) {
@@ -98,10 +98,13 @@ bool Output::add_head(Heads& all, const Linear& linear, ThreadPool& threads) {
       then = now;
     }
   if (!(most_then <= 4 * most_now) || !std::isfinite(most)) return false;
-  share_rows(n, n * d, threads, [&](std::size_t first, std::size_t end) {
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, int(end - first), int(all.d_out), int(d), 1,
-                increments.data() + first * d, int(d), linear.weight->memptr() + offset,
-                int(linear.weight->n_rows), 1, output_.memptr() + first, int(n));
+  Panels rows(*all.kernels, n, d, all.panels);
+  threads.run(rows.n_panels(), n * d, [&](std::size_t panel) { rows.fill(panel, increments.data()); });
+  const Columns columns{linear.weight->memptr() + offset, all.d_out, all.d_out};
+  multiply(rows, std::span(&columns, 1), threads, [&](std::size_t, const ProductTile& tile) {
+    for (std::size_t c = 0; c < tile.n_columns; ++c)
+      all.kernels->add(output_.colptr(tile.first_column + c) + tile.first_row, tile.numbers + c * tile.stride,
+                       1, tile.n_rows);
   });
   ++n_sums_;
   return true;

@@ -3,33 +3,44 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <cmath>
+
+#include "core/attention/fast/panels.hpp"
 
 namespace core::attention::fast {
 namespace {
 
-constexpr std::size_t small = 4096;  // below so many multiplications a call of BLAS costs more than it saves
-
-/// y = weightᵀ·xᵀ + bias for tokens first … end − 1: d_out numbers a token, token after token.
-void project_tokens(const arma::mat& x, const Linear& linear, std::size_t first, std::size_t end, double* y) {
-  const arma::mat& w = linear.weight;
-  const std::size_t n = end - first, d_in = w.n_rows, d_out = w.n_cols;
-  if (n * d_in * d_out < small) {
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t k = 0; k < d_out; ++k) {
-        double sum = 0;
-        for (std::size_t c = 0; c < d_in; ++c) sum += x.at(first + i, c) * w.at(c, k);
-        y[i * d_out + k] = sum;
+/// Puts a tile of queries, keys or values in the heads that own its columns.
+void put_tile(Heads& all, Projected what, const ProductTile& tile) {
+  const auto numbers = [&](std::size_t column) { return tile.numbers + column * tile.stride; };
+  for (std::size_t column = 0; column < tile.n_columns;) {
+    const std::size_t h = (tile.first_column + column) / all.d_head,
+                      c = (tile.first_column + column) % all.d_head;
+    const std::size_t n = std::min(all.d_head - c, tile.n_columns - column);  // in this head
+    if (what == Projected::keys) {
+      for (std::size_t k = 0; k < n; ++k)
+        for (std::size_t i = 0; i < tile.n_rows; ++i)
+          all.key(h, tile.first_row + i, c + k) = numbers(column + k)[i];
+    } else {
+      for (std::size_t i = 0; i < tile.n_rows; ++i) {
+        const std::size_t t = tile.first_row + i;
+        double* row = (what == Projected::queries ? all.query(h, t) : all.value(h, t)) + c;
+        for (std::size_t k = 0; k < n; ++k) row[k] = numbers(column + k)[i];
       }
-  } else {
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasTrans, int(d_out), int(n), int(d_in), 1, w.memptr(),
-                int(d_in), x.memptr() + first, int(x.n_rows), 0, y, int(d_out));
+    }
+    column += n;
   }
-  if (!linear.bias) return;
-  const double* bias = (*linear.bias)->memptr();
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t k = 0; k < d_out; ++k) y[i * d_out + k] += bias[k];
+}
+
+/// The embeddings themselves as queries, keys and values.
+bool copy_all(Heads& all, const arma::mat& x) {
+  for (std::size_t i = 0; i < all.n_tokens; ++i) {
+    const arma::rowvec row = x.row(i);
+    for (const Projected what : {Projected::queries, Projected::keys, Projected::values})
+      put_row(all, what, i, row.memptr());
+  }
+  return x.is_finite();
 }
 
 }  // namespace
@@ -40,13 +51,16 @@ const Linear* projection(const Model& model, Projected what) {
   return what == Projected::queries ? &p.query : what == Projected::keys ? &p.key : &p.value;
 }
 
-std::vector<double> projected_row(const Model& model, std::size_t sequence, Projected what, std::size_t t) {
-  const arma::mat& x = model.sequences[sequence].embeddings;
-  std::vector<double> row(model.d_out());
-  if (const Linear* linear = projection(model, what))
-    project_tokens(x, *linear, t, t + 1, row.data());
-  else
-    for (std::size_t c = 0; c < row.size(); ++c) row[c] = x.at(t, c);
+std::vector<double> projected_row(const Heads& all, const Model& model, std::size_t sequence, Projected what,
+                                  std::size_t t) {
+  const arma::rowvec x = model.sequences[sequence].embeddings.row(t);
+  const Linear* linear = projection(model, what);
+  if (linear == nullptr) return {x.begin(), x.end()};
+  const arma::mat& w = linear->weight;
+  std::vector<double> row(w.n_cols);
+  for (std::size_t k = 0; k < row.size(); ++k)
+    row[k] =
+        all.kernels->dot(x.memptr(), w.colptr(k), w.n_rows) + (linear->bias ? linear->bias->at(0, k) : 0);
   return row;
 }
 
@@ -73,47 +87,33 @@ void put_row(Heads& all, Projected what, std::size_t t, const double* row) {
 
 bool project_all(Heads& all, const Model& model, std::size_t sequence, ThreadPool& threads) {
   const arma::mat& x = model.sequences[sequence].embeddings;
-  const std::size_t n = all.n_tokens;
-  const std::size_t shares = n * all.d_out < small ? 1 : threads.n_threads();
-  const std::size_t block = std::min<std::size_t>(512, (n + shares - 1) / shares),
-                    n_blocks = (n + block - 1) / block;
+  if (!model.projections) return copy_all(all, x);
+  Panels tokens(*all.kernels, x.n_rows, x.n_cols, all.panels);
+  threads.run(tokens.n_panels(), x.n_elem, [&](std::size_t panel) { tokens.fill(panel, x, 0); });
+
+  std::array<Columns, 3> weights;
+  for (std::size_t k = 0; k < 3; ++k) {
+    const arma::mat& w = projection(model, static_cast<Projected>(k))->weight;
+    weights[k] = {w.memptr(), w.n_rows, w.n_cols};
+  }
   std::atomic<bool> finite{true};
-  const auto project_block = [&](std::size_t task) {
-    const auto what = static_cast<Projected>(task % 3);
-    const std::size_t first = task / 3 * block, end = std::min(n, first + block);
-    std::vector<double> rows((end - first) * all.d_out);
-    if (const Linear* linear = projection(model, what))
-      project_tokens(x, *linear, first, end, rows.data());
-    else
-      for (std::size_t c = 0; c < all.d_out; ++c)
-        for (std::size_t i = first; i < end; ++i) rows[(i - first) * all.d_out + c] = x.at(i, c);
-    for (std::size_t i = first; i < end; ++i) put_row(all, what, i, rows.data() + (i - first) * all.d_out);
-    if (what == Projected::values && !all.kernels->finite(rows.data(), rows.size())) finite = false;
-  };
-  if (shares == 1)
-    for (std::size_t task = 0; task < 3 * n_blocks; ++task) project_block(task);
-  else
-    threads.run(3 * n_blocks, project_block);
+  multiply(tokens, weights, threads, [&](std::size_t k, const ProductTile& tile) {
+    const auto what = static_cast<Projected>(k);
+    add_bias(*projection(model, what), tile);
+    put_tile(all, what, tile);
+    for (std::size_t c = 0; c < tile.n_columns && what == Projected::values; ++c)
+      if (!all.kernels->finite(tile.numbers + c * tile.stride, tile.n_rows)) finite = false;
+  });
   return finite;
 }
 
-void multiply_rows(const double* rows, std::size_t n, const Linear& linear, double* y, std::size_t stride) {
-  const arma::mat& w = linear.weight;
-  const std::size_t d_in = w.n_rows, d_out = w.n_cols;
-  if (n * d_in * d_out < small) {
-    for (std::size_t k = 0; k < d_out; ++k)
-      for (std::size_t i = 0; i < n; ++i) {
-        double sum = 0;
-        for (std::size_t c = 0; c < d_in; ++c) sum += rows[i * d_in + c] * w.at(c, k);
-        y[k * stride + i] = sum;
-      }
-  } else {
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, int(n), int(d_out), int(d_in), 1, rows, int(d_in),
-                w.memptr(), int(d_in), 0, y, int(stride));
-  }
+void add_bias(const Linear& linear, const ProductTile& tile) {
   if (!linear.bias) return;
-  for (std::size_t k = 0; k < d_out; ++k)
-    for (std::size_t i = 0; i < n; ++i) y[k * stride + i] += (*linear.bias)->at(k);
+  for (std::size_t c = 0; c < tile.n_columns; ++c) {
+    const double bias = linear.bias->at(0, tile.first_column + c);
+    double* numbers = tile.numbers + c * tile.stride;
+    for (std::size_t i = 0; i < tile.n_rows; ++i) numbers[i] += bias;
+  }
 }
 
 void keep_blas_to_one_thread() {

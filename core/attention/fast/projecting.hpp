@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/attention/fast/heads.hpp"
+#include "core/attention/fast/panels.hpp"
 #include "core/attention/fast/thread_pool.hpp"
 
 namespace core::attention::fast {
@@ -15,7 +16,8 @@ const Linear* projection(const Model& model, Projected what);
 bool project_all(Heads& all, const Model& model, std::size_t sequence, ThreadPool& threads);
 
 /// Row t of the queries, keys or values of all heads, d_out numbers, afresh.
-std::vector<double> projected_row(const Model& model, std::size_t sequence, Projected what, std::size_t t);
+std::vector<double> projected_row(const Heads& all, const Model& model, std::size_t sequence, Projected what,
+                                  std::size_t t);
 
 /// The same as it is kept.
 std::vector<double> kept_row(Heads& all, Projected what, std::size_t t);
@@ -23,11 +25,8 @@ std::vector<double> kept_row(Heads& all, Projected what, std::size_t t);
 /// Puts row t in its place in every head.
 void put_row(Heads& all, Projected what, std::size_t t, const double* row);
 
-/// target (n_rows × n_cols, column after column, target_stride apart) = rows · weight + bias.
-///
-/// rows: n_rows × d_in, row after row without gaps.
-void multiply_rows(const double* rows, std::size_t n_rows, const Linear& linear, double* target,
-                   std::size_t target_stride);
+/// Adds a projection's bias, if it has one, to a tile of its products.
+void add_bias(const Linear& linear, const ProductTile& tile);
 
 /// From now on OpenBLAS does each product on the thread that asks for it, in the whole program.
 void keep_blas_to_one_thread();

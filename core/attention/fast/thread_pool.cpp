@@ -3,11 +3,23 @@
 namespace core::attention::fast {
 namespace {
 
-/// Waits until the number is another one: awake for some microseconds, as the next job often follows at once.
+/// Lets the other thread of a core go first for a moment.
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Waits until the number is another one: awake for some ten microseconds, as the next job often follows at
+/// once.
 template <class Number>
 void wait_while(const std::atomic<Number>& number, Number old) {
-  for (int k = 0; k < 2000; ++k)
+  for (int k = 0; k < 1000; ++k) {
     if (number.load(std::memory_order_acquire) != old) return;
+    pause();
+  }
   number.wait(old, std::memory_order_acquire);
 }
 

@@ -24,6 +24,14 @@ class ThreadPool {
   void run(std::size_t count, const Task& task) {
     share({[](const void* t, std::size_t k) { (*static_cast<const Task*>(t))(k); }, &task, count});
   }
+  /// The same, but on the caller's thread where so many multiplications are not worth waking another.
+  template <class Task>
+  void run(std::size_t count, std::size_t multiplications, const Task& task) {
+    if (multiplications < 100'000)
+      for (std::size_t k = 0; k < count; ++k) task(k);
+    else
+      run(count, task);
+  }
 
  private:
   struct Job {

@@ -60,16 +60,16 @@ bool Engine::Parts::update_embedding(const Model& after, const Difference& d, Ch
     const Linear* linear = projection(after, what);
     if (linear != nullptr && d.increment) {
       row = before;
-      const arma::mat& w = linear->weight;
+      const arma::rowvec w = linear->weight.row(d.column);
       double most = 0;
       for (size_t k = 0; k < row.size(); ++k) {
-        const double increment = *d.increment * w.at(d.column, k);
+        const double increment = *d.increment * w[k];
         row[k] += increment;
         most = std::max(most, std::abs(increment));
       }
       if (!allow_drift(before, row, most)) return false;
     } else {
-      row = projected_row(after, sequence, what, d.row);
+      row = projected_row(all, after, sequence, what, d.row);
     }
     if (!finite(all, row)) return false;
     put_row(all, what, d.row, row.data());
@@ -86,19 +86,17 @@ bool Engine::Parts::update_embedding(const Model& after, const Difference& d, Ch
     change.heads[h] = {false, std::move(redone.rows), d.row,
                        held.mask.causal && held.mask.cells.empty() ? d.row : 0};
   };
-  if (all.n_tokens * all.d_out < 4096)
-    for (size_t h = 0; h < all.heads.size(); ++h) task(h);
-  else
-    threads.run(all.heads.size(), task);
+  threads.run(all.heads.size(), 4 * all.n_tokens * all.d_out, task);
   output.rows_changed(change.heads.front().first_factor, all.n_tokens);
   return all_finite;
 }
 
 bool Engine::Parts::update_projection(const Model& after, const Difference& d, Change& change) {
-  const arma::mat& x = after.sequences[sequence].embeddings;
   std::vector<double> increments(all.n_tokens, *d.increment);
-  if (!d.is_bias)
-    for (size_t i = 0; i < all.n_tokens; ++i) increments[i] *= x.at(i, d.row);
+  if (!d.is_bias) {
+    const arma::vec x = after.sequences[sequence].embeddings.column(d.row);
+    for (size_t i = 0; i < all.n_tokens; ++i) increments[i] *= x[i];
+  }
   if (!finite(all, increments)) return false;
   change.heads.assign(all.heads.size(), unchanged(all));
   const size_t h = d.column / all.d_head;

@@ -51,8 +51,13 @@ RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* 
   }
   all.kernels->exponentials(exponentials.data(), exponentials.size());
 
+  constexpr std::size_t ahead = 12;  // numbers of one column lie far apart: asked for before they are needed
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const std::size_t i = rows[k];
+    if (k + ahead < rows.size()) {
+      __builtin_prefetch(all.exponentials(h, rows[k + ahead]) + t, 1);
+      __builtin_prefetch(all.scores(h, rows[k + ahead]) + t, 1);
+    }
     all.scores(h, i)[t] = scores[k];
     if (change_one_weight(all, h, i, t, scores[k], exponentials[k], old_value)) continue;
     redone.finite = work_out(all, h, i, i + 1, From::scores) && redone.finite;

@@ -39,6 +39,15 @@ template <int N>
   for (std::size_t j = 0; j < n; ++j) to[j] = numbers[j];
 }
 
+/// The first n numbers; instead of the others the filling.
+template <int N>
+[[gnu::always_inline]] inline Vector<N> cut(Vector<N> numbers, std::size_t n, double filling) {
+  if (n >= std::size_t{N}) return numbers;
+  typename VectorOf<N>::Integers places;
+  for (int j = 0; j < N; ++j) places[j] = j;
+  return places < static_cast<std::int64_t>(n) ? numbers : Vector<N>{} + filling;
+}
+
 template <int N>
 [[gnu::always_inline]] inline double sum(Vector<N> v) {
   double total = v[0];

@@ -35,6 +35,17 @@ void add_linear(ZipWriter& zip, const std::string& name, const Linear& linear) {
   zip.add(name + ".bias.npy", bytes);
 }
 
+void add_tokens(ZipWriter& zip, const std::string& name, const Model& model,
+                std::vector<std::string> attention::Sequence::*part) {
+  std::vector<std::string> all;
+  for (const attention::Sequence& sequence : model.sequences)
+    all.insert(all.end(), (sequence.*part).begin(), (sequence.*part).end());
+  if (all.empty()) return;
+  std::vector<std::size_t> shape{all.size() / model.sequences.size()};
+  if (model.sequences.size() > 1) shape.insert(shape.begin(), model.sequences.size());
+  zip.add(name + ".npy", npy_words(all, shape));
+}
+
 }  // namespace
 
 std::string npz_bytes(const Model& model, const std::vector<std::string>& stages) {
@@ -42,6 +53,8 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
   std::vector<Trace> traces;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) traces.push_back(attention::attend(model, s));
   ZipWriter zip;
+  add_tokens(zip, "tokens", model, &attention::Sequence::tokens);
+  add_tokens(zip, "key_tokens", model, &attention::Sequence::key_tokens);
   for (const StageInfo* stage : wanted)
     zip.add(std::string(stage->name) + ".npy", stage_array(*stage, traces, model.n_heads));
   if (stages.empty() && model.projections) {

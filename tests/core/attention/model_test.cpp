@@ -107,23 +107,5 @@ TEST(Check, NamesDropoutOutOfRangeOrShape) {
             "dropout.mask[1][1][1][0]: expected 0 (dropped) or 1 (kept)");
 }
 
-TEST(SharedMatrix, CopiesItsNumbersOnlyWhenAnotherSharesThem) {
-  SharedMatrix a = arma::mat{{1, 2}};
-  const double* numbers = a->memptr();
-  a.edit()(0, 0) = 3;
-  EXPECT_EQ(a->memptr(), numbers);
-  const SharedMatrix b = a;
-  a.edit()(0, 0) = 4;
-  EXPECT_EQ((*b)(0, 0), 3);
-  EXPECT_FALSE(a.shares_with(b));
-}
-
-TEST(SharedMatrix, ComparesBits) {
-  EXPECT_NE(SharedMatrix(arma::mat{{1, 0.0}}), SharedMatrix(arma::mat{{1, -0.0}}));
-  EXPECT_EQ(SharedMatrix(arma::mat{{1, NAN}}), SharedMatrix(arma::mat{{1, NAN}}));
-  EXPECT_NE(SharedMatrix(arma::mat(1, 2, arma::fill::zeros)),
-            SharedMatrix(arma::mat(2, 1, arma::fill::zeros)));
-}
-
 }  // namespace
 }  // namespace core::attention

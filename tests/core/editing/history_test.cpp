@@ -185,7 +185,7 @@ TEST(History, StaysWithinItsBudgetAndDropsTheOldestFirst) {
   std::vector<Model> models;
   for (std::size_t k = 0; k < 100; ++k) {
     models.push_back(model);
-    take(model, history, cell(k, k, 7));
+    take(model, history, SetBlock{{}, k, k, arma::mat{7}});  // copies the matrix
     ASSERT_LE(history.bytes(), budget);
   }
   std::size_t kept = 0;
@@ -196,6 +196,21 @@ TEST(History, StaysWithinItsBudgetAndDropsTheOldestFirst) {
   }
   EXPECT_GE(kept, 10u);  // 80 kB of embeddings and some 4 kB of names each
   EXPECT_LE(kept, 12u);
+}
+
+TEST(History, KeepsStepsOfOneNumberWithoutCopiesOfTheMatrix) {
+  Model model = wide_model();
+  History history(2'000'000);  // copies would take 8 MB
+  std::vector<Model> models;
+  for (std::size_t k = 0; k < 100; ++k) {
+    models.push_back(model);
+    take(model, history, cell(k, k, 7));
+  }
+  for (std::size_t k = 100; k-- > 0;) {
+    ASSERT_TRUE(history.can_undo()) << k;
+    model = history.undo(model);
+    ASSERT_EQ(model, models[k]) << k;
+  }
 }
 
 TEST(History, CountsSharedMatricesOnce) {

@@ -72,6 +72,30 @@ TEST(Figure, ColoursACellByItsNumber) {
   EXPECT_EQ(cells, 1u);
 }
 
+TEST(Figure, FollowsTheMapsAndTheRangeThatWereChosen) {
+  const Model model = preset("004-causal");
+  FigureOptions options;
+  options.sequential = core::colour::ColourMap::magma;
+  const auto one = core::colour::colour_at(core::colour::ColourMap::magma, false, 1);
+  const auto boxes_of = [&](core::colour::Rgb colour) {
+    std::size_t n = 0;
+    for (const Box& box : all<Box>(drawn(model, options))) n += box.fill == colour;
+    return n;
+  };
+  EXPECT_EQ(boxes_of(one), 1u);
+  options.range = [](Stage, std::size_t) { return Range{0, 0.25}; };
+  const arma::mat weights = core::attention::attend(model).heads[0].weights;
+  EXPECT_EQ(boxes_of(one), arma::accu(weights >= 0.25));
+  EXPECT_THAT(words(drawn(model, options)), Contains("above the range"));
+  EXPECT_THAT(words(drawn(model, options)), Contains("0.25"));
+  options.stage = Stage::scores, options.diverging = core::colour::ColourMap::red_blue;
+  options.range = [](Stage, std::size_t) { return Range{-100, 100, 0.001}; };
+  EXPECT_THAT(words(drawn(model, options)), Contains("100"));
+  EXPECT_THAT(words(drawn(model, options)), Contains("colours follow the logarithm"));
+  EXPECT_EQ(boxes_of(core::colour::colour_at(core::colour::ColourMap::red_blue, false, 0.5)), 0u)
+      << "a logarithm lifts small numbers";
+}
+
 TEST(Figure, MarksDroppedWeightsOtherwiseThanZeros) {
   const Model model = preset("004-causal-dropout");
   const auto trace = core::attention::attend(model);

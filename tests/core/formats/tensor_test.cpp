@@ -36,6 +36,13 @@ TEST(TensorMatrix, NeedsEnoughIndicesWithinTheShape) {
               HasSubstr("expected an index below 2, got 2"));
 }
 
+TEST(Matrix, OfNoNumbersIsRefusedHoweverManyRowsItClaims) {
+  Tensor none;
+  none.name = "x", none.shape = {std::size_t{1} << 63, 0};
+  EXPECT_EQ(support::error_of([&] { matrix(none); }),
+            "tensor x of shape [9223372036854775808, 0]: expected at least one number");
+}
+
 TEST(CountOf, IsNothingWhenTheProductOverflows) {
   const Shape wraps{(std::size_t{1} << 32) + 1, (std::size_t{1} << 32) - 1}, none{std::size_t{1} << 63, 3, 0};
   EXPECT_EQ(count_of(wraps), std::nullopt);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/attention/attend.hpp"
+#include "core/formats/npy.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -89,6 +90,14 @@ TEST(ImportedMatrix, IsEmbeddingsWithTheNamesOfItsRows) {
   EXPECT_FALSE(result.model.projections.has_value());
   EXPECT_TRUE(
       arma::approx_equal(*result.model.sequences[0].embeddings, arma::mat{{1, 2}, {3, 4}}, "absdiff", 0));
+}
+
+TEST(ImportedMatrix, OfNoNumbersIsRefusedHoweverManyTokensItClaims) {
+  const support::TemporaryDirectory directory;
+  const auto path = directory / "x.npy";
+  support::put_bytes(path, formats::npy_header({std::size_t{1} << 62, 0}));
+  EXPECT_EQ(support::error_of([&] { imported(path.string()); }),
+            path.string() + ": x: expected at least one number, got the shape [4611686018427387904, 0]");
 }
 
 TEST(ImportedMatrix, OfThreeDimensionsIsABatch) {

@@ -48,8 +48,13 @@ TEST(Kernels, OfEveryWidthGiveTheSameRow) {
     for (std::size_t j = 0; j < n; ++j) top = std::max(top, a(j));
     for (std::size_t j = 0; j < n; ++j) sum += std::exp(a(j) - top);
     for (const Kernels& kernels : kernels_of_this_processor()) {
-      std::vector<double> e(n);
-      const RowSums row = kernels.softmax(a.memptr(), e.data(), n);
+      const std::size_t whole = (n + 7) / 8 * 8;
+      std::vector<double> scores(whole, -INFINITY), e(whole, 5);
+      std::copy(a.begin(), a.end(), scores.begin());
+      const RowSums row = kernels.softmax(scores.data(), e.data(), n);
+      for (std::size_t j = 0; j < n; ++j) EXPECT_NEAR(e[j] / std::exp(a(j) - top), 1, 1e-15) << kernels.name;
+      for (std::size_t j = n; j < (n + kernels.lanes - 1) / kernels.lanes * kernels.lanes; ++j)
+        EXPECT_EQ(e[j], 0) << kernels.name;
       EXPECT_EQ(row.largest, top) << kernels.name;
       EXPECT_NEAR(row.sum / sum, 1, 1e-14) << kernels.name;
       EXPECT_NEAR(kernels.dot(a.memptr(), b.memptr(), n), arma::dot(a, b), 1e-12) << kernels.name;

@@ -170,32 +170,6 @@ TEST(Update, NamesEveryRowAndColumnThatItChanged) {
   }
 }
 
-TEST(KnownDifference, IsTheCellThatWasSet) {
-  SharedMatrix a = arma::mat{{1, 2}, {3, 4}};
-  SharedMatrix b = a;
-  EXPECT_FALSE(known_difference(a, b));
-  b.set(1, 0, 7);
-  ASSERT_TRUE(known_difference(a, b));
-  EXPECT_EQ(known_difference(a, b)->row, 1u);
-  EXPECT_EQ(known_difference(b, a)->column, 0u);
-  EXPECT_EQ((*b)(1, 0), 7);
-  EXPECT_EQ((*a)(1, 0), 3);
-}
-
-TEST(KnownDifference, IsForgottenWhenEitherIsEditedFurther) {
-  SharedMatrix a = arma::mat{{1, 2}}, b = a, c = a;
-  b.set(0, 0, 7);
-  b.edit()(0, 1) = 8;
-  EXPECT_FALSE(known_difference(a, b));
-  c.set(0, 0, 7);
-  c.set(0, 1, 9);  // alone by now, so in place
-  EXPECT_FALSE(known_difference(a, c));
-  SharedMatrix d = c;
-  d.set(0, 0, 1);
-  c.edit()(0, 1) = 3;
-  EXPECT_FALSE(known_difference(c, d));
-}
-
 TEST(Difference, OfOneNumberIsNamedWithItsIncrement) {
   Random random(8);
   const Model before = calm_model(random, 4, 3, 4, 2);

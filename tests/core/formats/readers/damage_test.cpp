@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "core/formats/session.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 
@@ -79,6 +80,23 @@ TEST(DamagedFile, OfAnyFormatIsReadOrRefusedInOneLine) {
   expect_read_or_refused("printed/torch_grad.txt", 150);
   expect_read_or_refused("printed/numpy_three_dimensions.txt", 150);
   expect_read_or_refused("table.csv", 150);
+}
+
+TEST(DamagedFile, ThatWasASessionIsReadOrRefusedInOneLine) {
+  const std::string whole = support::bytes_of(FIXTURES "/check/full.json");
+  std::mt19937 random(21);
+  const support::TemporaryDirectory directory;
+  const auto path = directory / "full.json";
+  int refused = 0;
+  for (int k = 0; k < 300; ++k) {
+    support::put_bytes(path, damaged(whole, random));
+    const std::string error = support::error_of([&] { load_session(path); });
+    if (error == "no error") continue;
+    ++refused;
+    ASSERT_THAT(error, StartsWith(path.string() + ": ")) << k;
+    ASSERT_EQ(error.find('\n'), error.npos) << k;
+  }
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace

@@ -30,6 +30,19 @@ TEST(Npz, NamesStagesAndLearnedMatrices) {
   EXPECT_EQ(archive.find("row_sums"), archive.npos);
 }
 
+TEST(Npz, HoldsTheTokensAsText) {
+  const support::TemporaryDirectory directory;
+  auto model = find_preset("chapter-multi-head")->make();  // two sequences of six tokens
+  model.sequences[0].tokens[2] = "naïve 漢字🙂";
+  model.sequences[1].tokens[5] = "\xFF!";  // no UTF-8
+  const auto path = core::formats::export_to(model, directory / "a.npz", {.archive = true}).front();
+  const core::formats::Tensor tokens = core::formats::open_tensors(path).read("tokens");
+  EXPECT_EQ(tokens.shape, (core::formats::Shape{2, 6}));
+  EXPECT_EQ(tokens.texts[0], "Your");
+  EXPECT_EQ(tokens.texts[2], "naïve 漢字🙂");
+  EXPECT_EQ(tokens.texts[11], "\uFFFD!");
+}
+
 TEST(Npz, IsReadBackToTheLastBit) {
   const support::TemporaryDirectory directory;
   const auto model = find_preset("chapter-multi-head")->make();  // two sequences, two heads
@@ -41,7 +54,8 @@ TEST(Npz, IsReadBackToTheLastBit) {
   const auto trace = core::attention::attend(model, 1);
   const std::vector<std::size_t> place{1, 0};
   const arma::mat keys = core::formats::matrix(file.read("keys", place));
-  EXPECT_TRUE(arma::approx_equal(keys, *core::attention::info(core::attention::Stage::keys).matrix(trace, 0), "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(keys, *core::attention::info(core::attention::Stage::keys).matrix(trace, 0),
+                                 "absdiff", 0));
 }
 
 TEST(Npz, HoldsOnlyTheStagesThatAreAskedFor) {

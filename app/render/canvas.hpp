@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "app/render/damage.hpp"
+#include "app/theme.hpp"
+
+namespace app::render {
+
+/// What the window shows, kept from frame to frame so that only what changed is drawn anew.
+///
+/// It needs a current context from its first use to its destruction.
+class Canvas {
+ public:
+  Canvas();
+  ~Canvas();
+  Canvas(const Canvas&) = delete;
+  Canvas& operator=(const Canvas&) = delete;
+
+  /// Takes a size in pixels; false when that is another one, and nothing is kept.
+  bool fit(int width, int height);
+  /// What is drawn from now on goes here; fills areas with one colour, scale pixels for each of their
+  /// lengths.
+  void begin(std::span<const Area> areas, float scale, Rgb colour);
+  /// Puts all of it on the window, whose own surface is drawn on from now on.
+  void put_on_window();
+  /// Its pixels, 4 bytes each (red, green, blue, 255), top row first.
+  std::vector<std::uint8_t> pixels() const;
+
+ private:
+  struct Surface;
+  std::unique_ptr<Surface> surface_;
+  int width_ = 0, height_ = 0;
+};
+
+}  // namespace app::render

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace app::render {
+
+/// A rectangle on the screen, in ImGui's coordinates, without its right and lower edge.
+struct Area {
+  int left = 0, top = 0, right = 0, bottom = 0;
+  friend bool operator==(const Area&, const Area&) = default;
+};
+
+/// Where a frame differs from the one before, found by comparing what is drawn into each tile of the window.
+class Damage {
+ public:
+  static constexpr int tile =
+      64;  // a multiple of 4, so that every usual scale of a display gives whole pixels
+
+  /// Another number for a texture: other pixels in it.
+  using TextureVersion = std::function<std::uint64_t(std::uint64_t texture)>;
+
+  /// Areas that do not overlap, whole tiles within the display; everything at first and after another size.
+  std::vector<Area> renew(const ImDrawData& data, const TextureVersion& version);
+  /// The next frame differs everywhere.
+  void forget() { before_.clear(); }
+
+ private:
+  int columns_ = 0, rows_ = 0;
+  std::vector<std::uint64_t> before_;  // [row × columns + column]
+};
+
+/// Leaves of the draw lists what touches the areas, cut off at their edges; data must have no callbacks.
+void keep_within(ImDrawData& data, const std::vector<Area>& areas);
+
+}  // namespace app::render

@@ -1,0 +1,95 @@
+#include "app/picture_source.hpp"
+
+#include <gtest/gtest.h>
+
+#include "app/extents.hpp"
+#include "app/live_trace.hpp"
+#include "core/attention/attend.hpp"
+#include "tests/support/random_model.hpp"
+
+namespace app {
+namespace {
+
+using core::attention::Model;
+using core::attention::Stage;
+
+constexpr double always = 1e9;  // milliseconds that may be taken at once
+
+Model model_of(std::size_t n_tokens) {
+  support::Random random(21);
+  Model model = support::model(random, n_tokens, 8, 8, 2);
+  model.scores = core::attention::ScoreRule::query_key;
+  model.mask = {};
+  model.dropout = {};
+  return model;
+}
+
+Model with_other_number(Model model) {
+  arma::mat numbers = model.sequences[0].embeddings;
+  numbers(0, 0) += 1;
+  model.sequences[0].embeddings = numbers;
+  return model;
+}
+
+TEST(PictureSource, HasStagesOfASmallTraceReadyAtOnce) {
+  const LiveTrace live(model_of(12), always);
+  PictureSource source;
+  source.follow(live);
+  EXPECT_TRUE(source.is_ready(Stage::scores, 1));
+  EXPECT_FALSE(source.is_making());
+}
+
+TEST(PictureSource, MakesStagesOfALargeTraceBesideTheWindow) {
+  const LiveTrace live(model_of(420), always);
+  PictureSource source;
+  source.follow(live);
+  EXPECT_FALSE(source.is_ready(Stage::scores, 1));
+  while (source.is_making()) source.follow(live);
+  EXPECT_TRUE(live.trace().heads[1].scores.is_made());
+  EXPECT_FALSE(live.trace().heads[0].scores.is_made());
+  EXPECT_TRUE(source.is_ready(Stage::scores, 1));
+}
+
+TEST(PictureSource, MakesNothingOfATraceThatHasGone) {
+  LiveTrace live(model_of(420), always);
+  PictureSource source;
+  source.follow(live);
+  EXPECT_FALSE(source.is_ready(Stage::scores, 1));
+  EXPECT_TRUE(source.stop());
+  live.follow(with_other_number(live.model()), 0);
+  source.follow(live);
+  EXPECT_FALSE(source.is_making());
+  EXPECT_FALSE(live.trace().heads[1].scores.is_made());
+}
+
+TEST(PictureSource, MakesTheMaskAnewOnlyForAnotherMask) {
+  LiveTrace live(model_of(420), always);
+  PictureSource source;
+  source.follow(live);
+  const double* const numbers = source.visible().memptr();
+  EXPECT_EQ(source.visible()(3, 4), live.model().mask.causal ? 0 : 1);
+  live.follow(with_other_number(live.model()), 0);
+  source.follow(live);
+  EXPECT_EQ(source.visible().memptr(), numbers);
+  EXPECT_FALSE(live.trace().mask.is_made());
+  Model other = live.model();
+  other.mask.causal = !other.mask.causal;
+  live.follow(other, 0);
+  source.follow(live);
+  EXPECT_EQ(source.visible()(3, 4), other.mask.causal ? 0 : 1);
+}
+
+TEST(Extents, KeepTheLastOneUntilTheNextIsWorkedOut) {
+  const Model model = model_of(12);
+  const core::attention::Trace trace = core::attention::attend(model);
+  Extents extents;
+  EXPECT_EQ(extents.last(Stage::scores, 1).largest, 0);
+  const double largest = extents.of(trace, 1, Stage::scores, 1).largest;
+  extents.of(trace, 2, Stage::queries, 1);
+  extents.of(trace, 3, Stage::queries, 1);
+  EXPECT_EQ(extents.last(Stage::scores, 1).largest, largest);
+  EXPECT_EQ(largest, arma::mat(trace.heads[1].scores).max());
+}
+
+}  // namespace
+}  // namespace app
