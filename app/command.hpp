@@ -24,6 +24,7 @@ struct LoadPreset { std::string name; };
 struct OpenFile { std::filesystem::path path; };
 /// Makes a model of the file of tensors from which is to be chosen.
 struct ImportTensors { core::importing::Choices choices; };
+struct ChooseLayer { std::size_t layer = 0; };          ///< another layer of the file that the model was made of
 struct FinishOpening {};                               ///< what was read becomes the model, once unsaved work is safe
 struct MeasureTensor { std::string name; };            ///< the range of a tensor of that file
 struct PreviewFile { std::filesystem::path path; };    ///< a few words on a file that may be opened
@@ -62,7 +63,7 @@ struct GoInLesson { int by = 1; };
 /// Brings the person's own work back.
 struct LeaveLesson {};
 
-using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, ImportTensors, FinishOpening,
+using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, ImportTensors, ChooseLayer, FinishOpening,
                              MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "app/tensor_check.hpp"
 #include "core/attention/attend.hpp"
 #include "core/check/their_trace.hpp"
 #include "core/error.hpp"
@@ -31,17 +32,25 @@ ComparedStage compared_stage(const core::compare::StageDifference& all, const co
 
 }  // namespace
 
+Comparison::Comparison() = default;
+Comparison::~Comparison() = default;
+
 std::string why_not_in_place_of(const core::attention::Model& a, const core::attention::Model& b) {
   const auto size = [](const core::attention::Model& m) {
-    return std::to_string(m.n_tokens()) + "×" + std::to_string(m.d_model()) + " to " + std::to_string(m.d_out()) + " with " +
-           std::to_string(m.n_heads) + (m.n_heads == 1 ? " head" : " heads");
+    return std::to_string(m.n_tokens()) + "×" + std::to_string(m.d_model()) + " to " +
+           std::to_string(m.d_out()) + " with " + std::to_string(m.n_heads) +
+           (m.n_heads == 1 ? " head" : " heads");
   };
   if (size(a) != size(b)) return "A is " + size(a) + ", B " + size(b);
   const auto parts = [](const core::attention::Model& m) {
     std::array<bool, 6> there{m.projections.has_value()};
     if (!m.projections) return there;
     const auto& p = *m.projections;
-    return std::array<bool, 6>{true, p.query.bias.has_value(), p.key.bias.has_value(), p.value.bias.has_value(), p.output.has_value(),
+    return std::array<bool, 6>{true,
+                               p.query.bias.has_value(),
+                               p.key.bias.has_value(),
+                               p.value.bias.has_value(),
+                               p.output.has_value(),
                                p.output && p.output->bias};
   };
   return parts(a) == parts(b) ? "" : "A and B have other projections or biases";

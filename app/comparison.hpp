@@ -9,11 +9,16 @@
 #include "app/extents.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
-#include "core/check/check.hpp"
 #include "core/compare/compare.hpp"
 #include "core/compare/difference.hpp"
 
+namespace core::formats {
+class TensorFile;
+}
+
 namespace app {
+
+struct TensorCheck;  // in tensor_check.hpp, with what few look at
 
 /// A state of attention that was kept to be compared with the live one.
 struct Reference {
@@ -44,15 +49,6 @@ struct ComparisonKey {
   friend bool operator==(const ComparisonKey&, const ComparisonKey&) = default;
 };
 
-/// Somebody's tensors against the live model.
-struct TensorCheck {
-  core::check::Matched matched;
-  core::check::Report report;  ///< points into matched
-  bool searched = false;       ///< whether all causes were tried
-  std::string problem;         ///< why nothing can be compared, or ""
-  std::vector<core::attention::Stage> stages;  ///< that the tensors have
-};
-
 /// The chosen reference A against the live model B, for the shown sequence; tensors are B and the live model is A.
 struct Comparison {
   ComparisonKey key;
@@ -67,7 +63,8 @@ struct Comparison {
   arma::mat
       visible;  ///< n_tokens × n_tokens: 0 where A and B both hide the cell; empty when the shapes differ
 
-  Comparison() = default;
+  Comparison();
+  ~Comparison();
   Comparison(const Comparison&) = delete;
   Comparison& operator=(const Comparison&) = delete;
 };

@@ -40,6 +40,9 @@ struct Document {
   bool can_undo = false, can_redo = false;
   std::string undo_words, redo_words;
   std::vector<std::filesystem::path> recent;    ///< newest first
+  bool of_tensors = false;                      ///< it was made of a file of tensors, in which is to be chosen
+  std::vector<std::string> layers;              ///< of that file, "" for a number alone
+  std::size_t layer = 0;                        ///< the one that the model was made of
 };
 
 /// What the window is catching up with, while the pictures are still of an older model.

@@ -17,8 +17,11 @@ constexpr double progress_seconds = 0.1;  // between two looks at how far a comp
 constexpr double idle_seconds = 60;
 constexpr int frames_to_dim = 15;  // what lies behind a dialog
 
-/// Tensors that are dropped on the comparison are checked.
+/// What is dropped on a dialog is what the dialog asks for; tensors on the comparison are checked.
 Command dropped(const std::filesystem::path& path, const View& view) {
+  if (view.dialog == Dialog::give || view.dialog == Dialog::open_given) return GiveFile{view.given_stage, path};
+  if (view.dialog == Dialog::open_reference) return LoadReference{path};
+  if (view.dialog == Dialog::open_tensors) return CheckTensors{path};
   std::error_code ignored;
   const bool tensors = core::formats::has_tensor_ending(path) || std::filesystem::is_directory(path, ignored);
   if (view.tab == Tab::compare && tensors) return CheckTensors{path};

@@ -21,6 +21,19 @@ std::string short_number(double number) {
   return text;
 }
 
+/// Whether there is but one thing to be made of a file: of a checkpoint of several layers one is to be
+/// chosen, and of stages those that are to be given, unless all of them are.
+bool leaves_no_choice(const OpenedTensors& tensors) {
+  if (!tensors.layers.empty()) return tensors.layers.size() == 1;
+  std::size_t used = 0;
+  for (const auto& layer : tensors.stages)
+    for (const auto& stage : core::importing::usual_stages(layer)) used += stage.tensors.size();
+  const auto& all = tensors.file->tensors();
+  const auto n = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [](const auto& info) { return info.dtype != formats::Dtype::text; }));
+  return used == 0 || used == n;
+}
+
 }  // namespace
 
 FoundInFile find_in_file(const std::filesystem::path& path, formats::Progress& progress) {
@@ -29,12 +42,14 @@ FoundInFile find_in_file(const std::filesystem::path& path, formats::Progress& p
     found.imported = core::importing::import_file(path, {}, progress);
     return found;
   }
-  const auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(path, progress));
-  OpenedTensors tensors{
-      file, checkpoints::find_layers(file->tensors()), checkpoints::config_beside(path), {}};
-  if (tensors.layers.size() <= 1) {
+  auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(path, progress));
+  OpenedTensors tensors = look_into(std::move(file), progress);
+  if (leaves_no_choice(tensors)) {
     try {
-      found.imported = core::importing::import_tensors(*file, {}, progress);
+      MadeOfTensors made = make_of(tensors, {}, progress);
+      found.imported = std::move(made.imported);
+      found.source = std::move(made.source);
+      return found;
     } catch (const formats::Cancelled&) {
       throw;
     } catch (const core::Error& error) {
@@ -43,6 +58,25 @@ FoundInFile find_in_file(const std::filesystem::path& path, formats::Progress& p
   }
   found.tensors = std::move(tensors);
   return found;
+}
+
+OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, formats::Progress& progress) {
+  OpenedTensors tensors;
+  tensors.layers = checkpoints::find_layers(file->tensors());
+  tensors.config = checkpoints::config_beside(file->path());
+  if (tensors.layers.empty()) tensors.stages = core::importing::find_stages(*file, progress);
+  tensors.file = std::move(file);
+  return tensors;
+}
+
+MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
+                      formats::Progress& progress) {
+  MadeOfTensors made{core::importing::import_tensors(*tensors.file, choices, progress),
+                     {tensors, choices, {}}};
+  made.source.layers = core::importing::layers_in(*tensors.file, choices, progress);
+  for (std::size_t k = 0; k < made.source.layers.size(); ++k)
+    if (choices.layer == std::to_string(k)) made.source.layer = k;
+  return made;
 }
 
 TensorRange measure(const formats::TensorFile& file, const std::string& name, formats::Progress& progress) {

@@ -12,6 +12,7 @@
 #include "core/formats/checkpoints/layers.hpp"
 #include "core/formats/tensor_file.hpp"
 #include "core/importing/import.hpp"
+#include "core/importing/stages_in.hpp"
 
 namespace app {
 
@@ -26,20 +27,43 @@ struct OpenedTensors {
   std::shared_ptr<const core::formats::TensorFile> file;
   std::vector<core::formats::checkpoints::Layer> layers;
   core::formats::checkpoints::Config config;
-  std::map<std::string, TensorRange> ranges;  ///< of the tensors that were asked about
+  std::vector<core::importing::StageLayer> stages;  ///< those that the names tell
+  std::map<std::string, TensorRange> ranges;        ///< of the tensors that were asked about
+};
+
+/// Where a model came from, when it was made of tensors: another layer can be chosen there.
+struct TensorSource {
+  OpenedTensors tensors;
+  core::importing::Choices choices;
+  std::vector<std::string> layers;  ///< their names, "" for a number alone; fewer than two leave no choice
+  std::size_t layer = 0;
 };
 
 /// What became of a file: a model, or tensors from which is to be chosen, and why.
 struct FoundInFile {
   std::optional<core::importing::Imported> imported;
-  std::optional<OpenedTensors> tensors;
+  std::optional<TensorSource> source;    ///< of a model made of tensors
+  std::optional<OpenedTensors> tensors;  ///< where nothing was imported
   std::string problem;
 };
 
-/// Reads a file as far as it can be without asking: a session, or tensors of which but one model can be made.
+/// Reads a file as far as it can be without asking: a session, or tensors of which but one model can be made,
+/// or one for each layer, of which it is the first.
 ///
 /// Takes as long as the disk does. Throws core::Error.
 FoundInFile find_in_file(const std::filesystem::path& path, core::formats::Progress& progress);
+
+/// What is known of a file of tensors once it is open.
+OpenedTensors look_into(std::shared_ptr<const core::formats::TensorFile> file,
+                        core::formats::Progress& progress);
+
+/// A model of tensors, and where it came from. Throws core::Error.
+struct MadeOfTensors {
+  core::importing::Imported imported;
+  TensorSource source;
+};
+MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
+                      core::formats::Progress& progress);
 
 /// The range of a tensor, or of its first part when it is too large to be read at once. Throws core::Error.
 TensorRange measure(const core::formats::TensorFile& file, const std::string& name,
@@ -61,6 +85,7 @@ struct Opening {
   const OpenedTensors* tensors = nullptr;  ///< of the file from which is to be chosen, or nullptr
   std::filesystem::path previewed;         ///< the file that the preview is of
   std::string preview;
+  bool is_writing = false;  ///< it is an export, and no reading
 };
 
 }  // namespace app

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <new>
 
-#include "app/browser.hpp"
-#include "app/exporting.hpp"
 #include "app/pinning.hpp"
 #include "app/view_bounds.hpp"
 #include "app/view_text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
-#include "core/formats/given_tensors.hpp"
 #include "core/formats/session.hpp"
 
 namespace app {
@@ -28,6 +25,7 @@ Store::Store(std::function<std::uint64_t()> free, double at_once_ms)
   const editing::Preset& preset = editing::default_preset();
   start_with(preset.make(), {preset.title, preset.name, std::nullopt});
   message_ = {};
+  before_change({});
   settle();
 }
 
@@ -41,6 +39,7 @@ void Store::dispatch(const Command& command) {
 
 void Store::settle() {
   take_what_was_read();
+  list_files();
   try {
     live_.follow(model_, view_.sequence);
   } catch (const core::Error& error) {
@@ -62,6 +61,7 @@ View Store::shown_view() const {
 }
 
 Document Store::document() const {
+  const TensorSource* source = !lesson_ && origin_.source ? &*origin_.source : nullptr;
   return {.title = lesson_ ? std::string("lesson: ") + lesson_->state.lesson->title : origin_.title,
           .path = origin_.path,
           .preset = lesson_ ? "" : origin_.preset,
@@ -71,7 +71,10 @@ Document Store::document() const {
           .can_redo = history_.can_redo(),
           .undo_words = history_.undo_description(),
           .redo_words = history_.redo_description(),
-          .recent = recent_};
+          .recent = recent_,
+          .of_tensors = source != nullptr,
+          .layers = source ? source->layers : std::vector<std::string>(),
+          .layer = source ? source->layer : 0};
 }
 
 void Store::carry_out(const ApplyEdit& command) {
@@ -81,14 +84,6 @@ void Store::carry_out(const ApplyEdit& command) {
   model_ = std::move(after);
   keep_view_within_model();
   message_ = {};
-}
-
-void Store::carry_out(const GiveFile& command) {
-  const std::string stage = core::attention::info(command.stage).name;
-  const std::vector<formats::GivenTensor> given{{stage, command.path.string()}};
-  view_.dialog = Dialog::none;
-  carry_out(
-      ApplyEdit{editing::GiveStage{*formats::with_given_tensors(model_, given).given.find(command.stage)}});
 }
 
 void Store::carry_out(const ChangeView& command) {
@@ -138,17 +133,13 @@ void Store::carry_out(const SaveFileAs& command) {
   if (waiting_) carry_out(DiscardAndContinue{});
 }
 
-void Store::carry_out(const ExportAs& command) {
-  live_.catch_up(model_, view_.sequence);
-  const auto files = export_as({model_, live_.trace(), view_, origin_.title}, command);
-  view_.dialog = Dialog::none;
-  view_.browser.asks_to_replace = false;
-  say(files.size() == 1 ? "Exported " + files.front().string()
-                        : "Exported " + std::to_string(files.size()) + " files to " + command.path.string());
-}
-
 void Store::carry_out(const ShowDialog& command) {
   if (lesson_ && command.dialog == Dialog::save_as) return carry_out(SaveFile{});  // which says why not
+  if (command.dialog == Dialog::import_tensors) {
+    if (origin_.source) choose_from(origin_.source->tensors);
+    return;
+  }
+  if (command.dialog == Dialog::none && view_.dialog != Dialog::none) carry_out(CancelReading{});
   view_.dialog = command.dialog;
   if (command.dialog == Dialog::none) waiting_.reset();
   const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
@@ -156,7 +147,7 @@ void Store::carry_out(const ShowDialog& command) {
   if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_files) {
     if (view_.browser.directory.empty() && origin_.path)
       view_.browser.directory = origin_.path->parent_path();
-    view_.browser = browse(view_.browser.directory, view_.browser.name);
+    list(view_.browser.directory);
     if (command.dialog == Dialog::save_as)
       view_.browser.name = origin_.path ? origin_.path->filename().string()
                                         : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
@@ -169,7 +160,8 @@ void Store::carry_out(const ShowDialog& command) {
 
 void Store::carry_out(const BrowseTo& command) {
   const bool opens = view_.dialog == Dialog::open;  // what was chosen there is not here
-  view_.browser = browse(command.directory, opens ? "" : view_.browser.name);
+  if (opens) view_.browser.name.clear();
+  list(command.directory);
 }
 
 void Store::carry_out(const CopyText& command) {

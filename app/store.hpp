@@ -60,7 +60,7 @@ class Store {
   double share_renewed() const { return live_.share_done(); }
   const LiveTrace& live() const { return live_; }
   /// Is called before settle() changes the trace in place; says whether nobody reads it beside the window.
-  void before_change(std::function<bool()> call) { live_.before_change(std::move(call)); }
+  void before_change(std::function<bool()> call);
   /// Is called from another thread when settle() has something new to take over.
   void wake_by(std::function<void()> wake) {
     reader_.when_done(wake);
@@ -90,6 +90,7 @@ class Store {
   struct Origin {
     std::string title, preset;
     std::optional<std::filesystem::path> path;
+    std::optional<TensorSource> source = {};  // what it was made of
   };
 
   /// A lesson under way, and the person's own work that it put aside.
@@ -113,6 +114,7 @@ class Store {
   void carry_out(const LoadPreset&);
   void carry_out(const OpenFile&);
   void carry_out(const ImportTensors&);
+  void carry_out(const ChooseLayer&);
   void carry_out(const FinishOpening&);
   void carry_out(const MeasureTensor&);
   void carry_out(const PreviewFile&);
@@ -156,7 +158,11 @@ class Store {
   void read_aside(const std::filesystem::path& path, const Reading& reading);
   void stop_reading();
   void take_what_was_read();
+  void list(const std::filesystem::path& directory);
+  void list_files();
   void take(FoundInFile found);
+  void import_from(const OpenedTensors& tensors, const core::importing::Choices& choices);
+  void choose_from(OpenedTensors tensors);
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
@@ -195,18 +201,27 @@ class Store {
 
   LiveTrace live_;
 
+  /// A model that was read, and where it came from.
+  struct Ready {
+    std::filesystem::path path;
+    core::importing::Imported imported;
+    std::optional<TensorSource> source;
+  };
   /// What is being read or was read last.
   struct ReadFile {
     std::filesystem::path path;
     std::chrono::steady_clock::time_point since;
     std::shared_ptr<core::formats::Progress> progress;
     std::optional<OpenedTensors> tensors;
-    std::optional<core::importing::Imported> ready;  // until the question about unsaved work is answered
+    std::optional<Ready> ready;  // until the question about unsaved work is answered
     std::filesystem::path previewed;
     std::string preview;
-    bool is_aside = false;  // a preview or a range, for which nothing else is given up
+    bool is_aside = false;    // a preview, a range or a list of files, for which nothing else is given up
+    bool is_writing = false;  // an export, which is not stopped half way
   };
   ReadFile reading_;
+  std::weak_ptr<const int> exported_;             // lives as long as an export reads the trace
+  std::optional<std::filesystem::path> to_list_;  // the folder that the file browser waits for
   Worker reader_;  // the last member: it ends before what it delivers to
 };
 

@@ -2,9 +2,13 @@
 // it is there.
 #include <new>
 
+#include "app/browser.hpp"
+#include "app/exporting.hpp"
 #include "app/store.hpp"
 #include "app/view_text.hpp"
+#include "core/attention/stages.hpp"
 #include "core/error.hpp"
+#include "core/formats/given_tensors.hpp"
 
 namespace app {
 namespace {
@@ -22,7 +26,7 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
 void Store::read_beside(const std::filesystem::path& path, const Reading& reading) {
   stop_reading();
   reading_.path = path;
-  reading_.is_aside = false;
+  reading_.is_aside = reading_.is_writing = false;
   reading_.since = std::chrono::steady_clock::now();
   reading_.progress = std::make_shared<formats::Progress>();
   reader_.start(
@@ -38,6 +42,7 @@ void Store::read_aside(const std::filesystem::path& path, const Reading& reading
 void Store::stop_reading() {
   if (reading_.progress) reading_.progress->cancel();
   reader_.cancel();
+  if (view_.browser.is_listing) to_list_ = view_.browser.directory;
 }
 
 void Store::take_what_was_read() {
@@ -52,10 +57,40 @@ void Store::take_what_was_read() {
 }
 
 void Store::finish_reading() {
+  list_files();
   while (reader_.is_busy()) {
     reader_.wait();
     take_what_was_read();
   }
+}
+
+void Store::list(const std::filesystem::path& directory) {
+  view_.browser.directory = directory;
+  view_.browser.entries.clear();
+  view_.browser.error.clear();
+  view_.browser.asks_to_replace = false;
+  view_.browser.is_listing = true;
+  to_list_ = directory;
+}
+
+void Store::before_change(std::function<bool()> call) {
+  live_.before_change([this, call = std::move(call)] { return exported_.expired() && (!call || call()); });
+}
+
+void Store::list_files() {
+  if (!to_list_ || (reader_.is_busy() && !reading_.is_aside)) return;
+  const std::filesystem::path directory = *to_list_;
+  read_aside(directory, [this, directory](formats::Progress&) -> Worker::Delivery {
+    auto listed = std::make_shared<Browser>(browse(directory, ""));
+    return [this, listed] {
+      Browser& browser = view_.browser;
+      browser.directory = std::move(listed->directory);
+      browser.entries = std::move(listed->entries);
+      browser.error = std::move(listed->error);
+      browser.is_listing = false;
+    };
+  });
+  to_list_.reset();
 }
 
 void Store::open(const std::filesystem::path& path) {
@@ -67,16 +102,18 @@ void Store::open(const std::filesystem::path& path) {
 
 Opening Store::opening() const {
   Opening opening{
-      reading_.path,      reader_.is_busy(), 0, 0, reading_.tensors ? &*reading_.tensors : nullptr,
-      reading_.previewed, reading_.preview};
+      reading_.path,      reader_.is_busy(), 0,    0, reading_.tensors ? &*reading_.tensors : nullptr,
+      reading_.previewed, reading_.preview,  false};
   if (!opening.is_reading) return opening;
+  opening.is_writing = reading_.is_writing;
   opening.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - reading_.since).count();
   opening.bytes = reading_.progress->bytes();
   return opening;
 }
 
 void Store::carry_out(const OpenFile& command) {
-  if (view_.dialog == Dialog::import_tensors) {  // what is dropped there is the input of the checkpoint
+  const bool asks_for_input = view_.import.as == ImportAs::layer || view_.import.as == ImportAs::by_hand;
+  if (view_.dialog == Dialog::import_tensors && asks_for_input) {  // what is dropped there is the input of the checkpoint
     view_.import.choices.embeddings = command.path;
     return;
   }
@@ -87,51 +124,70 @@ void Store::carry_out(const OpenFile& command) {
 }
 
 void Store::take(FoundInFile found) {
-  reading_.tensors = std::move(found.tensors);
-  view_.import = {};
-  if (found.imported) {
-    reading_.ready = std::move(found.imported);
-    return carry_out(FinishOpening{});
+  if (!found.imported) {
+    choose_from(std::move(*found.tensors));
+    if (!found.problem.empty()) say(found.problem, true);
+    return;
   }
-  if (reading_.tensors->config.n_heads) view_.import.choices.n_heads = reading_.tensors->config.n_heads;
-  view_.import.by_hand = reading_.tensors->layers.empty();
+  reading_.ready = Ready{reading_.path, std::move(*found.imported), std::move(found.source)};
+  carry_out(FinishOpening{});
+}
+
+void Store::choose_from(OpenedTensors tensors) {
+  ImportForm form;
+  if (tensors.config.n_heads) form.choices.n_heads = tensors.config.n_heads;
+  if (!tensors.stages.empty()) form.choices.stages = core::importing::usual_stages(tensors.stages.front());
+  form.as = !tensors.layers.empty()        ? ImportAs::layer
+            : !form.choices.stages.empty() ? ImportAs::stages
+                                           : ImportAs::by_hand;
+  if (origin_.source && origin_.source->tensors.file == tensors.file) form.layer = origin_.source->layer;
+  reading_.tensors = std::move(tensors);
+  view_.import = std::move(form);
   view_.dialog = Dialog::import_tensors;
   message_ = {};
-  if (!found.problem.empty()) say(found.problem, true);
+}
+
+void Store::import_from(const OpenedTensors& tensors, const core::importing::Choices& choices) {
+  read_beside(
+      tensors.file->path(), [this, tensors, choices](formats::Progress& progress) -> Worker::Delivery {
+        auto made = std::make_shared<MadeOfTensors>(make_of(tensors, choices, progress));
+        return [this, made] {
+          reading_.ready =
+              Ready{made->source.tensors.file->path(), std::move(made->imported), std::move(made->source)};
+          carry_out(FinishOpening{});
+        };
+      });
 }
 
 void Store::carry_out(const ImportTensors& command) {
-  if (!reading_.tensors) return;
-  const auto file = reading_.tensors->file;
-  read_beside(file->path(),
-              [this, file, choices = command.choices](formats::Progress& progress) -> Worker::Delivery {
-                auto imported = std::make_shared<core::importing::Imported>(
-                    core::importing::import_tensors(*file, choices, progress));
-                return [this, imported] {
-                  reading_.ready = std::move(*imported);
-                  carry_out(FinishOpening{});
-                };
-              });
+  if (reading_.tensors) import_from(*reading_.tensors, command.choices);
+}
+
+void Store::carry_out(const ChooseLayer& command) {
+  if (!origin_.source || lesson_) return;
+  core::importing::Choices choices = origin_.source->choices;
+  choices.layer = std::to_string(command.layer);
+  import_from(origin_.source->tensors, choices);
 }
 
 void Store::carry_out(const FinishOpening& command) {
   if (!reading_.ready) return;
   try {
-    if (!may_take_memory(reading_.ready->model, command)) return;
+    if (!may_take_memory(reading_.ready->imported.model, command)) return;
   } catch (const core::Error&) {
     reading_.ready.reset();
     throw;
   }
   if (lesson_) leave_lesson();
   if (!may_leave(command)) return;
-  core::importing::Imported imported = *std::exchange(reading_.ready, std::nullopt);
-  const bool is_session = !reading_.tensors;
-  start_with(std::move(imported.model), {reading_.path.filename().string(), "",
-                                         is_session ? std::optional(reading_.path) : std::nullopt});
-  recall_view(imported.view, view_);
+  Ready ready = *std::exchange(reading_.ready, std::nullopt);
+  Origin origin{ready.path.filename().string(), "", std::nullopt, std::move(ready.source)};
+  if (!origin.source) origin.path = ready.path;
+  start_with(std::move(ready.imported.model), std::move(origin));
+  recall_view(ready.imported.view, view_);
   keep_view_within_model();
-  remember(reading_.path);
-  say(opened_words(reading_.path, imported.notes));
+  remember(ready.path);
+  say(opened_words(ready.path, ready.imported.notes));
 }
 
 void Store::carry_out(const MeasureTensor& command) {
@@ -166,8 +222,40 @@ void Store::carry_out(const PreviewFile& command) {
   });
 }
 
+void Store::carry_out(const GiveFile& command) {
+  read_beside(command.path, [this, command, model = model_](formats::Progress&) -> Worker::Delivery {
+    const std::vector<formats::GivenTensor> given{
+        {core::attention::info(command.stage).name, command.path.string()}};
+    const auto stage = std::make_shared<core::attention::GivenStage>(
+        *formats::with_given_tensors(model, given).given.find(command.stage));
+    return [this, stage] {
+      view_.dialog = Dialog::none;
+      carry_out(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
+    };
+  });
+}
+
+void Store::carry_out(const ExportAs& command) {
+  live_.catch_up(model_, view_.sequence);
+  const auto under_way = std::make_shared<int>();
+  exported_ = under_way;
+  read_beside(command.path,
+              [this, under_way, command, model = model_, trace = live_.shared_trace(), view = view_,
+               title = origin_.title](formats::Progress&) -> Worker::Delivery {
+                const auto files = export_as({model, *trace, view, title}, command);
+                return [this, files, path = command.path] {
+                  view_.dialog = Dialog::none;
+                  view_.browser.asks_to_replace = false;
+                  say(files.size() == 1
+                          ? "Exported " + files.front().string()
+                          : "Exported " + std::to_string(files.size()) + " files to " + path.string());
+                };
+              });
+  reading_.is_writing = true;
+}
+
 void Store::carry_out(const CancelReading&) {
-  if (!reader_.is_busy()) return;
+  if (!reader_.is_busy() || reading_.is_aside || reading_.is_writing) return;
   stop_reading();
   say("Stopped reading " + reading_.path.string());
 }

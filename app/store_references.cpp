@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "app/store.hpp"
+#include "core/check/check.hpp"
 #include "core/compare/switches.hpp"
 #include "core/error.hpp"
-#include "core/formats/session.hpp"
 #include "core/formats/tensor_file.hpp"
 
 namespace app {
@@ -57,25 +57,42 @@ void Store::carry_out(const ShowReference& command) {
 }
 
 void Store::carry_out(const LoadReference& command) {
-  core::formats::Session session = core::formats::load_session(command.path);
-  keep(std::move(session.model), command.path.filename().string());
-  view_.dialog = Dialog::none;
-  view_.tab = Tab::compare;
-  const std::string obstacle = why_not_in_place_of(references_.back().model, model_);
-  say("Opened " + command.path.string() + " as " + references_.back().name + (obstacle.empty() ? "" : "; " + obstacle),
-      !obstacle.empty());
+  read_beside(command.path,
+              [this, path = command.path](core::formats::Progress& progress) -> Worker::Delivery {
+                auto found = std::make_shared<FoundInFile>(find_in_file(path, progress));
+                if (!found->imported)
+                  throw core::Error(path.string() +
+                                    ": expected a session, or tensors of which but one model can be made");
+                return [this, found, path] {
+                  keep(std::move(found->imported->model), path.filename().string());
+                  view_.dialog = Dialog::none;
+                  view_.tab = Tab::compare;
+                  const std::string obstacle = why_not_in_place_of(references_.back().model, model_);
+                  say("Opened " + path.string() + " as " + references_.back().name +
+                          (obstacle.empty() ? "" : "; " + obstacle),
+                      !obstacle.empty());
+                };
+              });
 }
 
 void Store::carry_out(const CheckTensors& command) {
-  auto file = std::make_shared<const core::formats::TensorFile>(core::formats::open_tensors(command.path));
-  core::check::match(model_, *file, {}, view_.sequence);  // when nothing fits, it says so and keeps nothing
-  keep(model_, command.path.filename().string());
-  references_.back().name = "T" + std::to_string(references_.back().id);
-  references_.back().tensors = std::move(file);
-  view_.dialog = Dialog::none;
-  view_.tab = Tab::compare;
-  search_ = true;
-  say("B are the tensors of " + command.path.string());
+  read_beside(
+      command.path,
+      [this, path = command.path, model = model_,
+       sequence = view_.sequence](core::formats::Progress& progress) -> Worker::Delivery {
+        auto file =
+            std::make_shared<const core::formats::TensorFile>(core::formats::open_tensors(path, progress));
+        core::check::match(model, *file, {}, sequence);  // when nothing fits, it says so and nothing is kept
+        return [this, path, file] {
+          keep(model_, path.filename().string());
+          references_.back().name = "T" + std::to_string(references_.back().id);
+          references_.back().tensors = file;
+          view_.dialog = Dialog::none;
+          view_.tab = Tab::compare;
+          search_ = true;
+          say("B are the tensors of " + path.string());
+        };
+      });
 }
 
 void Store::carry_out(const MapTensor& command) {

@@ -86,14 +86,18 @@ struct Browser {
   std::vector<BrowserEntry> entries;
   std::string name;              ///< what stands in the name field
   std::string error;             ///< why the directory could not be read, or ""
+  bool is_listing = false;       ///< the folder is still being read
   bool asks_to_replace = false;  ///< the named file exists, and whether to write over it is being asked
 };
 
+/// What a file of tensors is opened as.
+enum class ImportAs { layer, by_hand, stages, embeddings };
+
 /// What is being chosen about a file of tensors.
 struct ImportForm {
+  ImportAs as = ImportAs::layer;  ///< by_hand: the projections are named one by one
   core::importing::Choices choices;
   std::size_t layer = 0;    ///< of those that were found
-  bool by_hand = false;     ///< the projections are named one by one
   bool has_output = false;  ///< by hand: there is an output projection
   core::formats::checkpoints::Mapping mapping;
   std::string measured;     ///< the tensor whose range is shown

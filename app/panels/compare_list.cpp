@@ -208,6 +208,7 @@ void draw_compare_list(const Frame& frame) {
                      "cell");
   pen.skip(11);
   for (const ComparedStage& stage : frame.comparison->stages) draw_line(pen, stage);
+  if (frame.comparison->tensors) draw_compare_matching(pen);
   draw_pinned(pen);
   pen.rule();
   draw_name(pen);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/tensor_check.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/text.hpp"
 
@@ -12,23 +13,66 @@ using core::check::Explanation;
 using widgets::Align;
 using widgets::Pen;
 
-/// A button on a line of its own.
-bool button(Pen& pen, const std::string& name, const char* words, const char* help) {
+/// A raised ground with a coloured edge, behind what draw() writes.
+template <class Draw>
+void card(Pen& pen, Rgb edge, Draw draw) {
+  const Metrics& m = pen.frame.metrics;
+  const Pen around = pen;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->ChannelsSplit(2);
+  list->ChannelsSetCurrent(1);
+  pen.left += m.px(12), pen.right -= m.px(8);
+  pen.skip(8);
+  draw();
+  pen.skip(6);
+  list->ChannelsSetCurrent(0);
+  const ImVec2 min{around.left, around.y}, max{around.right, pen.y};
+  list->AddRectFilled(min, max, packed(pen.frame.palette.raised), m.px(3));
+  list->AddRectFilled(min, {min.x + m.px(3), max.y}, packed(edge));
+  list->ChannelsMerge();
+  pen.left = around.left, pen.right = around.right;
+  pen.skip(8);
+}
+
+/// A button across the whole width, which the eye finds.
+bool wide_button(Pen& pen, const std::string& name, const char* words, const char* help) {
+  const Frame& frame = pen.frame;
   ImGui::SetCursorScreenPos({pen.left, pen.y});
-  const bool pressed = widgets::button(pen.frame, name, words, help);
-  pen.y += pen.frame.metrics.frame + pen.frame.metrics.px(6);
+  ImGui::PushStyleColor(ImGuiCol_Button, vec(frame.palette.accent));
+  ImGui::PushStyleColor(ImGuiCol_ButtonHovered, vec(frame.palette.accent));
+  ImGui::PushStyleColor(ImGuiCol_ButtonActive, vec(frame.palette.text));
+  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.background));
+  ImGui::PushFont(frame.fonts.sans14);
+  ImGui::PushID(name.c_str());
+  const bool pressed = ImGui::Button(words, {pen.right - pen.left, frame.metrics.frame});
+  ImGui::PopID();
+  ImGui::PopFont();
+  ImGui::PopStyleColor(4);
+  frame.landmarks.mark_item(name);
+  widgets::tooltip(help);
+  pen.y += frame.metrics.frame + frame.metrics.px(6);
   return pressed;
 }
 
+void small_words(Pen& pen, const char* words) {
+  const Frame& frame = pen.frame;
+  pen.skip(8);
+  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     words);
+  pen.skip(8);
+}
+
+/// What the eye is to fall on first.
 void headline(Pen& pen, const char* words, const std::string& name, Rgb colour) {
   const Frame& frame = pen.frame;
-  pen.skip(20);
-  widgets::draw_text(frame.fonts.sans17, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
-                     words);
-  widgets::draw_text(frame.fonts.sans17, {pen.right, pen.y}, Align::right_middle, packed(colour), name);
-  frame.landmarks.mark("compare/first", {pen.left, pen.y - frame.metrics.px(10)},
-                       {pen.right, pen.y + frame.metrics.px(10)});
-  pen.skip(14);
+  const float top = pen.y;
+  small_words(pen, words);
+  if (!name.empty()) {
+    pen.skip(11);
+    widgets::draw_text(frame.fonts.sans17, {pen.left, pen.y}, Align::left_middle, packed(colour), name);
+    pen.skip(13);
+  }
+  frame.landmarks.mark("compare/first", {pen.left, top}, {pen.right, pen.y});
 }
 
 std::string joined(const std::vector<std::string>& causes) {
@@ -40,33 +84,46 @@ std::string joined(const std::vector<std::string>& causes) {
 void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   const Frame& frame = pen.frame;
   const std::string causes = joined(explanation.causes);
-  pen.prose(causes, frame.palette.warning);
-  for (const auto* mistake : explanation.mistakes)
-    pen.prose(std::string(mistake->about) + " " + mistake->remedy, frame.palette.dim);
+  for (const auto* mistake : explanation.mistakes) {
+    pen.prose(mistake->about, frame.palette.text);
+    pen.prose(mistake->remedy, frame.palette.dim);
+  }
   pen.skip(4);
   const std::string name = "compare/show_mistake/" + std::to_string(k);
-  if (button(pen, name, "Show me this mistake", "Makes it in the live model; undo takes it back"))
+  if (wide_button(pen, name, "Show me this mistake", "Makes it in the live model; undo takes it back"))
     frame.commands.edit(core::editing::ReplaceModel{explanation.model, "mistake: " + causes});
+  pen.prose(causes, frame.palette.dim);
 }
 
 void draw_causes(Pen& pen, const TensorCheck& check) {
   const Frame& frame = pen.frame;
   const auto& found = check.report.explanations;
   if (!found.empty()) {
-    pen.prose(found.size() == 1
-                  ? "Likely cause, which explains every tensor:"
-                  : "These explain every tensor equally well, and the tensors cannot tell them apart:",
-              frame.palette.text);
-    for (std::size_t k = 0; k < found.size(); ++k) draw_explanation(pen, found[k], k);
+    small_words(pen, found.size() == 1 ? "likely cause: it explains every tensor"
+                                       : "likely causes: each explains every tensor");
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      if (k > 0) pen.skip(8);
+      draw_explanation(pen, found[k], k);
+    }
   } else if (check.searched) {
+    small_words(pen, "cause not known");
     pen.prose("None of the known mistakes, alone or in pairs, explains all of the tensors.",
-              frame.palette.dim);
+              frame.palette.text);
   } else {
     pen.skip(4);
-    if (button(pen, "compare/search", "Find the cause",
-               "Tries every known mistake, alone and in pairs, for at most three seconds"))
+    if (wide_button(pen, "compare/search", "Find the cause",
+                    "Tries every known mistake, alone and in pairs, for at most three seconds"))
       frame.commands.add(SearchCauses{});
   }
+}
+
+/// The names of tensors that are no stage, the first few of many.
+std::string left_out(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 6;
+  std::string words = "left out: ";
+  for (std::size_t k = 0; k < std::min(shown, names.size()); ++k) words += (k > 0 ? ", " : "") + names[k];
+  if (names.size() > shown) words += " and " + std::to_string(names.size() - shown) + " more";
+  return words;
 }
 
 /// The name of a stage as a line of the combo box.
@@ -94,22 +151,37 @@ std::optional<std::string> stage_of(std::size_t choice) {
 void draw_compare_report(Pen& pen) {
   const Frame& frame = pen.frame;
   const TensorCheck& check = *frame.comparison->tensors;
+  const auto* first = check.report.first_difference();
+  pen.skip(6);
   if (!check.problem.empty()) {
-    headline(pen, "Nothing to compare", "", frame.palette.warning);
-    pen.prose(check.problem, frame.palette.dim);
-  } else if (check.report.agrees) {
-    headline(pen, "First difference", "none", frame.palette.good);
-    pen.prose("Every tensor agrees with the live model within the tolerance.", frame.palette.dim);
+    card(pen, frame.palette.warning, [&] {
+      headline(pen, "nothing to compare", "", frame.palette.warning);
+      pen.prose(check.problem, frame.palette.text);
+    });
+  } else if (check.report.agrees || !first) {
+    card(pen, frame.palette.good, [&] {
+      headline(pen, "first stage that differs", "none", frame.palette.good);
+      pen.prose("Every tensor agrees with the live model within the tolerance.", frame.palette.dim);
+    });
   } else {
-    const auto* first = check.report.first_difference();
-    headline(pen, "First difference", core::attention::info(first->stage).title, frame.palette.warning);
-    if (!first->obstacle.empty()) pen.prose(first->tensor + ": " + first->obstacle, frame.palette.dim);
-    draw_causes(pen, check);
+    card(pen, frame.palette.warning, [&] {
+      headline(pen, "first stage that differs", core::attention::info(first->stage).title,
+               frame.palette.warning);
+      if (!first->obstacle.empty()) pen.prose(first->tensor + ": " + first->obstacle, frame.palette.dim);
+      draw_causes(pen, check);
+    });
   }
-  for (const std::string& name : check.matched.left_out) pen.prose("left out: " + name, frame.palette.faint);
-  pen.skip(4);
-  if (button(pen, "compare/match", "Match tensors by hand…", "Says which tensor is which stage"))
+}
+
+void draw_compare_matching(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const auto& names = frame.comparison->tensors->matched.left_out;
+  pen.skip(8);
+  if (!names.empty()) pen.prose(left_out(names), frame.palette.dim);
+  ImGui::SetCursorScreenPos({pen.left, pen.y});
+  if (widgets::button(frame, "compare/match", "Match tensors by hand…", "Says which tensor is which stage"))
     frame.commands.add(ShowDialog{Dialog::match_tensors});
+  pen.y += frame.metrics.frame;
 }
 
 void draw_match_dialog(const Frame& frame) {

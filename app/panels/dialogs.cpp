@@ -117,7 +117,7 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
 }  // namespace
 
 void draw_dialogs(const Frame& frame) {
-  draw_reading(frame);
+  if (frame.view.dialog == Dialog::none) draw_reading(frame);
   for (const Row& row : table) {
     const bool wanted = frame.view.dialog == row.dialog;
     if (wanted && !ImGui::IsPopupOpen(row.title)) ImGui::OpenPopup(row.title);
@@ -131,6 +131,7 @@ void draw_dialogs(const Frame& frame) {
     if (open) {
       if (wanted) {
         row.draw(frame);
+        draw_reading_line(frame);
         close_on_escape(frame);
       } else {
         ImGui::CloseCurrentPopup();

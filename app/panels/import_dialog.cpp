@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/panels/import_mapping.hpp"
+#include "app/panels/import_stages.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/fields.hpp"
@@ -14,7 +15,7 @@ namespace {
 using core::formats::TensorInfo;
 using core::importing::Choices;
 
-constexpr double soon = 0.3;  // seconds after which it is said that something is being read
+constexpr double soon = 0.5;  // seconds after which it is said that something is being read
 
 float dialog_width(const Frame& frame) {
   return std::min(frame.metrics.px(820), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
@@ -48,8 +49,8 @@ void layer_line(const Frame& frame, const OpenedTensors& tensors) {
 
 void heads_line(const Frame& frame, const OpenedTensors& tensors) {
   const ImportForm& form = frame.view.import;
-  const bool in_names =
-      !form.by_hand && tensors.layers[std::min(form.layer, tensors.layers.size() - 1)].n_heads > 0;
+  const bool in_names = form.as == ImportAs::layer &&
+                        tensors.layers[std::min(form.layer, tensors.layers.size() - 1)].n_heads > 0;
   label(frame, "heads");
   const auto step = [](std::uint64_t n, int by) { return by > 0 ? n + 1 : n > 1 ? n - 1 : 1; };
   const std::uint64_t shown = form.choices.n_heads.value_or(1);
@@ -67,7 +68,10 @@ void heads_line(const Frame& frame, const OpenedTensors& tensors) {
 void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   const ImportForm& form = frame.view.import;
   label(frame, "embeddings");
-  std::vector<widgets::Option> options{{"8 drawn tokens", "Standard normal numbers, seed 123", false}};
+  const bool alone = form.as == ImportAs::embeddings;
+  std::vector<widgets::Option> options{
+      alone ? widgets::Option{"choose a tensor", "", false}
+            : widgets::Option{"8 drawn tokens", "Standard normal numbers, seed 123", false}};
   std::vector<std::string> names{""};
   std::size_t current = 0;
   for (const TensorInfo& info : tensors.file->tensors()) {
@@ -83,6 +87,7 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
       v.import.choices.embeddings.clear();
       v.import.choices.embeddings_tensor = name;
     });
+  if (alone) return;
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted("or file");
@@ -150,31 +155,62 @@ void tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) 
 /// What the form asks for, or nothing while something is missing.
 std::optional<Choices> choices_of(const ImportForm& form, const OpenedTensors& tensors) {
   Choices choices = form.choices;
-  if (!form.by_hand) {
-    choices.layer = std::to_string(std::min(form.layer, tensors.layers.size() - 1));
-    return choices;
+  if (form.as != ImportAs::stages) choices.stages.clear();
+  switch (form.as) {
+    case ImportAs::layer:
+      choices.layer = std::to_string(std::min(form.layer, tensors.layers.size() - 1));
+      return choices;
+    case ImportAs::by_hand:
+      choices.mapping = mapping_by_hand(form);
+      if (!choices.n_heads) choices.n_heads = 1;
+      return choices.mapping ? std::optional(choices) : std::nullopt;
+    case ImportAs::stages:
+      return stages_by_hand(form, tensors);
+    case ImportAs::embeddings:
+      choices.embeddings.clear();
+      return choices.embeddings_tensor.empty() ? std::nullopt : std::optional(choices);
   }
-  choices.mapping = mapping_by_hand(form);
-  if (!choices.n_heads) choices.n_heads = 1;
-  return choices.mapping ? std::optional(choices) : std::nullopt;
+  return std::nullopt;
+}
+
+/// What can be made of the file, and what of it is to be made.
+void as_line(const Frame& frame, const OpenedTensors& tensors) {
+  std::vector<widgets::Option> options;
+  std::vector<ImportAs> all;
+  const auto offer = [&](ImportAs as, const char* words, const char* help) {
+    all.push_back(as), options.push_back({words, help, false});
+  };
+  if (!tensors.layers.empty())
+    offer(ImportAs::layer, "a layer of the checkpoint", "The projections of one attention, by their names");
+  offer(ImportAs::stages, "stages that are given",
+        "Weights, scores, or queries, keys and values: what follows is computed");
+  offer(ImportAs::by_hand, "projections named by hand", "Which tensors are W_q, W_k, W_v and W_o");
+  if (tensors.layers.empty())
+    offer(ImportAs::embeddings, "embeddings", "A tensor [tokens, columns], or a batch of them");
+  const auto place = std::find(all.begin(), all.end(), frame.view.import.as);
+  const auto current = place == all.end() ? 0 : static_cast<std::size_t>(place - all.begin());
+  label(frame, "open as");
+  if (const auto chosen =
+          widgets::combo(frame, "import/as", frame.metrics.px(240), options[current].words, options, current))
+    frame.commands.look([as = all[*chosen]](View& v) { v.import.as = as; });
 }
 
 void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width) {
-  const ImportForm& form = frame.view.import;
-  if (!tensors.layers.empty()) {
-    if (const auto on =
-            widgets::checkbox(frame, "import/by_hand", "name the projections by hand", form.by_hand))
-      frame.commands.look([on](View& v) { v.import.by_hand = *on; });
-  } else {
-    widgets::paragraph(
-        frame.fonts.sans14, frame.palette.dim, width,
-        "No layout of a checkpoint was recognised in the names: say which tensors are the projections.");
+  as_line(frame, tensors);
+  switch (frame.view.import.as) {
+    case ImportAs::layer:
+      layer_line(frame, tensors);
+      heads_line(frame, tensors);
+      break;
+    case ImportAs::by_hand:
+      draw_import_mapping(frame, tensors, width);
+      heads_line(frame, tensors);
+      break;
+    case ImportAs::stages:
+      return draw_import_stages(frame, tensors, width);
+    case ImportAs::embeddings:
+      break;
   }
-  if (form.by_hand)
-    draw_import_mapping(frame, tensors, width);
-  else
-    layer_line(frame, tensors);
-  heads_line(frame, tensors);
   embeddings_line(frame, tensors);
 }
 
@@ -202,22 +238,32 @@ void draw_import_dialog(const Frame& frame) {
   if (choices && (confirmed || enter)) frame.commands.add(ImportTensors{*choices});
 }
 
+bool takes_long(const Frame& frame) {
+  return frame.opening && frame.opening->is_reading && frame.opening->seconds >= soon;
+}
+
+void draw_reading_line(const Frame& frame) {
+  if (!takes_long(frame)) return;
+  const Opening& opening = *frame.opening;
+  std::string words = (opening.is_writing ? "Writing " : "Reading ") + opening.path.filename().string();
+  if (opening.bytes > 0) words += ": " + std::to_string(opening.bytes / 1000000) + " MB";
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted(words.c_str());
+  if (opening.is_writing) return;
+  ImGui::SameLine();
+  if (widgets::button(frame, "reading/cancel", "Stop")) frame.commands.add(CancelReading{});
+}
+
 void draw_reading(const Frame& frame) {
-  if (!frame.opening || !frame.opening->is_reading || frame.opening->seconds < soon) return;
+  if (!takes_long(frame)) return;
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({size.x / 2, size.y - frame.metrics.px(56)}, ImGuiCond_Always, {0.5f, 1});
   ImGui::PushFont(frame.fonts.sans15);
   if (ImGui::Begin("reading", nullptr,
                    ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
                        ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoTitleBar |
-                       ImGuiWindowFlags_NoFocusOnAppearing)) {
-    ImGui::AlignTextToFramePadding();
-    const std::string words = "Reading " + frame.opening->path.filename().string() + ": " +
-                              std::to_string(frame.opening->bytes / 1000000) + " MB";
-    ImGui::TextUnformatted(words.c_str());
-    ImGui::SameLine();
-    if (widgets::button(frame, "reading/cancel", "Stop")) frame.commands.add(CancelReading{});
-  }
+                       ImGuiWindowFlags_NoFocusOnAppearing))
+    draw_reading_line(frame);
   ImGui::End();
   ImGui::PopFont();
 }

@@ -62,6 +62,8 @@ void file_lines(const Frame& frame) {
   if (line(frame, "menu/Open", "Open…", "Ctrl+O")) frame.commands.add(ShowDialog{Dialog::open});
   if (line(frame, "menu/CheckTensors", "Check tensors…", "Ctrl+K")) frame.commands.add(ShowDialog{Dialog::open_tensors});
   menu(frame, "menu/Recent", "Open recent", recent_lines);
+  if (frame.document.of_tensors && line(frame, "menu/Choose", "Choose from this file…"))
+    frame.commands.add(ShowDialog{Dialog::import_tensors});
   ImGui::Separator();
   if (line(frame, "menu/Save", "Save", "Ctrl+S")) frame.commands.add(SaveFile{});
   if (line(frame, "menu/SaveAs", "Save as…", "Shift+Ctrl+S")) frame.commands.add(ShowDialog{Dialog::save_as});

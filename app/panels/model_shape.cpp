@@ -145,6 +145,21 @@ void bias_row(const Form& form) {
   }
 }
 
+bool has_layers(const Frame& frame) {
+  return frame.document.layers.size() > 1;
+}
+
+void layer_row(const Form& form) {
+  const Document& document = form.frame.document;
+  std::vector<widgets::Option> options;
+  for (std::size_t k = 0; k < document.layers.size(); ++k)
+    options.push_back({std::to_string(k) + (document.layers[k].empty() ? "" : "  ") + document.layers[k], "", false});
+  form.label("layer");
+  if (const auto chosen = widgets::combo(form.frame, "model/layer", form.control_width(), options[document.layer].words,
+                                         options, document.layer))
+    form.frame.commands.add(ChooseLayer{*chosen});
+}
+
 bool has_evidence(const Frame& frame) {
   const Preset* preset = frame.document.is_preset ? find_preset(frame.document.preset) : nullptr;
   return preset && preset->evidence != Evidence::drawn;
@@ -154,6 +169,7 @@ bool has_projections(const Frame& frame) {
 }
 
 constexpr std::array table{ModelRow{always, preset_row, 2},      ModelRow{has_evidence, evidence_row, 0, 8},
+                           ModelRow{has_layers, layer_row, 2},
                            ModelRow{always, tokens_row, 2},      ModelRow{always, widths_row, 0},
                            ModelRow{always, projections_row, 0}, ModelRow{has_projections, bias_row, 0}};
 

@@ -97,6 +97,7 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
   const float list_height = size.y - 3 * (frame.metrics.frame + ImGui::GetStyle().ItemSpacing.y);
   if (ImGui::BeginChild("entries", {size.x, std::max(frame.metrics.px(80), list_height)})) {
     ImGui::PushFont(frame.fonts.sans15);
+    if (browser.is_listing) ImGui::TextUnformatted("…");
     int id = 0;
     for (const BrowserEntry& entry : browser.entries) {
       ImGui::PushID(id++);

@@ -15,6 +15,21 @@ constexpr std::array names{"float64", "float32", "float16", "bfloat16", "int64",
   throw Error("tensor " + tensor.name + " of shape " + shape_text(tensor.shape) + ": " + what);
 }
 
+/// Where the part at leading indices begins, in numbers; throws when there is no such part.
+std::size_t begin_of(const Tensor& tensor, std::span<const std::size_t> leading) {
+  if (leading.size() > tensor.shape.size())
+    fail(tensor, "expected at most " + std::to_string(tensor.shape.size()) + " indices, got " +
+                     std::to_string(leading.size()));
+  std::size_t begin = 0;
+  for (std::size_t k = 0; k < tensor.shape.size(); ++k) {
+    if (k < leading.size() && leading[k] >= tensor.shape[k])
+      fail(tensor, "expected an index below " + std::to_string(tensor.shape[k]) + ", got " +
+                       std::to_string(leading[k]));
+    begin = begin * tensor.shape[k] + (k < leading.size() ? leading[k] : 0);
+  }
+  return begin;
+}
+
 }  // namespace
 
 const char* dtype_name(Dtype dtype) {
@@ -41,23 +56,13 @@ std::optional<std::uint64_t> count_of(std::span<const std::size_t> lengths) {
 
 Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading) {
   if (leading.empty()) return tensor;
-  if (leading.size() > tensor.shape.size())
-    fail(tensor, "expected at most " + std::to_string(tensor.shape.size()) + " indices, got " +
-                     std::to_string(leading.size()));
-  std::size_t first = 0;
-  for (std::size_t k = 0; k < leading.size(); ++k) {
-    if (leading[k] >= tensor.shape[k])
-      fail(tensor, "expected an index below " + std::to_string(tensor.shape[k]) + ", got " +
-                       std::to_string(leading[k]));
-    first = first * tensor.shape[k] + leading[k];
-  }
+  const auto from = static_cast<std::ptrdiff_t>(begin_of(tensor, leading));
   Tensor part;
   part.name = tensor.name;
   part.dtype = tensor.dtype;
   part.printed_to = tensor.printed_to;
   part.shape.assign(tensor.shape.begin() + static_cast<std::ptrdiff_t>(leading.size()), tensor.shape.end());
   const auto count = static_cast<std::ptrdiff_t>(count_of(part.shape).value_or(0));
-  const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(first) * count;
   if (tensor.dtype == Dtype::text)
     part.texts.assign(tensor.texts.begin() + from, tensor.texts.begin() + from + count);
   else
@@ -68,16 +73,14 @@ Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading) {
 
 arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading) {
   if (tensor.dtype == Dtype::text) fail(tensor, "expected numbers, got text");
-  if (!leading.empty()) return matrix(part_of(tensor, leading));
-  if (tensor.shape.size() > 2)
-    fail(tensor, "expected a matrix, got " + std::to_string(tensor.shape.size()) + " dimensions");
+  const std::size_t from = begin_of(tensor, leading);
+  const auto shape = std::span(tensor.shape).subspan(leading.size());
+  if (shape.size() > 2)
+    fail(tensor, "expected a matrix, got " + std::to_string(shape.size()) + " dimensions");
+  const std::size_t n_cols = shape.empty() ? 1 : shape.back();
+  const std::size_t n_rows = shape.size() < 2 ? 1 : shape.front();
   if (tensor.numbers.empty()) fail(tensor, "expected at least one number");  // of how many rows ever
-  const std::size_t n_cols = tensor.shape.empty() ? 1 : tensor.shape.back();
-  const std::size_t n_rows = tensor.shape.size() < 2 ? 1 : tensor.shape.front();
-  arma::mat result(n_rows, n_cols);
-  for (std::size_t i = 0; i < n_rows; ++i)
-    for (std::size_t j = 0; j < n_cols; ++j) result(i, j) = tensor.numbers[i * n_cols + j];
-  return result;
+  return arma::mat(tensor.numbers.data() + from, n_cols, n_rows).t();
 }
 
 }  // namespace core::formats

@@ -76,14 +76,38 @@ bool is_session(const std::filesystem::path& path) {
 
 Imported import_tensors(const TensorFile& file, const Choices& choices, formats::Progress& progress) {
   const auto layers = checkpoints::find_layers(file.tensors());
-  if (choices.mapping || !layers.empty()) return import_checkpoint(file, layers, choices, progress);
+  if (choices.mapping || (!layers.empty() && choices.stages.empty()))
+    return import_checkpoint(file, layers, choices, progress);
   if (!choices.embeddings_tensor.empty()) return import_embeddings(file, choices, progress);
   const auto found = find_stages(file, progress);
-  if (std::ranges::all_of(found, [](const StageLayer& layer) { return usual_stages(layer).empty(); }))
-    return import_embeddings(file, choices, progress);
+  const bool has_stages = !choices.stages.empty() || std::ranges::any_of(found, [](const StageLayer& layer) {
+    return !usual_stages(layer).empty();
+  });
+  if (!has_stages) return import_embeddings(file, choices, progress);
   Imported result = import_stages(file, found, choices, progress);
   check(file, result.model);
   return result;
+}
+
+std::vector<std::string> layers_in(const TensorFile& file, const Choices& choices,
+                                   formats::Progress& progress) {
+  std::vector<std::string> names;
+  if (choices.mapping) return names;
+  const auto layers = checkpoints::find_layers(file.tensors());
+  if (!layers.empty() && choices.stages.empty()) {
+    for (const auto& layer : layers) names.push_back(layer.prefix);
+    return names;
+  }
+  if (!choices.embeddings_tensor.empty()) return names;
+  const auto found = choices.stages.empty() ? find_stages(file, progress) : std::vector<StageLayer>();
+  if (found.size() > 1) {
+    for (const StageLayer& layer : found) names.push_back(layer.name);
+    return names;
+  }
+  const auto stages = found.empty() ? choices.stages : usual_stages(found.front());
+  const std::size_t n = layers_within(file, stages, choices.first_axis_is_batch);
+  for (std::size_t k = 0; k < n; ++k) names.push_back("");
+  return names;
 }
 
 Imported import_file(const std::filesystem::path& path, const Choices& choices, formats::Progress& progress) {

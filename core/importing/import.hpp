@@ -13,6 +13,13 @@
 /// Models from files that are no sessions: checkpoints and tensors.
 namespace core::importing {
 
+/// A stage and the tensors that hold it: one, or one for each head.
+struct StageSource {
+  attention::Stage stage = attention::Stage::weights;
+  std::vector<std::string> tensors;
+  friend bool operator==(const StageSource&, const StageSource&) = default;
+};
+
 /// What a person says about a file that is to be opened; what is not said is found out.
 struct Choices {
   std::string layer;                                     ///< by number from 0 or by name; empty is the first
@@ -21,6 +28,8 @@ struct Choices {
   std::filesystem::path embeddings;         ///< a file of tensors beside the checkpoint, or empty
   std::vector<formats::GivenTensor> given;  ///< stages that files give, whatever the model comes from
   std::string embeddings_tensor;            ///< which tensor of that file, or of the file itself
+  std::vector<StageSource> stages;   ///< of the file itself, by hand, instead of those that are found in it
+  bool first_axis_is_batch = false;  ///< of stages of four dimensions; else it counts layers
   bool says_something() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty();
   }
@@ -42,6 +51,10 @@ bool is_session(const std::filesystem::path& path);
 /// Embeddings that nothing gives are eight tokens of standard normal numbers, which is noted. Throws
 /// core::Error, one line that names the file and what must be said.
 Imported import_tensors(const formats::TensorFile& file, const Choices& choices, formats::Progress& progress);
+
+/// The layers among which Choices::layer chooses, by name or number; fewer than two leave no choice.
+std::vector<std::string> layers_in(const formats::TensorFile& file, const Choices& choices,
+                                   formats::Progress& progress);
 
 /// Opens a file, a session or tensors, as a model. Throws core::Error.
 Imported import_file(const std::filesystem::path& path, const Choices& choices, formats::Progress& progress);

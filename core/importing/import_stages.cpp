@@ -83,12 +83,13 @@ std::string opened_note(const TensorFile& file, const std::vector<StageSource>& 
 
 }  // namespace
 
-std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>& stages) {
+std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>& stages,
+                          bool first_axis_is_batch) {
   std::optional<std::size_t> n_layers;
   for (const StageSource& source : stages) {
     const TensorInfo& info = info_of(file, source);
     const auto& shape = info.shape;
-    const bool has_layers = shape.size() == 5 || (shape.size() == 4 && shape[0] > 1);
+    const bool has_layers = shape.size() == 5 || (shape.size() == 4 && shape[0] > 1 && !first_axis_is_batch);
     const std::size_t n = has_layers ? shape[0] : 0;
     if (n_layers && *n_layers != n)
       throw Error(place_of(file) + info.name + ": expected " + std::to_string(*n_layers) +
@@ -100,16 +101,16 @@ std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>
 
 Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& found, const Choices& choices,
                        formats::Progress& progress) {
-  const bool by_name = found.size() > 1;
-  std::vector<StageSource> stages;
+  const bool by_name = choices.stages.empty() && found.size() > 1;
+  std::vector<StageSource> stages = choices.stages;
   std::size_t index = 0;
-  if (!found.empty()) {
+  if (stages.empty() && !found.empty()) {
     if (by_name) index = chosen_layer(file, choices.layer, found.size(), found);
     stages = usual_stages(found[index]);
   }
   if (stages.empty())
     throw Error(place_of(file) + "expected weights, scores, or queries and keys among its tensors");
-  const std::size_t n_layers = by_name ? 0 : layers_within(file, stages);
+  const std::size_t n_layers = by_name ? 0 : layers_within(file, stages, choices.first_axis_is_batch);
   std::optional<std::size_t> layer;
   if (!by_name) index = chosen_layer(file, choices.layer, std::max<std::size_t>(1, n_layers), {});
   if (n_layers > 0) layer = index;

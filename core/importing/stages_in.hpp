@@ -7,13 +7,6 @@
 
 namespace core::importing {
 
-/// A stage and the tensors that hold it: one, or one for each head.
-struct StageSource {
-  attention::Stage stage = attention::Stage::weights;
-  std::vector<std::string> tensors;
-  friend bool operator==(const StageSource&, const StageSource&) = default;
-};
-
 /// What of one layer stands in a file, as far as the names of its tensors tell.
 struct StageLayer {
   std::string name;  ///< what its tensors' names have in common: "model.layers.3.self_attn", "3", or ""
@@ -34,7 +27,8 @@ std::vector<StageSource> usual_stages(const StageLayer& layer);
 /// [layers, sequences, heads, rows, columns]; 0 when it counts none.
 ///
 /// Throws core::Error when they have not as many as one another.
-std::size_t layers_within(const formats::TensorFile& file, const std::vector<StageSource>& stages);
+std::size_t layers_within(const formats::TensorFile& file, const std::vector<StageSource>& stages,
+                          bool first_axis_is_batch);
 
 /// A model in which stages of one layer are given and nothing before them is known. Throws core::Error.
 Imported import_stages(const formats::TensorFile& file, const std::vector<StageLayer>& found,

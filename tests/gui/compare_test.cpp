@@ -350,6 +350,7 @@ TEST_F(Compare, TakesAFromASessionFileAndLeavesBAlone) {
   core::formats::save_session(directory.path() / "open.json", {other, ""});
   const Model live = store.model();
   store.dispatch(app::LoadReference{directory.path() / "open.json"});
+  store.finish_reading();
   store.settle();
   EXPECT_EQ(store.model(), live);
   EXPECT_FALSE(store.document().path.has_value());
@@ -362,6 +363,7 @@ TEST_F(Compare, SaysWhyAFileCannotBeAAndChangesNothing) {
   const support::TemporaryDirectory directory;
   std::ofstream(directory.path() / "half.json") << R"({"attnscope": 1, "embeddings": [[1, 2], [3)";
   store.dispatch(app::LoadReference{directory.path() / "half.json"});
+  store.finish_reading();
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text, testing::HasSubstr("half.json"));
   EXPECT_THAT(store.message().text, testing::Not(testing::HasSubstr("\n")));

@@ -115,13 +115,22 @@ TEST_F(GivenInWindow, PastesTheChosenHeadOrAllOfThem) {
 TEST_F(GivenInWindow, TakesAStageFromAFile) {
   const support::TemporaryDirectory directory;
   const Model before = model();
-  core::attention::GivenStage kept{weights, {}};
-  for (const auto& head : program.store.trace().heads) kept.matrices.emplace_back(*head.weights);
-  Model alone = core::attention::model_of({kept});
-  core::formats::save_session(directory / "w.json", {alone, ""});
   program.store.dispatch(app::GiveFile{weights, directory / "nothing.npy"});
+  program.run();
   EXPECT_TRUE(program.store.message().is_error);
   EXPECT_EQ(model(), before);
+  std::string rows, heads;
+  for (std::size_t i = 0; i < before.n_tokens(); ++i) {
+    rows += i == 0 ? "[[0.25" : ", [0.25";
+    for (std::size_t j = 1; j < before.n_tokens(); ++j) rows += ", 0.25";
+    rows += "]";
+  }
+  for (std::size_t h = 0; h < before.n_heads; ++h) heads += (h == 0 ? "[" : ", ") + rows + "]";
+  support::put_bytes(directory / "theirs.txt", heads + "]");
+  program.store.dispatch(app::GiveFile{weights, directory / "theirs.txt"});
+  program.run();
+  ASSERT_TRUE(model().given.find(weights)) << program.store.message().text;
+  EXPECT_EQ(program.store.trace().heads[1].weights(2, 5), 0.25);
 }
 
 TEST_F(GivenInWindow, DrawsEveryViewOfWeightsAlone) {

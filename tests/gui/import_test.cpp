@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/attention/attend.hpp"
 #include "core/formats/tensor_file.hpp"
 #include "tests/gui/program.hpp"
@@ -80,7 +82,7 @@ TEST(ImportDialog, TakesProjectionsThatAreNamedByHand) {
   program.store.dispatch(OpenFile{directory / "m.safetensors"});
   program.run(3);
   ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors) << program.store.message().text;
-  ASSERT_TRUE(program.store.view().import.by_hand);
+  ASSERT_EQ(program.store.view().import.as, ImportAs::by_hand);
   for (const char* row : {"query", "key", "value"}) {
     const std::string name = std::string("import/") + row + "/weight";
     program.click(name);
@@ -130,6 +132,74 @@ TEST(OpenedTensors, ThatAreDamagedLeaveTheModel) {
     program.store.dispatch(ShowDialog{Dialog::none});
     program.store.dispatch(ShowMessage{""});
   }
+}
+
+/// A .npy file of [layers, 2 heads, 2, 2]: all weights are 1/2, but in layer k the first is 1/2^k.
+std::string npy_of_layers(int n_layers) {
+  std::string header =
+      "{'descr': '<f8', 'fortran_order': False, 'shape': (" + std::to_string(n_layers) + ", 2, 2, 2), }";
+  header.resize(128 - 10, ' ');
+  header.back() = '\n';
+  std::string bytes = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header;
+  for (int k = 0; k < n_layers; ++k)
+    for (int n = 0; n < 8; ++n) {
+      const double number = n == 0 ? std::ldexp(1, -k) : n == 1 ? 1 - std::ldexp(1, -k) : 0.5;
+      bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+    }
+  return bytes;
+}
+
+double first_weight(const Program& program) {
+  return program.store.trace().heads[0].weights(0, 0);
+}
+
+TEST(OpenedWeights, AreShownAtOnceAndAnotherLayerIsAClickAway) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "w.npy", npy_of_layers(3));
+  Program program;
+  program.store.dispatch(OpenFile{directory / "w.npy"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().dialog, Dialog::none) << program.store.message().text;
+  EXPECT_THAT(program.store.message().text, HasSubstr("layer 0 of 3"));
+  EXPECT_EQ(first_weight(program), 1);
+  program.click("model/layer");
+  program.click("model/layer/2");
+  program.run(3);
+  EXPECT_EQ(first_weight(program), 0.25);
+  EXPECT_EQ(program.store.document().layer, 2u);
+  EXPECT_FALSE(program.store.document().modified);
+}
+
+TEST(OpenedWeights, CanBeChosenFromOnceMore) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "w.npy", npy_of_layers(3));
+  Program program;
+  program.store.dispatch(OpenFile{directory / "w.npy"});
+  program.run(3);
+  program.click("menu/File");
+  program.click("menu/Choose");
+  program.run();
+  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors);
+  program.click("import/batch");
+  program.click("dialog/confirm");
+  program.run(3);
+  EXPECT_EQ(program.store.model().sequences.size(), 3u);
+  EXPECT_FALSE(program.has("model/layer"));
+}
+
+TEST(ImportDialog, GivesTheStagesThatAreNamed) {
+  Program program;
+  program.store.dispatch(OpenFile{fixtures + "/tiny_gpt/golden.npz"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().import.as, ImportAs::stages) << program.store.message().text;
+  program.click("import/stage_layer");
+  program.click("import/stage_layer/2");
+  program.click("dialog/confirm");
+  program.run(3);
+  ASSERT_EQ(program.store.view().dialog, Dialog::none) << program.store.message().text;
+  const auto golden = core::formats::open_tensors(fixtures + "/tiny_gpt/golden.npz");
+  const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
+  EXPECT_EQ(arma::abs(arma::mat(program.store.trace().heads[3].weights) - weights).max(), 0);
 }
 
 TEST(OpenDialog, SaysWhatIsInTheFileThatIsChosen) {

@@ -199,6 +199,7 @@ TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
   const support::TemporaryDirectory directory;
   const auto path = directory.path() / "w.csv";
   ui.store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 2, 0, 0}, path});
+  ui.store.finish_reading();
   ASSERT_EQ(ui.store.shown_model(), ui.store.model());
   EXPECT_EQ(support::bytes_of(path),
             core::formats::csv_text(core::formats::labelled_stage(ui.store.model(), ui.store.trace(),

@@ -159,6 +159,7 @@ TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
   store.settle();
   const auto path = directory.path() / "w.csv";
   store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 1, 0, 0}, path});
+  store.finish_reading();
   EXPECT_NE(store.message().text.find(path.string()), std::string::npos) << store.message().text;
   const auto trace = core::attention::attend(store.model());
   const auto& stage = core::attention::info(Stage::weights);
@@ -203,6 +204,7 @@ TEST(Store, ExportsInEveryFormToAFileNamedAfterIt) {
   Store store;
   const auto bytes = [&](ExportForm form, const char* name) {
     store.dispatch(ExportAs{form, ExportWhat::stage, {Stage::weights, 1, 0, 0}, directory.path()});
+    store.finish_reading();
     EXPECT_FALSE(store.message().is_error) << store.message().text;
     return support::bytes_of(directory.path() / name);
   };
@@ -223,6 +225,7 @@ TEST(Store, ExportsNothingWhereItMayNotWrite) {
   for (const ExportForm form : {ExportForm::csv, ExportForm::npz, ExportForm::svg, ExportForm::program}) {
     store.dispatch(ExportAs{
         form, ExportWhat::everything, {Stage::weights, 0, 0, 0}, directory.path() / "file" / "inside.x"});
+    store.finish_reading();
     EXPECT_TRUE(store.message().is_error);
     EXPECT_NE(store.message().text.find("cannot be written"), std::string::npos) << store.message().text;
   }

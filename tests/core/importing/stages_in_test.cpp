@@ -61,14 +61,9 @@ struct StagesInAFile : testing::Test {
     formats::Progress progress;
     return import_file(path, choices, progress);
   }
-  std::vector<std::string> layers() const {
+  std::vector<std::string> layers(const Choices& choices = {}) const {
     formats::Progress progress;
-    const formats::TensorFile file = formats::open_tensors(path);
-    const auto found = find_stages(file, progress);
-    std::vector<std::string> names;
-    if (found.size() == 1) return std::vector<std::string>(layers_within(file, usual_stages(found.front())));
-    for (const StageLayer& layer : found) names.push_back(layer.name);
-    return names;
+    return layers_in(formats::open_tensors(path), choices, progress);
   }
   static Choices layer(const std::string& name) {
     Choices choices;
@@ -103,6 +98,14 @@ TEST_F(StagesInAFile, WithABatchInEveryLayerGiveItsSequences) {
   EXPECT_EQ(last.model.n_heads, 1u);
   // Of layer 1, sequence 2, row 1 is the twelfth row.
   EXPECT_FLOAT_EQ((*last.model.given.find(Stage::weights)->matrices[2])(1, 0), 0.11);
+}
+
+TEST_F(StagesInAFile, AreSequencesWhereThePersonSaysSo) {
+  write(path, {rows_of_two("attn_weights", {3, 2, 2, 2})});
+  Choices choices;
+  choices.first_axis_is_batch = true;
+  EXPECT_EQ(imported(choices).model.sequences.size(), 3u);
+  EXPECT_EQ(layers(choices).size(), 0u);
 }
 
 TEST_F(StagesInAFile, OfOtherKeysThanQueriesKeepTheirShape) {
