@@ -192,7 +192,7 @@ void draw_compare_list(const Frame& frame) {
   widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
                      "COMPARE");
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
-                     frame.comparison->tensors ? "within tolerance, all heads" : "exact, all heads");
+                     frame.comparison->tensors ? "within tolerance, all heads" : "to rounding, all heads");
   pen.skip(8);
   if (frame.comparison->tensors)
     draw_compare_report(pen);
