@@ -161,7 +161,9 @@ double SharedMatrix::largest_magnitude() const {
 
 arma::mat& SharedMatrix::edit() {
   if (block_.use_count() > 1 || block_->base) block_ = std::make_shared<Block>(block_->whole().numbers);
-  std::atomic_thread_fence(std::memory_order_acquire);  // after whoever read it last and let it go
+  // Counting up and down again comes after whoever read it last and counted down: use_count() alone does not say
+  // so, and ThreadSanitizer does not know a fence.
+  std::shared_ptr<Block>(block_).reset();
   block_->finite = Block::Finite::unknown;
   block_->largest = -1;
   return block_->numbers;
