@@ -128,10 +128,10 @@ void Store::take(FoundInFile found) {
   if (!found.imported) {
     const bool names_tell = !found.tensors->layers.empty() || !found.tensors->stages.empty();
     choose_from(std::move(*found.tensors));
-    if (!names_tell)
-      say("The names do not tell what the tensors are: say which is which.");
-    else if (!found.problem.empty())
+    if (!found.problem.empty())
       say(found.problem, true);
+    else if (!names_tell)
+      say("The names do not tell what the tensors are: say which is which.");
     return;
   }
   reading_.ready = Ready{reading_.path, std::move(*found.imported), std::move(found.source)};
