@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "app/platform/imgui_compat.hpp"
 #include "app/render/gl_objects.hpp"
@@ -17,27 +19,30 @@
 namespace app::render {
 namespace {
 
-constexpr std::size_t most_stops = 13;
 constexpr std::uint64_t frames_kept = 120;
 constexpr double smallest_cell_with_gap = 8;
 
 /// What the texels are made from. Pointers count: other matrices of one version are other numbers.
 auto texel_key(const Picture& p) {
-  return std::tie(p.numbers, p.rows.numbers, p.visible, p.kept, p.version, p.flags_version, p.map, p.low, p.high, p.least,
-                  p.dots, p.width, p.height, p.left,
-                  p.top, p.right, p.bottom);
+  return std::tie(p.numbers, p.rows.numbers, p.visible, p.kept, p.version, p.flags_version, p.map, p.dark,
+                  p.low, p.high, p.least, p.dots, p.width, p.height, p.left, p.top, p.right, p.bottom);
 }
 
 /// What else the pixels are made from.
 auto look_key(const Picture& p) {
-  return std::tie(p.dark, p.gaps, p.cross, p.phase);
+  return std::tie(p.gaps, p.cross, p.phase);
 }
+
+/// A part of a texture, without its right and lower edge.
+struct Part {
+  GLint left = 0, top = 0, right = 0, bottom = 0;
+};
 
 /// One picture that is kept.
 struct Kept {
   Picture picture;
-  Texels texels;       ///< without their data, which is in the texture
-  RowTexels by_rows;   ///< where the picture's rows are known
+  Texels texels;      ///< without their data, which is in the texture
+  RowTexels by_rows;  ///< where the picture's rows are known
   float scale = 0;
   std::uint64_t last_frame = 0;
   Texture cells, pixels;
@@ -47,25 +52,14 @@ void set_colour(const ShaderProgram& program, const char* name, Rgb c) {
   glUniform3f(program.uniform(name), c.r / 255.0f, c.g / 255.0f, c.b / 255.0f);
 }
 
-void set_stops(const ShaderProgram& program, const Picture& p) {
-  std::array<float, 3 * most_stops> numbers{};
-  std::size_t n = 0;
-  for (const Rgb c : stops(p.map, p.dark))
-    for (const std::uint8_t channel : {c.r, c.g, c.b}) numbers.at(n++) = channel / 255.0f;
-  glUniform3fv(program.uniform("stops"), most_stops, numbers.data());
-  glUniform1i(program.uniform("last_stop"), static_cast<GLint>(n / 3 - 1));
-}
-
 void set_look(const ShaderProgram& program, const Picture& p, float scale) {
   const Palette& colours = palette(p.dark);
-  set_stops(program, p);
   set_colour(program, "ground", colours.background);
   set_colour(program, "hatch", colours.hatch);
   set_colour(program, "hatch_ground", colours.hatch_ground);
   set_colour(program, "bad", colours.bad);
   set_colour(program, "light_ink", readable_on(rgb(0x000000)));
   set_colour(program, "dark_ink", readable_on(rgb(0xffffff)));
-  glUniform1f(program.uniform("zero"), static_cast<float>(place_in_range(p.map, p.low, p.high, 0)));
   glUniform1f(program.uniform("ground_share"), p.dark ? 0.46f : 0.55f);
   glUniform1i(program.uniform("phase"), p.phase);
   glUniform1f(program.uniform("scale"), scale);
@@ -86,6 +80,16 @@ void set_place(const ShaderProgram& program, const Picture& p, const Texels& t) 
               at(cross.row, t.pooling.rows, t.first_row));
 }
 
+/// Where these texels are in the picture, with a pixel around them.
+Part pixels_of(const Part& part, const Picture& p, const Texels& t) {
+  const double across = p.width / t.across, down = p.height / t.down;  // pixels a texel
+  const auto before = [](double place) { return static_cast<GLint>(std::floor(place)) - 1; };
+  const auto after = [](double place) { return static_cast<GLint>(std::ceil(place)) + 1; };
+  return {std::max(0, before((part.left - t.left) * across)), std::max(0, before((part.top - t.top) * down)),
+          std::min(p.width, after((part.right - t.left) * across)),
+          std::min(p.height, after((part.bottom - t.top) * down))};
+}
+
 }  // namespace
 
 struct HeatmapRenderer::State {
@@ -98,43 +102,53 @@ struct HeatmapRenderer::State {
   float scale = 1;
   Work work;
 
+  using Parts = std::vector<Part>;
+
+  /// Gives the texels that are others than before; nothing for all of them.
+  std::optional<Parts> upload(Kept& kept, const Picture& picture, const Picture* before) {
+    if (has_rows(picture)) return upload_rows(kept, picture, before && has_rows(*before) ? before : nullptr);
+    kept.texels = texels(picture);
+    fill(kept, std::exchange(kept.texels.data, {}));
+    return {};
+  }
+
   /// Of a picture whose rows are known, only what changed.
-  void upload_rows(Kept& kept, const Picture& picture, const Picture* before) {
-    if (before && !has_rows(*before)) before = nullptr;
+  std::optional<Parts> upload_rows(Kept& kept, const Picture& picture, const Picture* before) {
     const Pool::Written written = kept.by_rows.renew(picture, before);
     const Texels& now = kept.by_rows.texels();
-    const auto rows = static_cast<GLsizei>(now.rows), columns = static_cast<GLsizei>(now.columns);
     const bool other_size = kept.texels.rows != now.rows || kept.texels.columns != now.columns || !before;
     kept.texels = {now.rows, now.columns, now.left, now.top, now.across, now.down, 0, 0, now.pooling, {}};
     if (other_size) {
-      kept.cells.fill(GL_RG32F, GL_RG, GL_FLOAT, columns, rows, now.data.data());
-      ++work.uploads;
-      return;
+      fill(kept, now.data);
+      return {};
     }
-    for (const auto& [first, last] : written.rows) {
-      kept.cells.replace(GL_RG, GL_FLOAT, 0, static_cast<GLint>(first), columns, static_cast<GLsizei>(last - first), columns,
-                         now.data.data() + first * now.columns);
+    const auto rows = static_cast<GLint>(now.rows), columns = static_cast<GLint>(now.columns);
+    Parts parts;
+    for (const auto& [first, last] : written.rows)
+      parts.push_back({0, static_cast<GLint>(first), columns, static_cast<GLint>(last)});
+    if (const auto column = written.column)
+      parts.push_back({static_cast<GLint>(*column), 0, static_cast<GLint>(*column) + 1, rows});
+    for (const Part& p : parts) {
+      const auto at = static_cast<std::size_t>(p.top) * now.columns + static_cast<std::size_t>(p.left);
+      kept.cells.replace(GL_RGBA, GL_UNSIGNED_BYTE, p.left, p.top, p.right - p.left, p.bottom - p.top,
+                         columns, now.data.data() + at);
       ++work.uploads;
     }
-    if (!written.column) return;
-    kept.cells.replace(GL_RG, GL_FLOAT, static_cast<GLint>(*written.column), 0, 1, rows, columns, now.data.data() + *written.column);
-    ++work.uploads;
+    return parts;
   }
 
-  void upload(Kept& kept, const Picture& picture, const Picture* before) {
-    if (has_rows(picture)) return upload_rows(kept, picture, before);
-    kept.texels = texels(picture);
-    const std::vector<Texel> data = std::move(kept.texels.data);
+  void fill(Kept& kept, const std::vector<Texel>& data) {
     if (data.empty()) return;
-    kept.cells.fill(GL_RG32F, GL_RG, GL_FLOAT, static_cast<GLsizei>(kept.texels.columns),
+    kept.cells.fill(GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, static_cast<GLsizei>(kept.texels.columns),
                     static_cast<GLsizei>(kept.texels.rows), data.data());
     ++work.uploads;
   }
 
-  void draw(Kept& kept, const Picture& p) {
+  /// Draws these pixels anew; of a picture without texels, its ground.
+  void draw(Kept& kept, const Picture& p, const Parts& pixels) {
     const int width = std::max(1, p.width), height = std::max(1, p.height);
     if (kept.picture.width != p.width || kept.picture.height != p.height)
-      kept.pixels.fill(GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, width, height, nullptr);
+      kept.pixels.fill(GL_RGBA, GL_BGRA, GL_UNSIGNED_INT_8_8_8_8_REV, width, height, nullptr);
     glBindFramebuffer(GL_DRAW_FRAMEBUFFER, framebuffer.id());
     glFramebufferTexture2D(GL_DRAW_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, kept.pixels.id(), 0);
     glViewport(0, 0, width, height);
@@ -150,7 +164,11 @@ struct HeatmapRenderer::State {
       set_look(program, p, scale);
       set_place(program, p, kept.texels);
       glBindVertexArray(no_vertices.id());
-      glDrawArrays(GL_TRIANGLES, 0, 3);
+      glEnable(GL_SCISSOR_TEST);
+      for (const Part& part : pixels) {
+        glScissor(part.left, part.top, part.right - part.left, part.bottom - part.top);
+        glDrawArrays(GL_TRIANGLES, 0, 3);
+      }
     }
     painted[kept.pixels.id()] = ++work.draws;
   }
@@ -173,10 +191,17 @@ ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   if (!same_texels || !same_look) {
     const KeptState as_it_was;
     if (!known) found = s.pictures.try_emplace(picture.place).first;
-    if (!same_texels) s.upload(found->second, picture, known ? &found->second.picture : nullptr);
-    s.draw(found->second, picture);
-    found->second.picture = picture;
-    found->second.scale = s.scale;
+    Kept& kept = found->second;
+    std::optional<State::Parts> changed;
+    if (!same_texels) changed = s.upload(kept, picture, known ? &kept.picture : nullptr);
+    State::Parts pixels{{0, 0, picture.width, picture.height}};
+    if (changed && same_look) {
+      pixels.clear();
+      for (const Part& texels : *changed) pixels.push_back(pixels_of(texels, picture, kept.texels));
+    }
+    s.draw(kept, picture, pixels);
+    kept.picture = picture;
+    kept.scale = s.scale;
   }
   found->second.last_frame = s.frame;
   return platform::texture_id(found->second.pixels.id());

@@ -10,7 +10,7 @@ auto flags_key(const Picture& p) {
 }
 
 auto range_key(const Picture& p) {
-  return std::tie(p.map, p.low, p.high, p.least, p.dots, p.width, p.height);
+  return std::tie(p.map, p.dark, p.low, p.high, p.least, p.dots, p.width, p.height);
 }
 
 /// What of the numbers is another than in the picture of the last time.
@@ -41,18 +41,19 @@ Pool::Written RowTexels::renew(const Picture& p, const Picture* before) {
     texels_.data.resize(texels_.rows * texels_.columns);
     written = {{{0, texels_.rows}}, std::nullopt};
   }
+  const Shades shades(p);
   for (const auto& [first, last] : written.rows)
     for (std::size_t r = first; r < last; ++r)
-      for (std::size_t c = 0; c < texels_.columns; ++c) write(p, r, c);
+      for (std::size_t c = 0; c < texels_.columns; ++c) write(shades, r, c);
   if (written.column)
-    for (std::size_t r = 0; r < texels_.rows; ++r) write(p, r, *written.column);
+    for (std::size_t r = 0; r < texels_.rows; ++r) write(shades, r, *written.column);
   return written;
 }
 
-void RowTexels::write(const Picture& p, std::size_t row, std::size_t column) {
+void RowTexels::write(const Shades& shades, std::size_t row, std::size_t column) {
   const std::size_t at = row * texels_.columns + column;
   const bool hidden = !visible_.empty() && visible_[at] == 0, dropped = !kept_.empty() && kept_[at] == 0;
-  texels_.data[at] = texel(p, pool_(row, column), hidden, dropped);
+  texels_.data[at] = shades(pool_(row, column), hidden, dropped);
 }
 
 }  // namespace app::render

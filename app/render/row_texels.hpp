@@ -17,7 +17,7 @@ class RowTexels {
   const Texels& texels() const { return texels_; }
 
  private:
-  void write(const Picture& picture, std::size_t row, std::size_t column);
+  void write(const Shades& shades, std::size_t row, std::size_t column);
 
   Pool pool_;
   Texels texels_;
