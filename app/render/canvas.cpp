@@ -60,13 +60,13 @@ std::vector<std::uint8_t> Canvas::pixels() const {
 }
 
 void turn_over(ImDrawData& data) {
-  const float height = data.DisplaySize.y;
+  // Edges through the middle of pixels are to fall to the side to which they fall when nothing is turned.
+  constexpr float nudge = 1.0f / 256;
   for (int l = 0; l < data.CmdListsCount; ++l)
     for (ImDrawCmd& command : data.CmdLists[l]->CmdBuffer) std::swap(command.ClipRect.y, command.ClipRect.w);
-  // Measured from the lower edge upwards: all lengths are negative, and the backend multiplies each by the
-  // scale.
-  data.DisplayPos.y += height;
-  data.DisplaySize.y = -height;
+  // Measured from the lower edge upwards: all lengths are negative, and the backend multiplies each by the scale.
+  data.DisplayPos.y += data.DisplaySize.y - nudge;
+  data.DisplaySize.y = -data.DisplaySize.y;
   data.FramebufferScale.y = -data.FramebufferScale.y;
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -21,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t frames_kept = 120;
 constexpr double smallest_cell_with_gap = 8;
+constexpr std::size_t band = 16;  // rows of pixels that have one version
 
 /// What the texels are made from. Pointers count: other matrices of one version are other numbers.
 auto texel_key(const Picture& p) {
@@ -30,13 +30,8 @@ auto texel_key(const Picture& p) {
 
 /// What else the pixels are made from.
 auto look_key(const Picture& p) {
-  return std::tie(p.gaps, p.cross, p.phase);
+  return std::tie(p.gaps, p.cross, p.phase, p.width, p.height);
 }
-
-/// A part of a texture, without its right and lower edge.
-struct Part {
-  GLint left = 0, top = 0, right = 0, bottom = 0;
-};
 
 /// One picture that is kept.
 struct Kept {
@@ -45,6 +40,7 @@ struct Kept {
   RowTexels by_rows;  ///< where the picture's rows are known
   float scale = 0;
   std::uint64_t last_frame = 0;
+  std::vector<std::uint64_t> painted;  ///< of each band of rows of pixels, when it was drawn last
   Texture cells, pixels;
 };
 
@@ -66,7 +62,8 @@ void set_look(const ShaderProgram& program, const Picture& p, float scale) {
 }
 
 void set_place(const ShaderProgram& program, const Picture& p, const Texels& t) {
-  const double across = p.width / t.across, down = p.height / t.down;  // pixels a texel
+  const double across = p.width / t.across,
+               down = p.height / t.down;  // pixels a texel
   glUniform2f(program.uniform("corner"), static_cast<float>(t.left), static_cast<float>(t.top));
   glUniform2f(program.uniform("pitch"), static_cast<float>(across), static_cast<float>(down));
   glUniform1i(program.uniform("gaps"), p.gaps && std::min(across, down) >= smallest_cell_with_gap);
@@ -80,14 +77,27 @@ void set_place(const ShaderProgram& program, const Picture& p, const Texels& t) 
               at(cross.row, t.pooling.rows, t.first_row));
 }
 
+/// All pixels of a picture.
+Part whole(const Picture& p) {
+  const auto size = [](int pixels) { return static_cast<std::size_t>(std::max(1, pixels)); };
+  return {0, 0, size(p.width), size(p.height)};
+}
+
 /// Where these texels are in the picture, with a pixel around them.
 Part pixels_of(const Part& part, const Picture& p, const Texels& t) {
-  const double across = p.width / t.across, down = p.height / t.down;  // pixels a texel
-  const auto before = [](double place) { return static_cast<GLint>(std::floor(place)) - 1; };
-  const auto after = [](double place) { return static_cast<GLint>(std::ceil(place)) + 1; };
-  return {std::max(0, before((part.left - t.left) * across)), std::max(0, before((part.top - t.top) * down)),
-          std::min(p.width, after((part.right - t.left) * across)),
-          std::min(p.height, after((part.bottom - t.top) * down))};
+  const double across = p.width / t.across,
+               down = p.height / t.down;  // pixels a texel
+  const auto before = [](std::size_t texel, double first, double pitch) {
+    return static_cast<std::size_t>(
+        std::max(0.0, std::floor((static_cast<double>(texel) - first) * pitch) - 1));
+  };
+  const auto after = [](std::size_t texel, double first, double pitch, std::size_t most) {
+    const double place = std::ceil((static_cast<double>(texel) - first) * pitch) + 1;
+    return static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(most)));
+  };
+  const Part all = whole(p);
+  return {before(part.left, t.left, across), before(part.top, t.top, down),
+          after(part.right, t.left, across, all.right), after(part.bottom, t.top, down, all.bottom)};
 }
 
 }  // namespace
@@ -95,46 +105,39 @@ Part pixels_of(const Part& part, const Picture& p, const Texels& t) {
 struct HeatmapRenderer::State {
   ShaderProgram program{shaders::heatmap_vert, shaders::heatmap_frag};
   Framebuffer framebuffer;
-  VertexArray no_vertices;  // the vertex shader makes its own, but a core context wants one bound
+  VertexArray no_vertices;  // the vertex shader makes its own, but a core
+                            // context wants one bound
   std::map<std::string, Kept> pictures;
-  std::unordered_map<std::uint64_t, std::uint64_t> painted;  // by texture
+  std::unordered_map<std::uint64_t, const Kept*> by_texture;
   std::uint64_t frame = 0;
   float scale = 1;
   Work work;
 
-  using Parts = std::vector<Part>;
-
-  /// Gives the texels that are others than before; nothing for all of them.
-  std::optional<Parts> upload(Kept& kept, const Picture& picture, const Picture* before) {
+  /// Gives the pixels that are others than before, if all else stays.
+  Part upload(Kept& kept, const Picture& picture, const Picture* before) {
     if (has_rows(picture)) return upload_rows(kept, picture, before && has_rows(*before) ? before : nullptr);
     kept.texels = texels(picture);
     fill(kept, std::exchange(kept.texels.data, {}));
-    return {};
+    return whole(picture);
   }
 
   /// Of a picture whose rows are known, only what changed.
-  std::optional<Parts> upload_rows(Kept& kept, const Picture& picture, const Picture* before) {
-    const Pool::Written written = kept.by_rows.renew(picture, before);
+  Part upload_rows(Kept& kept, const Picture& picture, const Picture* before) {
+    const Part part = kept.by_rows.renew(picture, before);
     const Texels& now = kept.by_rows.texels();
-    const bool other_size = kept.texels.rows != now.rows || kept.texels.columns != now.columns || !before;
+    const bool same_size = before && kept.texels.rows == now.rows && kept.texels.columns == now.columns;
     kept.texels = {now.rows, now.columns, now.left, now.top, now.across, now.down, 0, 0, now.pooling, {}};
-    if (other_size) {
+    if (!same_size) {
       fill(kept, now.data);
-      return {};
+      return whole(picture);
     }
-    const auto rows = static_cast<GLint>(now.rows), columns = static_cast<GLint>(now.columns);
-    Parts parts;
-    for (const auto& [first, last] : written.rows)
-      parts.push_back({0, static_cast<GLint>(first), columns, static_cast<GLint>(last)});
-    if (const auto column = written.column)
-      parts.push_back({static_cast<GLint>(*column), 0, static_cast<GLint>(*column) + 1, rows});
-    for (const Part& p : parts) {
-      const auto at = static_cast<std::size_t>(p.top) * now.columns + static_cast<std::size_t>(p.left);
-      kept.cells.replace(GL_RGBA, GL_UNSIGNED_BYTE, p.left, p.top, p.right - p.left, p.bottom - p.top,
-                         columns, now.data.data() + at);
-      ++work.uploads;
-    }
-    return parts;
+    if (part.is_empty()) return {};
+    kept.cells.replace(GL_RGBA, GL_UNSIGNED_BYTE, static_cast<GLint>(part.left), static_cast<GLint>(part.top),
+                       static_cast<GLsizei>(part.right - part.left),
+                       static_cast<GLsizei>(part.bottom - part.top), static_cast<GLint>(now.columns),
+                       now.data.data() + part.top * now.columns + part.left);
+    ++work.uploads;
+    return pixels_of(part, picture, now);
   }
 
   void fill(Kept& kept, const std::vector<Texel>& data) {
@@ -145,10 +148,13 @@ struct HeatmapRenderer::State {
   }
 
   /// Draws these pixels anew; of a picture without texels, its ground.
-  void draw(Kept& kept, const Picture& p, const Parts& pixels) {
-    const int width = std::max(1, p.width), height = std::max(1, p.height);
-    if (kept.picture.width != p.width || kept.picture.height != p.height)
-      kept.pixels.fill(GL_RGBA, GL_BGRA, GL_UNSIGNED_INT_8_8_8_8_REV, width, height, nullptr);
+  void draw(Kept& kept, const Picture& p, const Part& pixels) {
+    const Part all = whole(p);
+    const auto width = static_cast<GLsizei>(all.right), height = static_cast<GLsizei>(all.bottom);
+    if (kept.painted.empty() || kept.picture.width != p.width || kept.picture.height != p.height) {
+      kept.pixels.fill(GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, width, height, nullptr);
+      kept.painted.assign((all.bottom + band - 1) / band, 0);
+    }
     glBindFramebuffer(GL_DRAW_FRAMEBUFFER, framebuffer.id());
     glFramebufferTexture2D(GL_DRAW_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, kept.pixels.id(), 0);
     glViewport(0, 0, width, height);
@@ -165,12 +171,14 @@ struct HeatmapRenderer::State {
       set_place(program, p, kept.texels);
       glBindVertexArray(no_vertices.id());
       glEnable(GL_SCISSOR_TEST);
-      for (const Part& part : pixels) {
-        glScissor(part.left, part.top, part.right - part.left, part.bottom - part.top);
-        glDrawArrays(GL_TRIANGLES, 0, 3);
-      }
+      glScissor(static_cast<GLint>(pixels.left), static_cast<GLint>(pixels.top),
+                static_cast<GLsizei>(pixels.right - pixels.left),
+                static_cast<GLsizei>(pixels.bottom - pixels.top));
+      glDrawArrays(GL_TRIANGLES, 0, 3);
     }
-    painted[kept.pixels.id()] = ++work.draws;
+    ++work.draws;
+    for (std::size_t b = pixels.top / band; b * band < pixels.bottom; ++b) kept.painted[b] = work.draws;
+    by_texture[kept.pixels.id()] = &kept;
   }
 };
 
@@ -192,14 +200,12 @@ ImTextureID HeatmapRenderer::paint(const Picture& picture) {
     const KeptState as_it_was;
     if (!known) found = s.pictures.try_emplace(picture.place).first;
     Kept& kept = found->second;
-    std::optional<State::Parts> changed;
-    if (!same_texels) changed = s.upload(kept, picture, known ? &kept.picture : nullptr);
-    State::Parts pixels{{0, 0, picture.width, picture.height}};
-    if (changed && same_look) {
-      pixels.clear();
-      for (const Part& texels : *changed) pixels.push_back(pixels_of(texels, picture, kept.texels));
+    Part pixels = whole(picture);
+    if (!same_texels) {
+      const Part others = s.upload(kept, picture, known ? &kept.picture : nullptr);
+      if (same_look) pixels = others;
     }
-    s.draw(kept, picture, pixels);
+    if (!pixels.is_empty()) s.draw(kept, picture, pixels);
     kept.picture = picture;
     kept.scale = s.scale;
   }
@@ -216,14 +222,22 @@ void HeatmapRenderer::end_frame() {
   ++s.frame;
   std::erase_if(s.pictures, [&](const auto& entry) {
     const bool outdated = s.frame - entry.second.last_frame > frames_kept;
-    if (outdated) s.painted.erase(entry.second.pixels.id());
+    if (outdated) s.by_texture.erase(entry.second.pixels.id());
     return outdated;
   });
 }
 
-std::uint64_t HeatmapRenderer::painted(std::uint64_t texture) const {
-  const auto found = state_->painted.find(texture);
-  return found == state_->painted.end() ? 0 : found->second;
+std::uint64_t HeatmapRenderer::painted(std::uint64_t texture, float top, float bottom) const {
+  const auto found = state_->by_texture.find(texture);
+  if (found == state_->by_texture.end()) return 0;
+  const std::vector<std::uint64_t>& bands = found->second->painted;
+  const auto height = static_cast<float>(std::max(1, found->second->picture.height));
+  const auto at = [&](float share) {
+    return std::min(static_cast<std::size_t>(std::clamp(share, 0.0f, 1.0f) * height) / band,
+                    bands.size() - 1);
+  };
+  return *std::max_element(bands.begin() + static_cast<std::ptrdiff_t>(at(top)),
+                           bands.begin() + static_cast<std::ptrdiff_t>(at(bottom)) + 1);
 }
 
 HeatmapRenderer::Work HeatmapRenderer::work() const {
