@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 
 #include "app/tensor_check.hpp"
 #include "core/attention/attend.hpp"
@@ -15,17 +14,8 @@ namespace {
 
 using core::attention::StageInfo;
 
+constexpr double rounding = 1e-12;                 // of two ways of working out the same, relative
 constexpr std::chrono::seconds longest_search{3};  // the window stands still meanwhile
-
-/// Whether a stage differs by no more than two ways of working out the same: large traces are not attend()'s.
-bool is_rounding(const core::compare::StageDifference& all, const arma::mat& left, const arma::mat& right) {
-  constexpr double share = 1e-12;
-  double largest = 0;
-  for (const arma::mat* numbers : {&left, &right})
-    for (const double number : *numbers)
-      if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
-  return all.largest <= share * largest;
-}
 
 ComparedStage compared_stage(const core::compare::StageDifference& all, const core::attention::Trace& a,
                              const core::attention::Trace& b, const ComparisonKey& key) {
@@ -38,7 +28,6 @@ ComparedStage compared_stage(const core::compare::StageDifference& all, const co
   result.shown = core::compare::farthest(left, right);
   result.difference = core::compare::difference(key.kind, left, right);
   result.a = extent_of(left), result.b = extent_of(right), result.apart = extent_of(result.difference);
-  result.within = result.within || is_rounding(all, left, right);
   return result;
 }
 
@@ -118,9 +107,11 @@ void work_out_tensors(Comparison& c, const core::attention::Trace& live) {
   c.visible = live.mask;
 }
 
-void work_out(Comparison& c, const core::attention::Model& b, const core::attention::Trace& trace_b) {
+void work_out(Comparison& c, const core::attention::Model& b, const core::attention::Trace& trace_b,
+              bool b_is_exact) {
   c.stages.clear();
-  for (const auto& all : core::compare::compare(c.model, c.trace, b, trace_b))
+  c.is_exact = b_is_exact;
+  for (const auto& all : core::compare::compare(c.model, c.trace, b, trace_b, b_is_exact ? 0 : rounding))
     c.stages.push_back(compared_stage(all, c.trace, trace_b, c.key));
   const auto first =
       std::find_if(c.stages.begin(), c.stages.end(), [](const ComparedStage& s) { return !s.within; });

@@ -49,7 +49,8 @@ struct ComparisonKey {
   friend bool operator==(const ComparisonKey&, const ComparisonKey&) = default;
 };
 
-/// The chosen reference A against the live model B, for the shown sequence; tensors are B and the live model is A.
+/// The chosen reference A against the live model B, for the shown sequence; tensors are B and the live model
+/// is A.
 struct Comparison {
   ComparisonKey key;
   core::attention::Model model;  ///< of A; shares its numbers with the reference
@@ -57,7 +58,9 @@ struct Comparison {
   core::attention::Trace trace;  ///< of A
   std::uint64_t trace_revision = 0,
                 revision = 0;  ///< of A's numbers and of the differences: another number, other numbers
-  std::unique_ptr<TensorCheck> tensors;  ///< when the reference is of tensors; its trace has only their stages
+  std::unique_ptr<TensorCheck>
+      tensors;           ///< when the reference is of tensors; its trace has only their stages
+  bool is_exact = true;  ///< equal means equal to the bit; else to rounding
   std::vector<ComparedStage> stages;
   const ComparedStage* first = nullptr;  ///< the first of them that differs
   arma::mat
@@ -75,15 +78,16 @@ std::string why_not_in_place_of(const core::attention::Model& a, const core::att
 /// Computes A's trace for a sequence. Throws core::Error as attend() does.
 void trace_reference(Comparison& comparison, const core::attention::Model& a, std::size_t sequence);
 
-/// Reads a reference's tensors as stages of the live model and checks them, with or without a search for what explains
-/// them, which ends after a few seconds. A's trace has then only their stages.
+/// Reads a reference's tensors as stages of the live model and checks them, with or without a search for what
+/// explains them, which ends after a few seconds. A's trace has then only their stages.
 void check_tensors(Comparison& comparison, const Reference& reference, const core::attention::Model& live,
                    bool searches);
 
 /// Compares the live trace, A, with the tensors that were checked, B.
 void work_out_tensors(Comparison& comparison, const core::attention::Trace& live);
 
-/// Compares A's trace with the live one.
-void work_out(Comparison& comparison, const core::attention::Model& b, const core::attention::Trace& trace_b);
+/// Compares A's trace with the live one, to rounding where that is not attend()'s.
+void work_out(Comparison& comparison, const core::attention::Model& b, const core::attention::Trace& trace_b,
+              bool b_is_exact);
 
 }  // namespace app

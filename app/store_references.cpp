@@ -138,7 +138,7 @@ void Store::run_comparison() {
   if (a.tensors)
     work_out_tensors(*comparison_, trace());
   else
-    work_out(*comparison_, shown_model(), trace());
+    work_out(*comparison_, shown_model(), trace(), live_.is_exact());
 }
 
 }  // namespace app

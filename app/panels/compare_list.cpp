@@ -48,8 +48,12 @@ void draw_first(Pen& pen) {
                        {pen.right, pen.y + frame.metrics.px(10)});
   pen.skip(14);
   const bool at_once = first && first == &frame.comparison->stages.front();
-  pen.prose(!first    ? "A and B are equal in every cell of every stage."
+  const bool rounds = std::ranges::any_of(
+      frame.comparison->stages, [](const ComparedStage& s) { return s.within && s.all.largest > 0; });
+  pen.prose(!first    ? rounds ? "A and B are equal to rounding in every cell of every stage."
+                               : "A and B are equal in every cell of every stage."
             : at_once ? "A and B differ from the very first stage."
+            : rounds  ? "Everything before it is equal to rounding."
                       : "Everything before it is equal.",
             frame.palette.dim);
 }
@@ -121,11 +125,12 @@ void draw_name(Pen& pen) {
   const Reference& a = frame.references[frame.view.reference];
   const float label = frame.metrics.px(62);
   pen.skip(2);
-  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle, packed(frame.palette.dim),
-                     "name " + a.name);
+  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
+                     packed(frame.palette.dim), "name " + a.name);
   ImGui::SetCursorScreenPos({pen.left + label, pen.y});
   widgets::FieldStyle style;
-  style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14, style.alignment = widgets::Alignment::left;
+  style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14,
+  style.alignment = widgets::Alignment::left;
   const auto answer = widgets::text_field(frame, "reference/title", a.title, style);
   widgets::tooltip("What this kept state is called; type another name");
   if (answer.text && answer.text->find_first_not_of(' ') != std::string::npos)
@@ -192,7 +197,9 @@ void draw_compare_list(const Frame& frame) {
   widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
                      "COMPARE");
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
-                     frame.comparison->tensors ? "within tolerance, all heads" : "to rounding, all heads");
+                     frame.comparison->tensors    ? "within tolerance, all heads"
+                     : frame.comparison->is_exact ? "exact, all heads"
+                                                  : "to rounding, all heads");
   pen.skip(8);
   if (frame.comparison->tensors)
     draw_compare_report(pen);

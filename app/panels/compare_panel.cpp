@@ -87,7 +87,9 @@ void draw_warning(const Frame& frame, ImVec2 middle) {
 
 std::string result_words(const Frame& frame, const ComparedStage& stage) {
   if (!stage.all.obstacle.empty()) return stage.all.obstacle + ": cannot be compared";
-  if (!stage.all.differs()) return "equal in every cell";
+  if (!stage.all.differs())
+    return stage.all.largest > 0 ? "equal to rounding, largest " + compared_number(stage.all.largest)
+                                 : "equal in every cell";
   if (stage.within) return "within tolerance, largest " + compared_number(stage.all.largest);
   const std::size_t head = frame.comparison->key.head;
   const bool per_head = core::attention::info(stage.all.stage).per_head;

@@ -1,6 +1,7 @@
 #include "core/compare/compare.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/compare/difference.hpp"
 
@@ -8,6 +9,7 @@ namespace core::compare {
 namespace {
 
 using attention::Model;
+using attention::Stage;
 using attention::StageInfo;
 using attention::Trace;
 
@@ -24,6 +26,23 @@ std::string shape(const StageInfo& stage, const Trace& trace) {
   return std::to_string(n) + (n == 1 ? " head of " : " heads of ") + numbers;
 }
 
+double largest_finite(const arma::mat& numbers) {
+  double largest = 0;
+  for (const double number : numbers)
+    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
+bool is_never_computed(Stage stage) {
+  return stage == Stage::embeddings || stage == Stage::mask || stage == Stage::dropout_mask;
+}
+
+/// Whether a model takes a stage as it is: given, or Q = K = V = X.
+bool copies(const Model& model, Stage stage) {
+  const bool projected = stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
+  return model.given.find(stage) || (projected && !model.projections);
+}
+
 StageDifference in_one_only(const StageInfo& stage, bool in_a) {
   return {.stage = stage.stage,
           .in_a = in_a,
@@ -34,7 +53,7 @@ StageDifference in_one_only(const StageInfo& stage, bool in_a) {
 
 }  // namespace
 
-StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trace& b) {
+StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trace& b, double rounding) {
   StageDifference result;
   result.stage = stage.stage;
   const std::string shape_a = shape(stage, a), shape_b = shape(stage, b);
@@ -44,7 +63,11 @@ StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trac
     return result;
   }
   for (std::size_t h = 0; h < heads_of(stage, a); ++h) {
-    const Farthest here = farthest(stage.matrix(a, h), stage.matrix(b, h));
+    const arma::mat &left = stage.matrix(a, h), &right = stage.matrix(b, h);
+    if (rounding > 0 && !is_never_computed(stage.stage))
+      result.allowed =
+          std::max(result.allowed, rounding * std::max(largest_finite(left), largest_finite(right)));
+    const Farthest here = farthest(left, right);
     if (here.distance <= result.largest) continue;
     result.largest = here.distance;
     result.head = h, result.row = here.row, result.column = here.column;
@@ -53,12 +76,13 @@ StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trac
 }
 
 std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a, const Model& model_b,
-                                     const Trace& trace_b) {
+                                     const Trace& trace_b, double rounding) {
   std::vector<StageDifference> result;
   for (const StageInfo& stage : attention::stages()) {
     const bool in_a = stage.present(model_a), in_b = stage.present(model_b);
+    const bool copied = copies(model_a, stage.stage) && copies(model_b, stage.stage);
     if (in_a && in_b)
-      result.push_back(compare_stage(stage, trace_a, trace_b));
+      result.push_back(compare_stage(stage, trace_a, trace_b, copied ? 0 : rounding));
     else if (in_a || in_b)
       result.push_back(in_one_only(stage, in_a));
   }

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "app/shell.hpp"
-#include "app/shown_state.hpp"
 #include "app/shortcuts.hpp"
+#include "app/shown_state.hpp"
 #include "app/store.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
@@ -265,7 +265,8 @@ TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
   ui.play({down, {}});
   EXPECT_FALSE(store.view().shows_a);
   EXPECT_TRUE(store.message().is_error);
-  EXPECT_THAT(store.message().text, testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
+  EXPECT_THAT(store.message().text,
+              testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
   EXPECT_EQ(painter.pictures.at("strip/embeddings").numbers, &*store.trace().embeddings);
 }
 
@@ -328,6 +329,31 @@ TEST_F(Compare, FollowsTheLiveModelWithoutComputingAAgain) {
   EXPECT_EQ(store.comparison()->trace_revision, traced);
   EXPECT_GT(store.comparison()->revision, compared);
   EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+}
+
+TEST_F(Compare, HidesNoChangeOfASmallModelHoweverTiny) {
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 0});
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 1e-14});
+  ui.click("tabs/Compare");
+  ui.run();
+  ASSERT_NE(store.comparison()->first, nullptr);
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_EQ(found(Stage::embeddings).largest, 1e-14);
+}
+
+TEST_F(Compare, NamesTheMaskFirstWhereItIsSwitchedInAModelForTheEngine) {
+  edit(core::editing::SetTokenCount{200});
+  ASSERT_FALSE(store.live().is_exact());
+  press(Key::k);
+  edit(core::editing::SetCausal{!store.model().mask.causal});
+  ui.click("tabs/Compare");
+  ui.run();
+  ASSERT_NE(store.comparison()->first, nullptr);
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::mask);
+  EXPECT_FALSE(found(Stage::scaled_scores).differs());
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, (*store.model().sequences[0].embeddings)(1, 2) + 1e-14});
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings) << "what is copied has no rounding";
 }
 
 TEST_F(Compare, KeepsWorkingWithManyTokensAndAnyHead) {
