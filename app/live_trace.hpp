@@ -26,6 +26,9 @@ class LiveTrace {
   /// Throws core::Error.
   explicit LiveTrace(const core::attention::Model& model, double at_once_ms = frame_ms);
 
+  /// Without a trace until a model is followed; nothing that somebody holds is ever changed in place.
+  LiveTrace();
+
   /// Takes over what was finished beside the window, then goes after the trace of a model.
   ///
   /// What is under way for an older model is finished and shown when it is of the same shape, so that a drag
@@ -33,6 +36,10 @@ class LiveTrace {
   void follow(const core::attention::Model& model, std::size_t sequence);
   /// Follows, and waits until the trace is of this model.
   void catch_up(const core::attention::Model& model, std::size_t sequence);
+  /// Until nothing is computed beside the window; what was, the next follow() takes over.
+  void wait() { worker_.wait(); }
+  /// Lets go of the trace and of what is under way; there is none until a model is followed.
+  void clear();
 
   const core::attention::Model& model() const { return shown_->model; }
   std::size_t sequence() const { return shown_->sequence; }
@@ -86,6 +93,7 @@ class LiveTrace {
   using Progress = core::attention::fast::Progress;
 
   bool may_change_in_place() const { return !before_change_ || before_change_(); }
+  void compute_at_once(const core::attention::Model& model, std::size_t sequence);
   void update_in_place(const core::attention::Model& model, std::size_t sequence);
   void ask_for(const core::attention::Model& model, std::size_t sequence);
   void begin();

@@ -19,11 +19,20 @@ std::size_t heads_of(const StageInfo& stage, const Trace& trace) {
 
 /// "6×3", or "2 heads of 6×2".
 std::string shape(const StageInfo& stage, const Trace& trace) {
-  const arma::mat& m = stage.matrix(trace, 0);
-  const std::string numbers = std::to_string(m.n_rows) + "×" + std::to_string(m.n_cols);
+  const attention::StageMatrix& m = stage.matrix(trace, 0);
+  const std::string numbers = std::to_string(m.n_rows()) + "×" + std::to_string(m.n_cols());
   if (!stage.per_head) return numbers;
   const std::size_t n = trace.heads.size();
   return std::to_string(n) + (n == 1 ? " head of " : " heads of ") + numbers;
+}
+
+/// The numbers of a head; those of a stage that was not made yet are put into room and not kept.
+const arma::mat& read(const StageInfo& stage, const Trace& trace, std::size_t head, arma::mat& room) {
+  const attention::StageMatrix& numbers = stage.matrix(trace, head);
+  if (numbers.is_made() || !stage.per_head) return *numbers;
+  room.set_size(numbers.n_rows(), numbers.n_cols());
+  for (std::size_t i = 0; i < numbers.n_rows(); ++i) room.row(i) = numbers.row(i);
+  return room;
 }
 
 double largest_finite(const arma::mat& numbers) {
@@ -62,8 +71,9 @@ StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trac
     result.obstacle = "A is " + shape_a + ", B is " + shape_b;
     return result;
   }
+  arma::mat room_a, room_b;
   for (std::size_t h = 0; h < heads_of(stage, a); ++h) {
-    const arma::mat &left = stage.matrix(a, h), &right = stage.matrix(b, h);
+    const arma::mat &left = read(stage, a, h, room_a), &right = read(stage, b, h, room_b);
     if (rounding > 0 && !is_never_computed(stage.stage))
       result.allowed =
           std::max(result.allowed, rounding * std::max(largest_finite(left), largest_finite(right)));
@@ -76,9 +86,11 @@ StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trac
 }
 
 std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a, const Model& model_b,
-                                     const Trace& trace_b, double rounding) {
+                                     const Trace& trace_b, double rounding,
+                                     const attention::GoesOn& goes_on) {
   std::vector<StageDifference> result;
   for (const StageInfo& stage : attention::stages()) {
+    if (goes_on && !goes_on()) break;
     const bool in_a = stage.present(model_a), in_b = stage.present(model_b);
     const bool copied = copies(model_a, stage.stage) && copies(model_b, stage.stage);
     if (in_a && in_b)

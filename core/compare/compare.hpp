@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/attention/head_facts.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
@@ -24,18 +25,20 @@ struct StageDifference {
   bool differs() const { return !same_shape || largest > allowed; }
 };
 
-/// One stage that both have. What is allowed is rounding times the largest finite number of all heads of
-/// both; nothing where a stage is never computed: embeddings and masks.
+/// One stage that both have.
+///
+/// What is allowed is rounding times the largest finite number of all heads of both; nothing where a stage is
+/// never computed: embeddings and masks. Nothing is made that the traces do not keep.
 StageDifference compare_stage(const attention::StageInfo& stage, const attention::Trace& a,
                               const attention::Trace& b, double rounding = 0);
 
 /// Every stage that A or B has, in the order of the computation; the traces must be those of their models.
 ///
 /// rounding is 0 for traces of attend(), and relative where one was computed in another order. A stage that
-/// both models copy and do not compute is compared exactly.
+/// both models copy and do not compute is compared exactly. Once goes_on says no, the rest is missing.
 std::vector<StageDifference> compare(const attention::Model& model_a, const attention::Trace& trace_a,
                                      const attention::Model& model_b, const attention::Trace& trace_b,
-                                     double rounding = 0);
+                                     double rounding = 0, const attention::GoesOn& goes_on = {});
 
 /// The first stage that differs, or nullptr when A and B are equal in every stage.
 const StageDifference* first_difference(const std::vector<StageDifference>& stages);
