@@ -124,7 +124,8 @@ const LiveTrace* Comparing::kept() const {
 
 ComparisonWork Comparing::work() const {
   ComparisonWork work;
-  work.is_renewing = wanted_ && !comparisons_.is_of(*wanted_);
+  const bool lacks_trace = reference_ && !is_of_tensors_ && !kept();
+  work.is_renewing = lacks_trace || (wanted_ && !comparisons_.is_of(*wanted_));
   work.seconds =
       std::max({kept_.is_behind() ? kept_.seconds_behind() : 0, checks_.seconds(), comparisons_.seconds()});
   work.is_searching = searches_.is_busy();

@@ -12,43 +12,55 @@ namespace {
 
 std::string hint(const Frame& frame) {
   if (frame.view.shows_a && !frame.references.empty() && frame.view.tab != Tab::compare)
-    return frame.references[frame.view.reference].name + " in place of B, as long as Space is held";
+    return frame.references[frame.view.reference].name +
+           (frame.comparing.is_renewing ? " is being computed" : " in place of B, as long as Space is held");
   if (frame.view.tab == Tab::stages && frame.view.large && !frame.view.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
-  if (frame.view.tab == Tab::laboratory) return "Space draws again · D switches dropout · Esc goes back to the stages";
+  if (frame.view.tab == Tab::laboratory)
+    return "Space draws again · D switches dropout · Esc goes back to the stages";
   if (frame.view.tab == Tab::compare)
-    return !frame.references.empty() ? "K keeps B as a new A · hold Space to see A in place of B · Esc releases"
-                            : "K, or a right click on the preset, keeps this as A";
+    return !frame.references.empty()
+               ? "K keeps B as a new A · hold Space to see A in place of B · Esc releases"
+               : "K, or a right click on the preset, keeps this as A";
   if (frame.view.lesson) return "a lesson changes nothing of yours: your work comes back when it ends";
   if (frame.view.tab == Tab::tokens) return "click or ↑ ↓ pin a query · 1 … 9 and [ ] switch heads";
   if (frame.view.pinned) return "click pins another cell · Shift+arrows move it · Esc releases";
-  if (frame.view.tab == Tab::heads) return "hover previews · click pins · double click on a name shows the head alone";
+  if (frame.view.tab == Tab::heads)
+    return "hover previews · click pins · double click on a name shows the head alone";
   return "hover previews · click pins · wheel zooms · double click shows a stage large";
 }
 
 constexpr double unnoticed_seconds = 0.5;  // of waiting; beyond it the window says how far it is
 
-std::string duration(double ms) { return "computed in " + widgets::fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms"; }
+std::string duration(double ms) {
+  return "computed in " + widgets::fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms";
+}
 
 /// How long the pictures took, or that they are of an older model; gives the width that it keeps for both.
 float draw_state(const Frame& frame, float right, float middle) {
   ImFont* font = frame.fonts.sans14;
   const std::string time = duration(frame.compute_ms);
-  const float width = std::max(widgets::text_width(font, time), frame.renewal ? widgets::text_width(font, "being renewed, 00 %") : 0);
+  const float width = std::max(widgets::text_width(font, time),
+                               frame.renewal ? widgets::text_width(font, "being renewed, 00 %") : 0);
   if (!frame.renewal) {
     widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), time);
     return width;
   }
   const Renewal& renewal = *frame.renewal;
   const bool long_enough = renewal.seconds >= unnoticed_seconds;
-  const std::string words = "being renewed" + (long_enough ? ", " + std::to_string(static_cast<int>(renewal.share * 100)) + " %" : "");
+  const std::string words =
+      "being renewed" +
+      (long_enough ? ", " + std::to_string(static_cast<int>(renewal.share * 100)) + " %" : "");
   widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.text), words);
-  frame.landmarks.mark("status/renewal", {right - width, middle - frame.metrics.px(8)}, {right, middle + frame.metrics.px(8)});
+  frame.landmarks.mark("status/renewal", {right - width, middle - frame.metrics.px(8)},
+                       {right, middle + frame.metrics.px(8)});
   if (!long_enough) return width;
   const float top = std::round(middle + frame.metrics.px(9)), bottom = top + frame.metrics.px(2);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled({right - width, top}, {right, bottom}, packed(frame.palette.frame));
-  list->AddRectFilled({right - width, top}, {right - width + width * static_cast<float>(renewal.share), bottom}, packed(frame.palette.accent));
+  list->AddRectFilled({right - width, top},
+                      {right - width + width * static_cast<float>(renewal.share), bottom},
+                      packed(frame.palette.accent));
   return width;
 }
 
@@ -60,9 +72,10 @@ void draw_status(const Frame& frame) {
   const float middle = origin.y + room.y / 2;
   ImFont* font = frame.fonts.sans14;
   const std::size_t heads = frame.model.n_heads;
-  const std::string shape = std::to_string(frame.model.n_tokens()) + "×" +
-                            std::to_string(frame.model.has_embeddings() ? frame.model.d_model() : frame.model.n_keys()) + ", " +
-                            std::to_string(heads) + (heads == 1 ? " head" : " heads");
+  const std::string shape =
+      std::to_string(frame.model.n_tokens()) + "×" +
+      std::to_string(frame.model.has_embeddings() ? frame.model.d_model() : frame.model.n_keys()) + ", " +
+      std::to_string(heads) + (heads == 1 ? " head" : " heads");
   float right = origin.x + room.x;
   widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), shape);
   right -= widgets::text_width(font, shape) + frame.metrics.px(24);
@@ -70,12 +83,15 @@ void draw_status(const Frame& frame) {
 
   const std::string words = hint(frame);
   const bool speaks = !frame.message.text.empty();
-  const float half = speaks ? origin.x + std::min(widgets::text_width(font, words), room.x * 0.3f) + frame.metrics.px(24) : right;
+  const float half =
+      speaks ? origin.x + std::min(widgets::text_width(font, words), room.x * 0.3f) + frame.metrics.px(24)
+             : right;
   widgets::draw_text(font, {origin.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim),
                      widgets::shortened(font, words, half - origin.x - frame.metrics.px(16)));
   if (!speaks) return;
   const Rgb colour = frame.message.is_error ? frame.palette.bad : frame.palette.text;
-  widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(colour), widgets::shortened(font, frame.message.text, right - half));
+  widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(colour),
+                     widgets::shortened(font, frame.message.text, right - half));
   ImGui::SetCursorScreenPos({half, origin.y});
   widgets::hit_area("message", {right - half, room.y});
   frame.landmarks.mark_item("status/message");
