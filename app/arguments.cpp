@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/formats/number.hpp"
 #include "core/random/draw_op.hpp"
+#include "core/text/words.hpp"
 
 namespace app {
 namespace {
@@ -45,10 +46,8 @@ struct Commands {
 };
 
 std::string names_of_formats() {
-  std::string names;
-  for (const formats::MatrixFormat& format : formats::matrix_formats())
-    names += (names.empty() ? "" : ", ") + std::string(format.name);
-  return names + " or " + archive_format;
+  return core::text::joined(formats::matrix_formats(), ", ", &formats::MatrixFormat::name) + " or " +
+         archive_format;
 }
 
 Commands describe(CLI::App& program, Options& options) {
@@ -58,14 +57,20 @@ Commands describe(CLI::App& program, Options& options) {
     return command->add_option(name, value, about)->type_name(type);
   };
   const auto model_options = [&](CLI::App* command) {
-    text_option(command, "FILE", options.export_file, "", "Session, checkpoint (.safetensors) or tensors (.npz, .npy, .csv, text)");
+    text_option(command, "FILE", options.export_file, "",
+                "Session, checkpoint (.safetensors) or tensors (.npz, .npy, .csv, text)");
     text_option(command, "--preset", options.preset, "NAME", "Preset instead of a file");
-    command->add_option("--given", options.given, "A stage from a file of tensors, instead of computing it; as often as needed")
+    command
+        ->add_option("--given", options.given,
+                     "A stage from a file of tensors, instead of computing it; as often as needed")
         ->type_name("STAGE=FILE[:TENSOR]")
         ->allow_extra_args(false);
-    text_option(command, "--layer", options.layer, "N", "Layer of a checkpoint or of given tensors, from 0, or the beginning of its names");
-    text_option(command, "--heads", options.heads, "N", "Number of heads, where no config.json beside the file tells it");
-    text_option(command, "--embeddings", options.embeddings, "FILE", "Tensors of which one is the checkpoint's input");
+    text_option(command, "--layer", options.layer, "N",
+                "Layer of a checkpoint or of given tensors, from 0, or the beginning of its names");
+    text_option(command, "--heads", options.heads, "N",
+                "Number of heads, where no config.json beside the file tells it");
+    text_option(command, "--embeddings", options.embeddings, "FILE",
+                "Tensors of which one is the checkpoint's input");
     text_option(command, "--tensor", options.tensor, "NAME", "Which tensor is the embeddings");
   };
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
@@ -89,7 +94,8 @@ Commands describe(CLI::App& program, Options& options) {
   CLI::App* e =
       program.add_subcommand("export", "Write every stage of a session or a preset, a file for each matrix");
   model_options(e);
-  text_option(e, "--out", options.out, "PATH", "Directory, made when there is none; a file for npz or a single matrix")
+  text_option(e, "--out", options.out, "PATH",
+              "Directory, made when there is none; a file for npz or a single matrix")
       ->required();
   text_option(e, "--stages", options.stages, "A,B", "Only these stages");
   text_option(e, "--format", options.format, "NAME", format_names.c_str());
@@ -97,7 +103,8 @@ Commands describe(CLI::App& program, Options& options) {
   mistake_option(e);
   commands.exporting = e;
 
-  commands.session = program.add_subcommand("session", "Write a preset, or a model made of any file, as a session file");
+  commands.session =
+      program.add_subcommand("session", "Write a preset, or a model made of any file, as a session file");
   model_options(commands.session);
   text_option(commands.session, "--out", options.out, "FILE", "Session file to write")->required();
   mistake_option(commands.session);
@@ -131,8 +138,10 @@ Commands describe(CLI::App& program, Options& options) {
   f->add_flag("--strip", words.strip, "All stages of the head instead of one");
   text_option(f, "--out", options.out, "FILE", "F.svg or F.png")->required();
   text_option(f, "--scale", words.scale, "S", "How much larger a PNG is, 0.1 to 16");
-  text_option(f, "--colours", words.colours, "NAME", "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue");
-  text_option(f, "--range", words.range, "RANGE", "Whose numbers set the colours: matrix, stage or all; or LOW:HIGH");
+  text_option(f, "--colours", words.colours, "NAME",
+              "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue");
+  text_option(f, "--range", words.range, "RANGE",
+              "Whose numbers set the colours: matrix, stage or all; or LOW:HIGH");
   f->add_flag("--logarithmic", words.logarithmic, "Colours by the logarithm of the size");
   f->add_flag("--dark", words.dark, "Light on dark");
   f->add_flag("--no-numbers", words.no_numbers, "Colours alone, even where numbers fit");
@@ -145,8 +154,9 @@ Commands describe(CLI::App& program, Options& options) {
       ->required();
   commands.draw = d;
 
-  for (CLI::App* command : {&program, commands.presets, commands.mistakes, commands.exporting, commands.session,
-                            commands.program, commands.figure, commands.check, commands.draw})
+  for (CLI::App* command :
+       {&program, commands.presets, commands.mistakes, commands.exporting, commands.session, commands.program,
+        commands.figure, commands.check, commands.draw})
     command->set_help_flag("--help,-h", "Print this help");
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   return commands;
@@ -182,14 +192,18 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 }
 
 /// "weights=FILE" with the layer, or why it is none.
-std::variant<formats::GivenTensor, WrongUsage> given_tensor(const std::string& text, std::optional<std::size_t> layer) {
+std::variant<formats::GivenTensor, WrongUsage> given_tensor(const std::string& text,
+                                                            std::optional<std::size_t> layer) {
   const std::size_t sign = text.find('=');
   const std::string stage = text.substr(0, sign);
   const core::attention::StageInfo* found = core::attention::find_stage(stage);
-  const bool can = found && (found->stage == core::attention::Stage::embeddings || core::attention::can_be_given(found->stage));
+  const bool can = found && (found->stage == core::attention::Stage::embeddings ||
+                             core::attention::can_be_given(found->stage));
   if (sign == text.npos || sign + 1 == text.size() || !can)
-    return WrongUsage{"--given: expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, "
-                      "weights or dropout_mask, got \"" + text + "\""};
+    return WrongUsage{
+        "--given: expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, "
+        "weights or dropout_mask, got \"" +
+        text + "\""};
   return formats::GivenTensor{stage, text.substr(sign + 1), layer};
 }
 
@@ -251,7 +265,11 @@ Arguments check_command(const Options& all) {
   if (const auto* wrong = std::get_if<WrongUsage>(&source)) return *wrong;
   const auto choices = choices_of(all);
   if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
-  Check command{std::get<Source>(source), options.against, {}, {}, options.json,
+  Check command{std::get<Source>(source),
+                options.against,
+                {},
+                {},
+                options.json,
                 std::get<core::importing::Choices>(choices)};
   if (const auto wrong = read_tolerance("--rtol", options.relative, command.tolerance.relative))
     return *wrong;
@@ -277,7 +295,10 @@ Arguments export_command(const Options& options) {
   if (const auto* wrong = std::get_if<WrongUsage>(&choices)) return *wrong;
   const auto mistakes = named_mistakes(options.mistakes);
   if (const auto* wrong = std::get_if<WrongUsage>(&mistakes)) return *wrong;
-  Export command{std::get<Source>(source), std::get<Mistakes>(mistakes), options.out, {},
+  Export command{std::get<Source>(source),
+                 std::get<Mistakes>(mistakes),
+                 options.out,
+                 {},
                  std::get<core::importing::Choices>(choices)};
   command.options.labels = !options.no_labels;
   if (!options.stages.empty()) command.options.stages = split_at_commas(options.stages);
@@ -287,7 +308,9 @@ Arguments export_command(const Options& options) {
                         "\""};
   // Without --format the ending of the file's name says it.
   const std::string ending = command.out.extension().string();
-  const std::string format = !options.format.empty() ? options.format : ending.empty() ? "" : ending.substr(1);
+  const std::string format = !options.format.empty() ? options.format
+                             : ending.empty()        ? ""
+                                                     : ending.substr(1);
   command.options.archive = format == archive_format;
   if (const formats::MatrixFormat* found = formats::find_matrix_format(format))
     command.options.format = found;

@@ -8,6 +8,7 @@
 #include "core/attention/stages.hpp"
 #include "core/formats/export.hpp"
 #include "core/formats/number.hpp"
+#include "core/text/words.hpp"
 
 namespace app {
 namespace {
@@ -50,10 +51,8 @@ std::string choose_what_is_drawn(const FigureWords& words, DrawFigure& command) 
 }
 
 std::string names_of_maps() {
-  std::string names;
-  for (const auto& maps : {core::colour::sequential_maps(), core::colour::diverging_maps()})
-    for (const NamedMap& map : maps) names += (names.empty() ? "" : ", ") + std::string(map.name);
-  return names;
+  return core::text::joined(core::colour::sequential_maps(), ", ", &NamedMap::name) + ", " +
+         core::text::joined(core::colour::diverging_maps(), ", ", &NamedMap::name);
 }
 
 bool choose_map(const std::string& name, ColourChoice& colours) {

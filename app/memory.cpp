@@ -4,24 +4,18 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 
 #include "core/attention/fast/engine.hpp"
 #include "core/attention/limits.hpp"
+#include "core/text/words.hpp"
 
 namespace app {
 namespace {
 
 // Scores, scaled and masked scores, mask, dropout mask and dropped weights of the shown head.
 constexpr std::uint64_t squares_looked_at = 6;
-
-std::string gibibytes(std::uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / 0x1p30);
-  return text;
-}
 
 }  // namespace
 
@@ -62,7 +56,8 @@ MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) 
 }
 
 std::string MemoryNeed::words() const {
-  return what + " need " + gibibytes(bytes) + " of memory; " + gibibytes(free) + " are free";
+  return what + " need " + core::text::gibibytes(bytes) + " of memory; " + core::text::gibibytes(free) +
+         " are free";
 }
 
 }  // namespace app

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/text/words.hpp"
+
 namespace app {
 namespace {
 
@@ -16,7 +18,9 @@ using Settings = std::map<std::string, std::string>;
 constexpr std::array<std::pair<Tab, const char*>, 4> tabs{
     {{Tab::stages, "stages"}, {Tab::heads, "heads"}, {Tab::tokens, "tokens"}, {Tab::compare, "compare"}}};
 
-std::string percent(float share) { return std::to_string(std::lround(share * 100)); }
+std::string percent(float share) {
+  return std::to_string(std::lround(share * 100));
+}
 
 /// A whole number within bounds.
 std::optional<int> number(const Settings& settings, const char* key, int least, int most) {
@@ -25,7 +29,8 @@ std::optional<int> number(const Settings& settings, const char* key, int least, 
   int value = 0;
   const char* end = it->second.data() + it->second.size();
   const auto read = std::from_chars(it->second.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end && value >= least && value <= most ? std::optional(value) : std::nullopt;
+  return read.ec == std::errc() && read.ptr == end && value >= least && value <= most ? std::optional(value)
+                                                                                      : std::nullopt;
 }
 
 std::string word(const Settings& settings, const char* key) {
@@ -44,16 +49,15 @@ void recall_map(const std::string& name, std::span<const NamedMap> maps, ColourM
 }
 
 std::string folded_text(const std::set<Stage>& folded) {
-  std::string text;
-  for (const Stage stage : folded) text += (text.empty() ? "" : " ") + std::string(core::attention::info(stage).name);
-  return text;
+  return core::text::joined(folded, " ", [](Stage stage) { return core::attention::info(stage).name; });
 }
 
 std::set<Stage> folded_stages(const std::string& text) {
   std::set<Stage> folded;
   for (std::size_t from = 0; from < text.size();) {
     const std::size_t end = std::min(text.find(' ', from), text.size());
-    if (const auto* stage = core::attention::find_stage(text.substr(from, end - from))) folded.insert(stage->stage);
+    if (const auto* stage = core::attention::find_stage(text.substr(from, end - from)))
+      folded.insert(stage->stage);
     from = end + 1;
   }
   return folded;

@@ -6,6 +6,7 @@
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/text.hpp"
+#include "core/text/words.hpp"
 
 namespace app::panels {
 namespace {
@@ -76,15 +77,9 @@ void headline(Pen& pen, const char* words, const std::string& name, Rgb colour) 
   frame.landmarks.mark("compare/first", {pen.left, top}, {pen.right, pen.y});
 }
 
-std::string joined(const std::vector<std::string>& causes) {
-  std::string words;
-  for (const std::string& cause : causes) words += (words.empty() ? "" : " and ") + cause;
-  return words;
-}
-
 void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   const Frame& frame = pen.frame;
-  const std::string causes = joined(explanation.causes);
+  const std::string causes = core::text::joined(explanation.causes, " and ");
   for (const auto* mistake : explanation.mistakes) {
     pen.prose(mistake->about, frame.palette.text);
     pen.prose(mistake->remedy, frame.palette.dim);

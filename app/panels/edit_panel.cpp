@@ -9,6 +9,7 @@
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/matrix_editor.hpp"
 #include "app/widgets/text.hpp"
+#include "core/text/words.hpp"
 
 namespace app::panels {
 namespace {
@@ -27,15 +28,24 @@ MatrixPlace edited_place(const Frame& frame) {
 
 const char* meaning(MatrixName name) {
   switch (name) {
-    case MatrixName::embeddings: return "The embeddings: one row a token";
-    case MatrixName::query_weight: return "The projection that makes queries: X·W_q";
-    case MatrixName::key_weight: return "The projection that makes keys: X·W_k";
-    case MatrixName::value_weight: return "The projection that makes values: X·W_v";
-    case MatrixName::output_weight: return "The output projection, after the heads are joined";
-    case MatrixName::query_bias: return "Added to every query";
-    case MatrixName::key_bias: return "Added to every key";
-    case MatrixName::value_bias: return "Added to every value";
-    case MatrixName::output_bias: return "Added to every row of the output";
+    case MatrixName::embeddings:
+      return "The embeddings: one row a token";
+    case MatrixName::query_weight:
+      return "The projection that makes queries: X·W_q";
+    case MatrixName::key_weight:
+      return "The projection that makes keys: X·W_k";
+    case MatrixName::value_weight:
+      return "The projection that makes values: X·W_v";
+    case MatrixName::output_weight:
+      return "The output projection, after the heads are joined";
+    case MatrixName::query_bias:
+      return "Added to every query";
+    case MatrixName::key_bias:
+      return "Added to every key";
+    case MatrixName::value_bias:
+      return "Added to every value";
+    case MatrixName::output_bias:
+      return "Added to every row of the output";
   }
   return "";
 }
@@ -52,7 +62,8 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
   }
   const auto chosen = widgets::tabs(frame, width, words, current);
   for (std::size_t k = 0; k < words.size(); ++k)
-    if (const auto rect = frame.landmarks.find(words[k].name); rect && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(rect->min, rect->max))
+    if (const auto rect = frame.landmarks.find(words[k].name);
+        rect && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(rect->min, rect->max))
       ImGui::SetTooltip("%s", meaning(names[k]));
   if (chosen)
     frame.commands.look([name = names[*chosen]](View& view) {
@@ -89,14 +100,14 @@ void draw_edit(const Frame& frame) {
   const MatrixPlace place = edited_place(frame);
   const core::attention::SharedMatrix& numbers = *find_matrix(frame.model, place);
 
-  widgets::section_heading(frame, width, "EDIT",
-                           std::to_string(numbers.n_rows()) + "×" + std::to_string(numbers.n_cols()));
+  widgets::section_heading(frame, width, "EDIT", core::text::shape_text(numbers.n_rows(), numbers.n_cols()));
   draw_tabs(frame, place, width);
 
   if (numbers.n_rows() * numbers.n_cols() == 0) {
     ImGui::SetCursorScreenPos({x, ImGui::GetCursorScreenPos().y + m.px(10)});
-    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
-                       "The embeddings are not known: the model starts from what is given. With d_in they begin as zeros.");
+    widgets::paragraph(
+        frame.fonts.sans14, frame.palette.dim, width,
+        "The embeddings are not known: the model starts from what is given. With d_in they begin as zeros.");
     return;
   }
   widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.view, place)};

@@ -8,6 +8,7 @@
 #include "app/widgets/fields.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/text.hpp"
+#include "core/text/words.hpp"
 
 namespace app::panels {
 namespace {
@@ -57,7 +58,7 @@ void matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) 
   const float y = widgets::centred_y(font, at.y, frame.metrics.frame);
   const float width =
       widgets::draw_formula(font, {at.x, y}, packed(frame.palette.text), matrix_words(form.place.name));
-  const std::string shape = std::to_string(old.n_rows) + "×" + std::to_string(old.n_cols);
+  const std::string shape = core::text::shape_text(old.n_rows, old.n_cols);
   ImFont* mono = frame.fonts.mono13;
   widgets::draw_text(
       mono, {at.x + width + frame.metrics.px(10), widgets::centred_y(mono, at.y, frame.metrics.frame)},

@@ -15,17 +15,11 @@ namespace {
 using core::attention::GivenStage;
 using core::attention::StageInfo;
 
-std::vector<const StageInfo*> givable_stages() {
-  std::vector<const StageInfo*> list;
-  for (const StageInfo& stage : core::attention::stages())
-    if (core::attention::can_be_given(stage.stage)) list.push_back(&stage);
-  return list;
-}
-
 /// The stage as it is now, in every head.
 GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
   GivenStage given{stage.stage, {}};
-  for (std::size_t h = 0; h < frame.model.n_heads; ++h) given.matrices.emplace_back(stage.matrix(frame.trace, h));
+  for (std::size_t h = 0; h < frame.model.n_heads; ++h)
+    given.matrices.emplace_back(stage.matrix(frame.trace, h));
   return given;
 }
 
@@ -36,7 +30,8 @@ GivenStage pasted(const Frame& frame, const StageInfo& stage) {
   GivenStage given = core::formats::stage_of(tensor, stage.stage, 1, "pasted text: ").given;
   if (given.matrices.size() != 1 || frame.model.n_heads == 1) return given;
   if (!stage.present(frame.model))
-    throw core::Error("pasted text: expected all " + std::to_string(frame.model.n_heads) + " heads, as the others are not known, got one");
+    throw core::Error("pasted text: expected all " + std::to_string(frame.model.n_heads) +
+                      " heads, as the others are not known, got one");
   GivenStage all = present_numbers(frame, stage);
   all.matrices[frame.view.head] = given.matrices.front();
   return all;
@@ -52,9 +47,12 @@ void paste(const Frame& frame, const StageInfo& stage) {
 }
 
 std::string state_words(const Frame& frame, const StageInfo& stage) {
-  if (frame.model.given.find(stage.stage)) return std::string(stage.title) + " are given. What follows is computed from them.";
-  if (!stage.present(frame.model)) return std::string(stage.title) + " are not known: something after them is given.";
-  return std::string(stage.title) + " are computed. Given, they hide the stages before that lead nowhere else.";
+  if (frame.model.given.find(stage.stage))
+    return std::string(stage.title) + " are given. What follows is computed from them.";
+  if (!stage.present(frame.model))
+    return std::string(stage.title) + " are not known: something after them is given.";
+  return std::string(stage.title) +
+         " are computed. Given, they hide the stages before that lead nowhere else.";
 }
 
 bool enabled_button(const Frame& frame, const char* name, const char* words, bool enabled, const char* help) {
@@ -68,7 +66,7 @@ bool enabled_button(const Frame& frame, const char* name, const char* words, boo
 
 void draw_give_dialog(const Frame& frame) {
   const float width = frame.metrics.px(460);
-  const std::vector<const StageInfo*> list = givable_stages();
+  const std::vector<const StageInfo*> list = core::attention::givable_stages();
   std::vector<widgets::Option> options;
   for (const StageInfo* stage : list) options.push_back({stage->title, "", false});
   const auto place = std::ranges::find(list, frame.view.given_stage, &StageInfo::stage);
@@ -80,14 +78,18 @@ void draw_give_dialog(const Frame& frame) {
   ImGui::Dummy({width, frame.metrics.px(8)});
   const bool given = frame.model.given.find(stage.stage);
   const bool can_keep = !given && stage.present(frame.model) && frame.model.sequences.size() == 1;
-  if (enabled_button(frame, "give/keep", "Keep these", can_keep, "The numbers stay as they are now, whatever changes before them")) {
+  if (enabled_button(frame, "give/keep", "Keep these", can_keep,
+                     "The numbers stay as they are now, whatever changes before them")) {
     frame.commands.edit(core::editing::GiveStage{present_numbers(frame, stage)});
     frame.commands.add(ShowDialog{Dialog::none});
   }
   ImGui::SameLine();
-  if (widgets::button(frame, "give/paste", "Paste", "A printed tensor or a table: all heads, or the chosen one")) paste(frame, stage);
+  if (widgets::button(frame, "give/paste", "Paste",
+                      "A printed tensor or a table: all heads, or the chosen one"))
+    paste(frame, stage);
   ImGui::SameLine();
-  if (widgets::button(frame, "give/file", "From a file…", "A tensor of the stage's name, or the only one: [heads, rows, columns]"))
+  if (widgets::button(frame, "give/file", "From a file…",
+                      "A tensor of the stage's name, or the only one: [heads, rows, columns]"))
     frame.commands.add(ShowDialog{Dialog::open_given});
   ImGui::SameLine();
   if (enabled_button(frame, "give/compute", "Compute again", given, "Takes back what was given")) {

@@ -16,13 +16,6 @@ using core::formats::TensorInfo;
 using core::importing::Choices;
 using core::importing::StageSource;
 
-std::vector<const StageInfo*> givable_stages() {
-  std::vector<const StageInfo*> list;
-  for (const StageInfo& stage : core::attention::stages())
-    if (core::attention::can_be_given(stage.stage)) list.push_back(&stage);
-  return list;
-}
-
 /// Tensors that can be a stage, after "none".
 struct Candidates {
   std::vector<std::string> names{""};
@@ -135,7 +128,7 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
 
 void draw_import_stages(const Frame& frame, const OpenedTensors& tensors, float width) {
   const Candidates candidates(tensors);
-  const auto list = givable_stages();
+  const auto list = core::attention::givable_stages();
   const float gap = frame.metrics.px(20), half = (width - gap) / 2, label = frame.metrics.px(104);
   const float left = ImGui::GetCursorPosX();
   const std::size_t n_lines = (list.size() + 1) / 2;

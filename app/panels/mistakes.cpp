@@ -8,6 +8,7 @@
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/text.hpp"
 #include "core/mistakes/mistakes.hpp"
+#include "core/text/words.hpp"
 
 namespace app::panels {
 namespace {
@@ -36,8 +37,7 @@ bool has_hidden(const Frame& frame) {
 void mistake_row(const Form& form) {
   const Frame& frame = form.frame;
   const auto found = hidden_mistakes(frame.model);
-  std::string names;
-  for (const Mistake* mistake : found) names += (names.empty() ? "" : ", ") + std::string(mistake->title);
+  const std::string names = core::text::joined(found, ", ", &Mistake::title);
   const char* mend = "mend";
   const float width = widgets::text_width(frame.fonts.sans14, mend) + 2 * frame.metrics.px(8);
   ImFont* font = frame.fonts.sans14;

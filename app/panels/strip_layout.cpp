@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/widgets/drawing.hpp"
+#include "core/text/words.hpp"
 
 namespace app::panels {
 namespace {
@@ -11,9 +12,9 @@ namespace {
 using core::attention::Columns;
 using core::attention::StageInfo;
 
-constexpr float largest_map = 420;                   // of a matrix whose cells are too many for numbers
-constexpr float smallest_map = 240;                  // and at least so large, though two would stand side by side
-constexpr float many_features = 104;                 // the width of features beside so many tokens
+constexpr float largest_map = 420;    // of a matrix whose cells are too many for numbers
+constexpr float smallest_map = 240;   // and at least so large, though two would stand side by side
+constexpr float many_features = 104;  // the width of features beside so many tokens
 constexpr std::size_t most_tokens_with_numbers = 16;
 
 /// The pitch of cells at which the strip is laid out.
@@ -49,7 +50,8 @@ float label_width(const Frame& frame, bool tokens) {
   return std::clamp(index + m.px(5) + std::ceil(widest), m.px(46), m.px(m.compact ? 64 : 92));
 }
 
-StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row, float room) {
+StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row,
+                 float room) {
   const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, frame.view.head);
   const auto& m = frame.metrics;
   const bool square = stage.columns == Columns::tokens;
@@ -60,7 +62,10 @@ StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cel
   s.map.place = std::string("strip/") + stage.name;
   s.map.stage = stage.stage;
   s.map.head = frame.view.head;
-  const float widest = square ? largest : m.px(!many ? largest_map : stage.per_head ? many_features : 1.5f * many_features);
+  const float widest = square ? largest
+                              : m.px(!many            ? largest_map
+                                     : stage.per_head ? many_features
+                                                      : 1.5f * many_features);
   s.map.width = side(numbers.n_cols(), square ? cells.width : cells.narrow_width, widest);
   s.map.height = side(numbers.n_rows(), square ? cells.height : cells.narrow_height, largest);
   s.map.bar_beside = !square && !many;
@@ -72,15 +77,17 @@ StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cel
   const float bar = (s.map.bar_beside ? widgets::bar_room(frame, s.map) : 0) +
                     s.map.gutter_width * static_cast<float>(widgets::gutter_count(s.map.stage));
   const std::string formula = formula_of(stage, frame.model, m.compact);
-  const std::string shape = std::to_string(numbers.n_rows()) + "×" + std::to_string(numbers.n_cols());
+  const std::string shape = core::text::shape_text(numbers.n_rows(), numbers.n_cols());
   const float title = widgets::text_width(frame.fonts.sans17, stage.title) + m.px(20) +
-                      widgets::formula_width(frame.fonts.sans14, formula) + widgets::text_width(frame.fonts.mono12, shape);
+                      widgets::formula_width(frame.fonts.sans14, formula) +
+                      widgets::text_width(frame.fonts.mono12, shape);
   s.width = std::max(s.map.label_width + static_cast<float>(s.map.width) + bar, title);
   return s;
 }
 
 float gap(const Frame& frame, const StripRow& row, std::size_t before) {
-  const bool after_embeddings = row.line == 1 && before > 0 && row.maps[before - 1].map.stage == Stage::embeddings;
+  const bool after_embeddings =
+      row.line == 1 && before > 0 && row.maps[before - 1].map.stage == Stage::embeddings;
   if (frame.metrics.compact) return frame.metrics.px(after_embeddings ? 30 : 14);
   return frame.metrics.px(after_embeddings ? 44 : row.line == 1 || row.line == 4 ? 24 : 20);
 }
@@ -117,20 +124,25 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
     y += m.px(m.compact ? (row.line == 1 && row.first ? 2 : 13) : 26);
     row.top = y;
     float used = 0, bottom = y;
-    for (std::size_t k = 0; k < row.maps.size(); ++k) used += row.maps[k].width + (k > 0 ? gap(frame, row, k) : 0);
+    for (std::size_t k = 0; k < row.maps.size(); ++k)
+      used += row.maps[k].width + (k > 0 ? gap(frame, row, k) : 0);
     const float spare = std::max(0.0f, width - used);
     const bool grouped = row.line == 1 && row.maps.size() > 2;  // queries, keys and values stand together
     float x = 0;
     for (std::size_t k = 0; k < row.maps.size(); ++k) {
       StripMap& map = row.maps[k];
       if (k > 0) {
-        const float share = grouped ? (k == 1 ? 0.5f : 0.5f / static_cast<float>(row.maps.size() - 2)) : 1.0f / static_cast<float>(row.maps.size() - 1);
+        const float share = grouped ? (k == 1 ? 0.5f : 0.5f / static_cast<float>(row.maps.size() - 2))
+                                    : 1.0f / static_cast<float>(row.maps.size() - 1);
         x += gap(frame, row, k) + std::floor(std::min(spare * share, m.px(grouped && k > 1 ? 60 : 120)));
       }
       map.title = {x, y};
       map.labels = {x, y + m.px(m.compact ? 20 : 21)};
-      const float picture_bottom = map.labels.y + widgets::column_label_height(frame, map.map) + static_cast<float>(map.map.height);
-      bottom = std::max(bottom, picture_bottom + (map.map.bar_beside || !map.map.show_bar ? m.px(8) : m.px(m.compact ? 22 : 26)));
+      const float picture_bottom =
+          map.labels.y + widgets::column_label_height(frame, map.map) + static_cast<float>(map.map.height);
+      bottom = std::max(
+          bottom,
+          picture_bottom + (map.map.bar_beside || !map.map.show_bar ? m.px(8) : m.px(m.compact ? 22 : 26)));
       x += map.width;
     }
     row.bottom = bottom;

@@ -6,6 +6,7 @@
 
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/number_text.hpp"
+#include "core/text/words.hpp"
 
 namespace app::widgets {
 namespace {
@@ -47,13 +48,16 @@ struct Note {
   std::string words, brief;
 };
 
-std::string cells(std::size_t n) { return std::to_string(n) + (n == 1 ? " cell" : " cells"); }
+std::string cells(std::size_t n) {
+  return std::to_string(n) + (n == 1 ? " cell" : " cells");
+}
 
 /// What the picture cannot show as it is.
 std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
   std::vector<Note> notes;
   const Ends& e = scale.ends;
-  if (numbers_strength(frame, map, d) > 0 && unit_in(frame, map) != 1) notes.push_back({"numbers × 0.001", "× 0.001"});
+  if (numbers_strength(frame, map, d) > 0 && unit_in(frame, map) != 1)
+    notes.push_back({"numbers × 0.001", "× 0.001"});
   const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
   if (pooled.rows * pooled.columns > 1) {
     const std::string block = std::to_string(pooled.rows) + " × " + std::to_string(pooled.columns);
@@ -62,33 +66,32 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
   if (map.other) return notes;
   if (!is_ready(frame, map.stage, map.head)) return notes;
   const double least = scale.is_logarithmic() ? e.least : 0;
-  const Beyond& b = frame.extents.outside(frame.trace, frame.version, map.stage, map.head, e.low, e.high, least);
-  if (b.above > 0) notes.push_back({cells(b.above) + " above " + end_text(e.high), std::to_string(b.above) + " above"});
-  if (b.below > 0) notes.push_back({cells(b.below) + " below " + end_text(e.low), std::to_string(b.below) + " below"});
+  const Beyond& b =
+      frame.extents.outside(frame.trace, frame.version, map.stage, map.head, e.low, e.high, least);
+  if (b.above > 0)
+    notes.push_back({cells(b.above) + " above " + end_text(e.high), std::to_string(b.above) + " above"});
+  if (b.below > 0)
+    notes.push_back({cells(b.below) + " below " + end_text(e.low), std::to_string(b.below) + " below"});
   if (least == 0) return notes;
   if (b.small > 0)
-    notes.push_back({cells(b.small) + " smaller than " + end_text(least), std::to_string(b.small) + " smaller"});
+    notes.push_back(
+        {cells(b.small) + " smaller than " + end_text(least), std::to_string(b.small) + " smaller"});
   if (b.zero > 0)
-    notes.push_back({cells(b.zero) + (b.zero == 1 ? " is" : " are") + (marks_hidden(map) ? " hidden or 0" : " 0") + ", without a logarithm",
+    notes.push_back({cells(b.zero) + (b.zero == 1 ? " is" : " are") +
+                         (marks_hidden(map) ? " hidden or 0" : " 0") + ", without a logarithm",
                      std::to_string(b.zero) + " are 0"});
   return notes;
 }
 
-std::string joined(const std::vector<Note>& notes, std::string Note::*form, const char* between) {
-  std::string all;
-  for (const Note& note : notes) all += (all.empty() ? "" : between) + note.*form;
-  return all;
-}
-
 /// All that the bar says and marks, in words.
-void draw_tooltip(const Frame& frame, const Heatmap& map, const ColourScale& scale, const std::vector<Note>& notes,
-                  ImVec2 min, ImVec2 max) {
+void draw_tooltip(const Frame& frame, const Heatmap& map, const ColourScale& scale,
+                  const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
   if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
   const Extent e = shown_extent(frame, map);
   std::string words = "colours from " + in_full(scale.ends.low) + " to " + in_full(scale.ends.high);
   if (scale.is_logarithmic()) words += ", logarithmic from " + in_full(scale.ends.least) + " on";
   words += "\nsmallest " + in_full(e.smallest) + ", largest " + in_full(e.largest);
-  if (!notes.empty()) words += "\n" + joined(notes, &Note::words, "\n");
+  if (!notes.empty()) words += "\n" + core::text::joined(notes, "\n", &Note::words);
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::SetTooltip("%s", words.c_str());
   ImGui::PopFont();
@@ -115,8 +118,10 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColourScale& scale, c
     list->AddRectFilled({x, y_of((k + 1.0) / steps)}, {x + s.thick, y_of(static_cast<double>(k) / steps)},
                         packed(scale.colour(scale.number_at((k + 0.5) / steps))));
   const float text_x = x + s.thick + frame.metrics.px(5), half = frame.metrics.px(6);
-  draw_text(frame.fonts.mono12, {text_x, d.corner.y + half - 2}, Align::left_middle, s.dim, end_text(scale.ends.high));
-  draw_text(frame.fonts.mono12, {text_x, bottom - half + 3}, Align::left_middle, s.dim, end_text(scale.number_at(0)));
+  draw_text(frame.fonts.mono12, {text_x, d.corner.y + half - 2}, Align::left_middle, s.dim,
+            end_text(scale.ends.high));
+  draw_text(frame.fonts.mono12, {text_x, bottom - half + 3}, Align::left_middle, s.dim,
+            end_text(scale.number_at(0)));
   for (const double v : {extent.smallest, extent.largest}) {
     const float y = y_of(scale.share(v));
     list->AddTriangleFilled({x - 1, y}, {x - 1 - s.mark, y - s.mark}, {x - 1 - s.mark, y + s.mark}, s.faint);
@@ -141,21 +146,25 @@ void draw_below(const Frame& frame, const Drawn& d, const ColourScale& scale, co
   const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
   const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
   const float y = d.far.y + frame.metrics.px(8), all = d.far.x - 1 - d.corner.x - high_room;
-  std::string words = joined(notes, &Note::words, "; ");
+  std::string words = core::text::joined(notes, "; ", &Note::words);
   const float least = frame.metrics.px(72), gap = frame.metrics.px(12);
-  if (text_width(frame.fonts.sans12, words) + gap > all - least) words = joined(notes, &Note::brief, "; ");
-  const float words_room = words.empty() ? 0 : std::min(text_width(frame.fonts.sans12, words) + gap, std::max(0.0f, all - least));
+  if (text_width(frame.fonts.sans12, words) + gap > all - least)
+    words = core::text::joined(notes, "; ", &Note::brief);
+  const float words_room =
+      words.empty() ? 0 : std::min(text_width(frame.fonts.sans12, words) + gap, std::max(0.0f, all - least));
   const float width = std::max(all - words_room, frame.metrics.px(24));
   const auto x_of = [&](double share) { return std::round(d.corner.x + width * static_cast<float>(share)); };
   for (int k = 0; k < steps; ++k)
     list->AddRectFilled({x_of(static_cast<double>(k) / steps), y}, {x_of((k + 1.0) / steps), y + s.thick},
                         packed(scale.colour(scale.number_at((k + 0.5) / steps))));
-  draw_text(frame.fonts.mono12, {d.corner.x - frame.metrics.px(5), y + s.thick / 2}, Align::right_middle, s.dim, low);
-  draw_text(frame.fonts.mono12, {d.corner.x + width + frame.metrics.px(5), y + s.thick / 2}, Align::left_middle, s.dim, high);
+  draw_text(frame.fonts.mono12, {d.corner.x - frame.metrics.px(5), y + s.thick / 2}, Align::right_middle,
+            s.dim, low);
+  draw_text(frame.fonts.mono12, {d.corner.x + width + frame.metrics.px(5), y + s.thick / 2},
+            Align::left_middle, s.dim, high);
   for (const double v : {extent.smallest, extent.largest}) {
     const float x = x_of(scale.share(v));
-    list->AddTriangleFilled({x, y + s.thick + 1}, {x - s.mark, y + s.thick + 1 + s.mark}, {x + s.mark, y + s.thick + 1 + s.mark},
-                            s.faint);
+    list->AddTriangleFilled({x, y + s.thick + 1}, {x - s.mark, y + s.thick + 1 + s.mark},
+                            {x + s.mark, y + s.thick + 1 + s.mark}, s.faint);
   }
   if (const auto v = chosen_number(d)) {
     const float x = x_of(scale.share(*v));

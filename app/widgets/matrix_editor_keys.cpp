@@ -6,15 +6,12 @@
 #include "app/widgets/pasted_numbers.hpp"
 #include "core/error.hpp"
 #include "core/formats/number.hpp"
+#include "core/text/words.hpp"
 
 namespace app::widgets {
 namespace {
 
 using platform::key_pressed;
-
-std::string shape(std::size_t rows, std::size_t columns) {
-  return std::to_string(rows) + "×" + std::to_string(columns);
-}
 
 /// Moves the cursor as far as the matrix goes and scrolls it into sight.
 void move(const EditorFrame& e, long rows, long columns) {
@@ -46,9 +43,10 @@ void paste(const EditorFrame& e) {
     const auto& cursor = *e.frame.view.cursor;
     const std::size_t rows = e.grid.n_rows - cursor.row, columns = e.grid.n_columns - cursor.column;
     if (block.n_rows > rows || block.n_cols > columns)
-      throw core::Error("pasted text: a block of " + shape(block.n_rows, block.n_cols) +
+      throw core::Error("pasted text: a block of " + core::text::shape_text(block.n_rows, block.n_cols) +
                         " does not fit; from row " + std::to_string(cursor.row) + ", column " +
-                        std::to_string(cursor.column) + " there is room for " + shape(rows, columns));
+                        std::to_string(cursor.column) + " there is room for " +
+                        core::text::shape_text(rows, columns));
     e.frame.commands.edit(core::editing::SetBlock{e.matrix.place, cursor.row, cursor.column, block});
   } catch (const core::Error& error) {
     e.frame.commands.add(ShowMessage{error.what(), true});

@@ -3,21 +3,18 @@
 #include "core/attention/check_given.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/shown_stages.hpp"
+#include "core/text/words.hpp"
 
 namespace core::attention {
 namespace {
 
 using std::to_string;
 
-std::string shape(std::size_t rows, std::size_t columns) {
-  return to_string(rows) + "×" + to_string(columns);
-}
-
 std::optional<Problem> check_matrix(const std::string& path, const SharedMatrix& m, std::size_t rows,
                                     std::size_t columns, const char* meaning) {
   if (m.n_rows() != rows || m.n_cols() != columns)
-    return Problem{path, "expected " + shape(rows, columns) + " (" + meaning + "), got " +
-                             shape(m.n_rows(), m.n_cols())};
+    return Problem{path, "expected " + text::shape_text(rows, columns) + " (" + meaning + "), got " +
+                             text::shape_text(m.n_rows(), m.n_cols())};
   if (m.is_finite()) return std::nullopt;
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < columns; ++j)
@@ -139,8 +136,9 @@ std::optional<Problem> check_scale(const Model& model) {
   if (!std::isfinite(model.departures.large_negative))
     return Problem{"departures.large_negative", "expected a finite number"};
   if (model.departures.scores_swapped && model.n_tokens() != model.n_keys())
-    return Problem{"departures.scores_swapped", "expected as many keys as queries, got " + to_string(model.n_keys()) +
-                                                    " and " + to_string(model.n_tokens())};
+    return Problem{"departures.scores_swapped", "expected as many keys as queries, got " +
+                                                    to_string(model.n_keys()) + " and " +
+                                                    to_string(model.n_tokens())};
   const bool by_head = model.scale.rule == ScaleRule::inverse_sqrt_d_head && model.d_head() == 0;
   const bool by_model = model.scale.rule == ScaleRule::inverse_sqrt_d_model && model.d_model() == 0;
   if ((!by_head && !by_model) || !is_computed(model, Stage::scaled_scores)) return std::nullopt;

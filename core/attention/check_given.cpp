@@ -2,22 +2,12 @@
 
 #include "core/attention/shown_stages.hpp"
 #include "core/attention/stages.hpp"
+#include "core/text/words.hpp"
 
 namespace core::attention {
 namespace {
 
 using std::to_string;
-
-std::string shape(std::size_t rows, std::size_t columns) {
-  return to_string(rows) + "×" + to_string(columns);
-}
-
-std::string names_of_stages() {
-  std::string names;
-  for (const StageInfo& stage : stages())
-    if (can_be_given(stage.stage)) names += (names.empty() ? "" : ", ") + std::string(stage.name);
-  return names;
-}
 
 std::string meaning(const StageInfo& stage) {
   const std::string rows = stage.rows == Rows::keys ? "n_keys" : "n_tokens";
@@ -28,7 +18,8 @@ std::string meaning(const StageInfo& stage) {
 std::optional<Problem> check_stage(const Model& model, const GivenStage& given) {
   const StageInfo& stage = info(given.stage);
   const std::string path = "given." + std::string(stage.name);
-  if (!can_be_given(given.stage)) return Problem{path, "expected one of " + names_of_stages()};
+  if (!can_be_given(given.stage))
+    return Problem{path, "expected one of " + text::joined(givable_stages(), ", ", &StageInfo::name)};
   const std::size_t n_heads = model.n_heads, expected = model.sequences.size() * n_heads;
   if (given.matrices.size() != expected)
     return Problem{path,
@@ -42,8 +33,8 @@ std::optional<Problem> check_stage(const Model& model, const GivenStage& given) 
     const std::string place = model.sequences.size() > 1 ? "[" + to_string(k / n_heads) + "]" : "";
     if (m.n_rows() != wanted.n_rows || m.n_cols() != wanted.n_cols || m.n_rows() * m.n_cols() == 0)
       return Problem{path + place + "[" + to_string(k % n_heads) + "]",
-                     "expected " + shape(wanted.n_rows, wanted.n_cols) + " (" + meaning(stage) + "), got " +
-                         shape(m.n_rows(), m.n_cols())};
+                     "expected " + text::shape_text(wanted.n_rows, wanted.n_cols) + " (" + meaning(stage) +
+                         "), got " + text::shape_text(m.n_rows(), m.n_cols())};
   }
   return std::nullopt;
 }
@@ -84,7 +75,7 @@ std::optional<Problem> check_cells(const Model& model) {
     if (place.sequence >= model.sequences.size() || place.head >= n_heads || place.row >= size.n_rows ||
         place.column >= size.n_cols)
       return Problem{path, "expected a cell of " + to_string(model.sequences.size()) + " sequences, " +
-                               to_string(n_heads) + " heads, " + shape(size.n_rows, size.n_cols) + " " +
+                               to_string(n_heads) + " heads, " + text::shape_text(size.n_rows, size.n_cols) + " " +
                                stage.name + ", got sequence " + to_string(place.sequence) + ", head " +
                                to_string(place.head) + ", row " + to_string(place.row) + ", column " +
                                to_string(place.column)};

@@ -1,13 +1,12 @@
 #include "core/attention/given.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 namespace core::attention {
 
 bool operator==(const GivenCell& a, const GivenCell& b) {
-  return a.place == b.place && std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value);
+  return a.place == b.place && same_bits(a.value, b.value);
 }
 
 const GivenStage* Given::find(Stage stage) const {

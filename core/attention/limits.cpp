@@ -1,7 +1,8 @@
 #include "core/attention/limits.hpp"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "core/text/words.hpp"
 
 namespace core::attention {
 namespace {
@@ -29,12 +30,6 @@ uint64_t model_bytes(const Size& s) {
     masks = squares * square;  // at most 2^56
   }
   return sizeof(double) * (embeddings + projections + output + masks + s.given_numbers);
-}
-
-std::string gibibytes(uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / 0x1p30);
-  return text;
 }
 
 std::optional<Problem> check_count(const char* path, const char* things, std::size_t count,
@@ -81,9 +76,9 @@ std::optional<Problem> check_size(const Size& s) {
   const uint64_t bytes = model_bytes(s);
   if (bytes <= max_bytes) return std::nullopt;
   return Problem{"embeddings", to_string(s.n_tokens) + " tokens, d_in = " + to_string(s.d_model) +
-                                   ", d_out = " + to_string(s.d_out) +
-                                   " and n_heads = " + to_string(s.n_heads) + " would need " +
-                                   gibibytes(bytes) + ", expected at most " + gibibytes(max_bytes)};
+                                   ", d_out = " + to_string(s.d_out) + " and n_heads = " +
+                                   to_string(s.n_heads) + " would need " + text::gibibytes(bytes) +
+                                   ", expected at most " + text::gibibytes(max_bytes)};
 }
 
 std::optional<Problem> check_size(const Model& model) {

@@ -1,13 +1,20 @@
 #pragma once
 
 #include <armadillo>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace core::attention {
+
+/// Whether two numbers are the same to the last bit: -0 differs from 0, and a NaN equals itself.
+inline bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
 
 /// A matrix with the behaviour of a value whose copies share their numbers until one of them is edited.
 ///

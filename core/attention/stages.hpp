@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/attention/model.hpp"
 #include "core/attention/stage.hpp"
@@ -44,6 +45,9 @@ struct StageInfo {
 
 /// All stages, in the order of the computation.
 std::span<const StageInfo> stages();
+
+/// Those that can be given as a whole, in that order: see can_be_given().
+std::vector<const StageInfo*> givable_stages();
 
 /// The row of one stage.
 const StageInfo& info(Stage stage);

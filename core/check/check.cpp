@@ -5,6 +5,7 @@
 #include "core/check/computed.hpp"
 #include "core/check/names.hpp"
 #include "core/error.hpp"
+#include "core/text/words.hpp"
 
 namespace core::check {
 namespace {
@@ -71,12 +72,6 @@ void add(StageResult result, std::vector<StageResult>& all) {
 }
 
 /// "a, b, c": the names in one line.
-std::string listed(const std::vector<std::string>& names) {
-  std::string line;
-  for (const std::string& name : names) line += (line.empty() ? "" : ", ") + name;
-  return line;
-}
-
 }  // namespace
 
 Matched match(const Model& model, const formats::TensorFile& file,
@@ -112,7 +107,8 @@ Matched match(const Model& model, const formats::TensorFile& file,
     throw Error(file.path().string() + ": expected tensors named as stages (" +
                 "weights, queries, attn_scores, …" + "), got none; --map NAME=STAGE says which is which");
   if (nameless.size() == 1) matched.left_out.push_back(nameless.front() + ": its name says no stage");
-  if (nameless.size() > 1) matched.left_out.push_back(listed(nameless) + ": their names say no stage");
+  if (nameless.size() > 1)
+    matched.left_out.push_back(text::joined(nameless, ", ") + ": their names say no stage");
   return matched;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/formats/json.hpp"
 #include "core/formats/number.hpp"
+#include "core/text/words.hpp"
 
 namespace core::check {
 namespace {
@@ -57,16 +58,28 @@ Row row_of(const StageResult& r) {
   return row;
 }
 
-std::string list_text(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + json_quoted(item);
-  return "[" + text + "]";
+/// A list in JSON of what words(item) says in JSON.
+template <typename Item, typename Words>
+std::string json_list(const std::vector<Item>& items, Words words) {
+  return "[" + text::joined(items, ", ", words) + "]";
 }
 
-std::string joined(const std::vector<std::string>& causes) {
-  std::string text;
-  for (const std::string& cause : causes) text += (text.empty() ? "" : " and ") + cause;
-  return text;
+std::string names_json(const std::vector<std::string>& names) {
+  return json_list(names, [](const std::string& name) { return json_quoted(name); });
+}
+
+std::string stage_json(const StageResult& r) {
+  const Agreement& a = r.agreement;
+  const bool measured = r.obstacle.empty() && std::isfinite(a.largest);
+  const auto place = [&](std::size_t k) { return r.obstacle.empty() ? to_string(k) : "null"; };
+  return "{\"stage\": " + json_quoted(info(r.stage).name) +
+         ", \"max_abs\": " + (measured ? formats::number_text(a.largest) : "null") +
+         ", \"head\": " + (info(r.stage).per_head ? place(a.head) : "null") + ", \"row\": " + place(a.row) +
+         ", \"column\": " + place(a.column) + ", \"within\": " + (a.within ? "true" : "false") +
+         ", \"sequence\": " + place(a.sequence) + ", \"tensor\": " + json_quoted(r.tensor) +
+         ", \"shape\": " + json_quoted(r.shape) + ", \"dtype\": " + json_quoted(r.type) +
+         ", \"rounding\": " + (r.rounding.empty() ? "null" : json_quoted(r.rounding)) +
+         (r.obstacle.empty() ? "" : ", \"obstacle\": " + json_quoted(r.obstacle)) + "}";
 }
 
 std::string described(const Explanation& explanation) {
@@ -93,8 +106,8 @@ std::string verdict_words(const Report& report) {
   if (found.empty())
     return text + "None of the known mistakes, alone or in pairs, explains all of the tensors.\n";
   if (found.size() == 1)
-    return text + "Likely cause: " + joined(found.front().causes) + ", which explains every tensor.\n" +
-           described(found.front());
+    return text + "Likely cause: " + text::joined(found.front().causes, " and ") +
+           ", which explains every tensor.\n" + described(found.front());
   text += "These explain every tensor equally well; the tensors cannot tell them apart:\n";
   for (const Explanation& explanation : found) text += described(explanation);
   return text;
@@ -110,27 +123,12 @@ std::string report_text(const Report& report) {
 
 std::string report_json(const Report& report) {
   const StageResult* first = report.first_difference();
-  std::string explanations, stages;
-  for (const Explanation& e : report.explanations)
-    explanations += (explanations.empty() ? "" : ", ") + list_text(e.causes);
-  for (const StageResult& r : report.stages) {
-    const Agreement& a = r.agreement;
-    const bool measured = r.obstacle.empty() && std::isfinite(a.largest);
-    const auto place = [&](std::size_t k) { return r.obstacle.empty() ? to_string(k) : "null"; };
-    stages += (stages.empty() ? "" : ", ") + std::string("{\"stage\": ") + json_quoted(info(r.stage).name) +
-              ", \"max_abs\": " + (measured ? formats::number_text(a.largest) : "null") +
-              ", \"head\": " + (info(r.stage).per_head ? place(a.head) : "null") +
-              ", \"row\": " + place(a.row) + ", \"column\": " + place(a.column) +
-              ", \"within\": " + (a.within ? "true" : "false") + ", \"sequence\": " + place(a.sequence) +
-              ", \"tensor\": " + json_quoted(r.tensor) + ", \"shape\": " + json_quoted(r.shape) +
-              ", \"dtype\": " + json_quoted(r.type) +
-              ", \"rounding\": " + (r.rounding.empty() ? "null" : json_quoted(r.rounding)) +
-              (r.obstacle.empty() ? "" : ", \"obstacle\": " + json_quoted(r.obstacle)) + "}";
-  }
   return "{\"agrees\": " + std::string(report.agrees ? "true" : "false") +
          ", \"first_difference\": " + (first ? json_quoted(info(first->stage).name) : "null") +
-         ", \"causes\": " + list_text(report.causes()) + ", \"explanations\": [" + explanations +
-         "], \"stages\": [" + stages + "], \"left_out\": " + list_text(report.left_out) + "}\n";
+         ", \"causes\": " + names_json(report.causes()) + ", \"explanations\": " +
+         json_list(report.explanations, [](const Explanation& e) { return names_json(e.causes); }) +
+         ", \"stages\": " + json_list(report.stages, stage_json) +
+         ", \"left_out\": " + names_json(report.left_out) + "}\n";
 }
 
 }  // namespace core::check

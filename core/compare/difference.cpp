@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/text/words.hpp"
 
 namespace core::compare {
 namespace {
@@ -15,7 +16,7 @@ bool equal(double a, double b) {
 }
 
 std::string shape(const arma::mat& m) {
-  return std::to_string(m.n_rows) + "×" + std::to_string(m.n_cols);
+  return text::shape_text(m.n_rows, m.n_cols);
 }
 
 void expect_one_shape(const arma::mat& a, const arma::mat& b) {

@@ -1,7 +1,7 @@
-#include <bit>
 #include <cmath>
 
 #include "core/editing/edit_cases.hpp"
+#include "core/text/words.hpp"
 
 namespace core::editing {
 namespace {
@@ -73,17 +73,13 @@ void require_fit(const std::string& matrix, const SharedMatrix& m, std::size_t r
   if (row <= m.n_rows() && n_rows <= m.n_rows() - row && column <= m.n_cols() &&
       n_columns <= m.n_cols() - column)
     return;
-  cases::refuse(cell_path(matrix, row, column), to_string(n_rows) + "×" + to_string(n_columns) +
+  cases::refuse(cell_path(matrix, row, column), text::shape_text(n_rows, n_columns) +
                                                     " numbers do not fit there, the matrix is " +
-                                                    to_string(m.n_rows()) + "×" + to_string(m.n_cols()));
+                                                    text::shape_text(m.n_rows(), m.n_cols()));
 }
 
 void require_finite(const std::string& matrix, std::size_t row, std::size_t column, double value) {
   if (!std::isfinite(value)) cases::refuse(cell_path(matrix, row, column), "expected a finite number");
-}
-
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
 }  // namespace
@@ -105,7 +101,7 @@ void change(Model& model, const SetCell& edit) {
   const std::string matrix = path(model, edit.place);
   require_fit(matrix, m, edit.row, edit.column, 1, 1);
   require_finite(matrix, edit.row, edit.column, edit.value);
-  if (!same_bits(m.at(edit.row, edit.column), edit.value)) m.set(edit.row, edit.column, edit.value);
+  if (!attention::same_bits(m.at(edit.row, edit.column), edit.value)) m.set(edit.row, edit.column, edit.value);
 }
 
 void change(Model& model, const SetBlock& edit) {

@@ -9,6 +9,7 @@
 #include "core/figures/notes.hpp"
 #include "core/figures/words.hpp"
 #include "core/formats/export.hpp"
+#include "core/text/words.hpp"
 
 namespace core::figures {
 namespace {
@@ -69,7 +70,7 @@ std::vector<Run> title(const Source& s, const StageInfo& stage, const std::strin
   const std::vector<Run> formula = formula_runs(formula_of(stage, s.model, false), 14, s.palette.dim);
   runs.insert(runs.end(), formula.begin(), formula.end());
   if (!formula.empty()) runs[1].before = 10;
-  runs.push_back({to_string(numbers.n_rows) + "×" + to_string(numbers.n_cols), 13, s.palette.faint, true});
+  runs.push_back({text::shape_text(numbers.n_rows, numbers.n_cols), 13, s.palette.faint, true});
   runs.back().before = 10;
   return runs;
 }

@@ -7,6 +7,7 @@
 #include "core/formats/file.hpp"
 #include "core/formats/staging.hpp"
 #include "core/formats/writers/npz_writer.hpp"
+#include "core/text/words.hpp"
 
 namespace core::formats {
 namespace {
@@ -15,12 +16,6 @@ using attention::Columns;
 using attention::Model;
 using attention::StageInfo;
 using attention::Trace;
-
-std::string names_of(const std::vector<const StageInfo*>& list) {
-  std::string names;
-  for (const StageInfo* stage : list) names += (names.empty() ? "" : ", ") + std::string(stage->name);
-  return names;
-}
 
 std::vector<const StageInfo*> present_stages(const Model& model) {
   std::vector<const StageInfo*> list;
@@ -58,7 +53,8 @@ std::vector<const StageInfo*> wanted_stages(const Model& model, const std::vecto
     const StageInfo* stage = attention::find_stage(name);
     if (!stage) throw Error("stage \"" + name + "\": expected one of " + known_stage_names());
     if (!stage->present(model))
-      throw Error("stage \"" + name + "\": this model does not have it; it has " + names_of(present));
+      throw Error("stage \"" + name + "\": this model does not have it; it has " +
+                  text::joined(present, ", ", &StageInfo::name));
     if (std::find(wanted.begin(), wanted.end(), stage) == wanted.end()) wanted.push_back(stage);
   }
   return wanted;
@@ -124,7 +120,7 @@ std::vector<std::filesystem::path> export_to(const Model& model, const std::file
 std::string known_stage_names() {
   std::vector<const StageInfo*> list;
   for (const StageInfo& stage : attention::stages()) list.push_back(&stage);
-  return names_of(list);
+  return text::joined(list, ", ", &StageInfo::name);
 }
 
 }  // namespace core::formats

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/number.hpp"
+#include "core/text/words.hpp"
 
 namespace core::formats {
 namespace {
@@ -61,11 +62,9 @@ void JsonPlace::fail(const std::string& expected, std::optional<std::string> got
 void JsonPlace::expect_keys(std::initializer_list<std::string_view> known) const {
   const auto* object = json_->as<Json::Object>();
   if (!object) fail("an object");
-  std::string list;
-  for (const std::string_view key : known) list += (list.empty() ? "" : ", ") + std::string(key);
   for (const auto& [key, value] : *object)
     if (std::find(known.begin(), known.end(), key) == known.end())
-      fail("only the keys " + list, quoted_briefly(key) + suggestion(key, known));
+      fail("only the keys " + text::joined(known, ", "), quoted_briefly(key) + suggestion(key, known));
 }
 
 std::optional<JsonPlace> JsonPlace::member(std::string_view key) const {

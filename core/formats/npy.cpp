@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/formats/little_endian.hpp"
 #include "core/text/code_points.hpp"
+#include "core/text/words.hpp"
 
 namespace core::formats {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 constexpr std::size_t alignment = 64;  // of the first number, so that the file can be mapped into memory
 
 /// "(6, 3)"; with a comma after the only length, as Python writes a tuple of one.
-std::string tuple_text(const std::vector<std::size_t>& shape) {
-  std::string text;
-  for (const std::size_t length : shape) text += (text.empty() ? "" : ", ") + std::to_string(length);
-  return "(" + text + (shape.size() == 1 ? ",)" : ")");
-}
-
 std::u32string characters_of(const std::string& word) {
   std::u32string characters;
   try {
@@ -35,7 +30,7 @@ std::u32string characters_of(const std::string& word) {
 
 std::string npy_header(const std::vector<std::size_t>& shape, const std::string& type) {
   std::string header =
-      "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + tuple_text(shape) + ", }";
+      "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + text::tuple_text(shape) + ", }";
   constexpr std::size_t before_header = 10;
   while ((before_header + header.size() + 1) % alignment != 0) header += ' ';
   header += '\n';

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/text/words.hpp"
 
 namespace core::formats {
 namespace {
@@ -37,9 +38,7 @@ const char* dtype_name(Dtype dtype) {
 }
 
 std::string shape_text(const Shape& shape) {
-  std::string text = "[";
-  for (const std::size_t length : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(length);
-  return text + "]";
+  return "[" + text::joined(shape, ", ", [](std::size_t length) { return std::to_string(length); }) + "]";
 }
 
 std::optional<std::uint64_t> count_of(std::span<const std::size_t> lengths) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/mistakes/changes.hpp"
+#include "core/text/words.hpp"
 
 namespace core::mistakes {
 namespace {
@@ -64,7 +65,8 @@ Model mask_by_fill(const Model& m) {
 }
 template <int power>
 bool masks_by_fill(const Model& m) {
-  return m.mask.method == MaskMethod::large_negative && m.departures.large_negative == (power == 4 ? -1e4 : -1e9);
+  return m.mask.method == MaskMethod::large_negative &&
+         m.departures.large_negative == (power == 4 ? -1e4 : -1e9);
 }
 Model mend_fill(const Model& m) {
   return changed(m, [](Model& n) {
@@ -268,9 +270,7 @@ const Mistake* find_mistake(std::string_view name) {
 }
 
 std::string known_mistakes() {
-  std::string names;
-  for (const Mistake& m : table) names += (names.empty() ? "" : ", ") + std::string(m.name);
-  return names;
+  return text::joined(table, ", ", &Mistake::name);
 }
 
 bool applies(const Mistake& mistake, const Model& model) {

@@ -13,11 +13,12 @@ namespace {
 
 using std::size_t;
 
-// Rows of scores and exponentials of one block, in numbers: half of a second-level cache.
-constexpr size_t block_numbers = 49152;
-
-size_t block_rows(size_t n_tokens) {
-  return std::clamp<size_t>(block_numbers / n_tokens / 24, 1, 2) * 24;
+/// How many rows of a head are worked out at a time: the more, the less often keys and values are read again.
+size_t block_rows(const Heads& all, size_t n_threads) {
+  constexpr size_t tile = 24, most_tiles = 6, most_numbers = 393216;
+  const size_t in_memory = most_numbers / all.n_tokens;
+  const size_t for_all = all.n_tokens * all.heads.size() / (2 * n_threads);  // two blocks for each thread
+  return std::clamp<size_t>(std::min(in_memory, for_all) / tile, 1, most_tiles) * tile;
 }
 
 /// [head][row][column] of what dropout keeps; empty when it is not active.
@@ -102,7 +103,7 @@ void Engine::Parts::prepare(const Model& model, size_t s) {
 }
 
 std::optional<bool> Engine::Parts::work_out_all(From from, Progress* progress) {
-  const size_t rows = block_rows(all.n_tokens), n_blocks = (all.n_tokens + rows - 1) / rows;
+  const size_t rows = block_rows(all, threads.n_threads()), n_blocks = (all.n_tokens + rows - 1) / rows;
   const size_t count = all.heads.size() * n_blocks;
   std::atomic<bool> finite{true};
   std::atomic<size_t> done{0};

@@ -17,12 +17,22 @@ template <int N, Tiles tiles>
 struct KernelsOf {
   using V = Vector<N>;
   static constexpr std::size_t panel_width = std::size_t{tiles.key_vectors} * N;
+  static constexpr std::size_t keys_at_once = 128;  // so many values of a tile fit a first-level cache
   static_assert(panel_width <= Kernels::widest_panel && tiles.queries <= int(Kernels::most_panel_rows));
+
+  /// Written out, as `= {}` makes compilers keep a whole tile in memory.
+  template <int count, int vectors>
+  [[gnu::always_inline]] static void clear(V (&sums)[count][vectors]) {
+#pragma GCC unroll 8
+    for (int i = 0; i < count; ++i)
+      for (int k = 0; k < vectors; ++k) sums[i][k] = V{};
+  }
 
   /// Products of `count` rows and one panel, whose first item is `first`.
   template <int count>
   static void product_tile(const PanelBlock& b, std::size_t row, std::size_t first) {
-    V sums[count][tiles.key_vectors] = {};
+    V sums[count][tiles.key_vectors];
+    clear(sums);
     const double* numbers = b.rows + row * b.row_stride;
     const double* panel = b.panels + first * b.depth;
     for (std::size_t c = 0; c < b.depth; ++c, panel += panel_width) {
@@ -30,7 +40,7 @@ struct KernelsOf {
       for (int k = 0; k < tiles.key_vectors; ++k) items[k] = load<N>(panel + k * N);
 #pragma GCC unroll 8
       for (int q = 0; q < count; ++q) {
-        const V number = V{} + numbers[std::size_t(q) * b.row_stride + c];
+        const V number = spread<N>(numbers[std::size_t(q) * b.row_stride + c]);
         for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += items[k] * number;
       }
     }
@@ -63,7 +73,7 @@ struct KernelsOf {
   }
 
   static RowSums softmax(const double* s, double* e, std::size_t n) {
-    V tops = V{} - __builtin_inf();
+    V tops = spread<N>(-__builtin_inf());
     for (std::size_t j = 0; j < n; j += N) {
       const V numbers = load<N>(s + j);
       tops = numbers > tops ? numbers : tops;
@@ -78,28 +88,45 @@ struct KernelsOf {
     return {top, sum<N>(sums)};
   }
 
-  /// Contexts of `count` rows in `vectors` vectors of columns from `column` on.
+  /// Contexts of `count` rows in `vectors` vectors of columns from `column` on, as far as the keys from
+  /// `first` on take them; times the row's factor after the last key.
   template <int count, int vectors>
-  static void context_tile(const ProductBlock& b, std::size_t row, std::size_t column) {
-    V sums[count][vectors] = {};
+  static void context_tile(const ProductBlock& b, std::size_t row, std::size_t column, std::size_t first) {
+    const std::size_t last_end = furthest(b.ends + row, count);
+    if (first > 0 && first >= last_end) return;
+    const std::size_t end = last_end < first + keys_at_once ? last_end : first + keys_at_once;
+    V sums[count][vectors];
+    clear(sums);
+    if (first > 0) take_up(b, row, column, sums);
     const double* weights = b.weights + row * b.weight_stride;
-    const double* values = b.values + column;
-    const std::size_t end = furthest(b.ends + row, count);
-    for (std::size_t j = 0; j < end; ++j, values += b.value_stride) {
+    const double* values = b.values + first * b.value_stride + column;
+    for (std::size_t j = first; j < end; ++j, values += b.value_stride) {
       V numbers[vectors];
       for (int c = 0; c < vectors; ++c) numbers[c] = load<N>(values + c * N);
 #pragma GCC unroll 8
       for (int i = 0; i < count; ++i) {
-        const V weight = V{} + weights[std::size_t(i) * b.weight_stride + j];
+        const V weight = spread<N>(weights[std::size_t(i) * b.weight_stride + j]);
         for (int c = 0; c < vectors; ++c) sums[i][c] += numbers[c] * weight;
       }
     }
+#pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
       double* to = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
-      const double factor = b.factors[row + std::size_t(i)];
+      const double factor = end == last_end ? b.factors[row + std::size_t(i)] : 1;
+      for (int c = 0; c < vectors; ++c)
+        store_part_or_all(to + c * N, sums[i][c] * factor, b.d_head - column - std::size_t(c) * N);
+    }
+  }
+
+  /// The sums of a tile as they were left after the keys before.
+  template <int count, int vectors>
+  static void take_up(const ProductBlock& b, std::size_t row, std::size_t column, V (&sums)[count][vectors]) {
+#pragma GCC unroll 8
+    for (int i = 0; i < count; ++i) {
+      const double* from = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
       for (int c = 0; c < vectors; ++c) {
         const std::size_t left = b.d_head - column - std::size_t(c) * N;
-        store_part_or_all(to + c * N, sums[i][c] * factor, left);
+        sums[i][c] = left >= N ? load<N>(from + c * N) : load_part<N>(from + c * N, left, 0);
       }
     }
   }
@@ -113,9 +140,15 @@ struct KernelsOf {
 
   template <int vectors>
   static void context_columns(const ProductBlock& b, std::size_t column) {
-    std::size_t i = 0;
-    for (; i + tiles.rows <= b.n_rows; i += tiles.rows) context_tile<tiles.rows, vectors>(b, i, column);
-    for (; i < b.n_rows; ++i) context_tile<1, vectors>(b, i, column);
+    const std::size_t end = furthest(b.ends, b.n_rows);
+    std::size_t first = 0;
+    do {  // a part of the values stays in the cache for all rows
+      std::size_t i = 0;
+      for (; i + tiles.rows <= b.n_rows; i += tiles.rows)
+        context_tile<tiles.rows, vectors>(b, i, column, first);
+      for (; i < b.n_rows; ++i) context_tile<1, vectors>(b, i, column, first);
+      first += keys_at_once;
+    } while (first < end);
   }
 
   static void contexts(const ProductBlock& b) {
@@ -173,8 +206,8 @@ struct KernelsOf {
   static double multiply_add(std::size_t n_rounds) {
     constexpr int depth = 16;  // more than units times their latency on any processor of today
     V sums[depth];
-    for (int k = 0; k < depth; ++k) sums[k] = V{} + k;
-    const V factor = V{} + 0.999, term = V{} + 0.001;
+    for (int k = 0; k < depth; ++k) sums[k] = spread<N>(k);
+    const V factor = spread<N>(0.999), term = spread<N>(0.001);
     for (std::size_t round = 0; round < n_rounds; ++round) {
 #pragma GCC unroll 16
       for (int k = 0; k < depth; ++k) sums[k] = sums[k] * factor + term;

@@ -3,7 +3,7 @@
 namespace core::attention::fast {
 namespace {
 
-constexpr std::size_t cached_numbers = 98304;  // 768 KiB
+constexpr std::size_t cached_numbers = 73728;  // 576 KiB
 
 }  // namespace
 

@@ -26,10 +26,16 @@ template <int N>
   *reinterpret_cast<Vector<N>*>(to) = numbers;
 }
 
+/// The same number in all places; 0 + number would cost an addition, as it is not number when that is −0.
+template <int N>
+[[gnu::always_inline]] inline Vector<N> spread(double number) {
+  return number - Vector<N>{};
+}
+
 /// The first n numbers, and so many fillings after them.
 template <int N>
 [[gnu::always_inline]] inline Vector<N> load_part(const double* from, std::size_t n, double filling) {
-  Vector<N> numbers = Vector<N>{} + filling;
+  Vector<N> numbers = spread<N>(filling);
   for (std::size_t j = 0; j < n; ++j) numbers[j] = from[j];
   return numbers;
 }
@@ -45,7 +51,7 @@ template <int N>
   if (n >= std::size_t{N}) return numbers;
   typename VectorOf<N>::Integers places;
   for (int j = 0; j < N; ++j) places[j] = j;
-  return places < static_cast<std::int64_t>(n) ? numbers : Vector<N>{} + filling;
+  return places < static_cast<std::int64_t>(n) ? numbers : spread<N>(filling);
 }
 
 template <int N>
@@ -77,7 +83,7 @@ template <int N>
   using V = Vector<N>;
   using I = typename VectorOf<N>::Integers;
   constexpr double lowest = -746;  // gives 0
-  x = x < lowest ? V{} + lowest : x;
+  x = x < lowest ? spread<N>(lowest) : x;
   // Adding 1.5 · 2⁵² leaves the nearest whole number in the low bits.
   constexpr double to_whole = 6755399441055744.0;
   constexpr std::int64_t bits_of_to_whole = 0x4338000000000000;
@@ -86,7 +92,7 @@ template <int N>
   constexpr double series[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
                                1.0 / 40320,     1.0 / 5040,     1.0 / 720,     1.0 / 120,
                                1.0 / 24,        1.0 / 6,        1.0 / 2};
-  V p = V{} + 1.0 / 6227020800;
+  V p = spread<N>(1.0 / 6227020800);
   for (const double c : series) p = p * r + c;
   p = p * (r * r) + r + 1.0;
   const V half_shifted = n * 0.5 + to_whole;

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace core::text {
+
+/// Items in a row with the same words between each two: joined(causes, " and ").
+///
+/// words(item) is the text of one item: a function, or a member that holds it.
+template <typename Items, typename Words = std::identity>
+std::string joined(const Items& items, std::string_view between, Words words = {}) {
+  std::string line;
+  bool is_first = true;
+  for (const auto& item : items) {
+    if (!is_first) line += between;
+    line += std::invoke(words, item);
+    is_first = false;
+  }
+  return line;
+}
+
+/// Lengths as a tuple of Python: "(2, 3)", "(2,)".
+std::string tuple_text(const std::vector<std::size_t>& lengths);
+
+/// The shape of a matrix: "6×3".
+std::string shape_text(std::size_t n_rows, std::size_t n_columns);
+
+/// An amount of memory: "1.5 GiB".
+std::string gibibytes(std::uint64_t bytes);
+
+}  // namespace core::text
