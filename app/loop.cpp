@@ -150,7 +150,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .renewal = store_.is_renewing() || source_.is_making() ? &renewal : nullptr,
                .opening = &opening});
   window_.end_frame(palette(store_.view().dark).panel,
-                    [this](std::uint64_t texture) { return renderer_.painted(texture); });
+                    [this](std::uint64_t texture, float top, float bottom) { return renderer_.painted(texture, top, bottom); });
   renderer_.end_frame();
 
   for (const Command& command : commands.take()) store_.dispatch(command);

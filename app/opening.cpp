@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/error.hpp"
+#include "core/importing/embeddings.hpp"
 
 namespace app {
 namespace {
@@ -31,7 +32,7 @@ bool leaves_no_choice(const OpenedTensors& tensors) {
   const auto& all = tensors.file->tensors();
   const auto n = static_cast<std::size_t>(std::count_if(
       all.begin(), all.end(), [](const auto& info) { return info.dtype != formats::Dtype::text; }));
-  return used == 0 || used == n;
+  return used == 0 ? core::importing::usual_embeddings(*tensors.file) != nullptr : used == n;
 }
 
 }  // namespace

@@ -134,8 +134,12 @@ void Store::carry_out(const OpenFile& command) {
 
 void Store::take(FoundInFile found) {
   if (!found.imported) {
+    const bool names_tell = !found.tensors->layers.empty() || !found.tensors->stages.empty();
     choose_from(std::move(*found.tensors));
-    if (!found.problem.empty()) say(found.problem, true);
+    if (!found.problem.empty())
+      say(found.problem, true);
+    else if (!names_tell)
+      say("The names do not tell what the tensors are: say which is which.");
     return;
   }
   reading_.ready = Ready{reading_.path, std::move(*found.imported), std::move(found.source)};
@@ -146,9 +150,11 @@ void Store::choose_from(OpenedTensors tensors) {
   ImportForm form;
   if (tensors.config.n_heads) form.choices.n_heads = tensors.config.n_heads;
   if (!tensors.stages.empty()) form.choices.stages = core::importing::usual_stages(tensors.stages.front());
-  form.as = !tensors.layers.empty()        ? ImportAs::layer
-            : !form.choices.stages.empty() ? ImportAs::stages
-                                           : ImportAs::by_hand;
+  const auto is_of_heads = [](const formats::TensorInfo& info) { return info.shape.size() > 2; };
+  form.as = !tensors.layers.empty() ? ImportAs::layer
+            : !form.choices.stages.empty() || std::ranges::any_of(tensors.file->tensors(), is_of_heads)
+                ? ImportAs::stages
+                : ImportAs::by_hand;
   if (origin_.source && origin_.source->tensors.file == tensors.file) form.layer = origin_.source->layer;
   reading_.tensors = std::move(tensors);
   view_.import = std::move(form);

@@ -1,14 +1,11 @@
 #version 330 core
 // One heatmap: the colour of each cell, and the mark that says what the colour cannot.
 //
-// A texel is a cell, or a block of cells when the matrix is larger than its picture. Its red channel is the place in
-// the colour map, 0 … 1; its green channel the marks, a sum of the bits below. Pixel (0, 0) is the top left one.
+// A texel is a cell, or a block of cells when the matrix is larger than its picture: the colour of its number and, in the
+// alpha channel, its marks, a sum of the bits below. Pixel (0, 0) is the top left one.
 uniform sampler2D texels;
 uniform vec2 corner;      // of the picture, in texels
 uniform vec2 pitch;       // pixels a texel
-uniform vec3 stops[13];   // of the colour map, evenly spaced
-uniform int last_stop;
-uniform float zero;       // where 0 stands in the colour map
 uniform vec3 ground, hatch, hatch_ground, bad, light_ink, dark_ink;
 uniform bool gaps;
 uniform bool has_cross;
@@ -18,31 +15,17 @@ uniform int phase;        // of the hatches
 uniform float scale;      // of the display
 out vec4 pixel_colour;
 
-// The same numbers as in core/colour/cells.hpp.
-const int HIDDEN = 1, DROPPED = 2, MINUS_INFINITY = 4, NOT_A_NUMBER = 8, ABOVE = 16, BELOW = 32, ZERO = 64;
-
-vec3 map_colour(float t) {
-  float place = t * float(last_stop);
-  int stop = min(int(place), last_stop - 1);
-  return mix(stops[stop], stops[stop + 1], place - float(stop));
-}
-
-float luminance(vec3 c) {
-  vec3 linear = mix(pow((c + 0.055) / 1.055, vec3(2.4)), c / 12.92, lessThanEqual(c, vec3(0.04045)));
-  return dot(linear, vec3(0.2126, 0.7152, 0.0722));
-}
-
-// The ink that contrasts more with the colour beneath.
-vec3 ink_on(vec3 c) {
-  float l = luminance(c) + 0.05;
-  bool light = l * l < (luminance(light_ink) + 0.05) * (luminance(dark_ink) + 0.05);
-  return light ? light_ink : dark_ink;
-}
+// The same numbers as in core/colour/cells.hpp; the last one as in app/render/picture.hpp.
+const int HIDDEN = 1, DROPPED = 2, MINUS_INFINITY = 4, NOT_A_NUMBER = 8, ABOVE = 16, BELOW = 32, ZERO = 64, LIGHT_INK = 128;
 
 // How much of a pixel is covered by what ends at that distance from its centre.
 float coverage(float distance) { return clamp(0.5 - distance, 0.0, 1.0); }
 
-bool on_hatch(ivec2 pixel) { return (pixel.x + pixel.y + phase) % int(round(6.0 * scale)) < int(round(scale)); }
+bool on_hatch() {
+  // Half a pixel away from where a stripe begins or ends, so that no rounding matters.
+  float along = gl_FragCoord.x + gl_FragCoord.y - 0.5 + float(phase);
+  return mod(along, round(6.0 * scale)) < round(scale);
+}
 
 // From here on p is a point in the cell and size the cell's size, both in pixels.
 float corner_to_corner(vec2 p, vec2 size) {
@@ -78,15 +61,14 @@ float zero_dot(vec2 p, vec2 size) {
   return 0.55 * coverage(length(p - size / 2.0) - clamp(0.12 * smallest, 0.7, 2.0 * scale));
 }
 
-vec3 cell_colour(vec2 texel, ivec2 pixel, vec2 p, vec2 size) {
-  int marks = int(texel.g);
+vec3 cell_colour(vec4 texel, vec2 p, vec2 size) {
+  vec3 colour = texel.rgb;
+  int marks = int(texel.a * 255.0 + 0.5);
   if ((marks & NOT_A_NUMBER) != 0) return mix(hatch_ground, bad, corner_to_corner(p, size));
-  if ((marks & MINUS_INFINITY) != 0) return on_hatch(pixel) ? hatch : hatch_ground;
+  if ((marks & MINUS_INFINITY) != 0) return on_hatch() ? hatch : hatch_ground;
 
-  vec3 colour = map_colour((marks & DROPPED) != 0 ? zero : texel.r);
-  if (marks == 0) return colour;
-  vec3 ink = ink_on(colour);
-  if ((marks & HIDDEN) != 0 && on_hatch(pixel)) colour = mix(colour, ink, 0.18);
+  vec3 ink = (marks & LIGHT_INK) != 0 ? light_ink : dark_ink;
+  if ((marks & HIDDEN) != 0 && on_hatch()) colour = mix(colour, ink, 0.18);
   if ((marks & DROPPED) != 0) colour = mix(colour, ink, dropped_mark(p, size));
   if ((marks & ZERO) != 0) colour = mix(colour, ink, zero_dot(p, size));
   if ((marks & (ABOVE | BELOW)) != 0) colour = mix(colour, ink, cut_corner(p, size, (marks & ABOVE) != 0));
@@ -94,7 +76,6 @@ vec3 cell_colour(vec2 texel, ivec2 pixel, vec2 p, vec2 size) {
 }
 
 void main() {
-  ivec2 pixel = ivec2(gl_FragCoord.xy);
   ivec2 texel = ivec2(floor(corner + gl_FragCoord.xy / pitch));
   pixel_colour = vec4(ground, 1.0);
   if (any(lessThan(texel, ivec2(0))) || any(greaterThanEqual(texel, textureSize(texels, 0)))) return;
@@ -106,7 +87,7 @@ void main() {
   if (gaps) size -= 1.0;
   if (any(greaterThan(p, size))) return;
 
-  vec3 colour = cell_colour(texelFetch(texels, texel, 0).rg, pixel, p, size);
+  vec3 colour = cell_colour(texelFetch(texels, texel, 0), p, size);
   if (has_cross && texel.x != cross_at.x && texel.y != cross_at.y) colour = mix(colour, ground, ground_share);
   pixel_colour = vec4(colour, 1.0);
 }

@@ -136,10 +136,13 @@ void tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t i
 
 void tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) {
   const auto n = static_cast<int>(tensors.file->tensors().size());
-  const float height = std::clamp(ImGui::GetIO().DisplaySize.y - frame.metrics.px(420), frame.metrics.px(90),
-                                  frame.metrics.px(260));
+  const float pad = frame.metrics.px(6), most = frame.metrics.px(260), least = frame.metrics.px(90);
+  const float room = std::clamp(ImGui::GetIO().DisplaySize.y - frame.metrics.px(420), least, most);
+  const float line = frame.fonts.mono13->FontSize + ImGui::GetStyle().ItemSpacing.y;
+  const float height = std::min(room, float(n) * line + 2 * pad);
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background));
-  if (ImGui::BeginChild("tensors", {width, height})) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {pad, pad});
+  if (ImGui::BeginChild("tensors", {width, height}, false, ImGuiWindowFlags_AlwaysUseWindowPadding)) {
     ImGui::PushFont(frame.fonts.mono13);
     ImGuiListClipper clipper;
     clipper.Begin(n);
@@ -149,6 +152,7 @@ void tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) 
     ImGui::PopFont();
   }
   ImGui::EndChild();
+  ImGui::PopStyleVar();
   ImGui::PopStyleColor();
 }
 
@@ -226,8 +230,9 @@ void draw_import_dialog(const Frame& frame) {
                          std::to_string(n) + (n == 1 ? " tensor" : " tensors"));
   tensor_list(frame, tensors, width);
   draw_choices(frame, tensors, width);
-  const std::string& error = frame.message.text;
-  widgets::paragraph(frame.fonts.sans14, frame.palette.bad, width, frame.message.is_error ? error : " ");
+  const Message& message = frame.message;
+  widgets::paragraph(frame.fonts.sans14, message.is_error ? frame.palette.bad : frame.palette.dim, width,
+                     message.text.empty() ? " " : message.text);
   const auto choices = choices_of(frame.view.import, tensors);
   if (!choices) ImGui::BeginDisabled();
   const bool confirmed = widgets::button(frame, "dialog/confirm", "Open");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/hit_area.hpp"
@@ -28,6 +29,16 @@ std::string hint(const Frame& frame) {
   if (frame.view.tab == Tab::heads)
     return "hover previews · click pins · double click on a name shows the head alone";
   return "hover previews · click pins · wheel zooms · double click shows a stage large";
+}
+
+/// As many of the hints, which " · " parts, as fit a width.
+std::string hints_within(ImFont* font, std::string words, float width) {
+  constexpr std::string_view between = " · ";
+  while (!words.empty() && widgets::text_width(font, words) > width) {
+    const std::size_t last = words.rfind(between);
+    words.resize(last == words.npos ? 0 : last);
+  }
+  return words;
 }
 
 constexpr double unnoticed_seconds = 0.5;  // of waiting; beyond it the window says how far it is
@@ -81,22 +92,23 @@ void draw_status(const Frame& frame) {
   right -= widgets::text_width(font, shape) + frame.metrics.px(24);
   right -= draw_state(frame, right, middle) + frame.metrics.px(24);
 
-  const std::string words = hint(frame);
-  const bool speaks = !frame.message.text.empty();
-  const float half =
-      speaks ? origin.x + std::min(widgets::text_width(font, words), room.x * 0.3f) + frame.metrics.px(24)
-             : right;
-  widgets::draw_text(font, {origin.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim),
-                     widgets::shortened(font, words, half - origin.x - frame.metrics.px(16)));
+  // The message comes first: hints have what it leaves.
+  const std::string& message = frame.message.text;
+  const bool speaks = !message.empty();
+  const float gap = frame.metrics.px(24), all = right - origin.x;
+  const float said = speaks ? std::min(widgets::text_width(font, message), all) + gap : 0;
+  const std::string words = hints_within(font, hint(frame), all - said);
+  widgets::draw_text(font, {origin.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim), words);
   if (!speaks) return;
+  const float half = words.empty() ? origin.x : origin.x + widgets::text_width(font, words) + gap;
   const Rgb colour = frame.message.is_error ? frame.palette.bad : frame.palette.text;
   widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(colour),
-                     widgets::shortened(font, frame.message.text, right - half));
+                     widgets::shortened(font, message, right - half));
   ImGui::SetCursorScreenPos({half, origin.y});
   widgets::hit_area("message", {right - half, room.y});
   frame.landmarks.mark_item("status/message");
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", frame.message.text.c_str());
-  if (ImGui::IsItemClicked()) frame.commands.add(CopyText{frame.message.text});
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", message.c_str());
+  if (ImGui::IsItemClicked()) frame.commands.add(CopyText{message});
 }
 
 }  // namespace app::panels

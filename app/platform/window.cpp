@@ -139,6 +139,7 @@ void Window::end_frame(Rgb ground, const render::Damage::TextureVersion& version
   if (!areas.empty()) {
     canvas_->begin(areas, data.FramebufferScale.x, ground);
     render::keep_within(data, areas);
+    render::turn_over(data);
     ImGui_ImplOpenGL3_RenderDrawData(&data);
   }
   canvas_->put_on_window();

@@ -50,9 +50,28 @@ bool is_empty(const ImVec4& r) {
   return !(r.x < r.z && r.y < r.w);
 }
 
+/// The version of what a triangle shows of a texture in one row of tiles, where the texture stands upright; of
+/// other triangles that of the whole texture.
+std::uint64_t version_in(int row, const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c,
+                         std::uint64_t texture, const Damage::TextureVersion& version) {
+  const auto [low, high] = std::minmax({a.pos.y, b.pos.y, c.pos.y});
+  const auto [top, bottom] = std::minmax({a.uv.y, b.uv.y, c.uv.y});
+  const auto height_of = [&](float y) { return top + (y - low) / (high - low) * (bottom - top); };
+  const auto is_upright = [&](const ImDrawVert& v) { return std::abs(height_of(v.pos.y) - v.uv.y) < 1e-4f; };
+  if (!(high > low) || !is_upright(a) || !is_upright(b) || !is_upright(c)) return version(texture, 0, 1);
+  const auto tile = static_cast<float>(Damage::tile);
+  return version(texture, height_of(static_cast<float>(row) * tile),
+                 height_of(static_cast<float>(row + 1) * tile));
+}
+
 /// Adds what one command draws to the sums of the tiles that it touches.
 void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::vector<std::uint64_t>& vertices,
-                 std::uint64_t look, int columns, int rows, std::vector<std::uint64_t>& sums) {
+                 const Damage::TextureVersion& version, int columns, int rows,
+                 std::vector<std::uint64_t>& sums) {
+  const std::uint64_t texture = platform::drawn_texture(command);
+  const ImVec4& clip = command.ClipRect;
+  const std::uint64_t look = mixed(mixed(texture, bits(clip.x, clip.y)), bits(clip.z, clip.w));
+  const bool may_change = version && version(texture, 0, 1) != 0;
   for (unsigned e = 0; e + 2 < command.ElemCount; e += 3) {
     const auto at = [&](unsigned k) {
       return static_cast<int>(command.VtxOffset) +
@@ -65,11 +84,16 @@ void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::ve
     const auto of = [&](int v) { return vertices[static_cast<std::size_t>(v)]; };
     const std::uint64_t sum = mixed(mixed(mixed(look, of(i)), of(j)), of(k));
     const Span across = tiles(seen.x, seen.z, columns), down = tiles(seen.y, seen.w, rows);
-    for (int row = down.first; row < down.last; ++row)
+    for (int row = down.first; row < down.last; ++row) {
+      const std::uint64_t in_row = may_change
+                                       ? mixed(sum, version_in(row, list.VtxBuffer[i], list.VtxBuffer[j],
+                                                               list.VtxBuffer[k], texture, version))
+                                       : sum;
       for (int column = across.first; column < across.last; ++column) {
         std::uint64_t& tile = sums[static_cast<std::size_t>(row * columns + column)];
-        tile = mixed(tile, sum);
+        tile = mixed(tile, in_row);
       }
+    }
   }
 }
 
@@ -83,13 +107,8 @@ std::vector<std::uint64_t> sums_of_tiles(const ImDrawData& data, const Damage::T
     vertices.clear();
     for (const ImDrawVert& v : list.VtxBuffer)
       vertices.push_back(mixed(mixed(v.col, bits(v.pos.x, v.pos.y)), bits(v.uv.x, v.uv.y)));
-    for (const ImDrawCmd& command : list.CmdBuffer) {
-      const std::uint64_t texture = platform::drawn_texture(command);
-      const ImVec4& clip = command.ClipRect;
-      const std::uint64_t look = mixed(
-          mixed(mixed(texture, version ? version(texture) : 0), bits(clip.x, clip.y)), bits(clip.z, clip.w));
-      add_command(list, command, vertices, look, columns, rows, sums);
-    }
+    for (const ImDrawCmd& command : list.CmdBuffer)
+      add_command(list, command, vertices, version, columns, rows, sums);
   }
   return sums;
 }

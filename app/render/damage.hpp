@@ -17,11 +17,12 @@ struct Area {
 /// Where a frame differs from the one before, found by comparing what is drawn into each tile of the window.
 class Damage {
  public:
-  static constexpr int tile =
-      64;  // a multiple of 4, so that every usual scale of a display gives whole pixels
+  static constexpr int tile = 64;  // a multiple of 4, so that every usual scale
+                                   // of a display gives whole pixels
 
-  /// Another number for a texture: other pixels in it.
-  using TextureVersion = std::function<std::uint64_t(std::uint64_t texture)>;
+  /// Another number for a texture's part from top to bottom, as shares of its height: other pixels in it. 0 for
+  /// textures that never change.
+  using TextureVersion = std::function<std::uint64_t(std::uint64_t texture, float top, float bottom)>;
 
   /// Areas that do not overlap, whole tiles within the display; everything at first and after another size.
   std::vector<Area> renew(const ImDrawData& data, const TextureVersion& version);

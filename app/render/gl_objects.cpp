@@ -19,8 +19,8 @@ void Texture::fill(GLint form, GLenum channels, GLenum type, GLsizei width, GLsi
   glTexImage2D(GL_TEXTURE_2D, 0, form, width, height, 0, channels, type, numbers);
 }
 
-void Texture::replace(GLenum channels, GLenum type, GLint x, GLint y, GLsizei width, GLsizei height, GLint row_length,
-                      const void* numbers) {
+void Texture::replace(GLenum channels, GLenum type, GLint x, GLint y, GLsizei width, GLsizei height,
+                      GLint row_length, const void* numbers) {
   glBindTexture(GL_TEXTURE_2D, id_);
   glPixelStorei(GL_UNPACK_ALIGNMENT, 4);
   glPixelStorei(GL_UNPACK_ROW_LENGTH, row_length);
@@ -41,12 +41,14 @@ KeptState::KeptState()
   glGetIntegerv(GL_TEXTURE_BINDING_2D, &texture_);
   glGetIntegerv(GL_UNPACK_ALIGNMENT, &unpack_alignment_);
   glGetIntegerv(GL_VIEWPORT, viewport_.data());
+  glGetIntegerv(GL_SCISSOR_BOX, scissor_.data());
   for (auto& [name, on] : switches_) on = glIsEnabled(name);
 }
 
 KeptState::~KeptState() {
   for (const auto& [name, on] : switches_) on ? glEnable(name) : glDisable(name);
   glViewport(viewport_[0], viewport_[1], viewport_[2], viewport_[3]);
+  glScissor(scissor_[0], scissor_[1], scissor_[2], scissor_[3]);
   glPixelStorei(GL_UNPACK_ALIGNMENT, unpack_alignment_);
   glBindTexture(GL_TEXTURE_2D, static_cast<GLuint>(texture_));
   glActiveTexture(static_cast<GLenum>(active_));

@@ -19,8 +19,8 @@ class Texture {
   /// Makes it the texture of that size and form; numbers may be nullptr.
   void fill(GLint form, GLenum channels, GLenum type, GLsizei width, GLsizei height, const void* numbers);
   /// Writes over a part of it; a row of the numbers is that many texels long.
-  void replace(GLenum channels, GLenum type, GLint x, GLint y, GLsizei width, GLsizei height, GLint row_length,
-               const void* numbers);
+  void replace(GLenum channels, GLenum type, GLint x, GLint y, GLsizei width, GLsizei height,
+               GLint row_length, const void* numbers);
 
  private:
   GLuint id_ = 0;
@@ -60,7 +60,7 @@ class KeptState {
 
  private:
   GLint framebuffer_ = 0, program_ = 0, vertex_array_ = 0, active_ = 0, texture_ = 0, unpack_alignment_ = 0;
-  std::array<GLint, 4> viewport_{};
+  std::array<GLint, 4> viewport_{}, scissor_{};
   std::array<std::pair<GLenum, GLboolean>, 4> switches_;
 };
 

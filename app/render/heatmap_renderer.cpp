@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "app/platform/imgui_compat.hpp"
 #include "app/render/gl_objects.hpp"
@@ -17,29 +18,29 @@
 namespace app::render {
 namespace {
 
-constexpr std::size_t most_stops = 13;
 constexpr std::uint64_t frames_kept = 120;
 constexpr double smallest_cell_with_gap = 8;
+constexpr std::size_t band = 16;  // rows of pixels that have one version
 
 /// What the texels are made from. Pointers count: other matrices of one version are other numbers.
 auto texel_key(const Picture& p) {
-  return std::tie(p.numbers, p.rows.numbers, p.visible, p.kept, p.version, p.flags_version, p.map, p.low, p.high, p.least,
-                  p.dots, p.width, p.height, p.left,
-                  p.top, p.right, p.bottom);
+  return std::tie(p.numbers, p.rows.numbers, p.visible, p.kept, p.version, p.flags_version, p.map, p.dark,
+                  p.low, p.high, p.least, p.dots, p.width, p.height, p.left, p.top, p.right, p.bottom);
 }
 
 /// What else the pixels are made from.
 auto look_key(const Picture& p) {
-  return std::tie(p.dark, p.gaps, p.cross, p.phase);
+  return std::tie(p.gaps, p.cross, p.phase, p.width, p.height);
 }
 
 /// One picture that is kept.
 struct Kept {
   Picture picture;
-  Texels texels;       ///< without their data, which is in the texture
-  RowTexels by_rows;   ///< where the picture's rows are known
+  Texels texels;      ///< without their data, which is in the texture
+  RowTexels by_rows;  ///< where the picture's rows are known
   float scale = 0;
   std::uint64_t last_frame = 0;
+  std::vector<std::uint64_t> painted;  ///< of each band of rows of pixels, when it was drawn last
   Texture cells, pixels;
 };
 
@@ -47,32 +48,22 @@ void set_colour(const ShaderProgram& program, const char* name, Rgb c) {
   glUniform3f(program.uniform(name), c.r / 255.0f, c.g / 255.0f, c.b / 255.0f);
 }
 
-void set_stops(const ShaderProgram& program, const Picture& p) {
-  std::array<float, 3 * most_stops> numbers{};
-  std::size_t n = 0;
-  for (const Rgb c : stops(p.map, p.dark))
-    for (const std::uint8_t channel : {c.r, c.g, c.b}) numbers.at(n++) = channel / 255.0f;
-  glUniform3fv(program.uniform("stops"), most_stops, numbers.data());
-  glUniform1i(program.uniform("last_stop"), static_cast<GLint>(n / 3 - 1));
-}
-
 void set_look(const ShaderProgram& program, const Picture& p, float scale) {
   const Palette& colours = palette(p.dark);
-  set_stops(program, p);
   set_colour(program, "ground", colours.background);
   set_colour(program, "hatch", colours.hatch);
   set_colour(program, "hatch_ground", colours.hatch_ground);
   set_colour(program, "bad", colours.bad);
   set_colour(program, "light_ink", readable_on(rgb(0x000000)));
   set_colour(program, "dark_ink", readable_on(rgb(0xffffff)));
-  glUniform1f(program.uniform("zero"), static_cast<float>(place_in_range(p.map, p.low, p.high, 0)));
   glUniform1f(program.uniform("ground_share"), p.dark ? 0.46f : 0.55f);
   glUniform1i(program.uniform("phase"), p.phase);
   glUniform1f(program.uniform("scale"), scale);
 }
 
 void set_place(const ShaderProgram& program, const Picture& p, const Texels& t) {
-  const double across = p.width / t.across, down = p.height / t.down;  // pixels a texel
+  const double across = p.width / t.across,
+               down = p.height / t.down;  // pixels a texel
   glUniform2f(program.uniform("corner"), static_cast<float>(t.left), static_cast<float>(t.top));
   glUniform2f(program.uniform("pitch"), static_cast<float>(across), static_cast<float>(down));
   glUniform1i(program.uniform("gaps"), p.gaps && std::min(across, down) >= smallest_cell_with_gap);
@@ -86,55 +77,84 @@ void set_place(const ShaderProgram& program, const Picture& p, const Texels& t) 
               at(cross.row, t.pooling.rows, t.first_row));
 }
 
+/// All pixels of a picture.
+Part whole(const Picture& p) {
+  const auto size = [](int pixels) { return static_cast<std::size_t>(std::max(1, pixels)); };
+  return {0, 0, size(p.width), size(p.height)};
+}
+
+/// Where these texels are in the picture, with a pixel around them.
+Part pixels_of(const Part& part, const Picture& p, const Texels& t) {
+  const double across = p.width / t.across,
+               down = p.height / t.down;  // pixels a texel
+  const auto before = [](std::size_t texel, double first, double pitch) {
+    return static_cast<std::size_t>(
+        std::max(0.0, std::floor((static_cast<double>(texel) - first) * pitch) - 1));
+  };
+  const auto after = [](std::size_t texel, double first, double pitch, std::size_t most) {
+    const double place = std::ceil((static_cast<double>(texel) - first) * pitch) + 1;
+    return static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(most)));
+  };
+  const Part all = whole(p);
+  return {before(part.left, t.left, across), before(part.top, t.top, down),
+          after(part.right, t.left, across, all.right), after(part.bottom, t.top, down, all.bottom)};
+}
+
 }  // namespace
 
 struct HeatmapRenderer::State {
   ShaderProgram program{shaders::heatmap_vert, shaders::heatmap_frag};
   Framebuffer framebuffer;
-  VertexArray no_vertices;  // the vertex shader makes its own, but a core context wants one bound
+  VertexArray no_vertices;  // the vertex shader makes its own, but a core
+                            // context wants one bound
   std::map<std::string, Kept> pictures;
-  std::unordered_map<std::uint64_t, std::uint64_t> painted;  // by texture
+  std::unordered_map<std::uint64_t, const Kept*> by_texture;
   std::uint64_t frame = 0;
   float scale = 1;
   Work work;
 
-  /// Of a picture whose rows are known, only what changed.
-  void upload_rows(Kept& kept, const Picture& picture, const Picture* before) {
-    if (before && !has_rows(*before)) before = nullptr;
-    const Pool::Written written = kept.by_rows.renew(picture, before);
-    const Texels& now = kept.by_rows.texels();
-    const auto rows = static_cast<GLsizei>(now.rows), columns = static_cast<GLsizei>(now.columns);
-    const bool other_size = kept.texels.rows != now.rows || kept.texels.columns != now.columns || !before;
-    kept.texels = {now.rows, now.columns, now.left, now.top, now.across, now.down, 0, 0, now.pooling, {}};
-    if (other_size) {
-      kept.cells.fill(GL_RG32F, GL_RG, GL_FLOAT, columns, rows, now.data.data());
-      ++work.uploads;
-      return;
-    }
-    for (const auto& [first, last] : written.rows) {
-      kept.cells.replace(GL_RG, GL_FLOAT, 0, static_cast<GLint>(first), columns, static_cast<GLsizei>(last - first), columns,
-                         now.data.data() + first * now.columns);
-      ++work.uploads;
-    }
-    if (!written.column) return;
-    kept.cells.replace(GL_RG, GL_FLOAT, static_cast<GLint>(*written.column), 0, 1, rows, columns, now.data.data() + *written.column);
-    ++work.uploads;
+  /// Gives the pixels that are others than before, if all else stays.
+  Part upload(Kept& kept, const Picture& picture, const Picture* before) {
+    if (has_rows(picture)) return upload_rows(kept, picture, before && has_rows(*before) ? before : nullptr);
+    kept.texels = texels(picture);
+    fill(kept, std::exchange(kept.texels.data, {}));
+    return whole(picture);
   }
 
-  void upload(Kept& kept, const Picture& picture, const Picture* before) {
-    if (has_rows(picture)) return upload_rows(kept, picture, before);
-    kept.texels = texels(picture);
-    const std::vector<Texel> data = std::move(kept.texels.data);
+  /// Of a picture whose rows are known, only what changed.
+  Part upload_rows(Kept& kept, const Picture& picture, const Picture* before) {
+    const Part part = kept.by_rows.renew(picture, before);
+    const Texels& now = kept.by_rows.texels();
+    const bool same_size = before && kept.texels.rows == now.rows && kept.texels.columns == now.columns;
+    kept.texels = {now.rows, now.columns, now.left, now.top, now.across, now.down, 0, 0, now.pooling, {}};
+    if (!same_size) {
+      fill(kept, now.data);
+      return whole(picture);
+    }
+    if (part.is_empty()) return {};
+    kept.cells.replace(GL_RGBA, GL_UNSIGNED_BYTE, static_cast<GLint>(part.left), static_cast<GLint>(part.top),
+                       static_cast<GLsizei>(part.right - part.left),
+                       static_cast<GLsizei>(part.bottom - part.top), static_cast<GLint>(now.columns),
+                       now.data.data() + part.top * now.columns + part.left);
+    ++work.uploads;
+    return pixels_of(part, picture, now);
+  }
+
+  void fill(Kept& kept, const std::vector<Texel>& data) {
     if (data.empty()) return;
-    kept.cells.fill(GL_RG32F, GL_RG, GL_FLOAT, static_cast<GLsizei>(kept.texels.columns),
+    kept.cells.fill(GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, static_cast<GLsizei>(kept.texels.columns),
                     static_cast<GLsizei>(kept.texels.rows), data.data());
     ++work.uploads;
   }
 
-  void draw(Kept& kept, const Picture& p) {
-    const int width = std::max(1, p.width), height = std::max(1, p.height);
-    if (kept.picture.width != p.width || kept.picture.height != p.height)
+  /// Draws these pixels anew; of a picture without texels, its ground.
+  void draw(Kept& kept, const Picture& p, const Part& pixels) {
+    const Part all = whole(p);
+    const auto width = static_cast<GLsizei>(all.right), height = static_cast<GLsizei>(all.bottom);
+    if (kept.painted.empty() || kept.picture.width != p.width || kept.picture.height != p.height) {
       kept.pixels.fill(GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, width, height, nullptr);
+      kept.painted.assign((all.bottom + band - 1) / band, 0);
+    }
     glBindFramebuffer(GL_DRAW_FRAMEBUFFER, framebuffer.id());
     glFramebufferTexture2D(GL_DRAW_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, kept.pixels.id(), 0);
     glViewport(0, 0, width, height);
@@ -150,9 +170,15 @@ struct HeatmapRenderer::State {
       set_look(program, p, scale);
       set_place(program, p, kept.texels);
       glBindVertexArray(no_vertices.id());
+      glEnable(GL_SCISSOR_TEST);
+      glScissor(static_cast<GLint>(pixels.left), static_cast<GLint>(pixels.top),
+                static_cast<GLsizei>(pixels.right - pixels.left),
+                static_cast<GLsizei>(pixels.bottom - pixels.top));
       glDrawArrays(GL_TRIANGLES, 0, 3);
     }
-    painted[kept.pixels.id()] = ++work.draws;
+    ++work.draws;
+    for (std::size_t b = pixels.top / band; b * band < pixels.bottom; ++b) kept.painted[b] = work.draws;
+    by_texture[kept.pixels.id()] = &kept;
   }
 };
 
@@ -173,10 +199,15 @@ ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   if (!same_texels || !same_look) {
     const KeptState as_it_was;
     if (!known) found = s.pictures.try_emplace(picture.place).first;
-    if (!same_texels) s.upload(found->second, picture, known ? &found->second.picture : nullptr);
-    s.draw(found->second, picture);
-    found->second.picture = picture;
-    found->second.scale = s.scale;
+    Kept& kept = found->second;
+    Part pixels = whole(picture);
+    if (!same_texels) {
+      const Part others = s.upload(kept, picture, known ? &kept.picture : nullptr);
+      if (same_look) pixels = others;
+    }
+    if (!pixels.is_empty()) s.draw(kept, picture, pixels);
+    kept.picture = picture;
+    kept.scale = s.scale;
   }
   found->second.last_frame = s.frame;
   return platform::texture_id(found->second.pixels.id());
@@ -191,14 +222,22 @@ void HeatmapRenderer::end_frame() {
   ++s.frame;
   std::erase_if(s.pictures, [&](const auto& entry) {
     const bool outdated = s.frame - entry.second.last_frame > frames_kept;
-    if (outdated) s.painted.erase(entry.second.pixels.id());
+    if (outdated) s.by_texture.erase(entry.second.pixels.id());
     return outdated;
   });
 }
 
-std::uint64_t HeatmapRenderer::painted(std::uint64_t texture) const {
-  const auto found = state_->painted.find(texture);
-  return found == state_->painted.end() ? 0 : found->second;
+std::uint64_t HeatmapRenderer::painted(std::uint64_t texture, float top, float bottom) const {
+  const auto found = state_->by_texture.find(texture);
+  if (found == state_->by_texture.end()) return 0;
+  const std::vector<std::uint64_t>& bands = found->second->painted;
+  const auto height = static_cast<float>(std::max(1, found->second->picture.height));
+  const auto at = [&](float share) {
+    return std::min(static_cast<std::size_t>(std::clamp(share, 0.0f, 1.0f) * height) / band,
+                    bands.size() - 1);
+  };
+  return *std::max_element(bands.begin() + static_cast<std::ptrdiff_t>(at(top)),
+                           bands.begin() + static_cast<std::ptrdiff_t>(at(bottom)) + 1);
 }
 
 HeatmapRenderer::Work HeatmapRenderer::work() const {

@@ -8,8 +8,7 @@
 
 namespace app::render {
 
-/// Paints heatmaps with OpenGL 3.3, each into a texture of its own that it keeps while the picture stays the
-/// same.
+/// Paints heatmaps with OpenGL 3.3, each into a texture of its own that it keeps while the picture stays the same.
 ///
 /// It needs a current context from its construction to its destruction. One place has one picture in a frame.
 class HeatmapRenderer : public Painter {
@@ -31,8 +30,9 @@ class HeatmapRenderer : public Painter {
   /// Frees the pictures that nobody asked for in the last 120 frames.
   void end_frame();
 
-  /// When a picture's texture was painted last: another number, other pixels; 0 for other textures.
-  std::uint64_t painted(std::uint64_t texture) const;
+  /// When a part of a picture's texture was painted last, from top to bottom as shares of its height: another
+  /// number, other pixels; 0 for other textures.
+  std::uint64_t painted(std::uint64_t texture, float top, float bottom) const;
   Work work() const;
   std::size_t pictures_kept() const;
 

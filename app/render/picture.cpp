@@ -18,19 +18,37 @@ Blocks touched(double from, double to, std::size_t cells, std::size_t block) {
   const auto size = static_cast<double>(block);
   const auto count = static_cast<double>((cells + block - 1) / block);
   const auto begin = static_cast<std::size_t>(std::clamp(std::floor(from / size), 0.0, count));
-  return {begin, std::max(begin, static_cast<std::size_t>(std::clamp(std::ceil(to / size), 0.0, count))), block};
+  return {begin, std::max(begin, static_cast<std::size_t>(std::clamp(std::ceil(to / size), 0.0, count))),
+          block};
 }
 
 }  // namespace
 
-Texel texel(const Picture& p, double number, bool hidden, bool dropped) {
-  const auto [place, marks] = core::colour::look({p.map, p.low, p.high, p.least, p.dots}, number, hidden, dropped);
-  return {static_cast<float>(place), static_cast<float>(marks)};
+Shades::Shades(const Picture& p)
+    : shading_{p.map, p.low, p.high, p.least, p.dots},
+      colours_(p.map, p.dark),
+      zero_(colours_(place_in_range(p.map, p.low, p.high, 0))),
+      hidden_zero_(marked(0, true, false)) {
+  const double first = place_in_range(p.map, p.low, p.high, p.low),
+               last = place_in_range(p.map, p.low, p.high, p.high);
+  const double slope = (last - first) / (p.high - p.low);
+  if (p.least > 0 || !(slope > 0) || std::isinf(slope)) return;
+  low_ = p.low, high_ = p.high, place_ = first, slope_ = slope;
+}
+
+Texel Shades::marked(double number, bool hidden, bool dropped) const {
+  const auto [place, marks] = core::colour::look(shading_, number, hidden, dropped);
+  const Rgb colour = (marks & mark::dropped) != 0 ? zero_ : colours_(place);
+  const bool is_light = marks != 0 && readable_on(colour) == readable_on(rgb(0x000000));
+  return {colour, static_cast<std::uint8_t>(marks | (is_light ? light_ink : 0))};
 }
 
 std::vector<double> block_flags(const arma::mat& flags, Pooling block) {
-  const auto all = [](std::size_t cells, std::size_t size) { return Blocks{0, (cells + size - 1) / size, size}; };
-  return core::colour::strongest(ColourMap::mask, flags, all(flags.n_rows, block.rows), all(flags.n_cols, block.columns));
+  const auto all = [](std::size_t cells, std::size_t size) {
+    return Blocks{0, (cells + size - 1) / size, size};
+  };
+  return core::colour::strongest(ColourMap::mask, flags, all(flags.n_rows, block.rows),
+                                 all(flags.n_cols, block.columns));
 }
 
 Pooling pooling(const Picture& p) {
@@ -64,10 +82,11 @@ Texels texels(const Picture& p) {
     return m ? core::colour::strongest(ColourMap::mask, *m, rows, columns) : std::vector<double>{};
   };
   const std::vector<double> visible = flags(p.visible), kept = flags(p.kept);
+  const Shades shades(p);
   t.data.resize(numbers.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const bool hidden = !visible.empty() && visible[i] == 0, dropped = !kept.empty() && kept[i] == 0;
-    t.data[i] = texel(p, numbers[i], hidden, dropped);
+    t.data[i] = shades(numbers[i], hidden, dropped);
   }
   return t;
 }

@@ -1,20 +1,49 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "app/render/painter.hpp"
 #include "core/colour/cells.hpp"
+#include "core/colour/map_colours.hpp"
 
 namespace app::render {
 
 namespace mark = core::colour::mark;
 
-/// One cell, or one block of cells, as the shader gets it.
+constexpr unsigned light_ink = 128;  ///< beside the marks: on this colour the light ink is the one to see
+
+/// One cell, or one block of cells, as the shader gets it: four bytes.
 struct Texel {
-  float place = 0;  ///< in the colour map, 0 … 1
-  float marks = 0;  ///< a sum of bits
+  Rgb colour;              ///< of its number; zero's, where it is dropped
+  std::uint8_t marks = 0;  ///< a sum of bits
   friend bool operator==(const Texel&, const Texel&) = default;
+};
+static_assert(sizeof(Texel) == 4);
+
+/// How the numbers of one picture become texels.
+class Shades {
+ public:
+  explicit Shades(const Picture& picture);
+  /// Of one number, or of the one that a block shows.
+  Texel operator()(double number, bool hidden, bool dropped) const {
+    if (number == 0 && hidden) return hidden_zero_;
+    const bool is_plain =
+        number >= low_ && number <= high_ && !hidden && !dropped && !(shading_.dots && number == 0);
+    return is_plain ? Texel{colours_(place_ + (number - low_) * slope_), 0} : marked(number, hidden, dropped);
+  }
+
+ private:
+  /// The general way.
+  Texel marked(double number, bool hidden, bool dropped) const;
+
+  core::colour::Shading shading_;
+  core::colour::MapColours colours_;
+  Rgb zero_;
+  Texel hidden_zero_;
+  double low_ = 1, high_ = 0, place_ = 0,
+         slope_ = 0;  // of a linear range, as most are: the lowest number's place, and how fast it grows
 };
 
 /// The visible part of a matrix, a row of texels after the other.
@@ -34,10 +63,8 @@ struct Texels {
 /// texels.
 Texels texels(const Picture& picture);
 
-/// One number of a picture, or the one that a block of it shows.
-Texel texel(const Picture& picture, double number, bool hidden, bool dropped);
-
-/// The largest number of each block of a whole matrix, a row after the other: 0 only where every cell of the block is 0.
+/// The largest number of each block of a whole matrix, a row after the other: 0 only where every cell of the
+/// block is 0.
 std::vector<double> block_flags(const arma::mat& flags, Pooling block);
 
 }  // namespace app::render

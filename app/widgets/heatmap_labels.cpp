@@ -20,6 +20,11 @@ bool has_label(std::size_t k, std::size_t step, std::optional<std::size_t> chose
   return (k > *chosen ? k - *chosen : *chosen - k) >= step;
 }
 
+/// Whether a token has a name that its index does not say.
+bool has_name(const std::vector<std::string>& tokens, std::size_t k) {
+  return k < tokens.size() && tokens[k] != std::to_string(k);
+}
+
 /// Words above the columns in place of indices.
 void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const std::size_t step = label_step(d.cell_width, frame.metrics.px(34));
@@ -75,7 +80,7 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
     const float middle = d.y(static_cast<double>(i) + 0.5);
     draw_text(frame.fonts.mono12, {index_right, middle}, Align::right_middle,
               packed(bright ? frame.palette.text : frame.palette.faint), std::to_string(i));
-    if (!map.row_tokens) continue;
+    if (!map.row_tokens || !has_name(tokens, i)) continue;
     const float right = index_right - digits - frame.metrics.px(5);
     const float room = right - (d.corner.x - map.label_width);
     draw_text(frame.fonts.sans13, {right, middle}, Align::right_middle,
@@ -99,7 +104,7 @@ void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) 
     const float middle = d.x(static_cast<double>(j) + 0.5);
     draw_text(frame.fonts.mono12, {middle, index_middle}, Align::middle,
               packed(bright ? frame.palette.text : frame.palette.faint), std::to_string(j));
-    if (!named || j >= tokens.size()) continue;
+    if (!named || !has_name(tokens, j)) continue;
     const ImU32 ink = packed(bright ? frame.palette.text : frame.palette.dim);
     if (turned) {
       draw_text_turned(frame.fonts.sans12, {middle, d.corner.y - frame.metrics.px(18)}, ink,

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/colour/map_colours.hpp"
+
 namespace core::colour {
 namespace {
 
@@ -89,12 +91,7 @@ std::span<const Rgb> stops(ColourMap map, bool dark) {
 std::span<const NamedMap> sequential_maps() { return sequential; }
 std::span<const NamedMap> diverging_maps() { return diverging; }
 
-Rgb colour_at(ColourMap map, bool dark, double t) {
-  const std::span<const Rgb> s = stops(map, dark);
-  const double place = (t > 0 ? std::min(t, 1.0) : 0.0) * static_cast<double>(s.size() - 1);
-  const std::size_t stop = std::min(static_cast<std::size_t>(place), s.size() - 2);
-  return mix(s[stop + 1], s[stop], static_cast<float>(place - static_cast<double>(stop)));
-}
+Rgb colour_at(ColourMap map, bool dark, double t) { return MapColours(map, dark)(t); }
 
 double place_in_range(ColourMap map, double low, double high, double number, double least) {
   if (std::isnan(number)) return 0;

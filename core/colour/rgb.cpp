@@ -1,18 +1,26 @@
 #include "core/colour/rgb.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 
 namespace core::colour {
 namespace {
 
-double linear_light(std::uint8_t channel) {
-  const double c = channel / 255.0;
-  return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+/// Of every channel's value, as pictures ask for the inks of a hundred thousand cells.
+std::array<double, 256> linear_lights() {
+  std::array<double, 256> lights{};
+  for (std::size_t i = 0; i < lights.size(); ++i) {
+    const double c = static_cast<double>(i) / 255;
+    lights[i] = c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+  }
+  return lights;
 }
 
 double luminance(Rgb c) {
-  return 0.2126 * linear_light(c.r) + 0.7152 * linear_light(c.g) + 0.0722 * linear_light(c.b);
+  static const std::array<double, 256> lights = linear_lights();
+  return 0.2126 * lights[c.r] + 0.7152 * lights[c.g] + 0.0722 * lights[c.b];
 }
 
 double contrast(Rgb a, Rgb b) {

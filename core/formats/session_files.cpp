@@ -10,6 +10,13 @@ TensorFile opened(const JsonPlace& place, const std::filesystem::path& folder) {
   return open_tensors(folder / place.required("file").text());
 }
 
+}  // namespace
+
+bool is_in_file(const JsonPlace& place) {
+  const auto* object = place.json().as<Json::Object>();
+  return object && place.member("file");
+}
+
 Tensor tensor_in_file(const JsonPlace& place, const std::filesystem::path& folder) {
   place.expect_keys({"file", "tensor", "at"});
   const TensorFile file = opened(place, folder);
@@ -21,13 +28,6 @@ Tensor tensor_in_file(const JsonPlace& place, const std::filesystem::path& folde
   if (const auto at = place.member("at"))
     for (const JsonPlace& index : at->items("a list of indices")) leading.push_back(index.whole(0));
   return file.read(name ? name->text() : file.tensors().front().name, leading);
-}
-
-}  // namespace
-
-bool is_in_file(const JsonPlace& place) {
-  const auto* object = place.json().as<Json::Object>();
-  return object && place.member("file");
 }
 
 arma::mat matrix_in_file(const JsonPlace& place, const std::filesystem::path& folder) {

@@ -8,6 +8,7 @@
 
 #include "core/formats/checkpoints/projections.hpp"
 #include "core/formats/json_place.hpp"
+#include "core/formats/tensor.hpp"
 
 /// What a session names in other files instead of holding it: {"file": "PATH", …}, relative to the session's
 /// folder.
@@ -16,8 +17,11 @@ namespace core::formats {
 /// Whether this is an object with a "file".
 bool is_in_file(const JsonPlace& place);
 
-/// {"file", "tensor", "at"}: the matrix at the leading indices "at" of a tensor; "tensor" may be left out
-/// where there is but one. Throws core::Error as JsonPlace and TensorFile do.
+/// {"file", "tensor", "at"}: the part at the leading indices "at" of a tensor; "tensor" may be left out where
+/// there is but one. Throws core::Error as JsonPlace and TensorFile do.
+Tensor tensor_in_file(const JsonPlace& place, const std::filesystem::path& folder);
+
+/// The same where a matrix remains.
 arma::mat matrix_in_file(const JsonPlace& place, const std::filesystem::path& folder);
 
 /// The same of a tensor of texts.

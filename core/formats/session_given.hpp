@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 
 #include "core/attention/model.hpp"
@@ -15,11 +16,12 @@ struct ReadGiven {
   std::size_t n_sequences = 0, n_heads = 0;
 };
 
-/// Reads {"weights": [head][row][column], …, "cells": [{"stage", "head", "row", "column", "value"}, …]}; a batch has one
-/// more level, a single head may do with one less.
+/// Reads {"weights": [head][row][column], …, "cells": [{"stage", "head", "row", "column", "value"}, …]}; a
+/// batch has one more level, a single head may do with one less. A stage may lie in a file: {"file",
+/// "tensor", "at"}, see tensor_in_file().
 ///
-/// Throws core::Error as JsonPlace does, and when two stages have different numbers of heads.
-ReadGiven read_given(const JsonPlace& place);
+/// Throws core::Error as JsonPlace and TensorFile do, and when two stages have different numbers of heads.
+ReadGiven read_given(const JsonPlace& place, const std::filesystem::path& folder);
 
 /// The same as text; the model must pass attention::check().
 std::string given_text(const attention::Model& model);

@@ -192,7 +192,7 @@ void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder
 Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
   Model m;
   const auto given = top.member("given");
-  ReadGiven read = given ? read_given(*given) : ReadGiven();
+  ReadGiven read = given ? read_given(*given, folder) : ReadGiven();
   auto embeddings = top.member("embeddings");
   if (embeddings && embeddings->is_null()) embeddings.reset();
   const bool is_known = embeddings || read.n_sequences == 0;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "core/error.hpp"
 #include "core/random/generator.hpp"
+#include "core/text/words.hpp"
 
 namespace core::importing {
 namespace {
@@ -33,16 +35,11 @@ const TensorInfo& find_embeddings(const TensorFile& file, const std::string& nam
     if (!info) fail(file, "there is no tensor " + name + " in it");
     return *info;
   }
-  for (const char* known : names_of_embeddings)
-    if (const TensorInfo* info = file.find(known); info && can_be_embeddings(*info)) return *info;
+  if (const TensorInfo* info = usual_embeddings(file)) return *info;
   const auto& all = file.tensors();
-  const auto first = std::ranges::find_if(all, can_be_embeddings);
-  if (first != all.end() && std::find_if(first + 1, all.end(), can_be_embeddings) == all.end()) return *first;
-  std::string listed;
-  for (std::size_t k = 0; k < std::min<std::size_t>(all.size(), 6); ++k)
-    listed += (k ? ", " : "") + all[k].name;
-  fail(file, "expected a tensor called embeddings, or one to be chosen among " + listed +
-                 (all.size() > 6 ? " …" : ""));
+  const std::span<const TensorInfo> first(all.begin(), std::min<std::size_t>(all.size(), 6));
+  fail(file, "expected a tensor called embeddings, or one to be chosen among " +
+                 text::joined(first, ", ", &TensorInfo::name) + (all.size() > first.size() ? " …" : ""));
 }
 
 arma::mat drawn_embeddings(std::size_t d_in) {
@@ -55,6 +52,16 @@ arma::mat drawn_embeddings(std::size_t d_in) {
 }
 
 }  // namespace
+
+const TensorInfo* usual_embeddings(const TensorFile& file) {
+  for (const char* known : names_of_embeddings)
+    if (const TensorInfo* info = file.find(known); info && can_be_embeddings(*info)) return info;
+  const auto& all = file.tensors();
+  const auto first = std::ranges::find_if(all, can_be_embeddings);
+  const bool is_only_one =
+      first != all.end() && std::find_if(first + 1, all.end(), can_be_embeddings) == all.end();
+  return is_only_one ? &*first : nullptr;
+}
 
 std::vector<std::string> tokens_in(const TensorFile& file, std::size_t n_tokens,
                                    formats::Progress& progress) {

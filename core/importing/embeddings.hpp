@@ -11,8 +11,12 @@ namespace core::importing {
 std::vector<std::string> tokens_in(const formats::TensorFile& file, std::size_t n_tokens,
                                    formats::Progress& progress);
 
-/// The sequences in a tensor of a file: [tokens, d_model], or a batch of such. Without a name it is the only
-/// tensor of two or three dimensions, or the one whose name says that it is embeddings.
+/// The tensor of a file whose name says that it is embeddings, or else the only one of two or three axes; or
+/// nullptr.
+const formats::TensorInfo* usual_embeddings(const formats::TensorFile& file);
+
+/// The sequences in a tensor of a file: [tokens, d_model], or a batch of such. Without a name it is that of
+/// usual_embeddings().
 ///
 /// Tokens are the names of its rows, or the texts of a tensor "tokens" of that length, or numbers. Throws
 /// core::Error.

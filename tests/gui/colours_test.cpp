@@ -23,11 +23,7 @@ struct Colours : testing::Test {
   std::map<std::pair<Stage, std::size_t>, Ends> ends;
   UiHarness ui{[this](const app::Frame& frame) {
     ends = app::widgets::all_colour_ends(frame);
-    ImGui::SetNextWindowPos({0, 0});
-    ImGui::SetNextWindowSize({1200, 900});
-    ImGui::Begin("bar", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove);
-    app::panels::draw_view_bar(frame);
-    ImGui::End();
+    support::in_window("bar", {0, 0}, {1200, 900}, [&] { app::panels::draw_view_bar(frame); });
   }};
 
   void SetUp() override { ui.run(); }
@@ -93,9 +89,11 @@ TEST_F(Colours, RefuseTypedEndsThatAreEqualSwappedOrNoNumbersAndStayAsTheyAre) {
   EXPECT_THAT(ui.message.text, testing::HasSubstr("equal"));
   EXPECT_TRUE(ui.message.is_error);
   type_into("colours/values/high", "-3");
-  EXPECT_THAT(ui.message.text, testing::AllOf(testing::HasSubstr("-1 and -3"), testing::HasSubstr("swapped")));
+  EXPECT_THAT(ui.message.text,
+              testing::AllOf(testing::HasSubstr("-1 and -3"), testing::HasSubstr("swapped")));
   type_into("colours/values/low", "warm");
-  EXPECT_THAT(ui.message.text, testing::AllOf(testing::HasSubstr("expected a number"), testing::HasSubstr("warm")));
+  EXPECT_THAT(ui.message.text,
+              testing::AllOf(testing::HasSubstr("expected a number"), testing::HasSubstr("warm")));
   type_into("colours/values/low", "nan");
   EXPECT_THAT(ui.message.text, testing::HasSubstr("nan"));
   EXPECT_EQ(ui.view.colours, before);
@@ -105,7 +103,8 @@ TEST_F(Colours, ThatAreLockedStayWhenTheNumbersGrow) {
   const double before = of(Stage::embeddings, 0).high;
   open();
   ui.click("colours/lock");
-  ui.model = core::editing::apply(ui.model, core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 40});
+  ui.model = core::editing::apply(
+      ui.model, core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 40});
   EXPECT_EQ(of(Stage::embeddings, 0).high, before);
   ui.click("colours/lock");
   EXPECT_EQ(of(Stage::embeddings, 0).high, 40);
@@ -141,7 +140,8 @@ TEST(Remembered, IsReadBackAsItWas) {
   view.dark = false, view.scale = 1.5f, view.text_size = 1.1f, view.tab = app::Tab::tokens;
   view.left_width = 310, view.right_width = 402, view.gutters = true;
   view.folded = {Stage::mask, Stage::scores};
-  view.colours.sequential = ColourMap::magma, view.colours.diverging = ColourMap::red_blue, view.colours.logarithmic = true;
+  view.colours.sequential = ColourMap::magma, view.colours.diverging = ColourMap::red_blue,
+  view.colours.logarithmic = true;
   app::View again;
   recall(remembered(view), again);
   EXPECT_EQ(remembered(again), remembered(view));
@@ -153,7 +153,12 @@ TEST(Remembered, IsReadBackAsItWas) {
 
 TEST(Remembered, LeavesAsItIsWhatSettingsSayWrongly) {
   app::View view;
-  recall({{"scale_percent", "a lot"}, {"text_percent", "900"}, {"view", "sideways"}, {"weights_map", "rainbow"}, {"left_width", "-4"}}, view);
+  recall({{"scale_percent", "a lot"},
+          {"text_percent", "900"},
+          {"view", "sideways"},
+          {"weights_map", "rainbow"},
+          {"left_width", "-4"}},
+         view);
   const app::View fresh;
   EXPECT_EQ(remembered(view), remembered(fresh));
 }

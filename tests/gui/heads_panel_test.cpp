@@ -17,13 +17,8 @@ using support::UiHarness;
 
 void draw_heads_and_inspector(const app::Frame& frame) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  const ImGuiWindowFlags bare = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove;
   const auto draw = [&](const char* name, ImVec2 min, ImVec2 max, auto panel) {
-    ImGui::SetNextWindowPos(min);
-    ImGui::SetNextWindowSize({max.x - min.x, max.y - min.y});
-    ImGui::Begin(name, nullptr, bare);
-    panel(frame);
-    ImGui::End();
+    support::in_window(name, min, max, [&] { panel(frame); });
   };
   draw("bar", {0, 0}, {size.x - 400, 60}, app::panels::draw_view_bar);
   draw("heads", {0, 60}, {size.x - 400, size.y}, app::panels::draw_heads);
@@ -57,7 +52,8 @@ struct HeadsPanel : testing::Test {
   std::string previous_figure(std::size_t head) const {
     const auto trace = core::attention::attend(ui.model, 0);
     const auto facts = core::attention::head_facts(trace.heads[head].weights, ui.model.sequences[0].tokens);
-    return app::panels::figure_text(HeadFigure::previous, facts.*core::attention::info(HeadFigure::previous).value);
+    return app::panels::figure_text(HeadFigure::previous,
+                                    facts.*core::attention::info(HeadFigure::previous).value);
   }
   bool is_before(int a, int b) const {
     const ImVec2 x = ui.centre("heads/" + std::to_string(a)), y = ui.centre("heads/" + std::to_string(b));

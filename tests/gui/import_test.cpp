@@ -127,6 +127,9 @@ TEST(OpenedTensors, ThatAreDamagedLeaveTheModel) {
     if (entry.path().filename() == "large_integer.npy") continue;  // which is damaged only as embeddings
     program.store.dispatch(OpenFile{entry.path()});
     program.run(3);
+    if (const auto opening = program.store.opening(); opening.tensors)  // damaged where its numbers are read
+      program.store.dispatch(MeasureTensor{opening.tensors->file->tensors().front().name});
+    program.run(3);
     EXPECT_EQ(program.store.model(), before) << entry.path();
     EXPECT_TRUE(program.store.message().is_error) << entry.path();
     program.store.dispatch(ShowDialog{Dialog::none});

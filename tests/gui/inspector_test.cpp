@@ -21,13 +21,8 @@ using support::UiHarness;
 /// The strip at the left and the inspector at the right, as in the window.
 void draw_strip_and_inspector(const app::Frame& frame) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  const ImGuiWindowFlags bare = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove;
   const auto draw = [&](const char* name, float left, float right, auto panel) {
-    ImGui::SetNextWindowPos({left, 0});
-    ImGui::SetNextWindowSize({right - left, size.y});
-    ImGui::Begin(name, nullptr, bare);
-    panel(frame);
-    ImGui::End();
+    support::in_window(name, {left, 0}, {right, size.y}, [&] { panel(frame); });
   };
   draw("stages", 0, size.x - 400, app::panels::draw_stages);
   draw("inspector", size.x - 400, size.x, app::panels::draw_inspector);
@@ -142,8 +137,9 @@ TEST_F(Inspector, FoldsALongSumAndUnfoldsItOnAClick) {
   ui.run();
   click_cell(Stage::values, 0, 0);
   const auto lines = [&] {
-    return std::count_if(ui.landmarks().all().begin(), ui.landmarks().all().end(),
-                         [](const auto& mark) { return mark.first.starts_with("inspector/step/0/line/") && mark.first.ends_with("/a"); });
+    return std::count_if(ui.landmarks().all().begin(), ui.landmarks().all().end(), [](const auto& mark) {
+      return mark.first.starts_with("inspector/step/0/line/") && mark.first.ends_with("/a");
+    });
   };
   EXPECT_EQ(lines(), 6);
   ui.click("inspector/step/0/more");
@@ -162,7 +158,8 @@ TEST_F(Inspector, CopiesTheWholeDerivation) {
   const auto trace = core::attention::attend(ui.model);
   const auto explanation = core::explain::explain(ui.model, trace, {Stage::weights, 0, 1, 0});
   EXPECT_EQ(copied[0].text, core::explain::plain_text(explanation, ui.model.sequences[0]));
-  EXPECT_THAT(copied[0].text, testing::StartsWith("weights, head 0, row 1 (journey), column 0 (Your) = 0.48"));
+  EXPECT_THAT(copied[0].text,
+              testing::StartsWith("weights, head 0, row 1 (journey), column 0 (Your) = 0.48"));
 }
 
 TEST_F(Inspector, GoesToTheSameCellOfAnotherHeadAndDownstream) {

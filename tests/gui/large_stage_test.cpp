@@ -12,11 +12,7 @@ using core::attention::Stage;
 
 /// The strip in a window of its own.
 void draw_strip(const app::Frame& frame) {
-  ImGui::SetNextWindowPos({0, 0});
-  ImGui::SetNextWindowSize(ImGui::GetIO().DisplaySize);
-  ImGui::Begin("strip", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove);
-  app::panels::draw_stages(frame);
-  ImGui::End();
+  support::in_window("strip", {0, 0}, ImGui::GetIO().DisplaySize, [&] { app::panels::draw_stages(frame); });
 }
 
 struct LargeStage : testing::Test {

@@ -2,41 +2,12 @@
 
 #include <stdexcept>
 
-#include "app/platform/imgui_compat.hpp"
 #include "app/shell.hpp"
 #include "app/shortcuts.hpp"
 
 namespace gui {
-namespace {
-
-/// Gives ImGui a texture that nobody draws.
-class NoPainter : public app::render::Painter {
- public:
-  ImTextureID paint(const app::render::Picture&) override { return app::platform::texture_id(1); }
-};
-
-}  // namespace
-
-Program::Program(ImVec2 size, double at_once_ms) : store(app::free_memory, at_once_ms) {
-  ImGui::CreateContext();
-  ImGuiIO& io = ImGui::GetIO();
-  io.IniFilename = nullptr;
-  io.DisplaySize = size;
-  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;  // as the backend for OpenGL 3.3 has it
-  app::platform::name_keys(io);
-  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;  // as the window's OpenGL has
-#if IMGUI_VERSION_NUM >= 19200
-  io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
-#else
-  unsigned char* pixels = nullptr;
-  int width = 0, height = 0;
-  io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
-#endif
+Program::Program(ImVec2 size, double at_once_ms) : store(app::free_memory, at_once_ms), imgui_(size) {
   run();
-}
-
-Program::~Program() {
-  ImGui::DestroyContext();
 }
 
 void Program::run(int frames) {
@@ -82,7 +53,7 @@ void Program::frame(const support::InputFrame& input) {
   landmarks_.clear();
   ImFont* f = ImGui::GetFont();
   const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
-  NoPainter painter;
+  support::NoPainter painter;
   const app::View view = store.shown_view();
   const app::Renewal renewal{store.model(), store.view(), store.seconds_renewing(), store.share_renewed()};
   app::draw_window({.model = store.shown_model(),

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/store.hpp"
+#include "tests/support/bare_imgui.hpp"
 #include "tests/support/ui_input.hpp"
 
 namespace gui {
@@ -12,9 +13,6 @@ namespace gui {
 class Program {
  public:
   explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms);
-  ~Program();
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
 
   app::Store store;
 
@@ -36,6 +34,7 @@ class Program {
  private:
   void frame(const support::InputFrame& input);
 
+  support::BareImGui imgui_;
   app::Landmarks landmarks_;
   app::Extents extents_;
   app::Figures figures_;

@@ -20,16 +20,12 @@ using support::UiHarness;
 /// The tabs above the token view, and the inspector at the right.
 void draw_tokens_and_inspector(const app::Frame& frame) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  const ImGuiWindowFlags bare = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove;
   const auto draw = [&](const char* name, ImVec2 min, ImVec2 max, auto panel) {
-    ImGui::SetNextWindowPos(min);
-    ImGui::SetNextWindowSize({max.x - min.x, max.y - min.y});
-    ImGui::Begin(name, nullptr, bare);
-    panel(frame);
-    ImGui::End();
+    support::in_window(name, min, max, [&] { panel(frame); });
   };
   draw("bar", {0, 0}, {size.x - 400, 60}, app::panels::draw_view_bar);
-  if (frame.view.tab == Tab::tokens) draw("tokens", {0, 60}, {size.x - 400, size.y}, app::panels::draw_tokens);
+  if (frame.view.tab == Tab::tokens)
+    draw("tokens", {0, 60}, {size.x - 400, size.y}, app::panels::draw_tokens);
   draw("inspector", {size.x - 400, 0}, size, app::panels::draw_inspector);
 }
 

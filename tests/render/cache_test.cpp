@@ -60,14 +60,14 @@ TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
 TEST_F(Renderer, SaysWhenATextureWasPaintedLast) {
   const ImTextureID texture = renderer.paint(picture);
   const auto name = static_cast<std::uint64_t>(app::platform::texture_name(texture));
-  const std::uint64_t before = renderer.painted(name);
+  const std::uint64_t before = renderer.painted(name, 0, 1);
   EXPECT_NE(before, 0u);
   renderer.paint(picture);
-  EXPECT_EQ(renderer.painted(name), before);
+  EXPECT_EQ(renderer.painted(name, 0, 1), before);
   picture.cross = Cross{1, 1};
   renderer.paint(picture);
-  EXPECT_NE(renderer.painted(name), before);
-  EXPECT_EQ(renderer.painted(name + 1000), 0u);
+  EXPECT_NE(renderer.painted(name, 0, 1), before);
+  EXPECT_EQ(renderer.painted(name + 1000, 0, 1), 0u);
 }
 
 TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {
@@ -84,7 +84,7 @@ TEST_F(Renderer, UploadsNothingWhenOnlyTheLookChanges) {
   renderer.paint(picture);
   picture.phase = 3;
   renderer.paint(picture);
-  picture.dark = false;
+  picture.gaps = false;
   renderer.paint(picture);
   EXPECT_EQ(renderer.work(), (Work{4, 1}));
 }
@@ -106,11 +106,67 @@ TEST_F(Renderer, UploadsOfAPictureWithRowsWhatChangedAndShowsAllOfIt) {
   for (std::size_t k = 0; k < n; ++k) cells[4 * n + k] = 0.5, cells[k * n + 7] = 0.75;
   const app::render::CellChange change{false, {4}, 7, n};
   const auto partly = support::painted(renderer, asked(2, &change));
-  EXPECT_EQ(renderer.work(), (Work{2, 3}));  // a row and a column
+  EXPECT_EQ(renderer.work(), (Work{2, 2}));
   HeatmapRenderer fresh;
   EXPECT_EQ(support::painted(fresh, asked(2, nullptr)).pixels, partly.pixels);
   EXPECT_EQ(partly.at(14, 2), app::render::colour_at(ColourMap::weights, true, 0.75));
   EXPECT_EQ(partly.at(2, 8), app::render::colour_at(ColourMap::weights, true, 0.5));
+}
+
+TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
+  constexpr std::size_t n = 53;
+  std::vector<double> cells(n * n), factors(n, 1.0);
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<double>(i * 7919 % 1000) / 1000;
+  for (const int pixels : {53, 61, 40, 160}) {
+    const auto asked = [&](std::uint64_t version, const app::render::CellChange* change) {
+      Picture p;
+      p.place = "rows", p.version = version, p.change = change;
+      p.rows = {cells.data(), n, n, n, factors.data()};
+      p.map = ColourMap::weights, p.low = 0, p.high = 1;
+      p.right = p.bottom = n;
+      p.width = pixels, p.height = pixels - 3;
+      return p;
+    };
+    HeatmapRenderer edited;
+    support::painted(edited, asked(1, nullptr));
+    for (std::size_t version = 2; version < 8; ++version) {
+      const std::size_t token = version * 23 % n;
+      for (std::size_t k = 0; k < n; ++k)
+        cells[token * n + k] = cells[k * n + token] = static_cast<double>(version) / 10;
+      for (std::size_t i = token; i < n; ++i) factors[i] *= 0.9;
+      const app::render::CellChange change{false, {token}, token, token};
+      const auto partly = support::painted(edited, asked(version, &change));
+      HeatmapRenderer fresh;
+      EXPECT_EQ(support::painted(fresh, asked(version, nullptr)).pixels, partly.pixels)
+          << pixels << " " << version;
+    }
+  }
+}
+
+TEST_F(Renderer, DrawsOfAPictureWithRowsOnlyTheRowsThatLookOtherwise) {
+  constexpr std::size_t n = 64;
+  std::vector<double> cells(n * n, 0.25);
+  const auto paint = [&](std::uint64_t version, const app::render::CellChange* change) {
+    Picture p;
+    p.place = "rows", p.version = version, p.change = change;
+    p.rows = {cells.data(), n, n, n, nullptr};
+    p.map = ColourMap::weights, p.low = 0, p.high = 1;
+    p.right = p.bottom = n;
+    p.width = p.height = 2 * n;
+    return static_cast<std::uint64_t>(app::platform::texture_name(renderer.paint(p)));
+  };
+  const std::uint64_t texture = paint(1, nullptr), before = renderer.painted(texture, 0, 1);
+  const app::render::CellChange fifth{false, {5}, {}, n};
+  paint(2, &fifth);
+  EXPECT_EQ(renderer.work(), (Work{1, 1})) << "nothing looks otherwise";
+  EXPECT_EQ(renderer.painted(texture, 0, 1), before);
+  for (std::size_t k = 0; k < n; ++k) cells[40 * n + k] = 0.5;
+  const app::render::CellChange fortieth{false, {40}, {}, n};
+  paint(3, &fortieth);
+  EXPECT_EQ(renderer.work(), (Work{2, 2}));
+  EXPECT_EQ(renderer.painted(texture, 0, 0.4f), before);
+  EXPECT_NE(renderer.painted(texture, 0.5f, 0.7f), before);
+  EXPECT_EQ(renderer.painted(texture, 0.8f, 1), before);
 }
 
 TEST_F(Renderer, KeepsOnePictureForEachPlace) {
@@ -145,11 +201,15 @@ TEST_F(Renderer, LeavesTheStateOfOpenGlAsItWas) {
   glEnable(GL_BLEND);
   glEnable(GL_SCISSOR_TEST);
   glViewport(1, 2, 30, 40);
+  glScissor(5, 6, 7, 8);
   glActiveTexture(GL_TEXTURE1);
   renderer.paint(picture);
   std::array<GLint, 4> viewport{};
   glGetIntegerv(GL_VIEWPORT, viewport.data());
   EXPECT_EQ(viewport, (std::array<GLint, 4>{1, 2, 30, 40}));
+  std::array<GLint, 4> scissor{};
+  glGetIntegerv(GL_SCISSOR_BOX, scissor.data());
+  EXPECT_EQ(scissor, (std::array<GLint, 4>{5, 6, 7, 8}));
   EXPECT_TRUE(glIsEnabled(GL_BLEND));
   EXPECT_TRUE(glIsEnabled(GL_SCISSOR_TEST));
   for (const auto& [name, expected] :

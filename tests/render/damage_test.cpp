@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr int width = 640, height = 384;  // ten tiles by six
-const Damage::TextureVersion unchanged = [](std::uint64_t) { return 1; };
+const Damage::TextureVersion unchanged = [](std::uint64_t, float, float) { return 1; };
 
 class DamageOfFrames : public testing::Test {
  protected:
@@ -97,8 +97,31 @@ TEST_F(DamageOfFrames, IsWhereATextureHasOtherPixels) {
   const ImTextureID texture = platform::texture_id(7);
   const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {70, 70}, {90, 90}); };
   frame(picture);
-  EXPECT_THAT(frame(picture, [](std::uint64_t which) { return which == 7 ? 2 : 1; }),
+  EXPECT_THAT(frame(picture, [](std::uint64_t which, float, float) { return which == 7 ? 2 : 1; }),
               ElementsAre(Area{64, 64, 128, 128}));
+}
+
+TEST_F(DamageOfFrames, IsInTheRowsInWhichATextureHasOtherPixels) {
+  const ImTextureID texture = platform::texture_id(7);
+  const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {70, 40}, {90, 340}); };
+  frame(picture);
+  // The upper half ends at 190, in the third row of tiles, the lower one at 340, in the sixth.
+  const auto upper = [](std::uint64_t, float top, float) { return top < 0.5f ? 2 : 1; };
+  EXPECT_THAT(frame(picture, upper), ElementsAre(Area{64, 0, 128, 192}));
+  const auto last = [](std::uint64_t, float top, float bottom) {
+    return bottom > 0.9f ? 3 : top < 0.5f ? 2 : 1;
+  };
+  EXPECT_THAT(frame(picture, last), ElementsAre(Area{64, 256, 128, 384}));
+}
+
+TEST_F(DamageOfFrames, IsAllOfATextureThatDoesNotStandUpright) {
+  const ImTextureID texture = platform::texture_id(7);
+  const auto picture = [texture](ImDrawList& list) {
+    list.AddImageQuad(texture, {70, 40}, {90, 40}, {90, 340}, {70, 340}, {0, 0}, {0, 1}, {1, 1}, {1, 0});
+  };
+  frame(picture);
+  EXPECT_THAT(frame(picture, [](std::uint64_t, float, float bottom) { return bottom > 0.9f ? 2 : 1; }),
+              ElementsAre(Area{64, 0, 128, 384}));
 }
 
 TEST_F(DamageOfFrames, IsEverythingOnceItWasForgotten) {

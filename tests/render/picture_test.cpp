@@ -2,12 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <tuple>
 
 namespace {
 
+using app::Rgb;
+using app::render::colour_at;
 using app::render::ColourMap;
+using app::render::light_ink;
 using app::render::Picture;
+using app::render::place_in_range;
 using app::render::pooling;
 using app::render::Texel;
 using app::render::Texels;
@@ -27,7 +34,21 @@ Picture whole(const arma::mat& numbers, ColourMap map, int width, int height) {
 }
 
 Texel only(const Texels& t) {
-  return t.data.size() == 1 ? t.data[0] : Texel{-1, -1};
+  EXPECT_EQ(t.data.size(), 1u);
+  return t.data.empty() ? Texel{} : t.data[0];
+}
+
+/// A place of a map in the dark theme, without marks.
+Texel at(ColourMap map, double place) {
+  return {colour_at(map, true, place), 0};
+}
+
+int difference(Rgb a, Rgb b) {
+  return std::max({std::abs(a.r - b.r), std::abs(a.g - b.g), std::abs(a.b - b.b)});
+}
+
+unsigned marks(const Texel& t) {
+  return t.marks & ~light_ink;
 }
 
 TEST(Pooling, IsOneCellAPixelWhileTheMatrixFits) {
@@ -54,29 +75,29 @@ TEST(Pooling, CountsOnlyTheVisiblePart) {
 
 TEST(Block, ShowsItsLargestWeight) {
   const arma::mat m{{0.1, 0.75}, {0.2, 0.0}};
-  EXPECT_EQ(only(texels(whole(m, ColourMap::weights, 1, 1))), (Texel{0.75, 0}));
+  EXPECT_EQ(only(texels(whole(m, ColourMap::weights, 1, 1))), at(ColourMap::weights, 0.75));
 }
 
 TEST(Block, OfASignedStageShowsTheNumberFarthestFromZero) {
   const arma::mat m{{0.5, -1.0}, {0.25, 0.0}};
-  EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), (Texel{0, 0}));
+  EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), at(ColourMap::values, 0));
 }
 
 TEST(Block, WithANaNShowsItWhereverItStands) {
   for (const arma::uword at : {0u, 1u, 2u, 3u}) {
     arma::mat m{{0.5, 1.0}, {0.25, infinity}};
     m(at) = nan;
-    EXPECT_EQ(only(texels(whole(m, ColourMap::weights, 1, 1))), (Texel{0, mark::not_a_number})) << at;
-    EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), (Texel{0, mark::not_a_number})) << at;
+    EXPECT_EQ(marks(only(texels(whole(m, ColourMap::weights, 1, 1)))), mark::not_a_number) << at;
+    EXPECT_EQ(marks(only(texels(whole(m, ColourMap::values, 1, 1)))), mark::not_a_number) << at;
   }
 }
 
 TEST(Block, IsMinusInfinityOnlyWhenEveryCellIs) {
   arma::mat m(2, 2);
   m.fill(-infinity);
-  EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), (Texel{0, mark::minus_infinity}));
+  EXPECT_EQ(marks(only(texels(whole(m, ColourMap::values, 1, 1)))), mark::minus_infinity);
   m(1, 0) = 0;
-  EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), (Texel{0.5, 0}));
+  EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), at(ColourMap::values, 0.5));
 }
 
 TEST(Block, IsHiddenOrDroppedOnlyWhenEveryCellIs) {
@@ -84,11 +105,11 @@ TEST(Block, IsHiddenOrDroppedOnlyWhenEveryCellIs) {
   arma::mat flags(2, 2, arma::fill::zeros);
   Picture p = whole(m, ColourMap::weights, 1, 1);
   p.visible = &flags;
-  EXPECT_EQ(only(texels(p)), (Texel{0, mark::hidden}));
+  EXPECT_EQ(marks(only(texels(p))), mark::hidden);
   p.visible = nullptr, p.kept = &flags;
-  EXPECT_EQ(only(texels(p)), (Texel{0, mark::dropped}));
+  EXPECT_EQ(marks(only(texels(p))), mark::dropped);
   flags(0, 1) = 1.25;
-  EXPECT_EQ(only(texels(p)), (Texel{0, 0}));
+  EXPECT_EQ(only(texels(p)), at(ColourMap::weights, 0));
 }
 
 TEST(Blocks, AtTheEdgeAreSmallerAndLoseNothing) {
@@ -98,10 +119,10 @@ TEST(Blocks, AtTheEdgeAreSmallerAndLoseNothing) {
   const Texels t = texels(whole(m, ColourMap::weights, 2, 2));
   ASSERT_EQ(t.rows, 2u);
   ASSERT_EQ(t.columns, 2u);
-  EXPECT_EQ(t.data[0].place, 0);
-  EXPECT_EQ(t.data[1].place, 0.5f);
-  EXPECT_EQ(t.data[2].place, 0);
-  EXPECT_EQ(t.data[3].place, 1);
+  EXPECT_EQ(t.data[0], at(ColourMap::weights, 0));
+  EXPECT_EQ(t.data[1], at(ColourMap::weights, 0.5));
+  EXPECT_EQ(t.data[2], at(ColourMap::weights, 0));
+  EXPECT_EQ(t.data[3], at(ColourMap::weights, 1));
 }
 
 TEST(VisiblePart, BeginsWithTheCellAtItsCorner) {
@@ -114,7 +135,7 @@ TEST(VisiblePart, BeginsWithTheCellAtItsCorner) {
   EXPECT_EQ(t.rows, 2u);
   EXPECT_EQ(t.left, 0.5);
   EXPECT_EQ(t.top, 0);
-  EXPECT_EQ(t.data[0].place, 1);
+  EXPECT_EQ(t.data[0], at(ColourMap::weights, 1));
 }
 
 TEST(VisiblePart, BeyondTheMatrixHasNoTexels) {
@@ -131,10 +152,13 @@ TEST(Number, OutsideTheRangeIsMarkedOnItsSide) {
   const arma::mat m{{2.0, -2.0, 1.0, infinity}};
   const Texels t = texels(whole(m, ColourMap::values, 400, 100));
   ASSERT_EQ(t.data.size(), 4u);
-  EXPECT_EQ(t.data[0], (Texel{1, mark::above}));
-  EXPECT_EQ(t.data[1], (Texel{0, mark::below}));
-  EXPECT_EQ(t.data[2], (Texel{1, 0}));
-  EXPECT_EQ(t.data[3], (Texel{1, mark::above | mark::hidden}));
+  EXPECT_EQ(t.data[0].colour, colour_at(ColourMap::values, true, 1));
+  EXPECT_EQ(marks(t.data[0]), mark::above);
+  EXPECT_EQ(t.data[1].colour, colour_at(ColourMap::values, true, 0));
+  EXPECT_EQ(marks(t.data[1]), mark::below);
+  EXPECT_EQ(t.data[2], at(ColourMap::values, 1));
+  EXPECT_EQ(t.data[3].colour, colour_at(ColourMap::values, true, 1));
+  EXPECT_EQ(marks(t.data[3]), mark::above | mark::hidden);
 }
 
 TEST(Number, TooLargeForTheGraphicsCardKeepsItsPlace) {
@@ -143,15 +167,46 @@ TEST(Number, TooLargeForTheGraphicsCardKeepsItsPlace) {
   p.low = -2e300, p.high = 2e300;
   const Texels t = texels(p);
   ASSERT_EQ(t.data.size(), 3u);
-  EXPECT_EQ(t.data[0], (Texel{0.75, 0}));
-  EXPECT_EQ(t.data[2], (Texel{0.25, 0}));
+  EXPECT_EQ(t.data[0], at(ColourMap::values, 0.75));
+  EXPECT_EQ(t.data[2], at(ColourMap::values, 0.25));
+}
+
+TEST(Number, StandsAlikeInTheQuickAndTheGeneralWay) {
+  const arma::mat m = arma::linspace(-3, 5, 641).t();
+  for (const auto& [map, low, high] :
+       {std::tuple{ColourMap::values, -4.0, 6.0}, std::tuple{ColourMap::values, -3.0, -0.5},
+        std::tuple{ColourMap::magma, -2.0, 5.0}, std::tuple{ColourMap::weights, 0.0, 1.0}}) {
+    Picture p = whole(m, map, 641, 1);
+    p.low = low, p.high = high, p.dots = true;
+    const Texels t = texels(p);
+    ASSERT_EQ(t.data.size(), m.n_elem);
+    for (arma::uword j = 0; j < m.n_elem; ++j) {
+      const Rgb expected = colour_at(map, true, place_in_range(map, low, high, m(j)));
+      EXPECT_LE(difference(t.data[j].colour, expected), 1) << low << " " << m(j);
+      const unsigned side = m(j) > high ? mark::above : m(j) < low ? mark::below : 0;
+      EXPECT_EQ(marks(t.data[j]), m(j) == 0 && side == 0 ? mark::zero : side) << m(j);
+    }
+  }
+}
+
+TEST(Texels, AreMarkedInTheInkThatCanBeReadOnTheirColour) {
+  const arma::mat m{{0.0, 0.5, 1.0}}, none(1, 3, arma::fill::zeros);
+  for (const bool dark : {true, false}) {
+    Picture p = whole(m, ColourMap::weights, 300, 100);
+    p.dark = dark, p.visible = &none;
+    for (const Texel& t : texels(p).data) {
+      const bool is_light = app::readable_on(t.colour) == app::readable_on(app::rgb(0x000000));
+      EXPECT_EQ((t.marks & light_ink) != 0, is_light) << dark;
+      EXPECT_EQ(marks(t), mark::hidden);
+    }
+  }
 }
 
 TEST(DroppedCell, ThatIsHiddenAsWellIsShownAsHidden) {
   const arma::mat m(1, 1, arma::fill::zeros), none(1, 1, arma::fill::zeros);
   Picture p = whole(m, ColourMap::weights, 20, 20);
   p.visible = p.kept = &none;
-  EXPECT_EQ(only(texels(p)), (Texel{0, mark::hidden}));
+  EXPECT_EQ(marks(only(texels(p))), mark::hidden);
 }
 
 TEST(EmptyPicture, HasNoTexels) {
@@ -165,24 +220,24 @@ TEST(Texels, OfALogarithmicRangeMarkWhatIsSmallerThanItsLeast) {
   const arma::mat small{0.0005}, zero{0.0}, least{0.001};
   Picture p = whole(small, ColourMap::weights, 1, 1);
   p.least = 0.001;
-  EXPECT_EQ(only(texels(p)), (Texel{0, mark::below}));
+  EXPECT_EQ(marks(only(texels(p))), mark::below);
   p.numbers = &zero;
-  EXPECT_EQ(only(texels(p)), (Texel{0, 0})) << "0 is no number that is too small";
+  EXPECT_EQ(only(texels(p)), at(ColourMap::weights, 0)) << "0 is no number that is too small";
   p.numbers = &least;
-  EXPECT_EQ(only(texels(p)).marks, 0);
+  EXPECT_EQ(marks(only(texels(p))), 0u);
 }
 
 TEST(Texels, MarkExactZerosWhereNoNumbersStand) {
   const arma::mat zero{0.0}, nearly{1e-300};
   Picture p = whole(zero, ColourMap::values, 1, 1);
-  EXPECT_EQ(only(texels(p)).marks, 0);
+  EXPECT_EQ(marks(only(texels(p))), 0u);
   p.dots = true;
-  EXPECT_EQ(only(texels(p)).marks, mark::zero);
+  EXPECT_EQ(marks(only(texels(p))), mark::zero);
   p.numbers = &nearly;
-  EXPECT_EQ(only(texels(p)).marks, 0);
+  EXPECT_EQ(marks(only(texels(p))), 0u);
   const arma::mat hidden{0.0};
   p.numbers = &zero, p.visible = &hidden;
-  EXPECT_EQ(only(texels(p)).marks, mark::hidden) << "it is hatched already";
+  EXPECT_EQ(marks(only(texels(p))), mark::hidden) << "it is hatched already";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 using app::render::CellChange;
 using app::render::ColourMap;
 using app::render::has_rows;
+using app::render::Part;
 using app::render::Picture;
 using app::render::RowTexels;
 using app::render::Texels;
@@ -119,6 +120,26 @@ TEST(RowTexels, FollowTheRangeAndTheMaskWhileTheNumbersStay) {
   masked.flags_version = 1;
   rows.renew(masked, &wider);
   EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, masked)));
+}
+
+TEST(RowTexels, SayWhereTheyLookOtherwise) {
+  support::Random random(46);
+  Weights w(random, 20);
+  for (double& cell : w.cells) cell = 0.5;
+  for (double& factor : w.factors) factor = 1;
+  w.visible.ones();
+  RowTexels rows;
+  const Picture first = w.picture(10);
+  EXPECT_EQ(rows.renew(first, nullptr), (Part{0, 0, 10, 10}));
+  Picture second = first;
+  ++second.version;
+  const CellChange row{false, {7}, {}, w.n};
+  second.change = &row;
+  EXPECT_TRUE(rows.renew(second, &first).is_empty()) << "the same numbers";
+  Picture third = second;
+  ++third.version;
+  w.cells[7 * w.n + 4] = w.cells[7 * w.n + 9] = 0.75;
+  EXPECT_EQ(rows.renew(third, &second), (Part{2, 3, 5, 4}));
 }
 
 TEST(RowTexels, AreForWholePicturesOnly) {

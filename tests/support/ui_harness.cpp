@@ -1,7 +1,6 @@
 #include "tests/support/ui_harness.hpp"
 
 #include "app/browser.hpp"
-#include "app/platform/imgui_compat.hpp"
 #include "app/shortcuts.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
@@ -9,35 +8,12 @@
 
 namespace support {
 
-/// Gives ImGui a texture that nobody draws.
-class UiHarness::NoPainter : public app::render::Painter {
- public:
-  ImTextureID paint(const app::render::Picture&) override { return app::platform::texture_id(1); }
-};
-
 UiHarness::UiHarness(Draw draw, ImVec2 size)
-    : model(core::editing::default_preset().make()), draw_(std::move(draw)) {
+    : model(core::editing::default_preset().make()), imgui_(size), draw_(std::move(draw)) {
   document.title = core::editing::default_preset().title;
   document.preset = core::editing::default_preset().name;
   document.is_preset = true;
-  ImGui::CreateContext();
-  ImGuiIO& io = ImGui::GetIO();
-  io.IniFilename = nullptr;
-  io.DisplaySize = size;
-  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;  // as the window's OpenGL has: no limit of 65 536 vertices
-  app::platform::name_keys(io);
-#if IMGUI_VERSION_NUM >= 19200
-  io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
-#else
-  unsigned char* pixels = nullptr;
-  int width = 0, height = 0;
-  io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
-#endif
   run();
-}
-
-UiHarness::~UiHarness() {
-  ImGui::DestroyContext();
 }
 
 void UiHarness::frame(const InputFrame& input) {

@@ -6,21 +6,20 @@
 
 #include "app/extents.hpp"
 #include "app/frame.hpp"
+#include "tests/support/bare_imgui.hpp"
 #include "tests/support/hands.hpp"
 
 namespace support {
 
 /// Real panels in a real ImGui, without a window and without OpenGL.
 ///
-/// Edits and changes of the view are carried out after each frame, as the program does; everything that was asked for is kept.
+/// Edits and changes of the view are carried out after each frame, as the program does; everything that was
+/// asked for is kept.
 class UiHarness : public Hands {
  public:
   using Draw = std::function<void(const app::Frame&)>;
 
   explicit UiHarness(Draw draw, ImVec2 size = {1600, 1000});
-  ~UiHarness() override;
-  UiHarness(const UiHarness&) = delete;
-  UiHarness& operator=(const UiHarness&) = delete;
 
   core::attention::Model model;
   app::View view;
@@ -54,7 +53,7 @@ class UiHarness : public Hands {
   void frame(const InputFrame& input) override;
   void carry_out(const app::Command& command);
 
-  class NoPainter;
+  BareImGui imgui_;
   Draw draw_;
   std::vector<app::Command> asked_;
   app::Landmarks landmarks_;

@@ -16,7 +16,8 @@ using core::attention::Stage;
 /// The program as it is started, with hands on it; the real pointer and the clock have no say in it.
 class Walk : public support::Hands {
  public:
-  explicit Walk(int width = 1600, int height = 1000);
+  /// What takes longer than at_once_ms is computed beside the window.
+  explicit Walk(int width = 1600, int height = 1000, double at_once_ms = app::LiveTrace::frame_ms);
 
   app::platform::Window window;
   app::Store store;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "core/attention/attend.hpp"
 #include "core/formats/session.hpp"
 #include "core/formats/tensor_file.hpp"
@@ -70,6 +72,32 @@ TEST_F(SessionFiles, AreFoundBesideTheSession) {
   EXPECT_THAT(
       error_of_session(R"("embeddings": [{"file": "x.npy", "at": [0]}, {"file": "x.npy", "at": [2]}])"),
       HasSubstr("x.npy: x: expected index 0 of [2, 3, 4] to be below 2, got 2"));
+}
+
+TEST_F(SessionFiles, HoldGivenStages) {
+  copy(FIXTURES "/formats/npy/f4.little.C.npy", "w.npy");  // [2, 3, 4]
+  const arma::mat numbers =
+      matrix(open_tensors(directory_ / "w.npy").read("w"), std::array<std::size_t, 1>{1});
+  const auto opened = [&](const std::string& given) {
+    support::put_bytes(directory_ / "s.json", R"({"attnscope": 1, "given": {"weights": )" + given + "}}");
+    return load_session(directory_ / "s.json").model;
+  };
+  const attention::Model two = opened(R"({"file": "w.npy"})");
+  EXPECT_EQ(two.n_heads, 2u);
+  ASSERT_EQ(two.given.stages.size(), 1u);
+  EXPECT_TRUE(arma::approx_equal(*two.given.stages[0].matrices[1], numbers, "absdiff", 0));
+  EXPECT_EQ(two.n_tokens(), 3u);
+  EXPECT_EQ(two.n_keys(), 4u);
+  const attention::Model one = opened(R"({"file": "w.npy", "at": [1]})");
+  EXPECT_EQ(one.n_heads, 1u);
+  EXPECT_TRUE(arma::approx_equal(*one.given.stages[0].matrices[0], numbers, "absdiff", 0));
+  EXPECT_THAT(
+      error_of_session(R"("given": {"weights": {"file": "w.npy", "at": [0, 0]}})"),
+      HasSubstr(
+          "s.json: given.weights: expected [rows, columns], [heads, rows, columns] or a batch of these, got [4]"));
+  EXPECT_THAT(
+      error_of_session(R"("given": {"scores": {"file": "w.npy"}, "weights": {"file": "w.npy", "at": [1]}})"),
+      HasSubstr("s.json: given.weights: expected 2 matrices as of the stage before, got 1"));
 }
 
 TEST_F(SessionFiles, ThatAreWrongAreNamed) {
