@@ -20,6 +20,7 @@ using core::compare::DifferenceKind;
 using widgets::Align;
 
 constexpr float header_height = 36, title_height = 26, stage_gap = 10;
+constexpr double unnoticed_seconds = 0.5;  // of waiting
 
 const std::array<std::string, 3> kinds{"A − B", "|A − B|", "relative"};
 
@@ -160,8 +161,14 @@ void draw_compare(const Frame& frame) {
       lay_out_comparison(frame.metrics, n_tokens, room.x - ImGui::GetStyle().ScrollbarSize);
   const bool swapped = frame.view.shows_a;
   draw_header(frame, l, origin, swapped);
-  if (!frame.comparison) return;
   const float top = frame.metrics.px(header_height);
+  if (!frame.comparison) {  // a moment for small models
+    if (frame.comparing.seconds < unnoticed_seconds) return;
+    const float middle = origin.y + top + frame.metrics.px(title_height) / 2;
+    widgets::draw_text(frame.fonts.sans14, {origin.x, middle}, Align::left_middle, packed(frame.palette.dim),
+                       "Every stage of every head is being compared.");
+    return;
+  }
   ImGui::SetCursorScreenPos({origin.x, origin.y + top});
   const bool zooms = frame.view.hovered && !ImGui::GetIO().KeyShift;
   platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)}, false,
