@@ -53,6 +53,7 @@ struct CheckTensors { std::filesystem::path path; };
 /// Says which stage a tensor of the chosen file is: "" leaves it out, nothing goes by its name again.
 struct MapTensor { std::string tensor; std::optional<std::string> stage; };
 struct SearchCauses {};                                ///< of the difference of the chosen tensors
+struct StopSearch {};                                  ///< gives such a search up
 struct DropReference {};                               ///< the chosen one
 struct RenameReference { std::string title; };         ///< likewise
 struct ShowReference { bool on = true; };              ///< the chosen A in place of the live model in every view, or no more
@@ -67,7 +68,7 @@ using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, Load
                              MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                             KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, DropReference,
+                             KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, StopSearch, DropReference,
                              RenameReference, ShowReference>;
 
 /// The commands of one frame, carried out after it was drawn.

@@ -2,50 +2,66 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cmath>
 
 #include "app/tensor_check.hpp"
-#include "core/attention/attend.hpp"
-#include "core/check/their_trace.hpp"
-#include "core/error.hpp"
 
 namespace app {
 namespace {
 
+using core::attention::GoesOn;
+using core::attention::Stage;
 using core::attention::StageInfo;
+using core::attention::Trace;
 
-constexpr std::chrono::seconds longest_search{3};  // the window stands still meanwhile
+constexpr double rounding = 1e-12;  // of two ways of working out the same, relative
 
-/// Whether a stage differs by no more than two ways of working out the same: large traces are not attend()'s.
-bool is_rounding(const core::compare::StageDifference& all, const arma::mat& left, const arma::mat& right) {
-  constexpr double share = 1e-12;
-  double largest = 0;
-  for (const arma::mat* numbers : {&left, &right})
-    for (const double number : *numbers)
-      if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
-  return all.largest <= share * largest;
+/// What is seen of a stage of which all heads are known.
+ComparedStage seen(const core::compare::StageDifference& all, const Trace& a, const Trace& b,
+                   const ComparisonKey& key) {
+  ComparedStage result;
+  result.all = all;
+  result.within = !all.differs();
+  if (!all.same_shape || !all.differs()) return result;
+  const StageInfo& stage = core::attention::info(all.stage);
+  result.numbers_a = stage.matrix(a, key.head);
+  result.numbers_b = stage.matrix(b, key.head);
+  result.shown = core::compare::farthest(result.numbers_a, result.numbers_b);
+  result.difference = core::compare::difference(key.kind, result.numbers_a, result.numbers_b);
+  result.a = extent_of(result.numbers_a), result.b = extent_of(result.numbers_b);
+  result.apart = extent_of(result.difference);
+  return result;
 }
 
-ComparedStage compared_stage(const core::compare::StageDifference& all, const core::attention::Trace& a,
-                             const core::attention::Trace& b, const ComparisonKey& key) {
-  ComparedStage result{
-      .all = all, .shown = {}, .difference = {}, .within = !all.differs(), .a = {}, .b = {}, .apart = {}};
-  if (!all.same_shape) return result;
-  const StageInfo& stage = core::attention::info(all.stage);
-  const arma::mat& left = stage.matrix(a, key.head);
-  const arma::mat& right = stage.matrix(b, key.head);
-  result.shown = core::compare::farthest(left, right);
-  result.difference = core::compare::difference(key.kind, left, right);
-  result.a = extent_of(left), result.b = extent_of(right), result.apart = extent_of(result.difference);
-  result.within = result.within || is_rounding(all, left, right);
-  return result;
+/// Names the first stage that differs, and keeps what says why a number is 0.
+void finish(Comparison& c, const Trace& kept, const Trace& live) {
+  const auto first = std::ranges::find_if(c.stages, [](const ComparedStage& s) { return !s.within; });
+  c.first = first == c.stages.end() ? nullptr : &*first;
+  c.visible_live = live.mask;
+  const bool of_tensors = c.tensors != nullptr;
+  c.visible_kept = of_tensors ? c.visible_live : arma::mat(kept.mask);
+  if (of_tensors)
+    c.visible = c.visible_live;
+  else if (arma::size(c.visible_kept) == arma::size(c.visible_live))
+    c.visible = arma::max(c.visible_kept, c.visible_live);
+  const bool drops = std::ranges::any_of(c.stages, [](const ComparedStage& s) {
+    return !s.difference.empty() &&
+           (s.all.stage == Stage::dropout_mask || s.all.stage == Stage::dropped_weights);
+  });
+  if (!drops) return;
+  c.kept_by_live = live.heads[c.key.head].dropout_mask;
+  c.kept_by_reference = of_tensors ? c.kept_by_live : arma::mat(kept.heads[c.key.head].dropout_mask);
 }
 
 }  // namespace
 
-Comparison::Comparison() = default;
-Comparison::~Comparison() = default;
+bool ComparisonKey::same_numbers(const ComparisonKey& other) const {
+  return reference == other.reference && trace == other.trace && version == other.version &&
+         sequence == other.sequence;
+}
+
+const core::attention::Sequence& live_sequence(const Comparison& comparison) {
+  return comparison.live.sequences[comparison.key.sequence];
+}
 
 std::string why_not_in_place_of(const core::attention::Model& a, const core::attention::Model& b) {
   const auto size = [](const core::attention::Model& m) {
@@ -68,65 +84,52 @@ std::string why_not_in_place_of(const core::attention::Model& a, const core::att
   return parts(a) == parts(b) ? "" : "A and B have other projections or biases";
 }
 
-void trace_reference(Comparison& comparison, const core::attention::Model& a, std::size_t sequence) {
-  comparison.tensors.reset();
-  comparison.model = a;
-  comparison.sequence = std::min(sequence, a.sequences.size() - 1);
-  comparison.trace = core::attention::attend(a, comparison.sequence);
-}
-
-void check_tensors(Comparison& c, const Reference& reference, const core::attention::Model& live,
-                   bool searches) {
-  const auto start = std::chrono::steady_clock::now();
-  c.model = live;
-  c.sequence = c.key.sequence;
-  c.trace = {};
-  c.tensors = std::make_unique<TensorCheck>();
-  TensorCheck& check = *c.tensors;
-  try {
-    check.matched = core::check::match(live, *reference.tensors, reference.by_hand, c.sequence);
-  } catch (const core::Error& error) {
-    check.problem = error.what();
-    return;
+std::shared_ptr<const Comparison> compared(const ComparisonKey& key, std::uint64_t revision,
+                                           const ComparedState& kept, const ComparedState& live,
+                                           const Comparison* older, const GoesOn& goes_on) {
+  auto c = std::make_shared<Comparison>();
+  c->key = key;
+  c->revision = revision;
+  c->model = kept.model, c->live = live.model;
+  c->sequence = kept.sequence;
+  c->trace = kept.trace;
+  c->is_exact = kept.is_exact && live.is_exact;
+  std::vector<core::compare::StageDifference> all;
+  if (older && older->key.same_numbers(key))
+    for (const ComparedStage& stage : older->stages) all.push_back(stage.all);
+  else
+    all = core::compare::compare(kept.model, *kept.trace, live.model, *live.trace, c->is_exact ? 0 : rounding,
+                                 goes_on);
+  for (const auto& stage : all) {
+    if (goes_on && !goes_on()) return c;
+    c->stages.push_back(seen(stage, *kept.trace, *live.trace, key));
   }
-  check.searched = searches;
-  check.report = core::check::check(live, check.matched, {}, [&] {
-    const bool goes_on = searches && std::chrono::steady_clock::now() - start < longest_search;
-    check.searched = check.searched && goes_on;
-    return goes_on;
-  });
-  core::check::TheirTrace theirs = core::check::their_trace(live, check.matched, check.report, c.sequence);
-  c.trace = std::move(theirs.trace);
-  check.stages = std::move(theirs.stages);
+  finish(*c, *kept.trace, *live.trace);
+  return c;
 }
 
-void work_out_tensors(Comparison& c, const core::attention::Trace& live) {
-  c.stages.clear();
-  const auto& results = c.tensors->report.stages;
-  for (const core::attention::Stage stage : c.tensors->stages) {
+std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std::uint64_t revision,
+                                                   std::shared_ptr<const TensorCheck> check,
+                                                   const ComparedState& live, const GoesOn& goes_on) {
+  auto c = std::make_shared<Comparison>();
+  c->key = key;
+  c->revision = revision;
+  c->model = c->live = live.model;
+  c->sequence = live.sequence;
+  c->trace = {check, &check->theirs};
+  const auto& results = check->report.stages;
+  c->tensors = std::move(check);
+  for (const Stage stage : c->tensors->stages) {
+    if (goes_on && !goes_on()) return c;
     const StageInfo& info = core::attention::info(stage);
-    if (!info.present(c.model)) continue;
-    c.stages.push_back(
-        compared_stage(core::compare::compare_stage(info, live, c.trace), live, c.trace, c.key));
-    c.stages.back().within = std::none_of(
-        results.begin(), results.end(),
-        [&](const core::check::StageResult& r) { return r.stage == stage && !r.agreement.within; });
+    if (!info.present(c->model)) continue;
+    c->stages.push_back(
+        seen(core::compare::compare_stage(info, *live.trace, *c->trace), *live.trace, *c->trace, key));
+    c->stages.back().within = std::ranges::none_of(
+        results, [&](const core::check::StageResult& r) { return r.stage == stage && !r.agreement.within; });
   }
-  const auto first =
-      std::find_if(c.stages.begin(), c.stages.end(), [](const ComparedStage& s) { return !s.within; });
-  c.first = first == c.stages.end() ? nullptr : &*first;
-  c.visible = live.mask;
-}
-
-void work_out(Comparison& c, const core::attention::Model& b, const core::attention::Trace& trace_b) {
-  c.stages.clear();
-  for (const auto& all : core::compare::compare(c.model, c.trace, b, trace_b))
-    c.stages.push_back(compared_stage(all, c.trace, trace_b, c.key));
-  const auto first =
-      std::find_if(c.stages.begin(), c.stages.end(), [](const ComparedStage& s) { return !s.within; });
-  c.first = first == c.stages.end() ? nullptr : &*first;
-  const bool one_shape = arma::size(*c.trace.mask) == arma::size(*trace_b.mask);
-  c.visible = one_shape ? arma::mat(arma::max(*c.trace.mask, *trace_b.mask)) : arma::mat();
+  finish(*c, *c->trace, *live.trace);
+  return c;
 }
 
 }  // namespace app

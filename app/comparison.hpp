@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/extents.hpp"
+#include "core/attention/head_facts.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
 #include "core/compare/compare.hpp"
@@ -29,61 +30,84 @@ struct Reference {
   /// Somebody's tensors, which are B while the live model is A; else nullptr.
   std::shared_ptr<const core::formats::TensorFile> tensors = nullptr;
   std::map<std::string, std::string> by_hand = {};  ///< the stages of tensors as a person said
+  std::size_t mapped = 0;                           ///< how often they were said
 };
 
 /// One stage of A against the same stage of B.
 struct ComparedStage {
   core::compare::StageDifference all;  ///< over all heads
   core::compare::Farthest shown;       ///< in the shown head
-  arma::mat difference;  ///< in the shown head, of the chosen kind; empty when there is an obstacle
-  bool within = false;   ///< of tensors: the stage agrees within the tolerance
-  Extent a, b, apart;    ///< of the numbers in the shown head and of their difference
+  /// In the shown head: the numbers of both and their difference of the chosen kind; empty where nothing is
+  /// to be seen.
+  arma::mat numbers_a, numbers_b, difference;
+  bool within = false;  ///< it does not differ; of tensors: it agrees within the tolerance
+  Extent a, b, apart;   ///< of these numbers
 };
 
 /// What a comparison was worked out for.
 struct ComparisonKey {
-  std::uint64_t reference = 0, version = 0;  ///< of A, and of the live trace
+  std::uint64_t reference = 0, trace = 0;  ///< of A: which one, and the version of its trace or of its check
+  std::uint64_t version = 0;               ///< of the live trace
   std::size_t sequence = 0, head = 0;
   core::compare::DifferenceKind kind{};
-  std::size_t mapped = 0;  ///< how often tensors were given stages by hand
+  /// Whether both are of the same numbers, whatever is shown of them.
+  bool same_numbers(const ComparisonKey& other) const;
+  bool is_near(const ComparisonKey& other) const { return reference == other.reference; }
   friend bool operator==(const ComparisonKey&, const ComparisonKey&) = default;
 };
 
-/// The chosen reference A against the live model B, for the shown sequence; tensors are B and the live model is A.
+/// The chosen reference A against the live model B, for the shown sequence; tensors are B and the live model
+/// is A.
 struct Comparison {
   ComparisonKey key;
-  core::attention::Model model;  ///< of A; shares its numbers with the reference
-  std::size_t sequence = 0;      ///< of A: the shown one, or its last when it has fewer
-  core::attention::Trace trace;  ///< of A
-  std::uint64_t trace_revision = 0,
-                revision = 0;  ///< of A's numbers and of the differences: another number, other numbers
-  std::unique_ptr<TensorCheck> tensors;  ///< when the reference is of tensors; its trace has only their stages
+  std::uint64_t revision = 0;    ///< another number, other numbers
+  core::attention::Model model;  ///< of the reference, or the live one of tensors
+  core::attention::Model live;   ///< the live model that it was compared with
+  std::size_t sequence = 0;      ///< of the reference: the shown one, or its last when it has fewer
+  std::shared_ptr<const core::attention::Trace>
+      trace;  ///< of the reference; of tensors only the stages that they have
+  std::shared_ptr<const TensorCheck> tensors;  ///< when the reference is of tensors
+  bool is_exact = true;                        ///< equal means equal to the bit; else to rounding
   std::vector<ComparedStage> stages;
   const ComparedStage* first = nullptr;  ///< the first of them that differs
-  arma::mat
-      visible;  ///< n_tokens × n_tokens: 0 where A and B both hide the cell; empty when the shapes differ
+  /// n_tokens × n_keys, 0 where a cell is hidden: in the reference, in the live model, in both (or empty).
+  arma::mat visible_kept, visible_live, visible;
+  arma::mat kept_by_reference, kept_by_live;  ///< the shown head's dropout masks, where dropped stages differ
+};
 
-  Comparison();
-  ~Comparison();
-  Comparison(const Comparison&) = delete;
-  Comparison& operator=(const Comparison&) = delete;
+/// The tokens that the live model was compared for.
+const core::attention::Sequence& live_sequence(const Comparison& comparison);
+
+/// What panels are told of work on a comparison that is not there yet.
+struct ComparisonWork {
+  bool is_renewing = false;   ///< the comparison is of a state before this one, or there is none yet
+  double seconds = 0;         ///< for how long
+  bool is_searching = false;  ///< for what explains somebody's tensors
+  double seconds_searched = 0;
+  std::size_t tried = 0;  ///< mistakes, alone or in pairs
 };
 
 /// Why A's numbers cannot be shown where B's are, "A is 4×3 with 1 head, B 6×3 with 2", or "" when they can.
 std::string why_not_in_place_of(const core::attention::Model& a, const core::attention::Model& b);
 
-/// Computes A's trace for a sequence. Throws core::Error as attend() does.
-void trace_reference(Comparison& comparison, const core::attention::Model& a, std::size_t sequence);
+/// One side of a comparison.
+struct ComparedState {
+  core::attention::Model model;
+  std::shared_ptr<const core::attention::Trace> trace;
+  std::size_t sequence = 0;
+  bool is_exact = true;  ///< the trace is attend()'s own
+};
 
-/// Reads a reference's tensors as stages of the live model and checks them, with or without a search for what explains
-/// them, which ends after a few seconds. A's trace has then only their stages.
-void check_tensors(Comparison& comparison, const Reference& reference, const core::attention::Model& live,
-                   bool searches);
+/// Compares a kept state with the live one; what is known of all heads is taken from an older comparison of
+/// the same numbers, or nullptr. Incomplete once goes_on says no.
+std::shared_ptr<const Comparison> compared(const ComparisonKey& key, std::uint64_t revision,
+                                           const ComparedState& kept, const ComparedState& live,
+                                           const Comparison* older, const core::attention::GoesOn& goes_on);
 
-/// Compares the live trace, A, with the tensors that were checked, B.
-void work_out_tensors(Comparison& comparison, const core::attention::Trace& live);
-
-/// Compares A's trace with the live one.
-void work_out(Comparison& comparison, const core::attention::Model& b, const core::attention::Trace& trace_b);
+/// Compares the live trace, A, with tensors that were checked against it, B.
+std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std::uint64_t revision,
+                                                   std::shared_ptr<const TensorCheck> check,
+                                                   const ComparedState& live,
+                                                   const core::attention::GoesOn& goes_on);
 
 }  // namespace app

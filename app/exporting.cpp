@@ -4,6 +4,7 @@
 #include "app/copying.hpp"
 #include "app/export_plan.hpp"
 #include "app/view_text.hpp"
+#include "core/attention/fast/engine.hpp"
 #include "core/figures/png.hpp"
 #include "core/figures/svg.hpp"
 #include "core/formats/export.hpp"
@@ -24,23 +25,24 @@ core::figures::DisplayList figure(const Exported& x, const ExportAs& e) {
   if (everything) options.head = x.view.head;
   options.sequence = x.view.sequence;
   options.dark = x.view.export_dark, options.numbers = x.view.export_numbers;
-  return coloured_figure(x.model, x.trace, options, x.view.colours);
+  return coloured_figure(x.model, *x.trace, options, x.view.colours);
 }
 
 /// The bytes of an export that is one file.
-std::string bytes_of(const Exported& x, const ExportAs& e) {
+std::string bytes_of(const Exported& x, const ExportAs& e, formats::Progress& progress) {
   const core::attention::StageInfo& stage = core::attention::info(e.matrix.stage);
   switch (e.form) {
     case ExportForm::csv:
     case ExportForm::npy: {
       const auto* format = formats::find_matrix_format(e.form == ExportForm::npy ? "npy" : "csv");
-      return format->bytes(formats::labelled_stage(x.model, x.trace, stage, e.matrix.head, x.view.sequence),
+      return format->bytes(formats::labelled_stage(x.model, *x.trace, stage, e.matrix.head, x.view.sequence),
                            true);
     }
     case ExportForm::npz:
-      return formats::npz_bytes(x.model, e.what == ExportWhat::everything
-                                             ? std::vector<std::string>{}
-                                             : std::vector<std::string>{stage.name});
+      return formats::npz_bytes(x.model,
+                                e.what == ExportWhat::everything ? std::vector<std::string>{}
+                                                                 : std::vector<std::string>{stage.name},
+                                &progress);
     case ExportForm::svg:
       return core::figures::svg_text(figure(x, e));
     case ExportForm::png:
@@ -53,18 +55,35 @@ std::string bytes_of(const Exported& x, const ExportAs& e) {
   return program_of(x.model, x.view, x.title);
 }
 
+/// The other forms compute every sequence, or nothing.
+bool needs_trace(const ExportAs& e) {
+  return e.form == ExportForm::csv || e.form == ExportForm::npy || e.form == ExportForm::svg ||
+         e.form == ExportForm::png;
+}
+
 }  // namespace
 
-std::vector<std::filesystem::path> export_as(const Exported& x, const ExportAs& what) {
+std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what,
+                                             formats::Progress& progress) {
+  Exported x = exported;
   ExportAs e = what;
   e.what = held_by(e.form, e.what);
   const bool many = (e.form == ExportForm::csv || e.form == ExportForm::npy) && e.what != ExportWhat::matrix;
   if (!many) {
     const std::vector<std::filesystem::path> files = planned_files(x.model, e);
-    formats::write_atomically(files.front(), bytes_of(x, e));
+    core::attention::fast::Engine engine;
+    if (!x.trace && needs_trace(e)) {
+      engine.compute(x.model, x.view.sequence);
+      x.trace = &engine.trace();
+    }
+    progress.add(0);
+    const std::string bytes = bytes_of(x, e, progress);
+    progress.add(0);  // from here on it is too late to stop
+    formats::write_atomically(files.front(), bytes);
     return files;
   }
   formats::ExportOptions options;
+  options.progress = &progress;
   options.format = formats::find_matrix_format(e.form == ExportForm::npy ? "npy" : "csv");
   if (e.what == ExportWhat::stage) options.stages = {core::attention::info(e.matrix.stage).name};
   return formats::export_stages(x.model, e.path, options);

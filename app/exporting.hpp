@@ -8,20 +8,22 @@
 #include "app/command.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
+#include "core/formats/progress.hpp"
 
 namespace app {
 
 /// What an export is made of.
 struct Exported {
   const core::attention::Model& model;
-  const core::attention::Trace& trace;  ///< of the shown sequence
+  const core::attention::Trace* trace;  ///< of the shown sequence; nullptr where it is still to be computed
   const View& view;
   std::string title;  ///< of the document
 };
 
 /// Writes what is asked for, all of it or nothing, and gives the files.
 ///
-/// Throws core::Error, "PATH: cannot be written: why".
-std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what);
+/// Throws core::Error, "PATH: cannot be written: why", and formats::Cancelled; then everything is as it was.
+std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what,
+                                             core::formats::Progress& progress);
 
 }  // namespace app

@@ -11,8 +11,8 @@ using core::attention::Trace;
 constexpr std::uint64_t quick_logarithms = 2'000'000;  // some 30 ms
 constexpr std::uint64_t quick_cells = 400'000;         // some 4 ms of logarithms
 
-FigureOf key_of(const Trace& trace, std::uint64_t version) {
-  return {version, trace.heads.size(), trace.mask.n_rows()};
+FigureOf key_of(const Trace& trace, std::uint64_t version, std::uint64_t choice = 0) {
+  return {version, trace.heads.size(), trace.mask.n_rows(), choice};
 }
 
 bool is_quick(const Trace& trace) {
@@ -70,9 +70,7 @@ const std::vector<RowFacts>& Figures::rows(const Trace& trace, std::uint64_t ver
   };
   Figure<AllRows>::Make make = [&](const GoesOn& goes_on) { return all(trace, goes_on); };
   if (!at_once) make = [held = held_, all](const GoesOn& goes_on) { return all(*held, goes_on); };
-  FigureOf key = key_of(trace, version);
-  key.version = (version << 32) + row_choices_;
-  const AllRows* known = rows_.of(key, at_once, make);
+  const AllRows* known = rows_.of(key_of(trace, version, row_choices_), at_once, make);
   const auto found = known ? known->find(which) : AllRows::const_iterator{};
   return known && found != known->end() ? found->second : no_rows_;
 }
@@ -96,9 +94,7 @@ const TokenLines& Figures::lines(const Trace& trace, std::uint64_t version, cons
   if (!at_once)
     make = [held = held_, choice](const GoesOn& goes_on) { return token_lines(*held, choice, goes_on); };
   if (choice_ != choice) choice_ = choice, ++choices_;
-  FigureOf key = key_of(trace, version);
-  key.version = (version << 32) + choices_;
-  const TokenLines* lines = lines_.of(key, at_once, make);
+  const TokenLines* lines = lines_.of(key_of(trace, version, choices_), at_once, make);
   return lines ? *lines : no_lines_;
 }
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "app/beside.hpp"
 #include "app/token_lines.hpp"
-#include "app/worker.hpp"
 #include "core/attention/head_facts.hpp"
 #include "core/attention/row_facts.hpp"
 #include "core/attention/stages.hpp"
@@ -20,13 +20,12 @@
 
 namespace app {
 
-/// Which trace a figure is of: another version, other numbers.
+/// What a figure is of: another version, other numbers.
 struct FigureOf {
   std::uint64_t version = 0;
   std::size_t n_heads = 0, n_tokens = 0;
-  bool same_shape(const FigureOf& other) const {
-    return n_heads == other.n_heads && n_tokens == other.n_tokens;
-  }
+  std::uint64_t choice = 0;  ///< of what is worked out
+  bool is_near(const FigureOf& other) const { return n_heads == other.n_heads && n_tokens == other.n_tokens; }
   friend bool operator==(const FigureOf&, const FigureOf&) = default;
 };
 
@@ -35,52 +34,37 @@ struct FigureOf {
 template <class Value>
 class Figure {
  public:
-  using Make = std::function<Value(const core::attention::GoesOn&)>;
+  using Make = typename Beside<FigureOf, Value>::Make;
 
   /// The figure of a trace, or the last one, or nullptr; make gives it and owns what it reads where it is not
   /// at once. Beside the window it is begun when it is asked for in a second frame: not in every frame of a
   /// drag.
   const Value* of(const FigureOf& key, bool at_once, const Make& make) {
-    worker_.deliver();
-    if (known_ && known_->first == key) return &known_->second;
-    if (at_once) {
-      worker_.cancel();
-      asked_.reset();
-      known_.emplace(key, make({}));
-    } else if (seen_ != key) {
-      seen_ = key;
-      frames_ = 0;
-    } else if (asked_ != key && frames_ > 0) {
-      asked_ = key;
-      worker_.start([this, key, make](const std::stop_token& stop) {
-        const auto value = std::make_shared<Value>(make([&] { return !stop.stop_requested(); }));
-        return [this, key, value] { known_.emplace(key, std::move(*value)); };
-      });
-    }
-    return known_ && known_->first.same_shape(key) ? &known_->second : nullptr;
+    if (std::exchange(seen_, key) != key) frames_ = 0;
+    const bool is_needed = beside_.needs(key) || (at_once && !beside_.is_of(key));
+    if (is_needed && (at_once || frames_ > 0)) beside_.begin(key, at_once, make);
+    return beside_.value() && beside_.key()->is_near(key) ? beside_.value() : nullptr;
   }
   /// Before the questions of the next frame.
   void next_frame() { ++frames_; }
   /// Whether it is being worked out, or is to be in the next frame.
   bool is_busy() const {
-    const bool is_known = known_ && seen_ && known_->first == *seen_;
-    return worker_.is_busy() || (seen_ && frames_ < 2 && asked_ != seen_ && !is_known);
+    const bool is_next = seen_ && frames_ < 2 && !beside_.has_asked_for(*seen_) && !beside_.is_of(*seen_);
+    return beside_.is_busy() || is_next;
   }
-  void when_done(std::function<void()> call) { worker_.when_done(std::move(call)); }
+  void when_done(std::function<void()> call) { beside_.when_done(std::move(call)); }
   /// Drops what is under way, and waits until it has ended.
   void stop() {
-    worker_.cancel();
-    worker_.wait();
-    worker_.deliver();
-    asked_.reset();
+    beside_.cancel();
+    beside_.wait();
+    beside_.take();
     seen_.reset();
   }
 
  private:
-  std::optional<std::pair<FigureOf, Value>> known_;
-  std::optional<FigureOf> seen_, asked_;
+  std::optional<FigureOf> seen_;
   int frames_ = 0;  // since it was seen
-  Worker worker_;
+  Beside<FigureOf, Value> beside_;
 };
 
 /// What takes a while to work out of all weights of a trace, each once for a version of it.

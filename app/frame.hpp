@@ -74,6 +74,7 @@ struct Frame {
   const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
   std::span<const Reference> references = {};  ///< all that were kept; View::reference chooses
   const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
+  ComparisonWork comparing = {};               ///< what is still to come of that
   const PictureSource* source = nullptr;       ///< of the trace's pictures, or nullptr
   const Renewal* renewal = nullptr;            ///< or nullptr when the model is the newest
   const Opening* opening = nullptr;            ///< what is being read, and from what is to be chosen

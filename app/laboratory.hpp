@@ -3,29 +3,74 @@
 #include <armadillo>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
 
+#include "app/extents.hpp"
+#include "app/worker.hpp"
 #include "core/attention/dropout_study.hpp"
 
 namespace app {
 
-/// What the dropout laboratory shows: a study of the shown head that is drawn a portion a frame.
+class LiveTrace;
+
+/// What the dropout laboratory shows: a study of the shown head as far as it has been drawn.
 struct Laboratory {
   /// The curve of the mean's distance ends after so many masks.
   static constexpr std::size_t most_masks = 1024;
 
-  core::attention::DropoutStudy study;
-  std::size_t n_masks = 64;  ///< over how many the mean is taken
+  std::size_t n_masks = 64;         ///< over how many the mean is taken
+  std::vector<double> distances;    ///< as of DropoutStudy
+  std::vector<arma::vec> row_sums;  ///< likewise
   arma::mat mean,
-      difference;     ///< of the first n_masks, or of as many as were drawn; the mean less the weights
-  arma::rowvec ones;  ///< ten ones under the same dropout
-  std::uint64_t revision = 0;  ///< another number, other numbers
-  std::uint64_t version = 0;   ///< of the trace
-  std::size_t head = 0;
+      difference;  ///< of the first n_masks, or of as many as were drawn; the mean less the weights
+  Extent mean_extent, difference_extent;
+  arma::vec sums_before, sums_after;  ///< of the trace's weights, and of what its one mask leaves
+  arma::rowvec ones;                  ///< ten ones under the same dropout
+  std::uint64_t revision = 0;         ///< another number, other numbers
+  std::uint64_t version = 0;          ///< of the trace
+  std::size_t head = 0, sequence = 0;
 
-  bool is_complete() const { return study.count() >= most_masks; }
+  std::size_t count() const { return distances.size(); }
+  std::size_t n_rows() const { return mean.n_rows; }
+  bool is_complete() const { return count() >= most_masks; }
 };
 
-/// Draws more masks for about so many seconds, at least one, and keeps the mean of the first n_masks.
-void advance(Laboratory& laboratory, double seconds);
+/// Draws the laboratory's masks beside the window, a portion at a time.
+class MaskDrawing {
+ public:
+  /// Before every frame in which the laboratory is shown. The study of an older trace stays until the newest
+  /// has its first masks.
+  void follow(const LiveTrace& live, std::size_t head, std::size_t n_masks);
+  /// Lets go of everything.
+  void stop();
+  const Laboratory* laboratory() const { return shown_ ? &*shown_ : nullptr; }
+  bool is_busy() const { return worker_.is_busy(); }
+  /// Whether the live trace is being read beside the window.
+  bool reads_live() const { return worker_.is_running() || worker_.has_waiting(); }
+  /// Until the portion under way is there; the next follow() takes it over.
+  void wait() { worker_.wait(); }
+  /// Is called from another thread when there is something to take over.
+  void when_done(std::function<void()> call) { worker_.when_done(std::move(call)); }
+
+ private:
+  struct Of {
+    std::uint64_t version = 0;
+    std::size_t head = 0, n_masks = 0;
+    friend bool operator==(const Of&, const Of&) = default;
+  };
+  struct Portion;
+
+  void begin(const LiveTrace& live);
+  void take(Portion portion);
+
+  std::optional<Of> of_;
+  std::optional<Laboratory> shown_;
+  std::shared_ptr<core::attention::DropoutStudy> study_;  // only the worker reads and advances it
+  std::uint64_t revision_ = 0;
+  Worker worker_;
+};
 
 }  // namespace app

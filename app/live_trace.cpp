@@ -54,16 +54,30 @@ LiveTrace::LiveTrace(const Model& model, double at_once_ms) : at_once_ms_(at_onc
   show(std::move(first));
 }
 
+LiveTrace::LiveTrace() : at_once_ms_(frame_ms), shown_(std::make_shared<State>()) {
+  before_change([] { return false; });
+}
+
+void LiveTrace::clear() {
+  worker_.cancel();
+  asked_.reset();
+  spare_.reset();
+  shown_ = std::make_shared<State>();
+}
+
 void LiveTrace::follow(const Model& model, std::size_t sequence) {
   const auto is_of = [&](const auto& state) { return state.sequence == sequence && state.model == model; };
   worker_.deliver();
   if (is_of(*shown_)) {
     if (asked_) worker_.cancel();
     asked_.reset();
-  } else if ((is_small(model) || shown_->engine.estimated_ms(model, sequence) <= at_once_ms_) && may_change_in_place()) {
+  } else if ((is_small(model) || shown_->engine.estimated_ms(model, sequence) <= at_once_ms_) &&
+             may_change_in_place()) {
     if (asked_) worker_.cancel();
     asked_.reset();
     update_in_place(model, sequence);
+  } else if (is_small(model)) {
+    compute_at_once(model, sequence);
   } else {
     if (!asked_ || !is_of(*asked_)) ask_for(model, sequence);
     if (!worker_.is_busy()) begin();
@@ -86,6 +100,16 @@ double LiveTrace::share_done() const {
 core::attention::fast::RowView LiveTrace::rows(core::attention::Stage stage, std::size_t head) const {
   if (shown_->reference) return {};
   return shown_->engine.rows(stage, head);
+}
+
+void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
+  if (asked_) worker_.cancel();
+  asked_.reset();
+  auto next = std::make_shared<State>();
+  next->model = model;
+  next->sequence = sequence;
+  next->compute(change_, nullptr);
+  show(std::move(next));
 }
 
 void LiveTrace::update_in_place(const Model& model, std::size_t sequence) {

@@ -15,15 +15,19 @@ namespace app {
 
 /// The trace of the newest model, or of the latest whose trace is complete.
 ///
-/// Small models go to attend() at once. Of the others, what takes no longer than a frame is done in place, the rest beside the
-/// window, by a second engine. Meanwhile model(),
-/// sequence() and trace() stay those of one state, which was true a moment ago.
+/// Small models go to attend() at once. Of the others, what takes no longer than a frame is done in place,
+/// the rest beside the window, by a second engine. Meanwhile model(), sequence() and trace() stay those of
+/// one state, which was true a moment ago.
 class LiveTrace {
  public:
   static constexpr double frame_ms = 12;
 
-  /// Computes the first trace at once; later what takes longer than at_once_ms is done beside the window. Throws core::Error.
+  /// Computes the first trace at once; later what takes longer than at_once_ms is done beside the window.
+  /// Throws core::Error.
   explicit LiveTrace(const core::attention::Model& model, double at_once_ms = frame_ms);
+
+  /// Without a trace until a model is followed; nothing that somebody holds is ever changed in place.
+  LiveTrace();
 
   /// Takes over what was finished beside the window, then goes after the trace of a model.
   ///
@@ -32,6 +36,10 @@ class LiveTrace {
   void follow(const core::attention::Model& model, std::size_t sequence);
   /// Follows, and waits until the trace is of this model.
   void catch_up(const core::attention::Model& model, std::size_t sequence);
+  /// Until nothing is computed beside the window; what was, the next follow() takes over.
+  void wait() { worker_.wait(); }
+  /// Lets go of the trace and of what is under way; there is none until a model is followed.
+  void clear();
 
   const core::attention::Model& model() const { return shown_->model; }
   std::size_t sequence() const { return shown_->sequence; }
@@ -40,6 +48,8 @@ class LiveTrace {
   std::shared_ptr<const core::attention::Trace> shared_trace() const { return {shown_, &shown_->trace()}; }
   std::uint64_t version() const { return version_; }  ///< of the trace: another number, other numbers
   double compute_ms() const { return shown_->ms; }
+  /// Whether the trace is attend()'s own, to the bit; else it may differ from it by rounding.
+  bool is_exact() const { return shown_->reference || !core::attention::fast::covers(shown_->model); }
 
   /// A stage as the engine keeps it, or nothing; valid as long as the trace.
   core::attention::fast::RowView rows(core::attention::Stage stage, std::size_t head) const;
@@ -55,7 +65,8 @@ class LiveTrace {
 
   /// Is called from another thread whenever there is something to take over.
   void when_done(std::function<void()> call) { worker_.when_done(std::move(call)); }
-  /// Is called before the trace would change in place; where it says that somebody still reads, the change is made elsewhere.
+  /// Is called before the trace would change in place; where it says that somebody still reads, the change is
+  /// made elsewhere.
   void before_change(std::function<bool()> call) { before_change_ = std::move(call); }
 
  private:
@@ -82,13 +93,15 @@ class LiveTrace {
   using Progress = core::attention::fast::Progress;
 
   bool may_change_in_place() const { return !before_change_ || before_change_(); }
+  void compute_at_once(const core::attention::Model& model, std::size_t sequence);
   void update_in_place(const core::attention::Model& model, std::size_t sequence);
   void ask_for(const core::attention::Model& model, std::size_t sequence);
   void begin();
   void show(std::shared_ptr<State> state);
 
   double at_once_ms_;
-  std::shared_ptr<State> shown_, spare_;  // the spare one has memory for the next, as long as more is asked for
+  std::shared_ptr<State> shown_,
+      spare_;  // the spare one has memory for the next, as long as more is asked for
   core::attention::fast::Change change_;
   std::uint64_t version_ = 0;
   std::optional<Asked> asked_;

@@ -19,7 +19,8 @@ constexpr int frames_to_dim = 15;  // what lies behind a dialog
 
 /// What is dropped on a dialog is what the dialog asks for; tensors on the comparison are checked.
 Command dropped(const std::filesystem::path& path, const View& view) {
-  if (view.dialog == Dialog::give || view.dialog == Dialog::open_given) return GiveFile{view.given_stage, path};
+  if (view.dialog == Dialog::give || view.dialog == Dialog::open_given)
+    return GiveFile{view.given_stage, path};
   if (view.dialog == Dialog::open_reference) return LoadReference{path};
   if (view.dialog == Dialog::open_tensors) return CheckTensors{path};
   std::error_code ignored;
@@ -49,17 +50,18 @@ Loop::~Loop() {
 }
 
 double Loop::seconds_to_wait() const {
-  if (frames_to_draw_ > 0 || store_.is_busy()) return 0;
-  if (store_.is_renewing() || store_.is_reading()) return progress_seconds;
+  if (frames_to_draw_ > 0 || renderer_.is_behind()) return 0;
+  if (store_.is_renewing() || store_.is_reading() || store_.is_writing() || store_.is_working())
+    return progress_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
 }
 
 bool Loop::step() {
   const bool typing = ImGui::GetIO().WantTextInput;
   const bool something_happened = window_.wait(seconds_to_wait());
-  if (something_happened || typing || store_.is_busy() || store_.is_reading())
+  if (something_happened || typing || store_.is_reading() || store_.is_writing())
     frames_to_draw_ = frames_after_an_event;
-  if (store_.is_renewing() || renderer_.is_behind()) frames_to_draw_ = std::max(frames_to_draw_, 1);
+  if (store_.is_renewing() || store_.is_working() || renderer_.is_behind()) frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
   if (window_.should_close()) {
     window_.cancel_close();
@@ -143,6 +145,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .laboratory = store_.laboratory(),
                .references = store_.references(),
                .comparison = store_.comparison(),
+               .comparing = store_.comparing().work(),
                .source = shown.version == store_.version() ? &source_ : nullptr,
                .renewal = store_.is_renewing() || source_.is_making() || renderer_.is_behind() ? &renewal : nullptr,
                .opening = &opening});

@@ -68,6 +68,7 @@ Frame of_newest(const Frame& f) {
           .laboratory = f.laboratory,
           .references = f.references,
           .comparison = f.comparison,
+          .comparing = f.comparing,
           .source = f.source,
           .renewal = f.renewal,
           .opening = f.opening};
@@ -93,7 +94,7 @@ void draw_edit(const Frame& frame) {
 }
 
 void draw_inspector_and_words(const Frame& frame) {
-  if (frame.comparison)
+  if (frame.view.tab == Tab::compare && !frame.references.empty())
     panels::draw_compare_list(frame);
   else
     panels::draw_inspector(frame);

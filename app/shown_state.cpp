@@ -10,23 +10,24 @@ void follow_held_key(Store& store) {
   const View& view = store.view();
   const ImGuiIO& io = ImGui::GetIO();
   const bool held = !store.references().empty() && !io.WantTextInput && !io.NavVisible && !view.cursor &&
-                    view.dialog == Dialog::none && view.tab != Tab::laboratory && platform::key_down(ImGuiKey_Space);
+                    view.dialog == Dialog::none && view.tab != Tab::laboratory &&
+                    platform::key_down(ImGuiKey_Space);
   if (held == view.shows_a) return;
   store.dispatch(ShowReference{held});
   store.settle();
 }
 
 ShownState shown_state(const Store& store) {
-  const Comparison* comparison = store.comparison();
+  const LiveTrace* kept = store.comparing().kept();
   const View view = store.shown_view();
-  if (!view.shows_a || !comparison || view.tab == Tab::compare)
+  if (!view.shows_a || !kept || view.tab == Tab::compare)
     return {store.shown_model(), store.trace(), store.version(), view};
-  ShownState a{comparison->model, comparison->trace, numbers_of_a | comparison->trace_revision, view};
+  ShownState a{kept->model(), kept->trace(), numbers_of_a | kept->version(), view};
   const auto is_there = [&](Stage stage) { return core::attention::info(stage).present(a.model); };
   for (auto* cell : {&a.view.pinned, &a.view.hovered})
     if (*cell && !is_there((*cell)->stage)) cell->reset();
   if (!is_there(a.view.heads_stage)) a.view.heads_stage = Stage::weights;
-  a.view.sequence = comparison->sequence;
+  a.view.sequence = kept->sequence();
   return a;
 }
 

@@ -8,13 +8,11 @@
 #include "app/view_text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
-#include "core/formats/session.hpp"
 
 namespace app {
 namespace {
 
 namespace editing = core::editing;
-namespace formats = core::formats;
 
 constexpr std::size_t longest_recent_list = 12;
 
@@ -39,6 +37,7 @@ void Store::dispatch(const Command& command) {
 
 void Store::settle() {
   take_what_was_read();
+  take_what_was_written();
   list_files();
   try {
     live_.follow(model_, view_.sequence);
@@ -48,8 +47,14 @@ void Store::settle() {
     say("There is not enough memory for the stages of this model; the pictures are of the one before.", true);
   }
   assess_step();
-  run_laboratory();
-  run_comparison();
+  try {
+    run_laboratory();
+    run_comparison();
+  } catch (const core::Error& error) {
+    say(error.what(), true);
+  } catch (const std::bad_alloc&) {
+    say("There is not enough memory for what this tab shows.", true);
+  }
 }
 
 View Store::shown_view() const {
@@ -122,17 +127,6 @@ void Store::carry_out(const LoadPreset& command) {
   say(std::string(preset->title) + ": " + preset->about);
 }
 
-void Store::carry_out(const SaveFile&) {
-  if (lesson_) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
-  if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
-  save_to(*origin_.path);
-}
-
-void Store::carry_out(const SaveFileAs& command) {
-  save_to(command.path);
-  if (waiting_) carry_out(DiscardAndContinue{});
-}
-
 void Store::carry_out(const ShowDialog& command) {
   if (lesson_ && command.dialog == Dialog::save_as) return carry_out(SaveFile{});  // which says why not
   if (command.dialog == Dialog::import_tensors) {
@@ -141,7 +135,10 @@ void Store::carry_out(const ShowDialog& command) {
   }
   if (command.dialog == Dialog::none && view_.dialog != Dialog::none) carry_out(CancelReading{});
   view_.dialog = command.dialog;
-  if (command.dialog == Dialog::none) waiting_.reset();
+  if (command.dialog == Dialog::none) {
+    waiting_.reset();
+    leaves_when_saved_ = false;
+  }
   const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
                           command.dialog == Dialog::open_tensors || command.dialog == Dialog::open_given;
   if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_files) {
@@ -187,13 +184,6 @@ void Store::carry_out(const DiscardAndContinue&) {
   discard_ = false;
 }
 
-void Store::carry_out(const SaveAndContinue&) {
-  view_.dialog = Dialog::none;
-  if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
-  save_to(*origin_.path);
-  carry_out(DiscardAndContinue{});
-}
-
 void Store::carry_out(const TakeMemory&) {
   granted_bytes_ = std::max(granted_bytes_, asked_bytes_);
   view_.dialog = Dialog::none;
@@ -206,6 +196,11 @@ void Store::carry_out(const CancelQuestion&) {
 }
 
 bool Store::may_leave(const Command& command) {
+  if (saving_.is_busy()) {  // what is being saved is to become part of this document, not of the next
+    waiting_ = command;
+    leaves_when_saved_ = true;
+    return false;
+  }
   if (discard_ || model_ == saved_) return true;
   waiting_ = command;
   view_.dialog = Dialog::unsaved_work;
@@ -235,16 +230,6 @@ void Store::start_with(core::attention::Model model, Origin origin) {
   view_.cursor.reset();
   view_.dialog = Dialog::none;
   keep_view_within_model();
-}
-
-void Store::save_to(const std::filesystem::path& path) {
-  formats::save_session(path, {model_, view_text(view_)});
-  saved_ = model_;
-  origin_.path = path;
-  origin_.title = path.filename().string();
-  view_.dialog = Dialog::none;
-  remember(path);
-  say("Saved " + path.string());
 }
 
 void Store::remember(const std::filesystem::path& path) {

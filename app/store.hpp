@@ -8,7 +8,7 @@
 #include <span>
 
 #include "app/command.hpp"
-#include "app/comparison.hpp"
+#include "app/comparing.hpp"
 #include "app/frame.hpp"
 #include "app/laboratory.hpp"
 #include "app/lesson_state.hpp"
@@ -17,6 +17,7 @@
 #include "app/opening.hpp"
 #include "app/view.hpp"
 #include "app/worker.hpp"
+#include "app/writing.hpp"
 #include "core/attention/model.hpp"
 #include "core/editing/history.hpp"
 
@@ -33,11 +34,13 @@ class Store {
   void dispatch(const Command& command);
   /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path);
-  /// Waits until whatever is being read has been taken in.
+  /// Waits until whatever is being read or written has been taken in.
   void finish_reading();
   /// What is being read, and from what is to be chosen.
   Opening opening() const;
   bool is_reading() const { return reader_.is_busy(); }
+  /// Whether sessions or exports are being written.
+  bool is_writing() const { return saving_.is_busy() || exporting_.is_busy(); }
   /// Ends the undo step that edits in a row were joined into.
   void end_gesture() { history_.end_gesture(); }
   /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
@@ -64,6 +67,10 @@ class Store {
   /// Is called from another thread when settle() has something new to take over.
   void wake_by(std::function<void()> wake) {
     reader_.when_done(wake);
+    saving_.when_done(wake);
+    exporting_.when_done(wake);
+    comparing_.when_done(wake);
+    drawing_.when_done(wake);
     live_.when_done(std::move(wake));
   }
   Document document() const;
@@ -75,14 +82,17 @@ class Store {
   const LessonState* lesson() const { return lesson_ ? &lesson_->state : nullptr; }
   const std::map<std::string, LessonProgress>& progress() const { return progress_; }
   void set_progress(std::map<std::string, LessonProgress> progress) { progress_ = std::move(progress); }
-  /// The dropout laboratory, or nullptr where it is not shown; settle() draws a portion of its masks.
-  const Laboratory* laboratory() const { return laboratory_ ? &*laboratory_ : nullptr; }
+  /// The dropout laboratory, or nullptr where it is not shown or has no mask yet.
+  const Laboratory* laboratory() const { return drawing_.laboratory(); }
   /// The states that were kept, and the chosen one against the live model, or nullptr where that is not
   /// shown.
   std::span<const Reference> references() const { return references_; }
-  const Comparison* comparison() const { return comparison_ ? &*comparison_ : nullptr; }
-  /// Whether settle() has more to do, so that no one should wait for the next event.
-  bool is_busy() const;
+  const Comparison* comparison() const { return comparing_.comparison(); }
+  const Comparing& comparing() const { return comparing_; }
+  /// Whether anything but the trace and files is being worked out beside the window.
+  bool is_working() const { return comparing_.is_busy() || drawing_.is_busy(); }
+  /// Waits until the comparison and the laboratory's next masks are there.
+  void finish_working();
   const std::vector<std::filesystem::path>& recent() const { return recent_; }
   void set_recent(std::vector<std::filesystem::path> recent) { recent_ = std::move(recent); }
 
@@ -140,6 +150,7 @@ class Store {
   void carry_out(const CheckTensors&);
   void carry_out(const MapTensor&);
   void carry_out(const SearchCauses&);
+  void carry_out(const StopSearch&);
   void carry_out(const DropReference&);
   void carry_out(const RenameReference&);
   void carry_out(const ShowReference&);
@@ -158,6 +169,8 @@ class Store {
   void read_aside(const std::filesystem::path& path, const Reading& reading);
   void stop_reading();
   void take_what_was_read();
+  void take_what_was_written();
+  void finish_writing();
   void list(const std::filesystem::path& directory);
   void list_files();
   void take(FoundInFile found);
@@ -170,6 +183,7 @@ class Store {
   /// there is not as much.
   bool may_take_memory(const core::attention::Model& model, const Command& command);
   void start_with(core::attention::Model model, Origin origin);
+  /// Saves the model as it is now; it counts as saved once it is.
   void save_to(const std::filesystem::path& path);
   void remember(const std::filesystem::path& path);
   void keep_view_within_model();
@@ -182,24 +196,23 @@ class Store {
   Message message_;
   std::vector<std::filesystem::path> recent_;
   std::optional<Command> waiting_;  // what goes on after the question about unsaved work or memory
+  bool leaves_when_saved_ = false;  // it goes on once what is being saved is safe
   bool discard_ = false;            // the person has answered that unsaved work may go
   std::optional<std::string> clipboard_;
   bool quit_ = false;
 
   std::optional<LessonUnderWay> lesson_;
   std::map<std::string, LessonProgress> progress_;
-  std::optional<Laboratory> laboratory_;
 
   std::vector<Reference> references_;
-  std::uint64_t last_reference_ = 0, comparison_revision_ = 0;
-  std::optional<Comparison> comparison_;
-  std::size_t mapped_ = 0;  // how often tensors were given stages by hand
-  bool search_ = false;     // for what explains the chosen tensors, once
+  std::uint64_t last_reference_ = 0;
 
   std::function<std::uint64_t()> free_memory_;
   std::uint64_t asked_bytes_ = 0, granted_bytes_ = bytes_without_a_question;  // that stages may take
 
   LiveTrace live_;
+  Comparing comparing_;
+  MaskDrawing drawing_;
 
   /// A model that was read, and where it came from.
   struct Ready {
@@ -216,12 +229,12 @@ class Store {
     std::optional<Ready> ready;  // until the question about unsaved work is answered
     std::filesystem::path previewed;
     std::string preview;
-    bool is_aside = false;    // a preview, a range or a list of files, for which nothing else is given up
-    bool is_writing = false;  // an export, which is not stopped half way
+    bool is_aside = false;  // a preview, a range or a list of files, for which nothing else is given up
   };
   ReadFile reading_;
-  std::weak_ptr<const int> exported_;             // lives as long as an export reads the trace
+  std::weak_ptr<const int> exported_;             // lives as long as exports read the live trace
   std::optional<std::filesystem::path> to_list_;  // the folder that the file browser waits for
+  Writing saving_, exporting_;
   Worker reader_;  // the last member: it ends before what it delivers to
 };
 

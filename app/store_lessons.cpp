@@ -13,7 +13,6 @@ using core::lessons::Moment;
 using core::lessons::Step;
 
 constexpr const char* the_lesson = "the lesson";  // a step of the history
-constexpr double laboratory_seconds = 0.008;      // of a frame
 
 /// What a step points at comes out of its fold, into a strip that shows all of it.
 void unfold_focus(View& view, const Step& step) {
@@ -126,27 +125,8 @@ void Store::leave_lesson() {
 }
 
 void Store::run_laboratory() {
-  if (view_.tab != Tab::laboratory) return laboratory_.reset();
-  const std::size_t head = std::min(view_.head, shown_model().n_heads - 1);
-  const bool other = !laboratory_ || laboratory_->version != version() || laboratory_->head != head ||
-                     laboratory_->n_masks != view_.laboratory_masks;
-  if (other) {
-    const std::uint64_t revision = laboratory_ ? laboratory_->revision + 1 : 1;
-    const arma::mat& weights = trace().heads[head].weights;
-    laboratory_ = Laboratory{.study = {shown_model(), live_.sequence(), head, weights},
-                             .n_masks = view_.laboratory_masks,
-                             .mean = {},
-                             .difference = {},
-                             .ones = core::attention::dropped_ones(shown_model().dropout, 10),
-                             .revision = revision,
-                             .version = version(),
-                             .head = head};
-  }
-  advance(*laboratory_, laboratory_seconds);
-}
-
-bool Store::is_busy() const {
-  return laboratory_ && !laboratory_->is_complete();
+  if (view_.tab != Tab::laboratory) return drawing_.stop();
+  drawing_.follow(live_, std::min(view_.head, shown_model().n_heads - 1), view_.laboratory_masks);
 }
 
 }  // namespace app

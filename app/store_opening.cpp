@@ -3,7 +3,6 @@
 #include <new>
 
 #include "app/browser.hpp"
-#include "app/exporting.hpp"
 #include "app/store.hpp"
 #include "app/view_text.hpp"
 #include "core/attention/stages.hpp"
@@ -26,7 +25,7 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
 void Store::read_beside(const std::filesystem::path& path, const Reading& reading) {
   stop_reading();
   reading_.path = path;
-  reading_.is_aside = reading_.is_writing = false;
+  reading_.is_aside = false;
   reading_.since = std::chrono::steady_clock::now();
   reading_.progress = std::make_shared<formats::Progress>();
   reader_.start(
@@ -62,6 +61,7 @@ void Store::finish_reading() {
     reader_.wait();
     take_what_was_read();
   }
+  finish_writing();
 }
 
 void Store::list(const std::filesystem::path& directory) {
@@ -74,7 +74,9 @@ void Store::list(const std::filesystem::path& directory) {
 }
 
 void Store::before_change(std::function<bool()> call) {
-  live_.before_change([this, call = std::move(call)] { return exported_.expired() && (!call || call()); });
+  live_.before_change([this, call = std::move(call)] {
+    return exported_.expired() && !comparing_.reads_live() && !drawing_.reads_live() && (!call || call());
+  });
 }
 
 void Store::list_files() {
@@ -104,8 +106,14 @@ Opening Store::opening() const {
   Opening opening{
       reading_.path,      reader_.is_busy(), 0,    0, reading_.tensors ? &*reading_.tensors : nullptr,
       reading_.previewed, reading_.preview,  false};
+  if (exporting_.is_busy() && (!opening.is_reading || reading_.is_aside)) {
+    opening.path = exporting_.path();
+    opening.is_reading = opening.is_writing = true;
+    opening.seconds = exporting_.seconds();
+    opening.bytes = exporting_.bytes();
+    return opening;
+  }
   if (!opening.is_reading) return opening;
-  opening.is_writing = reading_.is_writing;
   opening.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - reading_.since).count();
   opening.bytes = reading_.progress->bytes();
   return opening;
@@ -242,27 +250,9 @@ void Store::carry_out(const GiveFile& command) {
   });
 }
 
-void Store::carry_out(const ExportAs& command) {
-  live_.catch_up(model_, view_.sequence);
-  const auto under_way = std::make_shared<int>();
-  exported_ = under_way;
-  read_beside(command.path,
-              [this, under_way, command, model = model_, trace = live_.shared_trace(), view = view_,
-               title = origin_.title](formats::Progress&) -> Worker::Delivery {
-                const auto files = export_as({model, *trace, view, title}, command);
-                return [this, files, path = command.path] {
-                  view_.dialog = Dialog::none;
-                  view_.browser.asks_to_replace = false;
-                  say(files.size() == 1
-                          ? "Exported " + files.front().string()
-                          : "Exported " + std::to_string(files.size()) + " files to " + path.string());
-                };
-              });
-  reading_.is_writing = true;
-}
-
 void Store::carry_out(const CancelReading&) {
-  if (!reader_.is_busy() || reading_.is_aside || reading_.is_writing) return;
+  if (opening().is_writing) return exporting_.stop();
+  if (!reader_.is_busy() || reading_.is_aside) return;
   stop_reading();
   say("Stopped reading " + reading_.path.string());
 }

@@ -1,6 +1,5 @@
 // The part of the store that keeps states of attention and compares one of them with the live one.
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "app/store.hpp"
@@ -51,6 +50,8 @@ void Store::carry_out(const ShowReference& command) {
   view_.shows_a = false;
   if (!command.on || references_.empty()) return;
   const Reference& a = references_[view_.reference];
+  if (a.tensors && view_.tab != Tab::compare)
+    return say(a.name + " are tensors: the Compare tab shows them in place of A", true);
   if (const std::string obstacle = why_not_in_place_of(a.model, model_); !obstacle.empty())
     return say(a.name + " cannot stand in place of B: " + obstacle, true);
   view_.shows_a = true;
@@ -89,7 +90,7 @@ void Store::carry_out(const CheckTensors& command) {
           references_.back().tensors = file;
           view_.dialog = Dialog::none;
           view_.tab = Tab::compare;
-          search_ = true;
+          comparing_.search();
           say("B are the tensors of " + path.string());
         };
       });
@@ -97,48 +98,35 @@ void Store::carry_out(const CheckTensors& command) {
 
 void Store::carry_out(const MapTensor& command) {
   if (references_.empty() || !references_[view_.reference].tensors) return;
-  auto& by_hand = references_[view_.reference].by_hand;
+  Reference& reference = references_[view_.reference];
   if (command.stage)
-    by_hand[command.tensor] = *command.stage;
+    reference.by_hand[command.tensor] = *command.stage;
   else
-    by_hand.erase(command.tensor);
-  ++mapped_;
-  search_ = true;
+    reference.by_hand.erase(command.tensor);
+  ++reference.mapped;
+  comparing_.search();
 }
 
 void Store::carry_out(const SearchCauses&) {
-  search_ = true;
+  comparing_.search();
+}
+
+void Store::carry_out(const StopSearch&) {
+  comparing_.stop_search();
 }
 
 void Store::run_comparison() {
   if ((view_.tab != Tab::compare && !view_.shows_a) || references_.empty()) {
     view_.shows_a = false;
-    return comparison_.reset();
+    return comparing_.stop();
   }
-  const Reference& a = references_[view_.reference];
   const std::size_t head = std::min(view_.head, shown_model().n_heads - 1);
-  const ComparisonKey key{a.id, version(), live_.sequence(), head, view_.difference, mapped_};
-  const bool searches = std::exchange(search_, false);
-  if (comparison_ && comparison_->key == key && !searches) return;
-  const auto numbers_of =
-      [&](const ComparisonKey& k) {  // a check of tensors depends on the live model as well
-        return std::tuple(k.reference, k.sequence, a.tensors ? k.version : 0, a.tensors ? k.mapped : 0);
-      };
-  const bool other_numbers = !comparison_ || searches || numbers_of(comparison_->key) != numbers_of(key);
-  if (!comparison_) comparison_.emplace();
-  comparison_->key = key;
-  comparison_->revision = ++comparison_revision_;
-  if (other_numbers) {
-    if (a.tensors)
-      check_tensors(*comparison_, a, shown_model(), searches);
-    else
-      trace_reference(*comparison_, a.model, key.sequence);
-    comparison_->trace_revision = comparison_revision_;
-  }
-  if (a.tensors)
-    work_out_tensors(*comparison_, trace());
-  else
-    work_out(*comparison_, shown_model(), trace());
+  comparing_.follow(references_[view_.reference], live_, head, view_.difference, view_.tab == Tab::compare);
+}
+
+void Store::finish_working() {
+  drawing_.wait();
+  for (settle(); comparing_.is_busy(); settle()) comparing_.wait();
 }
 
 }  // namespace app

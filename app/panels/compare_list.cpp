@@ -20,6 +20,8 @@ using core::attention::StageInfo;
 using widgets::Align;
 using widgets::Pen;
 
+constexpr double unnoticed_seconds = 0.5;  // of waiting
+
 void draw_tick(const Frame& frame, ImVec2 middle) {
   const float r = frame.metrics.px(4);
   const std::array<ImVec2, 3> tick{ImVec2(middle.x - r, middle.y),
@@ -48,8 +50,12 @@ void draw_first(Pen& pen) {
                        {pen.right, pen.y + frame.metrics.px(10)});
   pen.skip(14);
   const bool at_once = first && first == &frame.comparison->stages.front();
-  pen.prose(!first    ? "A and B are equal in every cell of every stage."
+  const bool rounds = std::ranges::any_of(
+      frame.comparison->stages, [](const ComparedStage& s) { return s.within && s.all.largest > 0; });
+  pen.prose(!first    ? rounds ? "A and B are equal to rounding in every cell of every stage."
+                               : "A and B are equal in every cell of every stage."
             : at_once ? "A and B differ from the very first stage."
+            : rounds  ? "Everything before it is equal to rounding."
                       : "Everything before it is equal.",
             frame.palette.dim);
 }
@@ -121,11 +127,12 @@ void draw_name(Pen& pen) {
   const Reference& a = frame.references[frame.view.reference];
   const float label = frame.metrics.px(62);
   pen.skip(2);
-  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle, packed(frame.palette.dim),
-                     "name " + a.name);
+  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
+                     packed(frame.palette.dim), "name " + a.name);
   ImGui::SetCursorScreenPos({pen.left + label, pen.y});
   widgets::FieldStyle style;
-  style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14, style.alignment = widgets::Alignment::left;
+  style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14,
+  style.alignment = widgets::Alignment::left;
   const auto answer = widgets::text_field(frame, "reference/title", a.title, style);
   widgets::tooltip("What this kept state is called; type another name");
   if (answer.text && answer.text->find_first_not_of(' ') != std::string::npos)
@@ -138,13 +145,10 @@ void draw_pinned(Pen& pen) {
   const Frame& frame = pen.frame;
   if (!frame.view.pinned) return;
   const CellRef& cell = *frame.view.pinned;
-  const auto& stages = frame.comparison->stages;
-  const auto it = std::find_if(stages.begin(), stages.end(),
-                               [&](const ComparedStage& s) { return s.all.stage == cell.stage; });
-  if (it == stages.end() || !it->all.same_shape) return;
+  const auto numbers = compared_numbers(frame, cell);
+  if (!numbers) return;
+  const auto& [a, b] = *numbers;
   const StageInfo& info = core::attention::info(cell.stage);
-  const double a = info.matrix(trace_of_a(frame), cell.head)(cell.row, cell.column);
-  const double b = info.matrix(trace_of_b(frame), cell.head)(cell.row, cell.column);
   pen.rule();
   pen.heading(std::string(info.title) + ", pinned");
   pen.prose(compared_cell(frame, cell), frame.palette.dim);
@@ -155,45 +159,27 @@ void draw_pinned(Pen& pen) {
   frame.landmarks.mark("compare/pinned", {pen.left, pen.y - frame.metrics.px(60)}, {pen.right, pen.y});
 }
 
-}  // namespace
-
-const core::attention::Trace& trace_of_a(const Frame& frame) {
-  return frame.comparison->tensors ? frame.trace : frame.comparison->trace;
+/// How equal is meant, or that the comparison is of a state before this one.
+void draw_standing(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const ComparisonWork& work = frame.comparing;
+  std::string words = !frame.comparison            ? ""
+                      : frame.comparison->tensors  ? "within tolerance, all heads"
+                      : frame.comparison->is_exact ? "exact, all heads"
+                                                   : "to rounding, all heads";
+  if (work.is_renewing) {
+    words = frame.comparison ? "being renewed" : "being compared";
+    if (work.seconds >= unnoticed_seconds) words += ", " + widgets::fixed(work.seconds, 1) + " s";
+    const float half = frame.metrics.px(8);
+    frame.landmarks.mark("compare/renewal", {pen.left, pen.y - half}, {pen.right, pen.y + half});
+  }
+  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle,
+                     packed(work.is_renewing ? frame.palette.text : frame.palette.faint), words);
 }
 
-const core::attention::Trace& trace_of_b(const Frame& frame) {
-  return frame.comparison->tensors ? frame.comparison->trace : frame.trace;
-}
-
-std::string compared_number(double value) {
-  const double size = std::abs(value);
-  if (value == 0) return "0";
-  const bool told = !std::isfinite(value) || (size < 1e5 && size >= 1e-5);
-  return told ? widgets::fixed(value, 6) : widgets::scientific(value);
-}
-
-std::string compared_cell(const Frame& frame, const CellRef& cell) {
-  const StageInfo& stage = core::attention::info(cell.stage);
-  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
-  const auto name = [&](const std::string& token) {
-    return widgets::shortened(frame.fonts.sans14, token, frame.metrics.px(90));
-  };
-  std::string words = stage.per_head ? "head " + std::to_string(cell.head) + ": " : "";
-  words += name(row_tokens(stage, sequence)[cell.row]);
-  if (stage.columns == core::attention::Columns::tokens) words += " → " + name(sequence.keys()[cell.column]);
-  if (stage.columns == core::attention::Columns::features) words += ", column " + std::to_string(cell.column);
-  return words;
-}
-
-void draw_compare_list(const Frame& frame) {
-  const ImVec2 origin = ImGui::GetCursorScreenPos();
-  Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
-  pen.skip(8);
-  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                     "COMPARE");
-  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
-                     frame.comparison->tensors ? "within tolerance, all heads" : "to rounding, all heads");
-  pen.skip(8);
+/// What the comparison found.
+void draw_found(Pen& pen) {
+  const Frame& frame = pen.frame;
   if (frame.comparison->tensors)
     draw_compare_report(pen);
   else
@@ -210,6 +196,57 @@ void draw_compare_list(const Frame& frame) {
   for (const ComparedStage& stage : frame.comparison->stages) draw_line(pen, stage);
   if (frame.comparison->tensors) draw_compare_matching(pen);
   draw_pinned(pen);
+}
+
+}  // namespace
+
+std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, const CellRef& cell) {
+  const Comparison& c = *frame.comparison;
+  const auto& stages = c.stages;
+  const auto it =
+      std::ranges::find_if(stages, [&](const ComparedStage& s) { return s.all.stage == cell.stage; });
+  if (it == stages.end() || !it->all.same_shape) return std::nullopt;
+  const StageInfo& info = core::attention::info(cell.stage);
+  const std::size_t head = info.per_head ? c.key.head : cell.head;
+  if (!it->difference.empty() && head == cell.head) {
+    if (!it->difference.in_range(cell.row, cell.column)) return std::nullopt;
+    return std::pair(it->numbers_a(cell.row, cell.column), it->numbers_b(cell.row, cell.column));
+  }
+  if (c.key.version != frame.version) return std::nullopt;  // it is being renewed
+  const double kept = info.matrix(*c.trace, cell.head)(cell.row, cell.column);
+  const double live = info.matrix(frame.trace, cell.head)(cell.row, cell.column);
+  return c.tensors ? std::pair(live, kept) : std::pair(kept, live);
+}
+
+std::string compared_number(double value) {
+  const double size = std::abs(value);
+  if (value == 0) return "0";
+  const bool told = !std::isfinite(value) || (size < 1e5 && size >= 1e-5);
+  return told ? widgets::fixed(value, 6) : widgets::scientific(value);
+}
+
+std::string compared_cell(const Frame& frame, const CellRef& cell) {
+  const StageInfo& stage = core::attention::info(cell.stage);
+  const core::attention::Sequence& sequence = live_sequence(*frame.comparison);
+  const auto name = [&](const std::string& token) {
+    return widgets::shortened(frame.fonts.sans14, token, frame.metrics.px(90));
+  };
+  std::string words = stage.per_head ? "head " + std::to_string(cell.head) + ": " : "";
+  words += name(row_tokens(stage, sequence)[cell.row]);
+  if (stage.columns == core::attention::Columns::tokens) words += " → " + name(sequence.keys()[cell.column]);
+  if (stage.columns == core::attention::Columns::features) words += ", column " + std::to_string(cell.column);
+  return words;
+}
+
+void draw_compare_list(const Frame& frame) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
+  pen.skip(8);
+  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     "COMPARE");
+  draw_standing(pen);
+  pen.skip(8);
+  if (frame.comparison) draw_found(pen);
   pen.rule();
   draw_name(pen);
   pen.heading("Another A");

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <utility>
+
 #include "app/frame.hpp"
 
 namespace app::panels {
@@ -7,9 +10,8 @@ namespace app::panels {
 /// The first stage that differs, then how far every stage of A is from B's; a click on one leads there.
 void draw_compare_list(const Frame& frame);
 
-/// The traces of A and of B: tensors are B, any other reference is A.
-const core::attention::Trace& trace_of_a(const Frame& frame);
-const core::attention::Trace& trace_of_b(const Frame& frame);
+/// A's and B's numbers in a cell, or nothing as long as they are not known or cannot be compared.
+std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, const CellRef& cell);
 
 /// A distance or a difference as the comparison writes it: "0.032134", "1.2e−07", "∞".
 std::string compared_number(double value);

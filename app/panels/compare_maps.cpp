@@ -18,11 +18,10 @@ using core::compare::DifferenceKind;
 
 /// One state's numbers of a stage with what must be marked in them.
 struct Side {
-  const core::attention::Trace& trace;
+  const arma::mat& numbers;
   const core::attention::Sequence& sequence;
-  std::uint64_t version;
   const Extent& extent;
-  const core::attention::Trace& marks;  ///< whose mask and dropout say why a number is 0
+  const arma::mat &visible, &kept;  ///< what hides and drops its numbers
 };
 
 /// One range for A and B.
@@ -30,7 +29,7 @@ Ends common_ends(const Frame& frame, const ComparedStage& stage) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   if (info.colouring != Colouring::signed_values)
     return {0, std::max(core::attention::top_of_range(frame.comparison->model, info.stage),
-                        core::attention::top_of_range(frame.model, info.stage))};
+                        core::attention::top_of_range(frame.comparison->live, info.stage))};
   const double most = std::max({-stage.a.smallest, stage.a.largest, -stage.b.smallest, stage.b.largest});
   return {-most, most};
 }
@@ -38,9 +37,9 @@ Ends common_ends(const Frame& frame, const ComparedStage& stage) {
 void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
   const std::optional<CellRef>& cell = frame.view.hovered;
   if (!ImGui::IsItemHovered() || !cell || cell->stage != stage.all.stage) return;
-  const StageInfo& info = core::attention::info(cell->stage);
-  const double a = info.matrix(trace_of_a(frame), cell->head)(cell->row, cell->column);
-  const double b = info.matrix(trace_of_b(frame), cell->head)(cell->row, cell->column);
+  const auto numbers = compared_numbers(frame, *cell);
+  if (!numbers) return;
+  const auto& [a, b] = *numbers;
   const std::string words = compared_cell(frame, *cell) + "\nA      " + widgets::in_full(a) + "\nB      " +
                             widgets::in_full(b) + "\nA − B  " +
                             widgets::in_full(core::compare::difference(DifferenceKind::a_minus_b, a, b));
@@ -71,17 +70,16 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
                std::size_t column, ImVec2 at) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   widgets::Heatmap map = map_of(frame, l, stage, column);
-  widgets::OtherNumbers numbers{.numbers = &*info.matrix(side.trace, map.head),
-                                .version = side.version,
+  widgets::OtherNumbers numbers{.numbers = &side.numbers,
+                                .version = frame.comparison->revision,
                                 .ends = common_ends(frame, stage),
                                 .rows = &row_tokens(info, side.sequence),
                                 .keys = &side.sequence.keys(),
                                 .of_stage = true,
                                 .extent = &side.extent};
   if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
-    numbers.visible = &*side.marks.mask;
-  if (info.stage == Stage::dropout_mask || info.stage == Stage::dropped_weights)
-    numbers.kept = &*side.marks.heads[map.head].dropout_mask;
+    numbers.visible = &side.visible;
+  if (info.stage == Stage::dropout_mask || info.stage == Stage::dropped_weights) numbers.kept = &side.kept;
   map.other = &numbers;
   widgets::draw_heatmap(frame, map, {at.x + l.left(column), at.y});
   draw_tooltip(frame, stage);
@@ -95,7 +93,7 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
   widgets::OtherNumbers numbers{.numbers = &stage.difference,
                                 .version = frame.comparison->revision,
                                 .ends = {is_signed ? -most : 0, most},
-                                .rows = &row_tokens(info, frame.model.sequences[frame.view.sequence]),
+                                .rows = &row_tokens(info, live_sequence(*frame.comparison)),
                                 .of_stage = true,
                                 .colouring = is_signed ? Colouring::signed_values : Colouring::weights,
                                 .extent = &stage.apart};
@@ -111,12 +109,15 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
 float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
                          bool swapped) {
   const Comparison& c = *frame.comparison;
-  const Side live{frame.trace, frame.model.sequences[frame.view.sequence], frame.version,
-                  c.tensors ? stage.a : stage.b, frame.trace};
+  const core::attention::Sequence &of_reference = c.model.sequences[c.sequence], &of_live = live_sequence(c);
   // Tensors stand on the right, and what hides their numbers is what the model hides.
-  const Side kept{c.trace, c.model.sequences[c.sequence], c.trace_revision, c.tensors ? stage.b : stage.a,
-                  c.tensors ? frame.trace : c.trace};
-  const Side &a = c.tensors ? live : kept, &b = c.tensors ? kept : live;
+  const bool of_tensors = c.tensors != nullptr;
+  const Side a{stage.numbers_a, of_tensors ? of_live : of_reference, stage.a,
+               of_tensors ? c.visible_live : c.visible_kept,
+               of_tensors ? c.kept_by_live : c.kept_by_reference};
+  const Side b{stage.numbers_b, of_tensors ? of_reference : of_live, stage.b,
+               of_tensors ? c.visible_kept : c.visible_live,
+               of_tensors ? c.kept_by_reference : c.kept_by_live};
   const widgets::Heatmap map = map_of(frame, l, stage, 0);
   const float height =
       widgets::column_label_height(frame, map) + static_cast<float>(l.height) + frame.metrics.px(34);

@@ -58,7 +58,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
                        words);
     return x + m.px(20);
   };
-  const std::size_t kept = frame.comparison->tensors ? 1 : 0, live = 1 - kept;
+  const std::size_t kept = frame.references[frame.view.reference].tensors ? 1 : 0, live = 1 - kept;
   const std::array<float, 2> after{letter(0, "A"), letter(1, swapped ? "A" : "B")};
   const float drop = m.px(26);
   ImGui::SetCursorScreenPos({after[kept], top});
@@ -87,7 +87,9 @@ void draw_warning(const Frame& frame, ImVec2 middle) {
 
 std::string result_words(const Frame& frame, const ComparedStage& stage) {
   if (!stage.all.obstacle.empty()) return stage.all.obstacle + ": cannot be compared";
-  if (!stage.all.differs()) return "equal in every cell";
+  if (!stage.all.differs())
+    return stage.all.largest > 0 ? "equal to rounding, largest " + compared_number(stage.all.largest)
+                                 : "equal in every cell";
   if (stage.within) return "within tolerance, largest " + compared_number(stage.all.largest);
   const std::size_t head = frame.comparison->key.head;
   const bool per_head = core::attention::info(stage.all.stage).per_head;
@@ -109,7 +111,7 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   widgets::draw_text(title, {at.x, middle}, Align::left_middle, packed(ink), info.title);
   float x = at.x + widgets::text_width(title, info.title) + m.px(10);
   const bool of_b = stage.all.in_b;
-  const std::string formula = formula_of(info, of_b ? frame.model : frame.comparison->model, true);
+  const std::string formula = formula_of(info, of_b ? frame.comparison->live : frame.comparison->model, true);
   if (!formula.empty()) {
     ImFont* font = frame.fonts.sans14;
     x += widgets::draw_formula(font, {x, widgets::centred_y(font, at.y, m.px(title_height))},
@@ -151,12 +153,14 @@ void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
 }  // namespace
 
 void draw_compare(const Frame& frame) {
-  if (!frame.comparison) return draw_empty(frame);
+  if (frame.references.empty()) return draw_empty(frame);
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const std::size_t n_tokens = (frame.comparison ? frame.comparison->live : frame.model).n_tokens();
   const CompareLayout l =
-      lay_out_comparison(frame.metrics, frame.model.n_tokens(), room.x - ImGui::GetStyle().ScrollbarSize);
+      lay_out_comparison(frame.metrics, n_tokens, room.x - ImGui::GetStyle().ScrollbarSize);
   const bool swapped = frame.view.shows_a;
   draw_header(frame, l, origin, swapped);
+  if (!frame.comparison) return;
   const float top = frame.metrics.px(header_height);
   ImGui::SetCursorScreenPos({origin.x, origin.y + top});
   const bool zooms = frame.view.hovered && !ImGui::GetIO().KeyShift;

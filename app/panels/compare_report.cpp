@@ -4,6 +4,7 @@
 
 #include "app/tensor_check.hpp"
 #include "app/widgets/buttons.hpp"
+#include "app/widgets/number_text.hpp"
 #include "app/widgets/text.hpp"
 #include "core/text/words.hpp"
 
@@ -104,10 +105,19 @@ void draw_causes(Pen& pen, const TensorCheck& check) {
     small_words(pen, "cause not known");
     pen.prose("None of the known mistakes, alone or in pairs, explains all of the tensors.",
               frame.palette.text);
+  } else if (frame.comparing.is_searching) {
+    const ComparisonWork& work = frame.comparing;
+    small_words(pen, "looking for the cause");
+    pen.prose(std::to_string(work.tried) + (work.tried == 1 ? " mistake" : " mistakes, alone and in pairs,") +
+                  " tried so far, " + widgets::fixed(work.seconds_searched, 1) + " s",
+              frame.palette.text);
+    pen.skip(4);
+    if (wide_button(pen, "compare/stop", "Stop looking", "The search can be begun again"))
+      frame.commands.add(StopSearch{});
   } else {
     pen.skip(4);
     if (wide_button(pen, "compare/search", "Find the cause",
-                    "Tries every known mistake, alone and in pairs, for at most three seconds"))
+                    "Tries every known mistake, alone and in pairs, beside the window"))
       frame.commands.add(SearchCauses{});
   }
 }

@@ -254,7 +254,6 @@ void draw_reading_line(const Frame& frame) {
   if (opening.bytes > 0) words += ": " + std::to_string(opening.bytes / 1000000) + " MB";
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted(words.c_str());
-  if (opening.is_writing) return;
   ImGui::SameLine();
   if (widgets::button(frame, "reading/cancel", "Stop")) frame.commands.add(CancelReading{});
 }

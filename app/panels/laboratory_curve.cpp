@@ -11,7 +11,6 @@
 namespace app::panels {
 namespace {
 
-using core::attention::DropoutStudy;
 using widgets::Align;
 
 constexpr double most_masks = 1024;
@@ -29,9 +28,9 @@ struct Axes {
   }
 };
 
-Axes axes_for(const Frame& frame, const DropoutStudy& study, ImVec2 at, ImVec2 size) {
+Axes axes_for(const Frame& frame, const Laboratory& lab, ImVec2 at, ImVec2 size) {
   double largest = 0;
-  for (const double d : study.distances()) largest = std::max(largest, d);
+  for (const double d : lab.distances) largest = std::max(largest, d);
   const double top = largest > 0 ? std::ceil(std::log10(largest) - 1e-9) : 0;
   return {{at.x + frame.metrics.px(66), at.y},
           {at.x + size.x, at.y + size.y - frame.metrics.px(22)},
@@ -82,11 +81,11 @@ void choose_masks(const Frame& frame, const Axes& a) {
 }  // namespace
 
 void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
-  const DropoutStudy& study = frame.laboratory->study;
-  const Axes a = axes_for(frame, study, at, size);
+  const Laboratory& lab = *frame.laboratory;
+  const Axes a = axes_for(frame, lab, at, size);
   draw_grid(frame, a);
   choose_masks(frame, a);
-  const std::vector<double>& distances = study.distances();
+  const std::vector<double>& distances = lab.distances;
   if (distances.empty()) return;
   if (distances.front() > 0) draw_expected(frame, a, distances.front());
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -106,17 +105,17 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
                      widgets::fixed(distances[n - 1], 4));
 }
 
-std::size_t drawn_ticks(const DropoutStudy& study, std::size_t n_masks) {
+std::size_t drawn_ticks(const Laboratory& lab, std::size_t n_masks) {
   constexpr std::size_t most_ticks = 16000;  // more would be drawn slowly and seen as one
-  return std::min({n_masks, study.count(), std::max<std::size_t>(1, most_ticks / study.weights().n_rows)});
+  return std::min({n_masks, lab.count(), std::max<std::size_t>(1, most_ticks / lab.n_rows())});
 }
 
 void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_masks) {
-  const DropoutStudy& study = frame.laboratory->study;
-  const std::size_t rows = study.weights().n_rows, n = std::min(n_masks, study.count());
+  const Laboratory& lab = *frame.laboratory;
+  const std::size_t rows = lab.n_rows(), n = std::min(n_masks, lab.count());
   if (n == 0) return;
   double largest = 2;
-  for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, study.row_sums()[k].max());
+  for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, lab.row_sums[k].max());
   const float from = at.x + frame.metrics.px(24), to = at.x + size.x - frame.metrics.px(52);
   const auto x = [&](double sum) {
     return from + (to - from) * static_cast<float>(std::clamp(sum / largest, 0.0, 1.0));
@@ -132,13 +131,13 @@ void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_mas
                      packed(frame.palette.faint), "mean");
   const float pitch = size.y / static_cast<float>(rows), half = std::max(1.0f, pitch * 0.32f);
   const std::size_t step = widgets::label_step(pitch, frame.metrics.px(14));
-  const std::size_t ticks = drawn_ticks(study, n);
+  const std::size_t ticks = drawn_ticks(lab, n);
   const float strength = std::clamp(3.0f / std::sqrt(static_cast<float>(n)), 0.08f, 0.8f);
   for (std::size_t i = 0; i < rows; ++i) {
     const float middle = at.y + (static_cast<float>(i) + 0.5f) * pitch;
     double sum = 0;
     for (std::size_t k = 0; k < n; ++k) {
-      const double s = study.row_sums()[k][i];
+      const double s = lab.row_sums[k][i];
       sum += s;
       if (k < ticks)
         list->AddRectFilled({std::round(x(s)), middle - half}, {std::round(x(s)) + 2, middle + half},

@@ -15,7 +15,6 @@
 namespace app::panels {
 namespace {
 
-using core::attention::DropoutStudy;
 using widgets::Align;
 
 // At scale 1.
@@ -105,10 +104,10 @@ void sign(const Frame& frame, const Layout& l, int after, float y, const char* w
 
 /// Each row's sum before and after dropout, and a word about rows that lost everything.
 void row_sums(const Frame& frame, const Layout& l, float y) {
-  const auto& head = frame.trace.heads[frame.view.head];
+  const arma::vec &sums_before = frame.laboratory->sums_before, &sums_after = frame.laboratory->sums_after;
   const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
   const float top = y + widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
-  const float pitch = static_cast<float>(l.map_height) / static_cast<float>(head.weights.n_rows());
+  const float pitch = static_cast<float>(l.map_height) / static_cast<float>(sums_before.n_elem);
   const float first = left + frame.metrics.px(46), label_y = top - frame.metrics.px(9);
   widgets::draw_text(frame.fonts.mono12, {first, label_y}, Align::right_middle, packed(frame.palette.faint),
                      "before");
@@ -116,8 +115,8 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
                      "after");
   const std::size_t step = widgets::label_step(pitch, frame.metrics.px(15));
   std::size_t lost = 0;
-  for (std::size_t i = 0; i < head.weights.n_rows(); ++i) {
-    const double before = arma::accu(head.weights.row(i)), after = arma::accu(head.dropped_weights.row(i));
+  for (std::size_t i = 0; i < sums_before.n_elem; ++i) {
+    const double before = sums_before[i], after = sums_after[i];
     if (after == 0 && before > 0) ++lost;
     if (i % step != 0) continue;
     const float middle = top + (static_cast<float>(i) + 0.5f) * pitch;
@@ -163,23 +162,26 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
 
 void many_masks(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.laboratory;
-  const std::size_t n = std::min(lab.n_masks, lab.study.count());
+  const std::size_t n = std::min(lab.n_masks, lab.count());
   heading(frame, l, y, "2", "Many masks: on average nothing changes, which is why survivors are enlarged");
   title(frame, l, 0, y, "Mean of " + std::to_string(n), "dropped weights");
   title(frame, l, 1, y, "Mean − weights", "");
-  const std::size_t ticks = drawn_ticks(lab.study, n);
+  const std::size_t ticks = drawn_ticks(lab, n);
   title(frame, l, 2, y, "Row sums of " + std::to_string(n) + " masks",
         ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick a mask");
   y += frame.metrics.px(title_height);
   if (lab.mean.empty()) return;
-  const Extent range = extent_of(lab.difference);
-  const double most = std::max(-range.smallest, range.largest);
+  const double most = std::max(-lab.difference_extent.smallest, lab.difference_extent.largest);
   const widgets::OtherNumbers mean{.numbers = &lab.mean,
                                    .version = lab.revision,
-                                   .ends = {0, std::max(1.0, extent_of(lab.mean).largest)},
-                                   .of_tokens = true};
-  const widgets::OtherNumbers difference{
-      .numbers = &lab.difference, .version = lab.revision, .ends = {-most, most}, .of_tokens = true};
+                                   .ends = {0, std::max(1.0, lab.mean_extent.largest)},
+                                   .of_tokens = true,
+                                   .extent = &lab.mean_extent};
+  const widgets::OtherNumbers difference{.numbers = &lab.difference,
+                                         .version = lab.revision,
+                                         .ends = {-most, most},
+                                         .of_tokens = true,
+                                         .extent = &lab.difference_extent};
   widgets::Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
   widgets::Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
   left.other = &mean, right.other = &difference;
@@ -242,9 +244,10 @@ void answer(const Frame& frame, ImVec2 at, float width) {
 void how_fast(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.laboratory;
   std::string words = "How fast the mean settles: largest distance from the weights after N masks";
-  if (!lab.is_complete())
-    words += " · " + std::to_string(lab.study.count()) + " of " + std::to_string(Laboratory::most_masks) +
-             " drawn";
+  if (lab.version != frame.version)
+    words += " · being renewed";
+  else if (!lab.is_complete())
+    words += " · " + std::to_string(lab.count()) + " of " + std::to_string(Laboratory::most_masks) + " drawn";
   heading(frame, l, y, "3", words);
   const float height = frame.metrics.px(180), x = map_left(frame, l, 2);
   draw_laboratory_curve(frame, {l.origin.x, y + frame.metrics.px(8)},
@@ -288,10 +291,10 @@ void top_line(const Frame& frame, const Layout& l, float& y) {
 }  // namespace
 
 void draw_laboratory(const Frame& frame) {
-  if (!frame.laboratory) return;  // it is set up after the frame in which it was asked for
   const Layout l = lay_out(frame);
   float y = l.origin.y;
   top_line(frame, l, y);
+  if (!frame.laboratory) return heading(frame, l, y, "", "The first masks are being drawn");
   one_mask(frame, l, y);
   many_masks(frame, l, y);
   how_fast(frame, l, y);

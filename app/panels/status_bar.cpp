@@ -13,14 +13,16 @@ namespace {
 
 std::string hint(const Frame& frame) {
   if (frame.view.shows_a && !frame.references.empty() && frame.view.tab != Tab::compare)
-    return frame.references[frame.view.reference].name + " in place of B, as long as Space is held";
+    return frame.references[frame.view.reference].name +
+           (frame.comparing.is_renewing ? " is being computed" : " in place of B, as long as Space is held");
   if (frame.view.tab == Tab::stages && frame.view.large && !frame.view.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
   if (frame.view.tab == Tab::laboratory)
     return "Space draws again · D switches dropout · Esc goes back to the stages";
   if (frame.view.tab == Tab::compare)
-    return frame.comparison ? "K keeps B as a new A · hold Space to see A in place of B · Esc releases"
-                            : "K, or a right click on the preset, keeps this as A";
+    return !frame.references.empty()
+               ? "K keeps B as a new A · hold Space to see A in place of B · Esc releases"
+               : "K, or a right click on the preset, keeps this as A";
   if (frame.view.lesson) return "a lesson changes nothing of yours: your work comes back when it ends";
   if (frame.view.tab == Tab::tokens) return "click or ↑ ↓ pin a query · 1 … 9 and [ ] switch heads";
   if (frame.view.pinned) return "click pins another cell · Shift+arrows move it · Esc releases";

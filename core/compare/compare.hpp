@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/attention/head_facts.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
@@ -17,19 +18,27 @@ struct StageDifference {
   bool same_shape = true;  ///< of the matrices and in the number of heads; false when only one has the stage
   std::string obstacle;    ///< why the stage cannot be compared: "A is 6×3, B is 5×3"; or ""
   double largest = 0;  ///< ‖A − B‖∞ over all heads, as farthest() measures; 0 when it cannot be compared
+  double allowed = 0;  ///< how large that may be for want of digits alone
   std::size_t head = 0, row = 0,
               column = 0;  ///< the first cell that is so far apart; head is 0 where the stage has none
 
-  bool differs() const { return !same_shape || largest > 0; }
+  bool differs() const { return !same_shape || largest > allowed; }
 };
 
 /// One stage that both have.
+///
+/// What is allowed is rounding times the largest finite number of all heads of both; nothing where a stage is
+/// never computed: embeddings and masks. Nothing is made that the traces do not keep.
 StageDifference compare_stage(const attention::StageInfo& stage, const attention::Trace& a,
-                              const attention::Trace& b);
+                              const attention::Trace& b, double rounding = 0);
 
 /// Every stage that A or B has, in the order of the computation; the traces must be those of their models.
+///
+/// rounding is 0 for traces of attend(), and relative where one was computed in another order. A stage that
+/// both models copy and do not compute is compared exactly. Once goes_on says no, the rest is missing.
 std::vector<StageDifference> compare(const attention::Model& model_a, const attention::Trace& trace_a,
-                                     const attention::Model& model_b, const attention::Trace& trace_b);
+                                     const attention::Model& model_b, const attention::Trace& trace_b,
+                                     double rounding = 0, const attention::GoesOn& goes_on = {});
 
 /// The first stage that differs, or nullptr when A and B are equal in every stage.
 const StageDifference* first_difference(const std::vector<StageDifference>& stages);

@@ -81,9 +81,12 @@ std::vector<std::filesystem::path> export_stages(const Model& model, const std::
     const Trace trace = attention::attend(model, s);
     const std::filesystem::path folder = folder_of(model, s);
     for (const StageInfo* stage : wanted)
-      for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head)
-        staging.add(folder / stage_file_name(*stage, head, *options.format),
-                    options.format->bytes(labelled_stage(model, trace, *stage, head, s), options.labels));
+      for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head) {
+        const std::string bytes =
+            options.format->bytes(labelled_stage(model, trace, *stage, head, s), options.labels);
+        if (options.progress) options.progress->add(bytes.size());
+        staging.add(folder / stage_file_name(*stage, head, *options.format), bytes);
+      }
   }
   return staging.keep();
 }
@@ -107,7 +110,8 @@ std::vector<std::filesystem::path> export_to(const Model& model, const std::file
     return std::vector{std::move(file)};
   };
   if (options.archive)
-    return write(is_directory ? path / "attention.npz" : path, npz_bytes(model, options.stages));
+    return write(is_directory ? path / "attention.npz" : path,
+                 npz_bytes(model, options.stages, options.progress));
   if (!is_directory && path.extension() == std::string(".") + options.format->name)
     return write(path, single_matrix(model, path, options));
   return export_stages(model, path, options);

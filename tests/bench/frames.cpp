@@ -161,7 +161,7 @@ class Bench {
     std::vector<double> times;
     for (int quiet = 0; quiet < 10 && (store_.is_renewing() || ms_since(start) < most_ms); ++quiet) {
       times.push_back(timed_frame());
-      if (!store_.is_renewing() && !store_.is_busy() && !loop_.is_working()) continue;
+      if (!store_.is_renewing() && !store_.is_working() && !loop_.is_working()) continue;
       window_.wait(0.01);
       quiet = 0;
     }

@@ -30,7 +30,7 @@ struct CheckTensors : testing::Test {
     program.store.dispatch(app::CheckTensors{path});
     program.run();
   }
-  const app::TensorCheck& found() { return *program.store.comparison()->tensors; }
+  const app::TensorCheck& found() const { return *program.store.comparison()->tensors; }
 };
 
 TEST_F(CheckTensors, BecomeBWithTheFirstDifferenceAndItsCause) {

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "app/shell.hpp"
-#include "app/shown_state.hpp"
 #include "app/shortcuts.hpp"
+#include "app/shown_state.hpp"
 #include "app/store.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
@@ -66,12 +66,13 @@ struct Compare : testing::Test {
                       .lesson = store.lesson(),
                       .laboratory = store.laboratory(),
                       .references = store.references(),
-                      .comparison = store.comparison()});
+                      .comparison = store.comparison(),
+                      .comparing = store.comparing().work()});
     carry_out(commands);
   }
   void carry_out(app::Commands& commands) {
     for (const app::Command& command : commands.take()) store.dispatch(command);
-    store.settle();
+    store.finish_working();
   }
   void press(Key key) {
     app::Commands commands;
@@ -81,7 +82,7 @@ struct Compare : testing::Test {
   }
   void edit(core::editing::Edit e) {
     store.dispatch(app::ApplyEdit{std::move(e)});
-    store.settle();
+    store.finish_working();
     ui.run();
   }
   /// Presses the middle of a cell of a picture that is n × n.
@@ -200,14 +201,14 @@ TEST_F(Compare, GivesAAndBOneRangeAndTheDifferenceOneThatIsSymmetric) {
   const auto& b = painter.pictures.at("compare/scaled_scores/b");
   const auto& d = painter.pictures.at("compare/scaled_scores/difference");
   const double most =
-      arma::abs(*store.comparison()->trace.heads[0].scaled_scores).max();  // unscaled, so larger
+      arma::abs(*store.comparison()->trace->heads[0].scaled_scores).max();  // unscaled, so larger
   EXPECT_EQ(a.low, -most);
   EXPECT_EQ(a.high, most);
   EXPECT_EQ(b.low, -most);
   EXPECT_EQ(b.high, most);
   EXPECT_EQ(d.low, -d.high);
   const arma::mat apart =
-      *store.comparison()->trace.heads[0].scaled_scores - *store.trace().heads[0].scaled_scores;
+      *store.comparison()->trace->heads[0].scaled_scores - *store.trace().heads[0].scaled_scores;
   EXPECT_EQ(d.high, arma::abs(apart).max()) << "of the shown head";
 }
 
@@ -232,14 +233,16 @@ TEST_F(Compare, ShowsAInPlaceOfBAsLongAsSpaceIsHeld) {
   edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
   ui.click("tabs/Compare");
   ui.run();
-  const auto b = [&] { return painter.pictures.at("compare/embeddings/b").numbers; };
-  EXPECT_EQ(b(), &*store.trace().embeddings);
+  const auto b = [&] { return (*painter.pictures.at("compare/embeddings/b").numbers)(0, 0); };
+  const double kept = store.references()[0].model.sequences[0].embeddings->at(0, 0);
+  EXPECT_EQ(b(), 3);
   support::InputFrame down, up;
   down.key = app::KeyPress{Key::space}, up.released = Key::space;
   ui.play({down, {}});
-  EXPECT_EQ(b(), &*store.comparison()->trace.embeddings);
+  EXPECT_EQ(b(), kept);
+  EXPECT_NE(kept, 3);
   ui.play({up, {}});
-  EXPECT_EQ(b(), &*store.trace().embeddings);
+  EXPECT_EQ(b(), 3);
 }
 
 TEST_F(Compare, ShowsAInPlaceOfBInEveryViewAsLongAsSpaceIsHeld) {
@@ -251,7 +254,7 @@ TEST_F(Compare, ShowsAInPlaceOfBInEveryViewAsLongAsSpaceIsHeld) {
   down.key = app::KeyPress{Key::space}, up.released = Key::space;
   ui.play({down, {}});
   EXPECT_NE(shown(), 3);
-  EXPECT_EQ(shown(), store.comparison()->trace.embeddings(0, 0));
+  EXPECT_EQ(shown(), store.references()[0].model.sequences[0].embeddings->at(0, 0));
   ui.play({up, {}});
   EXPECT_EQ(shown(), 3);
   EXPECT_EQ(store.comparison(), nullptr) << "nothing is compared where nothing is shown of it";
@@ -265,7 +268,8 @@ TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
   ui.play({down, {}});
   EXPECT_FALSE(store.view().shows_a);
   EXPECT_TRUE(store.message().is_error);
-  EXPECT_THAT(store.message().text, testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
+  EXPECT_THAT(store.message().text,
+              testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
   EXPECT_EQ(painter.pictures.at("strip/embeddings").numbers, &*store.trace().embeddings);
 }
 
@@ -323,11 +327,36 @@ TEST_F(Compare, FollowsTheLiveModelWithoutComputingAAgain) {
   press(Key::k);
   ui.click("tabs/Compare");
   ui.run();
-  const auto traced = store.comparison()->trace_revision, compared = store.comparison()->revision;
+  const auto traced = store.comparison()->key.trace, compared = store.comparison()->revision;
   edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
-  EXPECT_EQ(store.comparison()->trace_revision, traced);
+  EXPECT_EQ(store.comparison()->key.trace, traced);
   EXPECT_GT(store.comparison()->revision, compared);
   EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+}
+
+TEST_F(Compare, HidesNoChangeOfASmallModelHoweverTiny) {
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 0});
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 1e-14});
+  ui.click("tabs/Compare");
+  ui.run();
+  ASSERT_NE(store.comparison()->first, nullptr);
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_EQ(found(Stage::embeddings).largest, 1e-14);
+}
+
+TEST_F(Compare, NamesTheMaskFirstWhereItIsSwitchedInAModelForTheEngine) {
+  edit(core::editing::SetTokenCount{200});
+  ASSERT_FALSE(store.live().is_exact());
+  press(Key::k);
+  edit(core::editing::SetCausal{!store.model().mask.causal});
+  ui.click("tabs/Compare");
+  ui.run();
+  ASSERT_NE(store.comparison()->first, nullptr);
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::mask);
+  EXPECT_FALSE(found(Stage::scaled_scores).differs());
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, (*store.model().sequences[0].embeddings)(1, 2) + 1e-14});
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings) << "what is copied has no rounding";
 }
 
 TEST_F(Compare, KeepsWorkingWithManyTokensAndAnyHead) {
@@ -375,6 +404,7 @@ TEST_F(Compare, IsTheTabThatASessionComesBackTo) {
   const support::TemporaryDirectory directory;
   ui.click("tabs/Compare");
   store.dispatch(app::SaveFileAs{directory.path() / "mine.json"});
+  store.finish_reading();
   app::Store other;
   other.open(directory.path() / "mine.json");
   EXPECT_EQ(other.view().tab, app::Tab::compare);

@@ -20,8 +20,8 @@ struct Laboratory : testing::Test {
     settle();
   }
   void settle() {
-    for (int k = 0; k < 1000 && p.store.is_busy(); ++k) p.run(1);
-    ASSERT_FALSE(p.store.is_busy());
+    for (int k = 0; k < 1000 && p.store.is_working(); ++k) p.run(1);
+    ASSERT_FALSE(p.store.is_working());
     p.run();
   }
 };
@@ -29,7 +29,7 @@ struct Laboratory : testing::Test {
 TEST_F(Laboratory, ShowsTheMeanOfAsManyMasksAsAreAskedFor) {
   ASSERT_NE(p.store.laboratory(), nullptr);
   const app::Laboratory& lab = *p.store.laboratory();
-  EXPECT_EQ(lab.study.count(), app::Laboratory::most_masks);
+  EXPECT_EQ(lab.count(), app::Laboratory::most_masks);
   core::attention::DropoutStudy study(p.store.model(), 0, 0, p.store.trace().heads[0].weights);
   study.advance(64);
   EXPECT_TRUE(arma::approx_equal(lab.mean, study.mean(), "absdiff", 0));
@@ -82,23 +82,45 @@ TEST_F(Laboratory, ShowsTenOnesOfTheSameRule) {
 TEST_F(Laboratory, StandsInEvaluationAndAtEveryRate) {
   p.key(Key::d);
   settle();
-  EXPECT_LT(p.store.laboratory()->study.distances().back(), 1e-12);
+  EXPECT_LT(p.store.laboratory()->distances.back(), 1e-12);
   p.key(Key::d);
   for (const double rate : {0.0, 0.99, 1.0}) {
     p.edit(core::editing::SetDropoutRate{rate});
     settle();
-    EXPECT_EQ(p.store.laboratory()->study.count(), app::Laboratory::most_masks) << rate;
+    EXPECT_EQ(p.store.laboratory()->count(), app::Laboratory::most_masks) << rate;
   }
 }
 
-TEST(LaboratoryAtSixtyFourTokens, IsDrawnInPortions) {
+TEST(LaboratoryAtSixtyFourTokens, IsDrawnInPortionsBesideTheWindow) {
   Program p;
   p.edit(core::editing::SetTokenCount{64});
   p.edit(core::editing::SetDropoutRate{0.3});
   p.store.dispatch(app::ChangeView{[](app::View& v) { v.tab = Tab::laboratory; }});
-  p.run(1);
-  EXPECT_TRUE(p.store.is_busy()) << "1024 masks of 64 × 64 in two heads take longer than a frame";
-  EXPECT_GE(p.store.laboratory()->study.count(), 1u);
+  p.store.settle();
+  EXPECT_EQ(p.store.laboratory(), nullptr) << "the window's thread draws no mask";
+  EXPECT_TRUE(p.store.is_working());
+  p.store.finish_working();
+  ASSERT_NE(p.store.laboratory(), nullptr);
+  EXPECT_GE(p.store.laboratory()->count(), 1u);
+}
+
+TEST(LaboratoryOfAnEditedModel, StaysThatOfTheOldOneUntilTheNewOneHasAMask) {
+  Program p;
+  p.store.dispatch(app::LoadPreset{"004-causal-dropout"});
+  p.store.dispatch(app::ChangeView{[](app::View& v) { v.tab = Tab::laboratory; }});
+  p.run();
+  const auto version = p.store.laboratory()->version;
+  const arma::rowvec ones = p.store.laboratory()->ones;
+  p.store.dispatch(app::ApplyEdit{core::editing::SetDropoutSeed{p.store.model().dropout.seed + 1}});
+  p.store.settle();
+  ASSERT_NE(p.store.laboratory(), nullptr);
+  EXPECT_EQ(p.store.laboratory()->version, version);
+  p.store.finish_working();
+  EXPECT_EQ(p.store.laboratory()->version, p.store.version());
+  EXPECT_FALSE(arma::approx_equal(p.store.laboratory()->ones, ones, "absdiff", 0));
+  p.store.dispatch(app::ApplyEdit{core::editing::RemoveToken{0}});
+  p.store.settle();
+  EXPECT_EQ(p.store.laboratory(), nullptr) << "masks of another shape say nothing";
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ ImVec2 Program::centre(const std::string& name) const {
 void Program::frame(const support::InputFrame& input) {
   ImGuiIO& io = ImGui::GetIO();
   store.finish_reading();
+  store.finish_working();
   const app::Document document = store.document();
   const app::Opening opening = store.opening();
   app::Commands commands;
@@ -74,6 +75,7 @@ void Program::frame(const support::InputFrame& input) {
                     .laboratory = store.laboratory(),
                     .references = store.references(),
                     .comparison = store.comparison(),
+                    .comparing = store.comparing().work(),
                     .renewal = store.is_renewing() ? &renewal : nullptr,
                     .opening = &opening});
   ImGui::Render();

@@ -57,9 +57,11 @@ TEST(Lesson, IsNeverSavedOverTheOwnWork) {
   const auto path = directory / "own.json";
   Store store;
   store.dispatch(SaveFileAs{path});
+  store.finish_reading();
   const std::string saved = support::bytes_of(path);
   start(store, "004");
   store.dispatch(SaveFile{});
+  store.finish_reading();
   EXPECT_TRUE(store.message().is_error);
   store.dispatch(ShowDialog{Dialog::save_as});
   EXPECT_EQ(store.view().dialog, Dialog::none);

@@ -35,6 +35,7 @@ TEST(Store, KnowsWhetherTheModelIsStillThePresetsEvenWhenItWasSaved) {
   EXPECT_TRUE(store.document().is_preset);
   store.dispatch(change(2.5));
   store.dispatch(SaveFileAs{directory.path() / "changed.json"});
+  store.finish_reading();
   EXPECT_FALSE(store.document().modified);
   EXPECT_FALSE(store.document().is_preset);
   store.dispatch(Undo{});
@@ -111,6 +112,8 @@ TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
     v.head = 1, v.tab = Tab::heads, v.pinned = CellRef{Stage::scores, 1, 2, 3};
   }});
   store.dispatch(SaveFileAs{path});
+  EXPECT_TRUE(store.document().modified) << "until it is on the disk";
+  store.finish_reading();
   EXPECT_FALSE(store.document().modified);
   EXPECT_EQ(store.document().title, "mine.json");
 
@@ -132,10 +135,71 @@ TEST(Store, SavesFirstWhenAskedToAndThenGoesOn) {
   store.dispatch(SaveAndContinue{});
   EXPECT_EQ(store.view().dialog, Dialog::save_as);
   store.dispatch(SaveFileAs{directory.path() / "kept.json"});
+  EXPECT_FALSE(store.wants_to_quit());
+  store.finish_reading();
   EXPECT_TRUE(store.wants_to_quit());
   Store other;
   other.open(directory.path() / "kept.json");
   EXPECT_EQ(other.model(), edited);
+}
+
+TEST(Store, WaitsForWhatIsBeingSavedBeforeItQuits) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(change(4));
+  const auto edited = store.model();
+  store.dispatch(SaveFileAs{directory.path() / "kept.json"});
+  store.dispatch(Quit{});
+  EXPECT_FALSE(store.wants_to_quit());
+  EXPECT_EQ(store.view().dialog, Dialog::none) << "nothing is to be asked: it is being saved";
+  store.finish_reading();
+  EXPECT_TRUE(store.wants_to_quit());
+  Store other;
+  other.open(directory.path() / "kept.json");
+  EXPECT_EQ(other.model(), edited);
+}
+
+TEST(Store, KeepsWhatIsBeingSavedApartFromTheFileThatIsOpenedMeanwhile) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(change(4));
+  store.dispatch(SaveFileAs{directory.path() / "mine.json"});
+  store.dispatch(LoadPreset{"004-causal"});
+  EXPECT_NE(store.document().preset, "004-causal");
+  store.finish_reading();
+  EXPECT_EQ(store.document().preset, "004-causal");
+  EXPECT_FALSE(store.document().path.has_value());
+  EXPECT_EQ(store.recent().front(), std::filesystem::absolute(directory.path() / "mine.json"));
+}
+
+TEST(Store, CallsModifiedWhatWasEditedWhileItWasSaved) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(change(4));
+  const auto saved = store.model();
+  store.dispatch(SaveFileAs{directory.path() / "mine.json"});
+  store.dispatch(change(5));
+  store.dispatch(Quit{});
+  store.finish_reading();
+  EXPECT_TRUE(store.document().modified);
+  EXPECT_FALSE(store.wants_to_quit());
+  EXPECT_EQ(store.view().dialog, Dialog::unsaved_work);
+  Store other;
+  other.open(directory.path() / "mine.json");
+  EXPECT_EQ(other.model(), saved);
+}
+
+TEST(Store, StaysWhenWhatIsToBeSavedCannotBe) {
+  const support::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "file") << "mine";
+  Store store;
+  store.dispatch(change(4));
+  store.dispatch(SaveFileAs{directory.path() / "file" / "inside.json"});
+  store.dispatch(Quit{});
+  store.finish_reading();
+  EXPECT_FALSE(store.wants_to_quit());
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_TRUE(store.document().modified);
 }
 
 TEST(Store, KeepsEverythingWhenAFileIsBroken) {

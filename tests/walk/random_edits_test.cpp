@@ -69,7 +69,7 @@ TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
     hand.wheel = below(random, 10) == 0 ? 1.f : 0.f;
     ui.play({hand});
   }
-  while (ui.store.is_busy() || ui.store.is_renewing()) ui.run(1);
+  while (ui.store.is_working() || ui.store.is_renewing()) ui.run(1);
   const core::attention::Model& model = ui.store.model();
   ASSERT_EQ(ui.store.shown_model(), model);
   const core::attention::Trace expected = core::attention::attend(model, ui.store.view().sequence);

@@ -1,8 +1,8 @@
 #include "core/formats/readers/npz.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "core/error.hpp"
@@ -16,6 +16,23 @@ namespace {
 constexpr std::string_view ending = ".npy";
 constexpr std::uint64_t short_header = 4096;
 
+/// What is known of a member once it has been read; several threads may read it.
+class Known {
+ public:
+  std::shared_ptr<const ZipMarks> marks() const {
+    const std::lock_guard lock(mutex_);
+    return marks_;
+  }
+  void keep(std::shared_ptr<const ZipMarks> marks) {
+    const std::lock_guard lock(mutex_);
+    marks_ = std::move(marks);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const ZipMarks> marks_;
+};
+
 TensorFile::Entry entry_of_member(const Mapping& file, const ZipMember& member) {
   const std::string name = member.name.substr(0, member.name.size() - ending.size());
   const std::string place = file->path().string() + ": " + name + ": ";
@@ -28,15 +45,15 @@ TensorFile::Entry entry_of_member(const Mapping& file, const ZipMember& member) 
   };
   RawTensor tensor = npy_tensor(name, place, member.size, begin);
   const std::uint64_t data_at = member.size - byte_count(tensor).value();
-  // Whoever reads one layer after the other waits for the checksum once.
-  const auto is_sound = std::make_shared<std::atomic<bool>>(false);
-  tensor.fetch = [file, member, data_at, is_sound](std::uint64_t from, std::uint64_t count,
-                                                   std::string& buffer,
-                                                   Progress& progress) -> std::string_view {
-    if (*is_sound && !member.deflated) return file->bytes(member.begin + data_at + from, count);
-    const ZipCheck check = *is_sound ? ZipCheck::known_sound : ZipCheck::all;
-    buffer = zip_bytes(*file, member, data_at + from, count, check, progress);
-    *is_sound = true;
+  // Whoever reads one layer after the other waits once for all of it to be unpacked and its checksum to be
+  // right.
+  const auto known = std::make_shared<Known>();
+  tensor.fetch = [file, member, data_at, known](std::uint64_t from, std::uint64_t count, std::string& buffer,
+                                                Progress& progress) -> std::string_view {
+    std::shared_ptr<const ZipMarks> marks = known->marks();
+    if (marks && !member.deflated) return file->bytes(member.begin + data_at + from, count);
+    buffer = zip_bytes(*file, member, data_at + from, count, marks, progress);
+    known->keep(std::move(marks));
     return buffer;
   };
   return entry_of(std::move(tensor));

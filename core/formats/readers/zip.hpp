@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,15 @@ std::vector<ZipMember> zip_members(const MappedFile& archive);
 /// The first count bytes of a member, not checked yet; fewer when it is shorter.
 std::string zip_begin(const MappedFile& archive, const ZipMember& member, std::uint64_t count);
 
-/// How far a member is unpacked: to its end, which its checksum must fit, or only as far as bytes are asked
-/// for.
-enum class ZipCheck { all, known_sound };
+/// Places in a member at which unpacking can begin, so that parts of it need no more than what lies between
+/// two of them; some 40 KB each, at most 256. Several threads may use them at once.
+struct ZipMarks;
 
 /// The bytes from … from + count − 1 of a member, of which no more than these are held in memory.
+///
+/// Without marks it is unpacked to its end, which its checksum must fit, and marks is set; later parts of the
+/// member are unpacked from the mark before them.
 std::string zip_bytes(const MappedFile& archive, const ZipMember& member, std::uint64_t from,
-                      std::uint64_t count, ZipCheck check, Progress& progress);
+                      std::uint64_t count, std::shared_ptr<const ZipMarks>& marks, Progress& progress);
 
 }  // namespace core::formats::readers

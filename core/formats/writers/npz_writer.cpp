@@ -48,15 +48,18 @@ void add_tokens(ZipWriter& zip, const std::string& name, const Model& model,
 
 }  // namespace
 
-std::string npz_bytes(const Model& model, const std::vector<std::string>& stages) {
+std::string npz_bytes(const Model& model, const std::vector<std::string>& stages, Progress* progress) {
   const std::vector<const StageInfo*> wanted = wanted_stages(model, stages);
   std::vector<Trace> traces;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) traces.push_back(attention::attend(model, s));
   ZipWriter zip;
   add_tokens(zip, "tokens", model, &attention::Sequence::tokens);
   add_tokens(zip, "key_tokens", model, &attention::Sequence::key_tokens);
-  for (const StageInfo* stage : wanted)
-    zip.add(std::string(stage->name) + ".npy", stage_array(*stage, traces, model.n_heads));
+  for (const StageInfo* stage : wanted) {
+    const std::string bytes = stage_array(*stage, traces, model.n_heads);
+    if (progress) progress->add(bytes.size());
+    zip.add(std::string(stage->name) + ".npy", bytes);
+  }
   if (stages.empty() && model.projections) {
     const auto& [query, key, value, output] = *model.projections;
     add_linear(zip, "projections.query", query);

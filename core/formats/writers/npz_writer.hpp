@@ -4,18 +4,20 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
+#include "core/formats/progress.hpp"
 
 namespace core::formats {
 
 /// A model and its stages as a .npz file: little-endian float64 arrays under the names of the stages.
 ///
 /// A stage has the shape [rows, columns], [heads, rows, columns] when each head has one, and a first axis
-/// more when the model has several sequences. "tokens" are text, [tokens] or [sequences, tokens]; "key_tokens" likewise,
-/// where other tokens are asked. stages are names of the table of stages; none means all that
-/// the model has, and beside them the learned matrices: "projections.query.weight" [d_in, d_out],
+/// more when the model has several sequences. "tokens" are text, [tokens] or [sequences, tokens];
+/// "key_tokens" likewise, where other tokens are asked. stages are names of the table of stages; none means
+/// all that the model has, and beside them the learned matrices: "projections.query.weight" [d_in, d_out],
 /// "projections.query.bias" [d_out], and so on. Throws core::Error when the model cannot be computed, a name
 /// is not that of a stage, the model lacks the stage, or the archive would have 4 GiB. Source: NumPy,
-/// numpy.savez_compressed.
-std::string npz_bytes(const attention::Model& model, const std::vector<std::string>& stages = {});
+/// numpy.savez_compressed. Once the progress is cancelled it throws Cancelled.
+std::string npz_bytes(const attention::Model& model, const std::vector<std::string>& stages = {},
+                      Progress* progress = nullptr);
 
 }  // namespace core::formats

@@ -57,6 +57,30 @@ TEST(Compare, NamesTheScaledScoresFirstWhenOnlyTheScaleDiffers) {
   EXPECT_FALSE(of(all, Stage::scores).differs());
 }
 
+TEST(Compare, AllowsRoundingOfTheLargestNumberOfAllHeadsOfBoth) {
+  Model two = bare({{1, 4}, {2, 8}});
+  two.n_heads = 2;
+  Model other = two;
+  const auto& queries = info(Stage::queries);
+  other.sequences[0].embeddings = arma::mat{{1 + 0x1p-20, 4}, {2, 8}};  // of head 0; the largest is in head 1
+  const Trace a = attend(two), b = attend(other);
+  EXPECT_TRUE(compare_stage(queries, a, b).differs());
+  EXPECT_EQ(compare_stage(queries, a, b, 0x1p-23).allowed, 8 * 0x1p-23);
+  EXPECT_FALSE(compare_stage(queries, a, b, 0x1p-23).differs()) << "2⁻²⁰ is allowed, and no more";
+  EXPECT_EQ(compare_stage(queries, a, b, 0x1p-23).largest, 0x1p-20);
+  EXPECT_TRUE(compare_stage(queries, a, b, 0x1p-24).differs());
+}
+
+TEST(Compare, AllowsNoRoundingWhereNothingIsComputed) {
+  Model given = bare(x), other = bare({{1, 0}, {0, 2 + 0x1p-40}});
+  const auto all = compare(given, attend(given), other, attend(other), 1e-3);
+  for (const Stage copied : {Stage::embeddings, Stage::queries, Stage::keys, Stage::values})
+    EXPECT_TRUE(of(all, copied).differs()) << info(copied).name;
+  EXPECT_FALSE(of(all, Stage::scores).differs());
+  EXPECT_GT(of(all, Stage::scores).largest, 0);
+  EXPECT_EQ(of(all, Stage::mask).allowed, 0);
+}
+
 TEST(Compare, CallsAHiddenScoreInfinitelyFarFromAVisibleOne) {
   Model open = bare(x);
   open.mask.causal = false;

@@ -1,9 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/formats/npy.hpp"
 #include "core/formats/tensor_file.hpp"
+#include "core/formats/writers/zip_writer.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -37,6 +40,34 @@ TEST(NpzFile, GivesThePartAtLeadingIndices) {
   const std::size_t at[] = {1, 0};
   for (const char* name : {"f2.big.C", "f8.little.F"})
     EXPECT_EQ(difference(file.read(name, at), part_of(known.at(name), at)), "") << name;
+}
+
+TEST(NpzFile, OfManyMegabytesGivesItsPartsInAnyOrder) {
+  constexpr std::size_t n_layers = 9, n = 500;
+  const auto number = [](std::size_t layer, std::size_t i, std::size_t j) {  // neither random nor all alike
+    return static_cast<double>((layer * 7919 + i * 131 + j * j * 17) % 4093) / 8;
+  };
+  std::string bytes = npy_header({n_layers, n, n});
+  for (std::size_t layer = 0; layer < n_layers; ++layer) {
+    arma::mat numbers(n, n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) numbers(i, j) = number(layer, i, j);
+    append_rows(bytes, numbers);
+  }
+  ZipWriter zip;
+  zip.add("w.npy", bytes);
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory.path() / "w.npz", zip.finished());
+  ASSERT_LT(zip.finished().size(), bytes.size() / 2) << "it is to be deflated";
+  const TensorFile file = open_tensors(directory.path() / "w.npz");
+  for (const std::size_t layer :
+       {std::size_t{4}, std::size_t{8}, std::size_t{0}, std::size_t{4}, std::size_t{7}}) {
+    const Tensor part = file.read("w", std::vector{layer});
+    ASSERT_EQ(part.numbers.size(), n * n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        ASSERT_EQ(part.numbers[i * n + j], number(layer, i, j)) << layer << ' ' << i << ' ' << j;
+  }
 }
 
 TEST(NpzFile, MayHave64BitSizes) {

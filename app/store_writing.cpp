@@ -1,0 +1,98 @@
+// The part of the store that writes files: sessions and exports, beside the window.
+#include <new>
+
+#include "app/exporting.hpp"
+#include "app/store.hpp"
+#include "app/view_text.hpp"
+#include "core/error.hpp"
+#include "core/formats/session.hpp"
+
+namespace app {
+
+namespace formats = core::formats;
+
+void Store::carry_out(const SaveFile&) {
+  if (lesson_) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
+  if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
+  save_to(*origin_.path);
+}
+
+void Store::carry_out(const SaveFileAs& command) {
+  save_to(command.path);
+  leaves_when_saved_ = waiting_.has_value();
+}
+
+void Store::carry_out(const SaveAndContinue&) {
+  view_.dialog = Dialog::none;
+  if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
+  save_to(*origin_.path);
+  leaves_when_saved_ = true;
+}
+
+void Store::save_to(const std::filesystem::path& path) {
+  saving_.add(path,
+              [this, path, model = model_, view = view_text(view_)](formats::Progress&) -> Worker::Delivery {
+                formats::save_session(path, {model, view});
+                return [this, path, model] {
+                  saved_ = model;  // which may have been edited since
+                  origin_.path = path;
+                  origin_.title = path.filename().string();
+                  if (view_.dialog == Dialog::save_as) view_.dialog = Dialog::none;
+                  remember(path);
+                  say("Saved " + path.string());
+                };
+              });
+}
+
+void Store::carry_out(const ExportAs& command) {
+  const bool is_shown = live_.model() == model_ && live_.sequence() == view_.sequence;
+  const auto trace = is_shown ? live_.shared_trace() : nullptr;
+  const auto under_way = std::make_shared<int>();
+  if (is_shown) exported_ = under_way;
+  exporting_.add(command.path,
+                 [this, under_way, command, model = model_, trace, view = view_,
+                  title = origin_.title](formats::Progress& progress) -> Worker::Delivery {
+                   const auto files = export_as({model, trace.get(), view, title}, command, progress);
+                   return [this, files, path = command.path] {
+                     if (view_.dialog == Dialog::export_files) view_.dialog = Dialog::none;
+                     view_.browser.asks_to_replace = false;
+                     say(files.size() == 1
+                             ? "Exported " + files.front().string()
+                             : "Exported " + std::to_string(files.size()) + " files to " + path.string());
+                   };
+                 });
+}
+
+void Store::take_what_was_written() {
+  for (Writing* writing : {&saving_, &exporting_}) {
+    const auto stays = [&] {
+      if (writing != &saving_) return;
+      leaves_when_saved_ = false;  // what is not saved is not left behind
+      if (view_.dialog != Dialog::save_as) waiting_.reset();
+    };
+    try {
+      writing->go_on();
+    } catch (const formats::Cancelled&) {
+      say("Stopped: nothing was exported");
+    } catch (const core::Error& error) {
+      stays();
+      say(error.what(), true);
+    } catch (const std::bad_alloc&) {
+      stays();
+      say(writing->path().string() + ": there is not enough memory to write it", true);
+    }
+  }
+  if (!leaves_when_saved_ || saving_.is_busy()) return;
+  leaves_when_saved_ = false;
+  if (waiting_) dispatch(Command(*std::exchange(waiting_, std::nullopt)));
+}
+
+void Store::finish_writing() {
+  while (is_writing()) {
+    saving_.wait();
+    exporting_.wait();
+    take_what_was_written();
+  }
+}
+
+}  // namespace app
