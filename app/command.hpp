@@ -47,6 +47,7 @@ struct TakeMemory {};  ///< the answer to the question about memory
 struct KeepReference {};
 struct KeepSwitched { std::size_t index = 0; };
 struct GiveFile { core::attention::Stage stage; std::filesystem::path path; };  ///< a stage's numbers from a file of tensors
+struct FillFromFile { core::editing::MatrixPlace place; std::filesystem::path path; };  ///< its numbers, and perhaps its tokens
 struct LoadReference { std::filesystem::path path; };  ///< a session file as A; the live model stays
 /// Somebody's tensors, a file or a folder of files, as B against the live model.
 struct CheckTensors { std::filesystem::path path; };
@@ -68,7 +69,7 @@ using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, Load
                              MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs,
                              ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
                              CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                             KeepSwitched, GiveFile, LoadReference, CheckTensors, MapTensor, SearchCauses, StopSearch, DropReference,
+                             KeepSwitched, GiveFile, FillFromFile, LoadReference, CheckTensors, MapTensor, SearchCauses, StopSearch, DropReference,
                              RenameReference, ShowReference>;
 
 /// The commands of one frame, carried out after it was drawn.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/dropping.hpp"
 #include "app/shell.hpp"
 #include "app/shortcuts.hpp"
 #include "app/shown_state.hpp"
-#include "core/formats/tensor_formats.hpp"
 
 namespace app {
 namespace {
@@ -17,16 +17,10 @@ constexpr double progress_seconds = 0.1;  // between two looks at how far a comp
 constexpr double idle_seconds = 60;
 constexpr int frames_to_dim = 15;  // what lies behind a dialog
 
-/// What is dropped on a dialog is what the dialog asks for; tensors on the comparison are checked.
-Command dropped(const std::filesystem::path& path, const View& view) {
-  if (view.dialog == Dialog::give || view.dialog == Dialog::open_given)
-    return GiveFile{view.given_stage, path};
-  if (view.dialog == Dialog::open_reference) return LoadReference{path};
-  if (view.dialog == Dialog::open_tensors) return CheckTensors{path};
-  std::error_code ignored;
-  const bool tensors = core::formats::has_tensor_ending(path) || std::filesystem::is_directory(path, ignored);
-  if (view.tab == Tab::compare && tensors) return CheckTensors{path};
-  return OpenFile{path};
+bool is_over(const Landmarks& landmarks, const char* name) {
+  const auto rect = landmarks.find(name);
+  const ImVec2 at = ImGui::GetIO().MousePos;
+  return rect && at.x >= rect->min.x && at.x < rect->max.x && at.y >= rect->min.y && at.y < rect->max.y;
 }
 
 }  // namespace
@@ -115,7 +109,8 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   for (const KeyPress& key : keys)
     if (!ImGui::GetIO().WantTextInput)
       handle_key(key, {store_.model(), store_.trace(), seen, document}, commands);
-  for (const auto& path : window_.take_dropped_files()) commands.add(dropped(path, store_.view()));
+  for (const auto& path : window_.take_dropped_files())
+    commands.add(dropped(path, store_.view(), store_.model(), is_over(landmarks_, "edit/numbers")));
 
   steer_keyboard(keys);
   const Opening opening = store_.opening();

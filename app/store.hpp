@@ -117,6 +117,7 @@ class Store {
 
   void carry_out(const ApplyEdit&);
   void carry_out(const GiveFile& command);
+  void carry_out(const FillFromFile& command);
   void carry_out(const ChangeView&);
   void carry_out(const EndGesture&);
   void carry_out(const Undo&);

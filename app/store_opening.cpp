@@ -3,6 +3,7 @@
 #include <new>
 
 #include "app/browser.hpp"
+#include "app/filling.hpp"
 #include "app/store.hpp"
 #include "app/view_text.hpp"
 #include "core/attention/stages.hpp"
@@ -246,6 +247,18 @@ void Store::carry_out(const GiveFile& command) {
     return [this, stage] {
       view_.dialog = Dialog::none;
       carry_out(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
+    };
+  });
+}
+
+void Store::carry_out(const FillFromFile& command) {
+  read_beside(command.path, [this, command](formats::Progress& progress) -> Worker::Delivery {
+    const auto file = std::make_shared<NumbersInFile>(numbers_in_file(command.path, progress));
+    return [this, file, place = command.place] {
+      end_gesture();
+      carry_out(ApplyEdit{edit_with(*file, model_, place)});
+      end_gesture();
+      if (view_.dialog == Dialog::none) say("Taken from " + file->path.string());
     };
   });
 }

@@ -19,7 +19,8 @@ void keep_within(View& view, const core::attention::Model& model) {
     if (!cell) return true;
     const auto& stage = core::attention::info(cell->stage);
     const core::attention::StageShape shape = core::attention::shape_of(model, cell->stage);
-    return stage.present(model) && cell->head < model.n_heads && cell->row < shape.n_rows && cell->column < shape.n_cols;
+    return stage.present(model) && cell->head < model.n_heads && cell->row < shape.n_rows &&
+           cell->column < shape.n_cols;
   };
   if (!exists(view.pinned)) release(view);
   std::erase_if(view.trail, [&](const CellRef& cell) { return !exists(cell); });
@@ -31,6 +32,12 @@ void keep_within(View& view, const core::attention::Model& model) {
   if (view.hovered_head && *view.hovered_head >= model.n_heads) view.hovered_head.reset();
   std::erase_if(look.silent_heads, [&model](std::size_t h) { return h >= model.n_heads; });
   if (!core::attention::info(view.heads_stage).present(model)) view.heads_stage = Stage::weights;
+}
+
+core::editing::MatrixPlace edited_place(const View& view, const core::attention::Model& model) {
+  const core::editing::MatrixPlace place{view.edited.name, view.sequence};
+  if (core::editing::find_matrix(model, place)) return place;
+  return {core::editing::MatrixName::embeddings, view.sequence};
 }
 
 }  // namespace app

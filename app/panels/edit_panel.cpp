@@ -6,6 +6,7 @@
 
 #include "app/panels/fill_dialog.hpp"
 #include "app/panels/fill_menu.hpp"
+#include "app/view_bounds.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/matrix_editor.hpp"
 #include "app/widgets/text.hpp"
@@ -21,11 +22,6 @@ constexpr std::array matrices{MatrixName::embeddings,   MatrixName::query_weight
                               MatrixName::key_bias,     MatrixName::value_bias,    MatrixName::output_bias};
 
 /// The chosen matrix, or X when the model has lost the chosen one.
-MatrixPlace edited_place(const Frame& frame) {
-  const MatrixPlace place{frame.view.edited.name, frame.view.sequence};
-  return find_matrix(frame.model, place) ? place : MatrixPlace{MatrixName::embeddings, frame.view.sequence};
-}
-
 const char* meaning(MatrixName name) {
   switch (name) {
     case MatrixName::embeddings:
@@ -97,7 +93,7 @@ void draw_edit(const Frame& frame) {
   const Metrics& m = frame.metrics;
   const ImVec2 start = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float width = room.x, x = start.x;
-  const MatrixPlace place = edited_place(frame);
+  const MatrixPlace place = edited_place(frame.view, frame.model);
   const core::attention::SharedMatrix& numbers = *find_matrix(frame.model, place);
 
   widgets::section_heading(frame, width, "EDIT", core::text::shape_text(numbers.n_rows(), numbers.n_cols()));
@@ -120,6 +116,7 @@ void draw_edit(const Frame& frame) {
   const float height = std::min(std::max(has_hint ? left - hint : left, least), wanted);
   ImGui::SetCursorScreenPos({x, top});
   widgets::matrix_editor(frame, matrix, {width, height});
+  frame.landmarks.mark("edit/numbers", {x, top}, {x + width, top + height});
 
   ImGui::SetCursorScreenPos({x, top + height + m.px(10)});
   draw_buttons(frame, place, numbers);

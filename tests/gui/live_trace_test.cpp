@@ -134,6 +134,19 @@ TEST(LiveTrace, ChangesNothingInPlaceThatSomebodyReads) {
   EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(model)));
 }
 
+TEST(LiveTrace, CountsTheNumbersThatDropoutDraws) {
+  support::Random random(81);
+  Model model = support::model(random, 640, 8, 8, 8);
+  model.dropout.rate = 0.5;
+  core::attention::fast::Engine engine;
+  engine.compute(model);
+  Model off = model, again = model;
+  off.dropout.rate = 0;
+  ++again.dropout.seed;
+  EXPECT_GT(engine.estimated_ms(again), engine.estimated_ms(off) + LiveTrace::frame_ms)
+      << "three million numbers are to be drawn";
+}
+
 TEST(LiveTrace, CallsWhenThereIsSomethingToTakeOver) {
   std::latch called(1);
   LiveTrace live(small_model(), nothing);

@@ -12,6 +12,8 @@
 namespace core::attention::fast {
 namespace {
 
+constexpr double draws_per_ms = 1e5;  // of numbers for dropout's masks
+
 void require(const Model& model, std::size_t sequence) {
   if (const auto problem = check(model)) throw Error(problem->path + ": " + problem->message);
   if (sequence >= model.sequences.size())
@@ -103,8 +105,11 @@ double Engine::estimated_ms(const Model& after, std::size_t sequence) const {
     case Redo::everything:
       return all;
     case Redo::scores:
-    case Redo::contexts:
       return squares;
+    case Redo::contexts: {
+      const bool draws = after.dropout.active() && !(after.dropout == p.held.dropout);
+      return squares + (draws ? n * n * double(after.n_heads * after.sequences.size()) / draws_per_ms : 0);
+    }
     case Redo::projection_number:
       return squares / double(after.n_heads);
     case Redo::embedding_row:

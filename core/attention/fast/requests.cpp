@@ -1,5 +1,6 @@
 #include "core/attention/fast/requests.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -11,17 +12,40 @@ namespace {
 
 using std::size_t;
 
+constexpr size_t tile = 32;
+
 /// A stage given cell by cell.
 template <class Cell>
 StageMatrix by_cells(size_t n_rows, size_t n_cols, Cell cell) {
   return StageMatrix(StageMaker{n_rows, n_cols,
                                 [n_rows, n_cols, cell] {
                                   arma::mat numbers(n_rows, n_cols);
-                                  for (size_t j = 0; j < n_cols; ++j)
-                                    for (size_t i = 0; i < n_rows; ++i) numbers.at(i, j) = cell(i, j);
+                                  for (size_t row = 0; row < n_rows;
+                                       row += tile)  // rows lie one after the other
+                                    for (size_t j = 0; j < n_cols; ++j)
+                                      for (size_t i = row; i < std::min(row + tile, n_rows); ++i)
+                                        numbers.at(i, j) = cell(i, j);
                                   return numbers;
                                 },
                                 cell});
+}
+
+/// QKᵀ of a head, each number summed in the same order as one cell alone, but many at a time.
+arma::mat all_scores(Heads& all, size_t h) {
+  const size_t n = all.n_tokens, d = all.d_head;
+  arma::mat scores(n, n, arma::fill::zeros);
+  if (all.uniform) return scores;
+  arma::mat queries(n, d);
+  for (size_t i = 0; i < n; ++i)
+    for (size_t c = 0; c < d; ++c) queries.at(i, c) = all.query(h, i)[c];
+  for (size_t j = 0; j < n; ++j)
+    for (size_t c = 0; c < d; ++c) {
+      const double key = all.key(h, j, c);
+      const double* const query = queries.colptr(c);
+      double* const score = scores.colptr(j);
+      for (size_t i = 0; i < n; ++i) score[i] += query[i] * key;
+    }
+  return scores;
 }
 
 /// A stage that is a matrix of its own elsewhere.
@@ -48,11 +72,21 @@ HeadTrace head_on_request(Heads& all, size_t h) {
   head.queries = by_cells(n, d, [a, h](size_t i, size_t c) { return a->query(h, i)[c]; });
   head.keys = by_cells(n, d, [a, h](size_t j, size_t c) { return a->key(h, j, c); });
   head.values = by_cells(n, d, [a, h](size_t j, size_t c) { return a->value(h, j)[c]; });
-  head.scores = by_cells(n, n, score);
+  head.scores = StageMatrix(StageMaker{n, n, [a, h] { return all_scores(*a, h); }, score});
   // Where it is visible, the very number that is kept: the masked scores are the same to the bit.
-  head.scaled_scores = by_cells(n, n, [a, h, score](size_t i, size_t j) {
-    return a->visibility.sees(i, j) ? a->scores(h, i)[j] : score(i, j) * a->scale;
-  });
+  const auto scaled = [a, h](size_t i, size_t j, double hidden_score) {
+    return a->visibility.sees(i, j) ? a->scores(h, i)[j] : hidden_score * a->scale;
+  };
+  head.scaled_scores =
+      StageMatrix(StageMaker{n, n,
+                             [a, h, scaled] {
+                               arma::mat numbers = all_scores(*a, h);
+                               for (size_t j = 0; j < numbers.n_cols; ++j)
+                                 for (size_t i = 0; i < numbers.n_rows; ++i)
+                                   numbers.at(i, j) = scaled(i, j, numbers.at(i, j));
+                               return numbers;
+                             },
+                             [score, scaled](size_t i, size_t j) { return scaled(i, j, score(i, j)); }});
   head.masked_scores = by_cells(n, n, [a, h](size_t i, size_t j) { return a->scores(h, i)[j]; });
   head.weights = by_cells(n, n, weight);
   head.dropout_mask = by_cells(n, n, [a, h](size_t i, size_t j) { return a->kept_factor(h, i, j); });
