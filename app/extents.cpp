@@ -1,6 +1,7 @@
 #include "app/extents.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -9,13 +10,25 @@ namespace app {
 
 Extent extent_of(const arma::mat& numbers) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  Extent e{infinity, -infinity, infinity};
-  for (const double v : numbers) {
-    if (!std::isfinite(v)) continue;
-    e.smallest = std::min(e.smallest, v);
-    e.largest = std::max(e.largest, v);
-    if (v != 0) e.least = std::min(e.least, std::abs(v));
-  }
+  constexpr arma::uword lanes =
+      8;  // side by side and without branches, so that the compiler can do several at once
+  std::array<double, lanes> smallest, largest, least;
+  smallest.fill(infinity), largest.fill(-infinity), least.fill(infinity);
+  const auto add = [&](arma::uword k, double v) {
+    const double size = std::abs(v);
+    const double low = size < infinity ? v : infinity, high = size < infinity ? v : -infinity,
+                 from_zero = size > 0 ? size : infinity;
+    smallest[k] = low < smallest[k] ? low : smallest[k];
+    largest[k] = high > largest[k] ? high : largest[k];
+    least[k] = from_zero < least[k] ? from_zero : least[k];
+  };
+  const double* v = numbers.memptr();
+  arma::uword i = 0;
+  for (; i + lanes <= numbers.n_elem; i += lanes)
+    for (arma::uword k = 0; k < lanes; ++k) add(k, v[i + k]);
+  for (; i < numbers.n_elem; ++i) add(i % lanes, v[i]);
+  Extent e{*std::min_element(smallest.begin(), smallest.end()),
+           *std::max_element(largest.begin(), largest.end()), *std::min_element(least.begin(), least.end())};
   if (e.least == infinity) e.least = 0;
   return e.smallest <= e.largest ? e : Extent{};
 }
@@ -40,7 +53,8 @@ void Extents::start_with(std::uint64_t version) {
 }
 
 const Beyond& Extents::outside(const core::attention::Trace& trace, std::uint64_t version,
-                               core::attention::Stage stage, std::size_t head, double low, double high, double least) {
+                               core::attention::Stage stage, std::size_t head, double low, double high,
+                               double least) {
   start_with(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = counted_.try_emplace({stage, row.per_head ? head : 0});
@@ -50,8 +64,8 @@ const Beyond& Extents::outside(const core::attention::Trace& trace, std::uint64_
   return c.cells;
 }
 
-const Extent& Extents::of(const core::attention::Trace& trace, std::uint64_t version, core::attention::Stage stage,
-                          std::size_t head) {
+const Extent& Extents::of(const core::attention::Trace& trace, std::uint64_t version,
+                          core::attention::Stage stage, std::size_t head) {
   start_with(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = known_.try_emplace({stage, row.per_head ? head : 0});

@@ -44,7 +44,7 @@ Loop::~Loop() {
 }
 
 double Loop::seconds_to_wait() const {
-  if (frames_to_draw_ > 0) return 0;
+  if (frames_to_draw_ > 0 || renderer_.is_behind()) return 0;
   if (store_.is_renewing() || store_.is_reading() || store_.is_writing() || store_.is_working())
     return progress_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
@@ -55,7 +55,7 @@ bool Loop::step() {
   const bool something_happened = window_.wait(seconds_to_wait());
   if (something_happened || typing || store_.is_reading() || store_.is_writing())
     frames_to_draw_ = frames_after_an_event;
-  if (store_.is_renewing() || store_.is_working()) frames_to_draw_ = std::max(frames_to_draw_, 1);
+  if (store_.is_renewing() || store_.is_working() || renderer_.is_behind()) frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
   if (window_.should_close()) {
     window_.cancel_close();
@@ -142,7 +142,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .comparison = store_.comparison(),
                .comparing = store_.comparing().work(),
                .source = shown.version == store_.version() ? &source_ : nullptr,
-               .renewal = store_.is_renewing() || source_.is_making() ? &renewal : nullptr,
+               .renewal = store_.is_renewing() || source_.is_making() || renderer_.is_behind() ? &renewal : nullptr,
                .opening = &opening});
   window_.end_frame(palette(store_.view().dark).panel,
                     [this](std::uint64_t texture, float top, float bottom) { return renderer_.painted(texture, top, bottom); });

@@ -27,8 +27,8 @@ class Loop {
   void frame(const std::function<void(ImGuiIO&)>& adjust = {},
              const std::vector<KeyPress>& scripted_keys = {});
 
-  /// Whether figures or stages of the trace are worked out beside the window.
-  bool is_working() const { return figures_.is_busy() || source_.is_making(); }
+  /// Whether figures or stages of the trace are worked out beside the window, or pictures wait for the next frame.
+  bool is_working() const { return figures_.is_busy() || source_.is_making() || renderer_.is_behind(); }
   const Landmarks& landmarks() const { return landmarks_; }
   render::HeatmapRenderer& renderer() { return renderer_; }
   const Fonts& fonts() const { return fonts_; }

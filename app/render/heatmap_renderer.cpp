@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -20,6 +21,7 @@ namespace {
 
 constexpr std::uint64_t frames_kept = 120;
 constexpr double smallest_cell_with_gap = 8;
+constexpr double cells_a_frame = 12e6;
 constexpr std::size_t band = 16;  // rows of pixels that have one version
 
 /// What the texels are made from. Pointers count: other matrices of one version are other numbers.
@@ -77,6 +79,14 @@ void set_place(const ShaderProgram& program, const Picture& p, const Texels& t) 
               at(cross.row, t.pooling.rows, t.first_row));
 }
 
+/// How many numbers must be looked at; where few or none of the rows changed, none to speak of.
+double cells_to_read(const Picture& before, const Picture& now) {
+  const bool same_blocks = has_rows(now) && before.width == now.width && before.height == now.height;
+  const bool same_numbers = before.rows.numbers == now.rows.numbers && before.version == now.version;
+  if (same_blocks && (same_numbers || (now.change && !now.change->all))) return 0;
+  return std::max(0.0, (now.right - now.left) * (now.bottom - now.top));
+}
+
 /// All pixels of a picture.
 Part whole(const Picture& p) {
   const auto size = [](int pixels) { return static_cast<std::size_t>(std::max(1, pixels)); };
@@ -109,9 +119,26 @@ struct HeatmapRenderer::State {
                             // context wants one bound
   std::map<std::string, Kept> pictures;
   std::unordered_map<std::uint64_t, const Kept*> by_texture;
+  std::deque<std::string>
+      waiting;            // places of pictures that one of the next frames renews, the first ones first
+  double cells_read = 0;  // in this frame
   std::uint64_t frame = 0;
   float scale = 1;
   Work work;
+
+  /// Whether the frame has time for a picture that is shown already; else it waits for its turn.
+  bool has_turn(const Picture& before, const Picture& picture) {
+    const double cells = cells_to_read(before, picture);
+    const auto in_line = std::find(waiting.begin(), waiting.end(), picture.place);
+    const bool is_next = waiting.empty() || in_line == waiting.begin();
+    if (cells == 0 || (is_next && (cells_read == 0 || cells_read + cells <= cells_a_frame))) {
+      if (in_line != waiting.end()) waiting.erase(in_line);
+      cells_read += cells;
+      return true;
+    }
+    if (in_line == waiting.end()) waiting.push_back(picture.place);
+    return false;
+  }
 
   /// Gives the pixels that are others than before, if all else stays.
   Part upload(Kept& kept, const Picture& picture, const Picture* before) {
@@ -189,11 +216,11 @@ ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   State& s = *state_;
   auto found = s.pictures.find(picture.place);
   const bool known = found != s.pictures.end();
-  if (picture.pending && known) {
+  const bool same_texels = known && texel_key(found->second.picture) == texel_key(picture);
+  if (known && (picture.pending || (!same_texels && !s.has_turn(found->second.picture, picture)))) {
     found->second.last_frame = s.frame;
     return platform::texture_id(found->second.pixels.id());
   }
-  const bool same_texels = known && texel_key(found->second.picture) == texel_key(picture);
   const bool same_look =
       known && look_key(found->second.picture) == look_key(picture) && found->second.scale == s.scale;
   if (!same_texels || !same_look) {
@@ -219,12 +246,19 @@ void HeatmapRenderer::set_scale(float scale) {
 
 void HeatmapRenderer::end_frame() {
   State& s = *state_;
+  std::erase_if(s.waiting,
+                [&](const std::string& place) { return s.pictures.at(place).last_frame != s.frame; });
+  s.cells_read = 0;
   ++s.frame;
   std::erase_if(s.pictures, [&](const auto& entry) {
     const bool outdated = s.frame - entry.second.last_frame > frames_kept;
     if (outdated) s.by_texture.erase(entry.second.pixels.id());
     return outdated;
   });
+}
+
+bool HeatmapRenderer::is_behind() const {
+  return !state_->waiting.empty();
 }
 
 std::uint64_t HeatmapRenderer::painted(std::uint64_t texture, float top, float bottom) const {

@@ -8,7 +8,8 @@
 
 namespace app::render {
 
-/// Paints heatmaps with OpenGL 3.3, each into a texture of its own that it keeps while the picture stays the same.
+/// Paints heatmaps with OpenGL 3.3, each into a texture of its own that it keeps while the picture stays the
+/// same.
 ///
 /// It needs a current context from its construction to its destruction. One place has one picture in a frame.
 class HeatmapRenderer : public Painter {
@@ -29,6 +30,9 @@ class HeatmapRenderer : public Painter {
   void set_scale(float scale);
   /// Frees the pictures that nobody asked for in the last 120 frames.
   void end_frame();
+  /// Whether pictures of large matrices wait for one of the next frames, as one frame looks at twelve million
+  /// numbers; until then their places show the last pictures.
+  bool is_behind() const;
 
   /// When a part of a picture's texture was painted last, from top to bottom as shares of its height: another
   /// number, other pixels; 0 for other textures.

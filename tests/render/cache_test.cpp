@@ -169,6 +169,43 @@ TEST_F(Renderer, DrawsOfAPictureWithRowsOnlyTheRowsThatLookOtherwise) {
   EXPECT_EQ(renderer.painted(texture, 0.8f, 1), before);
 }
 
+TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
+  constexpr std::size_t n = 2600;
+  std::vector<double> cells(n * n, 0.25);
+  const auto show = [&](const std::string& place, std::uint64_t version) {
+    Picture p;
+    p.place = place, p.version = version;
+    p.rows = {cells.data(), n, n, n, nullptr};
+    p.map = ColourMap::weights, p.low = 0, p.high = 1;
+    p.right = p.bottom = n;
+    p.width = p.height = 20;
+    return support::painted(renderer, p).at(10, 10) ==
+           app::render::colour_at(ColourMap::weights, true, cells[0]);
+  };
+  const auto frame = [&](std::uint64_t version) {
+    std::string renewed;
+    for (const std::string place : {"a", "b", "c"})
+      if (show(place, version)) renewed += place;
+    renderer.end_frame();
+    return renewed;
+  };
+  EXPECT_EQ(frame(1), "abc") << "what has no picture yet gets one at once";
+  EXPECT_FALSE(renderer.is_behind());
+  for (double& cell : cells) cell = 0.75;
+  EXPECT_EQ(frame(2), "a");
+  EXPECT_TRUE(renderer.is_behind());
+  EXPECT_EQ(frame(2), "ab");
+  for (double& cell : cells) cell = 1;
+  EXPECT_EQ(frame(3), "c") << "in turn, though all are to be renewed again";
+  EXPECT_EQ(frame(3), "ac");
+  EXPECT_EQ(frame(3), "abc");
+  EXPECT_FALSE(renderer.is_behind());
+  for (double& cell : cells) cell = 0;
+  EXPECT_EQ(frame(4), "a");
+  renderer.end_frame();
+  EXPECT_FALSE(renderer.is_behind()) << "nobody asks for the others any longer";
+}
+
 TEST_F(Renderer, KeepsOnePictureForEachPlace) {
   const ImTextureID first = renderer.paint(picture);
   picture.place = "elsewhere";
