@@ -3,6 +3,8 @@
 namespace core::attention::fast {
 namespace {
 
+constexpr std::uint64_t one_job = std::uint64_t{1} << 32;  // more tasks than any job has
+
 /// Lets the other thread of a core go first for a moment.
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -42,25 +44,32 @@ void ThreadPool::share(Job job) {
     return;
   }
   job_ = job;
-  next_.store(0, std::memory_order_relaxed);
-  busy_.store(threads_.size(), std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  const std::uint64_t number = open_.load(std::memory_order_relaxed) / one_job + 1;
+  open_.store(number * one_job + job.count, std::memory_order_release);
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
   take_tasks();
-  for (std::size_t busy; (busy = busy_.load(std::memory_order_acquire)) > 0;) wait_while(busy_, busy);
+  for (std::size_t done; (done = done_.load(std::memory_order_acquire)) < job.count;) wait_while(done_, done);
 }
 
 void ThreadPool::take_tasks() {
-  for (std::size_t k; (k = next_.fetch_add(1, std::memory_order_relaxed)) < job_.count;)
-    job_.call(job_.task, k);
+  std::uint64_t open = open_.load(std::memory_order_acquire);
+  while (const std::size_t left = open % one_job) {
+    if (!open_.compare_exchange_weak(open, open - 1, std::memory_order_acquire)) continue;
+    const Job job = job_;
+    job.call(job.task, job.count - left);
+    if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == job.count) done_.notify_one();
+    open = open_.load(std::memory_order_acquire);
+  }
 }
 
 void ThreadPool::work() {
-  for (unsigned seen = 0;; ++seen) {
+  for (unsigned seen = 0;;) {
     wait_while(round_, seen);
     if (stopping_.load()) return;
+    seen = round_.load(std::memory_order_acquire);
     take_tasks();
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -44,8 +45,11 @@ class ThreadPool {
   void take_tasks();
   void work();
 
+  // Whoever has taken a task may read the job: it stays until all of its tasks are done. A thread that comes
+  // too late finds none, and nobody waits for it.
   Job job_;
-  std::atomic<std::size_t> next_{0}, busy_{0};
+  std::atomic<std::uint64_t> open_{0};  // how many tasks nobody has taken; above, which job they are of
+  std::atomic<std::size_t> done_{0};
   std::atomic<unsigned> round_{0};
   std::atomic<bool> stopping_{false};
   std::vector<std::thread> threads_;
