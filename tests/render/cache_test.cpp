@@ -20,6 +20,18 @@ using app::render::Picture;
 using support::whole_picture;
 using Work = HeatmapRenderer::Work;
 
+/// A picture of weights in n × n cells, from 0 to 1, that are read row by row; as yet without a size in
+/// pixels.
+Picture picture_of(const std::vector<double>& cells, std::size_t n, const std::string& place,
+                   std::uint64_t version, const double* factors = nullptr) {
+  Picture p;
+  p.place = place, p.version = version;
+  p.rows = {cells.data(), n, n, n, factors};
+  p.map = ColourMap::weights, p.low = 0, p.high = 1;
+  p.right = p.bottom = static_cast<double>(n);
+  return p;
+}
+
 class Renderer : public testing::Test {
  protected:
   support::GlContext context_;
@@ -93,11 +105,8 @@ TEST_F(Renderer, UploadsOfAPictureWithRowsWhatChangedAndShowsAllOfIt) {
   constexpr std::size_t n = 12;
   std::vector<double> cells(n * n, 0.25);
   const auto asked = [&](std::uint64_t version, const app::render::CellChange* change) {
-    Picture p;
-    p.place = "rows", p.version = version, p.change = change;
-    p.rows = {cells.data(), n, n, n, nullptr};
-    p.map = ColourMap::weights, p.low = 0, p.high = 1;
-    p.right = p.bottom = n;
+    Picture p = picture_of(cells, n, "rows", version);
+    p.change = change;
     p.width = p.height = 2 * n;
     return p;
   };
@@ -119,11 +128,8 @@ TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<double>(i * 7919 % 1000) / 1000;
   for (const int pixels : {53, 61, 40, 160}) {
     const auto asked = [&](std::uint64_t version, const app::render::CellChange* change) {
-      Picture p;
-      p.place = "rows", p.version = version, p.change = change;
-      p.rows = {cells.data(), n, n, n, factors.data()};
-      p.map = ColourMap::weights, p.low = 0, p.high = 1;
-      p.right = p.bottom = n;
+      Picture p = picture_of(cells, n, "rows", version, factors.data());
+      p.change = change;
       p.width = pixels, p.height = pixels - 3;
       return p;
     };
@@ -147,11 +153,8 @@ TEST_F(Renderer, DrawsOfAPictureWithRowsOnlyTheRowsThatLookOtherwise) {
   constexpr std::size_t n = 64;
   std::vector<double> cells(n * n, 0.25);
   const auto paint = [&](std::uint64_t version, const app::render::CellChange* change) {
-    Picture p;
-    p.place = "rows", p.version = version, p.change = change;
-    p.rows = {cells.data(), n, n, n, nullptr};
-    p.map = ColourMap::weights, p.low = 0, p.high = 1;
-    p.right = p.bottom = n;
+    Picture p = picture_of(cells, n, "rows", version);
+    p.change = change;
     p.width = p.height = 2 * n;
     return static_cast<std::uint64_t>(app::platform::texture_name(renderer.paint(p)));
   };
@@ -173,11 +176,7 @@ TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
   constexpr std::size_t n = 2600;
   std::vector<double> cells(n * n, 0.25);
   const auto show = [&](const std::string& place, std::uint64_t version) {
-    Picture p;
-    p.place = place, p.version = version;
-    p.rows = {cells.data(), n, n, n, nullptr};
-    p.map = ColourMap::weights, p.low = 0, p.high = 1;
-    p.right = p.bottom = n;
+    Picture p = picture_of(cells, n, place, version);
     p.width = p.height = 20;
     return support::painted(renderer, p).at(10, 10) ==
            app::render::colour_at(ColourMap::weights, true, cells[0]);
