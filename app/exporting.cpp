@@ -1,5 +1,7 @@
 #include "app/exporting.hpp"
 
+#include <optional>
+
 #include "app/colour_ends.hpp"
 #include "app/copying.hpp"
 #include "app/export_plan.hpp"
@@ -71,10 +73,10 @@ std::vector<std::filesystem::path> export_as(const Exported& exported, const Exp
   const bool many = (e.form == ExportForm::csv || e.form == ExportForm::npy) && e.what != ExportWhat::matrix;
   if (!many) {
     const std::vector<std::filesystem::path> files = planned_files(x.model, e);
-    core::attention::fast::Engine engine;
+    std::optional<core::attention::fast::Engine> engine;  // which has threads of its own
     if (!x.trace && needs_trace(e)) {
-      engine.compute(x.model, x.view.sequence);
-      x.trace = &engine.trace();
+      engine.emplace().compute(x.model, x.view.sequence);
+      x.trace = &engine->trace();
     }
     progress.add(0);
     const std::string bytes = bytes_of(x, e, progress);
