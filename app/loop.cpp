@@ -19,8 +19,7 @@ constexpr int frames_to_dim = 15;  // what lies behind a dialog
 
 bool is_over(const Landmarks& landmarks, const char* name) {
   const auto rect = landmarks.find(name);
-  const ImVec2 at = ImGui::GetIO().MousePos;
-  return rect && at.x >= rect->min.x && at.x < rect->max.x && at.y >= rect->min.y && at.y < rect->max.y;
+  return rect && ImGui::IsMouseHoveringRect(rect->min, rect->max, false);
 }
 
 }  // namespace
@@ -55,7 +54,8 @@ bool Loop::step() {
   const bool something_happened = window_.wait(seconds_to_wait());
   if (something_happened || typing || store_.is_reading() || store_.is_writing())
     frames_to_draw_ = frames_after_an_event;
-  if (store_.is_renewing() || store_.is_working() || renderer_.is_behind()) frames_to_draw_ = std::max(frames_to_draw_, 1);
+  if (store_.is_renewing() || store_.is_working() || renderer_.is_behind())
+    frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
   if (window_.should_close()) {
     window_.cancel_close();
@@ -121,31 +121,34 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   source_.follow(store_.live());
   const ShownState shown = shown_state(store_);
   const Renewal renewal{store_.model(), store_.view(), store_.seconds_renewing(), store_.share_renewed()};
-  draw_window({.model = shown.model,
-               .trace = shown.trace,
-               .version = shown.version,
-               .compute_ms = store_.compute_ms(),
-               .view = shown.view,
-               .document = document,
-               .message = store_.message(),
-               .palette = palette(store_.view().dark),
-               .metrics = lengths,
-               .fonts = fonts_,
-               .painter = renderer_,
-               .extents = extents_,
-               .figures = figures_,
-               .landmarks = landmarks_,
-               .commands = commands,
-               .lesson = store_.lesson(),
-               .laboratory = store_.laboratory(),
-               .references = store_.references(),
-               .comparison = store_.comparison(),
-               .comparing = store_.comparing().work(),
-               .source = shown.version == store_.version() ? &source_ : nullptr,
-               .renewal = store_.is_renewing() || source_.is_making() || renderer_.is_behind() ? &renewal : nullptr,
-               .opening = &opening});
+  draw_window(
+      {.model = shown.model,
+       .trace = shown.trace,
+       .version = shown.version,
+       .compute_ms = store_.compute_ms(),
+       .view = shown.view,
+       .document = document,
+       .message = store_.message(),
+       .palette = palette(store_.view().dark),
+       .metrics = lengths,
+       .fonts = fonts_,
+       .painter = renderer_,
+       .extents = extents_,
+       .figures = figures_,
+       .landmarks = landmarks_,
+       .commands = commands,
+       .lesson = store_.lesson(),
+       .laboratory = store_.laboratory(),
+       .references = store_.references(),
+       .comparison = store_.comparison(),
+       .comparing = store_.comparing().work(),
+       .source = shown.version == store_.version() ? &source_ : nullptr,
+       .renewal = store_.is_renewing() || source_.is_making() || renderer_.is_behind() ? &renewal : nullptr,
+       .opening = &opening});
   window_.end_frame(palette(store_.view().dark).panel,
-                    [this](std::uint64_t texture, float top, float bottom) { return renderer_.painted(texture, top, bottom); });
+                    [this](std::uint64_t texture, float top, float bottom) {
+                      return renderer_.painted(texture, top, bottom);
+                    });
   renderer_.end_frame();
 
   for (const Command& command : commands.take()) store_.dispatch(command);

@@ -6,6 +6,7 @@
 
 #include "app/panels/compare_report.hpp"
 #include "app/panels/reference_buttons.hpp"
+#include "app/patience.hpp"
 #include "app/pinning.hpp"
 #include "app/widgets/fields.hpp"
 #include "app/widgets/hit_area.hpp"
@@ -19,8 +20,6 @@ namespace {
 using core::attention::StageInfo;
 using widgets::Align;
 using widgets::Pen;
-
-constexpr double unnoticed_seconds = 0.5;  // of waiting
 
 void draw_tick(const Frame& frame, ImVec2 middle) {
   const float r = frame.metrics.px(4);

@@ -8,6 +8,7 @@
 #include "app/panels/compare_list.hpp"
 #include "app/panels/compare_maps.hpp"
 #include "app/panels/reference_buttons.hpp"
+#include "app/patience.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/text.hpp"
@@ -20,7 +21,6 @@ using core::compare::DifferenceKind;
 using widgets::Align;
 
 constexpr float header_height = 36, title_height = 26, stage_gap = 10;
-constexpr double unnoticed_seconds = 0.5;  // of waiting
 
 const std::array<std::string, 3> kinds{"A − B", "|A − B|", "relative"};
 

@@ -4,6 +4,7 @@
 
 #include "app/panels/import_mapping.hpp"
 #include "app/panels/import_stages.hpp"
+#include "app/patience.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/fields.hpp"
@@ -14,8 +15,6 @@ namespace {
 
 using core::formats::TensorInfo;
 using core::importing::Choices;
-
-constexpr double soon = 0.5;  // seconds after which it is said that something is being read
 
 float dialog_width(const Frame& frame) {
   return std::min(frame.metrics.px(820), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
@@ -244,7 +243,7 @@ void draw_import_dialog(const Frame& frame) {
 }
 
 bool takes_long(const Frame& frame) {
-  return frame.opening && frame.opening->is_reading && frame.opening->seconds >= soon;
+  return frame.opening && frame.opening->is_reading && frame.opening->seconds >= unnoticed_seconds;
 }
 
 void draw_reading_line(const Frame& frame) {

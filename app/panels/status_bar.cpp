@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "app/patience.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
@@ -40,8 +41,6 @@ std::string hints_within(ImFont* font, std::string words, float width) {
   }
   return words;
 }
-
-constexpr double unnoticed_seconds = 0.5;  // of waiting; beyond it the window says how far it is
 
 std::string duration(double ms) {
   return "computed in " + widgets::fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms";
