@@ -44,9 +44,12 @@ Layout lay_out(const Frame& frame) {
   const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * m.px(gap)) / 3;
   const float cell =
       std::min({m.px(largest_cell), std::floor(room / n), std::max(1.0f, std::floor(m.px(400) / n))});
-  l.map_width = static_cast<int>(std::max(1.0f, cell) * n);
-  const float high = cell >= m.px(26) ? m.px(24) : std::min(cell, m.px(24));
-  l.map_height = static_cast<int>(std::max(1.0f, high) * n);
+  if (cell < 1) {  // several cells in one pixel
+    l.map_width = l.map_height = static_cast<int>(std::max(1.0f, room));
+    return l;
+  }
+  l.map_width = static_cast<int>(cell * n);
+  l.map_height = static_cast<int>((cell >= m.px(26) ? m.px(24) : std::min(cell, m.px(24))) * n);
   return l;
 }
 

@@ -104,6 +104,22 @@ TEST(LaboratoryAtSixtyFourTokens, IsDrawnInPortionsBesideTheWindow) {
   EXPECT_GE(p.store.laboratory()->count(), 1u);
 }
 
+TEST(LaboratoryOfMoreTokensThanPixels, DrawsAllOfItsMapsBesideEachOther) {
+  Program p;
+  p.edit(core::editing::SetTokenCount{700});
+  p.store.dispatch(app::ChangeView{[](app::View& v) { v.tab = Tab::laboratory; }});
+  p.store.settle();
+  p.store.finish_working();
+  p.run();
+  const auto room = p.rect("region/laboratory");
+  const auto weights = p.rect("laboratory/weights"), mask = p.rect("laboratory/mask"),
+             dropped = p.rect("laboratory/dropped");
+  EXPECT_LT(weights.max.x, mask.min.x);
+  EXPECT_LT(mask.max.x, dropped.min.x);
+  EXPECT_LT(dropped.max.x, room.max.x);
+  EXPECT_LT(weights.max.y - weights.min.y, room.max.y - room.min.y);
+}
+
 TEST(LaboratoryOfAnEditedModel, StaysThatOfTheOldOneUntilTheNewOneHasAMask) {
   Program p;
   p.store.dispatch(app::LoadPreset{"004-causal-dropout"});
