@@ -43,6 +43,19 @@ TEST(TokenLines, AreTheStrongestAndThoseOfTheQueryWhenTheyAreTooMany) {
   EXPECT_THAT(of_query.lines, ElementsAre(TokenLine{0, 0, 0, 1}, TokenLine{2, 0, 0, 0.125}, TokenLine{2, 2, 0, 0.375}, TokenLine{2, 1, 0, 0.5}));
 }
 
+TEST(TokenLines, AreTheStrongestOfVeryMany) {
+  constexpr std::size_t n = 60;
+  core::attention::Trace trace;
+  trace.mask = arma::mat(n, n, arma::fill::ones);
+  arma::mat weights(n, n);
+  for (std::size_t k = 0; k < n * n; ++k) weights[k] = static_cast<double>((k * 1009 + 1) % (n * n)) / (n * n);
+  trace.heads.emplace_back().weights = weights;
+  const auto found = app::token_lines(trace, {{0}, 0.125, std::nullopt, 2});
+  const std::vector<double> largest{found.lines.at(0).weight, found.lines.at(1).weight};
+  EXPECT_THAT(largest, ElementsAre((n * n - 2.0) / (n * n), (n * n - 1.0) / (n * n)));
+  EXPECT_EQ(found.above, n * n * 7 / 8);
+}
+
 TEST(TokenLines, PassOverRowsThatAreNotNumbers) {
   arma::mat lost = first;
   lost.row(1).fill(arma::datum::nan);
