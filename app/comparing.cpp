@@ -15,6 +15,14 @@ ComparedState state_of(const LiveTrace& trace) {
   return {trace.model(), trace.shared_trace(), trace.sequence(), trace.is_exact()};
 }
 
+/// Matrices of all stages: whoever owns them last leaves their end to the disposal.
+std::shared_ptr<const Comparison> left(const Disposal& disposal,
+                                       std::shared_ptr<const Comparison> comparison) {
+  using Owned = std::shared_ptr<const Comparison>;
+  const std::shared_ptr<Owned> owner = disposal.leave(std::make_unique<Owned>(std::move(comparison)));
+  return {owner, owner->get()};
+}
+
 }  // namespace
 
 void Comparing::follow(const Reference& reference, const LiveTrace& live, std::size_t head,
@@ -65,9 +73,9 @@ void Comparing::follow_kept(const Reference& reference, const LiveTrace& live, c
   const bool at_once = is_quick(kept_.model()) && is_quick(live.model());
   const auto* last = comparisons_.value();
   comparisons_.begin(*wanted_, at_once,
-                     [key = *wanted_, revision = ++revision_, kept = state_of(kept_), now = state_of(live),
-                      older = last ? *last : nullptr](const auto& goes_on) {
-                       return compared(key, revision, kept, now, older.get(), goes_on);
+                     [this, key = *wanted_, revision = ++revision_, kept = state_of(kept_),
+                      now = state_of(live), older = last ? *last : nullptr](const auto& goes_on) {
+                       return left(disposal_, compared(key, revision, kept, now, older.get(), goes_on));
                      });
 }
 
@@ -95,11 +103,11 @@ void Comparing::follow_tensors(const Reference& reference, const LiveTrace& live
     searches_.cancel();
   }
   if (!found || !comparisons_.needs(*wanted_)) return;
-  comparisons_.begin(
-      *wanted_, false,
-      [key = *wanted_, revision = ++revision_, check = *found, now = state_of(live)](const auto& goes_on) {
-        return compared_tensors(key, revision, check, now, goes_on);
-      });
+  comparisons_.begin(*wanted_, false,
+                     [this, key = *wanted_, revision = ++revision_, check = *found,
+                      now = state_of(live)](const auto& goes_on) {
+                       return left(disposal_, compared_tensors(key, revision, check, now, goes_on));
+                     });
 }
 
 void Comparing::begin_check(Beside<CheckKey, Check>& where, const CheckKey& key, const Reference& reference,

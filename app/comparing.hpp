@@ -8,6 +8,7 @@
 
 #include "app/beside.hpp"
 #include "app/comparison.hpp"
+#include "app/disposal.hpp"
 #include "app/live_trace.hpp"
 #include "app/tensor_check.hpp"
 
@@ -65,6 +66,7 @@ class Comparing {
   std::shared_ptr<std::atomic<std::size_t>> tried_ = std::make_shared<std::atomic<std::size_t>>(0);
   std::optional<ComparisonKey> wanted_;  // that is shown, or is to be
   std::uint64_t revision_ = 0;
+  Disposal disposal_;  // of comparisons
   Beside<ComparisonKey, std::shared_ptr<const Comparison>> comparisons_;
 };
 

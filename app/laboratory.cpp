@@ -23,7 +23,7 @@ arma::vec sums_of_rows(const StageMatrix& stage) {
 /// What one job adds.
 struct MaskDrawing::Portion {
   std::shared_ptr<DropoutStudy> study;
-  std::optional<Laboratory> start;  ///< of a study that this portion began
+  std::unique_ptr<Laboratory> start;  ///< of a study that this portion began
   std::vector<double> distances;
   std::vector<arma::vec> row_sums;
   arma::mat mean;  ///< empty when it is what it was
@@ -74,7 +74,7 @@ void MaskDrawing::stop() {
 void MaskDrawing::begin(const LiveTrace& live) {
   if (study_) {
     worker_.start([this, study = study_, n_masks = of_->n_masks](const std::stop_token& stop) {
-      const auto portion = std::make_shared<Portion>();
+      const auto portion = disposal_.leave(std::make_unique<Portion>());
       portion->study = study;
       portion->advance(n_masks, stop);
       return [this, portion] { take(std::move(*portion)); };
@@ -84,9 +84,9 @@ void MaskDrawing::begin(const LiveTrace& live) {
   worker_.start([this, of = *of_, model = live.model(), sequence = live.sequence(),
                  trace = live.shared_trace()](const std::stop_token& stop) {
     const auto& head = trace->heads[of.head];
-    const auto portion = std::make_shared<Portion>();
-    portion->study = std::make_shared<DropoutStudy>(model, sequence, of.head, *head.weights);
-    portion->start = Laboratory{};
+    const auto portion = disposal_.leave(std::make_unique<Portion>());
+    portion->study = disposal_.leave(std::make_unique<DropoutStudy>(model, sequence, of.head, *head.weights));
+    portion->start = std::make_unique<Laboratory>();
     Laboratory& lab = *portion->start;
     lab.n_masks = of.n_masks;
     lab.sums_before = sums_of_rows(head.weights), lab.sums_after = sums_of_rows(head.dropped_weights);
@@ -99,13 +99,14 @@ void MaskDrawing::begin(const LiveTrace& live) {
 
 void MaskDrawing::take(Portion portion) {
   study_ = std::move(portion.study);
-  if (portion.start) shown_ = std::move(portion.start);
+  if (portion.start) shown_ = disposal_.leave(std::move(portion.start));
   Laboratory& lab = *shown_;
   lab.revision = ++revision_;
   std::ranges::move(portion.distances, std::back_inserter(lab.distances));
   std::ranges::move(portion.row_sums, std::back_inserter(lab.row_sums));
   if (portion.mean.empty()) return;
-  lab.mean = std::move(portion.mean), lab.difference = std::move(portion.difference);
+  disposal_.take(std::exchange(lab.mean, std::move(portion.mean)));
+  disposal_.take(std::exchange(lab.difference, std::move(portion.difference)));
   lab.mean_extent = portion.mean_extent, lab.difference_extent = portion.difference_extent;
 }
 

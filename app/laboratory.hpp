@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/disposal.hpp"
 #include "app/extents.hpp"
 #include "app/worker.hpp"
 #include "core/attention/dropout_study.hpp"
@@ -46,7 +47,7 @@ class MaskDrawing {
   void follow(const LiveTrace& live, std::size_t head, std::size_t n_masks);
   /// Lets go of everything.
   void stop();
-  const Laboratory* laboratory() const { return shown_ ? &*shown_ : nullptr; }
+  const Laboratory* laboratory() const { return shown_.get(); }
   bool is_busy() const { return worker_.is_busy(); }
   /// Whether the live trace is being read beside the window.
   bool reads_live() const { return worker_.is_running() || worker_.has_waiting(); }
@@ -66,8 +67,9 @@ class MaskDrawing {
   void begin(const LiveTrace& live);
   void take(Portion portion);
 
+  Disposal disposal_;
   std::optional<Of> of_;
-  std::optional<Laboratory> shown_;
+  std::shared_ptr<Laboratory> shown_;
   std::shared_ptr<core::attention::DropoutStudy> study_;  // only the worker reads and advances it
   std::uint64_t revision_ = 0;
   Worker worker_;

@@ -1,10 +1,12 @@
 #include "app/live_trace.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <utility>
 
 #include "core/attention/attend.hpp"
+#include "core/attention/stages.hpp"
 
 namespace app {
 namespace {
@@ -28,6 +30,15 @@ bool same_shape(const Model& a, const Model& b) {
          a.n_heads == b.n_heads;
 }
 
+/// What was made of stages that are not kept: the trace makes them anew when they are read again.
+std::deque<arma::mat> made_stages(const core::attention::Trace& trace) {
+  std::deque<arma::mat> made;  // as it grows, a vector would copy them
+  for (const core::attention::StageInfo& stage : core::attention::stages())
+    for (std::size_t h = 0; h < (stage.per_head ? trace.heads.size() : 1); ++h)
+      if (auto numbers = stage.matrix(trace, h).give_away()) made.push_back(std::move(*numbers));
+  return made;
+}
+
 }  // namespace
 
 bool LiveTrace::State::compute(Change& change, Progress* progress) {
@@ -48,13 +59,13 @@ bool LiveTrace::State::compute(Change& change, Progress* progress) {
 }
 
 LiveTrace::LiveTrace(const Model& model, double at_once_ms) : at_once_ms_(at_once_ms) {
-  auto first = std::make_shared<State>();
+  auto first = new_state();
   first->model = model;
   first->compute(change_, nullptr);
   show(std::move(first));
 }
 
-LiveTrace::LiveTrace() : at_once_ms_(frame_ms), shown_(std::make_shared<State>()) {
+LiveTrace::LiveTrace() : at_once_ms_(frame_ms), shown_(new_state()) {
   before_change([] { return false; });
 }
 
@@ -62,7 +73,7 @@ void LiveTrace::clear() {
   worker_.cancel();
   asked_.reset();
   spare_.reset();
-  shown_ = std::make_shared<State>();
+  shown_ = new_state();
 }
 
 void LiveTrace::follow(const Model& model, std::size_t sequence) {
@@ -105,7 +116,7 @@ core::attention::fast::RowView LiveTrace::rows(core::attention::Stage stage, std
 void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
   if (asked_) worker_.cancel();
   asked_.reset();
-  auto next = std::make_shared<State>();
+  auto next = new_state();
   next->model = model;
   next->sequence = sequence;
   next->compute(change_, nullptr);
@@ -113,6 +124,7 @@ void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
 }
 
 void LiveTrace::update_in_place(const Model& model, std::size_t sequence) {
+  disposal_.take(made_stages(shown_->trace()));
   const Model before = std::exchange(shown_->model, model);
   const std::size_t sequence_before = std::exchange(shown_->sequence, sequence);
   try {
@@ -136,7 +148,7 @@ void LiveTrace::begin() {
     return;
   }
   if (spare_.use_count() > 1) spare_.reset();  // somebody still reads it
-  auto next = spare_ ? std::exchange(spare_, nullptr) : std::make_shared<State>();
+  auto next = spare_ ? std::exchange(spare_, nullptr) : new_state();
   next->model = asked_->model;
   next->sequence = asked_->sequence;
   const auto progress = std::make_shared<Progress>();

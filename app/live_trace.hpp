@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "app/disposal.hpp"
 #include "app/worker.hpp"
 #include "core/attention/fast/engine.hpp"
 #include "core/attention/model.hpp"
@@ -99,7 +100,10 @@ class LiveTrace {
   void begin();
   void show(std::shared_ptr<State> state);
 
+  std::shared_ptr<State> new_state() const { return disposal_.leave(std::make_unique<State>()); }
+
   double at_once_ms_;
+  Disposal disposal_;  // of states, and of what was made of them
   std::shared_ptr<State> shown_,
       spare_;  // the spare one has memory for the next, as long as more is asked for
   core::attention::fast::Change change_;

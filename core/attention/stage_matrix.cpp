@@ -38,10 +38,14 @@ arma::rowvec StageMatrix::row(std::size_t i) const {
   return cells;
 }
 
-void StageMatrix::renew() {
-  if (!maker_.all || !is_made()) return;
+std::optional<arma::mat> StageMatrix::give_away() const {
+  if (!maker_.all || !is_made()) return std::nullopt;
   is_made_.store(false, std::memory_order_release);
-  numbers_.reset();
+  return std::exchange(numbers_, {});
+}
+
+void StageMatrix::renew() {
+  static_cast<void>(give_away());
 }
 
 void StageMatrix::make() const {

@@ -60,6 +60,9 @@ class StageMatrix {
   /// Whether reading all of it costs nothing.
   bool is_made() const { return is_made_.load(std::memory_order_acquire); }
 
+  /// Gives away what the maker made, to be made anew when it is read again; nobody may be reading. Nothing of
+  /// a plain matrix.
+  std::optional<arma::mat> give_away() const;
   /// Forgets what the maker made, as its source has changed; nobody may be reading. A plain matrix stays.
   void renew();
 

@@ -57,6 +57,21 @@ TEST(StageMatrix, MovedOneStillAsksItsMaker) {
   EXPECT_EQ((*second)(0, 0), 7);
 }
 
+TEST(StageMatrix, GivesAwayWhatWasMadeAndMakesItAgain) {
+  Source source;
+  const StageMatrix stage(source.maker());
+  EXPECT_FALSE(stage.give_away()) << "nothing was made yet";
+  EXPECT_EQ(stage->max(), 12);
+  const auto given = stage.give_away();
+  ASSERT_TRUE(given);
+  EXPECT_EQ(given->max(), 12);
+  EXPECT_FALSE(stage.is_made());
+  source.offset = 100;
+  EXPECT_EQ((*stage)(0, 1), 101);
+  EXPECT_EQ(source.made, 2);
+  EXPECT_FALSE(StageMatrix(arma::mat{{1, 2}}).give_away());
+}
+
 TEST(StageMatrix, OfPlainNumbersKeepsThemWhenRenewed) {
   StageMatrix stage = arma::mat{{1, 2}};
   stage.renew();
