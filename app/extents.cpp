@@ -33,13 +33,13 @@ Extent extent_of(const arma::mat& numbers) {
   return e.smallest <= e.largest ? e : Extent{};
 }
 
-Beyond beyond(const arma::mat& numbers, double low, double high, double least) {
+Beyond beyond(const arma::mat& numbers, const Range& range) {
   Beyond b;
   for (const double v : numbers) {
-    b.below += v < low && v != -std::numeric_limits<double>::infinity();  // −∞ has a mark of its own
-    b.above += v > high;
+    b.below += v < range.low && v != -std::numeric_limits<double>::infinity();  // −∞ has a mark of its own
+    b.above += v > range.high;
     b.zero += v == 0;
-    b.small += v != 0 && std::abs(v) < least;
+    b.small += v != 0 && std::abs(v) < range.least;
   }
   return b;
 }
@@ -53,14 +53,12 @@ void Extents::start_with(std::uint64_t version) {
 }
 
 const Beyond& Extents::outside(const core::attention::Trace& trace, std::uint64_t version,
-                               core::attention::Stage stage, std::size_t head, double low, double high,
-                               double least) {
+                               core::attention::Stage stage, std::size_t head, const Range& range) {
   start_with(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = counted_.try_emplace({stage, row.per_head ? head : 0});
   Counted& c = it->second;
-  if (is_new || c.low != low || c.high != high || c.least != least)
-    c = {low, high, least, beyond(row.matrix(trace, head), low, high, least)};
+  if (is_new || c.range != range) c = {range, beyond(row.matrix(trace, head), range)};
   return c.cells;
 }
 
@@ -71,6 +69,12 @@ const Extent& Extents::of(const core::attention::Trace& trace, std::uint64_t ver
   const auto [it, is_new] = known_.try_emplace({stage, row.per_head ? head : 0});
   if (is_new) it->second = extent_of(row.matrix(trace, head));
   return it->second;
+}
+
+const Extent& Extents::remember(std::uint64_t version, core::attention::Stage stage, std::size_t head,
+                                const Extent& extent) {
+  start_with(version);
+  return known_[{stage, core::attention::info(stage).per_head ? head : 0}] = extent;
 }
 
 const Extent& Extents::last(core::attention::Stage stage, std::size_t head) const {

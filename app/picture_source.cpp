@@ -7,23 +7,36 @@
 namespace app {
 namespace {
 
+using core::attention::Stage;
+
 constexpr std::uint64_t quick_cells = 100'000;
+
+/// Where what is known of a stage stands.
+std::pair<Stage, std::size_t> place_of(Stage stage, std::size_t head) {
+  return {stage, core::attention::info(stage).per_head ? head : 0};
+}
 
 }  // namespace
 
 void PictureSource::follow(const LiveTrace& live) {
   live_ = &live;
   worker_.deliver();
-  if (std::exchange(version_, live.version()) == live.version()) return make_wanted();
+  masks_.deliver();
+  if (std::exchange(version_, live.version()) == live.version()) {
+    if (wish_ && !worker_.is_busy()) begin(*wish_);
+    wish_.reset();
+    return;
+  }
   stop();
+  extents_.clear();
   changes_.clear();
   if (!live.change().everything)
-    for (const auto& head : live.change().heads) changes_.push_back({head.all, head.rows, head.column, head.first_factor});
-  const core::attention::Mask& mask = live.model().mask;
-  if (std::exchange(n_tokens_, live.model().n_tokens()) == live.model().n_tokens() && mask == mask_) return;
-  mask_ = mask;
-  visible_.reset();
-  ++mask_version_;
+    for (const auto& head : live.change().heads)
+      changes_.push_back({head.all, head.rows, head.column, head.first_factor});
+  const core::attention::Model& model = live.model();
+  const Mask mask{model.mask, model.n_tokens(), model.n_keys(),
+                  core::attention::info(Stage::mask).present(model)};
+  if (std::exchange(mask_, mask) != mask) renew_visible();
 }
 
 render::RowNumbers PictureSource::rows(core::attention::Stage stage, std::size_t head) const {
@@ -32,34 +45,64 @@ render::RowNumbers PictureSource::rows(core::attention::Stage stage, std::size_t
   return {view.numbers, view.stride, view.n_rows, view.n_cols, view.row_factors};
 }
 
-const arma::mat& PictureSource::visible() const {
-  if (!visible_) visible_ = *live_->trace().mask;
-  return *visible_;
+void PictureSource::renew_visible() {
+  const core::attention::Model& model = live_->model();
+  const auto cells = [is_known = mask_->is_known](const core::attention::Model& of) {
+    return is_known ? core::attention::visible_cells(of)
+                    : arma::mat(of.n_tokens(), of.n_keys(), arma::fill::ones);
+  };
+  masks_.cancel();
+  visible_.reset();
+  ++mask_version_;
+  if (mask_->n_tokens * mask_->n_keys <= quick_cells) {
+    visible_ = std::make_shared<const arma::mat>(cells(model));
+    return;
+  }
+  masks_.start([this, model, cells](const std::stop_token&) {
+    const auto visible = std::make_shared<const arma::mat>(cells(model));
+    return [this, visible] { visible_ = visible; };
+  });
 }
 
-bool PictureSource::is_ready(core::attention::Stage stage, std::size_t head) const {
+bool PictureSource::is_small(Stage stage, std::size_t head) const {
   if (!live_) return true;
-  const core::attention::StageInfo& info = core::attention::info(stage);
-  const core::attention::StageMatrix& numbers = info.matrix(live_->trace(), head);
-  if (numbers.is_made() || numbers.n_rows() * numbers.n_cols() <= quick_cells) return true;
-  wanted_.insert({stage, info.per_head ? head : 0});
+  const core::attention::StageMatrix& numbers = core::attention::info(stage).matrix(live_->trace(), head);
+  return numbers.n_rows() * numbers.n_cols() <= quick_cells;
+}
+
+bool PictureSource::is_ready(Stage stage, std::size_t head) const {
+  if (is_small(stage, head) || extents_.contains(place_of(stage, head))) return true;
+  if (!wish_ || wish_->outside) wish_ = Wish{place_of(stage, head), {}};
   return false;
 }
 
+const Extent* PictureSource::extent(Stage stage, std::size_t head) const {
+  const auto found = extents_.find(place_of(stage, head));
+  return found == extents_.end() ? nullptr : &found->second;
+}
+
+const Beyond* PictureSource::outside(Stage stage, std::size_t head, const Range& range) const {
+  const StageOf place = place_of(stage, head);
+  const auto found = counted_.find(place);
+  const bool is_known = found != counted_.end() && found->second.range == range;
+  if ((!is_known || found->second.version != version_) && !wish_) wish_ = Wish{place, range};
+  return is_known ? &found->second.cells : nullptr;
+}
+
 bool PictureSource::stop() {
-  wanted_.clear();
+  wish_.reset();
   worker_.cancel();
   return !worker_.is_running();
 }
 
-void PictureSource::make_wanted() {
-  if (wanted_.empty() || worker_.is_busy()) return;
-  worker_.start([trace = live_->shared_trace(), wanted = std::exchange(wanted_, {})](const std::stop_token& stop) {
-    for (const auto& [stage, head] : wanted) {
-      if (stop.stop_requested()) break;
-      static_cast<void>(*core::attention::info(stage).matrix(*trace, head));
-    }
-    return Worker::Delivery([] {});
+void PictureSource::begin(const Wish& wish) {
+  worker_.start([this, trace = live_->shared_trace(), wish,
+                 version = version_](const std::stop_token&) -> Worker::Delivery {
+    const auto& [stage, head] = wish.what;
+    const arma::mat& numbers = core::attention::info(stage).matrix(*trace, head);
+    if (!wish.outside) return [this, wish, extent = extent_of(numbers)] { extents_[wish.what] = extent; };
+    const Beyond cells = beyond(numbers, *wish.outside);
+    return [this, wish, counted = Counted{*wish.outside, version, cells}] { counted_[wish.what] = counted; };
   });
 }
 

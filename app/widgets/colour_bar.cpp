@@ -64,10 +64,10 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
     notes.push_back({"1 pixel shows the largest of " + block + " cells", "1 px = " + block});
   }
   if (map.other) return notes;
-  if (!is_ready(frame, map.stage, map.head)) return notes;
   const double least = scale.is_logarithmic() ? e.least : 0;
-  const Beyond& b =
-      frame.extents.outside(frame.trace, frame.version, map.stage, map.head, e.low, e.high, least);
+  const Beyond* counted = cells_outside(frame, map.stage, map.head, {e.low, e.high, least});
+  if (!counted) return notes;
+  const Beyond& b = *counted;
   if (b.above > 0)
     notes.push_back({cells(b.above) + " above " + end_text(e.high), std::to_string(b.above) + " above"});
   if (b.below > 0)

@@ -9,8 +9,16 @@ bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
 }
 
 const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
-  return is_ready(frame, stage, head) ? frame.extents.of(frame.trace, frame.version, stage, head)
-                                      : frame.extents.last(stage, head);
+  if (!is_ready(frame, stage, head)) return frame.extents.last(stage, head);
+  const Extent* known = frame.source ? frame.source->extent(stage, head) : nullptr;
+  return known ? frame.extents.remember(frame.version, stage, head, *known)
+               : frame.extents.of(frame.trace, frame.version, stage, head);
+}
+
+const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range) {
+  return !frame.source || frame.source->is_small(stage, head)
+             ? &frame.extents.outside(frame.trace, frame.version, stage, head, range)
+             : frame.source->outside(stage, head, range);
 }
 
 namespace {
@@ -24,15 +32,29 @@ bool is_weight(Stage stage) {
 
 }  // namespace
 
-bool has_cells_of_stage(const Heatmap& map) { return !map.other || map.other->of_stage; }
+bool has_cells_of_stage(const Heatmap& map) {
+  return !map.other || map.other->of_stage;
+}
 
 bool marks_hidden(const Heatmap& map) {
   return map.other ? map.other->of_tokens || map.other->visible : is_weight(map.stage);
 }
 
-const arma::mat& visible_cells(const Frame& frame, const Heatmap& map) {
-  if (map.other && map.other->visible) return *map.other->visible;
-  return frame.source ? frame.source->visible() : *frame.trace.mask;
+const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
+  if (!marks_hidden(map)) return nullptr;
+  if (map.other && map.other->visible) return map.other->visible;
+  return frame.source ? frame.source->visible() : &*frame.trace.mask;
+}
+
+bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
+  if (!marks_hidden(map)) return false;
+  return map.other && map.other->visible ? (*map.other->visible)(row, column) == 0
+                                         : frame.trace.mask(row, column) == 0;
+}
+
+bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
+  if (map.other) return map.other->kept && (*map.other->kept)(row, column) == 0;
+  return marks_dropped(map) && frame.trace.heads[map.head].dropout_mask(row, column) == 0;
 }
 
 bool marks_dropped(const Heatmap& map) {
@@ -74,12 +96,11 @@ Extent shown_extent(const Frame& frame, const Heatmap& map) {
   return map.other->extent ? *map.other->extent : extent_of(*map.other->numbers);
 }
 
-render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d,
-                           const ColourScale& scale) {
+render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
   render::Picture picture;
   picture.place = map.place;
   if (frame.source && !map.other) picture.rows = frame.source->rows(map.stage, map.head);
-  if (marks_hidden(map)) picture.visible = &visible_cells(frame, map);
+  picture.visible = visible_cells(frame, map);
   picture.version = map.other ? map.other->version : frame.version;
   picture.map = scale.map;
   picture.dark = scale.dark;
@@ -91,8 +112,9 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
   picture.right = d.part.right, picture.bottom = d.part.bottom;
   picture.cross = d.cross;
   picture.phase = static_cast<int>(d.corner.x + d.corner.y) % 6;
-  picture.pending = !map.other && ((!render::has_rows(picture) && !is_ready(frame, map.stage, map.head)) ||
-                                   (marks_dropped(map) && !is_ready(frame, Stage::dropout_mask, map.head)));
+  picture.pending = (marks_hidden(map) && !picture.visible) ||
+                    (!map.other && ((!render::has_rows(picture) && !is_ready(frame, map.stage, map.head)) ||
+                                    (marks_dropped(map) && !is_ready(frame, Stage::dropout_mask, map.head))));
   if (picture.pending) {
     picture.rows = {};
     return picture;

@@ -48,9 +48,14 @@ const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head)
 
 /// Whether the cells are those of a stage, its own or another state's.
 bool has_cells_of_stage(const Heatmap& map);
-/// Whether cells that the mask hides are marked here, and which those are.
+/// The cells of a stage beyond a range of colours, or nullptr while they are being counted.
+const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range);
+/// Whether cells that the mask hides are marked here, and which those are: nullptr while that is being made.
 bool marks_hidden(const Heatmap& map);
-const arma::mat& visible_cells(const Frame& frame, const Heatmap& map);
+const arma::mat* visible_cells(const Frame& frame, const Heatmap& map);
+/// Whether one cell is marked as hidden, or as dropped.
+bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
+bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
 /// Whether cells that dropout dropped are marked here, and which cells it kept.
 bool marks_dropped(const Heatmap& map);
 const arma::mat* kept_cells(const Frame& frame, const Heatmap& map);
@@ -68,8 +73,7 @@ float numbers_strength(const Frame& frame, const Heatmap& map, const Drawn& d);
 
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
-void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d,
-                  const ColourScale& scale);
+void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale);
 /// Row sums and entropies right of the picture.
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d);
 /// The cross, the pinned and the hovered cell, operands and results, cells switched by hand.

@@ -50,6 +50,48 @@ TEST(PictureSource, MakesStagesOfALargeTraceBesideTheWindow) {
   EXPECT_TRUE(source.is_ready(Stage::scores, 1));
 }
 
+TEST(PictureSource, KnowsTheExtentOfWhatItMade) {
+  const LiveTrace live(model_of(420), always);
+  PictureSource source;
+  source.follow(live);
+  EXPECT_EQ(source.extent(Stage::scores, 1), nullptr);
+  while (!source.is_ready(Stage::scores, 1)) source.follow(live);
+  const arma::mat scores = core::attention::attend(live.model()).heads[1].scores;
+  ASSERT_NE(source.extent(Stage::scores, 1), nullptr);
+  EXPECT_NEAR(source.extent(Stage::scores, 1)->largest, scores.max(), 1e-12);
+  EXPECT_NEAR(source.extent(Stage::scores, 1)->smallest, scores.min(), 1e-12);
+}
+
+TEST(PictureSource, CountsWhatIsBeyondARangeBesideTheWindow) {
+  const LiveTrace live(model_of(420), always);
+  PictureSource source;
+  source.follow(live);
+  const Range range{-1, 0.5, 0};
+  EXPECT_EQ(source.outside(Stage::scores, 1, range), nullptr);
+  const Beyond* cells = nullptr;
+  while (!(cells = source.outside(Stage::scores, 1, range))) source.follow(live);
+  const arma::mat scores = core::attention::attend(live.model()).heads[1].scores;
+  EXPECT_EQ(cells->below, arma::accu(scores < -1));
+  EXPECT_EQ(cells->above, arma::accu(scores > 0.5));
+  EXPECT_EQ(source.outside(Stage::scores, 1, {-1, 1, 0}), nullptr) << "another range, other cells";
+}
+
+TEST(PictureSource, HoldsAKeptTraceAsLongAsItIsRead) {
+  const Model model = model_of(420);
+  LiveTrace kept;
+  kept.catch_up(model, 0);
+  PictureSource source;
+  source.follow(kept);
+  EXPECT_FALSE(source.is_ready(Stage::scores, 1));
+  source.follow(kept);  // it is being made
+  kept.clear();
+  source.stop();
+  kept.catch_up(model, 0);
+  do source.follow(kept);
+  while (!source.is_ready(Stage::scores, 1));
+  EXPECT_TRUE(kept.trace().heads[1].scores.is_made());
+}
+
 TEST(PictureSource, MakesNothingOfATraceThatHasGone) {
   LiveTrace live(model_of(420), always);
   PictureSource source;
@@ -57,26 +99,31 @@ TEST(PictureSource, MakesNothingOfATraceThatHasGone) {
   EXPECT_FALSE(source.is_ready(Stage::scores, 1));
   EXPECT_TRUE(source.stop());
   live.follow(with_other_number(live.model()), 0);
-  source.follow(live);
-  EXPECT_FALSE(source.is_making());
+  do source.follow(live);
+  while (source.is_making());
   EXPECT_FALSE(live.trace().heads[1].scores.is_made());
 }
 
 TEST(PictureSource, MakesTheMaskAnewOnlyForAnotherMask) {
   LiveTrace live(model_of(420), always);
   PictureSource source;
+  const auto visible = [&] {
+    do source.follow(live);
+    while (!source.visible());
+    return source.visible();
+  };
   source.follow(live);
-  const double* const numbers = source.visible().memptr();
-  EXPECT_EQ(source.visible()(3, 4), live.model().mask.causal ? 0 : 1);
+  EXPECT_EQ(source.visible(), nullptr) << "not on the window's thread";
+  const arma::mat* const before = visible();
+  EXPECT_EQ((*before)(3, 4), live.model().mask.causal ? 0 : 1);
   live.follow(with_other_number(live.model()), 0);
   source.follow(live);
-  EXPECT_EQ(source.visible().memptr(), numbers);
+  EXPECT_EQ(source.visible(), before);
   EXPECT_FALSE(live.trace().mask.is_made());
   Model other = live.model();
   other.mask.causal = !other.mask.causal;
   live.follow(other, 0);
-  source.follow(live);
-  EXPECT_EQ(source.visible()(3, 4), other.mask.causal ? 0 : 1);
+  EXPECT_EQ((*visible())(3, 4), other.mask.causal ? 0 : 1);
 }
 
 TEST(Extents, KeepTheLastOneUntilTheNextIsWorkedOut) {
