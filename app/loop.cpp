@@ -29,6 +29,7 @@ Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(sto
   store_.wake_by(wake);
   figures_.when_done(wake);
   source_.when_done(wake);
+  source_of_a_.when_done(wake);
   store_.before_change([this] {
     figures_.stop();
     return source_.stop();
@@ -40,6 +41,7 @@ Loop::~Loop() {
   store_.before_change({});
   figures_.when_done({});
   source_.when_done({});
+  source_of_a_.when_done({});
 }
 
 double Loop::seconds_to_wait() const {
@@ -117,34 +119,43 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   window_.begin_frame(adjust);
   landmarks_.clear();
   follow_held_key(store_);
-  figures_.read_from(store_.shared_trace());
-  source_.follow(store_.live());
   const ShownState shown = shown_state(store_);
-  const Renewal renewal{store_.model(), store_.view(), store_.seconds_renewing(), store_.share_renewed()};
-  draw_window(
-      {.model = shown.model,
-       .trace = shown.trace,
-       .version = shown.version,
-       .compute_ms = store_.compute_ms(),
-       .view = shown.view,
-       .document = document,
-       .message = store_.message(),
-       .palette = palette(store_.view().dark),
-       .metrics = lengths,
-       .fonts = fonts_,
-       .painter = renderer_,
-       .extents = extents_,
-       .figures = figures_,
-       .landmarks = landmarks_,
-       .commands = commands,
-       .lesson = store_.lesson(),
-       .laboratory = store_.laboratory(),
-       .references = store_.references(),
-       .comparison = store_.comparison(),
-       .comparing = store_.comparing().work(),
-       .source = shown.version == store_.version() ? &source_ : nullptr,
-       .renewal = store_.is_renewing() || source_.is_making() || renderer_.is_behind() ? &renewal : nullptr,
-       .opening = &opening});
+  const bool shows_a = &shown.live != &store_.live();
+  figures_.read_from(shown.live.shared_trace());
+  source_.follow(store_.live());
+  if (shows_a)
+    source_of_a_.follow(shown.live);
+  else
+    source_of_a_.stop();
+  const PictureSource& source = shows_a ? source_of_a_ : source_;
+  const Renewal renewal =
+      shows_a ? Renewal{shown.model, shown.view}
+              : Renewal{store_.model(), store_.view(), store_.seconds_renewing(), store_.share_renewed()};
+  const bool awaits_a = store_.view().shows_a && store_.comparing().work().is_renewing;
+  const bool is_renewing = awaits_a || store_.is_renewing() || source.is_making() || renderer_.is_behind();
+  draw_window({.model = shown.model,
+               .trace = shown.trace,
+               .version = shown.version,
+               .compute_ms = store_.compute_ms(),
+               .view = shown.view,
+               .document = document,
+               .message = store_.message(),
+               .palette = palette(store_.view().dark),
+               .metrics = lengths,
+               .fonts = fonts_,
+               .painter = renderer_,
+               .extents = extents_,
+               .figures = figures_,
+               .landmarks = landmarks_,
+               .commands = commands,
+               .lesson = store_.lesson(),
+               .laboratory = store_.laboratory(),
+               .references = store_.references(),
+               .comparison = store_.comparison(),
+               .comparing = store_.comparing().work(),
+               .source = &source,
+               .renewal = is_renewing ? &renewal : nullptr,
+               .opening = &opening});
   window_.end_frame(palette(store_.view().dark).panel,
                     [this](std::uint64_t texture, float top, float bottom) {
                       return renderer_.painted(texture, top, bottom);

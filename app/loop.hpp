@@ -27,8 +27,11 @@ class Loop {
   void frame(const std::function<void(ImGuiIO&)>& adjust = {},
              const std::vector<KeyPress>& scripted_keys = {});
 
-  /// Whether figures or stages of the trace are worked out beside the window, or pictures wait for the next frame.
-  bool is_working() const { return figures_.is_busy() || source_.is_making() || renderer_.is_behind(); }
+  /// Whether figures or stages of the trace are worked out beside the window, or pictures wait for the next
+  /// frame.
+  bool is_working() const {
+    return figures_.is_busy() || source_.is_making() || source_of_a_.is_making() || renderer_.is_behind();
+  }
   const Landmarks& landmarks() const { return landmarks_; }
   render::HeatmapRenderer& renderer() { return renderer_; }
   const Fonts& fonts() const { return fonts_; }
@@ -43,7 +46,7 @@ class Loop {
   render::HeatmapRenderer renderer_;
   Extents extents_;
   Figures figures_;
-  PictureSource source_;
+  PictureSource source_, source_of_a_;  // of the live trace, and of the kept one in its place
   Landmarks landmarks_;
   Fonts fonts_;
   float scale_ = 1, font_scale_ = 0;

@@ -21,8 +21,8 @@ ShownState shown_state(const Store& store) {
   const LiveTrace* kept = store.comparing().kept();
   const View view = store.shown_view();
   if (!view.shows_a || !kept || view.tab == Tab::compare)
-    return {store.shown_model(), store.trace(), store.version(), view};
-  ShownState a{kept->model(), kept->trace(), numbers_of_a | kept->version(), view};
+    return {store.shown_model(), store.trace(), store.version(), view, store.live()};
+  ShownState a{kept->model(), kept->trace(), numbers_of_a | kept->version(), view, *kept};
   const auto is_there = [&](Stage stage) { return core::attention::info(stage).present(a.model); };
   for (auto* cell : {&a.view.pinned, &a.view.hovered})
     if (*cell && !is_there((*cell)->stage)) cell->reset();
