@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t frames_kept = 120;
 constexpr double smallest_cell_with_gap = 8;
-constexpr double cells_a_frame = 12e6;
+constexpr double cells_a_frame = 7e6;
 constexpr std::size_t band = 16;  // rows of pixels that have one version
 
 /// What the texels are made from. Pointers count: other matrices of one version are other numbers.
@@ -35,11 +35,18 @@ auto look_key(const Picture& p) {
   return std::tie(p.gaps, p.cross, p.phase, p.width, p.height);
 }
 
+/// Texels that take several frames.
+struct Making {
+  Picture picture;
+  MatrixTexels texels;
+};
+
 /// One picture that is kept.
 struct Kept {
   Picture picture;
   Texels texels;      ///< without their data, which is in the texture
   RowTexels by_rows;  ///< where the picture's rows are known
+  std::optional<Making> making;
   float scale = 0;
   std::uint64_t last_frame = 0;
   std::vector<std::uint64_t> painted;  ///< of each band of rows of pixels, when it was drawn last
@@ -81,9 +88,9 @@ void set_place(const ShaderProgram& program, const Picture& p, const Texels& t) 
 
 /// How many numbers must be looked at; where few or none of the rows changed, none to speak of.
 double cells_to_read(const Picture& before, const Picture& now) {
-  const bool same_blocks = has_rows(now) && before.width == now.width && before.height == now.height;
-  const bool same_numbers = before.rows.numbers == now.rows.numbers && before.version == now.version;
-  if (same_blocks && (same_numbers || (now.change && !now.change->all))) return 0;
+  const bool same_blocks =
+      has_rows(now) && has_rows(before) && before.width == now.width && before.height == now.height;
+  if (same_blocks && !change_since(&before, now).all) return 0;
   return std::max(0.0, (now.right - now.left) * (now.bottom - now.top));
 }
 
@@ -126,24 +133,37 @@ struct HeatmapRenderer::State {
   float scale = 1;
   Work work;
 
-  /// Whether the frame has time for a picture that is shown already; else it waits for its turn.
-  bool has_turn(const Picture& before, const Picture& picture) {
-    const double cells = cells_to_read(before, picture);
+  /// Whether a picture that is shown already can be renewed in this frame; else it waits for its turn, or it
+  /// is so large that it takes several.
+  bool has_turn(Kept& kept, const Picture& picture) {
+    const double cells = cells_to_read(kept.picture, picture);
     const auto in_line = std::find(waiting.begin(), waiting.end(), picture.place);
     const bool is_next = waiting.empty() || in_line == waiting.begin();
-    if (cells == 0 || (is_next && (cells_read == 0 || cells_read + cells <= cells_a_frame))) {
+    const bool goes_on = cells == 0 || (is_next && (cells_read == 0 || cells_read + cells <= cells_a_frame));
+    if (goes_on) cells_read += std::min(cells, cells_a_frame);
+    if (goes_on && (cells <= cells_a_frame || prepare(kept, picture))) {
       if (in_line != waiting.end()) waiting.erase(in_line);
-      cells_read += cells;
       return true;
     }
     if (in_line == waiting.end()) waiting.push_back(picture.place);
     return false;
   }
 
+  /// Goes on with a large picture as far as a frame has time; whether little is left to do.
+  static bool prepare(Kept& kept, const Picture& picture) {
+    if (has_rows(picture))
+      return kept.by_rows.prepare(picture, has_rows(kept.picture) ? &kept.picture : nullptr, cells_a_frame);
+    if (!kept.making || texel_key(kept.making->picture) != texel_key(picture))
+      kept.making = Making{picture, MatrixTexels(picture)};
+    return kept.making->texels.advance(picture, cells_a_frame);
+  }
+
   /// Gives the pixels that are others than before, if all else stays.
   Part upload(Kept& kept, const Picture& picture, const Picture* before) {
     if (has_rows(picture)) return upload_rows(kept, picture, before && has_rows(*before) ? before : nullptr);
-    kept.texels = texels(picture);
+    const bool is_made = kept.making && texel_key(kept.making->picture) == texel_key(picture);
+    kept.texels = is_made ? std::move(kept.making->texels).texels() : texels(picture);
+    kept.making.reset();
     fill(kept, std::exchange(kept.texels.data, {}));
     return whole(picture);
   }
@@ -217,7 +237,7 @@ ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   auto found = s.pictures.find(picture.place);
   const bool known = found != s.pictures.end();
   const bool same_texels = known && texel_key(found->second.picture) == texel_key(picture);
-  if (known && (picture.pending || (!same_texels && !s.has_turn(found->second.picture, picture)))) {
+  if (known && (picture.pending || (!same_texels && !s.has_turn(found->second, picture)))) {
     found->second.last_frame = s.frame;
     return platform::texture_id(found->second.pixels.id());
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 namespace app::render {
 namespace {
@@ -20,6 +22,29 @@ Blocks touched(double from, double to, std::size_t cells, std::size_t block) {
   const auto begin = static_cast<std::size_t>(std::clamp(std::floor(from / size), 0.0, count));
   return {begin, std::max(begin, static_cast<std::size_t>(std::clamp(std::ceil(to / size), 0.0, count))),
           block};
+}
+
+/// Whether any cell of each block is not 0, a row of blocks after the other; most blocks are known by their
+/// first cell.
+std::vector<double> any_of_blocks(const arma::mat& flags, Blocks rows, Blocks columns) {
+  const std::size_t n_rows = rows.end - rows.begin, n_columns = columns.end - columns.begin;
+  std::vector<double> result(n_rows * n_columns);
+  const auto end_of = [](std::size_t block, const Blocks& of, std::size_t cells) {
+    return std::min((block + 1) * of.size, cells);
+  };
+  for (std::size_t c = 0; c < n_columns; ++c)
+    for (std::size_t r = 0; r < n_rows; ++r) {
+      const std::size_t top = (rows.begin + r) * rows.size, left = (columns.begin + c) * columns.size;
+      const std::size_t bottom = end_of(rows.begin + r, rows, flags.n_rows);
+      const std::size_t right = end_of(columns.begin + c, columns, flags.n_cols);
+      bool any = false;
+      for (std::size_t j = left; j < right && !any; ++j) {
+        const double* const column = flags.colptr(j);
+        any = std::any_of(column + top, column + bottom, [](double flag) { return flag != 0; });
+      }
+      result[r * n_columns + c] = any ? 1 : 0;
+    }
+  return result;
 }
 
 }  // namespace
@@ -47,8 +72,7 @@ std::vector<double> block_flags(const arma::mat& flags, Pooling block) {
   const auto all = [](std::size_t cells, std::size_t size) {
     return Blocks{0, (cells + size - 1) / size, size};
   };
-  return core::colour::strongest(ColourMap::mask, flags, all(flags.n_rows, block.rows),
-                                 all(flags.n_cols, block.columns));
+  return any_of_blocks(flags, all(flags.n_rows, block.rows), all(flags.n_cols, block.columns));
 }
 
 Pooling pooling(const Picture& p) {
@@ -60,35 +84,50 @@ bool has_rows(const Picture& p) {
          p.right == static_cast<double>(p.rows.n_columns) && p.bottom == static_cast<double>(p.rows.n_rows);
 }
 
-Texels texels(const Picture& p) {
+MatrixTexels::MatrixTexels(const Picture& p) {
   Texels t;
-  if (!p.numbers || p.numbers->is_empty() || p.width <= 0 || p.height <= 0) return t;
-  if (!(p.right > p.left) || !(p.bottom > p.top)) return t;
+  if (!p.numbers || p.numbers->is_empty() || p.width <= 0 || p.height <= 0) return;
+  if (!(p.right > p.left) || !(p.bottom > p.top)) return;
   t.pooling = pooling(p);
-  const Blocks rows = touched(p.top, p.bottom, p.numbers->n_rows, t.pooling.rows);
-  const Blocks columns = touched(p.left, p.right, p.numbers->n_cols, t.pooling.columns);
-  t.rows = rows.end - rows.begin, t.columns = columns.end - columns.begin;
-  if (t.rows == 0 || t.columns == 0) return Texels{};
-  t.first_row = rows.begin, t.first_column = columns.begin;
+  rows_ = touched(p.top, p.bottom, p.numbers->n_rows, t.pooling.rows);
+  columns_ = touched(p.left, p.right, p.numbers->n_cols, t.pooling.columns);
+  t.rows = rows_.end - rows_.begin, t.columns = columns_.end - columns_.begin;
+  if (t.rows == 0 || t.columns == 0) return;
+  t.first_row = rows_.begin, t.first_column = columns_.begin;
   const auto block_rows = static_cast<double>(t.pooling.rows),
              block_columns = static_cast<double>(t.pooling.columns);
-  t.left = p.left / block_columns - static_cast<double>(columns.begin);
-  t.top = p.top / block_rows - static_cast<double>(rows.begin);
+  t.left = p.left / block_columns - static_cast<double>(columns_.begin);
+  t.top = p.top / block_rows - static_cast<double>(rows_.begin);
   t.across = (p.right - p.left) / block_columns, t.down = (p.bottom - p.top) / block_rows;
+  t.data.resize(t.rows * t.columns);
+  texels_ = std::move(t);
+}
 
-  const std::vector<double> numbers = core::colour::strongest(p.map, *p.numbers, rows, columns);
-  // A flag is 0 or 1: the largest of a block is 0 only when every cell is 0.
+bool MatrixTexels::advance(const Picture& p, double cells) {
+  const double cells_a_column = static_cast<double>(texels_.rows * rows_.size * columns_.size);
+  const auto left = static_cast<double>(texels_.columns - made_);
+  const auto count =
+      static_cast<std::size_t>(std::clamp(cells / std::max(1.0, cells_a_column), std::min(1.0, left), left));
+  if (count == 0) return true;
+  const Blocks now{columns_.begin + made_, columns_.begin + made_ + count, columns_.size};
+  const std::vector<double> numbers = core::colour::strongest(p.map, *p.numbers, rows_, now);
   const auto flags = [&](const arma::mat* m) {
-    return m ? core::colour::strongest(ColourMap::mask, *m, rows, columns) : std::vector<double>{};
+    return m ? any_of_blocks(*m, rows_, now) : std::vector<double>{};
   };
   const std::vector<double> visible = flags(p.visible), kept = flags(p.kept);
   const Shades shades(p);
-  t.data.resize(numbers.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const bool hidden = !visible.empty() && visible[i] == 0, dropped = !kept.empty() && kept[i] == 0;
-    t.data[i] = shades(numbers[i], hidden, dropped);
+    texels_.data[i / count * texels_.columns + made_ + i % count] = shades(numbers[i], hidden, dropped);
   }
-  return t;
+  made_ += count;
+  return made_ == texels_.columns;
+}
+
+Texels texels(const Picture& p) {
+  MatrixTexels all(p);
+  all.advance(p, std::numeric_limits<double>::infinity());
+  return std::move(all).texels();
 }
 
 }  // namespace app::render

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "app/render/painter.hpp"
@@ -63,8 +64,22 @@ struct Texels {
 /// texels.
 Texels texels(const Picture& picture);
 
-/// The largest number of each block of a whole matrix, a row after the other: 0 only where every cell of the
-/// block is 0.
+/// The same, some columns at a time, where all of them would take longer than a frame.
+class MatrixTexels {
+ public:
+  explicit MatrixTexels(const Picture& picture);
+  /// Goes on with about so many cells of the same picture; whether all texels are made.
+  bool advance(const Picture& picture, double cells);
+  /// Once all are made.
+  Texels texels() && { return std::move(texels_); }
+
+ private:
+  core::colour::Blocks rows_, columns_;
+  Texels texels_;
+  std::size_t made_ = 0;  // columns of texels
+};
+
+/// Of each block of a whole matrix, a row after the other: 0 where every cell of the block is 0, else 1.
 std::vector<double> block_flags(const arma::mat& flags, Pooling block);
 
 }  // namespace app::render

@@ -14,19 +14,63 @@ auto range_key(const Picture& p) {
   return std::tie(p.map, p.dark, p.low, p.high, p.least, p.dots, p.width, p.height);
 }
 
-/// What of the numbers is another than in the picture of the last time.
+/// Whether both are pooled alike, so that what is in the pool of one is of use for the other.
+bool same_blocks(const Picture& a, const Picture& b) {
+  const auto key = [](const Picture& p) {
+    const Pooling block = pooling(p);
+    return std::tuple(p.rows.n_rows, p.rows.n_columns, block.rows, block.columns, is_diverging(p.map));
+  };
+  return key(a) == key(b);
+}
+
+}  // namespace
+
 CellChange change_since(const Picture* before, const Picture& now) {
   if (!before || before->rows.numbers != now.rows.numbers) return {};
   if (before->version == now.version) return {false, {}, {}, now.rows.n_rows};
   return now.change && before->version + 1 == now.version ? *now.change : CellChange{};
 }
 
-}  // namespace
+Pool::Written RowTexels::pool(const Picture& p, const CellChange& change) {
+  const Pooling block = pooling(p);
+  pooled_ = p;
+  return pool_.renew(p.rows, is_diverging(p.map), block.rows, block.columns, change);
+}
+
+bool RowTexels::holds(const Picture& p) const {
+  return pooled_ && same_blocks(*pooled_, p) && pooled_->rows.numbers == p.rows.numbers &&
+         pooled_->version == p.version && pooled_rows_ == p.rows.n_rows;
+}
+
+CellChange RowTexels::change_for(const Picture& p, const Picture* before) const {
+  return before && holds(*before) ? change_since(before, p) : CellChange{};
+}
+
+bool RowTexels::prepare(const Picture& p, const Picture* before, double cells) {
+  if (!change_for(p, before).all || !pooled_ || !same_blocks(*pooled_, p)) return true;
+  const CellChange change = change_since(&*pooled_, p);
+  if (change.all)
+    pooled_rows_ = 0;
+  else if (pooled_->version != p.version)
+    pool(p, change);
+  const std::size_t block = pooling(p).rows, n_rows = p.rows.n_rows;
+  const auto rows_in_time = static_cast<std::size_t>(cells / static_cast<double>(p.rows.n_columns));
+  const std::size_t end =
+      std::min(n_rows, pooled_rows_ + std::max<std::size_t>(1, rows_in_time / block) * block);
+  CellChange rows;
+  rows.all = false;
+  for (std::size_t i = pooled_rows_; i < end; ++i) rows.rows.push_back(i);
+  pool(p, rows);
+  pooled_rows_ = end;
+  return end == n_rows;
+}
 
 Part RowTexels::renew(const Picture& p, const Picture* before) {
   const Pooling block = pooling(p);
-  Pool::Written written =
-      pool_.renew(p.rows, is_diverging(p.map), block.rows, block.columns, change_since(before, p));
+  const CellChange change = change_for(p, before);
+  Pool::Written written{{{0, pool_.n_rows()}}, std::nullopt};
+  if (!change.all || !holds(p)) written = pool(p, change);
+  pooled_rows_ = p.rows.n_rows;
   const bool same_flags = before && flags_key(*before) == flags_key(p);
   const bool same_range = before && range_key(*before) == range_key(p);
   const bool same_size = before && texels_.rows == pool_.n_rows() && texels_.columns == pool_.n_columns();

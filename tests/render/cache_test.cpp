@@ -205,6 +205,32 @@ TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
   EXPECT_FALSE(renderer.is_behind()) << "nobody asks for the others any longer";
 }
 
+TEST_F(Renderer, TakesSeveralFramesForAPictureThatIsTooLargeForOne) {
+  constexpr std::size_t n = 3000;
+  std::vector<double> cells(n * n, 0.25);
+  arma::mat matrix(n, n, arma::fill::value(0.25));
+  for (const bool by_rows : {true, false}) {
+    const auto shows = [&](double value, std::uint64_t version) {
+      Picture p = picture_of(cells, n, by_rows ? "rows" : "matrix", version);
+      if (!by_rows) p.rows = {}, p.numbers = &matrix;
+      p.width = p.height = 20;
+      const auto image = support::painted(renderer, p);
+      renderer.end_frame();
+      const auto colour = app::render::colour_at(ColourMap::weights, true, value);
+      return image.at(1, 1) == colour && image.at(18, 18) == colour;
+    };
+    std::fill(cells.begin(), cells.end(), 0.25);
+    matrix.fill(0.25);
+    EXPECT_TRUE(shows(0.25, 1));
+    std::fill(cells.begin(), cells.end(), 0.75);
+    matrix.fill(0.75);
+    EXPECT_TRUE(shows(0.25, 2)) << "the last complete picture stays";
+    EXPECT_TRUE(renderer.is_behind());
+    EXPECT_TRUE(shows(0.75, 2));
+    EXPECT_FALSE(renderer.is_behind());
+  }
+}
+
 TEST_F(Renderer, KeepsOnePictureForEachPlace) {
   const ImTextureID first = renderer.paint(picture);
   picture.place = "elsewhere";
