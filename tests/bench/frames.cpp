@@ -68,6 +68,10 @@ class Bench {
     store_.dispatch(app::ChangeView{[tab](app::View& v) { v.tab = tab; }});
     settle();
   }
+  void drop(double rate) {
+    store_.dispatch(app::ApplyEdit{core::editing::SetDropoutRate{rate}});
+    settle();
+  }
   void keep_reference() { store_.dispatch(app::KeepReference{}); }
 
   std::vector<double> moving(int count) {
@@ -107,15 +111,18 @@ class Bench {
     return times;
   }
 
-  /// One number changes in every frame, as while it is dragged: what the frames take meanwhile, and how often
-  /// the pictures follow.
-  std::pair<std::vector<double>, std::vector<double>> dragging(double seconds) {
+  /// One number changes in every frame, as while it is dragged: what the frames take with their edits, and
+  /// how often the pictures follow.
+  using Slider = void (Bench::*)();
+  std::pair<std::vector<double>, std::vector<double>> dragging(double seconds, Slider slider) {
     std::vector<double> times, renewed;
     const auto start = Clock::now();
     auto last = start;
     for (std::uint64_t version = store_.version(); ms_since(start) < seconds * 1e3;) {
-      edit(0);
-      times.push_back(timed_frame());
+      const auto before = Clock::now();
+      (this->*slider)();
+      loop_.frame();
+      times.push_back(ms_since(before));
       if (std::exchange(version, store_.version()) == store_.version()) continue;
       renewed.push_back(ms_since(last));
       last = Clock::now();
@@ -134,6 +141,32 @@ class Bench {
     return times;
   }
 
+  /// The wheel over the picture of that name: into it, and out again.
+  std::vector<double> zooming(const std::string& picture, int count) {
+    const auto place = loop_.landmarks().find(picture);
+    if (!place) throw std::runtime_error(picture + " is not on the screen");
+    std::vector<double> times;
+    for (int i = 0; i < count; ++i)
+      times.push_back(timed_frame([&](ImGuiIO& io) {
+        app::platform::put_mouse(io, place->centre());
+        app::platform::put_wheel(io, 0, i < count / 2 ? 0.5f : -0.5f);
+      }));
+    store_.dispatch(app::ChangeView{[](app::View& v) { v.zoomed.clear(); }});
+    settle();
+    return times;
+  }
+
+  /// The kept state in place of the live one for a while, and back, some times.
+  std::vector<double> holding_space(int count) {
+    std::vector<double> times;
+    for (int i = 0; i < count; ++i)
+      for (const bool down : {true, false}) {
+        times.push_back(timed_frame([&](ImGuiIO& io) { app::platform::put_key(io, ImGuiKey_Space, down); }));
+        for (const double ms : settle()) times.push_back(ms);
+      }
+    return times;
+  }
+
   /// Processor time while nothing happens, in per cent of one processor.
   double idle(double seconds) {
     const auto start = Clock::now();
@@ -141,6 +174,12 @@ class Bench {
     while (ms_since(start) < seconds * 1e3)
       if (window_.wait(seconds - ms_since(start) / 1e3)) loop_.frame();
     return 100 * (processor_ms() - used) / ms_since(start);
+  }
+
+  void drag_number() { edit(0); }
+  void drag_dropout() {
+    store_.dispatch(
+        app::ApplyEdit{core::editing::SetDropoutRate{static_cast<double>(1 + random_() % 90) / 100}});
   }
 
  private:
@@ -212,30 +251,58 @@ void measure_many(Bench& b, bench::Results& results) {
   results.measure("scroll_144_heads_of_512", "a frame while scrolling", [&] { return b.scrolling(200); });
 }
 
-void measure_views(Bench& b, bench::Results& results) {
-  for (const std::size_t n : {1024, 4096}) {
-    b.open(drawn_model(n, 768, 12));
-    b.keep_reference();
-    const std::string of = "_" + std::to_string(n);
-    for (const auto& [tab, name] : {std::pair{Tab::stages, "stages"},
-                                    {Tab::heads, "heads"},
-                                    {Tab::tokens, "tokens"},
-                                    {Tab::compare, "compare"},
-                                    {Tab::laboratory, "laboratory"}}) {
-      if (tab == Tab::compare && n > 2048)
-        continue;  // every stage of both states would take more than most machines have
-      b.show(tab);
-      results.measure(name + of, "frames after an edit", [&] { return b.after_edits(n > 2048 ? 1 : 3); });
-    }
-    b.show(Tab::heads);
-    const auto [frames, renewed] = b.dragging(2);
-    results.add({"drag" + of, "frames while a number of the first row is dragged", frames});
-    results.add({"drag_follows" + of, "from one renewed picture to the next", renewed});
+struct Size {
+  std::size_t n_tokens, d_model, n_heads;
+  std::string name() const { return "_" + std::to_string(n_tokens) + (n_heads == 1 ? "_one_head" : ""); }
+};
+
+void measure_views_of(Bench& b, const Size& size, bench::Results& results) {
+  b.open(drawn_model(size.n_tokens, size.d_model, size.n_heads));
+  b.keep_reference();
+  const std::string of = size.name();
+  const bool is_large = size.n_tokens > 2048;
+  const auto drag = [&](const std::string& what, const std::string& words, Bench::Slider slider) {
+    const auto [frames, renewed] = b.dragging(2, slider);
+    results.add({what + of, "frames while " + words + " is dragged", frames});
+    results.add({what + "_follows" + of, "from one renewed picture to the next", renewed});
+  };
+  for (const auto& [tab, name] : {std::pair{Tab::stages, "stages"},
+                                  {Tab::heads, "heads"},
+                                  {Tab::tokens, "tokens"},
+                                  {Tab::compare, "compare"},
+                                  {Tab::laboratory, "laboratory"}}) {
+    if (tab == Tab::compare && is_large)
+      continue;  // every stage of both states would take more than most machines have
+    b.show(tab);
+    if (tab == Tab::laboratory) b.drop(0.1);
+    results.measure(name + of, "frames after an edit", [&] { return b.after_edits(is_large ? 1 : 3); });
+    drag(std::string("drag_in_") + name, "a number of the first row", &Bench::drag_number);
+    drag(std::string("drag_dropout_in_") + name, "the rate of dropout", &Bench::drag_dropout);
+    b.drop(0);
   }
+  b.show(Tab::heads);
+  results.measure("zoom_heads" + of, "the wheel over a head", [&] { return b.zooming("heads/0", 40); });
+  results.measure("hold_heads" + of, "A in place of B and back", [&] { return b.holding_space(2); });
+  b.show(Tab::stages);
+  results.measure("zoom_stages" + of, "the wheel over scores", [&] { return b.zooming("strip/scores", 40); });
+  results.measure("hold_stages" + of, "A in place of B and back", [&] { return b.holding_space(2); });
 }
 
 const std::vector<std::pair<std::string, void (*)(Bench&, bench::Results&)>> parts{
-    {"small", measure_small}, {"heads", measure_heads}, {"many", measure_many}, {"views", measure_views}};
+    {"small", measure_small},
+    {"heads", measure_heads},
+    {"many", measure_many},
+    {"views_1024",
+     [](Bench& b, bench::Results& r) {
+       measure_views_of(b, {1024, 768, 12}, r);
+     }},
+    {"views_4096_one_head",
+     [](Bench& b, bench::Results& r) {
+       measure_views_of(b, {4096, 64, 1}, r);
+     }},
+    {"views_4096", [](Bench& b, bench::Results& r) {
+       measure_views_of(b, {4096, 768, 12}, r);
+     }}};
 
 int run(const char* program, const char* json, const std::string& only) {
   bench::Results results;
@@ -252,7 +319,7 @@ int run(const char* program, const char* json, const std::string& only) {
   if (only == "one frame") return 0;
   Bench bench(window, store, loop);
   for (const auto& [name, measure] : parts)
-    if (only.empty() || only == name) measure(bench, results);
+    if (name.starts_with(only)) measure(bench, results);
   if (!json || results.write(json)) return 0;
   std::fprintf(stderr, "attnscope_frames: %s: cannot be written\n", json);
   return 1;
@@ -271,7 +338,8 @@ int main(int argc, char** argv) {
     } else if (i + 1 < argc && std::strcmp(argv[i], "--only") == 0) {
       only = argv[++i];
     } else {
-      std::fprintf(stderr, "attnscope_frames: expected --json FILE or --only start|small|heads|many|views\n");
+      std::fprintf(stderr,
+                   "attnscope_frames: expected --json FILE or --only start|small|heads|many|views|views_…\n");
       return 2;
     }
   }
