@@ -18,7 +18,7 @@ void PictureSource::follow(const LiveTrace& live) {
   stop();
   changes_.clear();
   if (!live.change().everything)
-    for (const auto& head : live.change().heads) changes_.push_back({head.all, head.rows, head.column, head.first_factor});
+    for (const auto& head : live.change().heads) changes_.push_back({head.all, head.rows, head.column, head.first_sum});
   const core::attention::Mask& mask = live.model().mask;
   if (std::exchange(n_tokens_, live.model().n_tokens()) == live.model().n_tokens() && mask == mask_) return;
   mask_ = mask;
@@ -29,7 +29,7 @@ void PictureSource::follow(const LiveTrace& live) {
 render::RowNumbers PictureSource::rows(core::attention::Stage stage, std::size_t head) const {
   if (!live_ || head >= live_->trace().heads.size()) return {};
   const core::attention::fast::RowView view = live_->rows(stage, head);
-  return {view.numbers, view.stride, view.n_rows, view.n_cols, view.row_factors};
+  return {view.numbers, view.stride, view.n_rows, view.n_cols, view.largest, view.sums, view.exponentials};
 }
 
 const arma::mat& PictureSource::visible() const {
