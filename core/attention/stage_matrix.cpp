@@ -34,14 +34,22 @@ arma::rowvec StageMatrix::row(std::size_t i) const {
   if (shared_) return shared_->row(i);
   if (is_made()) return numbers_.row(i);
   arma::rowvec cells(n_cols());
+  if (maker_.one_row) {
+    maker_.one_row(i, cells.memptr());
+    return cells;
+  }
   for (std::size_t j = 0; j < cells.n_elem; ++j) cells(j) = maker_.one_cell(i, j);
   return cells;
 }
 
-void StageMatrix::renew() {
-  if (!maker_.all || !is_made()) return;
+std::optional<arma::mat> StageMatrix::give_away() const {
+  if (!maker_.all || !is_made()) return std::nullopt;
   is_made_.store(false, std::memory_order_release);
-  numbers_.reset();
+  return std::exchange(numbers_, {});
+}
+
+void StageMatrix::renew() {
+  static_cast<void>(give_away());
 }
 
 void StageMatrix::make() const {

@@ -31,7 +31,7 @@ StageMatrix by_rows(size_t n_rows, size_t n_cols, Row row, Cell cell) {
                                   }
                                   return numbers;
                                 },
-                                cell});
+                                cell, row});
 }
 
 /// A stage given cell by cell.

@@ -37,6 +37,18 @@ TEST(StageMatrix, IsMadeOnceAndOnlyWhenItIsRead) {
   EXPECT_EQ(source.made, 1);
 }
 
+TEST(StageMatrix, RowIsWorkedOutAtOnceWhereTheMakerCan) {
+  Source source;
+  StageMaker maker = source.maker();
+  maker.one_cell = {};
+  maker.one_row = [](std::size_t i, double* row) {
+    for (std::size_t j = 0; j < 3; ++j) row[j] = static_cast<double>(100 * i + j);
+  };
+  const StageMatrix stage(maker);
+  EXPECT_TRUE(arma::approx_equal(stage.row(1), arma::rowvec{100, 101, 102}, "absdiff", 0));
+  EXPECT_EQ(source.made, 0);
+}
+
 TEST(StageMatrix, CopyKeepsItsNumbersWhenTheSourceChanges) {
   Source source;
   StageMatrix stage(source.maker());
@@ -55,6 +67,21 @@ TEST(StageMatrix, MovedOneStillAsksItsMaker) {
   StageMatrix second = std::move(first);
   source.offset = 7;
   EXPECT_EQ((*second)(0, 0), 7);
+}
+
+TEST(StageMatrix, GivesAwayWhatWasMadeAndMakesItAgain) {
+  Source source;
+  const StageMatrix stage(source.maker());
+  EXPECT_FALSE(stage.give_away()) << "nothing was made yet";
+  EXPECT_EQ(stage->max(), 12);
+  const auto given = stage.give_away();
+  ASSERT_TRUE(given);
+  EXPECT_EQ(given->max(), 12);
+  EXPECT_FALSE(stage.is_made());
+  source.offset = 100;
+  EXPECT_EQ((*stage)(0, 1), 101);
+  EXPECT_EQ(source.made, 2);
+  EXPECT_FALSE(StageMatrix(arma::mat{{1, 2}}).give_away());
 }
 
 TEST(StageMatrix, OfPlainNumbersKeepsThemWhenRenewed) {

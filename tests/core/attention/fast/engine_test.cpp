@@ -82,6 +82,31 @@ TEST(Engine, RowsAreTheStagesOrWhatWeightsAreMadeOf) {
   EXPECT_EQ(engine.rows(Stage::scores, 0).numbers, nullptr);
 }
 
+TEST(Engine, RowsAndCellsReadAloneAreThoseOfTheWholeStage) {
+  Random random(12);
+  Model m = calm_model(random, 41, 4, 6, 2);
+  m.dropout.rate = 0.5, m.dropout.training = true;
+  for (const bool causal : {true, false}) {
+    m.mask.causal = causal;
+    Engine engine(1);
+    engine.compute(m);
+    for (const StageInfo& stage : stages()) {
+      if (!stage.present(m)) continue;
+      const StageMatrix& numbers = stage.matrix(engine.trace(), 1);
+      std::vector<arma::rowvec> rows;
+      arma::mat cells(numbers.n_rows(), numbers.n_cols());
+      for (std::size_t i = 0; i < cells.n_rows; ++i) {
+        rows.push_back(numbers.row(i));
+        for (std::size_t j = 0; j < cells.n_cols; ++j) cells(i, j) = numbers(i, j);
+      }
+      const arma::mat& whole = *numbers;
+      EXPECT_TRUE(arma::all(arma::vectorise(cells == whole))) << stage.name;
+      for (std::size_t i = 0; i < cells.n_rows; ++i)
+        EXPECT_TRUE(arma::all(rows[i] == whole.row(i))) << stage.name << ", row " << i;
+    }
+  }
+}
+
 TEST(Engine, CopyOfItsTraceStaysWhatItWas) {
   Random random(8);
   Model m = calm_model(random, 12, 4, 4, 2);
