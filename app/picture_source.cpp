@@ -32,7 +32,7 @@ void PictureSource::follow(const LiveTrace& live) {
   changes_.clear();
   if (!live.change().everything)
     for (const auto& head : live.change().heads)
-      changes_.push_back({head.all, head.rows, head.column, head.first_factor});
+      changes_.push_back({head.all, head.rows, head.column, head.first_sum});
   const core::attention::Model& model = live.model();
   const Mask mask{model.mask, model.n_tokens(), model.n_keys(),
                   core::attention::info(Stage::mask).present(model)};
@@ -42,7 +42,7 @@ void PictureSource::follow(const LiveTrace& live) {
 render::RowNumbers PictureSource::rows(core::attention::Stage stage, std::size_t head) const {
   if (!live_ || head >= live_->trace().heads.size()) return {};
   const core::attention::fast::RowView view = live_->rows(stage, head);
-  return {view.numbers, view.stride, view.n_rows, view.n_cols, view.row_factors};
+  return {view.numbers, view.stride, view.n_rows, view.n_cols, view.largest, view.sums, view.exponentials};
 }
 
 void PictureSource::renew_visible() {

@@ -1,6 +1,7 @@
 #include "app/render/pool.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/colour/stronger.hpp"
 
@@ -17,7 +18,7 @@ std::size_t blocks(std::size_t cells, std::size_t block) {
 std::vector<bool> touched_rows(const CellChange& change, std::size_t n_blocks, std::size_t block) {
   std::vector<bool> touched(n_blocks, change.all);
   for (const std::size_t row : change.rows) touched.at(row / block) = true;
-  for (std::size_t r = std::min(change.first_factor, n_blocks * block) / block; r < n_blocks; ++r)
+  for (std::size_t r = std::min(change.first_sum, n_blocks * block) / block; r < n_blocks; ++r)
     touched[r] = true;
   return touched;
 }
@@ -70,12 +71,14 @@ void Pool::pool_down(const RowNumbers& m, std::size_t block_row, std::size_t fir
   double* best = strongest_.data() + block_row * n_columns_;
   for (std::size_t i = begin; i < end; ++i) {
     const double* along = along_.data() + i * n_columns_;
-    const double factor = m.factors ? m.factors[i] : 1;
+    // The largest weight is that of the largest logarithm: so few exponentials are needed.
+    const double shift = m.sums ? m.largest[i] + std::log(m.sums[i]) : 0;
     if (i == begin)
-      for (std::size_t c = first; c < last; ++c) best[c] = along[c] * factor;
+      for (std::size_t c = first; c < last; ++c) best[c] = along[c] - shift;
     else
-      for (std::size_t c = first; c < last; ++c) best[c] = stronger<is_signed>(best[c], along[c] * factor);
+      for (std::size_t c = first; c < last; ++c) best[c] = stronger<is_signed>(best[c], along[c] - shift);
   }
+  if (m.sums) m.exponentials(best + first, last - first);
 }
 
 template <bool is_signed>

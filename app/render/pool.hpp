@@ -8,20 +8,22 @@
 
 namespace app::render {
 
-/// A matrix row after row in memory, each row perhaps still to be multiplied by a factor.
+/// A matrix row after row in memory; with largest and sums, the scores of which a matrix of weights is made.
 struct RowNumbers {
   const double* numbers = nullptr;
   std::size_t stride = 0;  ///< from one row to the next
   std::size_t n_rows = 0, n_columns = 0;
-  const double* factors = nullptr;  ///< [row], none negative; nullptr for ones
+  /// [row]: what is shown is exp(number − largest) / sum; nullptr when it is the numbers themselves.
+  const double *largest = nullptr, *sums = nullptr;
+  void (*exponentials)(double* numbers, std::size_t n) = nullptr;  ///< makes n numbers x eˣ
 };
 
 /// Which numbers of a matrix are others than before.
 struct CellChange {
-  bool all = true;                      ///< whatever the rest says
-  std::vector<std::size_t> rows;        ///< these rows in full
-  std::optional<std::size_t> column;    ///< this column
-  std::size_t first_factor = SIZE_MAX;  ///< the factors of this row and of those below
+  bool all = true;                    ///< whatever the rest says
+  std::vector<std::size_t> rows;      ///< these rows in full
+  std::optional<std::size_t> column;  ///< this column
+  std::size_t first_sum = SIZE_MAX;   ///< the sums of this row and of those below
 };
 
 /// The strongest number of every block of a matrix; after a change only what changed is looked at again.
@@ -63,7 +65,7 @@ class Pool {
 
   Form form_;
   std::size_t n_rows_ = 0, n_columns_ = 0;
-  std::vector<double> along_;      // matrix rows × block columns, without factors
+  std::vector<double> along_;      // matrix rows × block columns, of the numbers as they are
   std::vector<double> strongest_;  // block rows × block columns
 };
 

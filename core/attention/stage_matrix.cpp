@@ -34,6 +34,10 @@ arma::rowvec StageMatrix::row(std::size_t i) const {
   if (shared_) return shared_->row(i);
   if (is_made()) return numbers_.row(i);
   arma::rowvec cells(n_cols());
+  if (maker_.one_row) {
+    maker_.one_row(i, cells.memptr());
+    return cells;
+  }
   for (std::size_t j = 0; j < cells.n_elem; ++j) cells(j) = maker_.one_cell(i, j);
   return cells;
 }

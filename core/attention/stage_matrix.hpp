@@ -19,6 +19,8 @@ struct StageMaker {
   std::size_t n_rows = 0, n_cols = 0;
   std::function<arma::mat()> all;                                       ///< n_rows × n_cols
   std::function<double(std::size_t row, std::size_t column)> one_cell;  ///< the same number as in all()
+  /// The same n_cols numbers; without it, cell by cell.
+  std::function<void(std::size_t row, double* numbers)> one_row = {};
 };
 
 /// One stage of a trace: a matrix, or a maker that gives it when it is first read.

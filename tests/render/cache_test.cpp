@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 
 #include "app/platform/imgui_compat.hpp"
 #include "app/render/shader_program.hpp"
@@ -23,10 +24,10 @@ using Work = HeatmapRenderer::Work;
 /// A picture of weights in n × n cells, from 0 to 1, that are read row by row; as yet without a size in
 /// pixels.
 Picture picture_of(const std::vector<double>& cells, std::size_t n, const std::string& place,
-                   std::uint64_t version, const double* factors = nullptr) {
+                   std::uint64_t version) {
   Picture p;
   p.place = place, p.version = version;
-  p.rows = {cells.data(), n, n, n, factors};
+  p.rows = {cells.data(), n, n, n};
   p.map = ColourMap::weights, p.low = 0, p.high = 1;
   p.right = p.bottom = static_cast<double>(n);
   return p;
@@ -124,11 +125,15 @@ TEST_F(Renderer, UploadsOfAPictureWithRowsWhatChangedAndShowsAllOfIt) {
 
 TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
   constexpr std::size_t n = 53;
-  std::vector<double> cells(n * n), factors(n, 1.0);
+  std::vector<double> cells(n * n), largest(n, 1.0), sums(n, 1.0);
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<double>(i * 7919 % 1000) / 1000;
+  const auto exponentials = [](double* x, std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k) x[k] = std::exp(x[k]);
+  };
   for (const int pixels : {53, 61, 40, 160}) {
     const auto asked = [&](std::uint64_t version, const app::render::CellChange* change) {
-      Picture p = picture_of(cells, n, "rows", version, factors.data());
+      Picture p = picture_of(cells, n, "rows", version);
+      p.rows.largest = largest.data(), p.rows.sums = sums.data(), p.rows.exponentials = exponentials;
       p.change = change;
       p.width = pixels, p.height = pixels - 3;
       return p;
@@ -139,7 +144,7 @@ TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
       const std::size_t token = version * 23 % n;
       for (std::size_t k = 0; k < n; ++k)
         cells[token * n + k] = cells[k * n + token] = static_cast<double>(version) / 10;
-      for (std::size_t i = token; i < n; ++i) factors[i] *= 0.9;
+      for (std::size_t i = token; i < n; ++i) sums[i] *= 1.1;
       const app::render::CellChange change{false, {token}, token, token};
       const auto partly = support::painted(edited, asked(version, &change));
       HeatmapRenderer fresh;

@@ -16,19 +16,25 @@ using app::render::RowNumbers;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A matrix as the engine keeps one: row after row with some room between, and a factor a row.
+void exponentials(double* numbers, std::size_t n) {
+  for (std::size_t k = 0; k < n; ++k) numbers[k] = std::exp(numbers[k]);
+}
+
+/// A matrix as the engine keeps one: row after row with some room between, and a largest and a sum a row.
 struct Numbers {
   std::size_t rows, columns, stride;
-  std::vector<double> cells, factors;
+  std::vector<double> cells, largest, sums;
 
   Numbers(support::Random& random, std::size_t n_rows, std::size_t n_columns)
       : rows(n_rows),
         columns(n_columns),
         stride(n_columns + 3),
         cells(n_rows * stride, 1e9),
-        factors(n_rows) {
+        largest(n_rows),
+        sums(n_rows) {
     for (std::size_t i = 0; i < rows; ++i) change_row(random, i);
-    for (double& factor : factors) factor = std::abs(support::number(random));
+    for (double& number : largest) number = support::number(random);
+    for (double& sum : sums) sum = 1 + std::abs(support::number(random));
   }
   double& at(std::size_t row, std::size_t column) { return cells[row * stride + column]; }
   void change_row(support::Random& random, std::size_t row) {
@@ -37,8 +43,8 @@ struct Numbers {
   void change_column(support::Random& random, std::size_t column) {
     for (std::size_t i = 0; i < rows; ++i) at(i, column) = support::number(random);
   }
-  RowNumbers view(bool with_factors = true) const {
-    return {cells.data(), stride, rows, columns, with_factors ? factors.data() : nullptr};
+  RowNumbers view() const {
+    return {cells.data(), stride, rows, columns, largest.data(), sums.data(), exponentials};
   }
 };
 
@@ -56,18 +62,26 @@ Pool pooled(const RowNumbers& m, bool is_signed, std::size_t block) {
   return pool;
 }
 
-TEST(Pool, ShowsOfEachBlockTheLargestProduct) {
-  const std::vector<double> cells{1, 2, 0, 4, 8, 1}, factors{10, 0.5};
-  const Pool pool = pooled({cells.data(), 3, 2, 3, factors.data()}, false, 2);
+TEST(Pool, ShowsOfEachBlockTheLargestWeight) {
+  const double two = std::log(2), four = std::log(4), eight = std::log(8);
+  const std::vector<double> cells{0, two, -infinity, two, four, two}, largest{two, eight}, sums{2, 4};
+  const Pool pool = pooled({cells.data(), 3, 2, 3, largest.data(), sums.data(), exponentials}, false, 2);
   ASSERT_EQ(pool.n_rows(), 1u);
   ASSERT_EQ(pool.n_columns(), 2u);
-  EXPECT_EQ(pool(0, 0), 20);   // 2 · 10, against 8 · 0.5
-  EXPECT_EQ(pool(0, 1), 0.5);  // 1 · 0.5, against 0 · 10
+  EXPECT_DOUBLE_EQ(pool(0, 0), 1.0 / 2);   // 2/2 of a sum of 2, against 4/8 of a sum of 4
+  EXPECT_DOUBLE_EQ(pool(0, 1), 1.0 / 16);  // 2/8 of a sum of 4, against nothing
+}
+
+TEST(Pool, ShowsRowsWithoutVisibleKeysAsTheEngineKeepsThem) {
+  const std::vector<double> cells(4, -infinity), largest{0, -infinity}, sums{1, 1};
+  const Pool pool = pooled({cells.data(), 2, 2, 2, largest.data(), sums.data(), exponentials}, false, 1);
+  EXPECT_EQ(pool(0, 0), 0);
+  EXPECT_TRUE(std::isnan(pool(1, 1)));
 }
 
 TEST(Pool, OfSignedNumbersShowsTheOneFarthestFromZeroAndMinusInfinityLast) {
   const std::vector<double> cells{-infinity, -3, 2, -infinity, -infinity, -infinity};
-  const Pool pool = pooled({cells.data(), 6, 1, 6, nullptr}, true, 3);
+  const Pool pool = pooled({cells.data(), 6, 1, 6}, true, 3);
   EXPECT_EQ(pool(0, 0), -3);
   EXPECT_EQ(pool(0, 1), -infinity);
 }
@@ -76,8 +90,8 @@ TEST(Pool, ShowsANaNWhereverItStands) {
   for (const std::size_t at : {0u, 3u, 5u}) {
     std::vector<double> cells{1, 2, 3, 4, 5, infinity};
     cells[at] = std::numeric_limits<double>::quiet_NaN();
-    EXPECT_TRUE(std::isnan(pooled({cells.data(), 3, 2, 3, nullptr}, false, 3)(0, 0))) << at;
-    EXPECT_TRUE(std::isnan(pooled({cells.data(), 3, 2, 3, nullptr}, true, 3)(0, 0))) << at;
+    EXPECT_TRUE(std::isnan(pooled({cells.data(), 3, 2, 3}, false, 3)(0, 0))) << at;
+    EXPECT_TRUE(std::isnan(pooled({cells.data(), 3, 2, 3}, true, 3)(0, 0))) << at;
   }
 }
 
@@ -98,8 +112,8 @@ TEST(Pool, RenewedWhereTheNumbersChangedIsTheSameAsPooledAnew) {
           m.change_column(random, *change.column);
         }
         if (support::coin(random)) {
-          change.first_factor = support::below(random, m.rows);
-          for (std::size_t i = change.first_factor; i < m.rows; ++i) m.factors[i] *= 1.5;
+          change.first_sum = support::below(random, m.rows);
+          for (std::size_t i = change.first_sum; i < m.rows; ++i) m.sums[i] *= 1.5;
         }
         pool.renew(m.view(), is_signed, block, block, change);
         ASSERT_TRUE(same_blocks(pool, pooled(m.view(), is_signed, block)))
@@ -115,7 +129,7 @@ TEST(Pool, NamesEveryBlockThatItWrote) {
   const Pool before = pool;
   m.change_row(random, 5);
   m.change_column(random, 13);
-  for (std::size_t i = 16; i < 20; ++i) m.factors[i] *= 2;
+  for (std::size_t i = 16; i < 20; ++i) m.sums[i] *= 2;
   const auto written = pool.renew(m.view(), false, 2, 2, {false, {5}, 13, 16});
   EXPECT_EQ(written.rows, (std::vector<std::pair<std::size_t, std::size_t>>{{2, 3}, {8, 10}}));
   EXPECT_EQ(written.column, 6u);
@@ -142,7 +156,7 @@ TEST(Pool, LooksAtEverythingWhenTheShapeOrTheBlocksAreOthers) {
 TEST(Pool, KeepsTheOnlyLargeCellOfALargeMatrix) {
   std::vector<double> cells(1024 * 1024, 0);
   cells[511 * 1024 + 130] = 1;
-  const Pool pool = pooled({cells.data(), 1024, 1024, 1024, nullptr}, false, 4);
+  const Pool pool = pooled({cells.data(), 1024, 1024, 1024}, false, 4);
   EXPECT_EQ(pool(127, 32), 1);
   EXPECT_EQ(pool(127, 33), 0);
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/support/random_model.hpp"
 
 namespace {
@@ -14,26 +16,31 @@ using app::render::Picture;
 using app::render::RowTexels;
 using app::render::Texels;
 
+void exponentials(double* numbers, std::size_t n) {
+  for (std::size_t k = 0; k < n; ++k) numbers[k] = std::exp(numbers[k]);
+}
+
 /// Weights as the engine keeps them, and the same as a matrix.
 struct Weights {
   std::size_t n;
-  std::vector<double> cells, factors;
+  std::vector<double> cells, largest, sums;
   arma::mat visible;
 
   Weights(support::Random& random, std::size_t n_tokens)
-      : n(n_tokens), cells(n * n), factors(n), visible(support::zeros_and_ones(random, n, n)) {
-    for (double& cell : cells) cell = std::abs(support::number(random));
-    for (double& factor : factors) factor = std::abs(support::number(random)) / 4;
+      : n(n_tokens), cells(n * n), largest(n), sums(n), visible(support::zeros_and_ones(random, n, n)) {
+    for (double& cell : cells) cell = support::number(random);
+    for (double& number : largest) number = support::number(random);
+    for (double& sum : sums) sum = 4 + std::abs(support::number(random));
   }
   arma::mat matrix() const {
     arma::mat m(n, n);
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) m(i, j) = cells[i * n + j] * factors[i];
+      for (std::size_t j = 0; j < n; ++j) m(i, j) = std::exp(cells[i * n + j] - largest[i]) / sums[i];
     return m;
   }
   Picture picture(int pixels) const {
     Picture p;
-    p.rows = {cells.data(), n, n, n, factors.data()};
+    p.rows = {cells.data(), n, n, n, largest.data(), sums.data(), exponentials};
     p.map = ColourMap::weights, p.low = 0, p.high = 1;
     p.visible = &visible;
     p.right = p.bottom = static_cast<double>(n);
@@ -76,10 +83,10 @@ TEST(RowTexels, AreAfterEditsThoseOfTheEditedMatrix) {
       const std::size_t token = support::below(random, w.n);
       const CellChange change{false, {token}, token, token};
       for (std::size_t k = 0; k < w.n; ++k) {
-        w.cells[token * w.n + k] = std::abs(support::number(random));
-        w.cells[k * w.n + token] = std::abs(support::number(random));
+        w.cells[token * w.n + k] = support::number(random);
+        w.cells[k * w.n + token] = support::number(random);
       }
-      for (std::size_t i = token; i < w.n; ++i) w.factors[i] *= 0.9;
+      for (std::size_t i = token; i < w.n; ++i) w.sums[i] *= 1.1;
       Picture now = w.picture(pixels);
       now.version = last.version + 1;
       now.change = &change;
@@ -97,7 +104,7 @@ TEST(RowTexels, AreAllMadeAnewWhenAVersionWasMissed) {
   RowTexels rows;
   const Picture first = w.picture(10);
   rows.renew(first, nullptr);
-  for (double& cell : w.cells) cell /= 2;
+  for (double& cell : w.cells) cell -= 1;
   const CellChange small{false, {3}, {}, w.n};
   Picture later = w.picture(10);
   later.version = first.version + 2, later.change = &small;
@@ -126,7 +133,8 @@ TEST(RowTexels, SayWhereTheyLookOtherwise) {
   support::Random random(46);
   Weights w(random, 20);
   for (double& cell : w.cells) cell = 0.5;
-  for (double& factor : w.factors) factor = 1;
+  for (double& number : w.largest) number = 1;
+  for (double& sum : w.sums) sum = 1;
   w.visible.ones();
   RowTexels rows;
   const Picture first = w.picture(10);

@@ -29,7 +29,7 @@ bool covers(const Model& model) {
 
 std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads) {
   const std::uint64_t n = n_tokens, row = (n + 7) / 8 * 8;
-  const std::uint64_t squares = 2 * n_heads * n * row;  // masked scores and exponentials
+  const std::uint64_t squares = n_heads * n * row;  // masked scores
   const std::uint64_t wide =
       7 * n * (d_out + 8 * n_heads);  // Q, K, V, contexts, output, those it was made from, panels
   return sizeof(double) * (squares + wide);
@@ -65,7 +65,7 @@ Change Engine::update(const Model& after, std::size_t sequence, Progress* progre
   const auto changed = [&] {
     switch (d.redo) {
       case Redo::nothing:
-        return change.heads.assign(p.held.n_heads, {.first_factor = p.held.n_tokens()}), true;
+        return change.heads.assign(p.held.n_heads, {.first_sum = p.held.n_tokens()}), true;
       case Redo::everything:
         return false;
       case Redo::scores:
@@ -79,7 +79,7 @@ Change Engine::update(const Model& after, std::size_t sequence, Progress* progre
       case Redo::mask_rows:
         return p.update_mask(after, d, change);
       case Redo::output:
-        change.heads.assign(p.held.n_heads, {.first_factor = p.held.n_tokens()});
+        change.heads.assign(p.held.n_heads, {.first_sum = p.held.n_tokens()});
         return p.output.all_changed(), true;
     }
     return false;
@@ -131,10 +131,13 @@ RowView Engine::rows(Stage stage, std::size_t head) const {
   if (!p.holds || p.by_reference || head >= p.all.heads.size()) return {};
   const Head& h = p.all.heads[head];
   const std::size_t n = p.all.n_tokens;
-  if (stage == Stage::masked_scores) return {h.scores.data(), p.all.row_stride, n, n, nullptr};
   const bool weights = stage == Stage::weights || (stage == Stage::dropped_weights && p.all.kept.empty());
-  if (weights) return {h.exponentials.data(), p.all.row_stride, n, n, h.factors.data()};
-  return {};
+  if (stage != Stage::masked_scores && !weights) return {};
+  RowView view{h.scores.data(), p.all.row_stride, n, n};
+  if (weights)
+    view.largest = h.largest.data(), view.sums = h.sums.data(),
+    view.exponentials = p.all.kernels->exponentials;
+  return view;
 }
 
 const arma::mat& Engine::output() {

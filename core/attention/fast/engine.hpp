@@ -24,7 +24,7 @@ struct HeadChange {
   bool all = false;                        ///< every number, whatever the rest says
   std::vector<std::size_t> rows = {};      ///< these rows in full
   std::optional<std::size_t> column = {};  ///< this column
-  std::size_t first_factor = 0;            ///< row factors changed from this row on; n_tokens when none did
+  std::size_t first_sum = 0;               ///< sums of rows changed from this row on; n_tokens when none did
 };
 
 /// What an update changed; stages of other shapes may always have changed.
@@ -34,21 +34,23 @@ struct Change {
   std::vector<HeadChange> heads = {};  ///< [head]
 };
 
-/// A stage in the form in which it is kept: row after row, each perhaps still to be multiplied by a factor.
+/// A stage in the form in which it is kept: row after row, weights as the scores of which they are made.
 struct RowView {
   const double* numbers = nullptr;  ///< nullptr when this stage is not kept; then read it from the trace
   std::size_t stride = 0;           ///< from one row to the next
   std::size_t n_rows = 0, n_cols = 0;
-  const double* row_factors = nullptr;  ///< [row], or nullptr for ones
+  /// [row]: weights are exp(number − largest) / sum; nullptr when the numbers are the stage itself.
+  const double *largest = nullptr, *sums = nullptr;
+  void (*exponentials)(double* numbers, std::size_t n) = nullptr;  ///< of all weights, fast: eˣ of n numbers
 };
 
 /// Attention as attend() computes it, to rounding, but faster: on all processors, and after an edit only what
 /// changed.
 ///
-/// What cannot be had cheaply is kept (queries, keys, values, masked scores, their exponentials, contexts);
-/// the trace makes the other stages when they are read. A model that covers() refuses goes to attend()
-/// itself. One thread at a time may call what is not const; several may read trace() and rows() meanwhile
-/// when nobody does. An engine can be handed from thread to thread.
+/// What cannot be had cheaply is kept (queries, keys, values, masked scores, the largest and the sum of each
+/// row, contexts); the trace makes the other stages when they are read. A model that covers() refuses goes to
+/// attend() itself. One thread at a time may call what is not const; several may read trace() and rows()
+/// meanwhile when nobody does. An engine can be handed from thread to thread.
 class Engine {
  public:
   /// So many threads, the caller's among them; 0 for one on each processor. Sets OpenBLAS to one thread, for

@@ -31,59 +31,31 @@ void work_out_scores(Heads& all, std::size_t h, std::size_t first, std::size_t e
     for (const std::size_t j : all.visibility.hidden(i)) all.scores(h, i)[j] = -infinity;
 }
 
-bool work_out_weights(Heads& all, std::size_t h, std::size_t i) {
+/// A row's largest, its sum and its exponentials up to its end; false when one of them is not finite.
+bool work_out_exponentials(Heads& all, std::size_t h, std::size_t i, double* to) {
   Head& head = all.heads[h];
   const std::size_t end = all.visibility.ends()[i];
   head.losses[i] = 0;
-  if (end == 0) {  // 0/0 by the formula, or zeros
-    std::fill_n(all.exponentials(h, i), all.n_tokens, all.empty_rows == EmptyRows::zeros ? 0 : nan);
-    head.largest[i] = -infinity;
-    head.sums[i] = head.factors[i] = 1;
+  if (end == 0) {  // all scores are −inf: 0/0 by the formula, or zeros
+    head.largest[i] = all.empty_rows == EmptyRows::zeros ? 0 : -infinity;
+    head.sums[i] = 1;
     return true;
   }
-  const RowSums row = all.kernels->softmax(all.scores(h, i), all.exponentials(h, i), end);
+  const RowSums row = all.kernels->softmax(all.scores(h, i), to, end);
   head.largest[i] = row.largest;
   head.sums[i] = row.sum;
-  head.factors[i] = 1 / row.sum;
   return std::isfinite(row.sum) && std::isfinite(row.largest);
 }
 
-/// Rows of weights after dropout, still without the factor of the row; its own factor is left to the caller.
-std::vector<double> dropped(Heads& all, std::size_t h, std::size_t first, std::size_t end) {
-  std::vector<double> rows((end - first) * all.row_stride, 0);
-  for (std::size_t i = first; i < end; ++i) {
-    const double* from = all.exponentials(h, i);
-    double* to = rows.data() + (i - first) * all.row_stride;
-    for (std::size_t j = 0; j < all.visibility.ends()[i]; ++j)
-      to[j] = all.kept[(h * all.n_tokens + i) * all.n_tokens + j] ? from[j] : 0;
-  }
-  return rows;
-}
-
-void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t end) {
-  const Head& head = all.heads[h];
+/// Contexts of rows first … end − 1, of their exponentials.
+void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t end, double* exponentials) {
   const std::size_t* ends = all.visibility.ends().data() + first;
-  ProductBlock block{all.exponentials(h, first),
-                     all.row_stride,
-                     ends,
-                     head.factors.data() + first,
-                     all.value(h, 0),
-                     all.value_stride,
-                     all.d_head,
-                     all.context(h, first),
-                     all.d_out,
-                     end - first};
-  if (all.kept.empty()) {
-    all.kernels->contexts(block);
-  } else {
-    const std::vector<double> weights = dropped(all, h, first, end);
-    std::vector<double> factors(head.factors.begin() + std::ptrdiff_t(first),
-                                head.factors.begin() + std::ptrdiff_t(end));
-    for (double& factor : factors) factor *= all.survivor_factor;
-    block.weights = weights.data();
-    block.factors = factors.data();
-    all.kernels->contexts(block);
-  }
+  for (std::size_t i = first; i < end && !all.kept.empty(); ++i)
+    for (std::size_t j = 0; j < ends[i - first]; ++j)
+      if (!all.is_kept(h, i, j)) exponentials[(i - first) * all.row_stride + j] = 0;
+  all.kernels->contexts({exponentials, all.row_stride, ends, all.heads[h].sums.data() + first,
+                         all.context_factor(), all.value(h, 0), all.value_stride, all.d_head,
+                         all.context(h, first), all.d_out, end - first});
   for (std::size_t i = first; i < end; ++i)
     if (ends[i - first] == 0)
       std::fill_n(all.context(h, i), all.d_head, all.empty_rows == EmptyRows::zeros ? 0 : nan);
@@ -122,26 +94,40 @@ void Heads::allocate(const Model& model) {
     head.key_panels = Buffer(rounded_up(n_tokens, kernels->panel_width) * d_head);
     head.values = Buffer(n_tokens * value_stride);
     head.scores = Buffer(n_tokens * row_stride);
-    head.exponentials = Buffer(n_tokens * row_stride);
     fill(head.key_panels, 0);
     fill(head.values, 0);
-    for (auto* numbers : {&head.largest, &head.sums, &head.factors}) numbers->assign(n_tokens, 1);
+    for (auto* numbers : {&head.largest, &head.sums}) numbers->assign(n_tokens, 1);
     head.losses.assign(n_tokens, 0);
   }
 }
 
+void row_of_exponentials(Heads& all, std::size_t h, std::size_t i, std::size_t n, double* exponentials) {
+  const double* const scores = all.scores(h, i);
+  const double largest = all.heads[h].largest[i];
+  for (std::size_t j = 0; j < n; ++j) exponentials[j] = scores[j] - largest;
+  all.kernels->exponentials(exponentials, n);
+}
+
 bool work_out(Heads& all, std::size_t h, std::size_t first, std::size_t end, From from) {
-  bool finite = true;
   if (from == From::queries) work_out_scores(all, h, first, end);
-  if (from != From::weights)
-    for (std::size_t i = first; i < end; ++i) finite = work_out_weights(all, h, i) && finite;
-  work_out_contexts(all, h, first, end);
+  const std::size_t* ends = all.visibility.ends().data();
+  const std::size_t filled = *std::max_element(ends + first, ends + end);
+  Scratch::Borrowed exponentials(all.rows, (end - first) * all.row_stride);
+  bool finite = true;
+  for (std::size_t i = first; i < end; ++i) {
+    double* const row = exponentials.data() + (i - first) * all.row_stride;
+    std::fill(row + ends[i], row + filled, 0.0);
+    if (from == From::weights)
+      row_of_exponentials(all, h, i, ends[i], row);
+    else
+      finite = work_out_exponentials(all, h, i, row) && finite;
+  }
+  work_out_contexts(all, h, first, end, exponentials.data());
   return finite;
 }
 
 void hide_row(Heads& all, std::size_t h, std::size_t row) {
   std::fill_n(all.scores(h, row), all.row_stride, -infinity);
-  std::fill_n(all.exponentials(h, row), all.row_stride, 0.0);
 }
 
 }  // namespace core::attention::fast

@@ -5,6 +5,7 @@
 
 #include "core/attention/fast/buffer.hpp"
 #include "core/attention/fast/kernels.hpp"
+#include "core/attention/fast/scratch.hpp"
 #include "core/attention/fast/visibility.hpp"
 #include "core/attention/model.hpp"
 
@@ -12,13 +13,12 @@ namespace core::attention::fast {
 
 /// What is kept of one head; a row of numbers lies in memory after the other.
 struct Head {
-  Buffer queries;       ///< n_tokens × d_head
-  Buffer key_panels;    ///< panel after panel of keys, each d_head × panel_width
-  Buffer values;        ///< n_tokens × value_stride, zeros beyond d_head
-  Buffer scores;        ///< n_tokens × row_stride, masked and scaled: −inf where hidden
-  Buffer exponentials;  ///< n_tokens × row_stride: exp(score − largest), 0 where hidden
-  std::vector<double> largest, sums, factors;  ///< [row]; weights are exponentials · factor
-  std::vector<float> losses;                   ///< [row]: roundings since the row was worked out afresh
+  Buffer queries;                     ///< n_tokens × d_head
+  Buffer key_panels;                  ///< panel after panel of keys, each d_head × panel_width
+  Buffer values;                      ///< n_tokens × value_stride, zeros beyond d_head
+  Buffer scores;                      ///< n_tokens × row_stride, masked and scaled: −inf where hidden
+  std::vector<double> largest, sums;  ///< [row]; weights are exp(score − largest) / sum
+  std::vector<float> losses;          ///< [row]: roundings since the row was worked out afresh
 };
 
 /// All heads of one sequence, and what each block of their rows is computed from.
@@ -34,6 +34,7 @@ struct Heads {
   std::vector<Head> heads;
   Buffer contexts;  ///< n_tokens × d_out, the heads side by side
   Buffer panels;    ///< of embeddings or contexts while they are multiplied
+  Scratch rows;     ///< of weights while contexts are made of them: they are not kept, memory is slower
 
   bool same_shape(const Model& model) const;
   /// Memory for such a model, nothing visible yet.
@@ -42,7 +43,6 @@ struct Heads {
   double* query(std::size_t h, std::size_t i) { return heads[h].queries.data() + i * d_head; }
   double* value(std::size_t h, std::size_t j) { return heads[h].values.data() + j * value_stride; }
   double* scores(std::size_t h, std::size_t i) { return heads[h].scores.data() + i * row_stride; }
-  double* exponentials(std::size_t h, std::size_t i) { return heads[h].exponentials.data() + i * row_stride; }
   double* context(std::size_t h, std::size_t i) { return contexts.data() + i * d_out + h * d_head; }
   /// Number c of key j, within its panel.
   double& key(std::size_t h, std::size_t j, std::size_t c) {
@@ -51,16 +51,25 @@ struct Heads {
   }
   /// The largest k·k of a head's keys.
   double longest_key_squared(std::size_t h) const;
+  bool is_kept(std::size_t h, std::size_t i, std::size_t j) const {
+    return kept.empty() || kept[(h * n_tokens + i) * n_tokens + j];
+  }
   /// What dropout multiplies a weight by.
   double kept_factor(std::size_t h, std::size_t i, std::size_t j) const {
-    return kept.empty() ? 1 : kept[(h * n_tokens + i) * n_tokens + j] ? survivor_factor : 0;
+    return kept.empty() ? 1 : is_kept(h, i, j) ? survivor_factor : 0;
   }
+  /// What multiplies contexts, beside the weights of what dropout keeps.
+  double context_factor() const { return kept.empty() ? 1 : survivor_factor; }
 };
 
 /// How much of a row is worked out anew.
 enum class From { queries, scores, weights };
 
-/// Works out rows first … end − 1 of a head: scores, if asked, then weights, if asked, then contexts.
+/// exp(score − largest) of the first n keys of a row.
+void row_of_exponentials(Heads& all, std::size_t head, std::size_t row, std::size_t n, double* exponentials);
+
+/// Works out rows first … end − 1 of a head: scores, if asked, then largest and sums, if asked, then
+/// contexts.
 ///
 /// False when a row that sees a key has no finite largest score or sum: such numbers are for attend().
 bool work_out(Heads& all, std::size_t head, std::size_t first, std::size_t end, From from);

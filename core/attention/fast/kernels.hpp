@@ -25,13 +25,14 @@ struct PanelBlock {
   std::size_t n_rows;
 };
 
-/// Rows of weights that are still to be multiplied by a factor, times the values of one head.
+/// Rows of exponentials, which a factor and the sum of the row make weights, times the values of one head.
 struct ProductBlock {
-  const double* weights;  ///< n_rows × n_tokens, 0 at and after ends[row]
+  const double* weights;  ///< n_rows × n_tokens, still without factor / sums[row]; 0 at and after ends[row]
   std::size_t weight_stride;
   const std::size_t* ends;
-  const double* factors;  ///< [row]
-  const double* values;   ///< n_tokens × d_head, rows padded with zeros to whole vectors
+  const double* sums;  ///< [row]
+  double factor;
+  const double* values;  ///< n_tokens × d_head, rows padded with zeros to whole vectors
   std::size_t value_stride;
   std::size_t d_head;
   double* contexts;  ///< n_rows × d_head

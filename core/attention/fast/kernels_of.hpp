@@ -89,7 +89,7 @@ struct KernelsOf {
   }
 
   /// Contexts of `count` rows in `vectors` vectors of columns from `column` on, as far as the keys from
-  /// `first` on take them; times the row's factor after the last key.
+  /// `first` on take them; made those of weights after the last key.
   template <int count, int vectors>
   static void context_tile(const ProductBlock& b, std::size_t row, std::size_t column, std::size_t first) {
     const std::size_t last_end = furthest(b.ends + row, count);
@@ -112,7 +112,7 @@ struct KernelsOf {
 #pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
       double* to = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
-      const double factor = end == last_end ? b.factors[row + std::size_t(i)] : 1;
+      const double factor = end == last_end ? b.factor / b.sums[row + std::size_t(i)] : 1;
       for (int c = 0; c < vectors; ++c)
         store_part_or_all(to + c * N, sums[i][c] * factor, b.d_head - column - std::size_t(c) * N);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "core/attention/fast/output.hpp"
 #include "core/attention/fast/projecting.hpp"
@@ -14,20 +15,34 @@ using std::size_t;
 
 constexpr size_t tile = 32;
 
+/// A stage given row by row, and cell by cell where only some are read.
+template <class Row, class Cell>
+StageMatrix by_rows(size_t n_rows, size_t n_cols, Row row, Cell cell) {
+  return StageMatrix(StageMaker{n_rows, n_cols,
+                                [n_rows, n_cols, row] {
+                                  arma::mat numbers(n_rows, n_cols);
+                                  std::vector<double> rows(tile * n_cols);  // columns lie one after the other
+                                  for (size_t first = 0; first < n_rows; first += tile) {
+                                    const size_t n = std::min(tile, n_rows - first);
+                                    for (size_t i = 0; i < n; ++i) row(first + i, &rows[i * n_cols]);
+                                    for (size_t j = 0; j < n_cols; ++j)
+                                      for (size_t i = 0; i < n; ++i)
+                                        numbers.at(first + i, j) = rows[i * n_cols + j];
+                                  }
+                                  return numbers;
+                                },
+                                cell, row});
+}
+
 /// A stage given cell by cell.
 template <class Cell>
 StageMatrix by_cells(size_t n_rows, size_t n_cols, Cell cell) {
-  return StageMatrix(StageMaker{n_rows, n_cols,
-                                [n_rows, n_cols, cell] {
-                                  arma::mat numbers(n_rows, n_cols);
-                                  for (size_t row = 0; row < n_rows;
-                                       row += tile)  // rows lie one after the other
-                                    for (size_t j = 0; j < n_cols; ++j)
-                                      for (size_t i = row; i < std::min(row + tile, n_rows); ++i)
-                                        numbers.at(i, j) = cell(i, j);
-                                  return numbers;
-                                },
-                                cell});
+  return by_rows(
+      n_rows, n_cols,
+      [n_cols, cell](size_t i, double* row) {
+        for (size_t j = 0; j < n_cols; ++j) row[j] = cell(i, j);
+      },
+      cell);
 }
 
 /// QKᵀ of a head, each number summed in the same order as one cell alone, but many at a time.
@@ -65,7 +80,13 @@ HeadTrace head_on_request(Heads& all, size_t h) {
     return sum;
   };
   const auto weight = [a, h](size_t i, size_t j) {
-    return a->exponentials(h, i)[j] * a->heads[h].factors[i];
+    double number = a->scores(h, i)[j] - a->heads[h].largest[i];
+    a->kernels->exponentials(&number, 1);
+    return number / a->heads[h].sums[i];
+  };
+  const auto weights = [a, h](size_t i, double* row) {
+    row_of_exponentials(*a, h, i, a->n_tokens, row);
+    for (size_t j = 0; j < a->n_tokens; ++j) row[j] /= a->heads[h].sums[i];
   };
 
   HeadTrace head;
@@ -88,10 +109,15 @@ HeadTrace head_on_request(Heads& all, size_t h) {
                              },
                              [score, scaled](size_t i, size_t j) { return scaled(i, j, score(i, j)); }});
   head.masked_scores = by_cells(n, n, [a, h](size_t i, size_t j) { return a->scores(h, i)[j]; });
-  head.weights = by_cells(n, n, weight);
+  head.weights = by_rows(n, n, weights, weight);
   head.dropout_mask = by_cells(n, n, [a, h](size_t i, size_t j) { return a->kept_factor(h, i, j); });
-  head.dropped_weights =
-      by_cells(n, n, [a, h, weight](size_t i, size_t j) { return weight(i, j) * a->kept_factor(h, i, j); });
+  head.dropped_weights = by_rows(
+      n, n,
+      [a, h, weights](size_t i, double* row) {
+        weights(i, row);
+        for (size_t j = 0; j < a->n_tokens; ++j) row[j] *= a->kept_factor(h, i, j);
+      },
+      [a, h, weight](size_t i, size_t j) { return weight(i, j) * a->kept_factor(h, i, j); });
   head.contexts = by_cells(n, d, [a, h](size_t i, size_t c) { return a->context(h, i)[c]; });
   return head;
 }

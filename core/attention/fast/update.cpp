@@ -37,7 +37,7 @@ void for_blocks(const Heads& all, ThreadPool& threads, const Task& task) {
 }
 
 HeadChange unchanged(const Heads& all) {
-  return {.first_factor = all.n_tokens};
+  return {.first_sum = all.n_tokens};
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ bool Engine::Parts::update_embedding(const Model& after, const Difference& d, Ch
                        held.mask.causal && held.mask.cells.empty() ? d.row : 0};
   };
   threads.run(all.heads.size(), 4 * all.n_tokens * all.d_out, task);
-  output.rows_changed(change.heads.front().first_factor, all.n_tokens);
+  output.rows_changed(change.heads.front().first_sum, all.n_tokens);
   return all_finite;
 }
 

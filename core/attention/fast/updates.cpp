@@ -13,23 +13,20 @@ constexpr double highest_climb = 20;
 // … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers.
 constexpr float most_losses = 4096;
 
-/// One score of row i is another; false when the row must be worked out afresh.
-bool change_one_weight(Heads& all, std::size_t h, std::size_t i, std::size_t t, double score, double after,
+/// The exponential of key t in row i is another; false when the row must be worked out afresh.
+bool change_one_weight(Heads& all, std::size_t h, std::size_t i, std::size_t t, double before, double after,
                        const double* old_value) {
   Head& head = all.heads[h];
-  double& before = all.exponentials(h, i)[t];
   const double old_sum = head.sums[i], sum = old_sum + (after - before);
   const double loss = head.losses[i] * std::max(1.0, old_sum / sum) + 1;
-  if (!(score - head.largest[i] < highest_climb) || !(before < largest_part * old_sum) ||
+  if (!(all.scores(h, i)[t] - head.largest[i] < highest_climb) || !(before < largest_part * old_sum) ||
       !(loss < most_losses))
     return false;
   const double factor = 1 / sum, kept = all.kept_factor(h, i, t) * factor;
   all.kernels->blend(all.context(h, i), old_sum * factor, after * kept, all.value(h, t), -before * kept,
                      old_value, all.d_head);
   head.sums[i] = sum;
-  head.factors[i] = factor;
   head.losses[i] = static_cast<float>(loss);
-  before = after;
   return true;
 }
 
@@ -41,27 +38,24 @@ RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* 
   for (std::size_t i = 0; i < all.n_tokens; ++i)
     if (i != t && all.visibility.sees(i, t)) rows.push_back(i);
 
-  std::vector<double> key(all.d_head), scores, exponentials;
+  const std::size_t n = rows.size();
+  std::vector<double> key(all.d_head), exponentials(2 * n);  // of the scores before, then of those after
   for (std::size_t c = 0; c < all.d_head; ++c) key[c] = all.key(h, t, c);
-  for (const std::size_t i : rows) {
-    const double score =
-        all.uniform ? 0 : all.kernels->dot(all.query(h, i), key.data(), all.d_head) * all.scale;
-    scores.push_back(score);
-    exponentials.push_back(score - all.heads[h].largest[i]);
+  constexpr std::size_t ahead = 12;  // numbers of one column lie far apart: asked for before they are needed
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t i = rows[k];
+    if (k + ahead < n) __builtin_prefetch(all.scores(h, rows[k + ahead]) + t, 1);
+    double& score = all.scores(h, i)[t];
+    exponentials[k] = score - all.heads[h].largest[i];
+    score = all.uniform ? 0 : all.kernels->dot(all.query(h, i), key.data(), all.d_head) * all.scale;
+    exponentials[n + k] = score - all.heads[h].largest[i];
   }
   all.kernels->exponentials(exponentials.data(), exponentials.size());
 
-  constexpr std::size_t ahead = 12;  // numbers of one column lie far apart: asked for before they are needed
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    const std::size_t i = rows[k];
-    if (k + ahead < rows.size()) {
-      __builtin_prefetch(all.exponentials(h, rows[k + ahead]) + t, 1);
-      __builtin_prefetch(all.scores(h, rows[k + ahead]) + t, 1);
-    }
-    all.scores(h, i)[t] = scores[k];
-    if (change_one_weight(all, h, i, t, scores[k], exponentials[k], old_value)) continue;
-    redone.finite = work_out(all, h, i, i + 1, From::scores) && redone.finite;
-    redone.rows.push_back(i);
+  for (std::size_t k = 0; k < n; ++k) {
+    if (change_one_weight(all, h, rows[k], t, exponentials[k], exponentials[n + k], old_value)) continue;
+    redone.finite = work_out(all, h, rows[k], rows[k] + 1, From::scores) && redone.finite;
+    redone.rows.push_back(rows[k]);
   }
   std::sort(redone.rows.begin(), redone.rows.end());
   return redone;
@@ -76,10 +70,12 @@ bool update_scores(Heads& all, std::size_t h, std::size_t first, std::size_t end
 
 void update_context_column(Heads& all, std::size_t h, std::size_t first, std::size_t end, std::size_t c,
                            const double* values) {
+  Scratch::Borrowed exponentials(all.rows, all.n_tokens);
   for (std::size_t i = first; i < end; ++i) {
     const std::size_t n = all.visibility.ends()[i];
-    if (n > 0)
-      all.context(h, i)[c] = all.kernels->dot(all.exponentials(h, i), values, n) * all.heads[h].factors[i];
+    if (n == 0) continue;
+    row_of_exponentials(all, h, i, n, exponentials.data());
+    all.context(h, i)[c] = all.kernels->dot(exponentials.data(), values, n) / all.heads[h].sums[i];
   }
 }
 

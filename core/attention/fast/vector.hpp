@@ -56,16 +56,20 @@ template <int N>
 
 template <int N>
 [[gnu::always_inline]] inline double sum(Vector<N> v) {
-  double total = v[0];
-  for (int j = 1; j < N; ++j) total += v[j];
-  return total;
+  double parts[N];
+  store<N>(parts, v);
+  for (int half = N / 2; half > 0; half /= 2)  // by halves: few sums have to wait for others
+    for (int j = 0; j < half; ++j) parts[j] += parts[j + half];
+  return parts[0];
 }
 
 template <int N>
 [[gnu::always_inline]] inline double largest(Vector<N> v) {
-  double top = v[0];
-  for (int j = 1; j < N; ++j) top = v[j] > top ? v[j] : top;
-  return top;
+  double parts[N];
+  store<N>(parts, v);
+  for (int half = N / 2; half > 0; half /= 2)
+    for (int j = 0; j < half; ++j) parts[j] = parts[j + half] > parts[j] ? parts[j + half] : parts[j];
+  return parts[0];
 }
 
 /// 2ⁿ for whole n from −1022 to 1023.
@@ -76,29 +80,32 @@ template <int N>
 
 /// eˣ for x ≤ 709, to about one unit in the last place; 0 for −inf, NaN for NaN.
 ///
-/// x = n·ln 2 + r with |r| ≤ ln 2 / 2; eʳ by its series to r¹³, whose rest is below 2⁻⁵⁷. Scaling by 2ⁿ in
-/// two steps gives numbers below the normal range too.
+/// x = n·ln 2 + r with |r| ≤ ln 2 / 2; eʳ by its series to r¹³, whose rest is below 2⁻⁵⁷, its even and its
+/// odd terms apart, as neither has to wait for the other. Scaling by 2ⁿ in two steps gives numbers below the
+/// normal range too.
 template <int N>
 [[gnu::always_inline]] inline Vector<N> exponential(Vector<N> x) {
   using V = Vector<N>;
   using I = typename VectorOf<N>::Integers;
-  constexpr double lowest = -746;  // gives 0
-  x = x < lowest ? spread<N>(lowest) : x;
+  constexpr double lowest = -746;
+  const auto is_zero = x < lowest;  // told apart, as processors take long to round a number to nothing
+  x = is_zero ? V{} : x;
   // Adding 1.5 · 2⁵² leaves the nearest whole number in the low bits.
   constexpr double to_whole = 6755399441055744.0;
   constexpr std::int64_t bits_of_to_whole = 0x4338000000000000;
   const V shifted = x * 1.4426950408889634 + to_whole, n = shifted - to_whole;
   const V r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;  // ln 2 in two parts
-  constexpr double series[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
-                               1.0 / 40320,     1.0 / 5040,     1.0 / 720,     1.0 / 120,
-                               1.0 / 24,        1.0 / 6,        1.0 / 2};
-  V p = spread<N>(1.0 / 6227020800);
-  for (const double c : series) p = p * r + c;
-  p = p * (r * r) + r + 1.0;
+  constexpr double evens[] = {1.0 / 3628800, 1.0 / 40320, 1.0 / 720, 1.0 / 24, 1.0 / 2};
+  constexpr double odds[] = {1.0 / 39916800, 1.0 / 362880, 1.0 / 5040, 1.0 / 120, 1.0 / 6};
+  const V square = r * r;
+  V even = spread<N>(1.0 / 479001600), odd = spread<N>(1.0 / 6227020800);
+  for (const double c : evens) even = even * square + c;
+  for (const double c : odds) odd = odd * square + c;
+  const V p = (odd * r + even) * square + r + 1.0;
   const V half_shifted = n * 0.5 + to_whole;
   const I whole = reinterpret_cast<I>(shifted) - bits_of_to_whole;
   const I half = reinterpret_cast<I>(half_shifted) - bits_of_to_whole;
-  return p * power_of_two<N>(half) * power_of_two<N>(whole - half);
+  return is_zero ? V{} : p * power_of_two<N>(half) * power_of_two<N>(whole - half);
 }
 
 }  // namespace core::attention::fast

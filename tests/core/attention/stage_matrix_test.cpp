@@ -37,6 +37,18 @@ TEST(StageMatrix, IsMadeOnceAndOnlyWhenItIsRead) {
   EXPECT_EQ(source.made, 1);
 }
 
+TEST(StageMatrix, RowIsWorkedOutAtOnceWhereTheMakerCan) {
+  Source source;
+  StageMaker maker = source.maker();
+  maker.one_cell = {};
+  maker.one_row = [](std::size_t i, double* row) {
+    for (std::size_t j = 0; j < 3; ++j) row[j] = static_cast<double>(100 * i + j);
+  };
+  const StageMatrix stage(maker);
+  EXPECT_TRUE(arma::approx_equal(stage.row(1), arma::rowvec{100, 101, 102}, "absdiff", 0));
+  EXPECT_EQ(source.made, 0);
+}
+
 TEST(StageMatrix, CopyKeepsItsNumbersWhenTheSourceChanges) {
   Source source;
   StageMatrix stage(source.maker());

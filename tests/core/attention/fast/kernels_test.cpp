@@ -81,24 +81,23 @@ TEST(Contexts, AreWeightsTimesValuesOverManyKeysAndRaggedEnds) {
       const std::size_t stride = (d_head + 7) / 8 * 8, row = (n_keys + 7) / 8 * 8, apart = d_head + 3;
       const arma::mat weights = support::matrix(random, n_rows, n_keys),
                       values = support::matrix(random, n_keys, d_head);
-      std::vector<double> w(n_rows * row, 0), v(n_keys * stride, 0), factors(n_rows),
-          found(n_rows * apart, 77);
+      std::vector<double> w(n_rows * row, 0), v(n_keys * stride, 0), sums(n_rows), found(n_rows * apart, 77);
       std::vector<std::size_t> ends(n_rows);
       for (std::size_t i = 0; i < n_rows; ++i) {
         ends[i] = i % 5 == 3 ? 0 : std::min(n_keys, 1 + i * n_keys / n_rows);
-        factors[i] = 0.5 + double(i);
+        sums[i] = 0.5 + double(i);
         for (std::size_t j = 0; j < ends[i]; ++j) w[i * row + j] = weights(i, j);
       }
       for (std::size_t j = 0; j < n_keys; ++j)
         for (std::size_t c = 0; c < d_head; ++c) v[j * stride + c] = values(j, c);
-      kernels.contexts({w.data(), row, ends.data(), factors.data(), v.data(), stride, d_head, found.data(),
+      kernels.contexts({w.data(), row, ends.data(), sums.data(), 1.25, v.data(), stride, d_head, found.data(),
                         apart, n_rows});
       for (std::size_t i = 0; i < n_rows; ++i) {
         const arma::rowvec sum = ends[i] == 0
                                      ? arma::rowvec(d_head, arma::fill::zeros)
                                      : arma::rowvec(weights.row(i).head(ends[i]) * values.head_rows(ends[i]));
         for (std::size_t c = 0; c < d_head; ++c)
-          EXPECT_NEAR(found[i * apart + c], factors[i] * sum(c), 1e-12 * double(n_rows + n_keys))
+          EXPECT_NEAR(found[i * apart + c], 1.25 * sum(c) / sums[i], 1e-12 * double(n_rows + n_keys))
               << kernels.name << ": " << i << ", " << c;
         for (std::size_t c = d_head; c < apart; ++c)
           EXPECT_EQ(found[i * apart + c], 77) << kernels.name;  // not its own
