@@ -64,7 +64,8 @@ void turn_over(ImDrawData& data) {
   constexpr float nudge = 1.0f / 256;
   for (int l = 0; l < data.CmdListsCount; ++l)
     for (ImDrawCmd& command : data.CmdLists[l]->CmdBuffer) std::swap(command.ClipRect.y, command.ClipRect.w);
-  // Measured from the lower edge upwards: all lengths are negative, and the backend multiplies each by the scale.
+  // Measured from the lower edge upwards: all lengths are negative, and the backend multiplies each by the
+  // scale.
   data.DisplayPos.y += data.DisplaySize.y - nudge;
   data.DisplaySize.y = -data.DisplaySize.y;
   data.FramebufferScale.y = -data.FramebufferScale.y;

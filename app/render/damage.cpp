@@ -50,8 +50,8 @@ bool is_empty(const ImVec4& r) {
   return !(r.x < r.z && r.y < r.w);
 }
 
-/// The version of what a triangle shows of a texture in one row of tiles, where the texture stands upright; of
-/// other triangles that of the whole texture.
+/// The version of what a triangle shows of a texture in one row of tiles, where the texture stands upright;
+/// of other triangles that of the whole texture.
 std::uint64_t version_in(int row, const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c,
                          std::uint64_t texture, const Damage::TextureVersion& version) {
   const auto [low, high] = std::minmax({a.pos.y, b.pos.y, c.pos.y});

@@ -20,8 +20,8 @@ class Damage {
   static constexpr int tile = 64;  // a multiple of 4, so that every usual scale
                                    // of a display gives whole pixels
 
-  /// Another number for a texture's part from top to bottom, as shares of its height: other pixels in it. 0 for
-  /// textures that never change.
+  /// Another number for a texture's part from top to bottom, as shares of its height: other pixels in it. 0
+  /// for textures that never change.
   using TextureVersion = std::function<std::uint64_t(std::uint64_t texture, float top, float bottom)>;
 
   /// Areas that do not overlap, whole tiles within the display; everything at first and after another size.

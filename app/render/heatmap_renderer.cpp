@@ -26,8 +26,9 @@ constexpr std::size_t band = 16;  // rows of pixels that have one version
 
 /// What the texels are made from. Pointers count: other matrices of one version are other numbers.
 auto texel_key(const Picture& p) {
-  return std::tie(p.numbers, p.rows.numbers, p.visible, p.kept, p.version, p.flags_version, p.map, p.dark,
-                  p.low, p.high, p.least, p.dots, p.width, p.height, p.left, p.top, p.right, p.bottom);
+  return std::tie(p.numbers, p.rows.numbers, p.rows.sums, p.visible, p.kept, p.version, p.flags_version,
+                  p.map, p.dark, p.low, p.high, p.least, p.dots, p.width, p.height, p.left, p.top, p.right,
+                  p.bottom);
 }
 
 /// What else the pixels are made from.

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "app/theme.hpp"
 #include "app/render/pool.hpp"
+#include "app/theme.hpp"
 #include "core/colour/colour_map.hpp"
 
 namespace app::render {
@@ -30,38 +30,41 @@ struct Cross {
 
 /// What a heatmap is to show; an equal picture of equal numbers is not drawn again.
 ///
-/// The matrices must live until paint() returns. Marks: −inf and cells whose hidden is 0 are hatched, NaN is crossed corner
-/// to corner, cells whose dropped is 0 bear a ×, numbers outside low … high a cut corner.
+/// The matrices must live until paint() returns. Marks: −inf and cells whose hidden is 0 are hatched, NaN is
+/// crossed corner to corner, cells whose dropped is 0 bear a ×, numbers outside low … high a cut corner.
 struct Picture {
-  std::string place;             ///< where it stands in the window, as a key: "strip/weights"
+  std::string place;  ///< where it stands in the window, as a key: "strip/weights"
   const arma::mat* numbers = nullptr;
   const arma::mat* visible = nullptr;  ///< of the size of numbers: 0 = hidden, or nullptr
   const arma::mat* kept = nullptr;     ///< of the size of numbers: 0 = dropped, or nullptr
-  RowNumbers rows;               ///< the same numbers as they are kept, where that is known; numbers may then be nullptr
+  RowNumbers rows;  ///< the same numbers as they are kept, where that is known; numbers may then be nullptr
   const CellChange* change = nullptr;  ///< of rows: what differs from the version before, where that is known
-  bool pending = false;          ///< the numbers are still to come: the last picture of the place stays, or there is none
-  std::uint64_t version = 0;     ///< changes whenever the numbers behind the pointers may have changed
+  bool pending =
+      false;  ///< the numbers are still to come: the last picture of the place stays, or there is none
+  std::uint64_t version = 0;        ///< changes whenever the numbers behind the pointers may have changed
   std::uint64_t flags_version = 0;  ///< of pictures with rows: the same for visible and kept
   ColourMap map = ColourMap::values;
   bool dark = true;
   double low = -1, high = 1;
-  double least = 0;              ///< of a logarithmic range: the smallest size with a colour of its own; 0 = linear
-  bool dots = false;             ///< exact zeros bear a dot, where no numbers stand in the cells
-  int width = 0, height = 0;     ///< in pixels, of the whole picture
+  double least = 0;   ///< of a logarithmic range: the smallest size with a colour of its own; 0 = linear
+  bool dots = false;  ///< exact zeros bear a dot, where no numbers stand in the cells
+  int width = 0, height = 0;  ///< in pixels, of the whole picture
   /// The part of the matrix that fills the picture, in cells: column and row of its corners.
   double left = 0, top = 0, right = 0, bottom = 0;
-  bool gaps = true;              ///< one pixel of ground between cells, for cells of eight pixels and more
+  bool gaps = true;  ///< one pixel of ground between cells, for cells of eight pixels and more
   std::optional<Cross> cross;
-  int phase = 0;                 ///< (x + y) of the picture's corner on the screen modulo 6, so that hatches meet
+  int phase = 0;  ///< (x + y) of the picture's corner on the screen modulo 6, so that hatches meet
 };
 
-/// How many cells of the matrix one pixel of the picture stands for in each direction: 1, or more when pooled.
+/// How many cells of the matrix one pixel of the picture stands for in each direction: 1, or more when
+/// pooled.
 struct Pooling {
   std::size_t rows = 1, columns = 1;
 };
 Pooling pooling(const Picture& picture);
 
-/// Whether a picture shows all of a matrix whose rows are known, so that after a change little of it is done again.
+/// Whether a picture shows all of a matrix whose rows are known, so that after a change little of it is done
+/// again.
 bool has_rows(const Picture& picture);
 
 /// The only one who turns numbers into pixels.

@@ -39,7 +39,7 @@ std::vector<std::pair<std::size_t, std::size_t>> runs(const std::vector<bool>& s
 
 Pool::Written Pool::renew(const RowNumbers& m, bool is_signed, std::size_t block_rows,
                           std::size_t block_columns, const CellChange& change) {
-  const Form form{m.n_rows, m.n_columns, block_rows, block_columns, is_signed};
+  const Form form{m.n_rows, m.n_columns, block_rows, block_columns, is_signed, m.sums != nullptr};
   const CellChange everything;
   const bool known = form == form_;
   if (!known) {

@@ -16,6 +16,9 @@ struct RowNumbers {
   /// [row]: what is shown is exp(number − largest) / sum; nullptr when it is the numbers themselves.
   const double *largest = nullptr, *sums = nullptr;
   void (*exponentials)(double* numbers, std::size_t n) = nullptr;  ///< makes n numbers x eˣ
+
+  /// Whether both show the same memory in the same way.
+  bool same_source(const RowNumbers& other) const { return numbers == other.numbers && sums == other.sums; }
 };
 
 /// Which numbers of a matrix are others than before.
@@ -53,7 +56,7 @@ class Pool {
  private:
   struct Form {
     std::size_t rows = 0, columns = 0, block_rows = 0, block_columns = 0;
-    bool is_signed = false;
+    bool is_signed = false, are_weights = false;
     friend bool operator==(const Form&, const Form&) = default;
   };
   template <bool is_signed>

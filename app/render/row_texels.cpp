@@ -26,7 +26,7 @@ bool same_blocks(const Picture& a, const Picture& b) {
 }  // namespace
 
 CellChange change_since(const Picture* before, const Picture& now) {
-  if (!before || before->rows.numbers != now.rows.numbers) return {};
+  if (!before || !before->rows.same_source(now.rows)) return {};
   if (before->version == now.version) return {false, {}, {}, now.rows.n_rows};
   return now.change && before->version + 1 == now.version ? *now.change : CellChange{};
 }
@@ -38,7 +38,7 @@ Pool::Written RowTexels::pool(const Picture& p, const CellChange& change) {
 }
 
 bool RowTexels::holds(const Picture& p) const {
-  return pooled_ && same_blocks(*pooled_, p) && pooled_->rows.numbers == p.rows.numbers &&
+  return pooled_ && same_blocks(*pooled_, p) && pooled_->rows.same_source(p.rows) &&
          pooled_->version == p.version && pooled_rows_ == p.rows.n_rows;
 }
 

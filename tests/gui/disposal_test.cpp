@@ -7,7 +7,7 @@ namespace {
 
 /// Says in which thread it ended.
 struct Ending {
-  explicit Ending(std::thread::id& where) : where(&where) {}
+  explicit Ending(std::thread::id& thread) : where(&thread) {}
   ~Ending() { *where = std::this_thread::get_id(); }
   Ending(const Ending&) = delete;
   Ending& operator=(const Ending&) = delete;

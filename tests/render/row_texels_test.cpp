@@ -129,6 +129,23 @@ TEST(RowTexels, FollowTheRangeAndTheMaskWhileTheNumbersStay) {
   EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, masked)));
 }
 
+TEST(RowTexels, TellWeightsFromTheScoresOfWhichTheyAreMade) {
+  support::Random random(47);
+  const Weights w(random, 20);
+  const Picture weights = w.picture(10);
+  Picture scores = weights;
+  scores.rows = {w.cells.data(), w.n, w.n, w.n};
+  RowTexels fresh;
+  fresh.renew(scores, nullptr);
+  RowTexels rows;
+  rows.renew(weights, nullptr);
+  EXPECT_FALSE(equal(rows.texels(), fresh.texels()));
+  rows.renew(scores, &weights);
+  EXPECT_TRUE(equal(rows.texels(), fresh.texels()));
+  rows.renew(weights, &scores);
+  EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, weights)));
+}
+
 TEST(RowTexels, SayWhereTheyLookOtherwise) {
   support::Random random(46);
   Weights w(random, 20);
