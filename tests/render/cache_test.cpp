@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
 
 #include "app/platform/imgui_compat.hpp"
 #include "app/render/shader_program.hpp"
@@ -127,13 +126,10 @@ TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
   constexpr std::size_t n = 53;
   std::vector<double> cells(n * n), largest(n, 1.0), sums(n, 1.0);
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<double>(i * 7919 % 1000) / 1000;
-  const auto exponentials = [](double* x, std::size_t count) {
-    for (std::size_t k = 0; k < count; ++k) x[k] = std::exp(x[k]);
-  };
   for (const int pixels : {53, 61, 40, 160}) {
     const auto asked = [&](std::uint64_t version, const app::render::CellChange* change) {
       Picture p = picture_of(cells, n, "rows", version);
-      p.rows.largest = largest.data(), p.rows.sums = sums.data(), p.rows.exponentials = exponentials;
+      p.rows.largest = largest.data(), p.rows.sums = sums.data(), p.rows.exponentials = support::exponentials;
       p.change = change;
       p.width = pixels, p.height = pixels - 3;
       return p;

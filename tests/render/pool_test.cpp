@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/support/pictures.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace {
@@ -15,10 +16,6 @@ using app::render::Pool;
 using app::render::RowNumbers;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-void exponentials(double* numbers, std::size_t n) {
-  for (std::size_t k = 0; k < n; ++k) numbers[k] = std::exp(numbers[k]);
-}
 
 /// A matrix as the engine keeps one: row after row with some room between, and a largest and a sum a row.
 struct Numbers {
@@ -44,7 +41,7 @@ struct Numbers {
     for (std::size_t i = 0; i < rows; ++i) at(i, column) = support::number(random);
   }
   RowNumbers view() const {
-    return {cells.data(), stride, rows, columns, largest.data(), sums.data(), exponentials};
+    return {cells.data(), stride, rows, columns, largest.data(), sums.data(), support::exponentials};
   }
 };
 
@@ -65,7 +62,8 @@ Pool pooled(const RowNumbers& m, bool is_signed, std::size_t block) {
 TEST(Pool, ShowsOfEachBlockTheLargestWeight) {
   const double two = std::log(2), four = std::log(4), eight = std::log(8);
   const std::vector<double> cells{0, two, -infinity, two, four, two}, largest{two, eight}, sums{2, 4};
-  const Pool pool = pooled({cells.data(), 3, 2, 3, largest.data(), sums.data(), exponentials}, false, 2);
+  const Pool pool =
+      pooled({cells.data(), 3, 2, 3, largest.data(), sums.data(), support::exponentials}, false, 2);
   ASSERT_EQ(pool.n_rows(), 1u);
   ASSERT_EQ(pool.n_columns(), 2u);
   EXPECT_DOUBLE_EQ(pool(0, 0), 1.0 / 2);   // 2/2 of a sum of 2, against 4/8 of a sum of 4
@@ -74,7 +72,8 @@ TEST(Pool, ShowsOfEachBlockTheLargestWeight) {
 
 TEST(Pool, ShowsRowsWithoutVisibleKeysAsTheEngineKeepsThem) {
   const std::vector<double> cells(4, -infinity), largest{0, -infinity}, sums{1, 1};
-  const Pool pool = pooled({cells.data(), 2, 2, 2, largest.data(), sums.data(), exponentials}, false, 1);
+  const Pool pool =
+      pooled({cells.data(), 2, 2, 2, largest.data(), sums.data(), support::exponentials}, false, 1);
   EXPECT_EQ(pool(0, 0), 0);
   EXPECT_TRUE(std::isnan(pool(1, 1)));
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "app/render/row_texels.hpp"
+#include "tests/support/pictures.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace {
@@ -38,12 +39,6 @@ Picture picture_of(const Numbers& numbers, std::uint64_t version) {
   return p;
 }
 
-Texels at_once(const arma::mat& m, Picture p) {
-  p.rows = {};
-  p.numbers = &m;
-  return texels(p);
-}
-
 void expect_equal(const Texels& a, const Texels& b) {
   EXPECT_EQ(a.rows, b.rows);
   EXPECT_EQ(a.columns, b.columns);
@@ -77,10 +72,10 @@ TEST(TexelsOfRows, AreTheSameInPortionsAndAtOnce) {
   texels.renew(shown, nullptr);
   int count = 1;
   for (; !texels.prepare(next, &shown, 10 * n); ++count)
-    expect_equal(texels.texels(), at_once(first.matrix(), shown));
+    expect_equal(texels.texels(), support::texels_of_matrix(first.matrix(), shown));
   EXPECT_EQ(count, 7) << "two rows of blocks at a time";
   texels.renew(next, &shown);
-  expect_equal(texels.texels(), at_once(second.matrix(), next));
+  expect_equal(texels.texels(), support::texels_of_matrix(second.matrix(), next));
 }
 
 TEST(TexelsOfRows, FollowAnEditBetweenTwoPortions) {
@@ -102,7 +97,7 @@ TEST(TexelsOfRows, FollowAnEditBetweenTwoPortions) {
   while (!texels.prepare(next, &shown, 20 * n)) {
   }
   texels.renew(next, &shown);
-  expect_equal(texels.texels(), at_once(second.matrix(), next));
+  expect_equal(texels.texels(), support::texels_of_matrix(second.matrix(), next));
 }
 
 TEST(TexelsOfRows, AreThoseOfTheShownPictureAgainWhenTheNextOneIsGivenUp) {
@@ -120,7 +115,7 @@ TEST(TexelsOfRows, AreThoseOfTheShownPictureAgainWhenTheNextOneIsGivenUp) {
   Picture edited = picture_of(first, 2);
   edited.change = &change;
   texels.renew(edited, &shown);
-  expect_equal(texels.texels(), at_once(first.matrix(), edited));
+  expect_equal(texels.texels(), support::texels_of_matrix(first.matrix(), edited));
 }
 
 }  // namespace

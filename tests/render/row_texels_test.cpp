@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/support/pictures.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace {
@@ -15,10 +16,6 @@ using app::render::Part;
 using app::render::Picture;
 using app::render::RowTexels;
 using app::render::Texels;
-
-void exponentials(double* numbers, std::size_t n) {
-  for (std::size_t k = 0; k < n; ++k) numbers[k] = std::exp(numbers[k]);
-}
 
 /// Weights as the engine keeps them, and the same as a matrix.
 struct Weights {
@@ -40,7 +37,7 @@ struct Weights {
   }
   Picture picture(int pixels) const {
     Picture p;
-    p.rows = {cells.data(), n, n, n, largest.data(), sums.data(), exponentials};
+    p.rows = {cells.data(), n, n, n, largest.data(), sums.data(), support::exponentials};
     p.map = ColourMap::weights, p.low = 0, p.high = 1;
     p.visible = &visible;
     p.right = p.bottom = static_cast<double>(n);
@@ -55,11 +52,8 @@ bool equal(const Texels& a, const Texels& b) {
          a.pooling.columns == b.pooling.columns && a.data == b.data;
 }
 
-Texels of_the_matrix(const Weights& w, Picture p) {
-  const arma::mat m = w.matrix();
-  p.rows = {};
-  p.numbers = &m;
-  return texels(p);
+Texels of_the_matrix(const Weights& w, const Picture& p) {
+  return support::texels_of_matrix(w.matrix(), p);
 }
 
 TEST(RowTexels, AreThoseOfTheSameMatrix) {

@@ -1,6 +1,9 @@
 #pragma once
 
-#include "app/render/painter.hpp"
+#include <cmath>
+#include <cstddef>
+
+#include "app/render/picture.hpp"
 
 namespace support {
 
@@ -14,6 +17,18 @@ inline app::render::Picture whole_picture(const arma::mat& numbers, app::render:
   p.width = cell_width * static_cast<int>(numbers.n_cols),
   p.height = cell_height * static_cast<int>(numbers.n_rows);
   return p;
+}
+
+/// The texels of a picture whose rows are known, made of the same numbers as a matrix.
+inline app::render::Texels texels_of_matrix(const arma::mat& numbers, app::render::Picture p) {
+  p.rows = {};
+  p.numbers = &numbers;
+  return texels(p);
+}
+
+/// What RowNumbers ask for: eˣ of n numbers, by the standard library.
+inline void exponentials(double* numbers, std::size_t n) {
+  for (std::size_t k = 0; k < n; ++k) numbers[k] = std::exp(numbers[k]);
 }
 
 }  // namespace support

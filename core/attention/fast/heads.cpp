@@ -101,8 +101,9 @@ void Heads::allocate(const Model& model) {
   }
 }
 
-void row_of_exponentials(Heads& all, std::size_t h, std::size_t i, std::size_t n, double* exponentials) {
-  const double* const scores = all.scores(h, i);
+void row_of_exponentials(Heads& all, std::size_t h, std::size_t i, std::size_t n, double* exponentials,
+                         std::size_t first_key) {
+  const double* const scores = all.scores(h, i) + first_key;
   const double largest = all.heads[h].largest[i];
   for (std::size_t j = 0; j < n; ++j) exponentials[j] = scores[j] - largest;
   all.kernels->exponentials(exponentials, n);

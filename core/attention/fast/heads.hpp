@@ -65,8 +65,9 @@ struct Heads {
 /// How much of a row is worked out anew.
 enum class From { queries, scores, weights };
 
-/// exp(score − largest) of the first n keys of a row.
-void row_of_exponentials(Heads& all, std::size_t head, std::size_t row, std::size_t n, double* exponentials);
+/// exp(score − largest) of n keys of a row.
+void row_of_exponentials(Heads& all, std::size_t head, std::size_t row, std::size_t n, double* exponentials,
+                         std::size_t first_key = 0);
 
 /// Works out rows first … end − 1 of a head: scores, if asked, then largest and sums, if asked, then
 /// contexts.

@@ -80,9 +80,9 @@ HeadTrace head_on_request(Heads& all, size_t h) {
     return sum;
   };
   const auto weight = [a, h](size_t i, size_t j) {
-    double number = a->scores(h, i)[j] - a->heads[h].largest[i];
-    a->kernels->exponentials(&number, 1);
-    return number / a->heads[h].sums[i];
+    double exponential = 0;
+    row_of_exponentials(*a, h, i, 1, &exponential, j);
+    return exponential / a->heads[h].sums[i];
   };
   const auto weights = [a, h](size_t i, double* row) {
     row_of_exponentials(*a, h, i, a->n_tokens, row);
