@@ -8,7 +8,7 @@ std::vector<arma::mat> drawn(const Model& model, std::size_t sequence) {
                     per_sequence = model.n_heads * n_queries * n_keys;
   random::Generator generator(model.dropout.seed);
   const std::size_t draws = (sequence + 1) * per_sequence;  // earlier sequences take their numbers first
-  const std::vector<bool> survivors = kept(generator, model.dropout, draws);
+  const random::Bits survivors = kept(generator, model.dropout, draws);
   const double factor = survivor_factor(model.dropout);
   std::vector<arma::mat> masks;
   std::size_t next = sequence * per_sequence;
@@ -22,7 +22,7 @@ std::vector<arma::mat> drawn(const Model& model, std::size_t sequence) {
 
 }  // namespace
 
-std::vector<bool> kept(random::Generator& generator, const Dropout& dropout, std::size_t n) {
+random::Bits kept(random::Generator& generator, const Dropout& dropout, std::size_t n) {
   return dropout.stream == DropoutStream::mkl ? generator.dropout_kept_mkl(n, dropout.rate)
                                               : generator.dropout_kept(n, dropout.rate);
 }

@@ -15,6 +15,6 @@ namespace core::attention {
 std::vector<arma::mat> drawn_dropout_masks(const Model& model, std::size_t sequence);
 
 /// Which of the next n numbers dropout keeps, in its own stream; a given mask counts for nothing here.
-std::vector<bool> kept(random::Generator& generator, const Dropout& dropout, std::size_t n);
+random::Bits kept(random::Generator& generator, const Dropout& dropout, std::size_t n);
 
 }  // namespace core::attention

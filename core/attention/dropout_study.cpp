@@ -32,7 +32,7 @@ arma::mat DropoutStudy::next_mask() {
   arma::mat mask(weights_.n_rows, weights_.n_cols, arma::fill::ones);
   if (!dropout_.active()) return mask;
   const double factor = survivor_factor(dropout_);
-  const std::vector<bool> drawn = kept(generator_, dropout_, draws_before_ + weights_.n_elem + draws_after_);
+  const random::Bits drawn = kept(generator_, dropout_, draws_before_ + weights_.n_elem + draws_after_);
   std::size_t next = draws_before_;
   for (std::size_t i = 0; i < mask.n_rows; ++i)
     for (std::size_t j = 0; j < mask.n_cols; ++j) mask(i, j) = drawn[next++] ? factor : 0;
@@ -58,7 +58,7 @@ arma::rowvec dropped_ones(const Dropout& dropout, std::size_t n) {
   arma::rowvec ones(n, arma::fill::ones);
   if (!dropout.active()) return ones;
   random::Generator generator(dropout.seed);
-  const std::vector<bool> drawn = kept(generator, dropout, n);
+  const random::Bits drawn = kept(generator, dropout, n);
   for (std::size_t k = 0; k < n; ++k) ones[k] = drawn[k] ? survivor_factor(dropout) : 0;
   return ones;
 }

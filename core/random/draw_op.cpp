@@ -15,11 +15,11 @@ Block block(const std::vector<std::size_t>& shape, auto numbers) {
   return {numbers.size() / columns, columns, std::move(numbers)};
 }
 
-std::vector<float> dropped_ones(const std::vector<bool>& kept, double rate) {
+std::vector<float> dropped_ones(const Bits& kept, double rate) {
   const float survivor = 1.0f / static_cast<float>(1 - rate);
   std::vector<float> ones;
   ones.reserve(kept.size());
-  for (const bool k : kept) ones.push_back(k ? survivor : 0.0f);
+  for (std::size_t i = 0; i < kept.size(); ++i) ones.push_back(kept[i] ? survivor : 0.0f);
   return ones;
 }
 

@@ -1,5 +1,7 @@
 #include "core/random/generator.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -26,10 +28,10 @@ bool draws_nothing(double rate) {
 
 }  // namespace
 
-Generator::Generator(std::uint64_t seed) : engine_(static_cast<std::uint32_t>(seed)) {}
+Generator::Generator(std::uint64_t seed) : twister_(static_cast<std::uint32_t>(seed)) {}
 
 std::uint32_t Generator::next_u32() {
-  return static_cast<std::uint32_t>(engine_());
+  return twister_.next();
 }
 
 std::uint64_t Generator::next_u64() {
@@ -108,21 +110,32 @@ std::vector<float> Generator::linear_bias(std::size_t d_in, std::size_t d_out) {
   return uniform(d_out, -bound, bound);
 }
 
-std::vector<bool> Generator::dropout_kept(std::size_t n, double rate) {
-  if (draws_nothing(rate)) return std::vector<bool>(n, rate == 0);
-  std::vector<bool> kept(n);
-  for (std::size_t i = 0; i < n; ++i) kept[i] = unit_double() < 1 - rate;
+Bits Generator::dropout_kept(std::size_t n, double rate) {
+  if (draws_nothing(rate)) return Bits(n, rate == 0);
+  // As whole numbers: unit_double() < 1 − rate says the same.
+  const auto threshold = static_cast<std::uint64_t>(std::ceil((1 - rate) * 0x1p53));
+  constexpr std::uint32_t high_bits = (1u << 21) - 1;
+  std::array<std::uint32_t, 2048> words;  // the higher and the lower ones in turn
+  Bits kept(n);
+  for (std::size_t i = 0; i < n;) {
+    const std::size_t count = std::min(n - i, words.size() / 2);
+    twister_.fill({words.data(), 2 * count});
+    for (std::size_t k = 0; k < count; ++k, ++i) {
+      const std::uint64_t high = words[2 * k] & high_bits;
+      kept.add(i, (high << 32 | words[2 * k + 1]) < threshold);
+    }
+  }
   return kept;
 }
 
-std::vector<bool> Generator::dropout_kept_mkl(std::size_t n, double rate) {
-  if (draws_nothing(rate)) return std::vector<bool>(n, rate == 0);
+Bits Generator::dropout_kept_mkl(std::size_t n, double rate) {
+  if (draws_nothing(rate)) return Bits(n, rate == 0);
   constexpr std::uint64_t modulus = 0x7FFFFFFF, multiplier = 1132489760;  // VSL's MCG31m1
   std::uint64_t x = next_u32() % modulus;
   if (x == 0) x = 1;
-  std::vector<bool> kept(n);
+  Bits kept(n);
   for (std::size_t i = 0; i < n; ++i, x = multiplier * x % modulus)
-    kept[i] = static_cast<double>(x) / static_cast<double>(modulus) < 1 - rate;
+    kept.add(i, static_cast<double>(x) / static_cast<double>(modulus) < 1 - rate);
   return kept;
 }
 

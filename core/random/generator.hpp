@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <vector>
+
+#include "core/random/bits.hpp"
+#include "core/random/twister.hpp"
 
 namespace core::random {
 
@@ -35,16 +37,16 @@ class Generator {
   /// The first values of the bias of nn.Linear(d_in, d_out), drawn after its weight: d_out numbers.
   std::vector<float> linear_bias(std::size_t d_in, std::size_t d_out);
   /// Which of n numbers nn.Dropout(rate) keeps, in the mt19937 stream; rates 0 and 1 take nothing from it.
-  std::vector<bool> dropout_kept(std::size_t n, double rate);
+  Bits dropout_kept(std::size_t n, double rate);
   /// The same in the stream of official x86 builds with MKL before PyTorch 2.7.
-  std::vector<bool> dropout_kept_mkl(std::size_t n, double rate);
+  Bits dropout_kept_mkl(std::size_t n, double rate);
 
  private:
   float unit_float();
   double unit_double();
   double normal_value(double mean, double standard_deviation);
 
-  std::mt19937 engine_;
+  Twister twister_;
   std::optional<double> cached_normal_;
 };
 

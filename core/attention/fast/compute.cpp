@@ -21,22 +21,23 @@ size_t block_rows(const Heads& all, size_t n_threads) {
   return std::clamp<size_t>(std::min(in_memory, for_all) / tile, 1, most_tiles) * tile;
 }
 
-/// [head][row][column] of what dropout keeps; empty when it is not active.
-std::vector<bool> kept_weights(const Model& model, size_t sequence) {
-  if (!model.dropout.active()) return {};
+/// Takes down what dropout keeps.
+void put_kept(Heads& all, const Model& model, size_t sequence) {
+  all.kept = {};
+  all.first_kept = 0;
+  if (!model.dropout.active()) return;
   const size_t n = model.n_tokens(), per_sequence = model.n_heads * n * n;
-  std::vector<bool> all;
   if (model.dropout.given.empty()) {
     random::Generator generator(model.dropout.seed);
-    all = kept(generator, model.dropout, (sequence + 1) * per_sequence);
-    all.erase(all.begin(), all.begin() + std::ptrdiff_t(sequence * per_sequence));
-  } else {
-    for (size_t h = 0; h < model.n_heads; ++h)
-      for (size_t i = 0; i < n; ++i)
-        for (size_t j = 0; j < n; ++j)
-          all.push_back(model.dropout.given[sequence * model.n_heads + h]->at(i, j) != 0);
+    all.kept = kept(generator, model.dropout, (sequence + 1) * per_sequence);
+    all.first_kept = sequence * per_sequence;
+    return;
   }
-  return all;
+  all.kept = random::Bits(per_sequence);
+  for (size_t h = 0; h < model.n_heads; ++h)
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < n; ++j)
+        all.kept.add((h * n + i) * n + j, model.dropout.given[sequence * model.n_heads + h]->at(i, j) != 0);
 }
 
 }  // namespace
@@ -57,10 +58,8 @@ bool Engine::Parts::compute(const Model& model, size_t s, Progress* progress) {
   const std::optional<bool> finite = work_out_all(From::queries, progress);
   if (!finite) return false;
   if (!*finite) return compute_by_reference(model, s);
-  drift = 0;
-  const double product = largest_possible_product();
-  if (!std::isfinite(product * std::max(1.0, std::abs(all.scale)))) return compute_by_reference(model, s);
-  largest_score = product * std::abs(all.scale);
+  drift.assign(all.n_tokens, 0);
+  if (!measure_lengths()) return compute_by_reference(model, s);
   output.all_changed();
   held = model;
   sequence = s;
@@ -99,7 +98,7 @@ void Engine::Parts::prepare(const Model& model, size_t s) {
   all.scale = scale_factor(model);
   all.empty_rows = model.mask.empty_rows;
   all.survivor_factor = survivor_factor(model.dropout);
-  all.kept = kept_weights(model, s);
+  put_kept(all, model, s);
 }
 
 std::optional<bool> Engine::Parts::work_out_all(From from, Progress* progress) {
@@ -123,15 +122,16 @@ std::optional<bool> Engine::Parts::work_out_all(From from, Progress* progress) {
   return finite.load();
 }
 
-double Engine::Parts::largest_possible_product() {
-  std::vector<double> most(all.heads.size());
+bool Engine::Parts::measure_lengths() {
+  std::vector<double> queries(all.heads.size()), keys(all.heads.size());
   threads.run(all.heads.size(), 2 * all.n_tokens * all.d_out, [&](size_t h) {
-    double queries = 0;
     for (size_t i = 0; i < all.n_tokens; ++i)
-      queries = std::max(queries, all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
-    most[h] = std::sqrt(queries * all.longest_key_squared(h));
+      queries[h] = std::max(queries[h], all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
+    keys[h] = all.longest_key_squared(h);
   });
-  return *std::max_element(most.begin(), most.end());
+  longest_query = std::sqrt(*std::max_element(queries.begin(), queries.end()));
+  longest_key = std::sqrt(*std::max_element(keys.begin(), keys.end()));
+  return std::isfinite(longest_query * longest_key * std::max(1.0, std::abs(all.scale)));
 }
 
 }  // namespace core::attention::fast

@@ -12,7 +12,7 @@
 namespace core::attention::fast {
 namespace {
 
-constexpr double draws_per_ms = 1e5;  // of numbers for dropout's masks
+constexpr double draws_per_ms = 2e5;  // of numbers for dropout's masks
 
 void require(const Model& model, std::size_t sequence) {
   if (const auto problem = check(model)) throw Error(problem->path + ": " + problem->message);
@@ -111,7 +111,7 @@ double Engine::estimated_ms(const Model& after, std::size_t sequence) const {
       return squares + (draws ? n * n * double(after.n_heads * after.sequences.size()) / draws_per_ms : 0);
     }
     case Redo::projection_number:
-      return squares / double(after.n_heads);
+      return p.is_far_off() ? all : squares / double(after.n_heads);
     case Redo::embedding_row:
     case Redo::mask_rows:
       return 100 * n * d_out / p.operations_per_ms;

@@ -51,8 +51,8 @@ bool work_out_exponentials(Heads& all, std::size_t h, std::size_t i, double* to)
 void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t end, double* exponentials) {
   const std::size_t* ends = all.visibility.ends().data() + first;
   for (std::size_t i = first; i < end && !all.kept.empty(); ++i)
-    for (std::size_t j = 0; j < ends[i - first]; ++j)
-      if (!all.is_kept(h, i, j)) exponentials[(i - first) * all.row_stride + j] = 0;
+    all.kept.each_no(all.first_kept + (h * all.n_tokens + i) * all.n_tokens, ends[i - first],
+                     [row = exponentials + (i - first) * all.row_stride](std::size_t j) { row[j] = 0; });
   all.kernels->contexts({exponentials, all.row_stride, ends, all.heads[h].sums.data() + first,
                          all.context_factor(), all.value(h, 0), all.value_stride, all.d_head,
                          all.context(h, first), all.d_out, end - first});

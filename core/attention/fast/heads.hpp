@@ -8,6 +8,7 @@
 #include "core/attention/fast/scratch.hpp"
 #include "core/attention/fast/visibility.hpp"
 #include "core/attention/model.hpp"
+#include "core/random/bits.hpp"
 
 namespace core::attention::fast {
 
@@ -30,7 +31,8 @@ struct Heads {
   EmptyRows empty_rows = EmptyRows::nan;
   Visibility visibility;
   double survivor_factor = 1;  ///< of dropout
-  std::vector<bool> kept;      ///< [head][row][column] of dropout; empty when it is not active
+  random::Bits kept;           ///< of dropout, [sequence][head][row][column]; empty when it is not active
+  std::size_t first_kept = 0;  ///< where this sequence's begin
   std::vector<Head> heads;
   Buffer contexts;  ///< n_tokens × d_out, the heads side by side
   Buffer panels;    ///< of embeddings or contexts while they are multiplied
@@ -52,7 +54,7 @@ struct Heads {
   /// The largest k·k of a head's keys.
   double longest_key_squared(std::size_t h) const;
   bool is_kept(std::size_t h, std::size_t i, std::size_t j) const {
-    return kept.empty() || kept[(h * n_tokens + i) * n_tokens + j];
+    return kept.empty() || kept[first_kept + (h * n_tokens + i) * n_tokens + j];
   }
   /// What dropout multiplies a weight by.
   double kept_factor(std::size_t h, std::size_t i, std::size_t j) const {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <vector>
+
 #include "core/attention/fast/difference.hpp"
 #include "core/attention/fast/engine.hpp"
 #include "core/attention/fast/heads.hpp"
@@ -7,6 +10,9 @@
 #include "core/attention/fast/thread_pool.hpp"
 
 namespace core::attention::fast {
+
+/// Query, key and value of one token, all heads side by side, in the order of Projected.
+using TokenRows = std::array<std::vector<double>, 3>;
 
 /// What an engine is made of.
 struct Engine::Parts {
@@ -18,18 +24,25 @@ struct Engine::Parts {
   void prepare(const Model& model, std::size_t s);
   /// Works out all heads from there on; nothing when it was called off, else whether all is finite.
   std::optional<bool> work_out_all(From from, Progress* progress);
-  /// What no product of a query and a key exceeds: |q|·|k| at most, over all heads.
-  double largest_possible_product();
+  /// Measures queries and keys; false when their products might not be finite.
+  bool measure_lengths();
 
   // Updates, in update.cpp: false when everything must be computed instead.
   bool update_embedding(const Model& after, const Difference& d, Change& change);
+  bool add_to_rows(const Model& after, const Difference& d, TokenRows& rows);
   bool update_projection(const Model& after, const Difference& d, Change& change);
   bool update_query_or_key(const Difference& d, const std::vector<double>& increments, Change& change);
   bool update_value(const Difference& d, const std::vector<double>& increments);
   bool update_mask(const Model& after, const Difference& d, Change& change);
   bool update_all(const Model& after, From from, Progress* progress, Change& change);
-  /// Counts the roundings of numbers that were changed by adding to them; false when they become too many.
+  /// How far off scores are at most by the roundings of one addition to queries, keys or values.
+  double drift_after(double drift_before, const std::vector<double>& before, const std::vector<double>& after,
+                     double increment) const;
+
+  /// The same for all tokens; false when it becomes too much.
   bool allow_drift(const std::vector<double>& before, const std::vector<double>& after, double increment);
+  /// Whether the next edit of a projection may be too much.
+  bool is_far_off() const;
 
   ThreadPool threads;
   Heads all;
@@ -40,9 +53,9 @@ struct Engine::Parts {
   bool by_reference = false;  // the trace is attend()'s
   Trace trace;
   Output output;
-  double largest_score = 0;        // a bound, see above
-  double drift = 0;                // how far off scores may be by now
-  double operations_per_ms = 5e6;  // measured by the last full pass
+  double longest_query = 0, longest_key = 0;  // of any head, or more
+  std::vector<double> drift;                  // [token]: how far off scores of its query or key may be by now
+  double operations_per_ms = 5e6;             // measured by the last full pass
 };
 
 /// Multiplications of a full pass with what comes with them, roughly.

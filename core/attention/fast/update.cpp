@@ -42,41 +42,69 @@ HeadChange unchanged(const Heads& all) {
 
 }  // namespace
 
-bool Engine::Parts::allow_drift(const std::vector<double>& before, const std::vector<double>& after,
-                                double increment) {
+double Engine::Parts::drift_after(double drift_before, const std::vector<double>& before,
+                                  const std::vector<double>& after, double increment) const {
   // Numbers that shrink keep the roundings that they had when they were large.
   const double then = largest_size(before),
                now = std::max(largest_size(after), std::numeric_limits<double>::min());
-  const double roundings = unit * (1 + (then + increment) / now) * std::max(1.0, largest_score);
-  drift = drift * std::max(1.0, then / now) + roundings;
-  return drift < most_drift;
+  const double largest_score = longest_query * longest_key * std::abs(all.scale);
+  return drift_before * std::max(1.0, then / now) +
+         unit * (1 + (then + increment) / now) * std::max(1.0, largest_score);
+}
+
+bool Engine::Parts::allow_drift(const std::vector<double>& before, const std::vector<double>& after,
+                                double increment) {
+  drift.assign(all.n_tokens, drift_after(largest_size(drift), before, after, increment));
+  return drift.front() < most_drift;
+}
+
+bool Engine::Parts::is_far_off() const {
+  return largest_size(drift) > 0.9 * most_drift;
+}
+
+/// Adds to query, key and value of the token what its new number brings; false when they are to be worked out
+/// afresh.
+bool Engine::Parts::add_to_rows(const Model& after, const Difference& d, TokenRows& rows) {
+  if (!d.increment || !after.projections) return false;
+  double off = drift[d.row];
+  for (size_t k = 0; k < rows.size(); ++k) {
+    const std::vector<double> before = rows[k];
+    const arma::rowvec w = projection(after, static_cast<Projected>(k))->weight.row(d.column);
+    double most = 0;
+    for (size_t c = 0; c < w.n_elem; ++c) {
+      const double increment = *d.increment * w[c];
+      rows[k][c] += increment;
+      most = std::max(most, std::abs(increment));
+    }
+    off = drift_after(off, before, rows[k], most);
+  }
+  if (!(off < most_drift)) return false;
+  drift[d.row] = off;
+  return true;
 }
 
 bool Engine::Parts::update_embedding(const Model& after, const Difference& d, Change& change) {
-  std::vector<double> old_values;
-  for (const Projected what : {Projected::queries, Projected::keys, Projected::values}) {
-    const std::vector<double> before = kept_row(all, what, d.row);
-    std::vector<double> row;
-    const Linear* linear = projection(after, what);
-    if (linear != nullptr && d.increment) {
-      row = before;
-      const arma::rowvec w = linear->weight.row(d.column);
-      double most = 0;
-      for (size_t k = 0; k < row.size(); ++k) {
-        const double increment = *d.increment * w[k];
-        row[k] += increment;
-        most = std::max(most, std::abs(increment));
-      }
-      if (!allow_drift(before, row, most)) return false;
-    } else {
-      row = projected_row(all, after, sequence, what, d.row);
-    }
+  constexpr std::array all_projected{Projected::queries, Projected::keys, Projected::values};
+  TokenRows rows;
+  for (const Projected what : all_projected) rows[static_cast<size_t>(what)] = kept_row(all, what, d.row);
+  const std::vector<double> old_values = rows[2];
+  if (!add_to_rows(after, d, rows)) {
+    drift[d.row] = 0;
+    for (const Projected what : all_projected)
+      rows[static_cast<size_t>(what)] = projected_row(all, after, sequence, what, d.row);
+  }
+  for (const Projected what : all_projected) {
+    const std::vector<double>& row = rows[static_cast<size_t>(what)];
     if (!finite(all, row)) return false;
     put_row(all, what, d.row, row.data());
-    if (what == Projected::values) old_values = before;
-    // |q| and |k| may have grown.
-    if (what != Projected::values)
-      largest_score *= std::max(1.0, largest_size(row) / std::max(largest_size(before), 1e-300));
+  }
+  for (size_t h = 0; h < all.heads.size(); ++h) {
+    const auto length = [&](const std::vector<double>& row) {
+      const double* numbers = row.data() + h * all.d_head;
+      return std::sqrt(all.kernels->dot(numbers, numbers, all.d_head));
+    };
+    longest_query = std::max(longest_query, length(rows[0]));
+    longest_key = std::max(longest_key, length(rows[1]));
   }
   change.heads.assign(all.heads.size(), unchanged(all));
   std::atomic<bool> all_finite{true};
@@ -117,7 +145,7 @@ bool Engine::Parts::update_query_or_key(const Difference& d, const std::vector<d
     after[i] = number += increments[i];
     others[i] = (of_queries ? all.key(h, i, c) : all.query(h, i)[c]) * all.scale;
   }
-  largest_score += largest_size(increments) * largest_size(others);
+  (of_queries ? longest_query : longest_key) += largest_size(increments);
   if (!finite(all, after) || !allow_drift(before, after, largest_size(increments))) return false;
   if (all.uniform) {
     change.heads[h].all = false;
@@ -165,7 +193,7 @@ bool Engine::Parts::update_mask(const Model& after, const Difference& d, Change&
 
 bool Engine::Parts::update_all(const Model& after, From from, Progress* progress, Change& change) {
   prepare(after, sequence);
-  largest_score = largest_possible_product() * std::abs(all.scale);
+  if (!measure_lengths()) return false;
   output.all_changed();
   HeadChange every = unchanged(all);
   every.all = from == From::queries;

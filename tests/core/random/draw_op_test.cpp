@@ -127,7 +127,8 @@ TEST(ParseDrawOps, NamesTheOpThatCannotBeRead) {
   EXPECT_THAT(error("rand(2) rand(0)"), HasSubstr("draw \"rand(0)\", argument 1"));
   EXPECT_THAT(error("rand(2"), HasSubstr("expected rand(shape…)"));
   EXPECT_THAT(error("rand(2), rand(2)"), HasSubstr("unknown op"));
-  EXPECT_THAT(error("rand(60) randn(50)", 100), AllOf(HasSubstr("at most 100 numbers"), HasSubstr("got 110")));
+  EXPECT_THAT(error("rand(60) randn(50)", 100),
+              AllOf(HasSubstr("at most 100 numbers"), HasSubstr("got 110")));
 }
 
 TEST(TorchWords, CallTheOpAsPyTorchDoes) {
