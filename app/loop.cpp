@@ -156,10 +156,9 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .source = &source,
                .renewal = is_renewing ? &renewal : nullptr,
                .opening = &opening});
-  window_.end_frame(palette(store_.view().dark).panel,
-                    [this](std::uint64_t texture, float top, float bottom) {
-                      return renderer_.painted(texture, top, bottom);
-                    });
+  window_.end_frame(
+      palette(store_.view().dark).panel,
+      [this](std::uint64_t texture, const render::Share& part) { return renderer_.painted(texture, part); });
   renderer_.end_frame();
 
   for (const Command& command : commands.take()) store_.dispatch(command);

@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "app/platform/imgui_compat.hpp"
+#include "app/render/part.hpp"
 
 namespace app::render {
 namespace {
 
-constexpr std::size_t most_areas = 12;      // each of them costs a pass over the lists
+constexpr std::size_t most_areas = 40;      // each of them costs a look at all that is drawn
 constexpr double most_of_the_window = 0.6;  // beyond it everything is drawn
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
@@ -50,19 +51,34 @@ bool is_empty(const ImVec4& r) {
   return !(r.x < r.z && r.y < r.w);
 }
 
-/// The version of what a triangle shows of a texture in one row of tiles, where the texture stands upright;
-/// of other triangles that of the whole texture.
-std::uint64_t version_in(int row, const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c,
-                         std::uint64_t texture, const Damage::TextureVersion& version) {
-  const auto [low, high] = std::minmax({a.pos.y, b.pos.y, c.pos.y});
-  const auto [top, bottom] = std::minmax({a.uv.y, b.uv.y, c.uv.y});
-  const auto height_of = [&](float y) { return top + (y - low) / (high - low) * (bottom - top); };
-  const auto is_upright = [&](const ImDrawVert& v) { return std::abs(height_of(v.pos.y) - v.uv.y) < 1e-4f; };
-  if (!(high > low) || !is_upright(a) || !is_upright(b) || !is_upright(c)) return version(texture, 0, 1);
-  const auto tile = static_cast<float>(Damage::tile);
-  return version(texture, height_of(static_cast<float>(row) * tile),
-                 height_of(static_cast<float>(row + 1) * tile));
-}
+/// Which part of a texture a triangle shows in each tile, where the texture stands upright; else all of it.
+class ShownPart {
+ public:
+  ShownPart(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c) {
+    const Share all;
+    for (const ImDrawVert* v : {&a, &b, &c}) {
+      if (v->uv.x == all.left) left_ = v->pos.x;
+      if (v->uv.x == all.right) right_ = v->pos.x;
+      if (v->uv.y == all.top) top_ = v->pos.y;
+      if (v->uv.y == all.bottom) bottom_ = v->pos.y;
+    }
+    const ImVec4 around = bounds(a, b, c);
+    is_upright_ = left_ == around.x && right_ == around.z && top_ == around.y && bottom_ == around.w &&
+                  left_ < right_ && top_ < bottom_;
+  }
+  Share in_tile(int row, int column) const {
+    if (!is_upright_) return {};
+    const auto tile = static_cast<float>(Damage::tile);
+    const auto x = [&](int c) { return (static_cast<float>(c) * tile - left_) / (right_ - left_); };
+    const auto y = [&](int r) { return (static_cast<float>(r) * tile - top_) / (bottom_ - top_); };
+    return {x(column), y(row), x(column + 1), y(row + 1)};
+  }
+
+ private:
+  static constexpr float nowhere = -1e9f;
+  float left_ = nowhere, top_ = nowhere, right_ = nowhere, bottom_ = nowhere;
+  bool is_upright_ = false;
+};
 
 /// Adds what one command draws to the sums of the tiles that it touches.
 void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::vector<std::uint64_t>& vertices,
@@ -71,7 +87,7 @@ void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::ve
   const std::uint64_t texture = platform::drawn_texture(command);
   const ImVec4& clip = command.ClipRect;
   const std::uint64_t look = mixed(mixed(texture, bits(clip.x, clip.y)), bits(clip.z, clip.w));
-  const bool may_change = version && version(texture, 0, 1) != 0;
+  const bool may_change = version && version(texture, {}) != 0;
   for (unsigned e = 0; e + 2 < command.ElemCount; e += 3) {
     const auto at = [&](unsigned k) {
       return static_cast<int>(command.VtxOffset) +
@@ -84,16 +100,12 @@ void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::ve
     const auto of = [&](int v) { return vertices[static_cast<std::size_t>(v)]; };
     const std::uint64_t sum = mixed(mixed(mixed(look, of(i)), of(j)), of(k));
     const Span across = tiles(seen.x, seen.z, columns), down = tiles(seen.y, seen.w, rows);
-    for (int row = down.first; row < down.last; ++row) {
-      const std::uint64_t in_row = may_change
-                                       ? mixed(sum, version_in(row, list.VtxBuffer[i], list.VtxBuffer[j],
-                                                               list.VtxBuffer[k], texture, version))
-                                       : sum;
+    const ShownPart shown(list.VtxBuffer[i], list.VtxBuffer[j], list.VtxBuffer[k]);
+    for (int row = down.first; row < down.last; ++row)
       for (int column = across.first; column < across.last; ++column) {
         std::uint64_t& tile = sums[static_cast<std::size_t>(row * columns + column)];
-        tile = mixed(tile, in_row);
+        tile = mixed(tile, may_change ? mixed(sum, version(texture, shown.in_tile(row, column))) : sum);
       }
-    }
   }
 }
 
@@ -113,33 +125,13 @@ std::vector<std::uint64_t> sums_of_tiles(const ImDrawData& data, const Damage::T
   return sums;
 }
 
-/// Tiles side by side become one area, and such areas one above the other.
-std::vector<Area> areas_of(const std::vector<bool>& differs, int columns, int rows) {
+/// In tiles.
+std::vector<Area> areas_of(const std::vector<bool>& differs, int columns) {
   std::vector<Area> areas;
-  for (int row = 0; row < rows; ++row)
-    for (int column = 0; column < columns; ++column) {
-      if (!differs[static_cast<std::size_t>(row * columns + column)]) continue;
-      Area run{column, row, column, row + 1};
-      while (run.right < columns && differs[static_cast<std::size_t>(row * columns + run.right)]) ++run.right;
-      column = run.right;
-      const auto above = std::find_if(areas.begin(), areas.end(), [&](const Area& a) {
-        return a.left == run.left && a.right == run.right && a.bottom == row;
-      });
-      if (above != areas.end())
-        ++above->bottom;
-      else
-        areas.push_back(run);
-    }
+  for (const Part& p : joined(differs, static_cast<std::size_t>(columns), most_areas))
+    areas.push_back({static_cast<int>(p.left), static_cast<int>(p.top), static_cast<int>(p.right),
+                     static_cast<int>(p.bottom)});
   return areas;
-}
-
-/// The one area around all.
-Area around(const std::vector<Area>& areas) {
-  Area all = areas.front();
-  for (const Area& a : areas)
-    all = {std::min(all.left, a.left), std::min(all.top, a.top), std::max(all.right, a.right),
-           std::max(all.bottom, a.bottom)};
-  return all;
 }
 
 }  // namespace
@@ -154,8 +146,7 @@ std::vector<Area> Damage::renew(const ImDrawData& data, const TextureVersion& ve
   if (same_size)
     for (std::size_t i = 0; i < now.size(); ++i) differs[i] = now[i] != before_[i];
   before_ = std::move(now);
-  std::vector<Area> areas = areas_of(differs, columns, rows);
-  if (areas.size() > most_areas) areas = {around(areas)};
+  std::vector<Area> areas = areas_of(differs, columns);
   const auto n_differ = static_cast<double>(std::count(differs.begin(), differs.end(), true));
   if (n_differ > most_of_the_window * static_cast<double>(differs.size())) areas = {{0, 0, columns, rows}};
   for (Area& a : areas) {
@@ -170,27 +161,38 @@ std::vector<Area> Damage::renew(const ImDrawData& data, const TextureVersion& ve
 
 void keep_within(ImDrawData& data, const std::vector<Area>& areas) {
   data.TotalIdxCount = 0;
+  std::vector<ImVec4> around;  // of each triangle
   for (int l = 0; l < data.CmdListsCount; ++l) {
     ImDrawList& list = *data.CmdLists[l];
+    around.clear();
+    for (const ImDrawCmd& command : list.CmdBuffer) {
+      const ImDrawVert* v = list.VtxBuffer.Data + command.VtxOffset;
+      const ImDrawIdx* index = list.IdxBuffer.Data + command.IdxOffset;
+      for (const ImDrawIdx* end = index + command.ElemCount; index < end; index += 3)
+        around.push_back(bounds(v[index[0]], v[index[1]], v[index[2]]));
+    }
     ImVector<ImDrawCmd> commands;
     ImVector<ImDrawIdx> indices;
-    for (const Area& area : areas)
+    for (const Area& area : areas) {
+      const ImVec4* triangle = around.data();
       for (const ImDrawCmd& command : list.CmdBuffer) {
+        const ImVec4* const first = triangle;
+        triangle += command.ElemCount / 3;
         ImDrawCmd cut = command;
         cut.ClipRect =
             common(command.ClipRect, {static_cast<float>(area.left), static_cast<float>(area.top),
                                       static_cast<float>(area.right), static_cast<float>(area.bottom)});
         if (is_empty(cut.ClipRect)) continue;
         cut.IdxOffset = static_cast<unsigned>(indices.Size);
-        const ImDrawIdx* index = list.IdxBuffer.Data + command.IdxOffset;
-        for (const ImDrawIdx* end = index + command.ElemCount; index < end; index += 3) {
-          const ImDrawVert* v = list.VtxBuffer.Data + command.VtxOffset;
-          if (is_empty(common(bounds(v[index[0]], v[index[1]], v[index[2]]), cut.ClipRect))) continue;
+        for (const ImVec4* t = first; t < triangle; ++t) {
+          if (is_empty(common(*t, cut.ClipRect))) continue;
+          const ImDrawIdx* index = list.IdxBuffer.Data + command.IdxOffset + 3 * (t - first);
           for (int k = 0; k < 3; ++k) indices.push_back(index[k]);
         }
         cut.ElemCount = static_cast<unsigned>(indices.Size) - cut.IdxOffset;
         if (cut.ElemCount > 0) commands.push_back(cut);
       }
+    }
     list.CmdBuffer.swap(commands);
     list.IdxBuffer.swap(indices);
     data.TotalIdxCount += list.IdxBuffer.Size;

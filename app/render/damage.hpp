@@ -14,15 +14,19 @@ struct Area {
   friend bool operator==(const Area&, const Area&) = default;
 };
 
+/// A part of a texture, as shares of its width and height.
+struct Share {
+  float left = 0, top = 0, right = 1, bottom = 1;
+};
+
 /// Where a frame differs from the one before, found by comparing what is drawn into each tile of the window.
 class Damage {
  public:
   static constexpr int tile = 64;  // a multiple of 4, so that every usual scale
                                    // of a display gives whole pixels
 
-  /// Another number for a texture's part from top to bottom, as shares of its height: other pixels in it. 0
-  /// for textures that never change.
-  using TextureVersion = std::function<std::uint64_t(std::uint64_t texture, float top, float bottom)>;
+  /// Another number for a part of a texture: other pixels in it. 0 for textures that never change.
+  using TextureVersion = std::function<std::uint64_t(std::uint64_t texture, const Share& part)>;
 
   /// Areas that do not overlap, whole tiles within the display; everything at first and after another size.
   std::vector<Area> renew(const ImDrawData& data, const TextureVersion& version);

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "app/render/damage.hpp"
 #include "app/render/painter.hpp"
+#include "app/render/work.hpp"
 
 namespace app::render {
 
@@ -14,11 +16,7 @@ namespace app::render {
 /// It needs a current context from its construction to its destruction. One place has one picture in a frame.
 class HeatmapRenderer : public Painter {
  public:
-  /// What was done since the beginning.
-  struct Work {
-    std::uint64_t draws = 0, uploads = 0;
-    friend bool operator==(const Work&, const Work&) = default;
-  };
+  using Work = render::Work;
 
   /// Throws core::Error when the driver does not take the shaders.
   HeatmapRenderer();
@@ -30,13 +28,13 @@ class HeatmapRenderer : public Painter {
   void set_scale(float scale);
   /// Frees the pictures that nobody asked for in the last 120 frames.
   void end_frame();
-  /// Whether pictures of large matrices wait for one of the next frames, as one frame looks at twelve million
-  /// numbers; until then their places show the last pictures.
+  /// Whether pictures of large matrices wait for one of the next frames, as one frame looks at a few million
+  /// numbers; until then their places show the last pictures, or another part of them, or the ground.
   bool is_behind() const;
 
-  /// When a part of a picture's texture was painted last, from top to bottom as shares of its height: another
+  /// When a part of a picture's texture was painted last: another
   /// number, other pixels; 0 for other textures.
-  std::uint64_t painted(std::uint64_t texture, float top, float bottom) const;
+  std::uint64_t painted(std::uint64_t texture, const Share& part) const;
   Work work() const;
   std::size_t pictures_kept() const;
 

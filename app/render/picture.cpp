@@ -52,7 +52,7 @@ std::vector<double> any_of_blocks(const arma::mat& flags, Blocks rows, Blocks co
 Shades::Shades(const Picture& p)
     : shading_{p.map, p.low, p.high, p.least, p.dots},
       colours_(p.map, p.dark),
-      zero_(colours_(place_in_range(p.map, p.low, p.high, 0))),
+      zero_(std::bit_cast<Texel>(colours_(place_in_range(p.map, p.low, p.high, 0))).colour),
       hidden_zero_(marked(0, true, false)) {
   const double first = place_in_range(p.map, p.low, p.high, p.low),
                last = place_in_range(p.map, p.low, p.high, p.high);
@@ -63,7 +63,7 @@ Shades::Shades(const Picture& p)
 
 Texel Shades::marked(double number, bool hidden, bool dropped) const {
   const auto [place, marks] = core::colour::look(shading_, number, hidden, dropped);
-  const Rgb colour = (marks & mark::dropped) != 0 ? zero_ : colours_(place);
+  const Rgb colour = (marks & mark::dropped) != 0 ? zero_ : std::bit_cast<Texel>(colours_(place)).colour;
   const bool is_light = marks != 0 && readable_on(colour) == readable_on(rgb(0x000000));
   return {colour, static_cast<std::uint8_t>(marks | (is_light ? light_ink : 0))};
 }
@@ -84,6 +84,14 @@ bool has_rows(const Picture& p) {
          p.right == static_cast<double>(p.rows.n_columns) && p.bottom == static_cast<double>(p.rows.n_rows);
 }
 
+Placing placing(const Picture& p, const Texels& t) {
+  const auto block_rows = static_cast<double>(t.pooling.rows),
+             block_columns = static_cast<double>(t.pooling.columns);
+  return {p.left / block_columns - static_cast<double>(t.first_column),
+          p.top / block_rows - static_cast<double>(t.first_row), (p.right - p.left) / block_columns,
+          (p.bottom - p.top) / block_rows};
+}
+
 MatrixTexels::MatrixTexels(const Picture& p) {
   Texels t;
   if (!p.numbers || p.numbers->is_empty() || p.width <= 0 || p.height <= 0) return;
@@ -94,39 +102,44 @@ MatrixTexels::MatrixTexels(const Picture& p) {
   t.rows = rows_.end - rows_.begin, t.columns = columns_.end - columns_.begin;
   if (t.rows == 0 || t.columns == 0) return;
   t.first_row = rows_.begin, t.first_column = columns_.begin;
-  const auto block_rows = static_cast<double>(t.pooling.rows),
-             block_columns = static_cast<double>(t.pooling.columns);
-  t.left = p.left / block_columns - static_cast<double>(columns_.begin);
-  t.top = p.top / block_rows - static_cast<double>(rows_.begin);
-  t.across = (p.right - p.left) / block_columns, t.down = (p.bottom - p.top) / block_rows;
   t.data.resize(t.rows * t.columns);
   texels_ = std::move(t);
 }
 
-bool MatrixTexels::advance(const Picture& p, double cells) {
+bool MatrixTexels::advance(const Picture& p, double cells, core::ThreadPool& threads) {
+  constexpr std::size_t columns_a_task = 16;
   const double cells_a_column = static_cast<double>(texels_.rows * rows_.size * columns_.size);
   const auto left = static_cast<double>(texels_.columns - made_);
   const auto count =
       static_cast<std::size_t>(std::clamp(cells / std::max(1.0, cells_a_column), std::min(1.0, left), left));
-  if (count == 0) return true;
-  const Blocks now{columns_.begin + made_, columns_.begin + made_ + count, columns_.size};
-  const std::vector<double> numbers = core::colour::strongest(p.map, *p.numbers, rows_, now);
-  const auto flags = [&](const arma::mat* m) {
-    return m ? any_of_blocks(*m, rows_, now) : std::vector<double>{};
-  };
-  const std::vector<double> visible = flags(p.visible), kept = flags(p.kept);
+  const std::size_t end = made_ + count;
   const Shades shades(p);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const bool hidden = !visible.empty() && visible[i] == 0, dropped = !kept.empty() && kept[i] == 0;
-    texels_.data[i / count * texels_.columns + made_ + i % count] = shades(numbers[i], hidden, dropped);
-  }
-  made_ += count;
+  threads.run((count + columns_a_task - 1) / columns_a_task, [&](std::size_t task) {
+    const std::size_t first = made_ + task * columns_a_task;
+    make(p, shades, first, std::min(first + columns_a_task, end));
+  });
+  made_ = end;
   return made_ == texels_.columns;
 }
 
+void MatrixTexels::make(const Picture& p, const Shades& shades, std::size_t first, std::size_t last) {
+  const Blocks columns{columns_.begin + first, columns_.begin + last, columns_.size};
+  const std::vector<double> numbers = core::colour::strongest(p.map, *p.numbers, rows_, columns);
+  const auto flags = [&](const arma::mat* m) {
+    return m ? any_of_blocks(*m, rows_, columns) : std::vector<double>{};
+  };
+  const std::vector<double> visible = flags(p.visible), kept = flags(p.kept);
+  const std::size_t count = last - first;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const bool hidden = !visible.empty() && visible[i] == 0, dropped = !kept.empty() && kept[i] == 0;
+    texels_.data[i / count * texels_.columns + first + i % count] = shades(numbers[i], hidden, dropped);
+  }
+}
+
 Texels texels(const Picture& p) {
+  core::ThreadPool only_this_one(1);
   MatrixTexels all(p);
-  all.advance(p, std::numeric_limits<double>::infinity());
+  all.advance(p, std::numeric_limits<double>::infinity(), only_this_one);
   return std::move(all).texels();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "app/render/painter.hpp"
 #include "core/colour/cells.hpp"
 #include "core/colour/map_colours.hpp"
+#include "core/thread_pool.hpp"
 
 namespace app::render {
 
@@ -19,7 +21,9 @@ constexpr unsigned light_ink = 128;  ///< beside the marks: on this colour the l
 struct Texel {
   Rgb colour;              ///< of its number; zero's, where it is dropped
   std::uint8_t marks = 0;  ///< a sum of bits
-  friend bool operator==(const Texel&, const Texel&) = default;
+  friend bool operator==(const Texel& a, const Texel& b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+  }
 };
 static_assert(sizeof(Texel) == 4);
 
@@ -32,7 +36,8 @@ class Shades {
     if (number == 0 && hidden) return hidden_zero_;
     const bool is_plain =
         number >= low_ && number <= high_ && !hidden && !dropped && !(shading_.dots && number == 0);
-    return is_plain ? Texel{colours_(place_ + (number - low_) * slope_), 0} : marked(number, hidden, dropped);
+    return is_plain ? std::bit_cast<Texel>(colours_(place_ + (number - low_) * slope_))
+                    : marked(number, hidden, dropped);
   }
 
  private:
@@ -50,12 +55,17 @@ class Shades {
 /// The visible part of a matrix, a row of texels after the other.
 struct Texels {
   std::size_t rows = 0, columns = 0;
-  double left = 0, top = 0;                     ///< the picture's corner, in texels from the first one
-  double across = 0, down = 0;                  ///< the picture's size, in texels
   std::size_t first_row = 0, first_column = 0;  ///< the first texel's place in the pooled matrix
   Pooling pooling;
   std::vector<Texel> data;  ///< rows × columns
 };
+
+/// Where a picture's part of the matrix lies among texels.
+struct Placing {
+  double left = 0, top = 0;     ///< the picture's corner, in texels from the first one
+  double across = 0, down = 0;  ///< the picture's size, in texels
+};
+Placing placing(const Picture& picture, const Texels& texels);
 
 /// The numbers of a picture as texels, pooled where the matrix is larger than the picture.
 ///
@@ -69,11 +79,14 @@ class MatrixTexels {
  public:
   explicit MatrixTexels(const Picture& picture);
   /// Goes on with about so many cells of the same picture; whether all texels are made.
-  bool advance(const Picture& picture, double cells);
+  bool advance(const Picture& picture, double cells, core::ThreadPool& threads);
   /// Once all are made.
   Texels texels() && { return std::move(texels_); }
 
  private:
+  /// The texels of some columns.
+  void make(const Picture& picture, const Shades& shades, std::size_t first, std::size_t last);
+
   core::colour::Blocks rows_, columns_;
   Texels texels_;
   std::size_t made_ = 0;  // columns of texels

@@ -37,19 +37,20 @@ std::vector<std::pair<std::size_t, std::size_t>> runs(const std::vector<bool>& s
 
 }  // namespace
 
+void Pool::begin(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) {
+  form_ = form(m, is_signed, block_rows, block_columns);
+  n_rows_ = blocks(m.n_rows, block_rows), n_columns_ = blocks(m.n_columns, block_columns);
+  along_.resize(m.n_rows * n_columns_);
+  strongest_.resize(n_rows_ * n_columns_);
+}
+
 Pool::Written Pool::renew(const RowNumbers& m, bool is_signed, std::size_t block_rows,
-                          std::size_t block_columns, const CellChange& change) {
-  const Form form{m.n_rows, m.n_columns, block_rows, block_columns, is_signed, m.sums != nullptr};
+                          std::size_t block_columns, const CellChange& change, core::ThreadPool& threads) {
   const CellChange everything;
-  const bool known = form == form_;
-  if (!known) {
-    form_ = form;
-    n_rows_ = blocks(m.n_rows, block_rows), n_columns_ = blocks(m.n_columns, block_columns);
-    along_.resize(m.n_rows * n_columns_);
-    strongest_.resize(n_rows_ * n_columns_);
-  }
+  const bool known = fits(m, is_signed, block_rows, block_columns);
+  if (!known) begin(m, is_signed, block_rows, block_columns);
   const CellChange& now = known ? change : everything;
-  return is_signed ? renew_as<true>(m, now) : renew_as<false>(m, now);
+  return is_signed ? renew_as<true>(m, now, threads) : renew_as<false>(m, now, threads);
 }
 
 template <bool is_signed>
@@ -82,22 +83,31 @@ void Pool::pool_down(const RowNumbers& m, std::size_t block_row, std::size_t fir
 }
 
 template <bool is_signed>
-Pool::Written Pool::renew_as(const RowNumbers& m, const CellChange& change) {
+Pool::Written Pool::renew_as(const RowNumbers& m, const CellChange& change, core::ThreadPool& threads) {
+  constexpr std::size_t blocks_a_task = 16;
   const std::vector<bool> touched = touched_rows(change, n_rows_, form_.block_rows);
-  if (change.all)
-    for (std::size_t i = 0; i < m.n_rows; ++i) pool_along<is_signed>(m, i, 0, n_columns_);
-  else
-    for (const std::size_t i : change.rows) pool_along<is_signed>(m, i, 0, n_columns_);
   Written written{runs(touched), std::nullopt};
-  if (!change.all && change.column) {
-    const std::size_t c = *change.column / form_.block_columns;
-    written.column = c;
-    for (std::size_t i = 0; i < m.n_rows; ++i) pool_along<is_signed>(m, i, c, c + 1);
-    for (std::size_t r = 0; r < n_rows_; ++r)
-      if (!touched[r]) pool_down<is_signed>(m, r, c, c + 1);
-  }
-  for (std::size_t r = 0; r < n_rows_; ++r)
-    if (touched[r]) pool_down<is_signed>(m, r, 0, n_columns_);
+  if (!change.all && change.column) written.column = *change.column / form_.block_columns;
+  std::vector<bool> anew(m.n_rows, change.all);
+  for (const std::size_t row : change.rows) anew.at(row) = true;
+
+  const auto renew_block = [&](std::size_t r) {
+    const std::size_t begin = r * form_.block_rows, end = std::min(begin + form_.block_rows, m.n_rows);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (anew[i])
+        pool_along<is_signed>(m, i, 0, n_columns_);
+      else if (written.column)
+        pool_along<is_signed>(m, i, *written.column, *written.column + 1);
+    }
+    if (touched[r])
+      pool_down<is_signed>(m, r, 0, n_columns_);
+    else if (written.column)
+      pool_down<is_signed>(m, r, *written.column, *written.column + 1);
+  };
+  threads.run(blocks(n_rows_, blocks_a_task), [&](std::size_t task) {
+    const std::size_t last = std::min((task + 1) * blocks_a_task, n_rows_);
+    for (std::size_t r = task * blocks_a_task; r < last; ++r) renew_block(r);
+  });
   return written;
 }
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/thread_pool.hpp"
+
 namespace app::render {
 
 /// A matrix row after row in memory; with largest and sums, the scores of which a matrix of weights is made.
@@ -42,16 +44,23 @@ class Pool {
     std::optional<std::size_t> column;  ///< of blocks, in all rows
   };
 
+  /// Makes room for blocks of so many rows and columns, whose numbers are still to come.
+  void begin(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns);
   /// Blocks of so many rows and columns; the change counts only when shape, kind and blocks are those of the
   /// last time.
   Written renew(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns,
-                const CellChange& change);
+                const CellChange& change, core::ThreadPool& threads);
+
+  /// Whether it holds blocks of a matrix of this size and kind, of which some may be renewed.
+  bool fits(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) const {
+    return form_ == form(m, is_signed, block_rows, block_columns);
+  }
 
   std::size_t n_rows() const { return n_rows_; }  ///< of blocks
   std::size_t n_columns() const { return n_columns_; }
-  double operator()(std::size_t row, std::size_t column) const {
-    return strongest_[row * n_columns_ + column];
-  }
+  double operator()(std::size_t row, std::size_t column) const { return this->row(row)[column]; }
+  /// The numbers of a row of blocks, n_columns() of them.
+  const double* row(std::size_t row) const { return strongest_.data() + row * n_columns_; }
 
  private:
   struct Form {
@@ -59,12 +68,15 @@ class Pool {
     bool is_signed = false, are_weights = false;
     friend bool operator==(const Form&, const Form&) = default;
   };
+  static Form form(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) {
+    return {m.n_rows, m.n_columns, block_rows, block_columns, is_signed, m.sums != nullptr};
+  }
   template <bool is_signed>
   void pool_along(const RowNumbers& m, std::size_t row, std::size_t first, std::size_t last);
   template <bool is_signed>
   void pool_down(const RowNumbers& m, std::size_t block_row, std::size_t first, std::size_t last);
   template <bool is_signed>
-  Written renew_as(const RowNumbers& m, const CellChange& change);
+  Written renew_as(const RowNumbers& m, const CellChange& change, core::ThreadPool& threads);
 
   Form form_;
   std::size_t n_rows_ = 0, n_columns_ = 0;

@@ -14,15 +14,6 @@ auto range_key(const Picture& p) {
   return std::tie(p.map, p.dark, p.low, p.high, p.least, p.dots, p.width, p.height);
 }
 
-/// Whether both are pooled alike, so that what is in the pool of one is of use for the other.
-bool same_blocks(const Picture& a, const Picture& b) {
-  const auto key = [](const Picture& p) {
-    const Pooling block = pooling(p);
-    return std::tuple(p.rows.n_rows, p.rows.n_columns, block.rows, block.columns, is_diverging(p.map));
-  };
-  return key(a) == key(b);
-}
-
 }  // namespace
 
 CellChange change_since(const Picture* before, const Picture& now) {
@@ -34,12 +25,17 @@ CellChange change_since(const Picture* before, const Picture& now) {
 Pool::Written RowTexels::pool(const Picture& p, const CellChange& change) {
   const Pooling block = pooling(p);
   pooled_ = p;
-  return pool_.renew(p.rows, is_diverging(p.map), block.rows, block.columns, change);
+  return pool_.renew(p.rows, is_diverging(p.map), block.rows, block.columns, change, threads_);
+}
+
+bool RowTexels::fits(const Picture& p) const {
+  const Pooling block = pooling(p);
+  return pooled_ && pool_.fits(p.rows, is_diverging(p.map), block.rows, block.columns);
 }
 
 bool RowTexels::holds(const Picture& p) const {
-  return pooled_ && same_blocks(*pooled_, p) && pooled_->rows.same_source(p.rows) &&
-         pooled_->version == p.version && pooled_rows_ == p.rows.n_rows;
+  return fits(p) && pooled_->rows.same_source(p.rows) && pooled_->version == p.version &&
+         pooled_rows_ == p.rows.n_rows;
 }
 
 CellChange RowTexels::change_for(const Picture& p, const Picture* before) const {
@@ -47,8 +43,9 @@ CellChange RowTexels::change_for(const Picture& p, const Picture* before) const 
 }
 
 bool RowTexels::prepare(const Picture& p, const Picture* before, double cells) {
-  if (!change_for(p, before).all || !pooled_ || !same_blocks(*pooled_, p)) return true;
-  const CellChange change = change_since(&*pooled_, p);
+  if (!change_for(p, before).all) return true;
+  const CellChange change = pooled_ && fits(p) ? change_since(&*pooled_, p) : CellChange{};
+  if (!fits(p)) pool_.begin(p.rows, is_diverging(p.map), pooling(p).rows, pooling(p).columns);
   if (change.all)
     pooled_rows_ = 0;
   else if (pooled_->version != p.version)
@@ -65,7 +62,7 @@ bool RowTexels::prepare(const Picture& p, const Picture* before, double cells) {
   return end == n_rows;
 }
 
-Part RowTexels::renew(const Picture& p, const Picture* before) {
+std::vector<Part> RowTexels::renew(const Picture& p, const Picture* before) {
   const Pooling block = pooling(p);
   const CellChange change = change_for(p, before);
   Pool::Written written{{{0, pool_.n_rows()}}, std::nullopt};
@@ -79,32 +76,40 @@ Part RowTexels::renew(const Picture& p, const Picture* before) {
     kept_ = p.kept ? block_flags(*p.kept, block) : std::vector<double>();
   }
   texels_.rows = pool_.n_rows(), texels_.columns = pool_.n_columns();
-  texels_.across = p.right / static_cast<double>(block.columns),
-  texels_.down = p.bottom / static_cast<double>(block.rows);
   texels_.pooling = block;
   texels_.data.resize(texels_.rows * texels_.columns);
   if (!same_flags || !same_range || !same_size) written = {{{0, texels_.rows}}, std::nullopt};
 
   const Shades shades(p);
-  Part changed{texels_.columns, texels_.rows, 0, 0};
+  ChangedTiles changed(texels_.rows, texels_.columns);
+  std::vector<bool> whole(texels_.rows);
   for (const auto& [first, last] : written.rows)
-    for (std::size_t r = first; r < last; ++r) write(shades, r, 0, texels_.columns, changed);
-  if (const auto column = written.column)
-    for (std::size_t r = 0; r < texels_.rows; ++r) write(shades, r, *column, *column + 1, changed);
-  return same_size ? changed : Part{0, 0, texels_.columns, texels_.rows};
+    std::fill(whole.begin() + std::ptrdiff_t(first), whole.begin() + std::ptrdiff_t(last), true);
+  constexpr std::size_t rows = ChangedTiles::tile;
+  threads_.run((texels_.rows + rows - 1) / rows, [&](std::size_t task) {
+    for (std::size_t r = task * rows; r < std::min((task + 1) * rows, texels_.rows); ++r) {
+      if (whole[r])
+        write(shades, r, 0, texels_.columns, changed);
+      else if (written.column)
+        write(shades, r, *written.column, *written.column + 1, changed);
+    }
+  });
+  return same_size ? changed.parts(most_parts) : std::vector{Part{0, 0, texels_.columns, texels_.rows}};
 }
 
 void RowTexels::write(const Shades& shades, std::size_t row, std::size_t first, std::size_t last,
-                      Part& changed) {
+                      ChangedTiles& changed) {
   const std::size_t start = row * texels_.columns;
+  const double* const numbers = pool_.row(row);
+  const double* const visible = visible_.empty() ? nullptr : visible_.data() + start;
+  const double* const kept = kept_.empty() ? nullptr : kept_.data() + start;
+  Texel* const texels = texels_.data.data() + start;
   for (std::size_t column = first; column < last; ++column) {
-    const std::size_t at = start + column;
-    const bool hidden = !visible_.empty() && visible_[at] == 0, dropped = !kept_.empty() && kept_[at] == 0;
-    const Texel now = shades(pool_(row, column), hidden, dropped);
-    if (now == texels_.data[at]) continue;
-    texels_.data[at] = now;
-    changed = {std::min(changed.left, column), std::min(changed.top, row),
-               std::max(changed.right, column + 1), std::max(changed.bottom, row + 1)};
+    const bool hidden = visible && visible[column] == 0, dropped = kept && kept[column] == 0;
+    const Texel now = shades(numbers[column], hidden, dropped);
+    if (now == texels[column]) continue;
+    texels[column] = now;
+    changed.add(row, column);
   }
 }
 

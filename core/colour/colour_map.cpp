@@ -91,7 +91,12 @@ std::span<const Rgb> stops(ColourMap map, bool dark) {
 std::span<const NamedMap> sequential_maps() { return sequential; }
 std::span<const NamedMap> diverging_maps() { return diverging; }
 
-Rgb colour_at(ColourMap map, bool dark, double t) { return MapColours(map, dark)(t); }
+Rgb colour_at(ColourMap map, bool dark, double t) {
+  const std::span<const Rgb> all = stops(map, dark);
+  const auto [r, g, b, nothing] =
+      colour_among(all.size(), t, [all](std::size_t k) { return channels(all[k]); });
+  return {r, g, b};
+}
 
 double place_in_range(ColourMap map, double low, double high, double number, double least) {
   if (std::isnan(number)) return 0;

@@ -72,14 +72,14 @@ TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
 TEST_F(Renderer, SaysWhenATextureWasPaintedLast) {
   const ImTextureID texture = renderer.paint(picture);
   const auto name = static_cast<std::uint64_t>(app::platform::texture_name(texture));
-  const std::uint64_t before = renderer.painted(name, 0, 1);
+  const std::uint64_t before = renderer.painted(name, {});
   EXPECT_NE(before, 0u);
   renderer.paint(picture);
-  EXPECT_EQ(renderer.painted(name, 0, 1), before);
+  EXPECT_EQ(renderer.painted(name, {}), before);
   picture.cross = Cross{1, 1};
   renderer.paint(picture);
-  EXPECT_NE(renderer.painted(name, 0, 1), before);
-  EXPECT_EQ(renderer.painted(name + 1000, 0, 1), 0u);
+  EXPECT_NE(renderer.painted(name, {}), before);
+  EXPECT_EQ(renderer.painted(name + 1000, {}), 0u);
 }
 
 TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {
@@ -159,18 +159,18 @@ TEST_F(Renderer, DrawsOfAPictureWithRowsOnlyTheRowsThatLookOtherwise) {
     p.width = p.height = 2 * n;
     return static_cast<std::uint64_t>(app::platform::texture_name(renderer.paint(p)));
   };
-  const std::uint64_t texture = paint(1, nullptr), before = renderer.painted(texture, 0, 1);
+  const std::uint64_t texture = paint(1, nullptr), before = renderer.painted(texture, {});
   const app::render::CellChange fifth{false, {5}, {}, n};
   paint(2, &fifth);
   EXPECT_EQ(renderer.work(), (Work{1, 1})) << "nothing looks otherwise";
-  EXPECT_EQ(renderer.painted(texture, 0, 1), before);
+  EXPECT_EQ(renderer.painted(texture, {}), before);
   for (std::size_t k = 0; k < n; ++k) cells[40 * n + k] = 0.5;
   const app::render::CellChange fortieth{false, {40}, {}, n};
   paint(3, &fortieth);
   EXPECT_EQ(renderer.work(), (Work{2, 2}));
-  EXPECT_EQ(renderer.painted(texture, 0, 0.4f), before);
-  EXPECT_NE(renderer.painted(texture, 0.5f, 0.7f), before);
-  EXPECT_EQ(renderer.painted(texture, 0.8f, 1), before);
+  EXPECT_EQ(renderer.painted(texture, {0, 0, 1, 0.4f}), before);
+  EXPECT_NE(renderer.painted(texture, {0, 0.5f, 1, 0.7f}), before);
+  EXPECT_EQ(renderer.painted(texture, {0, 0.9f, 1, 1}), before);
 }
 
 TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
@@ -189,7 +189,9 @@ TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
     renderer.end_frame();
     return renewed;
   };
-  EXPECT_EQ(frame(1), "abc") << "what has no picture yet gets one at once";
+  EXPECT_EQ(frame(1), "a");
+  EXPECT_EQ(frame(1), "ab") << "what has no picture yet waits as well";
+  EXPECT_EQ(frame(1), "abc");
   EXPECT_FALSE(renderer.is_behind());
   for (double& cell : cells) cell = 0.75;
   EXPECT_EQ(frame(2), "a");
@@ -222,6 +224,7 @@ TEST_F(Renderer, TakesSeveralFramesForAPictureThatIsTooLargeForOne) {
     };
     std::fill(cells.begin(), cells.end(), 0.25);
     matrix.fill(0.25);
+    EXPECT_FALSE(shows(0.25, 1)) << "nothing but the ground";
     EXPECT_TRUE(shows(0.25, 1));
     std::fill(cells.begin(), cells.end(), 0.75);
     matrix.fill(0.75);
@@ -230,6 +233,32 @@ TEST_F(Renderer, TakesSeveralFramesForAPictureThatIsTooLargeForOne) {
     EXPECT_TRUE(shows(0.75, 2));
     EXPECT_FALSE(renderer.is_behind());
   }
+}
+
+TEST_F(Renderer, ShowsAnotherPartCoarselyUntilItIsMade) {
+  constexpr std::size_t n = 3000;
+  arma::mat matrix(n, n, arma::fill::value(0.25));
+  matrix.cols(0, 299).fill(0.75);
+  Picture p = picture_of({}, n, "matrix", 1);
+  p.rows = {}, p.numbers = &matrix;
+  p.width = p.height = 30;
+  const auto frame = [&] {
+    const auto image = support::painted(renderer, p);
+    renderer.end_frame();
+    return image;
+  };
+  frame(), frame();
+  ASSERT_FALSE(renderer.is_behind());
+  p.right = 2900;
+  const auto left = app::render::colour_at(ColourMap::weights, true, 0.75);
+  const auto coarse = frame();
+  EXPECT_TRUE(renderer.is_behind());
+  EXPECT_EQ(coarse.at(2, 15), left);
+  EXPECT_EQ(coarse.at(3, 15), app::render::colour_at(ColourMap::weights, true, 0.25))
+      << "a texel of 100 cells";
+  const auto fine = frame();
+  EXPECT_FALSE(renderer.is_behind());
+  EXPECT_EQ(fine.at(3, 15), left) << "a texel of 97, which begins in the left part";
 }
 
 TEST_F(Renderer, KeepsOnePictureForEachPlace) {

@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr int width = 640, height = 384;  // ten tiles by six
-const Damage::TextureVersion unchanged = [](std::uint64_t, float, float) { return 1; };
+const Damage::TextureVersion unchanged = [](std::uint64_t, const Share&) { return 1; };
 
 class DamageOfFrames : public testing::Test {
  protected:
@@ -97,7 +97,7 @@ TEST_F(DamageOfFrames, IsWhereATextureHasOtherPixels) {
   const ImTextureID texture = platform::texture_id(7);
   const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {70, 70}, {90, 90}); };
   frame(picture);
-  EXPECT_THAT(frame(picture, [](std::uint64_t which, float, float) { return which == 7 ? 2 : 1; }),
+  EXPECT_THAT(frame(picture, [](std::uint64_t which, const Share&) { return which == 7 ? 2 : 1; }),
               ElementsAre(Area{64, 64, 128, 128}));
 }
 
@@ -106,12 +106,25 @@ TEST_F(DamageOfFrames, IsInTheRowsInWhichATextureHasOtherPixels) {
   const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {70, 40}, {90, 340}); };
   frame(picture);
   // The upper half ends at 190, in the third row of tiles, the lower one at 340, in the sixth.
-  const auto upper = [](std::uint64_t, float top, float) { return top < 0.5f ? 2 : 1; };
+  const auto upper = [](std::uint64_t, const Share& part) { return part.top < 0.5f ? 2 : 1; };
   EXPECT_THAT(frame(picture, upper), ElementsAre(Area{64, 0, 128, 192}));
-  const auto last = [](std::uint64_t, float top, float bottom) {
-    return bottom > 0.9f ? 3 : top < 0.5f ? 2 : 1;
+  const auto last = [](std::uint64_t, const Share& part) {
+    return part.bottom > 0.9f ? 3 : part.top < 0.5f ? 2 : 1;
   };
   EXPECT_THAT(frame(picture, last), ElementsAre(Area{64, 256, 128, 384}));
+}
+
+TEST_F(DamageOfFrames, IsInTheTilesInWhichATextureHasOtherPixels) {
+  const ImTextureID texture = platform::texture_id(7);
+  const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {0, 0}, {320, 320}); };
+  frame(picture);
+  // A row of pixels and a column of pixels, as after the edit of a token.
+  const auto cross = [](std::uint64_t, const Share& part) {
+    const bool row = part.top <= 0.5f && 0.5f < part.bottom, column = part.left <= 0.1f && 0.1f < part.right;
+    return row || column ? 2 : 1;
+  };
+  EXPECT_THAT(frame(picture, cross),
+              ElementsAre(Area{0, 0, 64, 128}, Area{0, 128, 320, 192}, Area{0, 192, 64, 320}));
 }
 
 TEST_F(DamageOfFrames, IsAllOfATextureThatDoesNotStandUpright) {
@@ -120,7 +133,7 @@ TEST_F(DamageOfFrames, IsAllOfATextureThatDoesNotStandUpright) {
     list.AddImageQuad(texture, {70, 40}, {90, 40}, {90, 340}, {70, 340}, {0, 0}, {0, 1}, {1, 1}, {1, 0});
   };
   frame(picture);
-  EXPECT_THAT(frame(picture, [](std::uint64_t, float, float bottom) { return bottom > 0.9f ? 2 : 1; }),
+  EXPECT_THAT(frame(picture, [](std::uint64_t, const Share& part) { return part.bottom > 0.9f ? 2 : 1; }),
               ElementsAre(Area{64, 0, 128, 384}));
 }
 

@@ -133,8 +133,8 @@ TEST(VisiblePart, BeginsWithTheCellAtItsCorner) {
   const Texels t = texels(p);
   EXPECT_EQ(t.columns, 3u);
   EXPECT_EQ(t.rows, 2u);
-  EXPECT_EQ(t.left, 0.5);
-  EXPECT_EQ(t.top, 0);
+  EXPECT_EQ(placing(p, t).left, 0.5);
+  EXPECT_EQ(placing(p, t).top, 0);
   EXPECT_EQ(t.data[0], at(ColourMap::weights, 1));
 }
 
@@ -143,7 +143,7 @@ TEST(VisiblePart, BeyondTheMatrixHasNoTexels) {
   Picture p = whole(m, ColourMap::weights, 100, 100);
   p.left = -2, p.right = 2;
   EXPECT_EQ(texels(p).columns, 2u);
-  EXPECT_EQ(texels(p).left, -2);
+  EXPECT_EQ(placing(p, texels(p)).left, -2);
   p.left = 5, p.right = 7;
   EXPECT_TRUE(texels(p).data.empty());
 }

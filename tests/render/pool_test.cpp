@@ -53,9 +53,15 @@ bool same_blocks(const Pool& a, const Pool& b) {
   return true;
 }
 
+Pool::Written renew(Pool& pool, const RowNumbers& m, bool is_signed, std::size_t block,
+                    const CellChange& change) {
+  core::ThreadPool threads(3);
+  return pool.renew(m, is_signed, block, block, change, threads);
+}
+
 Pool pooled(const RowNumbers& m, bool is_signed, std::size_t block) {
   Pool pool;
-  pool.renew(m, is_signed, block, block, {});
+  renew(pool, m, is_signed, block, {});
   return pool;
 }
 
@@ -114,7 +120,7 @@ TEST(Pool, RenewedWhereTheNumbersChangedIsTheSameAsPooledAnew) {
           change.first_sum = support::below(random, m.rows);
           for (std::size_t i = change.first_sum; i < m.rows; ++i) m.sums[i] *= 1.5;
         }
-        pool.renew(m.view(), is_signed, block, block, change);
+        renew(pool, m.view(), is_signed, block, change);
         ASSERT_TRUE(same_blocks(pool, pooled(m.view(), is_signed, block)))
             << block << " " << is_signed << " " << edit;
       }
@@ -129,7 +135,7 @@ TEST(Pool, NamesEveryBlockThatItWrote) {
   m.change_row(random, 5);
   m.change_column(random, 13);
   for (std::size_t i = 16; i < 20; ++i) m.sums[i] *= 2;
-  const auto written = pool.renew(m.view(), false, 2, 2, {false, {5}, 13, 16});
+  const auto written = renew(pool, m.view(), false, 2, {false, {5}, 13, 16});
   EXPECT_EQ(written.rows, (std::vector<std::pair<std::size_t, std::size_t>>{{2, 3}, {8, 10}}));
   EXPECT_EQ(written.column, 6u);
   for (std::size_t r = 0; r < 10; ++r)
@@ -144,11 +150,11 @@ TEST(Pool, LooksAtEverythingWhenTheShapeOrTheBlocksAreOthers) {
   const Numbers small(random, 9, 9), large(random, 14, 11);
   Pool pool = pooled(small.view(), false, 3);
   const CellChange nothing{false, {}, {}, SIZE_MAX};
-  pool.renew(large.view(), false, 3, 3, nothing);
+  renew(pool, large.view(), false, 3, nothing);
   EXPECT_TRUE(same_blocks(pool, pooled(large.view(), false, 3)));
-  pool.renew(large.view(), false, 4, 4, nothing);
+  renew(pool, large.view(), false, 4, nothing);
   EXPECT_TRUE(same_blocks(pool, pooled(large.view(), false, 4)));
-  pool.renew(large.view(), true, 4, 4, nothing);
+  renew(pool, large.view(), true, 4, nothing);
   EXPECT_TRUE(same_blocks(pool, pooled(large.view(), true, 4)));
 }
 

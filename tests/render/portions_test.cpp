@@ -47,6 +47,7 @@ void expect_equal(const Texels& a, const Texels& b) {
 
 TEST(TexelsOfAMatrix, AreTheSameInPortionsAndAtOnce) {
   support::Random random(81);
+  core::ThreadPool threads(3);
   const Numbers numbers(random);
   const arma::mat m = numbers.matrix();
   Picture p = picture_of(numbers, 1);
@@ -57,7 +58,7 @@ TEST(TexelsOfAMatrix, AreTheSameInPortionsAndAtOnce) {
       p.left = left, p.right = right;
       MatrixTexels portions(p);
       int count = 1;
-      while (!portions.advance(p, cells)) ++count;
+      while (!portions.advance(p, cells, threads)) ++count;
       EXPECT_GE(count, cells == 1 ? 3 : 1) << "a column of texels at a time";
       EXPECT_TRUE(cells < 1e9 || count == 1);
       expect_equal(std::move(portions).texels(), texels(p));
@@ -67,7 +68,8 @@ TEST(TexelsOfAMatrix, AreTheSameInPortionsAndAtOnce) {
 TEST(TexelsOfRows, AreTheSameInPortionsAndAtOnce) {
   support::Random random(82);
   const Numbers first(random), second(random);
-  RowTexels texels;
+  core::ThreadPool threads(3);
+  RowTexels texels(threads);
   const Picture shown = picture_of(first, 1), next = picture_of(second, 2);
   texels.renew(shown, nullptr);
   int count = 1;
@@ -82,7 +84,8 @@ TEST(TexelsOfRows, FollowAnEditBetweenTwoPortions) {
   support::Random random(83);
   const Numbers first(random);
   Numbers second(random);
-  RowTexels texels;
+  core::ThreadPool threads(3);
+  RowTexels texels(threads);
   const Picture shown = picture_of(first, 1);
   texels.renew(shown, nullptr);
   Picture next = picture_of(second, 2);
@@ -104,7 +107,8 @@ TEST(TexelsOfRows, AreThoseOfTheShownPictureAgainWhenTheNextOneIsGivenUp) {
   support::Random random(84);
   Numbers first(random);
   const Numbers second(random);
-  RowTexels texels;
+  core::ThreadPool threads(3);
+  RowTexels texels(threads);
   const Picture shown = picture_of(first, 1);
   texels.renew(shown, nullptr);
   EXPECT_FALSE(texels.prepare(picture_of(second, 9), &shown, 20 * n));

@@ -47,8 +47,7 @@ struct Weights {
 };
 
 bool equal(const Texels& a, const Texels& b) {
-  return a.rows == b.rows && a.columns == b.columns && a.left == b.left && a.top == b.top &&
-         a.across == b.across && a.down == b.down && a.pooling.rows == b.pooling.rows &&
+  return a.rows == b.rows && a.columns == b.columns && a.pooling.rows == b.pooling.rows &&
          a.pooling.columns == b.pooling.columns && a.data == b.data;
 }
 
@@ -60,7 +59,8 @@ TEST(RowTexels, AreThoseOfTheSameMatrix) {
   support::Random random(41);
   const Weights w(random, 37);
   for (const int pixels : {37, 100, 12, 5}) {
-    RowTexels rows;
+    core::ThreadPool threads(3);
+    RowTexels rows(threads);
     rows.renew(w.picture(pixels), nullptr);
     EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, w.picture(pixels)))) << pixels;
   }
@@ -70,7 +70,8 @@ TEST(RowTexels, AreAfterEditsThoseOfTheEditedMatrix) {
   support::Random random(42);
   for (const int pixels : {60, 13}) {
     Weights w(random, 37);
-    RowTexels rows;
+    core::ThreadPool threads(3);
+    RowTexels rows(threads);
     Picture last = w.picture(pixels);
     rows.renew(last, nullptr);
     for (int edit = 0; edit < 30; ++edit) {
@@ -95,7 +96,8 @@ TEST(RowTexels, AreAfterEditsThoseOfTheEditedMatrix) {
 TEST(RowTexels, AreAllMadeAnewWhenAVersionWasMissed) {
   support::Random random(43);
   Weights w(random, 20);
-  RowTexels rows;
+  core::ThreadPool threads(3);
+  RowTexels rows(threads);
   const Picture first = w.picture(10);
   rows.renew(first, nullptr);
   for (double& cell : w.cells) cell -= 1;
@@ -109,7 +111,8 @@ TEST(RowTexels, AreAllMadeAnewWhenAVersionWasMissed) {
 TEST(RowTexels, FollowTheRangeAndTheMaskWhileTheNumbersStay) {
   support::Random random(44);
   Weights w(random, 20);
-  RowTexels rows;
+  core::ThreadPool threads(3);
+  RowTexels rows(threads);
   const Picture first = w.picture(10);
   rows.renew(first, nullptr);
   Picture wider = first;
@@ -129,9 +132,10 @@ TEST(RowTexels, TellWeightsFromTheScoresOfWhichTheyAreMade) {
   const Picture weights = w.picture(10);
   Picture scores = weights;
   scores.rows = {w.cells.data(), w.n, w.n, w.n};
-  RowTexels fresh;
+  core::ThreadPool threads(3);
+  RowTexels fresh(threads);
   fresh.renew(scores, nullptr);
-  RowTexels rows;
+  RowTexels rows(threads);
   rows.renew(weights, nullptr);
   EXPECT_FALSE(equal(rows.texels(), fresh.texels()));
   rows.renew(scores, &weights);
@@ -147,18 +151,19 @@ TEST(RowTexels, SayWhereTheyLookOtherwise) {
   for (double& number : w.largest) number = 1;
   for (double& sum : w.sums) sum = 1;
   w.visible.ones();
-  RowTexels rows;
+  core::ThreadPool threads(3);
+  RowTexels rows(threads);
   const Picture first = w.picture(10);
-  EXPECT_EQ(rows.renew(first, nullptr), (Part{0, 0, 10, 10}));
+  EXPECT_EQ(rows.renew(first, nullptr), (std::vector{Part{0, 0, 10, 10}}));
   Picture second = first;
   ++second.version;
   const CellChange row{false, {7}, {}, w.n};
   second.change = &row;
-  EXPECT_TRUE(rows.renew(second, &first).is_empty()) << "the same numbers";
+  EXPECT_TRUE(rows.renew(second, &first).empty()) << "the same numbers";
   Picture third = second;
   ++third.version;
   w.cells[7 * w.n + 4] = w.cells[7 * w.n + 9] = 0.75;
-  EXPECT_EQ(rows.renew(third, &second), (Part{2, 3, 5, 4}));
+  EXPECT_EQ(rows.renew(third, &second), (std::vector{Part{0, 0, 8, 8}})) << "the tile of both cells";
 }
 
 TEST(RowTexels, AreForWholePicturesOnly) {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/attention/fast/heads.hpp"
-#include "core/attention/fast/thread_pool.hpp"
+#include "core/thread_pool.hpp"
 
 namespace core::attention::fast {
 

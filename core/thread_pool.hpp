@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace core::attention::fast {
+namespace core {
 
 /// Threads that share the tasks of one caller at a time and sleep in between.
 class ThreadPool {
@@ -55,4 +55,4 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace core::attention::fast
+}  // namespace core

@@ -1,6 +1,6 @@
-#include "core/attention/fast/thread_pool.hpp"
+#include "core/thread_pool.hpp"
 
-namespace core::attention::fast {
+namespace core {
 namespace {
 
 constexpr std::uint64_t one_job = std::uint64_t{1} << 32;  // more tasks than any job has
@@ -73,4 +73,4 @@ void ThreadPool::work() {
   }
 }
 
-}  // namespace core::attention::fast
+}  // namespace core

@@ -1,4 +1,4 @@
-#include "core/attention/fast/thread_pool.hpp"
+#include "core/thread_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <vector>
 
-namespace core::attention::fast {
+namespace core {
 namespace {
 
 TEST(ThreadPool, DoesEveryTaskOnceHoweverManyThereAreAndHoweverFastTheyFollow) {
@@ -39,4 +39,4 @@ TEST(ThreadPool, DoesSmallWorkOnTheThreadOfItsCaller) {
 }
 
 }  // namespace
-}  // namespace core::attention::fast
+}  // namespace core
