@@ -106,7 +106,7 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
 }
 
 std::size_t drawn_ticks(const Laboratory& lab, std::size_t n_masks) {
-  constexpr std::size_t most_ticks = 16000;  // more would be drawn slowly and seen as one
+  constexpr std::size_t most_ticks = 6000;  // more would be drawn slowly and seen as one
   return std::min({n_masks, lab.count(), std::max<std::size_t>(1, most_ticks / lab.n_rows())});
 }
 

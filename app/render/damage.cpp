@@ -100,12 +100,19 @@ void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::ve
     const auto of = [&](int v) { return vertices[static_cast<std::size_t>(v)]; };
     const std::uint64_t sum = mixed(mixed(mixed(look, of(i)), of(j)), of(k));
     const Span across = tiles(seen.x, seen.z, columns), down = tiles(seen.y, seen.w, rows);
+    const auto add = [&](const auto& sum_in) {
+      for (int row = down.first; row < down.last; ++row)
+        for (int column = across.first; column < across.last; ++column) {
+          std::uint64_t& tile = sums[static_cast<std::size_t>(row * columns + column)];
+          tile = mixed(tile, sum_in(row, column));
+        }
+    };
+    if (!may_change) {
+      add([sum](int, int) { return sum; });
+      continue;
+    }
     const ShownPart shown(list.VtxBuffer[i], list.VtxBuffer[j], list.VtxBuffer[k]);
-    for (int row = down.first; row < down.last; ++row)
-      for (int column = across.first; column < across.last; ++column) {
-        std::uint64_t& tile = sums[static_cast<std::size_t>(row * columns + column)];
-        tile = mixed(tile, may_change ? mixed(sum, version(texture, shown.in_tile(row, column))) : sum);
-      }
+    add([&](int row, int column) { return mixed(sum, version(texture, shown.in_tile(row, column))); });
   }
 }
 

@@ -19,7 +19,8 @@ class KeptPicture {
 
   /// Whether its texels are those of a picture.
   bool has_texels_of(const Picture& picture) const;
-  /// How many numbers must be looked at to make them; none to speak of where few of the rows changed.
+  /// How many numbers must be looked at to make them, as if they were kept row after row; none to speak of
+  /// where few of the rows changed.
   double cells_to_read(const Picture& picture) const;
   /// Goes on with about so many of them, where one frame does not do for all; whether little is left to do.
   bool prepare(const Picture& picture, double cells);

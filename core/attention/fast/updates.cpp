@@ -13,6 +13,12 @@ constexpr double highest_climb = 20;
 // … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers.
 constexpr float most_losses = 4096;
 
+/// Asks for n numbers that are going to be changed.
+void prefetch(const double* numbers, std::size_t n) {
+  constexpr std::size_t line = 64 / sizeof(double);
+  for (std::size_t c = 0; c < n; c += line) __builtin_prefetch(numbers + c, 1);
+}
+
 /// The exponential of key t in row i is another; false when the row must be worked out afresh.
 bool change_one_weight(Heads& all, std::size_t h, std::size_t i, std::size_t t, double before, double after,
                        const double* old_value) {
@@ -34,14 +40,14 @@ bool change_one_weight(Heads& all, std::size_t h, std::size_t i, std::size_t t, 
 
 RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* old_value) {
   RowsRedone redone{{t}, work_out(all, h, t, t + 1, From::queries)};
-  std::vector<std::size_t> rows;
-  for (std::size_t i = 0; i < all.n_tokens; ++i)
-    if (i != t && all.visibility.sees(i, t)) rows.push_back(i);
+  std::vector<std::size_t> rows = all.visibility.rows_that_see(t);
+  std::erase(rows, t);
 
   const std::size_t n = rows.size();
   std::vector<double> key(all.d_head), exponentials(2 * n);  // of the scores before, then of those after
   for (std::size_t c = 0; c < all.d_head; ++c) key[c] = all.key(h, t, c);
-  constexpr std::size_t ahead = 12;  // numbers of one column lie far apart: asked for before they are needed
+  // Numbers of one column, and the contexts of one head, lie far apart: asked for before they are needed.
+  constexpr std::size_t ahead = 12, contexts_ahead = 4;
   for (std::size_t k = 0; k < n; ++k) {
     const std::size_t i = rows[k];
     if (k + ahead < n) __builtin_prefetch(all.scores(h, rows[k + ahead]) + t, 1);
@@ -53,6 +59,7 @@ RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* 
   all.kernels->exponentials(exponentials.data(), exponentials.size());
 
   for (std::size_t k = 0; k < n; ++k) {
+    if (k + contexts_ahead < n) prefetch(all.context(h, rows[k + contexts_ahead]), all.d_head);
     if (change_one_weight(all, h, rows[k], t, exponentials[k], exponentials[n + k], old_value)) continue;
     redone.finite = work_out(all, h, rows[k], rows[k] + 1, From::scores) && redone.finite;
     redone.rows.push_back(rows[k]);

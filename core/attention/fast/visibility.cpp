@@ -29,6 +29,18 @@ const std::vector<std::uint32_t>& Visibility::hidden(std::size_t row) const {
   return at != hidden_.end() && at->first == row ? at->second : none;
 }
 
+std::vector<std::size_t> Visibility::rows_that_see(std::size_t key) const {
+  std::vector<std::size_t> rows;
+  rows.reserve(ends_.size());
+  auto next = hidden_.begin();
+  for (std::size_t row = 0; row < ends_.size(); ++row) {
+    const bool has_hidden = next != hidden_.end() && next->first == row;
+    if (key < ends_[row] && (!has_hidden || sees(row, key))) rows.push_back(row);
+    if (has_hidden) ++next;
+  }
+  return rows;
+}
+
 bool Visibility::sees(std::size_t row, std::size_t key) const {
   const auto& h = hidden(row);
   return key < ends_[row] && !std::binary_search(h.begin(), h.end(), static_cast<std::uint32_t>(key));

@@ -20,6 +20,8 @@ class Visibility {
   /// The hidden keys before the end of a row, ascending.
   const std::vector<std::uint32_t>& hidden(std::size_t row) const;
   bool sees(std::size_t row, std::size_t key) const;
+  /// The rows that see a key, ascending.
+  std::vector<std::size_t> rows_that_see(std::size_t key) const;
   friend bool operator==(const Visibility&, const Visibility&) = default;
 
  private:
