@@ -110,6 +110,18 @@ TEST(Update, OfASliderThatIsDraggedToAndFroDoesNotDrift) {
   EXPECT_TRUE(agree(m, engine.trace(), attend(m), allowed));
 }
 
+TEST(Update, OfEmbeddingNumbersNeverNeedsAFullPass) {
+  Random random(8);
+  Model m = calm_model(random, 40, 8, 8, 2);
+  Engine engine(2);
+  engine.compute(m);
+  for (int k = 0; k < 5000; ++k) {
+    m.sequences[0].embeddings.set(below(random, 40), below(random, 8), number(random));
+    ASSERT_FALSE(engine.update(m).everything) << "after " << k << " edits";
+  }
+  EXPECT_TRUE(agree(m, engine.trace(), attend(m), allowed));
+}
+
 TEST(Update, TakesAnyEditOfTheEditor) {
   Random random(6);
   Engine engine(2);
