@@ -14,7 +14,7 @@ namespace app::render {
 namespace {
 
 constexpr std::uint64_t frames_kept = 120;
-constexpr double cells_a_frame = 7e6;
+constexpr double cells_a_frame = 7e6, few_cells = 1e5;
 
 struct Entry {
   explicit Entry(core::ThreadPool& threads) : picture(threads) {}
@@ -42,7 +42,8 @@ struct HeatmapRenderer::State {
     const double cells = kept.cells_to_read(picture);
     const auto in_line = std::find(waiting.begin(), waiting.end(), picture.place);
     const bool is_next = waiting.empty() || in_line == waiting.begin();
-    const bool goes_on = cells == 0 || (is_next && (cells_read == 0 || cells_read + cells <= cells_a_frame));
+    const bool goes_on =
+        cells <= few_cells || (is_next && (cells_read == 0 || cells_read + cells <= cells_a_frame));
     if (goes_on) cells_read += std::min(cells, cells_a_frame);
     if (goes_on && (cells <= cells_a_frame || kept.prepare(picture, cells_a_frame))) {
       if (in_line != waiting.end()) waiting.erase(in_line);

@@ -8,7 +8,6 @@ namespace app::render {
 /// A part of an image or of a grid, without its right and lower edge.
 struct Part {
   std::size_t left = 0, top = 0, right = 0, bottom = 0;
-  bool is_empty() const { return left >= right || top >= bottom; }
   friend bool operator==(const Part&, const Part&) = default;
 };
 

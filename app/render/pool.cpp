@@ -23,18 +23,6 @@ std::vector<bool> touched_rows(const CellChange& change, std::size_t n_blocks, s
   return touched;
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> runs(const std::vector<bool>& set) {
-  std::vector<std::pair<std::size_t, std::size_t>> found;
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    if (!set[i]) continue;
-    if (!found.empty() && found.back().second == i)
-      ++found.back().second;
-    else
-      found.emplace_back(i, i + 1);
-  }
-  return found;
-}
-
 }  // namespace
 
 void Pool::begin(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) {
@@ -85,8 +73,7 @@ void Pool::pool_down(const RowNumbers& m, std::size_t block_row, std::size_t fir
 template <bool is_signed>
 Pool::Written Pool::renew_as(const RowNumbers& m, const CellChange& change, core::ThreadPool& threads) {
   constexpr std::size_t blocks_a_task = 16;
-  const std::vector<bool> touched = touched_rows(change, n_rows_, form_.block_rows);
-  Written written{runs(touched), std::nullopt};
+  Written written{touched_rows(change, n_rows_, form_.block_rows), std::nullopt};
   if (!change.all && change.column) written.column = *change.column / form_.block_columns;
   std::vector<bool> anew(m.n_rows, change.all);
   for (const std::size_t row : change.rows) anew.at(row) = true;
@@ -99,7 +86,7 @@ Pool::Written Pool::renew_as(const RowNumbers& m, const CellChange& change, core
       else if (written.column)
         pool_along<is_signed>(m, i, *written.column, *written.column + 1);
     }
-    if (touched[r])
+    if (written.rows[r])
       pool_down<is_signed>(m, r, 0, n_columns_);
     else if (written.column)
       pool_down<is_signed>(m, r, *written.column, *written.column + 1);

@@ -39,8 +39,7 @@ class Pool {
  public:
   /// Which of the blocks the last renew() wrote.
   struct Written {
-    std::vector<std::pair<std::size_t, std::size_t>>
-        rows;                           ///< runs of rows of blocks: the first, and the one after the last
+    std::vector<bool> rows;             ///< [row of blocks]: whether all of it
     std::optional<std::size_t> column;  ///< of blocks, in all rows
   };
 

@@ -65,7 +65,7 @@ bool RowTexels::prepare(const Picture& p, const Picture* before, double cells) {
 std::vector<Part> RowTexels::renew(const Picture& p, const Picture* before) {
   const Pooling block = pooling(p);
   const CellChange change = change_for(p, before);
-  Pool::Written written{{{0, pool_.n_rows()}}, std::nullopt};
+  Pool::Written written{std::vector<bool>(pool_.n_rows(), true), std::nullopt};
   if (!change.all || !holds(p)) written = pool(p, change);
   pooled_rows_ = p.rows.n_rows;
   const bool same_flags = before && flags_key(*before) == flags_key(p);
@@ -78,17 +78,15 @@ std::vector<Part> RowTexels::renew(const Picture& p, const Picture* before) {
   texels_.rows = pool_.n_rows(), texels_.columns = pool_.n_columns();
   texels_.pooling = block;
   texels_.data.resize(texels_.rows * texels_.columns);
-  if (!same_flags || !same_range || !same_size) written = {{{0, texels_.rows}}, std::nullopt};
+  if (!same_flags || !same_range || !same_size)
+    written = {std::vector<bool>(texels_.rows, true), std::nullopt};
 
   const Shades shades(p);
   ChangedTiles changed(texels_.rows, texels_.columns);
-  std::vector<bool> whole(texels_.rows);
-  for (const auto& [first, last] : written.rows)
-    std::fill(whole.begin() + std::ptrdiff_t(first), whole.begin() + std::ptrdiff_t(last), true);
   constexpr std::size_t rows = ChangedTiles::tile;
   threads_.run((texels_.rows + rows - 1) / rows, [&](std::size_t task) {
     for (std::size_t r = task * rows; r < std::min((task + 1) * rows, texels_.rows); ++r) {
-      if (whole[r])
+      if (written.rows[r])
         write(shades, r, 0, texels_.columns, changed);
       else if (written.column)
         write(shades, r, *written.column, *written.column + 1, changed);

@@ -136,7 +136,7 @@ TEST(Pool, NamesEveryBlockThatItWrote) {
   m.change_column(random, 13);
   for (std::size_t i = 16; i < 20; ++i) m.sums[i] *= 2;
   const auto written = renew(pool, m.view(), false, 2, {false, {5}, 13, 16});
-  EXPECT_EQ(written.rows, (std::vector<std::pair<std::size_t, std::size_t>>{{2, 3}, {8, 10}}));
+  for (std::size_t r = 0; r < 10; ++r) EXPECT_EQ(written.rows.at(r), r == 2 || r >= 8) << r;
   EXPECT_EQ(written.column, 6u);
   for (std::size_t r = 0; r < 10; ++r)
     for (std::size_t c = 0; c < 10; ++c)
