@@ -93,33 +93,38 @@ TEST(Update, AgreesWithAttendAfterTenThousandEdits) {
   edit_and_compare(calm_model(random, 150, 16, 16, 2), 1500, 100, 4);
 }
 
-TEST(Update, OfASliderThatIsDraggedToAndFroDoesNotDrift) {
-  Random random(5);
+/// So many edits of a model of 40 tokens, each followed by an update; in the end the trace is attend()'s.
+template <class Edit, class Check>
+void update_after_each(unsigned seed, int n_edits, const Edit& edit, const Check& check) {
+  Random random(seed);
   Model m = calm_model(random, 40, 8, 8, 2);
   Engine engine(2);
   engine.compute(m);
-  for (int k = 0; k < 10000; ++k) {
-    m.sequences[0].embeddings.set(3, 2, 3 * std::sin(k * 0.37));
-    const Change change = engine.update(m);
-    if (k == 5) {
-      EXPECT_FALSE(change.everything);
-      EXPECT_EQ(change.heads[1].column, 3u);
-      EXPECT_EQ(change.heads[1].rows.front(), 3u);
-    }
+  for (int k = 0; k < n_edits; ++k) {
+    edit(random, m, k);
+    ASSERT_NO_FATAL_FAILURE(check(engine.update(m), k));
   }
   EXPECT_TRUE(agree(m, engine.trace(), attend(m), allowed));
 }
 
+TEST(Update, OfASliderThatIsDraggedToAndFroDoesNotDrift) {
+  update_after_each(
+      5, 10000, [](Random&, Model& m, int k) { m.sequences[0].embeddings.set(3, 2, 3 * std::sin(k * 0.37)); },
+      [](const Change& change, int k) {
+        if (k != 5) return;
+        EXPECT_FALSE(change.everything);
+        EXPECT_EQ(change.heads[1].column, 3u);
+        EXPECT_EQ(change.heads[1].rows.front(), 3u);
+      });
+}
+
 TEST(Update, OfEmbeddingNumbersNeverNeedsAFullPass) {
-  Random random(8);
-  Model m = calm_model(random, 40, 8, 8, 2);
-  Engine engine(2);
-  engine.compute(m);
-  for (int k = 0; k < 5000; ++k) {
-    m.sequences[0].embeddings.set(below(random, 40), below(random, 8), number(random));
-    ASSERT_FALSE(engine.update(m).everything) << "after " << k << " edits";
-  }
-  EXPECT_TRUE(agree(m, engine.trace(), attend(m), allowed));
+  update_after_each(
+      8, 5000,
+      [](Random& random, Model& m, int) {
+        m.sequences[0].embeddings.set(below(random, 40), below(random, 8), number(random));
+      },
+      [](const Change& change, int k) { ASSERT_FALSE(change.everything) << "after " << k << " edits"; });
 }
 
 TEST(Update, TakesAnyEditOfTheEditor) {
