@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace app::render {
@@ -134,13 +133,6 @@ void MatrixTexels::make(const Picture& p, const Shades& shades, std::size_t firs
     const bool hidden = !visible.empty() && visible[i] == 0, dropped = !kept.empty() && kept[i] == 0;
     texels_.data[i / count * texels_.columns + first + i % count] = shades(numbers[i], hidden, dropped);
   }
-}
-
-Texels texels(const Picture& p) {
-  core::ThreadPool only_this_one(1);
-  MatrixTexels all(p);
-  all.advance(p, std::numeric_limits<double>::infinity(), only_this_one);
-  return std::move(all).texels();
 }
 
 }  // namespace app::render

@@ -34,7 +34,7 @@ struct CellChange {
 /// The strongest number of every block of a matrix; after a change only what changed is looked at again.
 ///
 /// Of weights the largest number is the strongest, of signed numbers the one farthest from 0; NaN wins, −∞
-/// loses, as in texels().
+/// loses, as in MatrixTexels.
 class Pool {
  public:
   /// Which of the blocks the last renew() wrote.

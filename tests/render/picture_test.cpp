@@ -7,6 +7,8 @@
 #include <limits>
 #include <tuple>
 
+#include "tests/support/pictures.hpp"
+
 namespace {
 
 using app::Rgb;
@@ -18,7 +20,7 @@ using app::render::place_in_range;
 using app::render::pooling;
 using app::render::Texel;
 using app::render::Texels;
-using app::render::texels;
+using support::texels;
 namespace mark = app::render::mark;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();

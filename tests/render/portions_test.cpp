@@ -61,7 +61,7 @@ TEST(TexelsOfAMatrix, AreTheSameInPortionsAndAtOnce) {
       while (!portions.advance(p, cells, threads)) ++count;
       EXPECT_GE(count, cells == 1 ? 3 : 1) << "a column of texels at a time";
       EXPECT_TRUE(cells < 1e9 || count == 1);
-      expect_equal(std::move(portions).texels(), texels(p));
+      expect_equal(std::move(portions).texels(), support::texels(p));
     }
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <utility>
 
 #include "app/render/picture.hpp"
 
@@ -17,6 +19,14 @@ inline app::render::Picture whole_picture(const arma::mat& numbers, app::render:
   p.width = cell_width * static_cast<int>(numbers.n_cols),
   p.height = cell_height * static_cast<int>(numbers.n_rows);
   return p;
+}
+
+/// All texels of a picture of a matrix, at once.
+inline app::render::Texels texels(const app::render::Picture& p) {
+  core::ThreadPool only_this_one(1);
+  app::render::MatrixTexels all(p);
+  all.advance(p, std::numeric_limits<double>::infinity(), only_this_one);
+  return std::move(all).texels();
 }
 
 /// The texels of a picture whose rows are known, made of the same numbers as a matrix.
