@@ -21,6 +21,7 @@ using core::attention::Model;
 using core::attention::Projections;
 using core::attention::SharedMatrix;
 using core::attention::fast::Engine;
+using core::attention::fast::Kernels;
 using Clock = std::chrono::steady_clock;
 
 Model random_model(std::size_t n_tokens, std::size_t width, std::size_t n_heads) {
@@ -135,11 +136,12 @@ void record(benchmark::State& state) {
 
 /// Multiplications with additions of doubles that one core can do, with nothing to load or store.
 void peak(benchmark::State& state) {
-  const auto& kernels = core::attention::fast::kernels_of_this_processor().front();
+  const Kernels& kernels = core::attention::fast::kernels_of_this_processor().front();
   constexpr std::size_t n_rounds = 100000;
   for (auto _ : state) benchmark::DoNotOptimize(kernels.multiply_add(n_rounds));
   state.counters["multiply_adds_per_second"] = benchmark::Counter(
-      static_cast<double>(state.iterations() * n_rounds * 16 * kernels.lanes), benchmark::Counter::kIsRate);
+      static_cast<double>(state.iterations() * n_rounds * Kernels::yardstick_vectors * kernels.lanes),
+      benchmark::Counter::kIsRate);
 }
 
 void all_sizes(benchmark::internal::Benchmark* b) {

@@ -47,6 +47,7 @@ struct RowSums {
 
 struct Kernels {
   static constexpr std::size_t widest_panel = 24, most_panel_rows = 8;  ///< in any of them
+  static constexpr std::size_t yardstick_vectors = 12;                  ///< of multiply_add
 
   const char* name;         ///< "AVX-512", "AVX2" or "plain"
   std::size_t lanes;        ///< numbers in a vector
@@ -66,7 +67,7 @@ struct Kernels {
   bool (*finite)(const double* numbers, std::size_t n);
   /// numbers[j] = exp(numbers[j])
   void (*exponentials)(double* numbers, std::size_t n);
-  /// So many rounds of multiplications with additions of sixteen vectors, as a yardstick for the others.
+  /// So many rounds of multiplications with additions of yardstick_vectors, as a yardstick for the others.
   double (*multiply_add)(std::size_t n_rounds);
 };
 

@@ -17,7 +17,8 @@ template <int N, Tiles tiles>
 struct KernelsOf {
   using V = Vector<N>;
   static constexpr std::size_t panel_width = std::size_t{tiles.key_vectors} * N;
-  static constexpr std::size_t keys_at_once = 128;  // so many values of a tile fit a first-level cache
+  static constexpr std::size_t cached_numbers = 65536;  // of panels: they fit a second-level cache …
+  static constexpr std::size_t keys_at_once = 1024;     // … and so do so many values of a head
   static_assert(panel_width <= Kernels::widest_panel && tiles.queries <= int(Kernels::most_panel_rows));
 
   /// Written out, as `= {}` makes compilers keep a whole tile in memory.
@@ -44,6 +45,7 @@ struct KernelsOf {
         for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += items[k] * number;
       }
     }
+#pragma GCC unroll 8
     for (int q = 0; q < count; ++q) {
       double* to = b.products + (row + std::size_t(q)) * b.product_stride + first;
       const std::size_t end = b.ends[row + std::size_t(q)];
@@ -60,15 +62,22 @@ struct KernelsOf {
     return end;
   }
 
+  /// Products of `count` rows and the panels of items first … end − 1.
+  template <int count>
+  static void product_rows(const PanelBlock& b, std::size_t row, std::size_t first, std::size_t end) {
+    const std::size_t last_end = furthest(b.ends + row, count);
+    for (end = last_end < end ? last_end : end; first < end; first += panel_width)
+      product_tile<count>(b, row, first);
+  }
+
   static void products(const PanelBlock& b) {
-    const std::size_t end = furthest(b.ends, b.n_rows);
-    for (std::size_t first = 0; first < end;
-         first += panel_width) {  // a panel stays in the cache for all rows
+    const std::size_t end = furthest(b.ends, b.n_rows), panel = panel_width * b.depth;
+    const std::size_t at_once = (cached_numbers / (panel + 1) + 1) * panel_width;
+    for (std::size_t first = 0; first < end; first += at_once) {  // they stay in the cache for all rows
       std::size_t i = 0;
       for (; i + tiles.queries <= b.n_rows; i += tiles.queries)
-        if (furthest(b.ends + i, tiles.queries) > first) product_tile<tiles.queries>(b, i, first);
-      for (; i < b.n_rows; ++i)
-        if (b.ends[i] > first) product_tile<1>(b, i, first);
+        product_rows<tiles.queries>(b, i, first, first + at_once);
+      for (; i < b.n_rows; ++i) product_rows<1>(b, i, first, first + at_once);
     }
   }
 
@@ -113,6 +122,7 @@ struct KernelsOf {
     for (int i = 0; i < count; ++i) {
       double* to = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
       const double factor = end == last_end ? b.factor / b.sums[row + std::size_t(i)] : 1;
+#pragma GCC unroll 8
       for (int c = 0; c < vectors; ++c)
         store_part_or_all(to + c * N, sums[i][c] * factor, b.d_head - column - std::size_t(c) * N);
     }
@@ -124,6 +134,7 @@ struct KernelsOf {
 #pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
       const double* from = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
+#pragma GCC unroll 8
       for (int c = 0; c < vectors; ++c) {
         const std::size_t left = b.d_head - column - std::size_t(c) * N;
         sums[i][c] = left >= N ? load<N>(from + c * N) : load_part<N>(from + c * N, left, 0);
@@ -204,12 +215,13 @@ struct KernelsOf {
   }
 
   static double multiply_add(std::size_t n_rounds) {
-    constexpr int depth = 16;  // more than units times their latency on any processor of today
+    // More than units times their latency on any processor of today, and few enough for sixteen registers.
+    constexpr int depth = Kernels::yardstick_vectors;
     V sums[depth];
     for (int k = 0; k < depth; ++k) sums[k] = spread<N>(k);
     const V factor = spread<N>(0.999), term = spread<N>(0.001);
     for (std::size_t round = 0; round < n_rounds; ++round) {
-#pragma GCC unroll 16
+#pragma GCC unroll 12
       for (int k = 0; k < depth; ++k) sums[k] = sums[k] * factor + term;
     }
     V total{};

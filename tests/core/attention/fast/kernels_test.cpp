@@ -73,10 +73,46 @@ TEST(Kernels, OfEveryWidthGiveTheSameRow) {
   }
 }
 
+TEST(Products, AreRowsTimesItemsOverManyPanelsAndRaggedEnds) {
+  support::Random random(4);
+  for (const auto& [n_rows, n_items, depth] : {std::array<std::size_t, 3>{1, 1, 1},
+                                               {8, 24, 0},
+                                               {13, 50, 7},
+                                               {19, 1100, 64},
+                                               {9, 60, 3000}})  // a panel of these alone fills a cache
+    for (const Kernels& kernels : kernels_of_this_processor()) {
+      const std::size_t width = kernels.panel_width, n_panels = (n_items + width - 1) / width;
+      const std::size_t apart = n_panels * width;
+      const arma::mat rows = support::matrix(random, n_rows, depth),
+                      items = support::matrix(random, n_items, depth);
+      const arma::mat by_row = rows.t(), expected = -0.5 * rows * items.t();
+      std::vector<double> panels(apart * depth, 0), found(n_rows * apart, 77);
+      for (std::size_t j = 0; j < n_items; ++j)
+        for (std::size_t c = 0; c < depth; ++c)
+          panels[(j / width * depth + c) * width + j % width] = items(j, c);
+      std::vector<std::size_t> ends(n_rows);
+      for (std::size_t i = 0; i < n_rows; ++i)
+        ends[i] = i % 5 == 3 ? 0 : std::min(n_items, 1 + i * n_items / n_rows);
+      kernels.products(
+          {by_row.memptr(), depth, panels.data(), depth, -0.5, ends.data(), found.data(), apart, n_rows});
+      for (std::size_t i = 0; i < n_rows; ++i) {
+        const std::size_t whole = (ends[i] + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+        for (std::size_t j = 0; j < apart; ++j) {
+          const double number = found[i * apart + j];
+          if (j < ends[i])
+            EXPECT_NEAR(number, expected(i, j), 1e-13 * double(depth + 1))
+                << kernels.name << ": " << i << ", " << j;
+          else
+            EXPECT_EQ(number, j < whole ? -INFINITY : 77) << kernels.name << ": " << i << ", " << j;
+        }
+      }
+    }
+}
+
 TEST(Contexts, AreWeightsTimesValuesOverManyKeysAndRaggedEnds) {
   support::Random random(3);
   for (const auto& [n_rows, n_keys, d_head] :
-       {std::array<std::size_t, 3>{1, 1, 1}, {7, 128, 8}, {13, 129, 13}, {50, 300, 40}, {6, 513, 64}})
+       {std::array<std::size_t, 3>{1, 1, 1}, {7, 1024, 8}, {13, 1025, 13}, {50, 2100, 40}, {6, 513, 64}})
     for (const Kernels& kernels : kernels_of_this_processor()) {
       const std::size_t stride = (d_head + 7) / 8 * 8, row = (n_keys + 7) / 8 * 8, apart = d_head + 3;
       const arma::mat weights = support::matrix(random, n_rows, n_keys),
