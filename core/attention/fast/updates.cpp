@@ -8,8 +8,8 @@ namespace {
 
 // A row is worked out afresh when one exponential changes more of its sum than this …
 constexpr double largest_part = 0.5;
-// … when a score climbs so far above the largest that exponentials could overflow …
-constexpr double highest_climb = 20;
+// … when an exponential is so far above that of the largest score that others could overflow …
+constexpr double highest = 4.8e8;
 // … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers.
 constexpr float most_losses = 4096;
 
@@ -25,9 +25,7 @@ bool change_one_weight(Heads& all, std::size_t h, std::size_t i, std::size_t t, 
   Head& head = all.heads[h];
   const double old_sum = head.sums[i], sum = old_sum + (after - before);
   const double loss = head.losses[i] * std::max(1.0, old_sum / sum) + 1;
-  if (!(all.scores(h, i)[t] - head.largest[i] < highest_climb) || !(before < largest_part * old_sum) ||
-      !(loss < most_losses))
-    return false;
+  if (!(after < highest) || !(before < largest_part * old_sum) || !(loss < most_losses)) return false;
   const double factor = 1 / sum, kept = all.kept_factor(h, i, t) * factor;
   all.kernels->blend(all.context(h, i), old_sum * factor, after * kept, all.value(h, t), -before * kept,
                      old_value, all.d_head);
