@@ -8,10 +8,12 @@ namespace {
 
 // A row is worked out afresh when one exponential changes more of its sum than this …
 constexpr double largest_part = 0.5;
-// … when an exponential is so far above that of the largest score that others could overflow …
+// … when an exponential is so far above that of the largest score, 1, that sums could overflow …
 constexpr double highest = 4.8e8;
 // … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers.
 constexpr float most_losses = 4096;
+
+constexpr double highest_power = 700;  // of e: beyond, exponentials() is not to be asked
 
 /// Asks for n numbers that are going to be changed.
 void prefetch(const double* numbers, std::size_t n) {
@@ -52,7 +54,7 @@ RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* 
     double& score = all.scores(h, i)[t];
     exponentials[k] = score - all.heads[h].largest[i];
     score = all.uniform ? 0 : all.kernels->dot(all.query(h, i), key.data(), all.d_head) * all.scale;
-    exponentials[n + k] = score - all.heads[h].largest[i];
+    exponentials[n + k] = std::min(score - all.heads[h].largest[i], highest_power);
   }
   all.kernels->exponentials(exponentials.data(), exponentials.size());
 
