@@ -80,7 +80,10 @@ void Loop::prepare_style() {
   const bool first =
       font_scale_ == 0;  // the window is to be there at once; the next frame brings the other glyphs
   const platform::LoadedFonts loaded =
-      platform::load_fonts(text_scale, first ? platform::Glyphs::first : platform::Glyphs::all);
+      first && window_.first_fonts().scale == text_scale
+          ? window_.first_fonts()
+          : platform::load_fonts(*ImGui::GetIO().Fonts, text_scale,
+                                 first ? platform::Glyphs::first : platform::Glyphs::all);
   if (!first) window_.refresh_fonts();
   has_all_glyphs_ = !first;
   if (!loaded.warning.empty()) store_.dispatch(ShowMessage{loaded.warning});

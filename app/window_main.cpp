@@ -34,7 +34,8 @@ void recall_all(const platform::Memory& memory, Store& store) {
 platform::Memory memory_of(const Store& store, ImVec2 size) {
   platform::Memory memory;
   memory.recent = store.recent();
-  for (const auto& [name, progress] : store.progress()) memory.settings["lesson " + name] = progress_text(progress);
+  for (const auto& [name, progress] : store.progress())
+    memory.settings["lesson " + name] = progress_text(progress);
   for (const auto& [key, value] : remembered(store.view())) memory.settings[key] = value;
   memory.settings["width"] = std::to_string(static_cast<int>(size.x));
   memory.settings["height"] = std::to_string(static_cast<int>(size.y));
@@ -48,7 +49,9 @@ int run_window(const WindowOptions& options) {
   Store store;
   recall_all(before, store);
   if (options.file) store.open(*options.file);
-  platform::Window window("attnscope", whole_number(before, "width", 1600, 960, 16384), whole_number(before, "height", 1000, 600, 16384));
+  platform::Window window("attnscope", whole_number(before, "width", 1600, 960, 16384),
+                          whole_number(before, "height", 1000, 600, 16384),
+                          store.view().scale * store.view().text_size);
   Loop loop(window, store);
   while (loop.step()) {
   }

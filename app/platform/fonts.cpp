@@ -15,9 +15,10 @@ namespace {
 
 // Where user's words may stand: Latin, Greek, Cyrillic, and every sign of the formulas. ImGui keeps pointers
 // to these.
-constexpr ImWchar all_words[] = {0x0020, 0x017f, 0x0370, 0x045f, 0x1d40, 0x1d7f, 0x2010, 0x2044, 0x2070,
-                                 0x209f, 0x2100, 0x214f, 0x2190, 0x22ff, 0x2300, 0x230b, 0x2423, 0x2423, 0x2500, 0x257f, 0x25cf, 0x25cf,
-                                 0x2713, 0x2717, 0x27e8, 0x27e9, 0xfffd, 0xfffd, 0};
+constexpr ImWchar all_words[] = {0x0020, 0x017f, 0x0370, 0x045f, 0x1d40, 0x1d7f, 0x2010, 0x2044,
+                                 0x2070, 0x209f, 0x2100, 0x214f, 0x2190, 0x22ff, 0x2300, 0x230b,
+                                 0x2423, 0x2423, 0x2500, 0x257f, 0x25cf, 0x25cf, 0x2713, 0x2717,
+                                 0x27e8, 0x27e9, 0xfffd, 0xfffd, 0};
 // Where only our own words and numbers stand, which loads in a fifth of the time.
 constexpr ImWchar own_words[] = {0x0020, 0x00ff, 0x0391, 0x03c9, 0x1d40, 0x1d7f, 0x2010,
                                  0x2026, 0x2070, 0x209f, 0x211d, 0x211d, 0x2190, 0x2193,
@@ -56,8 +57,7 @@ std::string find_font(const char* file_name, const char* family) {
 }
 
 /// Adds one size of a font; of ImGui's own when there is no file, or none that can be read.
-ImFont* add(const std::string& file, float size, float scale, const ImWchar* ranges) {
-  ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
+ImFont* add(ImFontAtlas& atlas, const std::string& file, float size, float scale, const ImWchar* ranges) {
   ImFontConfig config;
   config.SizePixels = std::round(size * scale);
   config.OversampleH = config.OversampleV = 1;
@@ -69,8 +69,7 @@ ImFont* add(const std::string& file, float size, float scale, const ImWchar* ran
 
 }  // namespace
 
-LoadedFonts load_fonts(float scale, Glyphs glyphs) {
-  ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
+LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs) {
   atlas.Clear();
   atlas.Flags |= ImFontAtlasFlags_NoPowerOfTwoHeight;
 #if __has_include(<imgui_freetype.h>) && IMGUI_VERSION_NUM < 19200
@@ -82,18 +81,19 @@ LoadedFonts load_fonts(float scale, Glyphs glyphs) {
   const ImWchar* all = glyphs == Glyphs::all ? all_words : first_words;
   const ImWchar* own = glyphs == Glyphs::all ? own_words : first_words;
   LoadedFonts loaded;
+  loaded.scale = scale;
   Fonts& f = loaded.fonts;
-  f.sans14 = add(sans, 14, scale, all);  // the first one is ImGui's default
-  f.sans12 = add(sans, 12, scale, all);
-  f.sans13 = add(sans, 13, scale, all);
-  f.sans15 = add(sans, 15, scale, all);
-  f.sans16 = add(sans, 16, scale, all);
-  f.sans17 = add(sans, 17, scale, own);
-  f.sans19 = add(sans, 19, scale, own);
-  f.mono12 = add(mono, 12, scale, own);
-  f.mono13 = add(mono, 13, scale, own);
-  f.mono14 = add(mono, 14, scale, own);
-  f.mono32 = add(mono, 32, scale, own);
+  f.sans14 = add(atlas, sans, 14, scale, all);  // the first one is ImGui's default
+  f.sans12 = add(atlas, sans, 12, scale, all);
+  f.sans13 = add(atlas, sans, 13, scale, all);
+  f.sans15 = add(atlas, sans, 15, scale, all);
+  f.sans16 = add(atlas, sans, 16, scale, all);
+  f.sans17 = add(atlas, sans, 17, scale, own);
+  f.sans19 = add(atlas, sans, 19, scale, own);
+  f.mono12 = add(atlas, mono, 12, scale, own);
+  f.mono13 = add(atlas, mono, 13, scale, own);
+  f.mono14 = add(atlas, mono, 14, scale, own);
+  f.mono32 = add(atlas, mono, 32, scale, own);
 #if IMGUI_VERSION_NUM < 19200
   atlas.Build();
 #endif

@@ -56,14 +56,16 @@ struct Window::Input {
   }
 };
 
-Window::Window(const std::string& title, int width, int height)
-    : window_(display_.open(title.c_str(), std::max(width, smallest_width), std::max(height, smallest_height),
+Window::Window(const std::string& title, int width, int height, float font_scale)
+    : loading_fonts_(std::async(std::launch::async, load_fonts, std::ref(atlas_), font_scale, Glyphs::first)),
+      window_(display_.open(title.c_str(), std::max(width, smallest_width), std::max(height, smallest_height),
                             true)) {
   glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwSwapInterval(1);
   watch_events();
   IMGUI_CHECKVERSION();
-  ImGui::CreateContext();
+  first_fonts_ = loading_fonts_.get();
+  ImGui::CreateContext(&atlas_);
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;  // where regions stand is the theme's business, not a file's
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;

@@ -5,11 +5,13 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/platform/display.hpp"
+#include "app/platform/fonts.hpp"
 #include "app/platform/keys.hpp"
 #include "app/platform/screenshot.hpp"
 #include "app/platform/short_presses.hpp"
@@ -22,8 +24,9 @@ namespace app::platform {
 /// The program's window with an OpenGL 3.3 context and ImGui in it; used from one thread, except wake().
 class Window {
  public:
-  /// The size is in screen coordinates. Throws core::Error when there is no display or no OpenGL 3.3.
-  Window(const std::string& title, int width, int height);
+  /// The size is in screen coordinates; fonts for that scale are loaded while the display opens the window.
+  /// Throws core::Error when there is no display or no OpenGL 3.3.
+  Window(const std::string& title, int width, int height, float font_scale = 1);
   ~Window();
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -44,6 +47,8 @@ class Window {
   void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {});
   /// The last frame as it was drawn.
   Image read_pixels() const;
+  /// What ImGui has from the start: the glyphs of the first frame.
+  const LoadedFonts& first_fonts() const { return first_fonts_; }
   /// After the fonts were loaded anew.
   void refresh_fonts();
 
@@ -62,6 +67,9 @@ class Window {
   struct Input;
   void watch_events();
 
+  ImFontAtlas atlas_;  // ImGui's
+  LoadedFonts first_fonts_;
+  std::future<LoadedFonts> loading_fonts_;
   Display display_;
   GLFWwindow* window_ = nullptr;
   std::optional<render::Canvas> canvas_;  // ends before the context

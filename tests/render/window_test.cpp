@@ -25,7 +25,7 @@ class OpenWindow : public testing::Test {
 };
 
 TEST_F(OpenWindow, ShowsWhatWasDrawnInIt) {
-  load_fonts(1);
+  load_fonts(*ImGui::GetIO().Fonts, 1);
   window.begin_frame();
   ImGui::GetForegroundDrawList()->AddRectFilled({100, 50}, {200, 150}, IM_COL32(255, 0, 0, 255));
   window.end_frame(app::rgb(0x123456));
@@ -42,7 +42,7 @@ TEST_F(OpenWindow, ShowsWhatWasDrawnInIt) {
 }
 
 TEST_F(OpenWindow, ShowsTheSameWhetherAllOrOnlyWhatDiffersIsDrawn) {
-  load_fonts(1);
+  load_fonts(*ImGui::GetIO().Fonts, 1);
   const auto draw = [&](int frame) {
     window.begin_frame();
     ImDrawList& list = *ImGui::GetForegroundDrawList();
@@ -89,7 +89,7 @@ TEST_F(OpenWindow, ReportsNothingWhenNothingHappens) {
 }
 
 TEST_F(OpenWindow, TakesScriptedInput) {
-  load_fonts(1);
+  load_fonts(*ImGui::GetIO().Fonts, 1);
   ImVec2 seen{-1, -1};
   for (int frame = 0; frame < 2; ++frame) {
     window.begin_frame([](ImGuiIO& io) { put_mouse(io, {123, 45}); });
@@ -101,10 +101,10 @@ TEST_F(OpenWindow, TakesScriptedInput) {
 }
 
 TEST_F(OpenWindow, LoadsFontsAnewForAnotherScale) {
-  EXPECT_EQ(load_fonts(1).fonts.sans14->FontSize, 14);
+  EXPECT_EQ(load_fonts(*ImGui::GetIO().Fonts, 1).fonts.sans14->FontSize, 14);
   window.begin_frame();
   window.end_frame(app::rgb(0));
-  const LoadedFonts larger = load_fonts(1.5);
+  const LoadedFonts larger = load_fonts(*ImGui::GetIO().Fonts, 1.5);
   window.refresh_fonts();
   EXPECT_EQ(larger.fonts.mono32->FontSize, 48);
   window.begin_frame();
@@ -112,7 +112,7 @@ TEST_F(OpenWindow, LoadsFontsAnewForAnotherScale) {
 }
 
 TEST_F(OpenWindow, HasEverySignOfTheFormulas) {
-  const LoadedFonts loaded = load_fonts(1);
+  const LoadedFonts loaded = load_fonts(*ImGui::GetIO().Fonts, 1);
   ASSERT_EQ(loaded.warning, "");
   const app::Fonts& f = loaded.fonts;
   for (const ImWchar sign : {0x221a, 0x1d40, 0xb7, 0x2212, 0x221e, 0x3a3, 0x3b1, 0x2208, 0x211d, 0x2c, 0x1d48,
