@@ -46,7 +46,8 @@ Loop::~Loop() {
 
 double Loop::seconds_to_wait() const {
   if (frames_to_draw_ > 0 || renderer_.is_behind()) return 0;
-  if (store_.is_renewing() || store_.is_reading() || store_.is_writing() || store_.is_working())
+  if (store_.is_renewing() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
+      window_.is_loading_fonts())
     return progress_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
 }
@@ -56,7 +57,7 @@ bool Loop::step() {
   const bool something_happened = window_.wait(seconds_to_wait());
   if (something_happened || typing || store_.is_reading() || store_.is_writing())
     frames_to_draw_ = frames_after_an_event;
-  if (store_.is_renewing() || store_.is_working() || renderer_.is_behind())
+  if (store_.is_renewing() || store_.is_working() || renderer_.is_behind() || window_.is_loading_fonts())
     frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
   if (window_.should_close()) {
@@ -76,19 +77,8 @@ void Loop::prepare_style() {
   apply_style(palette(store_.view().dark), metrics(window_.size(), scale));
   renderer_.set_scale(scale);
   scale_ = scale;
-  if (text_scale == font_scale_ && has_all_glyphs_) return;
-  const bool first =
-      font_scale_ == 0;  // the window is to be there at once; the next frame brings the other glyphs
-  const platform::LoadedFonts loaded =
-      first && window_.first_fonts().scale == text_scale
-          ? window_.first_fonts()
-          : platform::load_fonts(*ImGui::GetIO().Fonts, text_scale,
-                                 first ? platform::Glyphs::first : platform::Glyphs::all);
-  if (!first) window_.refresh_fonts();
-  has_all_glyphs_ = !first;
-  if (!loaded.warning.empty()) store_.dispatch(ShowMessage{loaded.warning});
-  fonts_ = loaded.fonts;
-  font_scale_ = text_scale;
+  if (window_.prepare_fonts(text_scale) && !window_.fonts().warning.empty())
+    store_.dispatch(ShowMessage{window_.fonts().warning});
 }
 
 /// With Shift the arrow keys move the pinned cell; else they go from control to control, as Tab always does.
@@ -145,7 +135,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .message = store_.message(),
                .palette = palette(store_.view().dark),
                .metrics = lengths,
-               .fonts = fonts_,
+               .fonts = fonts(),
                .painter = renderer_,
                .extents = extents_,
                .figures = figures_,

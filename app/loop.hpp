@@ -4,7 +4,6 @@
 
 #include "app/extents.hpp"
 #include "app/landmarks.hpp"
-#include "app/platform/fonts.hpp"
 #include "app/platform/window.hpp"
 #include "app/render/heatmap_renderer.hpp"
 #include "app/store.hpp"
@@ -27,14 +26,15 @@ class Loop {
   void frame(const std::function<void(ImGuiIO&)>& adjust = {},
              const std::vector<KeyPress>& scripted_keys = {});
 
-  /// Whether figures or stages of the trace are worked out beside the window, or pictures wait for the next
+  /// Whether figures, stages of the trace or glyphs are made beside the window, or pictures wait for the next
   /// frame.
   bool is_working() const {
-    return figures_.is_busy() || source_.is_making() || source_of_a_.is_making() || renderer_.is_behind();
+    return figures_.is_busy() || source_.is_making() || source_of_a_.is_making() || renderer_.is_behind() ||
+           window_.is_loading_fonts();
   }
   const Landmarks& landmarks() const { return landmarks_; }
   render::HeatmapRenderer& renderer() { return renderer_; }
-  const Fonts& fonts() const { return fonts_; }
+  const Fonts& fonts() const { return window_.fonts().fonts; }
 
  private:
   void prepare_style();
@@ -48,9 +48,7 @@ class Loop {
   Figures figures_;
   PictureSource source_, source_of_a_;  // of the live trace, and of the kept one in its place
   Landmarks landmarks_;
-  Fonts fonts_;
-  float scale_ = 1, font_scale_ = 0;
-  bool has_all_glyphs_ = false;
+  float scale_ = 1;
   Dialog dialog_ = Dialog::none;
   int frames_to_draw_ = 3;
 };

@@ -81,7 +81,6 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs) {
   const ImWchar* all = glyphs == Glyphs::all ? all_words : first_words;
   const ImWchar* own = glyphs == Glyphs::all ? own_words : first_words;
   LoadedFonts loaded;
-  loaded.scale = scale;
   Fonts& f = loaded.fonts;
   f.sans14 = add(atlas, sans, 14, scale, all);  // the first one is ImGui's default
   f.sans12 = add(atlas, sans, 12, scale, all);

@@ -57,15 +57,14 @@ struct Window::Input {
 };
 
 Window::Window(const std::string& title, int width, int height, float font_scale)
-    : loading_fonts_(std::async(std::launch::async, load_fonts, std::ref(atlas_), font_scale, Glyphs::first)),
+    : font_loader_(font_scale),
       window_(display_.open(title.c_str(), std::max(width, smallest_width), std::max(height, smallest_height),
                             true)) {
   glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwSwapInterval(1);
   watch_events();
   IMGUI_CHECKVERSION();
-  first_fonts_ = loading_fonts_.get();
-  ImGui::CreateContext(&atlas_);
+  ImGui::CreateContext(font_loader_.first_atlas());
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;  // where regions stand is the theme's business, not a file's
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
@@ -155,14 +154,18 @@ Image Window::read_pixels() const {
   return image;
 }
 
-void Window::refresh_fonts() {
+bool Window::prepare_fonts(float scale) {
+  if (!font_loader_.follow(scale)) return false;
 #if IMGUI_VERSION_NUM < 19200
   // Only the texture: the backend of 1.86 would go on with the sizes of buffers that it has deleted, and draw
-  // nothing.
-  ImGui_ImplOpenGL3_DestroyFontsTexture();
-  ImGui_ImplOpenGL3_CreateFontsTexture();
+  // nothing. Before the first frame it has none.
+  if (ImGui::GetFrameCount() > 0) {
+    ImGui_ImplOpenGL3_DestroyFontsTexture();
+    ImGui_ImplOpenGL3_CreateFontsTexture();
+  }
 #endif
   damage_.forget();
+  return true;
 }
 
 void Window::set_title(const std::string& title) {

@@ -5,13 +5,12 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/platform/display.hpp"
-#include "app/platform/fonts.hpp"
+#include "app/platform/font_loader.hpp"
 #include "app/platform/keys.hpp"
 #include "app/platform/screenshot.hpp"
 #include "app/platform/short_presses.hpp"
@@ -47,10 +46,13 @@ class Window {
   void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {});
   /// The last frame as it was drawn.
   Image read_pixels() const;
-  /// What ImGui has from the start: the glyphs of the first frame.
-  const LoadedFonts& first_fonts() const { return first_fonts_; }
-  /// After the fonts were loaded anew.
-  void refresh_fonts();
+  /// Between frames: sees to the fonts of that scale; whether there are others than before.
+  bool prepare_fonts(float scale);
+  /// Whether some glyphs are still missing.
+  bool is_loading_fonts() const { return font_loader_.is_loading(); }
+  const LoadedFonts& fonts() const { return font_loader_.fonts(); }
+  /// The next frame is drawn as if nothing had been.
+  void forget_frame() { damage_.forget(); }
 
   void set_title(const std::string& title);
   /// Of the drawing area, in screen coordinates.
@@ -67,9 +69,7 @@ class Window {
   struct Input;
   void watch_events();
 
-  ImFontAtlas atlas_;  // ImGui's
-  LoadedFonts first_fonts_;
-  std::future<LoadedFonts> loading_fonts_;
+  FontLoader font_loader_;
   Display display_;
   GLFWwindow* window_ = nullptr;
   std::optional<render::Canvas> canvas_;  // ends before the context

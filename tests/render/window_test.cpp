@@ -21,11 +21,15 @@ class OpenWindow : public testing::Test {
     while (window.wait(0.05)) {
     }
   }
+  void show_nothing() {
+    window.begin_frame();
+    window.end_frame(app::rgb(0));
+  }
   Window window{"attnscope tests", 960, 600};
 };
 
 TEST_F(OpenWindow, ShowsWhatWasDrawnInIt) {
-  load_fonts(*ImGui::GetIO().Fonts, 1);
+  window.prepare_fonts(1);
   window.begin_frame();
   ImGui::GetForegroundDrawList()->AddRectFilled({100, 50}, {200, 150}, IM_COL32(255, 0, 0, 255));
   window.end_frame(app::rgb(0x123456));
@@ -42,7 +46,7 @@ TEST_F(OpenWindow, ShowsWhatWasDrawnInIt) {
 }
 
 TEST_F(OpenWindow, ShowsTheSameWhetherAllOrOnlyWhatDiffersIsDrawn) {
-  load_fonts(*ImGui::GetIO().Fonts, 1);
+  window.prepare_fonts(1);
   const auto draw = [&](int frame) {
     window.begin_frame();
     ImDrawList& list = *ImGui::GetForegroundDrawList();
@@ -54,7 +58,7 @@ TEST_F(OpenWindow, ShowsTheSameWhetherAllOrOnlyWhatDiffersIsDrawn) {
   };
   for (int frame = 0; frame < 6; ++frame) draw(frame);
   const Image by_parts = window.read_pixels();
-  window.refresh_fonts();  // then everything is drawn
+  window.forget_frame();  // then everything is drawn
   draw(5);
   EXPECT_EQ(by_parts.rgba, window.read_pixels().rgba);
 }
@@ -89,7 +93,7 @@ TEST_F(OpenWindow, ReportsNothingWhenNothingHappens) {
 }
 
 TEST_F(OpenWindow, TakesScriptedInput) {
-  load_fonts(*ImGui::GetIO().Fonts, 1);
+  window.prepare_fonts(1);
   ImVec2 seen{-1, -1};
   for (int frame = 0; frame < 2; ++frame) {
     window.begin_frame([](ImGuiIO& io) { put_mouse(io, {123, 45}); });
@@ -100,19 +104,39 @@ TEST_F(OpenWindow, TakesScriptedInput) {
   EXPECT_EQ(seen.y, 45);
 }
 
-TEST_F(OpenWindow, LoadsFontsAnewForAnotherScale) {
-  EXPECT_EQ(load_fonts(*ImGui::GetIO().Fonts, 1).fonts.sans14->FontSize, 14);
-  window.begin_frame();
-  window.end_frame(app::rgb(0));
-  const LoadedFonts larger = load_fonts(*ImGui::GetIO().Fonts, 1.5);
-  window.refresh_fonts();
-  EXPECT_EQ(larger.fonts.mono32->FontSize, 48);
-  window.begin_frame();
-  window.end_frame(app::rgb(0));
+TEST_F(OpenWindow, HasTheFirstGlyphsAtOnceAndTheOthersSoon) {
+  const auto has = [&](ImWchar sign) {
+    return window.fonts().fonts.sans14->FindGlyphNoFallback(sign) != nullptr;
+  };
+  EXPECT_FALSE(window.prepare_fonts(1));  // loaded while the window was opened
+  EXPECT_TRUE(has('a'));
+  EXPECT_TRUE(window.is_loading_fonts());
+  while (!window.prepare_fonts(1)) show_nothing();
+  EXPECT_TRUE(has('a'));
+  EXPECT_TRUE(has(0x416));
+  EXPECT_FALSE(window.is_loading_fonts());
+  EXPECT_FALSE(window.prepare_fonts(1));
+  show_nothing();
 }
 
-TEST_F(OpenWindow, HasEverySignOfTheFormulas) {
-  const LoadedFonts loaded = load_fonts(*ImGui::GetIO().Fonts, 1);
+TEST_F(OpenWindow, LoadsFontsAnewForAnotherScale) {
+  window.prepare_fonts(1);
+  EXPECT_EQ(window.fonts().fonts.sans14->FontSize, 14);
+  show_nothing();
+  EXPECT_TRUE(window.prepare_fonts(1.5));  // those of scale 1 may still be on their way, and are not taken
+  EXPECT_EQ(window.fonts().fonts.mono32->FontSize, 48);
+  while (window.is_loading_fonts()) {
+    show_nothing();
+    window.prepare_fonts(1.5);
+    EXPECT_EQ(window.fonts().fonts.mono32->FontSize, 48);
+  }
+  EXPECT_NE(window.fonts().fonts.sans14->FindGlyphNoFallback(0x416), nullptr);
+  show_nothing();
+}
+
+TEST(Fonts, HaveEverySignOfTheFormulas) {
+  ImFontAtlas atlas;
+  const LoadedFonts loaded = load_fonts(atlas, 1);
   ASSERT_EQ(loaded.warning, "");
   const app::Fonts& f = loaded.fonts;
   for (const ImWchar sign : {0x221a, 0x1d40, 0xb7, 0x2212, 0x221e, 0x3a3, 0x3b1, 0x2208, 0x211d, 0x2c, 0x1d48,

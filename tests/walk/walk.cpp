@@ -31,6 +31,7 @@ Walk::Walk(int width, int height, double at_once_ms)
   held_.mouse = ImVec2(-1, -1);
   held_.left = held_.right = false;
   run(3);
+  while (window.is_loading_fonts()) run(1);
 }
 
 void Walk::frame(const support::InputFrame& input) {

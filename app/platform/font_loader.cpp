@@ -1,0 +1,49 @@
+#include "app/platform/font_loader.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace app::platform {
+namespace {
+
+// Later ones take no atlas that they have not made, and draw a glyph's picture when it is asked for.
+constexpr bool takes_any_atlas = IMGUI_VERSION_NUM < 19200;
+
+}  // namespace
+
+FontLoader::Set FontLoader::load(float scale, Glyphs glyphs) {
+  Set set{std::make_unique<ImFontAtlas>(), {}, glyphs, scale};
+  set.fonts = load_fonts(*set.atlas, scale, glyphs);
+  return set;
+}
+
+FontLoader::FontLoader(float scale) {
+  if (takes_any_atlas) coming_ = std::async(std::launch::async, load, scale, Glyphs::first);
+}
+
+ImFontAtlas* FontLoader::first_atlas() {
+  if (coming_.valid()) now_ = coming_.get();
+  return now_.atlas.get();
+}
+
+bool FontLoader::follow(float scale) {
+  if (!takes_any_atlas) {
+    if (now_.scale == scale) return false;
+    now_ = {nullptr, load_fonts(*ImGui::GetIO().Fonts, scale, Glyphs::all), Glyphs::all, scale};
+    return true;
+  }
+  const auto take = [this](Set set) {
+    ImGui::GetIO().Fonts = set.atlas.get();
+    now_ = std::move(set);
+  };
+  const bool changed = now_.scale != scale;
+  if (changed) take(load(scale, Glyphs::first));
+  if (coming_.valid()) {
+    if (coming_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return changed;
+    if (Set set = coming_.get(); set.scale == scale) return take(std::move(set)), true;
+  }
+  if (now_.glyphs != Glyphs::all) coming_ = std::async(std::launch::async, load, scale, Glyphs::all);
+  return changed;
+}
+
+}  // namespace app::platform

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <future>
+#include <memory>
+
+#include "app/platform/fonts.hpp"
+
+namespace app::platform {
+
+/// The window's fonts: those of its first frame are loaded while the display opens it, the others beside it.
+class FontLoader {
+ public:
+  /// Begins to load the first ones for that scale; there need not be a context of ImGui.
+  explicit FontLoader(float scale);
+
+  /// For ImGui's context, which ends first: waits until the first ones are there. nullptr when ImGui is to
+  /// make its own atlas.
+  ImFontAtlas* first_atlas();
+
+  /// Between frames: gives ImGui the fonts of that scale, the first ones at once, the others when they are
+  /// there; whether it has others now.
+  bool follow(float scale);
+
+  bool is_loading() const { return coming_.valid(); }
+  const LoadedFonts& fonts() const { return now_.fonts; }
+
+ private:
+  struct Set {
+    std::unique_ptr<ImFontAtlas> atlas;
+    LoadedFonts fonts;
+    Glyphs glyphs = Glyphs::first;
+    float scale = 0;
+  };
+  static Set load(float scale, Glyphs glyphs);
+
+  Set now_;
+  std::future<Set> coming_;
+};
+
+}  // namespace app::platform
