@@ -42,7 +42,9 @@ bool FontLoader::follow(float scale) {
     if (coming_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return changed;
     if (Set set = coming_.get(); set.scale == scale) return take(std::move(set)), true;
   }
-  if (now_.glyphs != Glyphs::all) coming_ = std::async(std::launch::async, load, scale, Glyphs::all);
+  const bool is_first_frame = ImGui::GetFrameCount() == 0;  // it has the processors to itself
+  if (now_.glyphs != Glyphs::all && !is_first_frame)
+    coming_ = std::async(std::launch::async, load, scale, Glyphs::all);
   return changed;
 }
 

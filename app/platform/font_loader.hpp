@@ -23,7 +23,7 @@ class FontLoader {
   /// there; whether it has others now.
   bool follow(float scale);
 
-  bool is_loading() const { return coming_.valid(); }
+  bool is_loading() const { return now_.glyphs != Glyphs::all; }
   const LoadedFonts& fonts() const { return now_.fonts; }
 
  private:
