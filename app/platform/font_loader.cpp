@@ -26,6 +26,10 @@ ImFontAtlas* FontLoader::first_atlas() {
   return now_.atlas.get();
 }
 
+void FontLoader::stop() {
+  if (coming_.valid()) coming_.wait();
+}
+
 bool FontLoader::follow(float scale) {
   if (!takes_any_atlas) {
     if (now_.scale == scale) return false;

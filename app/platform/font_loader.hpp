@@ -23,6 +23,10 @@ class FontLoader {
   /// there; whether it has others now.
   bool follow(float scale);
 
+  /// Before ImGui's context ends: waits for what is being loaded, as ImGui counts in its context what it
+  /// allocates, in any thread.
+  void stop();
+
   bool is_loading() const { return now_.glyphs != Glyphs::all; }
   const LoadedFonts& fonts() const { return now_.fonts; }
 

@@ -78,6 +78,7 @@ Window::~Window() {
   canvas_.reset();
   ImGui_ImplOpenGL3_Shutdown();
   ImGui_ImplGlfw_Shutdown();
+  font_loader_.stop();
   ImGui::DestroyContext();
   glfwDestroyWindow(window_);
 }
