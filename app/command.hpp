@@ -2,10 +2,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "app/view.hpp"
@@ -65,20 +64,30 @@ struct GoInLesson { int by = 1; };
 /// Brings the person's own work back.
 struct LeaveLesson {};
 
-using Command = std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, ImportTensors, ChooseLayer, FinishOpening,
-                             MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs,
-                             ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
-                             CancelQuestion, TakeMemory, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                             KeepSwitched, GiveFile, FillFromFile, LoadReference, CheckTensors, MapTensor, SearchCauses, StopSearch, DropReference,
-                             RenameReference, ShowReference>;
+struct AnyCommand;  // the variant of them all, in any_command.hpp, which takes long to compile
+
+/// One of them.
+class Command {
+ public:
+  /// Every kind above can be one.
+  template <class Kind>
+  Command(Kind kind);
+  /// The command where it is of this kind, else nullptr.
+  template <class Kind>
+  const Kind* as() const;
+  const AnyCommand& any() const { return *any_; }
+
+ private:
+  std::shared_ptr<const AnyCommand> any_;
+};
 
 /// The commands of one frame, carried out after it was drawn.
 class Commands {
  public:
-  void add(Command command) { list_.push_back(std::move(command)); }
-  void edit(core::editing::Edit e) { add(ApplyEdit{std::move(e)}); }
-  void look(std::function<void(View&)> change) { add(ChangeView{std::move(change)}); }
-  std::vector<Command> take() { return std::exchange(list_, {}); }
+  void add(Command command);
+  void edit(core::editing::Edit e);
+  void look(std::function<void(View&)> change);
+  std::vector<Command> take();
 
  private:
   std::vector<Command> list_;

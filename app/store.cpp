@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "app/any_command.hpp"
 #include "app/pinning.hpp"
 #include "app/view_bounds.hpp"
 #include "app/view_text.hpp"
@@ -29,7 +30,7 @@ Store::Store(std::function<std::uint64_t()> free, double at_once_ms)
 
 void Store::dispatch(const Command& command) {
   try {
-    std::visit([this](const auto& c) { carry_out(c); }, command);
+    std::visit([this](const auto& c) { carry_out(c); }, command.any().kinds());
   } catch (const core::Error& error) {
     say(error.what(), true);
   }
@@ -187,7 +188,7 @@ void Store::carry_out(const DiscardAndContinue&) {
 void Store::carry_out(const TakeMemory&) {
   granted_bytes_ = std::max(granted_bytes_, asked_bytes_);
   view_.dialog = Dialog::none;
-  if (waiting_) dispatch(Command(*std::exchange(waiting_, std::nullopt)));
+  if (waiting_) dispatch(*std::exchange(waiting_, std::nullopt));
 }
 
 void Store::carry_out(const CancelQuestion&) {

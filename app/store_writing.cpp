@@ -84,7 +84,7 @@ void Store::take_what_was_written() {
   }
   if (!leaves_when_saved_ || saving_.is_busy()) return;
   leaves_when_saved_ = false;
-  if (waiting_) dispatch(Command(*std::exchange(waiting_, std::nullopt)));
+  if (waiting_) dispatch(*std::exchange(waiting_, std::nullopt));
 }
 
 void Store::finish_writing() {

@@ -21,7 +21,7 @@ struct FilledFromAFile : testing::Test {
     program.store.dispatch(ChangeView{[=](View& v) { v.edited.name = matrix; }});
     program.run();
     const auto command = dropped(directory / name, program.store.view(), program.store.model(), true);
-    ASSERT_TRUE(std::holds_alternative<FillFromFile>(command));
+    ASSERT_NE(command.as<FillFromFile>(), nullptr);
     program.store.dispatch(command);
     program.run(3);
   }

@@ -60,13 +60,13 @@ void UiHarness::frame(const InputFrame& input) {
 
 void UiHarness::carry_out(const app::Command& command) {
   try {
-    if (const auto* edit = std::get_if<app::ApplyEdit>(&command))
+    if (const auto* edit = command.as<app::ApplyEdit>())
       model = core::editing::apply(model, edit->edit);
-    if (const auto* look = std::get_if<app::ChangeView>(&command)) look->change(view);
-    if (const auto* show = std::get_if<app::ShowDialog>(&command)) view.dialog = show->dialog;
-    if (const auto* browse = std::get_if<app::BrowseTo>(&command))
+    if (const auto* look = command.as<app::ChangeView>()) look->change(view);
+    if (const auto* show = command.as<app::ShowDialog>()) view.dialog = show->dialog;
+    if (const auto* browse = command.as<app::BrowseTo>())
       view.browser = app::browse(browse->directory, "");
-    if (const auto* said = std::get_if<app::ShowMessage>(&command)) message = {said->text, said->is_error};
+    if (const auto* said = command.as<app::ShowMessage>()) message = {said->text, said->is_error};
   } catch (const core::Error& error) {
     message = {error.what(), true};
   }

@@ -33,7 +33,7 @@ class UiHarness : public Hands {
   std::vector<Kind> asked() const {
     std::vector<Kind> found;
     for (const app::Command& command : asked_)
-      if (const auto* kind = std::get_if<Kind>(&command)) found.push_back(*kind);
+      if (const auto* kind = command.as<Kind>()) found.push_back(*kind);
     return found;
   }
   /// The edits of one kind among them.
