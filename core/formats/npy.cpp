@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 
-#include "core/error.hpp"
 #include "core/formats/little_endian.hpp"
 #include "core/text/code_points.hpp"
 #include "core/text/words.hpp"
@@ -13,18 +12,6 @@ namespace core::formats {
 namespace {
 
 constexpr std::size_t alignment = 64;  // of the first number, so that the file can be mapped into memory
-
-/// "(6, 3)"; with a comma after the only length, as Python writes a tuple of one.
-std::u32string characters_of(const std::string& word) {
-  std::u32string characters;
-  try {
-    for (const text::CodePoint& c : text::code_points(word)) characters += c.value;
-  } catch (const Error&) {
-    for (const char c : word)
-      characters += static_cast<unsigned char>(c) < 0x80 ? static_cast<char32_t>(c) : U'\uFFFD';
-  }
-  return characters;
-}
 
 }  // namespace
 
@@ -50,7 +37,7 @@ std::string npy_words(const std::vector<std::string>& words, const std::vector<s
   std::vector<std::u32string> all;
   std::size_t longest = 1;
   for (const std::string& word : words)
-    longest = std::max(longest, all.emplace_back(characters_of(word)).size());
+    longest = std::max(longest, all.emplace_back(text::repaired_characters(word)).size());
   std::string bytes = npy_header(shape, "<U" + std::to_string(longest));
   for (std::u32string& word : all) {
     word.resize(longest);  // with zeros, which NumPy does not count

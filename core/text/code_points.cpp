@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 #include "core/error.hpp"
@@ -47,26 +48,49 @@ std::size_t length_after(unsigned char first) {
 /// The smallest code point that needs so many bytes.
 constexpr std::array<char32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};
 
-CodePoint decoded(std::string_view text, std::size_t at) {
-  const auto refuse = [at] { throw Error("text: byte " + std::to_string(at) + " is no valid UTF-8"); };
+/// The character that begins at a byte, or nothing when none does.
+std::optional<CodePoint> decoded(std::string_view text, std::size_t at) {
   const std::size_t size = length_after(byte(text, at));
-  if (size == 0 || size > text.size() - at) refuse();
+  if (size == 0 || size > text.size() - at) return std::nullopt;
   char32_t value = size == 1 ? byte(text, at) : byte(text, at) & (0x7Fu >> size);
   for (std::size_t k = 1; k < size; ++k) {
-    if ((byte(text, at + k) & 0xC0) != 0x80) refuse();
+    if ((byte(text, at + k) & 0xC0) != 0x80) return std::nullopt;
     value = value << 6 | (byte(text, at + k) & 0x3F);
   }
   const bool surrogate = value >= 0xD800 && value < 0xE000;
-  if (value < smallest[size] || value > 0x10FFFF || surrogate) refuse();
-  return {value, at, size};
+  if (value < smallest[size] || value > 0x10FFFF || surrogate) return std::nullopt;
+  return CodePoint{value, at, size};
 }
 
 }  // namespace
 
 std::vector<CodePoint> code_points(std::string_view text) {
   std::vector<CodePoint> points;
-  for (std::size_t at = 0; at < text.size(); at += points.back().size) points.push_back(decoded(text, at));
+  for (std::size_t at = 0; at < text.size(); at += points.back().size) {
+    const auto point = decoded(text, at);
+    if (!point) throw Error("text: byte " + std::to_string(at) + " is no valid UTF-8");
+    points.push_back(*point);
+  }
   return points;
+}
+
+std::u32string repaired_characters(std::string_view text) {
+  std::u32string characters;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = decoded(text, at).value_or(CodePoint{U'\uFFFD', at, 1});
+    characters += point.value;
+    at += point.size;
+  }
+  return characters;
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto point = decoded(text, at);
+    if (!point) return false;
+    at += point->size;
+  }
+  return true;
 }
 
 bool is_space(char32_t c) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,12 @@ struct CodePoint {
 ///
 /// Throws core::Error naming the first byte that is not valid UTF-8 (RFC 3629).
 std::vector<CodePoint> code_points(std::string_view text);
+
+/// The same, where every byte that belongs to no character becomes U+FFFD.
+std::u32string repaired_characters(std::string_view text);
+
+/// Whether all of a text is UTF-8.
+bool is_utf8(std::string_view text);
 
 /// Whether it separates words: blanks, tabs and line ends of any script.
 bool is_space(char32_t c);

@@ -4,17 +4,12 @@
 #include "core/error.hpp"
 #include "core/formats/writers/program_forward.hpp"
 #include "core/formats/writers/program_numbers.hpp"
+#include "core/formats/writers/python.hpp"
 
 namespace core::formats {
 namespace {
 
 using attention::Model;
-
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-  return text;
-}
 
 std::string class_name(const Model& m) {
   return std::string(m.mask.causal ? "Causal" : "Self") + (m.n_heads > 1 ? "MultiHead" : "") + "Attention";
@@ -28,12 +23,15 @@ std::string program_text(const Model& model, const std::string& title,
   if (!(model.departures == attention::Departures()) || !model.dropout.rescale)
     throw Error("departures: a program is written of attention as in the paper; mend the mistakes first");
   if (!model.given.empty() || !model.heads_off.empty())
-    throw Error("program: expected a model that computes every stage, got one with given stages, typed cells or heads that are off");
+    throw Error(
+        "program: expected a model that computes every stage, got one with given stages, typed cells or heads that are off");
   const ProgramNumbers numbers = program_numbers(model, seeds);
   const std::string name = class_name(model);
   std::string text =
-      "# " + one_line(title) + "\n# Written by attnscope " ATTNSCOPE_VERSION +
-      "; needs PyTorch. Prints every stage, computed in float64.\nimport torch\nfrom torch import nn\n\n";
+      // Python looks for a declaration in the first two lines, whoever wrote them.
+      "# -*- coding: utf-8 -*-\n# Written by attnscope " ATTNSCOPE_VERSION
+      "; needs PyTorch. Prints every stage, computed in float64.\n" +
+      python::string(title) + "\nimport torch\nfrom torch import nn\n\n";
   text += numbers.definitions.substr(numbers.definitions.find_first_not_of('\n'));
   text += "\n\nclass " + name + "(nn.Module):\n";
   text += program_forward(model);

@@ -105,7 +105,8 @@ std::string mask_text(const attention::Mask& mask) {
 }
 
 std::string dropout_text(const Model& m) {
-  const auto& [rate, training, seed, stream, given, rescale] = m.dropout;  // rescale is true: see program_text()
+  const auto& [rate, training, seed, stream, given, rescale] =
+      m.dropout;  // rescale is true: see program_text()
   if (!m.dropout.active())
     return line(std::string("dropout_mask = torch.ones_like(weights)") + (training ? "" : "  # evaluation"));
   if (rate == 1) return line("dropout_mask = torch.zeros_like(weights)  # a rate of 1 drops everything");
@@ -113,8 +114,8 @@ std::string dropout_text(const Model& m) {
   if (writes_kept_weights(m)) return line("dropout_mask = kept.double() / (1 - " + p + ")");
   // nn.Dropout draws these very numbers, but not in builds with MKL before PyTorch 2.7.
   return line("torch.manual_seed(" + std::to_string(seed) + ")") +
-         line("kept = torch.rand(weights.shape, dtype=torch.float64) < 1 - " + p + "  # as nn.Dropout(" + p +
-              ") draws") +
+         line("kept = torch.rand(weights.shape, dtype=torch.float64) < 1 - " + p +
+              "  # as nn.Dropout draws") +
          line("dropout_mask = kept.double() / (1 - " + p + ")");
 }
 

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/formats/json.hpp"
+#include "core/text/code_points.hpp"
 
 namespace core::formats::python {
 namespace {
@@ -55,6 +55,19 @@ std::string list(const std::vector<std::string>& items, const std::string& inden
   return text + "]";
 }
 
+/// A character as it stands between quotes, in printable ASCII alone.
+std::string escaped(char32_t c) {
+  if (c == U'"' || c == U'\\') return {'\\', static_cast<char>(c)};
+  if (c == U'\n') return "\\n";
+  if (c == U'\t') return "\\t";
+  if (c >= U' ' && c < 0x7F) return {static_cast<char>(c)};
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text = c < 0x100 ? "\\x" : c < 0x10000 ? "\\u" : "\\U";
+  for (int shift = c < 0x100 ? 4 : c < 0x10000 ? 12 : 28; shift >= 0; shift -= 4)
+    text += digits[c >> shift & 15];
+  return text;
+}
+
 std::string row_text(const arma::mat& m, std::size_t i, const std::string& indent, bool at_float32) {
   std::vector<std::string> items;
   for (std::size_t j = 0; j < m.n_cols; ++j) items.push_back(element(m(i, j), at_float32));
@@ -88,9 +101,15 @@ bool is_float32(const arma::mat& matrix) {
   });
 }
 
+std::string string(const std::string& text) {
+  std::string literal = "\"";
+  for (const char32_t c : text::repaired_characters(text)) literal += escaped(c);
+  return literal + "\"";
+}
+
 std::string strings(const std::vector<std::string>& texts, const std::string& indent) {
   std::vector<std::string> items;
-  for (const std::string& text : texts) items.push_back(json_quoted(text));
+  for (const std::string& text : texts) items.push_back(string(text));
   return list(items, indent);
 }
 

@@ -22,6 +22,9 @@ std::string row(const arma::mat& matrix, bool at_float32 = false);
 /// Whether every number survives being rounded to float32, so that it can be written at that precision.
 bool is_float32(const arma::mat& matrix);
 
+/// `"a"` as a literal of printable ASCII; bytes that are not UTF-8 become U+FFFD.
+std::string string(const std::string& text);
+
 /// `["a", "b"]`, broken into lines.
 std::string strings(const std::vector<std::string>& texts, const std::string& indent);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/editing/presets.hpp"
@@ -14,11 +15,12 @@
 namespace {
 
 using core::attention::Model;
-using core::editing::find_preset;
 using core::editing::DrawnPart;
+using core::editing::find_preset;
 using core::editing::usual_seeds;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 namespace python = core::formats::python;
 
 std::string program(const Model& model) {
@@ -74,9 +76,24 @@ TEST(Program, WritesOutAMaskThatPyTorchCannotDrawEverywhere) {
   EXPECT_THAT(program(model), Not(HasSubstr("torch.rand(weights")));
 }
 
-TEST(Program, KeepsItsTitleOnOneLine) {
-  EXPECT_THAT(core::formats::program_text(find_preset("004-causal")->make(), "a\nimport os"),
-              HasSubstr("# a import os\n"));
+TEST(Program, DeclaresItsEncodingFirst) {
+  EXPECT_THAT(core::formats::program_text(find_preset("004-causal")->make(), "coding=utf-7"),
+              StartsWith("# -*- coding: utf-8 -*-\n"));
+}
+
+TEST(Program, HoldsNamesAsLiteralsOfPrintableAsciiAlone) {
+  Model model = find_preset("004-causal")->make();
+  auto& tokens = model.sequences.front().tokens;
+  tokens = {"+ACI-", "é\"\\", "\n# x", "🙂", "\xE9\xE9", "\r\u2028"};
+  ASSERT_EQ(tokens.size(), model.n_tokens());
+  const std::string text = core::formats::program_text(model, "coding=utf-7\nimport os");
+  EXPECT_THAT(text, HasSubstr("\n\"coding=utf-7\\nimport os\"\nimport torch\n"));
+  std::string on_one_line = text;
+  std::erase(on_one_line, '\n');
+  EXPECT_THAT(
+      on_one_line,
+      HasSubstr(R"(tokens = ["+ACI-", "\xe9\"\\", "\n# x", "\U0001f642", "\ufffd\ufffd", "\x0d\u2028"])"));
+  EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c == '\n' || (c >= ' ' && c < 0x7F); }));
 }
 
 TEST(Program, OfAModelThatCannotBeComputedIsRefused) {
