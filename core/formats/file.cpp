@@ -61,6 +61,19 @@ class Descriptor {
   int number_;
 };
 
+/// Opens a regular file to be read, or a folder where one may stand in its place; a pipe is not waited for.
+int opened(const fs::path& path, bool or_folder) {
+  const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (number < 0) fail_reading(path, errno);
+  struct stat about;
+  const bool known = ::fstat(number, &about) == 0;
+  const int error = known ? 0 : errno;
+  if (known && (S_ISREG(about.st_mode) || (or_folder && S_ISDIR(about.st_mode)))) return number;
+  ::close(number);
+  if (!known || S_ISDIR(about.st_mode)) fail_reading(path, known ? EISDIR : error);
+  throw Error(path.string() + ": expected a regular file, got a device or pipe");
+}
+
 /// 0, or the error that stopped the writing.
 int write_all(int descriptor, std::string_view content) {
   while (!content.empty()) {
@@ -118,9 +131,12 @@ std::string cannot_be_written(const fs::path& path, int error) {
   return path.string() + ": cannot be written: " + reason(error);
 }
 
+int open_regular(const fs::path& path) {
+  return opened(path, false);
+}
+
 std::string read_begin(const fs::path& path, std::size_t count) {
-  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (descriptor.number() < 0) fail_reading(path, errno);
+  const Descriptor descriptor(opened(path, true));
   std::string begin(count, '\0');
   const ssize_t got = ::read(descriptor.number(), begin.data(), count);
   if (got < 0 && errno != EISDIR) fail_reading(path, errno);
@@ -129,8 +145,7 @@ std::string read_begin(const fs::path& path, std::size_t count) {
 }
 
 std::string read_file(const fs::path& path, std::size_t limit) {
-  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (descriptor.number() < 0) fail_reading(path, errno);
+  const Descriptor descriptor(open_regular(path));
   constexpr std::size_t step = 1 << 20;
   std::string content;
   for (;;) {

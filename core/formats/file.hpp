@@ -7,7 +7,12 @@
 
 namespace core::formats {
 
-/// Everything that is in a file.
+/// The descriptor of a regular file that is opened to be read; whoever asks for it closes it.
+///
+/// Throws core::Error, "PATH: what is wrong", when there is none or it is a folder, a device or a pipe.
+int open_regular(const std::filesystem::path& path);
+
+/// Everything that is in a regular file.
 ///
 /// Throws core::Error, "PATH: what is wrong", when it cannot be read or holds more than limit bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t limit);

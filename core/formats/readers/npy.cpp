@@ -65,7 +65,7 @@ bool looks_like_npy(std::string_view begin) {
 RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes, const Fetch& fetch) {
   Progress unseen;
   std::string buffer;
-  RawTensor tensor{{std::move(name), Dtype::f64, {}}, 8, false, false, std::move(place), {}};
+  RawTensor tensor{{std::move(name), Dtype::f64, {}}, 8, false, false, false, std::move(place), {}};
   constexpr std::uint64_t shortest = 10;
   if (n_bytes < shortest || !looks_like_npy(fetch(0, shortest, buffer, unseen)))
     throw Error(tensor.place + "expected a .npy file, which begins with \\x93NUMPY");
@@ -102,9 +102,10 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
 }
 
 TensorFile open_npy(const std::filesystem::path& path, Progress&) {
-  const auto file = std::make_shared<const MappedFile>(path);
-  const Fetch fetch = [file](std::uint64_t from, std::uint64_t count, std::string&, Progress&) {
-    return file->bytes(from, count);
+  const auto file = std::make_shared<const OpenFile>(path);
+  const Fetch fetch = [file](std::uint64_t from, std::uint64_t count, std::string& buffer, Progress&) {
+    file->read(from, count, buffer);
+    return std::string_view(buffer);
   };
   std::vector<TensorFile::Entry> entries;
   entries.push_back(entry_of(npy_tensor(path.stem().string(), path.string() + ": ", file->size(), fetch)));

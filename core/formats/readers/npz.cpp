@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/formats/readers/mapped_file.hpp"
 #include "core/formats/readers/npy.hpp"
+#include "core/formats/readers/open_file.hpp"
 #include "core/formats/readers/zip.hpp"
 
 namespace core::formats::readers {
@@ -33,7 +33,7 @@ class Known {
   std::shared_ptr<const ZipMarks> marks_;
 };
 
-TensorFile::Entry entry_of_member(const Mapping& file, const ZipMember& member) {
+TensorFile::Entry entry_of_member(const SharedFile& file, const ZipMember& member) {
   const std::string name = member.name.substr(0, member.name.size() - ending.size());
   const std::string place = file->path().string() + ": " + name + ": ";
   // The header is read unchecked; the numbers are given out only after the checksum of all has been found
@@ -48,10 +48,14 @@ TensorFile::Entry entry_of_member(const Mapping& file, const ZipMember& member) 
   // Whoever reads one layer after the other waits once for all of it to be unpacked and its checksum to be
   // right.
   const auto known = std::make_shared<Known>();
+  tensor.at_once = member.deflated;
   tensor.fetch = [file, member, data_at, known](std::uint64_t from, std::uint64_t count, std::string& buffer,
                                                 Progress& progress) -> std::string_view {
     std::shared_ptr<const ZipMarks> marks = known->marks();
-    if (marks && !member.deflated) return file->bytes(member.begin + data_at + from, count);
+    if (marks && !member.deflated) {
+      file->read(member.begin + data_at + from, count, buffer);
+      return buffer;
+    }
     buffer = zip_bytes(*file, member, data_at + from, count, marks, progress);
     known->keep(std::move(marks));
     return buffer;
@@ -62,7 +66,7 @@ TensorFile::Entry entry_of_member(const Mapping& file, const ZipMember& member) 
 }  // namespace
 
 TensorFile open_npz(const std::filesystem::path& path, Progress& progress) {
-  const auto file = std::make_shared<const MappedFile>(path);
+  const auto file = std::make_shared<const OpenFile>(path);
   std::vector<TensorFile::Entry> entries;
   for (const ZipMember& member : zip_members(*file)) {
     progress.add(0);

@@ -1,7 +1,5 @@
-#include "core/formats/readers/mapped_file.hpp"
+#include "core/formats/readers/open_file.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,35 +11,38 @@
 
 namespace core::formats::readers {
 
-MappedFile::MappedFile(const std::filesystem::path& path)
-    : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (descriptor_ < 0) throw Error(cannot_be_read(path, errno));
-  const auto fail = [&](const std::string& message) {
-    ::close(descriptor_);
-    throw Error(message);
-  };
+OpenFile::OpenFile(const std::filesystem::path& path) : path_(path), descriptor_(open_regular(path)) {
   struct stat about;
-  if (::fstat(descriptor_, &about) != 0) fail(cannot_be_read(path, errno));
-  if (S_ISDIR(about.st_mode)) fail(cannot_be_read(path, EISDIR));
-  if (!S_ISREG(about.st_mode)) fail(path.string() + ": expected a regular file, got a device or pipe");
+  if (::fstat(descriptor_, &about) != 0) {
+    const int error = errno;
+    ::close(descriptor_);
+    throw Error(cannot_be_read(path, error));
+  }
   size_ = static_cast<std::uint64_t>(about.st_size);
-  if (size_ == 0) return;
-  void* begin = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor_, 0);
-  if (begin == MAP_FAILED) fail(cannot_be_read(path, errno));
-  begin_ = static_cast<const char*>(begin);
 }
 
-MappedFile::~MappedFile() {
-  if (begin_) ::munmap(const_cast<char*>(begin_), size_);
+OpenFile::~OpenFile() {
   ::close(descriptor_);
 }
 
-std::string_view MappedFile::bytes(std::uint64_t from, std::uint64_t count) const {
+void OpenFile::read(std::uint64_t from, std::uint64_t count, std::string& buffer) const {
   assert(from <= size_ && count <= size_ - from);
-  struct stat about;
-  if (::fstat(descriptor_, &about) != 0 || static_cast<std::uint64_t>(about.st_size) < from + count)
-    throw Error(path_.string() + ": the file has been cut short since it was opened");
-  return {begin_ + from, count};
+  buffer.resize(count);
+  for (std::uint64_t done = 0; done < count;) {
+    const ssize_t got =
+        ::pread(descriptor_, buffer.data() + done, count - done, static_cast<off_t>(from + done));
+    if (got < 0 && errno != EINTR) throw Error(cannot_be_read(path_, errno));
+    if (got == 0)
+      throw Error(path_.string() + ": became shorter while it was read: expected " + std::to_string(size_) +
+                  " bytes, got " + std::to_string(from + done));
+    if (got > 0) done += static_cast<std::uint64_t>(got);
+  }
+}
+
+std::string OpenFile::bytes(std::uint64_t from, std::uint64_t count) const {
+  std::string buffer;
+  read(from, count, buffer);
+  return buffer;
 }
 
 }  // namespace core::formats::readers

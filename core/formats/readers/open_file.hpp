@@ -3,36 +3,40 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <string_view>
+#include <string>
 
 namespace core::formats::readers {
 
-/// A regular file mapped into memory, so that only the pages that are looked at are read.
-class MappedFile {
+/// A regular file that is open, of which any part can be read; several threads may read it at once.
+///
+/// It is read and never mapped: a look at a page that somebody has cut off would end the program.
+class OpenFile {
  public:
-  /// Throws core::Error when the path is no file that can be read.
-  explicit MappedFile(const std::filesystem::path& path);
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile();
+  /// Throws core::Error when the path is no regular file that can be read.
+  explicit OpenFile(const std::filesystem::path& path);
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile();
 
   const std::filesystem::path& path() const { return path_; }
+  /// Bytes that it had when it was opened.
   std::uint64_t size() const { return size_; }
 
-  /// The bytes from … from + count − 1, which must lie within size().
+  /// Puts the bytes from … from + count − 1, which must lie within size(), into buffer.
   ///
-  /// Throws core::Error when the file has been cut short since it was opened, as a look beyond its end would
-  /// end the program.
-  std::string_view bytes(std::uint64_t from, std::uint64_t count) const;
+  /// Throws core::Error when the file has become shorter since it was opened, or cannot be read.
+  void read(std::uint64_t from, std::uint64_t count, std::string& buffer) const;
+
+  /// The same bytes.
+  std::string bytes(std::uint64_t from, std::uint64_t count) const;
 
  private:
   std::filesystem::path path_;
   int descriptor_;
   std::uint64_t size_ = 0;
-  const char* begin_ = nullptr;
 };
 
-/// A mapping that all tensors of a file share.
-using Mapping = std::shared_ptr<const MappedFile>;
+/// A file that all its tensors share.
+using SharedFile = std::shared_ptr<const OpenFile>;
 
 }  // namespace core::formats::readers

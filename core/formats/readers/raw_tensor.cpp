@@ -9,25 +9,46 @@
 namespace core::formats::readers {
 namespace {
 
-constexpr std::size_t step = std::size_t{1} << 18;  // numbers between two looks at the progress
+constexpr std::size_t step = std::size_t{1} << 17;        // numbers between two looks at the progress
+constexpr std::size_t most_bytes = std::size_t{1} << 20;  // fetched in one go
 
-/// Indices into the file of the asked numbers, in row-major order, for a tensor whose first index runs
-/// fastest.
+/// The bytes of a tensor's items first, first + 1 …, fetched go by go, or all in one where that is as quick.
+class Items {
+ public:
+  Items(const RawTensor& raw, std::uint64_t first, std::uint64_t count, Progress& progress)
+      : raw_(raw), first_(first), progress_(progress) {
+    if (raw.at_once) all_ = fetch(0, count);
+  }
+  Items(const Items&) = delete;  // it looks into its own buffer
+  Items& operator=(const Items&) = delete;
+
+  std::string_view operator()(std::uint64_t from, std::uint64_t count) {
+    return all_ ? all_->substr(from * raw_.item_bytes, count * raw_.item_bytes) : fetch(from, count);
+  }
+
+ private:
+  std::string_view fetch(std::uint64_t from, std::uint64_t count) {
+    return raw_.fetch((first_ + from) * raw_.item_bytes, count * raw_.item_bytes, buffer_, progress_);
+  }
+
+  const RawTensor& raw_;
+  std::uint64_t first_;
+  Progress& progress_;
+  std::string buffer_;
+  std::optional<std::string_view> all_;
+};
+
+/// Places in row-major order of the numbers of a tensor whose first index runs fastest, one after the other.
 class ColumnsFirst {
  public:
-  ColumnsFirst(const Shape& shape, std::span<const std::size_t> leading) : index_(shape.size()) {
+  explicit ColumnsFirst(const Shape& lengths)
+      : lengths_(lengths), strides_(lengths.size()), index_(lengths.size()) {
     std::size_t stride = 1;
-    for (std::size_t k = 0; k < shape.size(); ++k) {
-      if (k < leading.size()) at_ += leading[k] * stride;
-      strides_.push_back(stride);
-      stride *= shape[k];
-    }
-    lengths_ = shape;
-    n_fixed_ = leading.size();
+    for (std::size_t k = lengths.size(); k-- > 0; stride *= lengths[k]) strides_[k] = stride;
   }
   std::size_t at() const { return at_; }
   void advance() {
-    for (std::size_t k = lengths_.size(); k-- > n_fixed_;) {
+    for (std::size_t k = 0; k < lengths_.size(); ++k) {
       at_ += strides_[k];
       if (++index_[k] < lengths_[k]) return;
       at_ -= strides_[k] * lengths_[k];
@@ -37,13 +58,8 @@ class ColumnsFirst {
 
  private:
   Shape lengths_, strides_, index_;
-  std::size_t n_fixed_ = 0, at_ = 0;
+  std::size_t at_ = 0;
 };
-
-void decode_text(const RawTensor& raw, std::string_view bytes, Tensor& tensor) {
-  for (std::size_t k = 0; k * raw.item_bytes < bytes.size(); ++k)
-    tensor.texts.push_back(decode_utf32(bytes.data() + k * raw.item_bytes, raw.item_bytes, raw.big_endian));
-}
 
 [[noreturn]] void fail_integer(const RawTensor& raw, std::size_t index) {
   throw Error(raw.place +
@@ -51,50 +67,76 @@ void decode_text(const RawTensor& raw, std::string_view bytes, Tensor& tensor) {
               std::to_string(index));
 }
 
-void decode_in_order(const RawTensor& raw, std::string_view bytes, Tensor& tensor, Progress& progress) {
-  const std::size_t count = tensor.numbers.size();
-  for (std::size_t k = 0; k < count; k += step) {
-    const std::size_t n = std::min(step, count - k);
-    const std::size_t good = decode_numbers(bytes.data() + k * raw.item_bytes, raw.info.dtype, raw.big_endian,
-                                            n, tensor.numbers.data() + k);
+/// Items that are fetched in one go when they lie so many bytes apart.
+std::size_t in_one_go(std::size_t bytes) {
+  return std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(bytes, 1), 1, step);
+}
+
+void decode_text(const RawTensor& raw, Items& items, std::size_t count, Tensor& tensor) {
+  const std::size_t most = in_one_go(raw.item_bytes);
+  for (std::size_t k = 0; k < count; k += most) {
+    const std::size_t n = std::min(most, count - k);
+    const std::string_view bytes = items(k, n);
+    for (std::size_t i = 0; i < n; ++i)
+      tensor.texts.push_back(decode_utf32(bytes.data() + i * raw.item_bytes, raw.item_bytes, raw.big_endian));
+  }
+}
+
+void decode_in_order(const RawTensor& raw, Items& items, Tensor& tensor, Progress& progress) {
+  const std::size_t count = tensor.numbers.size(), most = in_one_go(raw.item_bytes);
+  for (std::size_t k = 0; k < count; k += most) {
+    const std::size_t n = std::min(most, count - k);
+    const std::size_t good =
+        decode_numbers(items(k, n).data(), raw.info.dtype, raw.big_endian, n, tensor.numbers.data() + k);
     if (good < n) fail_integer(raw, k + good);
     progress.add(n * raw.item_bytes);
   }
 }
 
-void decode_columns_first(const RawTensor& raw, std::string_view bytes, std::span<const std::size_t> leading,
-                          Tensor& tensor, Progress& progress) {
-  ColumnsFirst place(raw.info.shape, leading);
-  for (std::size_t k = 0; k < tensor.numbers.size(); ++k, place.advance()) {
-    const char* item = bytes.data() + place.at() * raw.item_bytes;
-    if (decode_numbers(item, raw.info.dtype, raw.big_endian, 1, &tensor.numbers[k]) < 1) fail_integer(raw, k);
-    if (k % step == 0) progress.add(std::min(step, tensor.numbers.size() - k) * raw.item_bytes);
+/// Every apart-th item, the first index of the tensor running fastest.
+void decode_columns_first(const RawTensor& raw, Items& items, std::size_t apart, Tensor& tensor,
+                          Progress& progress) {
+  const std::size_t count = tensor.numbers.size(), most = in_one_go(apart * raw.item_bytes);
+  ColumnsFirst place(tensor.shape);
+  for (std::size_t k = 0; k < count; k += most) {
+    const std::size_t n = std::min(most, count - k);
+    const std::string_view bytes = items(k * apart, (n - 1) * apart + 1);
+    for (std::size_t i = 0; i < n; ++i, place.advance()) {
+      const char* item = bytes.data() + i * apart * raw.item_bytes;
+      if (decode_numbers(item, raw.info.dtype, raw.big_endian, 1, &tensor.numbers[place.at()]) < 1)
+        fail_integer(raw, place.at());
+    }
+    progress.add(n * raw.item_bytes);
   }
 }
 
 Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, Progress& progress) {
+  const Shape& shape = raw.info.shape;
   Tensor tensor;
   static_cast<TensorInfo&>(tensor) = raw.info;
-  tensor.shape.erase(tensor.shape.begin(),
-                     tensor.shape.begin() + static_cast<std::ptrdiff_t>(leading.size()));
+  tensor.shape.assign(shape.begin() + static_cast<std::ptrdiff_t>(leading.size()), shape.end());
   const std::size_t count = count_of(tensor.shape).value();  // the file and the asked part have been checked
-  std::string buffer;
-  if (raw.columns_first && raw.info.shape.size() > 1) {
-    if (raw.info.dtype == Dtype::text) throw Error(raw.place + "text in Fortran order is not supported");
-    const std::string_view all = raw.fetch(0, byte_count(raw).value(), buffer, progress);
+  const bool columns_first = raw.columns_first && shape.size() > 1;
+  if (columns_first && raw.info.dtype == Dtype::text)
+    throw Error(raw.place + "text in Fortran order is not supported");
+  if (raw.item_bytes == 0) return tensor;
+  if (columns_first && count > 0) {
+    std::size_t first = 0, apart = 1;
+    for (std::size_t k = 0; k < leading.size(); apart *= shape[k++]) first += leading[k] * apart;
     tensor.numbers.resize(count);
-    decode_columns_first(raw, all, leading, tensor, progress);
+    Items items(raw, first, (count - 1) * apart + 1, progress);
+    decode_columns_first(raw, items, apart, tensor, progress);
     return tensor;
   }
   std::uint64_t first = 0;
-  for (std::size_t k = 0; k < raw.info.shape.size(); ++k)
-    first = first * raw.info.shape[k] + (k < leading.size() ? leading[k] : 0);
-  const std::string_view part = raw.fetch(first * raw.item_bytes, count * raw.item_bytes, buffer, progress);
+  for (std::size_t k = 0; k < shape.size(); ++k)
+    first = first * shape[k] + (k < leading.size() ? leading[k] : 0);
+  Items items(raw, first, count, progress);
   if (raw.info.dtype == Dtype::text) {
-    decode_text(raw, part, tensor);
+    decode_text(raw, items, count, tensor);
   } else {
     tensor.numbers.resize(count);
-    decode_in_order(raw, part, tensor, progress);
+    decode_in_order(raw, items, tensor, progress);
   }
   return tensor;
 }

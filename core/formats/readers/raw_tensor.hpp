@@ -9,7 +9,7 @@
 
 namespace core::formats::readers {
 
-/// Gives the bytes from … from + count − 1 of a tensor; they stay as long as the file is open, or the buffer.
+/// Gives the bytes from … from + count − 1 of a tensor; they stay until the buffer is used again.
 using Fetch = std::function<std::string_view(std::uint64_t from, std::uint64_t count, std::string& buffer,
                                              Progress& progress)>;
 
@@ -19,6 +19,7 @@ struct RawTensor {
   std::size_t item_bytes = 8;  ///< of one number, or of one text
   bool big_endian = false;
   bool columns_first = false;  ///< the first index runs fastest, as in Fortran
+  bool at_once = false;        ///< to fetch a part takes as long as to fetch all of it
   std::string place;           ///< "FILE: TENSOR: ", for messages
   Fetch fetch;
 };

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/json_place.hpp"
-#include "core/formats/readers/mapped_file.hpp"
+#include "core/formats/readers/open_file.hpp"
 #include "core/formats/readers/raw_tensor.hpp"
 
 namespace core::formats::readers {
@@ -84,7 +84,7 @@ void check_order(std::vector<const Located*> tensors, uint64_t n_bytes, const st
 }
 
 /// The header's length after it has been checked against the file's.
-uint64_t checked_header_length(const MappedFile& file, const std::string& file_name) {
+uint64_t checked_header_length(const OpenFile& file, const std::string& file_name) {
   if (file.size() < length_bytes)
     throw Error(file_name + ": expected a safetensors file, got one of " + std::to_string(file.size()) +
                 " bytes");
@@ -104,7 +104,7 @@ bool looks_like_safetensors(std::string_view begin) {
 
 TensorFile open_safetensors(const std::filesystem::path& path, Progress& progress) {
   const std::string file_name = path.string();
-  const auto file = std::make_shared<const MappedFile>(path);
+  const auto file = std::make_shared<const OpenFile>(path);
   const uint64_t length = checked_header_length(*file, file_name), data_at = length_bytes + length;
   progress.add(length);
   const Json header = parse_json(file->bytes(length_bytes, length), file_name);
@@ -120,8 +120,10 @@ TensorFile open_safetensors(const std::filesystem::path& path, Progress& progres
 
   std::vector<TensorFile::Entry> entries;
   for (Located& t : tensors) {
-    t.raw.fetch = [file, at = data_at + t.begin](uint64_t from, uint64_t count, std::string&, Progress&) {
-      return file->bytes(at + from, count);
+    t.raw.fetch = [file, at = data_at + t.begin](uint64_t from, uint64_t count, std::string& buffer,
+                                                 Progress&) {
+      file->read(at + from, count, buffer);
+      return std::string_view(buffer);
     };
     entries.push_back(entry_of(std::move(t.raw)));
   }

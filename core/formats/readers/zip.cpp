@@ -17,7 +17,7 @@ using std::uint64_t;
 
 constexpr std::size_t block = std::size_t{1} << 18;
 
-[[noreturn]] void fail(const MappedFile& archive, const ZipMember& member, const std::string& what) {
+[[noreturn]] void fail(const OpenFile& archive, const ZipMember& member, const std::string& what) {
   throw Error(archive.path().string() + ": " + quoted_briefly(member.name) + ": damaged: " + what);
 }
 
@@ -52,16 +52,16 @@ constexpr uint64_t least_between_marks = uint64_t{1} << 22, most_marks = 256;
 ///
 /// Throws core::Error when the content is longer or shorter than it claims.
 template <class Take, class Reached>
-void inflate_from(Place now, const MappedFile& archive, const ZipMember& member, Take take, Reached reached) {
+void inflate_from(Place now, const OpenFile& archive, const ZipMember& member, Take take, Reached reached) {
   z_stream& stream = now.inflater.stream();
   stream.avail_in = 0;
   std::vector<char> out(block);
+  std::string in;
   for (int state = Z_OK; state != Z_STREAM_END;) {
     if (stream.avail_in == 0) {
-      const std::string_view in =
-          archive.bytes(member.begin + now.read, std::min<uint64_t>(block, member.packed - now.read));
+      archive.read(member.begin + now.read, std::min<uint64_t>(block, member.packed - now.read), in);
       now.read += in.size();
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));  // zlib does not write to it
+      stream.next_in = reinterpret_cast<Bytef*>(in.data());
       stream.avail_in = static_cast<uInt>(in.size());
     }
     stream.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -84,7 +84,7 @@ void inflate_from(Place now, const MappedFile& archive, const ZipMember& member,
 
 /// The content of a member from its begin.
 template <class Take, class Reached>
-void unpack(const MappedFile& archive, const ZipMember& member, Take take, Reached reached) {
+void unpack(const OpenFile& archive, const ZipMember& member, Take take, Reached reached) {
   if (member.deflated) return inflate_from({}, archive, member, take, reached);
   for (uint64_t at = 0; at < member.size; at += block)
     if (!take(archive.bytes(member.begin + at, std::min<uint64_t>(block, member.size - at)), at)) return;
@@ -103,7 +103,7 @@ struct ZipMarks {
   std::vector<Place> places;  ///< none of a member that is stored
 };
 
-std::string zip_begin(const MappedFile& archive, const ZipMember& member, uint64_t count) {
+std::string zip_begin(const OpenFile& archive, const ZipMember& member, uint64_t count) {
   std::string begin;
   unpack(
       archive, member,
@@ -115,7 +115,7 @@ std::string zip_begin(const MappedFile& archive, const ZipMember& member, uint64
   return begin;
 }
 
-std::string zip_bytes(const MappedFile& archive, const ZipMember& member, uint64_t from, uint64_t count,
+std::string zip_bytes(const OpenFile& archive, const ZipMember& member, uint64_t from, uint64_t count,
                       std::shared_ptr<const ZipMarks>& marks, Progress& progress) {
   std::string wanted;
   wanted.reserve(count);

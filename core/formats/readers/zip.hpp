@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/formats/progress.hpp"
-#include "core/formats/readers/mapped_file.hpp"
+#include "core/formats/readers/open_file.hpp"
 
 namespace core::formats::readers {
 
@@ -26,10 +26,10 @@ bool looks_like_zip(std::string_view begin);
 ///
 /// Throws core::Error when the archive is damaged or encrypted, members share bytes or names, or one claims
 /// to be longer than its packed bytes could become. Source: PKWARE, APPNOTE.TXT 6.3.9.
-std::vector<ZipMember> zip_members(const MappedFile& archive);
+std::vector<ZipMember> zip_members(const OpenFile& archive);
 
 /// The first count bytes of a member, not checked yet; fewer when it is shorter.
-std::string zip_begin(const MappedFile& archive, const ZipMember& member, std::uint64_t count);
+std::string zip_begin(const OpenFile& archive, const ZipMember& member, std::uint64_t count);
 
 /// Places in a member at which unpacking can begin, so that parts of it need no more than what lies between
 /// two of them; some 40 KB each, at most 256. Several threads may use them at once.
@@ -39,7 +39,7 @@ struct ZipMarks;
 ///
 /// Without marks it is unpacked to its end, which its checksum must fit, and marks is set; later parts of the
 /// member are unpacked from the mark before them.
-std::string zip_bytes(const MappedFile& archive, const ZipMember& member, std::uint64_t from,
+std::string zip_bytes(const OpenFile& archive, const ZipMember& member, std::uint64_t from,
                       std::uint64_t count, std::shared_ptr<const ZipMarks>& marks, Progress& progress);
 
 }  // namespace core::formats::readers

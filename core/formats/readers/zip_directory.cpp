@@ -48,7 +48,7 @@ struct Directory {
 
 class Archive {
  public:
-  explicit Archive(const MappedFile& file) : file_(file), place_(file.path().string() + ": ") {}
+  explicit Archive(const OpenFile& file) : file_(file), place_(file.path().string() + ": ") {}
 
   std::vector<ZipMember> members() const {
     const Directory d = directory();
@@ -56,7 +56,8 @@ class Archive {
     if (d.n_members > most_members || d.n_members * entry_size > d.size)
       fail("it claims " + std::to_string(d.n_members) + " members in a directory of " +
            std::to_string(d.size) + " bytes");
-    Cursor cursor(file_.bytes(d.begin, d.size), place_);
+    const std::string directory_bytes = file_.bytes(d.begin, d.size);
+    Cursor cursor(directory_bytes, place_);
     std::vector<ZipMember> found;
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     std::set<std::string> names;
@@ -81,7 +82,8 @@ class Archive {
     const uint64_t size = file_.size();
     if (size < end_size) fail("it ends too early");
     const uint64_t length = std::min(size, end_size + longest_comment);
-    const std::string_view tail = file_.bytes(size - length, length);
+    const std::string all = file_.bytes(size - length, length);
+    const std::string_view tail = all;
     for (std::size_t at = tail.rfind("PK\5\6"); at != tail.npos;
          at = at == 0 ? tail.npos : tail.rfind("PK\5\6", at - 1)) {
       if (tail.size() - at < end_size) continue;
@@ -93,7 +95,8 @@ class Archive {
 
   Directory directory() const {
     const uint64_t end = find_end();
-    Cursor cursor(file_.bytes(end, end_size), place_);
+    const std::string bytes = file_.bytes(end, end_size);
+    Cursor cursor(bytes, place_);
     cursor.skip(4);
     const uint64_t disk = cursor.number(2), directory_disk = cursor.number(2), here = cursor.number(2);
     Directory d{};
@@ -108,12 +111,14 @@ class Archive {
   }
 
   Directory directory64(uint64_t locator) const {
-    Cursor cursor(file_.bytes(locator, locator_size), place_);
+    const std::string bytes = file_.bytes(locator, locator_size);
+    Cursor cursor(bytes, place_);
     cursor.skip(8);
     const uint64_t at = cursor.number(8);
     if (locator < end64_size || at > locator - end64_size || file_.bytes(at, 4) != "PK\6\6")
       fail("its 64-bit directory is not where it should be");
-    Cursor record(file_.bytes(at, end64_size), place_);
+    const std::string record_bytes = file_.bytes(at, end64_size);
+    Cursor record(record_bytes, place_);
     record.skip(32);
     Directory d{};
     d.end = at;
@@ -150,7 +155,8 @@ class Archive {
     if (m.size / largest_ratio > m.packed)
       fail(shown + " claims " + std::to_string(m.size) + " bytes in " + std::to_string(m.packed));
     if (local > directory || directory - local < local_size) fail(shown + " lies beyond its end");
-    Cursor header(file_.bytes(local, local_size), place_);
+    const std::string header_bytes = file_.bytes(local, local_size);
+    Cursor header(header_bytes, place_);
     if (header.text(4) != "PK\3\4") fail(shown + " is not where its directory says");
     header.skip(22);
     const uint64_t lengths = header.number(2) + header.number(2);
@@ -172,7 +178,7 @@ class Archive {
     }
   }
 
-  const MappedFile& file_;
+  const OpenFile& file_;
   std::string place_;
 };
 
@@ -182,7 +188,7 @@ bool looks_like_zip(std::string_view begin) {
   return begin.starts_with("PK\3\4") || begin.starts_with("PK\5\6");
 }
 
-std::vector<ZipMember> zip_members(const MappedFile& archive) {
+std::vector<ZipMember> zip_members(const OpenFile& archive) {
   return Archive(archive).members();
 }
 

@@ -35,8 +35,18 @@ TEST(ReadFile, RefusesMoreThanTheLimit) {
   support::put_bytes(path, "12345");
   EXPECT_EQ(read_file(path, 5), "12345");
   EXPECT_EQ(error_of([&] { read_file(path, 4); }), path.string() + ": expected at most 4 bytes, got more");
-  EXPECT_EQ(error_of([&] { read_file("/dev/zero", 1000); }),
-            "/dev/zero: expected at most 1000 bytes, got more");
+}
+
+TEST(ReadFile, TakesNeitherADeviceNorAPipe) {
+  const support::TemporaryDirectory dir;
+  const std::string pipe = (dir / "pipe.csv").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero")}) {
+    EXPECT_EQ(error_of([&] { read_file(path, 1000); }),
+              path + ": expected a regular file, got a device or pipe");
+    EXPECT_EQ(error_of([&] { read_begin(path, 10); }),
+              path + ": expected a regular file, got a device or pipe");
+  }
 }
 
 TEST(WriteAtomically, ReplacesAFileAndKeepsItsPermissions) {

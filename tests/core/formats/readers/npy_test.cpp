@@ -134,8 +134,7 @@ TEST(OpeningTensors, SurvivesAFileThatIsCutShortLater) {
   const auto path = written(directory, "a.npy", support::bytes_of(folder + "npy/f4.little.C.npy"));
   const TensorFile file = open_tensors(path);
   std::filesystem::resize_file(path, 100);
-  EXPECT_THAT(support::error_of([&] { file.read("a"); }),
-              HasSubstr("has been cut short since it was opened"));
+  EXPECT_THAT(support::error_of([&] { file.read("a"); }), HasSubstr("became shorter while it was read"));
 }
 
 TEST(Reading, StopsWhenItIsCancelled) {
