@@ -8,6 +8,7 @@
 #include "core/formats/json.hpp"
 #include "core/formats/readers/records.hpp"
 #include "core/formats/readers/written_number.hpp"
+#include "core/text/code_points.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -35,6 +36,13 @@ bool looks_labelled(const Record* header, const Record& row, const TableRules& r
 
 [[noreturn]] void fail(const std::string& place, std::size_t line, const std::string& what) {
   throw Error(place + "line " + std::to_string(line) + what);
+}
+
+/// Makes sure that a name can be shown and saved: tokens are UTF-8.
+void check_name(const std::string& name, const std::string& place, std::size_t line, std::size_t column) {
+  if (!text::is_utf8(name))
+    fail(place, line,
+         ", column " + std::to_string(column) + ": expected a name in UTF-8, got " + quoted_briefly(name));
 }
 
 /// Appends the numbers of a row; first is the index of the first one among its fields.
@@ -69,7 +77,10 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   std::size_t n_rows = 0;
   const std::size_t first_line = first->line;
   for (std::optional<Record> row = std::move(first); row; row = records.next(), ++n_rows) {
-    if (labelled) tensor.row_labels.push_back(row->fields.front());
+    if (labelled) {
+      check_name(row->fields.front(), place, row->line, 1);
+      tensor.row_labels.push_back(row->fields.front());
+    }
     read_row(*row, labelled, rules, place, tensor);
     if (row->fields.size() != n_fields)
       fail(place, row->line,
@@ -78,6 +89,8 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   }
   tensor.shape = {n_rows, n_columns};
   if (!header) return tensor;
+  for (std::size_t k = 0; k < header->fields.size(); ++k)
+    check_name(header->fields[k], place, header->line, k + 1);
   tensor.column_labels = std::move(header->fields);
   if (tensor.column_labels.size() == n_columns + 1 && labelled)
     tensor.column_labels.erase(tensor.column_labels.begin());

@@ -100,6 +100,14 @@ TEST(Table, KeepsCountOfLinesWithinQuotes) {
   EXPECT_EQ(error_of_table(",a\n\"x\ny\",1\nz,?\n"), "a.csv: line 4, column 2: expected a number, got \"?\"");
 }
 
+TEST(Table, RefusesNamesThatAreNotUtf8) {
+  EXPECT_EQ(error_of_table(",a\nb,1\nZo\xEB,2\n"),
+            "a.csv: line 3, column 1: expected a name in UTF-8, got \"Zo\xEF\xBF\xBD\"");
+  EXPECT_EQ(error_of_table(",a,Zo\xEB\nb,1,2\n"),
+            "a.csv: line 1, column 3: expected a name in UTF-8, got \"Zo\xEF\xBF\xBD\"");
+  EXPECT_EQ(error_of_table(",Zoë\nb,1\n"), "no error");
+}
+
 TEST(WrittenNumber, MayBeWrittenInManyWays) {
   EXPECT_EQ(written_number(" +1.5 "), 1.5);
   EXPECT_EQ(written_number("1."), 1.0);
