@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <system_error>
 
 #include "core/error.hpp"
 #include "core/formats/file.hpp"
@@ -29,7 +30,10 @@ bool is_text(std::string_view begin) {
 
 constexpr std::array table{
     TensorFormat{"folder", "", "a folder of such files, such as attnscope exports",
-                 [](const Path& path, std::string_view) { return std::filesystem::is_directory(path); },
+                 [](const Path& path, std::string_view) {
+                   std::error_code ignored;
+                   return std::filesystem::is_directory(path, ignored);
+                 },
                  readers::open_folder},
     TensorFormat{"npy", ".npy", "NumPy's file of one array",
                  [](const Path& path, std::string_view begin) {

@@ -63,6 +63,19 @@ TEST(CheckCommand, SaysInOneLineWhatCannotBeRead) {
   EXPECT_NE(outcome.err.find("/nowhere"), outcome.err.npos);
 }
 
+TEST(CheckCommand, SaysInOneLineWhereALinkLeadsToItself) {
+  const TemporaryDirectory dir;
+  const std::string loop = (dir / "loop").string();
+  std::filesystem::create_symlink("loop", loop);
+  const Outcome outcome = run({"check", fixture("full.json"), "--against", loop});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(outcome.err.starts_with("attnscope: " + loop + ": not readable: ")) << outcome.err;
+  const Outcome given =
+      run({"session", "--given", "weights=" + loop + ":a", "--out", (dir / "s.json").string()});
+  EXPECT_EQ(given.status, 1);
+  EXPECT_TRUE(given.err.starts_with("attnscope: " + loop + ": not readable: ")) << given.err;
+}
+
 TEST(MistakesCommand, ListsNamesAndWhatTheyAre) {
   const Outcome outcome = run({"mistakes"});
   EXPECT_EQ(outcome.status, 0);

@@ -33,9 +33,9 @@ Config parse_config(std::string_view text, const std::string& file_name) {
 }
 
 Config config_beside(const std::filesystem::path& checkpoint) {
-  const bool is_folder = std::filesystem::is_directory(checkpoint);
-  const auto path = (is_folder ? checkpoint : checkpoint.parent_path()) / "config.json";
   std::error_code ignored;
+  const bool is_folder = std::filesystem::is_directory(checkpoint, ignored);
+  const auto path = (is_folder ? checkpoint : checkpoint.parent_path()) / "config.json";
   if (!std::filesystem::is_regular_file(path, ignored)) return {};
   return parse_config(read_file(path, largest_config), path.string());
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/formats/file.hpp"
 #include "core/formats/tensor_formats.hpp"
 
 namespace core::formats::readers {
@@ -79,9 +80,18 @@ std::vector<fs::path> sorted_entries(const fs::path& path) {
   std::error_code error;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
     entries.push_back(it->path());
-  if (error) throw Error(path.string() + ": not readable: " + error.message());
+  if (error) throw Error(cannot_be_read(path, error.value()));
   std::ranges::sort(entries);
   return entries;
+}
+
+/// Whether an entry is a folder; one that leads nowhere is none, one that cannot be looked at is refused.
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  const bool is = fs::is_directory(path, error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw Error(cannot_be_read(path, error.value()));
+  return is;
 }
 
 Parts parts_of(const fs::path& folder, Progress& progress) {
@@ -90,7 +100,7 @@ Parts parts_of(const fs::path& folder, Progress& progress) {
   std::map<std::string, std::map<std::size_t, Part>> heads;
   for (const fs::path& path : sorted_entries(folder)) {
     progress.add(0);
-    if (fs::is_directory(path) || !has_tensor_ending(path) || path.extension() == ".json") continue;
+    if (!has_tensor_ending(path) || path.extension() == ".json" || is_folder(path)) continue;
     const auto file = std::make_shared<const TensorFile>(open_tensors(path, progress));
     for (const TensorInfo& info : file->tensors()) {
       Part part{info, file, info.name, {}};
@@ -113,7 +123,7 @@ TensorFile open_folder(const fs::path& path, Progress& progress) {
   std::map<std::string, std::map<std::size_t, Part>> sequences;
   for (const fs::path& entry : sorted_entries(path)) {
     const auto sequence = number_after(entry.filename().string(), "sequence");
-    if (!sequence || !fs::is_directory(entry)) continue;
+    if (!sequence || !is_folder(entry)) continue;
     for (auto& [name, part] : parts_of(entry, progress)) sequences[name].emplace(*sequence, std::move(part));
   }
   for (auto& [name, members] : sequences) add(parts, name, stacked(name, std::move(members), place), place);

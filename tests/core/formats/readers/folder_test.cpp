@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
@@ -11,6 +12,7 @@ namespace core::formats::readers {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(Folder, OfAnExportHasEveryStageAsOneTensor) {
   attention::Model model = editing::default_preset().make();
@@ -56,6 +58,42 @@ TEST(Folder, RefusesTwoTensorsOfOneName) {
   written(directory, "a.txt", "[1, 2]");
   EXPECT_THAT(support::error_of([&] { open_tensors(directory.path()); }),
               HasSubstr("two tensors are called a"));
+}
+
+TEST(Folder, WithALinkThatLeadsToItselfIsRefusedInOneLine) {
+  for (const char* name : {"loop.csv", "sequence0"}) {
+    const support::TemporaryDirectory directory;
+    written(directory, "a.csv", "1,2\n");
+    std::filesystem::create_symlink(name, directory / name);
+    const std::string error = support::error_of([&] { open_tensors(directory.path()); });
+    EXPECT_THAT(error, StartsWith((directory / name).string() + ": not readable: ")) << name;
+    EXPECT_EQ(error.find('\n'), error.npos);
+  }
+}
+
+TEST(Folder, PassesOverLinksWithoutATensorsName) {
+  const support::TemporaryDirectory directory;
+  written(directory, "a.csv", "1,2\n");
+  std::filesystem::create_symlink("loop", directory / "loop");
+  std::filesystem::create_symlink("nowhere", directory / "sequence0");
+  EXPECT_EQ(open_tensors(directory.path()).tensors().size(), 1u);
+}
+
+TEST(Folder, MayHaveANameThatIsNotUtf8) {
+  const support::TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "\xE9");
+  support::put_bytes(directory / "\xE9/b\xFF.csv", "1,2\n");
+  const TensorFile file = open_tensors(directory / "\xE9");
+  ASSERT_EQ(file.tensors().size(), 1u);
+  EXPECT_EQ(file.read(file.tensors().front().name).numbers, (std::vector<double>{1, 2}));
+}
+
+TEST(Folder, WithAPipeIsRefused) {
+  const support::TemporaryDirectory directory;
+  const std::string pipe = (directory / "a.csv").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(support::error_of([&] { open_tensors(directory.path()); }),
+            pipe + ": expected a regular file, got a device or pipe");
 }
 
 TEST(Folder, GathersACheckpointInSeveralFiles) {
