@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -35,9 +36,12 @@ class Scratch {
     if (buffer.size() < size) buffer = Buffer(size);
     return buffer;
   }
-  void give_back(Buffer buffer) {
+  void give_back(Buffer buffer) noexcept {
     const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(buffer));
+    try {
+      free_.push_back(std::move(buffer));
+    } catch (const std::bad_alloc&) {  // without a place for it, it goes
+    }
   }
 
   std::mutex mutex_;
