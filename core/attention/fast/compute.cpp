@@ -87,8 +87,8 @@ bool Engine::Parts::compute_by_reference(const Model& model, size_t s) {
 
 void Engine::Parts::prepare(const Model& model, size_t s) {
   if (!all.same_shape(model)) {
+    trace = Trace{};  // the old one asks for what will be no more
     all.allocate(model);
-    trace = Trace{};  // the old one asks for what is no more
     hide_first = true;
   }
   Visibility visibility(model);

@@ -49,8 +49,9 @@ struct RowView {
 ///
 /// What cannot be had cheaply is kept (queries, keys, values, masked scores, the largest and the sum of each
 /// row, contexts); the trace makes the other stages when they are read. A model that covers() refuses goes to
-/// attend() itself. One thread at a time may call what is not const; several may read trace() and rows()
-/// meanwhile when nobody does. An engine can be handed from thread to thread.
+/// attend() itself. One thread at a time may call what is not const, and nobody reads meanwhile; several may
+/// read trace() and rows() at once, each stage is made by the first of them. An engine can be handed from
+/// thread to thread.
 class Engine {
  public:
   /// So many threads, the caller's among them; 0 for one on each processor. Sets OpenBLAS to one thread, for

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/attention/fast/panels.hpp"
 #include "core/attention/fast/projecting.hpp"
@@ -35,7 +36,9 @@ void Output::head_changed(std::size_t head) {
 }
 
 const arma::mat& Output::bring_up_to_date(Heads& all, const Model& model, ThreadPool& threads) {
+  const std::lock_guard lock(working_);
   if (!all_ && !head_ && first_ == end_) return output_;
+  bool everything = std::exchange(all_, true);  // next time, when an exception breaks this off
   const Linear* linear =
       model.projections && model.projections->output ? &*model.projections->output : nullptr;
   if (linear == nullptr || model.merge != MergeRule::concatenate) {
@@ -43,8 +46,8 @@ const arma::mat& Output::bring_up_to_date(Heads& all, const Model& model, Thread
     if (linear != nullptr) output_ = project(output_, *linear);
   } else {
     if (contexts_.size() != all.contexts.size()) contexts_ = Buffer(all.contexts.size());
-    if (!all_ && head_) all_ = n_sums_ == most_sums || !add_head(all, *linear, threads);
-    if (all_) {
+    if (!everything && head_) everything = n_sums_ == most_sums || !add_head(all, *linear, threads);
+    if (everything) {
       output_.set_size(all.n_tokens, all.d_out);
       redo_rows(all, model, 0, all.n_tokens, threads);
       n_sums_ = 0;

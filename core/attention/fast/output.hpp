@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <mutex>
 #include <optional>
 
 #include "core/attention/fast/heads.hpp"
@@ -17,7 +18,7 @@ class Output {
   /// Contexts of one head changed, in any row.
   void head_changed(std::size_t head);
 
-  /// n_tokens × d_out.
+  /// n_tokens × d_out. Several threads may ask: the first works it out, the others wait for it.
   const arma::mat& bring_up_to_date(Heads& all, const Model& model, ThreadPool& threads);
 
  private:
@@ -25,6 +26,7 @@ class Output {
   bool add_head(Heads& all, const Linear& linear, ThreadPool& threads);
   void remember(const Heads& all, std::size_t first, std::size_t end);
 
+  std::mutex working_;
   bool all_ = true;
   std::size_t first_ = 0, end_ = 0;  // rows that changed
   std::optional<std::size_t> head_;  // the head that changed

@@ -144,6 +144,33 @@ TEST(Engine, GoesFromThreadToThread) {
   EXPECT_TRUE(agree(m, moved.trace(), attend(m), rounding));
 }
 
+TEST(Engine, GivesCellsOfTheOutputWhileAnotherThreadReadsAllOfIt) {
+  Random random(12);
+  Model m = calm_model(random, 150, 24, 24, 3);
+  Engine engine(3);
+  engine.compute(m);
+  for (std::size_t round = 0; round < 60; ++round) {
+    arma::mat weight = m.projections->value.weight;
+    weight(round % weight.n_rows, round % weight.n_cols) += 0.25;
+    m.projections->value.weight = weight;
+    engine.update(m);
+    const Trace& trace = engine.trace();
+    std::vector<arma::mat> read(3, arma::mat(m.n_tokens(), m.d_out()));
+    {
+      std::vector<std::jthread> readers;
+      for (std::size_t reader = 0; reader < read.size(); ++reader)
+        readers.emplace_back([&trace, &numbers = read[reader], reader] {
+          if (reader == 0) numbers = *trace.output;
+          for (std::size_t i = 0; i < numbers.n_rows; ++i)
+            for (std::size_t j = 0; j < numbers.n_cols; ++j) numbers(i, j) = trace.output(i, j);
+        });
+    }
+    const arma::mat expected = *attend(m).output;
+    for (const arma::mat& numbers : read)
+      ASSERT_TRUE(arma::approx_equal(numbers, expected, "both", rounding, rounding)) << round;
+  }
+}
+
 TEST(Engine, RefusesWhatAttendRefusesAndKeepsWhatItHeld) {
   Random random(11);
   const Model m = calm_model(random, 5, 4, 4, 2);
