@@ -21,15 +21,6 @@ arma::mat scores(const arma::mat& queries, const arma::mat& keys) {
   return queries * keys.t();
 }
 
-arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys, int diagonal) {
-  arma::mat visible(n_queries, n_keys, arma::fill::zeros);
-  const auto n_later = static_cast<std::int64_t>(n_keys) - static_cast<std::int64_t>(n_queries);
-  for (std::size_t j = 0; j < n_keys; ++j)
-    for (std::size_t i = 0; i < n_queries; ++i)
-      if (static_cast<std::int64_t>(j) - static_cast<std::int64_t>(i) <= n_later + diagonal) visible(i, j) = 1;
-  return visible;
-}
-
 arma::mat masked(const arma::mat& scaled_scores, const arma::mat& visible, double fill) {
   arma::mat result = scaled_scores;
   result.elem(arma::find(visible == 0)).fill(fill);

@@ -6,7 +6,7 @@
 #include "core/attention/model.hpp"
 
 /// One pure function for each formula of scaled dot-product attention (Vaswani et al. 2017, section 3.2).
-/// Queries stand in rows, keys in columns. None of them asks for as many queries as keys but causal use does.
+/// Queries stand in rows, keys in columns. None of them asks for as many queries as keys.
 namespace core::attention {
 
 /// x·W + b; x is n × d_in, the result n × d_out.
@@ -20,10 +20,6 @@ arma::mat every_nth_column(const arma::mat& x, std::size_t head, std::size_t n_h
 
 /// Q·Kᵀ: n_queries × n_keys.
 arma::mat scores(const arma::mat& queries, const arma::mat& keys);
-
-/// 1 where key ≤ query + diagonal, else 0: n_queries × n_keys. Fewer queries than keys are the last ones: key ≤ query +
-/// n_keys − n_queries + diagonal.
-arma::mat causal_mask(std::size_t n_queries, std::size_t n_keys, int diagonal = 0);
 
 /// The scores where visible is 1, fill where it is 0.
 arma::mat masked(const arma::mat& scaled_scores, const arma::mat& visible, double fill);

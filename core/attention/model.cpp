@@ -1,10 +1,9 @@
 #include "core/attention/model.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "core/attention/formulas.hpp"
+#include "core/attention/rules.hpp"
 
 namespace core::attention {
 namespace {
@@ -24,7 +23,7 @@ const SharedMatrix* first_given(const Given& given, std::initializer_list<Stage>
 std::size_t Model::n_keys() const {
   if (const SharedMatrix* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows();
   const SharedMatrix* m = first_given(given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores,
-                                           Stage::weights, Stage::dropout_mask});
+                                              Stage::weights, Stage::dropout_mask});
   return m ? m->n_cols() : n_tokens();
 }
 
@@ -56,42 +55,31 @@ std::vector<std::string> numbered_tokens(std::size_t n_tokens) {
 }
 
 double scale_factor(const Model& model) {
-  switch (model.scale.rule) {
-    case ScaleRule::inverse_sqrt_d_head:
-      return 1 / std::sqrt(static_cast<double>(model.d_head()));
-    case ScaleRule::inverse_sqrt_d_model:
-      return 1 / std::sqrt(static_cast<double>(model.d_model()));
-    case ScaleRule::factor:
-      return model.scale.factor;
-    case ScaleRule::none:
-      break;
-  }
-  return 1;
+  return rules_of(model).scale->factor(model);
 }
 
 double survivor_factor(const Dropout& dropout) {
-  if (!dropout.active() || !dropout.rescale) return 1;
-  return dropout.rate < 1 ? 1 / (1 - dropout.rate) : 0;
+  return dropout.active() ? surviving(dropout)->compute(dropout) : 1;
 }
 
 std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k) {
-  const std::size_t band = model.d_out() / model.n_heads;
-  return model.departures.split == HeadColumns::bands ? head * band + k : k * model.n_heads + head;
+  return rules_of(model).split->layout.joined({head, 0, k}, split_sizes(model)).column;
 }
 
 bool follows_causality(const Model& model, std::size_t query, std::size_t key) {
-  const auto ahead = static_cast<std::int64_t>(key + model.n_tokens()) - static_cast<std::int64_t>(query + model.n_keys());
-  return !model.mask.causal || (model.departures.mask_transposed ? -ahead : ahead) <= model.departures.mask_diagonal;
+  const auto place =
+      static_cast<std::int64_t>(query + model.n_keys()) - static_cast<std::int64_t>(model.n_tokens());
+  return rules_of(model).see->compute(place, static_cast<std::int64_t>(key), model);
 }
 
 arma::mat visible_cells(const Model& model) {
-  const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys();
-  const int diagonal = model.departures.mask_diagonal;
-  arma::mat visible(n_queries, n_keys, arma::fill::ones);
-  if (model.mask.causal && model.departures.mask_transposed)
-    visible = causal_mask(n_keys, n_queries, diagonal).t();
-  else if (model.mask.causal)
-    visible = causal_mask(n_queries, n_keys, diagonal);
+  const auto n_queries = static_cast<std::int64_t>(model.n_tokens()),
+             n_keys = static_cast<std::int64_t>(model.n_keys());
+  const auto sees = rules_of(model).see->compute;
+  arma::mat visible(model.n_tokens(), model.n_keys());
+  double* next = visible.memptr();  // column by column
+  for (std::int64_t key = 0; key < n_keys; ++key)
+    for (std::int64_t query = n_keys - n_queries; query < n_keys; ++query) *next++ = sees(query, key, model);
   for (const MaskCell& cell : model.mask.cells) visible(cell.row, cell.column) = cell.visible;
   return visible;
 }

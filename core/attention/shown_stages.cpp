@@ -2,6 +2,8 @@
 
 #include <initializer_list>
 
+#include "core/attention/intended.hpp"
+
 namespace core::attention {
 namespace {
 
@@ -11,20 +13,15 @@ StageSet set_of(std::initializer_list<Stage> stages) {
   return set;
 }
 
-bool masks_after_softmax(const Model& m) {
-  return m.mask.method == MaskMethod::renormalise || m.mask.method == MaskMethod::zero_after_softmax;
-}
-
 /// Whether the rules of the model have such a stage, known or not.
-bool has(const Model& m, Stage stage) {
-  if (stage == Stage::unmasked_weights) return masks_after_softmax(m);
-  if (stage == Stage::zeroed_weights || stage == Stage::row_sums)
-    return m.mask.method == MaskMethod::renormalise;
-  return true;
+bool has(const Rules& rules, Stage stage) {
+  if (stage == Stage::unmasked_weights) return rules.softmax_first;
+  if (stage == Stage::zeroed_weights) return rules.zero;
+  return stage != Stage::row_sums || rules.sum;
 }
 
 /// What a stage is made of when it is computed.
-StageSet made_of(const Model& m, Stage stage) {
+StageSet made_of(const Rules& rules, Stage stage) {
   using enum Stage;
   switch (stage) {
     case queries:
@@ -44,8 +41,8 @@ StageSet made_of(const Model& m, Stage stage) {
     case row_sums:
       return set_of({zeroed_weights});
     case weights:
-      if (m.mask.method == MaskMethod::renormalise) return set_of({zeroed_weights, row_sums});
-      return masks_after_softmax(m) ? set_of({unmasked_weights, mask}) : set_of({masked_scores});
+      if (rules.sum) return set_of({zeroed_weights, row_sums});
+      return rules.softmax_first ? set_of({unmasked_weights, mask}) : set_of({masked_scores});
     case dropped_weights:
       return set_of({weights, dropout_mask});
     case contexts:
@@ -63,25 +60,26 @@ StageSet made_of(const Model& m, Stage stage) {
 }
 
 /// Whether a stage can be computed from the stages that are known.
-bool computable(const Model& m, Stage stage, const StageSet& known) {
+bool computable(const Model& m, const Rules& rules, Stage stage, const StageSet& known) {
   if (stage == Stage::embeddings) return m.has_embeddings();
-  if (stage == Stage::scores && m.scores == ScoreRule::uniform) return true;
+  if (stage == Stage::scores && rules.score == &intended::uniform) return true;
   // The embeddings are those of the tokens that ask; of other tokens that are asked they say nothing.
   if ((stage == Stage::keys || stage == Stage::values) && m.n_keys() != m.n_tokens()) return false;
-  return (made_of(m, stage) & ~known).none();
+  return (made_of(rules, stage) & ~known).none();
 }
 
 }  // namespace
 
 StageSet shown_stages(const Model& model) {
+  const Rules rules = rules_of(model);
   StageSet known, given, needed = set_of({Stage::output});
   for (std::size_t k = 0; k < n_stages; ++k) {
     const Stage stage = static_cast<Stage>(k);
     given[k] = model.given.find(stage) != nullptr;
-    known[k] = given[k] || (has(model, stage) && computable(model, stage, known));
+    known[k] = given[k] || (has(rules, stage) && computable(model, rules, stage, known));
   }
   for (std::size_t k = n_stages; k-- > 0;)
-    if (needed[k] && !given[k]) needed |= made_of(model, static_cast<Stage>(k));
+    if (needed[k] && !given[k]) needed |= made_of(rules, static_cast<Stage>(k));
   return known & (needed | given);
 }
 

@@ -55,7 +55,7 @@ const StageInfo& info(Stage stage);
 /// The stage of that name, or nullptr.
 const StageInfo* find_stage(std::string_view name);
 
-/// The number that hides a cell by being large and negative, in words: "−10⁹".
+/// The number that hides a cell, −inf or large and negative, in words: "−∞", "−10⁹".
 std::string fill_words(double fill);
 
 /// The formula of a stage in this model, or that it is given.

@@ -6,24 +6,14 @@
 
 #include "core/attention/attend.hpp"
 #include "core/attention/formulas.hpp"
+#include "core/attention/rules.hpp"
 
 namespace core::check {
 namespace {
 
-using attention::DropoutPlace;
 using attention::HeadTrace;
-using attention::MaskMethod;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-double fill_of(const Model& model) {
-  return model.mask.method == MaskMethod::large_negative ? model.departures.large_negative : -infinity;
-}
-
-bool masks_before(const Model& model) {
-  return model.mask.method == MaskMethod::negative_infinity ||
-         model.mask.method == MaskMethod::large_negative;
-}
 
 void add_masks(const arma::mat& visible, std::vector<arma::mat>& forms) {
   forms.push_back(1 - visible);
@@ -33,16 +23,14 @@ void add_masks(const arma::mat& visible, std::vector<arma::mat>& forms) {
 void add_masked_scores(const Model& model, const HeadTrace& head, const arma::mat& visible,
                        std::vector<arma::mat>& forms) {
   const arma::mat& scaled = head.scaled_scores;
-  const bool before = masks_before(model);
-  if (before && model.mask.method == MaskMethod::large_negative)
-    forms.push_back(scaled + model.departures.large_negative * (1 - visible));
+  const attention::Rules rules = attention::rules_of(model);
+  const auto fill = rules.mask->fill;
+  if (fill && std::isfinite(fill(model))) forms.push_back(scaled + fill(model) * (1 - visible));
   if (!model.dropout.active()) return;
   const arma::mat& dropout = head.dropout_mask;
-  const double fill = fill_of(model);
-  if (model.departures.dropout_place == DropoutPlace::scaled_scores)
-    forms.push_back(before ? attention::masked(scaled, visible, fill) : scaled);
-  if (model.departures.dropout_place == DropoutPlace::masked_scores)
-    forms.push_back(arma::mat(head.masked_scores) % dropout);
+  if (rules.mask->of_dropped)
+    forms.push_back(fill ? attention::masked(scaled, visible, fill(model)) : scaled);
+  if (rules.softmax->of_dropped) forms.push_back(arma::mat(head.masked_scores) % dropout);
 }
 
 arma::mat joined(const Computed& computed, const Reading& reading, std::size_t sequence) {

@@ -6,6 +6,7 @@
 #include "core/attention/dropout.hpp"
 #include "core/attention/formulas.hpp"
 #include "core/attention/rounding.hpp"
+#include "core/attention/rules.hpp"
 
 namespace core::check {
 namespace {
@@ -97,7 +98,7 @@ Sampler::Heads Sampler::projected(const Model& model, Linear Projections::*part)
         known.embeddings == x)
       return known.heads;
   const arma::mat all = attention::rounded(precision, linear ? attention::project(x, *linear) : *x);
-  const auto columns = split == attention::HeadColumns::bands ? attention::band : attention::every_nth_column;
+  const auto columns = attention::rules_of(model).split->compute;
   Heads heads;
   for (std::size_t h = 0; h < model.n_heads; ++h) heads.emplace_back(columns(all, h, model.n_heads));
   if ((projected_.size() + 1) * all.n_elem <= most_kept)

@@ -1,18 +1,16 @@
 #include "core/explain/cell_formulas.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/attention/intended.hpp"
+#include "core/attention/mistaken.hpp"
 #include "core/explain/reach.hpp"
 
 namespace core::explain::cell_formulas {
 namespace {
 
-using attention::DropoutPlace;
-using attention::HeadColumns;
-using attention::MaskMethod;
-using attention::MergeRule;
-using attention::ScaleRule;
-using attention::SoftmaxOver;
+using attention::rules_of;
 using std::to_string;
 using Text = std::string;
 
@@ -70,17 +68,10 @@ Text uniform(const Model&, const Trace&, const CellAddress&) {
 }
 
 Text scale(const Model& m, const Trace&, const CellAddress&) {
-  switch (m.scale.rule) {
-    case ScaleRule::inverse_sqrt_d_head:
-      return "÷ √d, d = " + to_string(m.d_head());
-    case ScaleRule::inverse_sqrt_d_model:
-      return "÷ √d of the model, d = " + to_string(m.d_model());
-    case ScaleRule::factor:
-      return "× factor";
-    case ScaleRule::none:
-      break;
-  }
-  return "not scaled";
+  const attention::Scaling& rule = *rules_of(m).scale;
+  if (!rule.width) return rule.formula(m, false);
+  const bool of_model = &rule == &attention::mistaken::by_sqrt_d_model;
+  return Text("÷ √d") + (of_model ? " of the model" : "") + ", d = " + to_string(rule.width(m));
 }
 
 Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
@@ -88,21 +79,26 @@ Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
       m.mask.cells.begin(), m.mask.cells.end(),
       [&](const attention::MaskCell& cell) { return cell.row == c.row && cell.column == c.column; });
   if (by_hand) return t.mask(c.row, c.column) == 0 ? "hidden by hand" : "shown by hand";
-  if (!m.mask.causal) return "no causal mask";
-  if (m.departures.mask_diagonal != 0 || m.departures.mask_transposed) return "by another rule than the causal one";
+  const auto* const rule = rules_of(m).see;
+  if (rule == &attention::intended::everything) return "no causal mask";
+  if (rule != &attention::intended::causal) return "by another rule than the causal one";
   const std::size_t later = m.n_keys() - m.n_tokens();  // queries are the last of the keys
-  return "key " + to_string(c.column) + (c.column <= c.row + later ? " ≤ query " : " > query ") + to_string(c.row) +
-         (later > 0 ? " + " + to_string(later) : "");
+  return "key " + to_string(c.column) + (c.column <= c.row + later ? " ≤ query " : " > query ") +
+         to_string(c.row) + (later > 0 ? " + " + to_string(later) : "");
 }
 
 Text masked_later(const Model&, const Trace&, const CellAddress&) {
   return "masked after the softmax";
 }
 
-Text over_keys(const Model& m, const Trace& t, const CellAddress& c) {
-  if (m.departures.dropout_place == DropoutPlace::masked_scores) return "of scores × dropout mask";
-  if (m.departures.softmax_over == SoftmaxOver::queries) return "over the queries of key " + to_string(c.column);
-  if (m.mask.method != MaskMethod::negative_infinity) return "over all keys";
+Text over_dropped(const Model&, const Trace&, const CellAddress&) {
+  return "of scores × dropout mask";
+}
+
+Text over_line(const Model& m, const Trace& t, const CellAddress& c) {
+  const attention::Rules rules = rules_of(m);
+  if (!rules.softmax->over_keys) return "over the queries of key " + to_string(c.column);
+  if (!rules.mask->fill || std::isfinite(rules.mask->fill(m))) return "over all keys";
   const double visible = arma::accu(t.mask.row(c.row));
   if (visible == 0) return "no key is visible: 0/0";
   return visible < static_cast<double>(t.mask.n_cols()) ? "over the visible keys" : "over all keys";
@@ -125,7 +121,8 @@ Text by_row_sum(const Model&, const Trace&, const CellAddress&) {
 }
 
 Text survival(const Model& m, const Trace&, const CellAddress&) {
-  if (m.dropout.active()) return m.dropout.rescale ? "0 or 1/(1 − p)" : "0 or 1: not rescaled";
+  if (m.dropout.active())
+    return rules_of(m).survive == &attention::intended::rescaled ? "0 or 1/(1 − p)" : "0 or 1: not rescaled";
   return m.dropout.training ? "dropout is off" : "off in evaluation";
 }
 
@@ -148,8 +145,9 @@ Text context(const Model& m, const Trace&, const CellAddress& c) {
 }
 
 Text merged(const Model& m, const Trace&, const CellAddress&) {
-  if (m.merge == MergeRule::reshape_without_transpose) return "reshaped without the transpose";
-  if (m.departures.merge == HeadColumns::interleaved) return "a column of each head in turn";
+  const auto* const rule = rules_of(m).merge;
+  if (rule == &attention::mistaken::columns_in_turn) return "a column of each head in turn";
+  if (rule != &attention::intended::side_by_side) return rule->formula(m, false);
   return m.n_heads > 1 ? "the heads side by side" : "one head";
 }
 

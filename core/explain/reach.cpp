@@ -2,12 +2,13 @@
 
 #include <utility>
 
+#include "core/attention/rules.hpp"
+
 namespace core::explain {
 namespace {
 
-using attention::HeadColumns;
 using attention::info;
-using attention::MergeRule;
+using attention::rules_of;
 
 const attention::StageMatrix& numbers_of(const Trace& trace, const CellAddress& cell) {
   return info(cell.stage).matrix(trace, cell.head);
@@ -31,36 +32,18 @@ bool is_per_head(Source source) {
 }
 
 Reach line_of_softmax(const Model& model) {
-  return model.departures.softmax_over == attention::SoftmaxOver::keys ? Reach::row : Reach::column;
+  return rules_of(model).softmax->over_keys ? Reach::row : Reach::column;
 }
 
 Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t column) {
   return {source, head, row, row + 1, column, column + 1};
 }
 
-/// Where the merge puts (row, column) of one head's contexts.
-Place after_merge(const Model& model, std::size_t head, std::size_t row, std::size_t column) {
-  const std::size_t d_value = model.d_value(), width = model.n_heads * d_value;
-  if (model.merge == MergeRule::concatenate) {
-    const bool interleaved = model.departures.merge == HeadColumns::interleaved;
-    return {Stage::concatenated, 0, row,
-            interleaved ? column * model.n_heads + head : head * d_value + column};
-  }
-  const std::size_t nth = (head * model.n_tokens() + row) * d_value + column;
-  return {Stage::concatenated, 0, nth / width, nth % width};
-}
-
 }  // namespace
 
 Place before_merge(const Model& model, std::size_t row, std::size_t column) {
-  const std::size_t d_value = model.d_value(), width = model.n_heads * d_value;
-  if (model.merge == MergeRule::concatenate) {
-    if (model.departures.merge == HeadColumns::interleaved)
-      return {Stage::contexts, column % model.n_heads, row, column / model.n_heads};
-    return {Stage::contexts, column / d_value, row, column % d_value};
-  }
-  const std::size_t nth = row * width + column, per_head = model.n_tokens() * d_value;
-  return {Stage::contexts, nth / per_head, nth % per_head / d_value, nth % d_value};
+  const attention::HeadCell from = rules_of(model).merge->layout.parted({row, column}, merged_sizes(model));
+  return {Stage::contexts, from.head, from.row, from.column};
 }
 
 const arma::mat* find_numbers(const Model& model, const Trace& trace, Source source, std::size_t head) {
@@ -135,7 +118,7 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
                               const CellAddress& cell) {
   if (part.source != Source(cell.stage)) return {};
   const std::size_t head = is_per_head(part.source) ? cell.head : 0;
-  const std::size_t row = cell.row, column = cell.column, band = model.d_out() / model.n_heads;
+  const std::size_t row = cell.row, column = cell.column;
   const attention::StageMatrix& numbers = numbers_of(trace, {rule.stage, head, 0, 0});
   Cells cells{rule.stage, head, 0, numbers.n_rows(), 0, numbers.n_cols()};
   const auto only_row = [&](std::size_t i) { cells.row0 = i, cells.row1 = i + 1; };
@@ -160,15 +143,16 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
       only_column(column);
       break;
     case Reach::banded_cell: {
-      const bool bands = model.departures.split == HeadColumns::bands;
+      const attention::HeadCell of = rules_of(model).split->layout.parted({row, column}, split_sizes(model));
       in_every_head = false;
-      cells.head = bands ? column / band : column % model.n_heads;
-      only_row(row), only_column(bands ? column % band : column / model.n_heads);
+      cells.head = of.head;
+      only_row(of.row), only_column(of.column);
       break;
     }
     case Reach::merged_cell: {
-      const Place to = after_merge(model, head, row, column);
-      cells.head = to.head;
+      const attention::JoinedCell to =
+          rules_of(model).merge->layout.joined({head, row, column}, merged_sizes(model));
+      cells.head = 0;
       only_row(to.row), only_column(to.column);
       break;
     }

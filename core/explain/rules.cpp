@@ -1,5 +1,7 @@
 #include "core/explain/rules.hpp"
 
+#include "core/attention/intended.hpp"
+#include "core/attention/mistaken.hpp"
 #include "core/error.hpp"
 #include "core/explain/cell_formulas.hpp"
 #include "core/explain/reach.hpp"
@@ -7,10 +9,7 @@
 namespace core::explain {
 namespace {
 
-using attention::DropoutPlace;
-using attention::EmptyRows;
-using attention::MaskMethod;
-using attention::ScoreRule;
+using attention::rules_of;
 
 bool always(const Model&, const Trace&, const CellAddress&) {
   return true;
@@ -28,38 +27,35 @@ bool has_output(const Model& m, const Trace&, const CellAddress&) {
   return m.projections && m.projections->output;
 }
 bool is_uniform(const Model& m, const Trace&, const CellAddress&) {
-  return m.scores == ScoreRule::uniform;
+  return rules_of(m).score == &attention::intended::uniform;
 }
 bool masks_before(const Model& m, const Trace&, const CellAddress&) {
-  return m.mask.method == MaskMethod::negative_infinity || m.mask.method == MaskMethod::large_negative;
-}
-bool zeroes_after(const Model& m, const Trace&, const CellAddress&) {
-  return m.mask.method == MaskMethod::zero_after_softmax;
+  return !rules_of(m).softmax_first;
 }
 bool renormalises(const Model& m, const Trace&, const CellAddress&) {
-  return m.mask.method == MaskMethod::renormalise;
+  return rules_of(m).sum;
 }
 bool is_zeroed_row(const Model& m, const Trace& t, const CellAddress& c) {
-  return m.mask.empty_rows == EmptyRows::zeros && arma::accu(t.mask.row(c.row)) == 0;
+  return m.mask.empty_rows == attention::EmptyRows::zeros && arma::accu(t.mask.row(c.row)) == 0;
 }
 
 bool swaps_scores(const Model& m, const Trace&, const CellAddress&) {
-  return m.departures.scores_swapped;
+  return rules_of(m).score == &attention::mistaken::keys_by_queries;
 }
 bool drops_scaled(const Model& m, const Trace&, const CellAddress&) {
-  return m.departures.dropout_place == DropoutPlace::scaled_scores;
+  return rules_of(m).mask->of_dropped;
 }
 bool drops_scaled_masks_before(const Model& m, const Trace& t, const CellAddress& c) {
   return drops_scaled(m, t, c) && masks_before(m, t, c);
 }
 bool drops_masked(const Model& m, const Trace&, const CellAddress&) {
-  return m.departures.dropout_place == DropoutPlace::masked_scores;
+  return rules_of(m).softmax->of_dropped;
 }
 bool drops_masked_masks_before(const Model& m, const Trace& t, const CellAddress& c) {
   return drops_masked(m, t, c) && masks_before(m, t, c);
 }
 bool drops_scores(const Model& m, const Trace&, const CellAddress&) {
-  return m.departures.dropout_place != DropoutPlace::weights;
+  return rules_of(m).drop == &attention::mistaken::dropped_before;
 }
 
 namespace f = cell_formulas;
@@ -109,9 +105,9 @@ const std::array table{
     Rule{unmasked_weights, given, is_given, {}, Before::nothing, "Softmax", f::given},
     Rule{unmasked_weights, softmax, drops_masked,
          {{{masked_scores, Reach::softmax_line}, {dropout_mask, Reach::softmax_line}}},
-         Before::first_part, "Softmax", f::over_keys},
+         Before::first_part, "Softmax", f::over_dropped},
     Rule{unmasked_weights, softmax, always, {{{masked_scores, Reach::softmax_line}}},
-         Before::first_part, "Softmax", f::over_keys},
+         Before::first_part, "Softmax", f::over_line},
     Rule{zeroed_weights, given, is_given, {}, Before::nothing, "Zeroed", f::given},
     Rule{zeroed_weights, product, always, {{{unmasked_weights, Reach::same_cell}, {mask, Reach::same_cell}}},
          Before::first_part, "Zeroed", f::times_mask},
@@ -121,13 +117,13 @@ const std::array table{
     Rule{weights, zero, is_zeroed_row, {{{mask, Reach::row}}}, Before::nothing, "Empty row", f::empty_row},
     Rule{weights, softmax, drops_masked_masks_before,
          {{{masked_scores, Reach::softmax_line}, {dropout_mask, Reach::softmax_line}}},
-         Before::first_part, "Softmax", f::over_keys},
+         Before::first_part, "Softmax", f::over_dropped},
     Rule{weights, softmax, masks_before, {{{masked_scores, Reach::softmax_line}}},
-         Before::first_part, "Softmax", f::over_keys},
-    Rule{weights, product, zeroes_after, {{{unmasked_weights, Reach::same_cell}, {mask, Reach::same_cell}}},
-         Before::first_part, "Zeroed", f::times_mask},
+         Before::first_part, "Softmax", f::over_line},
     Rule{weights, quotient, renormalises, {{{zeroed_weights, Reach::same_cell}, {row_sums, Reach::row_total}}},
          Before::first_part, "Renormalised", f::by_row_sum},
+    Rule{weights, product, always, {{{unmasked_weights, Reach::same_cell}, {mask, Reach::same_cell}}},
+         Before::first_part, "Zeroed", f::times_mask},
 
     Rule{dropout_mask, given, is_given, {}, Before::nothing, "Dropout factor", f::given},
     Rule{dropout_mask, given, always, {}, Before::nothing, "Dropout factor", f::survival},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/attention/intended.hpp"
 #include "core/attention/rounding.hpp"
 #include "core/explain/reach.hpp"
 #include "core/explain/rules.hpp"
@@ -10,8 +11,7 @@
 namespace core::explain {
 namespace {
 
-using attention::MaskMethod;
-using attention::ScaleRule;
+using attention::rules_of;
 
 /// Everything that a step is written from.
 struct Work {
@@ -82,34 +82,32 @@ void write_given(const Work& w, Step& step) {
   const auto* stage = w.model.given.find(c.stage);
   if (const auto* typed = w.model.given.find({c.stage, w.sequence, c.head, c.row, c.column}))
     return add_line(step, note("typed over", typed->value));
-  if (stage) return add_line(step, note("given", (*stage->matrices[w.sequence * w.model.n_heads + c.head])(c.row, c.column)));
+  if (stage)
+    return add_line(
+        step, note("given", (*stage->matrices[w.sequence * w.model.n_heads + c.head])(c.row, c.column)));
   const auto& dropout = w.model.dropout;
   if (!dropout.active()) return add_line(step, note("nothing is dropped", 1));
   const std::string how =
       dropout.given.empty() ? "by seed " + std::to_string(dropout.seed) : "by the given mask";
   if (w.trace.heads[c.head].dropout_mask(c.row, c.column) == 0)
     return add_line(step, note("dropped " + how, 0));
-  if (!dropout.rescale) return add_line(step, note("kept " + how, 1));
+  if (attention::surviving(dropout) != &attention::intended::rescaled)
+    return add_line(step, note("kept " + how, 1));
   step.lines.push_back(note("kept " + how, 1));
   add_line(step, line(Form::division, {1, {}}, {1 - dropout.rate, {}}, 1 / (1 - dropout.rate)));
 }
 
 void write_scaled(const Work& w, Step& step) {
   const Operand score = w.first();
-  const auto& scale = w.model.scale;
-  const double width = static_cast<double>(scale.rule == ScaleRule::inverse_sqrt_d_head ? w.model.d_head()
-                                                                                        : w.model.d_model());
-  switch (scale.rule) {
-    case ScaleRule::inverse_sqrt_d_head:
-    case ScaleRule::inverse_sqrt_d_model:
-      return add_line(step,
-                      line(Form::division, score, {std::sqrt(width), {}}, score.value / std::sqrt(width)));
-    case ScaleRule::factor:
-      return add_line(step, line(Form::factor, score, {scale.factor, {}}, score.value * scale.factor));
-    case ScaleRule::none:
-      break;
+  const attention::Scaling& rule = *rules_of(w.model).scale;
+  if (rule.width) {
+    const double root = std::sqrt(static_cast<double>(rule.width(w.model)));
+    return add_line(step, line(Form::division, score, {root, {}}, score.value / root));
   }
-  add_line(step, line(Form::single, score, {}, score.value));
+  const double factor = rule.factor(w.model);
+  if (&rule == &attention::intended::by_factor)
+    return add_line(step, line(Form::factor, score, {factor, {}}, score.value * factor));
+  add_line(step, line(Form::single, score, {}, score.value * factor));
 }
 
 void write_masked(const Work& w, Step& step) {
@@ -121,9 +119,7 @@ void write_masked(const Work& w, Step& step) {
   }
   if (w.second().value != 0)
     return add_line(step, line(Form::words, score, {}, score.value, "visible, so unchanged"));
-  if (w.model.mask.method == MaskMethod::negative_infinity)
-    return add_line(step, note("hidden, so −∞", -arma::datum::inf));
-  const double fill = w.model.departures.large_negative;
+  const double fill = rules_of(w.model).mask->fill(w.model);
   add_line(step, note("hidden, so " + attention::fill_words(fill), fill));
 }
 
@@ -147,7 +143,7 @@ std::vector<Operand> softmax_scores(const Work& w, Step& step) {
 
 void write_softmax(const Work& w, Step& step) {
   const std::vector<Operand> scores = softmax_scores(w, step);
-  const bool over_keys = w.model.departures.softmax_over == attention::SoftmaxOver::keys;
+  const bool over_keys = rules_of(w.model).softmax->over_keys;
   const std::size_t self = over_keys ? w.cell.column : w.cell.row;
   double largest = -arma::datum::inf, sum = 0;
   for (const Operand& score : scores) largest = std::max(largest, score.value);
@@ -164,18 +160,14 @@ void write_softmax(const Work& w, Step& step) {
   add_line(step, line(Form::division, {own, {}}, {sum, {}}, own / sum));
 }
 
-/// Whether the heads' contexts stand side by side.
-bool in_bands(const Model& model) {
-  return model.merge == attention::MergeRule::concatenate &&
-         model.departures.merge == attention::HeadColumns::bands;
-}
-
 Label term_label(const Work& w, std::size_t k) {
   switch (w.cell.stage) {
     case Stage::contexts:
       return {Label::token, k};
     case Stage::output:
-      return in_bands(w.model) ? Label{Label::head, k / w.model.d_value()} : Label{Label::column, k};
+      return rules_of(w.model).merge == &attention::intended::side_by_side
+                 ? Label{Label::head, k / w.model.d_value()}
+                 : Label{Label::column, k};
     case Stage::scores:
       return {};
     default:
@@ -254,7 +246,7 @@ void add_bias(const Work& w, const Cells& bias, std::vector<Step>& steps) {
 
 /// Says what the precision of the model makes of the number, when it makes anything of it.
 void round(const Work& w, Step& step) {
-  const auto precision = w.model.departures.precision;
+  const auto precision = rules_of(w.model).precision;
   const double nearest = attention::rounded(precision, step.result);
   const bool is_given = w.rule.operation == Operation::given;
   if (is_given || nearest == step.result || std::isnan(nearest)) return;

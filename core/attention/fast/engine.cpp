@@ -7,6 +7,8 @@
 #include "core/attention/fast/parts.hpp"
 #include "core/attention/fast/projecting.hpp"
 #include "core/attention/fast/requests.hpp"
+#include "core/attention/intended.hpp"
+#include "core/attention/mistaken.hpp"
 #include "core/error.hpp"
 
 namespace core::attention::fast {
@@ -23,8 +25,17 @@ void require(const Model& model, std::size_t sequence) {
 }  // namespace
 
 bool covers(const Model& model) {
-  return model.mask.method == MaskMethod::negative_infinity && model.given == Given() &&
-         model.heads_off.empty() && model.departures == Departures();
+  // Named one by one, so that a new step does not compile until it is known whether the engine takes it.
+  const auto& [query, key, value, split, score, scale, see, mask, softmax, softmax_first, zero, sum, weigh,
+               survive, drop, mix, merge, output, precision] = rules_of(model);
+  const bool any_of_its_kind = query && key && value && scale && weigh && survive && mix && output;
+  return any_of_its_kind && model.given.empty() && model.heads_off.empty() && split == &intended::in_bands &&
+         (score == &intended::query_by_key || score == &intended::uniform) &&
+         (see == &intended::causal || see == &intended::everything) && mask == &intended::minus_infinity &&
+         softmax == &intended::over_keys && !softmax_first && !zero && !sum &&
+         drop == &intended::of_weights &&
+         (merge == &intended::side_by_side || merge == &mistaken::without_transpose) &&
+         precision == Precision::float64;
 }
 
 std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads) {

@@ -41,6 +41,13 @@ TEST_F(Departing, SwappedScoresAreTheTransposedOnes) {
   EXPECT_TRUE(arma::approx_equal(arma::mat(attend(model).heads[0].scores), before.t(), "absdiff", 1e-15));
 }
 
+TEST(CausalMask, ShowsEachQueryItselfAndEarlierKeys) {
+  support::Random random{23};
+  const Model model = support::model(random, 3, 3, 4, 2);
+  EXPECT_TRUE(
+      arma::approx_equal(visible_cells(model), arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}}, "absdiff", 0));
+}
+
 TEST_F(Departing, DiagonalMovesTheEdgeOfTheCausalMask) {
   departures.mask_diagonal = 1;
   EXPECT_TRUE(arma::approx_equal(visible_cells(model), arma::mat("1 1 0; 1 1 1; 1 1 1"), "absdiff", 0));

@@ -9,10 +9,6 @@ namespace {
 
 arma::mat column(double a, double b) { return arma::vec{a, b}; }
 
-TEST(CausalMask, ShowsEachQueryItselfAndEarlierKeys) {
-  EXPECT_TRUE(arma::approx_equal(causal_mask(3, 3), arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}}, "absdiff", 0));
-}
-
 TEST(SoftmaxRows, OfARowWithoutVisibleKeysIsNaN) {
   const arma::mat w = softmax_rows(arma::mat{{-INFINITY, -INFINITY}, {0, -INFINITY}});
   EXPECT_TRUE(std::isnan(w(0, 0)) && std::isnan(w(0, 1)));
