@@ -24,50 +24,45 @@ using Source = std::variant<std::filesystem::path, const core::editing::Preset*>
 
 enum class FigureFormat { svg, png };
 
+/// What every command about a model says of it.
+struct OfModel {
+  Source source;
+  core::importing::Choices choices = {};                      ///< about a file of tensors
+  std::vector<const core::mistakes::Mistake*> mistakes = {};  ///< to be made in the model first
+};
+
 struct OpenWindow {
   std::optional<std::filesystem::path> file;
 };
 struct ListPresets {};
 struct ListMistakes {};
-struct Export {
-  Source source;
-  std::vector<const core::mistakes::Mistake*> mistakes;  ///< to be made in the model first
+struct Export : OfModel {
   std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
-  core::importing::Choices choices = {};  ///< about a file of tensors
 };
-struct WriteProgram {
-  Source source;
+struct WriteProgram : OfModel {
   std::optional<std::filesystem::path> file;  ///< else standard output
-  core::importing::Choices choices = {};
 };
-struct WriteSession {
-  Source source;
-  std::vector<const core::mistakes::Mistake*> mistakes;
+struct WriteSession : OfModel {
   std::filesystem::path file;
-  core::importing::Choices choices = {};
 };
 /// Somebody's tensors against a model.
-struct Check {
-  Source source;
+struct Check : OfModel {
   std::filesystem::path against;
   core::check::Tolerance tolerance;
   std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" leaves it out
   bool json = false;
-  core::importing::Choices choices = {};
 };
 struct Draw {
-  std::uint64_t seed;
+  std::uint64_t seed = 0;
   std::vector<std::string> ops;  ///< as core::random::parse_draw_op() reads them
 };
-struct DrawFigure {
-  Source source;
+struct DrawFigure : OfModel {
   core::figures::FigureOptions options;
   ColourChoice colours;  ///< what of them the options follow
   FigureFormat format = FigureFormat::svg;
   std::filesystem::path file;
   double scale = 1;  ///< of a PNG
-  core::importing::Choices choices = {};
 };
 /// What --help and --version print.
 struct ShowText {
@@ -79,8 +74,8 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram, DrawFigure, Check,
-                               Draw, ShowText, WrongUsage>;
+using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram,
+                               DrawFigure, Check, Draw, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

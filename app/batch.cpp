@@ -21,40 +21,40 @@ namespace {
 
 constexpr int done = 0, failed = 1, wrong_usage = 2;
 
-/// The model of a preset or of a file; what must be known about it goes to err, a line each.
-core::importing::Imported known_model(const Source& source, core::importing::Choices choices, std::ostream& err) {
-  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return {(*preset)->make(), {}, {}};
-  const auto& path = std::get<std::filesystem::path>(source);
-  if (!choices.given.empty() && core::importing::is_session(path)) choices.layer.clear();  // it is that of what is given
+/// The model that a file or a preset has; what must be known about it goes to err, a line each.
+core::importing::Imported known_model(const OfModel& command, std::ostream& err) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&command.source))
+    return {(*preset)->make(), {}, {}};
+  const auto& path = std::get<std::filesystem::path>(command.source);
+  core::importing::Choices choices = command.choices;
+  if (!choices.given.empty() && core::importing::is_session(path))
+    choices.layer.clear();  // it is that of what is given
   core::formats::Progress progress;
   auto imported = core::importing::import_file(path, choices, progress);
   for (const std::string& note : imported.notes) print_error(err, "note: " + note);
   return imported;
 }
 
-core::attention::Model with_mistakes(core::attention::Model model,
-                                     const std::vector<const core::mistakes::Mistake*>& mistakes) {
-  for (const core::mistakes::Mistake* mistake : mistakes) {
-    if (!core::mistakes::applies(*mistake, model))
+/// The model that a command is about, with the stages that files give and the mistakes that are asked for.
+core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
+  const auto& given = command.choices.given;
+  core::importing::Imported result;
+  if (command.source == Source(std::filesystem::path()))
+    result.model = core::formats::with_given_tensors(std::nullopt, given);
+  else if (result = known_model(command, err); !given.empty())
+    result.model = core::formats::with_given_tensors(result.model, given);
+  for (const core::mistakes::Mistake* mistake : command.mistakes) {
+    if (!core::mistakes::applies(*mistake, result.model))
       throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");
-    model = mistake->made(model);
+    result.model = mistake->made(result.model);
   }
-  return model;
+  return result;
 }
 
 /// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
 void require_memory(const core::attention::Model& model) {
   const MemoryNeed need = memory_need(model, free_memory());
   if (need.is_too_much()) throw core::Error(need.words());
-}
-
-/// The same with the stages that files give.
-core::importing::Imported model_from(const Source& source, const core::importing::Choices& choices, std::ostream& err) {
-  if (source == Source(std::filesystem::path()))
-    return {core::formats::with_given_tensors(std::nullopt, choices.given), {}, {}};
-  auto known = known_model(source, choices, err);
-  if (!choices.given.empty()) known.model = core::formats::with_given_tensors(known.model, choices.given);
-  return known;
 }
 
 std::string title_of(const Source& source) {
@@ -77,14 +77,14 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
-    const core::attention::Model model =
-        with_mistakes(model_from(command.source, command.choices, err).model, command.mistakes);
+    const core::attention::Model model = model_of(command, err).model;
     require_memory(model);
     core::formats::export_to(model, command.out, command.options);
     return done;
   }
   int operator()(const WriteProgram& command) const {
-    const std::string text = core::formats::program_text(model_from(command.source, command.choices, err).model, title_of(command.source));
+    const std::string text =
+        core::formats::program_text(model_of(command, err).model, title_of(command.source));
     if (command.file)
       core::formats::write_atomically(*command.file, text);
     else
@@ -92,14 +92,13 @@ struct Runner {
     return done;
   }
   int operator()(const WriteSession& command) const {
-    auto imported = model_from(command.source, command.choices, err);
-    core::formats::save_session(
-        command.file, {with_mistakes(std::move(imported.model), command.mistakes), std::move(imported.view)});
+    auto imported = model_of(command, err);
+    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view)});
     return done;
   }
   int operator()(const Check& command) const {
     namespace check = core::check;
-    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    const core::attention::Model model = model_of(command, err).model;
     const auto file = core::formats::open_tensors(command.against);
     const check::Report report =
         check::check(model, check::match(model, file, command.by_hand), command.tolerance);
@@ -107,7 +106,7 @@ struct Runner {
     return report.agrees ? done : failed;
   }
   int operator()(const DrawFigure& command) const {
-    const core::attention::Model model = model_from(command.source, command.choices, err).model;
+    const core::attention::Model model = model_of(command, err).model;
     require_memory(model);
     const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
     const auto figure = coloured_figure(model, trace, command.options, command.colours);

@@ -35,4 +35,17 @@ std::optional<double> parse_number(std::string_view text) {
   return number;
 }
 
+std::optional<std::uint64_t> take_whole_number(std::string_view& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+std::optional<std::uint64_t> parse_whole_number(std::string_view text) {
+  const auto number = take_whole_number(text);
+  return text.empty() ? number : std::nullopt;
+}
+
 }  // namespace core::formats

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,5 +18,11 @@ void append_number(std::string& text, double number);
 /// Decimals as number_text writes them, in any locale; no blanks, no leading plus, no hexadecimal; nothing
 /// for numbers beyond the range of float64.
 std::optional<double> parse_number(std::string_view text);
+
+/// The whole number from 0 to 2^64 - 1 that the whole of the text stands for, in digits alone, or nothing.
+std::optional<std::uint64_t> parse_whole_number(std::string_view text);
+
+/// The same of what the text begins with, which is taken off it; else the text stays.
+std::optional<std::uint64_t> take_whole_number(std::string_view& text);
 
 }  // namespace core::formats

@@ -225,11 +225,18 @@ TEST(Arguments, AskForTexts) {
     EXPECT_NE(export_help.find(word), export_help.npos) << word;
 }
 
+TEST(Arguments, AskForHelpEvenBesideOptionsThatAreWrong) {
+  const std::string help = std::get<ShowText>(parse_arguments({"figure", "--help"})).text;
+  EXPECT_NE(help.find("--all-heads"), help.npos);
+  EXPECT_EQ(std::get<ShowText>(parse_arguments({"figure", "--head", "x", "--help"})).text, help);
+}
+
 TEST(Arguments, ThatAreWrongAreNamed) {
   const std::string more = " (attnscope --help tells more)";
   EXPECT_EQ(usage_error({"--frob"}), "The following argument was not expected: --frob" + more);
   EXPECT_EQ(usage_error({"a", "b"}), "The following argument was not expected: b" + more);
   EXPECT_EQ(usage_error({"a", "presets"}), "expected a FILE or a command, got both");
+  EXPECT_EQ(usage_error({"a", "export", "--out", "D"}), "expected a FILE or a command, got both");
   EXPECT_EQ(usage_error({"presets", "b"}), "The following argument was not expected: b" + more);
   EXPECT_EQ(usage_error({""}), "expected no empty argument, got one");
   EXPECT_EQ(usage_error({"export", "a"}), "--out is required" + more);

@@ -49,5 +49,24 @@ TEST(ParseNumber, AsksForTheWholeText) {
     EXPECT_FALSE(parse_number(text)) << text;
 }
 
+TEST(ParseWholeNumber, AsksForDigitsAlone) {
+  EXPECT_EQ(parse_whole_number("0"), 0u);
+  EXPECT_EQ(parse_whole_number("007"), 7u);
+  EXPECT_EQ(parse_whole_number("18446744073709551615"), UINT64_MAX);
+  for (const char* text : {"", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x1", "x", "18446744073709551616"})
+    EXPECT_FALSE(parse_whole_number(text)) << text;
+}
+
+TEST(TakeWholeNumber, LeavesWhatComesAfter) {
+  std::string_view text = "12,3";
+  EXPECT_EQ(take_whole_number(text), 12u);
+  EXPECT_EQ(text, ",3");
+  EXPECT_FALSE(take_whole_number(text));
+  EXPECT_EQ(text, ",3");
+  std::string_view large = "18446744073709551616 ";
+  EXPECT_FALSE(take_whole_number(large));
+  EXPECT_EQ(large, "18446744073709551616 ");
+}
+
 }  // namespace
 }  // namespace core::formats
