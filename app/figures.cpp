@@ -65,7 +65,9 @@ const std::vector<RowFacts>& Figures::rows(const Trace& trace, std::uint64_t ver
   }
   const auto all = [wanted = wanted_rows_](const Trace& of, const GoesOn& goes_on) {
     AllRows facts;
-    for (const auto& [s, h] : wanted) facts[{s, h}] = facts_of_rows(of, s, h, goes_on);
+    for (const auto& [s, h] : wanted)
+      if (h < of.heads.size())
+        facts[{s, h}] = facts_of_rows(of, s, h, goes_on);  // else the last trace had it
     return facts;
   };
   Figure<AllRows>::Make make = [&](const GoesOn& goes_on) { return all(trace, goes_on); };

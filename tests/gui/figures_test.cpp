@@ -76,6 +76,20 @@ TEST(Figures, OfTheRowsOfTwoStagesAreThereInTheEnd) {
             core::attention::row_facts(trace->heads[2].weights, 399).entropy_bits);
 }
 
+TEST(Figures, OfRowsOfAHeadThatTheNextTraceHasNotAreForgotten) {
+  using core::attention::Stage;
+  support::Random random(52);
+  const Trace many = core::attention::attend(support::model(random, 6, 8, 8, 8)),
+              one = core::attention::attend(support::model(random, 6, 8, 8, 1));
+  Figures figures;
+  figures.read_from(nullptr);
+  EXPECT_EQ(figures.rows(many, 1, Stage::weights, 7).size(), 6u);
+  figures.read_from(nullptr);
+  const auto& rows = figures.rows(one, 2, Stage::weights, 0);
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_NEAR(rows[5].sum, 1, 1e-12);
+}
+
 TEST(Figures, LetGoOfTheTraceWhenTheyAreStopped) {
   auto trace = trace_of(400);
   const auto tokens = core::attention::numbered_tokens(400);
