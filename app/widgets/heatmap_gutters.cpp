@@ -65,6 +65,7 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
     for (std::size_t i = 0; i < facts.size(); ++i)
       if (d.shows_row(i)) draw_figure(frame, d, gutter, facts[i].*gutter.figure, left, right, i);
     frame.landmarks.mark(map.place + "/gutter/" + gutter.title, {left, d.corner.y}, {right, d.far.y});
+    if (facts.empty()) continue;  // they are still being worked out
     if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect({left, d.corner.y - frame.metrics.px(18)}, {right, d.far.y})) continue;
     const double place = d.part.top + static_cast<double>((ImGui::GetIO().MousePos.y - d.corner.y) / d.cell_height);
     const auto row = static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(facts.size() - 1)));

@@ -224,6 +224,16 @@ TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
                 ui.store.model(), engine.trace(), core::attention::info(Stage::weights), 2, 0)));
 }
 
+TEST_F(LargeModel, HasNoRowSumsToPointAtUntilTheyAreWorkedOut) {
+  wait();
+  ui.store.dispatch(ChangeView{[](View& v) { v.large = Stage::weights, v.gutters = true; }});
+  ui.run();
+  ui.move_to("large/weights/gutter/sum");
+  ui.key(Key::bracket_right);
+  EXPECT_EQ(ui.store.shown_view().head, 1u);
+  EXPECT_TRUE(ui.has("large/weights/gutter/sum"));
+}
+
 TEST_F(LargeModel, SaysThatItIsBeingRenewed) {
   wait();
   EXPECT_FALSE(ui.has("status/renewal"));

@@ -7,7 +7,15 @@
 
 namespace gui {
 Program::Program(ImVec2 size, double at_once_ms) : store(app::free_memory, at_once_ms), imgui_(size) {
+  store.before_change([this] {
+    figures_.stop();
+    return true;
+  });
   run();
+}
+
+Program::~Program() {
+  store.before_change({});
 }
 
 void Program::run(int frames) {
@@ -51,6 +59,7 @@ void Program::frame(const support::InputFrame& input) {
   app::apply_style(palette, metrics);
   ImGui::NewFrame();
   landmarks_.clear();
+  figures_.read_from(store.shared_trace());
   ImFont* f = ImGui::GetFont();
   const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
   support::NoPainter painter;

@@ -13,6 +13,9 @@ namespace gui {
 class Program {
  public:
   explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
 
   app::Store store;
 
