@@ -1,6 +1,7 @@
 #include "app/shown_state.hpp"
 
 #include "app/platform/imgui_compat.hpp"
+#include "app/view_bounds.hpp"
 
 namespace app {
 
@@ -23,11 +24,8 @@ ShownState shown_state(const Store& store) {
   if (!view.shows_a || !kept || view.tab == Tab::compare)
     return {store.shown_model(), store.trace(), store.version(), view, store.live()};
   ShownState a{kept->model(), kept->trace(), numbers_of_a | kept->version(), view, *kept};
-  const auto is_there = [&](Stage stage) { return core::attention::info(stage).present(a.model); };
-  for (auto* cell : {&a.view.pinned, &a.view.hovered})
-    if (*cell && !is_there((*cell)->stage)) cell->reset();
-  if (!is_there(a.view.heads_stage)) a.view.heads_stage = Stage::weights;
   a.view.sequence = kept->sequence();
+  keep_within(a.view, a.model);
   return a;
 }
 

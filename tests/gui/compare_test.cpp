@@ -245,6 +245,23 @@ TEST_F(Compare, ShowsAInPlaceOfBAsLongAsSpaceIsHeld) {
   EXPECT_EQ(b(), 3);
 }
 
+TEST_F(Compare, ShowsNothingOfBInPlaceOfWhichAStandsThatAHasNot) {
+  press(Key::k);
+  support::InputFrame down, up;
+  down.key = app::KeyPress{Key::space}, up.released = Key::space;
+  ui.play({down, {}});
+  const std::size_t n = store.model().n_tokens();
+  const CellRef last{Stage::weights, 1, n + 2, n + 2};
+  store.dispatch(app::ApplyEdit{core::editing::SetTokenCount{n + 3}});
+  store.dispatch(app::ChangeView{[last](app::View& v) { v.pinned = last; }});
+  store.finish_working();
+  ui.run();
+  ASSERT_TRUE(store.view().shows_a);
+  EXPECT_FALSE(app::shown_state(store).view.pinned);
+  ui.play({up, {}});
+  EXPECT_EQ(app::shown_state(store).view.pinned, last);
+}
+
 TEST_F(Compare, ShowsAInPlaceOfBInEveryViewAsLongAsSpaceIsHeld) {
   press(Key::k);
   edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
