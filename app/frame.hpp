@@ -45,12 +45,16 @@ struct Document {
   std::size_t layer = 0;                        ///< the one that the model was made of
 };
 
-/// What the window is catching up with, while the pictures are still of an older model.
+/// What edits change, whatever the pictures are of.
+struct Newest {
+  const core::attention::Model& model;
+  const View& view;  ///< of that model
+};
+
+/// How far the window has come in catching up with the newest model.
 struct Renewal {
-  const core::attention::Model& model;  ///< the newest, which edits change
-  const View& view;                     ///< of the newest model
-  double seconds = 0;                   ///< since the pictures became old
-  double share = 0;                     ///< of the work that is done, 0 … 1
+  double seconds = 0;  ///< since the pictures became old
+  double share = 0;    ///< of the work that is done, 0 … 1
 };
 
 /// All that a panel gets: it reads, draws and asks.
@@ -59,7 +63,7 @@ struct Frame {
   const core::attention::Trace& trace;  ///< of the shown sequence
   std::uint64_t version;                ///< of the trace: another number, other numbers
   double compute_ms;
-  const View& view;
+  const View& view;                     ///< as far as that model has what is looked at
   const Document& document;
   const Message& message;
   const Palette& palette;
@@ -76,8 +80,13 @@ struct Frame {
   const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
   ComparisonWork comparing = {};               ///< what is still to come of that
   const PictureSource* source = nullptr;       ///< of the trace's pictures, or nullptr
-  const Renewal* renewal = nullptr;            ///< or nullptr when the model is the newest
+  const Renewal* renewal = nullptr;            ///< or nullptr when nothing is being renewed
   const Opening* opening = nullptr;            ///< what is being read, and from what is to be chosen
+  const Newest* newest = nullptr;              ///< of another model than the trace, or nullptr
 };
+
+/// A frame for what edits: its model and view are the newest; the trace is theirs only where newest is
+/// nullptr.
+Frame of_newest(const Frame& frame);
 
 }  // namespace app

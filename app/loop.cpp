@@ -121,9 +121,8 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   else
     source_of_a_.stop();
   const PictureSource& source = shows_a ? source_of_a_ : source_;
-  const Renewal renewal =
-      shows_a ? Renewal{shown.model, shown.view}
-              : Renewal{store_.model(), store_.view(), store_.seconds_renewing(), store_.share_renewed()};
+  const Newest newest = store_.newest();
+  const Renewal renewal = shows_a ? Renewal{} : Renewal{store_.seconds_renewing(), store_.share_renewed()};
   const bool awaits_a = store_.view().shows_a && store_.comparing().work().is_renewing;
   const bool is_renewing = awaits_a || store_.is_renewing() || source.is_making() || renderer_.is_behind();
   draw_window({.model = shown.model,
@@ -148,7 +147,8 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .comparing = store_.comparing().work(),
                .source = &source,
                .renewal = is_renewing ? &renewal : nullptr,
-               .opening = &opening});
+               .opening = &opening,
+               .newest = shows_a || store_.shows_newest() ? nullptr : &newest});
   window_.end_frame(
       palette(store_.view().dark).panel,
       [this](std::uint64_t texture, const render::Share& part) { return renderer_.painted(texture, part); });

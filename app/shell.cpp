@@ -47,33 +47,6 @@ struct PanelRow {
   bool (*shown)(const Frame&);
 };
 
-/// What panels get that edit: the newest model, even where the pictures are of an older one.
-Frame of_newest(const Frame& f) {
-  return {.model = f.renewal ? f.renewal->model : f.model,
-          .trace = f.trace,
-          .version = f.version,
-          .compute_ms = f.compute_ms,
-          .view = f.renewal ? f.renewal->view : f.view,
-          .document = f.document,
-          .message = f.message,
-          .palette = f.palette,
-          .metrics = f.metrics,
-          .fonts = f.fonts,
-          .painter = f.painter,
-          .extents = f.extents,
-          .figures = f.figures,
-          .landmarks = f.landmarks,
-          .commands = f.commands,
-          .lesson = f.lesson,
-          .laboratory = f.laboratory,
-          .references = f.references,
-          .comparison = f.comparison,
-          .comparing = f.comparing,
-          .source = f.source,
-          .renewal = f.renewal,
-          .opening = f.opening};
-}
-
 bool always(const Frame&) {
   return true;
 }
@@ -159,7 +132,7 @@ Regions regions(const Frame& frame) {
   r.right = std::clamp(frame.view.right_width > 0 ? m.px(frame.view.right_width) : m.right, m.px(200), most);
   r.top = m.menu + 1;
   r.bottom = size.y - m.status - 1;
-  const float wanted = panels::model_panel_height(frame);
+  const float wanted = panels::model_panel_height(of_newest(frame));
   r.model_height = std::min(wanted, (r.bottom - r.top) * 0.62f);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);

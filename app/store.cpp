@@ -60,7 +60,7 @@ void Store::settle() {
 
 View Store::shown_view() const {
   View view = view_;
-  if (!is_renewing()) return view;
+  if (shows_newest()) return view;
   view.sequence = live_.sequence();
   keep_within(view, live_.model());
   return view;

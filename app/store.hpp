@@ -50,6 +50,9 @@ class Store {
   /// The newest model and what is looked at: what edits change and files keep.
   const core::attention::Model& model() const { return model_; }
   const View& view() const { return view_; }
+  Newest newest() const { return {model_, view_}; }
+  /// Whether the trace is of that; else it is still to come, or could not be computed.
+  bool shows_newest() const { return live_.sequence() == view_.sequence && live_.model() == model_; }
   /// The model that the trace is of, and the view as far as that model has what is looked at.
   const core::attention::Model& shown_model() const { return live_.model(); }
   View shown_view() const;
@@ -57,7 +60,7 @@ class Store {
   std::shared_ptr<const core::attention::Trace> shared_trace() const { return live_.shared_trace(); }
   std::uint64_t version() const { return live_.version(); }
   double compute_ms() const { return live_.compute_ms(); }
-  /// Whether the trace is still of an older model, how long it has been, and how much of the work is done.
+  /// Whether the newest trace is being computed, how long it has been, and how much of the work is done.
   bool is_renewing() const { return live_.is_behind(); }
   double seconds_renewing() const { return live_.seconds_behind(); }
   double share_renewed() const { return live_.share_done(); }

@@ -91,7 +91,7 @@ void Store::begin_step(std::size_t step) {
 }
 
 void Store::assess_step() {
-  if (!lesson_ || lesson_->assessed == version() || is_renewing()) return;
+  if (!lesson_ || lesson_->assessed == version() || !shows_newest()) return;
   LessonUnderWay& l = *lesson_;
   const std::size_t sequence = std::min(view_.sequence, l.start.sequences.size() - 1);
   if (l.assessed == 0 || l.before_sequence != sequence) {

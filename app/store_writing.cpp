@@ -45,10 +45,9 @@ void Store::save_to(const std::filesystem::path& path) {
 }
 
 void Store::carry_out(const ExportAs& command) {
-  const bool is_shown = live_.model() == model_ && live_.sequence() == view_.sequence;
-  const auto trace = is_shown ? live_.shared_trace() : nullptr;
+  const auto trace = shows_newest() ? live_.shared_trace() : nullptr;
   const auto under_way = std::make_shared<int>();
-  if (is_shown) exported_ = under_way;
+  if (trace) exported_ = under_way;
   exporting_.add(command.path,
                  [this, under_way, command, model = model_, trace, view = view_,
                   title = origin_.title](formats::Progress& progress) -> Worker::Delivery {

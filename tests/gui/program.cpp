@@ -1,5 +1,6 @@
 #include "tests/gui/program.hpp"
 
+#include <new>
 #include <stdexcept>
 
 #include "app/shell.hpp"
@@ -8,6 +9,7 @@
 namespace gui {
 Program::Program(ImVec2 size, double at_once_ms) : store(app::free_memory, at_once_ms), imgui_(size) {
   store.before_change([this] {
+    if (traces_ == Traces::fail) throw std::bad_alloc();
     figures_.stop();
     return true;
   });
@@ -47,7 +49,7 @@ ImVec2 Program::centre(const std::string& name) const {
 void Program::frame(const support::InputFrame& input) {
   ImGuiIO& io = ImGui::GetIO();
   store.finish_reading();
-  store.finish_working();
+  if (traces_ != Traces::wait) store.finish_working();
   const app::Document document = store.document();
   const app::Opening opening = store.opening();
   app::Commands commands;
@@ -64,7 +66,8 @@ void Program::frame(const support::InputFrame& input) {
   const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
   support::NoPainter painter;
   const app::View view = store.shown_view();
-  const app::Renewal renewal{store.model(), store.view(), store.seconds_renewing(), store.share_renewed()};
+  const app::Newest newest = store.newest();
+  const app::Renewal renewal{store.seconds_renewing(), store.share_renewed()};
   app::draw_window({.model = store.shown_model(),
                     .trace = store.trace(),
                     .version = store.version(),
@@ -86,11 +89,12 @@ void Program::frame(const support::InputFrame& input) {
                     .comparison = store.comparison(),
                     .comparing = store.comparing().work(),
                     .renewal = store.is_renewing() ? &renewal : nullptr,
-                    .opening = &opening});
+                    .opening = &opening,
+                    .newest = store.shows_newest() ? nullptr : &newest});
   ImGui::Render();
   for (const app::Command& command : commands.take()) store.dispatch(command);
   if (!ImGui::IsAnyItemActive()) store.end_gesture();
-  store.settle();
+  if (traces_ != Traces::wait) store.settle();
 }
 
 }  // namespace gui

@@ -19,6 +19,14 @@ class Program {
 
   app::Store store;
 
+  /// What becomes of the traces of models that follow.
+  enum class Traces {
+    come,
+    wait,  ///< nothing that is computed beside the window is taken over, however long that takes
+    fail   ///< there is no memory for what would be computed at once
+  };
+  void set_traces(Traces traces) { traces_ = traces; }
+
   /// Draws frames without input.
   void run(int frames = 2);
   void play(const support::Gesture& gesture);
@@ -41,6 +49,7 @@ class Program {
   app::Landmarks landmarks_;
   app::Extents extents_;
   app::Figures figures_;
+  Traces traces_ = Traces::come;
 };
 
 }  // namespace gui

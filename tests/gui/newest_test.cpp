@@ -1,0 +1,133 @@
+// The window while its pictures are of an older model than the newest, whose trace is still to come or could
+// not be computed.
+#include <gmock/gmock.h>
+
+#include "core/attention/attend.hpp"
+#include "tests/gui/program.hpp"
+#include "tests/support/random_model.hpp"
+
+namespace {
+
+using app::CellRef;
+using app::Key;
+using app::Tab;
+using app::View;
+using core::attention::Model;
+using core::attention::Stage;
+using core::editing::Edit;
+using Traces = gui::Program::Traces;
+
+constexpr std::size_t n_tokens = 200, n_heads = 8;  // more than is computed in the window's thread
+
+Model first_model() {
+  support::Random random(71);
+  return support::model(random, n_tokens, 16, 16, n_heads);
+}
+
+/// Every way in which the newest model can have more, or fewer, of something than the shown one.
+std::vector<Edit> other_shapes() {
+  return {core::editing::SetHeadCount{16},     core::editing::SetHeadCount{4},
+          core::editing::SetTokenCount{240},   core::editing::SetTokenCount{160},
+          core::editing::AddSequence{0},       core::editing::SetOutputWidth{32},
+          core::editing::SetInputWidth{20},    core::editing::SetDropoutRate{0.5},
+          core::editing::SetProjections{false}};
+}
+
+/// The last cell of the last head of the newest model.
+CellRef last_cell(const Model& model) {
+  return {Stage::weights, model.n_heads - 1, model.n_tokens() - 1, model.n_keys() - 1};
+}
+
+struct OlderPictures : testing::TestWithParam<Traces> {
+  gui::Program program{{1600, 1000}, GetParam() == Traces::fail ? 1e9 : -1};
+  app::Store& store = program.store;
+
+  void SetUp() override {
+    program.edit(core::editing::ReplaceModel{first_model()});
+    catch_up();
+  }
+  void catch_up() {
+    program.set_traces(Traces::come);
+    do program.run(1);
+    while (!store.shows_newest());
+    program.run();
+  }
+  /// From here on the pictures are of the model before the edit.
+  void leave_behind(const Edit& edit) {
+    program.set_traces(GetParam());
+    program.edit(edit);
+    ASSERT_FALSE(store.shows_newest());
+    ASSERT_EQ(store.is_renewing(), GetParam() == Traces::wait);
+  }
+  void look(const std::function<void(View&)>& change) {
+    store.dispatch(app::ChangeView{change});
+    program.run();
+  }
+  void choose(std::initializer_list<const char*> lines) {
+    for (const char* line : lines) program.click(line);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Newest, OlderPictures, testing::Values(Traces::wait, Traces::fail),
+                         [](const auto& of) {
+                           return of.param == Traces::wait ? "IsStillToCome" : "CouldNotBeComputed";
+                         });
+
+TEST_P(OlderPictures, AreDrawnInEveryTabWhateverOfTheNewestModelIsLookedAt) {
+  for (const Edit& edit : other_shapes()) {
+    SCOPED_TRACE(core::editing::describe(edit));
+    const Model before = store.shown_model();
+    leave_behind(edit);
+    const CellRef cell = last_cell(store.model());
+    look([&](View& v) {
+      v.sequence = store.model().sequences.size() - 1;
+      v.pinned = cell, v.head = cell.head, v.gutters = true;
+      v.tokens.pinned_query = cell.row;
+      v.edited = {core::editing::MatrixName::embeddings, v.sequence};
+      v.cursor = app::EditCursor{cell.row, store.model().d_model() - 1, true};
+    });
+    for (const Tab tab : {Tab::stages, Tab::heads, Tab::tokens, Tab::compare}) {
+      look([&](View& v) {
+        v.tab = tab, v.large = tab == Tab::stages ? std::optional(Stage::weights) : std::nullopt;
+      });
+      program.move_to("region/status");
+    }
+    EXPECT_TRUE(store.shown_model() == before);
+    EXPECT_LT(store.shown_view().head, before.n_heads);
+    EXPECT_LT(store.shown_view().sequence, before.sequences.size());
+    catch_up();
+    EXPECT_EQ(store.shown_view().pinned, cell);
+    program.edit(core::editing::ReplaceModel{first_model()});
+    catch_up();
+  }
+}
+
+TEST_P(OlderPictures, StandBesideTheNewestModelWhereItIsEdited) {
+  leave_behind(core::editing::SetTokenCount{240});
+  program.click("edit/add_token");
+  ASSERT_EQ(store.model().n_tokens(), 241u);
+  EXPECT_EQ(store.model().sequences[0].tokens.back(), "240");
+  choose({"menu/Edit", "menu/AddToken"});
+  ASSERT_EQ(store.model().n_tokens(), 242u);
+  EXPECT_EQ(store.model().sequences[0].tokens.back(), "241");
+}
+
+TEST_P(OlderPictures, SayWhetherTheyAreBeingRenewed) {
+  leave_behind(core::editing::SetTokenCount{240});
+  program.run();
+  EXPECT_EQ(program.has("status/renewal"), GetParam() == Traces::wait);
+  EXPECT_EQ(store.message().is_error, GetParam() == Traces::fail);
+}
+
+TEST_P(OlderPictures, DoNotStartTheStepOfALesson) {
+  program.set_traces(GetParam());
+  store.dispatch(app::StartLesson{"000"});
+  program.run();
+  ASSERT_TRUE(store.lesson());
+  ASSERT_FALSE(store.shows_newest());
+  EXPECT_EQ(store.lesson()->version, 0u) << "its exhibit would be of another model's trace";
+  catch_up();
+  EXPECT_EQ(store.lesson()->version, store.version());
+}
+
+}  // namespace
