@@ -15,7 +15,12 @@ namespace {
 using core::attention::GivenStage;
 using core::attention::StageInfo;
 
-/// The stage as it is now, in every head.
+/// Whether the numbers of a stage are there: of the newest model, not of the one that is still shown.
+bool is_known(const Frame& frame, const StageInfo& stage) {
+  return stage.present(frame.model) && frame.newest == nullptr;
+}
+
+/// A stage that is known as it is now, in every head.
 GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
   GivenStage given{stage.stage, {}};
   for (std::size_t h = 0; h < frame.model.n_heads; ++h)
@@ -29,7 +34,7 @@ GivenStage pasted(const Frame& frame, const StageInfo& stage) {
   const core::formats::Tensor tensor = widgets::pasted_tensor(clipboard ? clipboard : "");
   GivenStage given = core::formats::stage_of(tensor, stage.stage, 1, "pasted text: ").given;
   if (given.matrices.size() != 1 || frame.model.n_heads == 1) return given;
-  if (!stage.present(frame.model))
+  if (!is_known(frame, stage))
     throw core::Error("pasted text: expected all " + std::to_string(frame.model.n_heads) +
                       " heads, as the others are not known, got one");
   GivenStage all = present_numbers(frame, stage);
@@ -77,7 +82,7 @@ void draw_give_dialog(const Frame& frame) {
   widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, state_words(frame, stage));
   ImGui::Dummy({width, frame.metrics.px(8)});
   const bool given = frame.model.given.find(stage.stage);
-  const bool can_keep = !given && stage.present(frame.model) && frame.model.sequences.size() == 1;
+  const bool can_keep = !given && is_known(frame, stage) && frame.model.sequences.size() == 1;
   if (enabled_button(frame, "give/keep", "Keep these", can_keep,
                      "The numbers stay as they are now, whatever changes before them")) {
     frame.commands.edit(core::editing::GiveStage{present_numbers(frame, stage)});

@@ -38,6 +38,16 @@ CellRef last_cell(const Model& model) {
   return {Stage::weights, model.n_heads - 1, model.n_tokens() - 1, model.n_keys() - 1};
 }
 
+/// n × 1 for each head, as a printed tensor.
+std::string printed_column(std::size_t n, std::size_t heads) {
+  std::string one = "[[1]", all = "tensor([";
+  for (std::size_t i = 1; i < n; ++i) one += ", [" + std::to_string(i + 1) + "]";
+  one += "]";
+  if (heads == 1) return one;
+  for (std::size_t h = 0; h < heads; ++h) all += (h > 0 ? ", " : "") + one;
+  return all + "])";
+}
+
 struct OlderPictures : testing::TestWithParam<Traces> {
   gui::Program program{{1600, 1000}, GetParam() == Traces::fail ? 1e9 : -1};
   app::Store& store = program.store;
@@ -128,6 +138,40 @@ TEST_P(OlderPictures, DoNotStartTheStepOfALesson) {
   EXPECT_EQ(store.lesson()->version, 0u) << "its exhibit would be of another model's trace";
   catch_up();
   EXPECT_EQ(store.lesson()->version, store.version());
+}
+
+TEST_P(OlderPictures, AreNotKeptAsAStageOfTheNewestModel) {
+  leave_behind(core::editing::SetHeadCount{16});
+  look([](View& v) { v.given_stage = Stage::contexts, v.dialog = app::Dialog::give; });
+  program.click("give/keep");
+  EXPECT_TRUE(store.model().given.empty());
+  catch_up();
+  program.click("give/keep");
+  ASSERT_EQ(store.model().given.stages.size(), 1u) << store.message().text;
+  EXPECT_EQ(store.model().given.stages[0].matrices.size(), 16u);
+}
+
+TEST_P(OlderPictures, DoNotStandInForTheOtherHeadsOfOneThatIsPasted) {
+  leave_behind(core::editing::SetHeadCount{16});
+  look([](View& v) { v.head = 15, v.given_stage = Stage::contexts, v.dialog = app::Dialog::give; });
+  ImGui::SetClipboardText(printed_column(n_tokens, 1).c_str());
+  program.click("give/paste");
+  EXPECT_TRUE(store.model().given.empty());
+  catch_up();
+  program.click("give/paste");
+  ASSERT_EQ(store.model().given.stages.size(), 1u) << store.message().text;
+  const auto& heads = store.model().given.stages[0].matrices;
+  ASSERT_EQ(heads.size(), 16u);
+  EXPECT_EQ((*heads[15])(n_tokens - 1, 0), n_tokens);
+}
+
+TEST_P(OlderPictures, AreNotNeededWhereAllHeadsArePasted) {
+  leave_behind(core::editing::SetHeadCount{16});
+  look([](View& v) { v.given_stage = Stage::contexts, v.dialog = app::Dialog::give; });
+  ImGui::SetClipboardText(printed_column(n_tokens, 16).c_str());
+  program.click("give/paste");
+  ASSERT_EQ(store.model().given.stages.size(), 1u) << store.message().text;
+  EXPECT_EQ((*store.model().given.stages[0].matrices[15])(2, 0), 3);
 }
 
 }  // namespace
