@@ -10,13 +10,14 @@ namespace {
 using core::formats::CopyExtent;
 
 CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix& edited) {
-  const bool is_embeddings = s.view.edited.name == core::editing::MatrixName::embeddings;
-  const auto rows = is_embeddings ? s.model.sequences[s.view.sequence].tokens
+  const auto& [model, view] = s.newest;
+  const bool is_embeddings = view.edited.name == core::editing::MatrixName::embeddings;
+  const auto rows = is_embeddings ? model.sequences[view.sequence].tokens
                                   : core::attention::numbered_tokens(edited->n_rows);
   return {{*edited, rows, core::attention::numbered_tokens(edited->n_cols)},
           "the edited matrix",
-          s.view.cursor->row,
-          s.view.cursor->column,
+          view.cursor->row,
+          view.cursor->column,
           true};
 }
 
@@ -31,8 +32,9 @@ bool is_there(const Situation& s, const CellRef& cell) {
 }  // namespace
 
 CopySource copy_source(const Situation& s, const std::optional<CellRef>& cell) {
-  if (s.view.cursor && !cell)
-    if (const auto* edited = core::editing::find_matrix(s.model, {s.view.edited.name, s.view.sequence}))
+  const auto& [newest, view] = s.newest;
+  if (view.cursor && !cell)
+    if (const auto* edited = core::editing::find_matrix(newest, {view.edited.name, view.sequence}))
       return edited_matrix(s, *edited);
   const std::optional<CellRef> meant = cell ? cell : s.view.pinned ? s.view.pinned : s.view.hovered;
   const bool exists = meant && is_there(s, *meant);

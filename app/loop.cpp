@@ -103,7 +103,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   const View seen = store_.shown_view();
   for (const KeyPress& key : keys)
     if (!ImGui::GetIO().WantTextInput)
-      handle_key(key, {store_.model(), store_.trace(), seen, document}, commands);
+      handle_key(key, {store_.shown_model(), store_.trace(), seen, document, store_.newest()}, commands);
   for (const auto& path : window_.take_dropped_files())
     commands.add(dropped(path, store_.view(), store_.model(), is_over(landmarks_, "edit/numbers")));
 

@@ -225,7 +225,7 @@ void draw_window(const Frame& frame) {
   ImGui::PopStyleVar();
   if (is_pointing(frame.view))
     frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
-  panels::draw_menu_bar(of_newest(frame));
+  panels::draw_menu_bar(frame);
   draw_ground(frame, r);
   draw_splitter(frame, "splitter/left", r.left, r,
                 [](View& v, float x, const Regions&, float scale) { v.left_width = x / scale; });

@@ -53,20 +53,20 @@ Answer copy_again(const Situation& s) {
 }
 
 Answer choose_head(const Situation& s, std::size_t head) {
-  if (head >= s.model.n_heads) return std::nullopt;
+  if (head >= s.newest.model.n_heads) return std::nullopt;
   return ChangeView{[head](View& view) { view.head = head; }};
 }
 /// In the token view a digit switches the lines of its head.
 Answer switch_head(const Situation& s, std::size_t head) {
-  if (head >= s.model.n_heads) return std::nullopt;
+  if (head >= s.newest.model.n_heads) return std::nullopt;
   return ChangeView{[head](View& view) {
     if (view.tokens.silent_heads.erase(head) == 0) view.tokens.silent_heads.insert(head);
   }};
 }
 /// In the token view the brackets show one head alone.
 Answer show_alone(const Situation& s, std::size_t head) {
-  if (head >= s.model.n_heads) return std::nullopt;
-  return ChangeView{[head, n = s.model.n_heads](View& view) {
+  if (head >= s.newest.model.n_heads) return std::nullopt;
+  return ChangeView{[head, n = s.newest.model.n_heads](View& view) {
     view.head = head;
     for (std::size_t h = 0; h < n; ++h) view.tokens.silent_heads.insert(h);
     view.tokens.silent_heads.erase(head);
@@ -80,17 +80,19 @@ Answer go_to_head(const Situation& s, std::size_t head) {
   return s.view.tab == Tab::tokens ? show_alone(s, head) : choose_head(s, head);
 }
 Answer previous_head(const Situation& s) {
-  return s.view.head > 0 ? go_to_head(s, s.view.head - 1) : std::nullopt;
+  const std::size_t head = s.newest.view.head;
+  return head > 0 ? go_to_head(s, head - 1) : std::nullopt;
 }
 Answer next_head(const Situation& s) {
-  return go_to_head(s, s.view.head + 1);
+  return go_to_head(s, s.newest.view.head + 1);
 }
 
 /// In the token view, from the pinned query to the one above or below; the first press pins an end.
 Answer move_query(const Situation& s, bool down) {
-  if (s.view.tab != Tab::tokens || s.view.cursor) return std::nullopt;
-  const std::size_t last = s.model.n_tokens() - 1;
-  const auto& pinned = s.view.tokens.pinned_query;
+  const View& v = s.newest.view;
+  if (v.tab != Tab::tokens || v.cursor) return std::nullopt;
+  const std::size_t last = s.newest.model.n_tokens() - 1;
+  const auto& pinned = v.tokens.pinned_query;
   const std::size_t next = !pinned ? (down ? 0 : last) : down ? std::min(*pinned + 1, last) : *pinned - (*pinned > 0);
   return ChangeView{[next](View& view) {
     view.tokens.pinned_query = next;
@@ -101,7 +103,7 @@ Answer query_above(const Situation& s) { return move_query(s, false); }
 Answer query_below(const Situation& s) { return move_query(s, true); }
 
 Answer causal(const Situation& s) {
-  return ApplyEdit{editing::SetCausal{!s.model.mask.causal}};
+  return ApplyEdit{editing::SetCausal{!s.newest.model.mask.causal}};
 }
 /// Hides the pinned cell from its query, or shows it again.
 Answer switch_cell(const Situation& s) {
@@ -121,10 +123,11 @@ Answer type_over(const Situation& s) {
   return ChangeView{[](View& view) { view.typed = Typed{"inspector/typed", "", true, true}; }};
 }
 Answer head_on_or_off(const Situation& s) {
-  return ApplyEdit{editing::SwitchHead{s.view.head, s.model.is_off(s.view.head)}};
+  const std::size_t head = s.newest.view.head;
+  return ApplyEdit{editing::SwitchHead{head, s.newest.model.is_off(head)}};
 }
 Answer training(const Situation& s) {
-  return ApplyEdit{editing::SetTraining{!s.model.dropout.training}};
+  return ApplyEdit{editing::SetTraining{!s.newest.model.dropout.training}};
 }
 Answer keep_reference(const Situation&) {
   return KeepReference{};
@@ -160,7 +163,7 @@ Stage stage_at_hand(const Situation& s) {
 }
 /// Pins the neighbour of the pinned cell; with nothing pinned the first cell.
 Answer move_cell(const Situation& s, int down, int right) {
-  if (s.view.cursor) return std::nullopt;
+  if (s.newest.view.cursor) return std::nullopt;
   const auto& stage = core::attention::info(stage_at_hand(s));
   const core::attention::StageMatrix& numbers = stage.matrix(s.trace, s.view.head);
   CellRef cell{stage.stage, stage.per_head ? s.view.head : 0, 0, 0};
@@ -184,7 +187,7 @@ Answer cell_right(const Situation& s) { return move_cell(s, 0, 1); }
 
 /// The same row and column, as far as there is one, in the stage before or after.
 Answer go_to_stage(const Situation& s, int by) {
-  if (s.view.cursor || s.view.tab != Tab::stages) return std::nullopt;
+  if (s.newest.view.cursor || s.view.tab != Tab::stages) return std::nullopt;
   const auto all = core::attention::stages();
   auto at = static_cast<std::ptrdiff_t>(stage_at_hand(s)) + by;
   const auto count = static_cast<std::ptrdiff_t>(all.size());
@@ -229,28 +232,29 @@ Answer edit_by_keyboard(const Situation&) {
 }
 /// In a lesson, unless the matrix editor needs the key.
 Answer go_in_lesson(const Situation& s, int by) {
-  return s.view.lesson && !s.view.cursor ? Answer(GoInLesson{by}) : std::nullopt;
+  return s.view.lesson && !s.newest.view.cursor ? Answer(GoInLesson{by}) : std::nullopt;
 }
 Answer next_step(const Situation& s) { return go_in_lesson(s, 1); }
 Answer previous_step(const Situation& s) { return go_in_lesson(s, -1); }
 Answer same_step(const Situation& s) { return go_in_lesson(s, 0); }
 Answer draw_another_mask(const Situation& s) {
   if (s.view.tab != Tab::laboratory) return std::nullopt;
-  return ApplyEdit{editing::SetDropoutSeed{s.model.dropout.seed + 1}};
+  return ApplyEdit{editing::SetDropoutSeed{s.newest.model.dropout.seed + 1}};
 }
 Answer release(const Situation& s) {
-  if (s.view.cursor) return ChangeView{[](View& view) { view.cursor.reset(); }};
-  if (s.view.tab == Tab::tokens && s.view.tokens.pinned_query)
+  const View& v = s.newest.view;
+  if (v.cursor) return ChangeView{[](View& view) { view.cursor.reset(); }};
+  if (v.tab == Tab::tokens && v.tokens.pinned_query)
     return ChangeView{[](View& view) { view.tokens.pinned_query.reset(); }};
-  if (s.view.pinned) return ChangeView{app::release};
-  if (s.view.tab == Tab::stages && s.view.large) return ChangeView{[](View& view) { view.large.reset(); }};
-  if (s.view.tab == Tab::laboratory) return ChangeView{[](View& view) { view.tab = Tab::stages; }};
-  if (s.view.lesson) return LeaveLesson{};
+  if (v.pinned) return ChangeView{app::release};
+  if (v.tab == Tab::stages && v.large) return ChangeView{[](View& view) { view.large.reset(); }};
+  if (v.tab == Tab::laboratory) return ChangeView{[](View& view) { view.tab = Tab::stages; }};
+  if (v.lesson) return LeaveLesson{};
   return std::nullopt;
 }
 
 Answer back(const Situation& s) {
-  if (s.view.cursor || s.view.trail.empty()) return std::nullopt;
+  if (s.newest.view.cursor || s.newest.view.trail.empty()) return std::nullopt;
   return ChangeView{go_back};
 }
 
@@ -345,10 +349,16 @@ std::span<const Shortcut> shortcuts() {
   return table;
 }
 
+Situation situation_of(const Frame& f) {
+  const Newest newest = f.newest ? *f.newest : Newest{f.model, f.view};
+  return {f.model, f.trace, f.view, f.document, newest};
+}
+
 void handle_key(const KeyPress& press, const Situation& situation, Commands& commands) {
-  if (situation.view.dialog != Dialog::none) return;
-  if (situation.view.typed && situation.view.typed->waiting && !press.ctrl) return;  // it belongs to the field
-  if (situation.view.cursor && is_digit(press.key) && !press.ctrl) return;
+  const View& view = situation.newest.view;
+  if (view.dialog != Dialog::none) return;
+  if (view.typed && view.typed->waiting && !press.ctrl) return;  // it belongs to the field
+  if (view.cursor && is_digit(press.key) && !press.ctrl) return;
   const auto row =
       std::find_if(table.begin(), table.end(), [&](const Shortcut& s) { return matches(s, press); });
   if (row == table.end()) return;
@@ -356,10 +366,11 @@ void handle_key(const KeyPress& press, const Situation& situation, Commands& com
 }
 
 std::optional<std::string> copied_text(const Situation& s) {
-  if (s.view.cursor) {
-    const auto* matrix = editing::find_matrix(s.model, {s.view.edited.name, s.view.sequence});
-    if (matrix && s.view.cursor->row < (*matrix)->n_rows && s.view.cursor->column < (*matrix)->n_cols)
-      return core::formats::number_text((**matrix)(s.view.cursor->row, s.view.cursor->column));
+  if (const auto& cursor = s.newest.view.cursor) {
+    const View& v = s.newest.view;
+    const auto* matrix = editing::find_matrix(s.newest.model, {v.edited.name, v.sequence});
+    if (matrix && cursor->row < (*matrix)->n_rows && cursor->column < (*matrix)->n_cols)
+      return core::formats::number_text((**matrix)(cursor->row, cursor->column));
   }
   const auto& cell = s.view.pinned ? s.view.pinned : s.view.hovered;
   if (!cell) return std::nullopt;

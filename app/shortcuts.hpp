@@ -9,13 +9,17 @@
 
 namespace app {
 
-/// What a key may look at.
+/// What a key may look at: what is shown, and what edits change, which may be of another shape.
 struct Situation {
-  const core::attention::Model& model;
+  const core::attention::Model& model;  ///< that the trace is of
   const core::attention::Trace& trace;  ///< of the shown sequence
-  const View& view;
+  const View& view;                     ///< as far as that model has what is looked at
   const Document& document;
+  Newest newest;
 };
+
+/// That of a frame which is not of_newest().
+Situation situation_of(const Frame& shown);
 
 /// One row of the table of keys: it handles them and fills the sheet.
 struct Shortcut {

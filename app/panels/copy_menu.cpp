@@ -48,9 +48,9 @@ void decimal_lines(const Frame& frame) {
       frame.commands.look([n](View& view) { view.copy_decimals = n; });
 }
 
-void copy_program(const Frame& frame) {
+void copy_program(const Frame& frame, const Newest& newest) {
   try {
-    frame.commands.add(CopyText{program_of(frame.model, frame.view, frame.document.title)});
+    frame.commands.add(CopyText{program_of(newest.model, newest.view, frame.document.title)});
   } catch (const core::Error& error) {  // not every model can be written so
     frame.commands.add(ShowMessage{error.what(), true});
   }
@@ -70,7 +70,7 @@ void menu(const Frame& frame, const std::string& name, const char* words, bool e
 }  // namespace
 
 void draw_copy_lines(const Frame& frame, const std::optional<CellRef>& cell) {
-  const Situation situation{frame.model, frame.trace, frame.view, frame.document};
+  const Situation situation = situation_of(frame);
   const CopySource source = copy_source(situation, cell);
   ImGui::MenuItem(source.words.c_str(), nullptr, false, false);
   for (const Extent& extent : extents)
@@ -79,7 +79,7 @@ void draw_copy_lines(const Frame& frame, const std::optional<CellRef>& cell) {
          [&] { form_lines(frame, situation, source, extent); });
   menu(frame, "copy/decimals", "Decimals of Markdown and LaTeX", true, [&] { decimal_lines(frame); });
   ImGui::Separator();
-  if (line(frame, "copy/program", "The model as a PyTorch program")) copy_program(frame);
+  if (line(frame, "copy/program", "The model as a PyTorch program")) copy_program(frame, situation.newest);
 }
 
 void draw_copy_popup(const Frame& frame) {

@@ -83,12 +83,13 @@ void edit_lines(const Frame& frame) {
   if (line(frame, "menu/Redo", with("Redo", d.redo_words), "Ctrl+Y", false, d.can_redo))
     frame.commands.add(Redo{});
   ImGui::Separator();
-  const auto text = copied_text({frame.model, frame.trace, frame.view, d});
+  const auto text = copied_text(situation_of(frame));
   if (line(frame, "menu/Copy", "Copy", "Ctrl+C", false, text.has_value()))
     frame.commands.add(CopyText{*text});
   menu(frame, "menu/CopyAs", "Copy as", [](const Frame& f) { draw_copy_lines(f, std::nullopt); });
   ImGui::Separator();
-  const std::size_t n = frame.model.n_tokens();
+  const Frame newest = of_newest(frame);
+  const std::size_t n = newest.model.n_tokens();
   if (line(frame, "menu/Sentence", "Type a sentence…")) frame.commands.add(ShowDialog{Dialog::sentence});
   if (line(frame, "menu/AddToken", "Add a token"))
     frame.commands.edit(core::editing::InsertToken{n, std::to_string(n)});
@@ -96,9 +97,9 @@ void edit_lines(const Frame& frame) {
   if (line(frame, "menu/RemoveToken", "Remove the last token", nullptr, false, n > 1))
     frame.commands.edit(core::editing::RemoveToken{n - 1});
   ImGui::Separator();
-  menu(frame, "menu/Mistakes", "Show a mistake", draw_mistakes_menu);
+  menu(newest, "menu/Mistakes", "Show a mistake", draw_mistakes_menu);
   if (line(frame, "menu/Give", "Give a stage…", "I")) frame.commands.add(ShowDialog{Dialog::give});
-  if (line(frame, "menu/DrawModel", "Draw the model as PyTorch would…")) open_draw_dialog(frame);
+  if (line(frame, "menu/DrawModel", "Draw the model as PyTorch would…")) open_draw_dialog(newest);
 }
 
 void scale_lines(const Frame& frame) {

@@ -76,7 +76,9 @@ struct Compare : testing::Test {
   }
   void press(Key key) {
     app::Commands commands;
-    app::handle_key({key}, {store.model(), store.trace(), store.view(), store.document()}, commands);
+    const app::Document document = store.document();
+    app::handle_key({key}, {store.shown_model(), store.trace(), store.shown_view(), document, store.newest()},
+                    commands);
     carry_out(commands);
     ui.run();
   }

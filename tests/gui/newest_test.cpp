@@ -73,6 +73,9 @@ struct OlderPictures : testing::TestWithParam<Traces> {
     store.dispatch(app::ChangeView{change});
     program.run();
   }
+  /// What a key or a menu put aside for the clipboard.
+  std::string copied() { return store.take_clipboard().value_or("nothing"); }
+  void copy_again() { program.play(support::press({Key::c, true, true})); }
   void choose(std::initializer_list<const char*> lines) {
     for (const char* line : lines) program.click(line);
   }
@@ -172,6 +175,69 @@ TEST_P(OlderPictures, AreNotNeededWhereAllHeadsArePasted) {
   program.click("give/paste");
   ASSERT_EQ(store.model().given.stages.size(), 1u) << store.message().text;
   EXPECT_EQ((*store.model().given.stages[0].matrices[15])(2, 0), 3);
+}
+
+TEST_P(OlderPictures, AreWhatKeysAndMenusCopy) {
+  for (const Edit& edit : other_shapes()) {
+    SCOPED_TRACE(core::editing::describe(edit));
+    look([](View& v) { v.sequence = 0, v.head = n_heads - 1; });
+    copy_again();
+    const std::string before = copied();
+    ASSERT_THAT(before, testing::HasSubstr("\t"));
+    leave_behind(edit);
+    look([&](View& v) {
+      v.sequence = store.model().sequences.size() - 1, v.head = last_cell(store.model()).head;
+    });
+    const bool same_head = store.shown_view().head == n_heads - 1;
+    copy_again();
+    EXPECT_EQ(copied() == before, same_head);
+    choose({"menu/Edit", "menu/CopyAs", "copy/matrix", "copy/matrix/tsv"});
+    EXPECT_EQ(copied() == before, same_head);
+    catch_up();
+    program.edit(core::editing::ReplaceModel{first_model()});
+    catch_up();
+  }
+}
+
+TEST_P(OlderPictures, GiveTheirPinnedNumberToTheClipboard) {
+  look([](View& v) { v.pinned = CellRef{Stage::weights, 7, 159, 3}; });
+  program.ctrl(Key::c);
+  const std::string before = copied();
+  leave_behind(core::editing::SetTokenCount{160});
+  program.ctrl(Key::c);
+  EXPECT_EQ(copied(), before);
+  choose({"menu/Edit", "menu/Copy"});
+  EXPECT_EQ(copied(), before);
+}
+
+TEST_P(OlderPictures, LeaveTheClipboardTheNewestNumberUnderTheEditCursor) {
+  leave_behind(core::editing::SetTokenCount{240});
+  store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 239, 0, 0.625}});
+  look([](View& v) { v.cursor = app::EditCursor{239, 0, true}; });
+  program.ctrl(Key::c);
+  EXPECT_EQ(copied(), "0.625");
+  copy_again();
+  EXPECT_THAT(copied(), testing::HasSubstr("0.625"));
+}
+
+TEST_P(OlderPictures, LetKeysChooseAmongTheNewestHeads) {
+  look([](View& v) { v.head = 7; });
+  leave_behind(core::editing::SetHeadCount{16});
+  program.key(Key::bracket_right);
+  program.key(Key::bracket_right);
+  EXPECT_EQ(store.view().head, 9u);
+  program.key(Key::bracket_left);
+  EXPECT_EQ(store.view().head, 8u);
+}
+
+TEST_P(OlderPictures, KeepTheEndsOfTheirColoursWhenTheseAreLocked) {
+  look([](View& v) { v.colours.range = app::RangeRule::stage; });
+  leave_behind(core::editing::SetHeadCount{16});
+  choose({"menu/View", "menu/Colours", "menu/Locked"});
+  const auto& locked = store.view().colours.locked;
+  ASSERT_TRUE(locked);
+  EXPECT_TRUE(locked->contains({Stage::scores, n_heads - 1}));
+  EXPECT_FALSE(locked->contains({Stage::scores, n_heads}));
 }
 
 }  // namespace

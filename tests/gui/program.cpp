@@ -54,7 +54,9 @@ void Program::frame(const support::InputFrame& input) {
   const app::Opening opening = store.opening();
   app::Commands commands;
   if (input.key && !io.WantTextInput)
-    app::handle_key(*input.key, {store.model(), store.trace(), store.shown_view(), document}, commands);
+    app::handle_key(*input.key,
+                    {store.shown_model(), store.trace(), store.shown_view(), document, store.newest()},
+                    commands);
   support::put(input, io);
   const app::Metrics metrics = app::metrics(io.DisplaySize, store.view().scale);
   const app::Palette& palette = app::palette(store.view().dark);

@@ -24,7 +24,8 @@ void UiHarness::frame(const InputFrame& input) {
   }
   ImGuiIO& io = ImGui::GetIO();
   app::Commands commands;
-  if (input.key && !io.WantTextInput) app::handle_key(*input.key, {model, trace_, view, document}, commands);
+  if (input.key && !io.WantTextInput)
+    app::handle_key(*input.key, {model, trace_, view, document, {model, view}}, commands);
   put(input, io);
   const app::Metrics metrics = app::metrics(io.DisplaySize, view.scale);
   const app::Palette& palette = app::palette(view.dark);
@@ -60,12 +61,10 @@ void UiHarness::frame(const InputFrame& input) {
 
 void UiHarness::carry_out(const app::Command& command) {
   try {
-    if (const auto* edit = command.as<app::ApplyEdit>())
-      model = core::editing::apply(model, edit->edit);
+    if (const auto* edit = command.as<app::ApplyEdit>()) model = core::editing::apply(model, edit->edit);
     if (const auto* look = command.as<app::ChangeView>()) look->change(view);
     if (const auto* show = command.as<app::ShowDialog>()) view.dialog = show->dialog;
-    if (const auto* browse = command.as<app::BrowseTo>())
-      view.browser = app::browse(browse->directory, "");
+    if (const auto* browse = command.as<app::BrowseTo>()) view.browser = app::browse(browse->directory, "");
     if (const auto* said = command.as<app::ShowMessage>()) message = {said->text, said->is_error};
   } catch (const core::Error& error) {
     message = {error.what(), true};
