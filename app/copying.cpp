@@ -9,40 +9,66 @@ namespace {
 
 using core::formats::CopyExtent;
 
+constexpr const char* edited_words = "the edited matrix";
+
 CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix& edited) {
   const auto& [model, view] = s.newest;
   const bool is_embeddings = view.edited.name == core::editing::MatrixName::embeddings;
   const auto rows = is_embeddings ? model.sequences[view.sequence].tokens
                                   : core::attention::numbered_tokens(edited->n_rows);
   return {{*edited, rows, core::attention::numbered_tokens(edited->n_cols)},
-          "the edited matrix",
+          edited_words,
           view.cursor->row,
           view.cursor->column,
           true};
+}
+
+/// The matrix under the edit cursor, unless a cell is meant; or nullptr.
+const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s, const std::optional<CellRef>& cell) {
+  const auto& [model, view] = s.newest;
+  if (!view.cursor || cell) return nullptr;
+  return core::editing::find_matrix(model, {view.edited.name, view.sequence});
 }
 
 /// A menu may be open while the model changes.
 bool is_there(const Situation& s, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
   if (!stage.present(s.model) || (stage.per_head && cell.head >= s.trace.heads.size())) return false;
-  const arma::mat& numbers = stage.matrix(s.trace, cell.head);
-  return cell.row < numbers.n_rows && cell.column < numbers.n_cols;
+  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, cell.head);
+  return cell.row < numbers.n_rows() && cell.column < numbers.n_cols();
+}
+
+/// The given, the pinned or the hovered cell, if it is there.
+std::optional<CellRef> meant_cell(const Situation& s, const std::optional<CellRef>& cell) {
+  const std::optional<CellRef> meant = cell ? cell : s.view.pinned ? s.view.pinned : s.view.hovered;
+  return meant && is_there(s, *meant) ? meant : std::nullopt;
+}
+
+std::string stage_words(const CellRef& from) {
+  const auto& stage = core::attention::info(from.stage);
+  return stage.title + (stage.per_head ? ", head " + std::to_string(from.head) : "");
+}
+
+CellRef source_cell(const Situation& s, const std::optional<CellRef>& meant) {
+  return meant.value_or(CellRef{Stage::weights, s.view.head, 0, 0});
 }
 
 }  // namespace
 
+std::string copied_words(const Situation& s, const std::optional<CellRef>& cell) {
+  return matrix_at_cursor(s, cell) ? edited_words : stage_words(source_cell(s, meant_cell(s, cell)));
+}
+
+bool names_a_cell(const Situation& s, const std::optional<CellRef>& cell) {
+  return matrix_at_cursor(s, cell) || meant_cell(s, cell);
+}
+
 CopySource copy_source(const Situation& s, const std::optional<CellRef>& cell) {
-  const auto& [newest, view] = s.newest;
-  if (view.cursor && !cell)
-    if (const auto* edited = core::editing::find_matrix(newest, {view.edited.name, view.sequence}))
-      return edited_matrix(s, *edited);
-  const std::optional<CellRef> meant = cell ? cell : s.view.pinned ? s.view.pinned : s.view.hovered;
-  const bool exists = meant && is_there(s, *meant);
-  const CellRef from = exists ? *meant : CellRef{Stage::weights, s.view.head, 0, 0};
-  const auto& stage = core::attention::info(from.stage);
-  const std::string head = stage.per_head ? ", head " + std::to_string(from.head) : "";
-  return {core::formats::labelled_stage(s.model, s.trace, stage, from.head, s.view.sequence),
-          stage.title + head, from.row, from.column, exists};
+  if (const auto* edited = matrix_at_cursor(s, cell)) return edited_matrix(s, *edited);
+  const auto meant = meant_cell(s, cell);
+  const CellRef from = source_cell(s, meant);
+  return {core::formats::labelled_stage(s.model, s.trace, core::attention::info(from.stage), from.head, s.view.sequence),
+          stage_words(from), from.row, from.column, meant.has_value()};
 }
 
 std::string copied_as(const Situation& s, const CopySource& source, CopyChoice choice) {

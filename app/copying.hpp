@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "app/shortcuts.hpp"
+#include "app/situation.hpp"
 #include "core/formats/writers/copy_text.hpp"
 
 namespace app {
@@ -19,6 +19,10 @@ struct CopySource {
 /// The matrix under the edit cursor, else that of the given, the pinned or the hovered cell, else the weights
 /// of the shown head.
 CopySource copy_source(const Situation& situation, const std::optional<CellRef>& cell = {});
+
+/// What that is in words, "Weights, head 0", without a look at its numbers; and whether a cell is meant.
+std::string copied_words(const Situation& situation, const std::optional<CellRef>& cell = {});
+bool names_a_cell(const Situation& situation, const std::optional<CellRef>& cell = {});
 
 /// What of it is copied in a form, with the decimals of the view.
 std::string copied_as(const Situation& situation, const CopySource& source, CopyChoice choice);

@@ -49,7 +49,8 @@ enum class Dialog {
   sentence,
   fill,
   draw_model,
-  give
+  give,
+  palette
 };
 
 /// What is to be exported.
@@ -148,6 +149,13 @@ struct SentenceDraft {
   std::uint64_t seed = 123;
 };
 
+/// What is being looked for among all actions, and which line of what was found is chosen.
+struct ActionSearch {
+  std::string text;
+  std::size_t line = 0;
+  bool waiting = true;  ///< the field has yet to take the keyboard
+};
+
 /// What the token view shows.
 struct TokensLook {
   std::optional<std::size_t> hovered_query, pinned_query;
@@ -197,6 +205,7 @@ struct View {
   float left_width = 0,
         right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
   Dialog dialog = Dialog::none;
+  ActionSearch search;   ///< of the palette
   std::string question;  ///< what is asked before much memory is taken
   Browser browser;
   ImportForm import;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "app/panels/action_menu.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/fields.hpp"
 #include "app/widgets/heatmap_view.hpp"
@@ -106,13 +107,6 @@ std::string colours_words(const ColourChoice& choice) {
   return choice.locked ? words + ", locked" : words;
 }
 
-void switch_lock(const Frame& frame) {
-  if (frame.view.colours.locked)
-    frame.commands.look([](View& v) { v.colours.locked.reset(); });
-  else
-    frame.commands.look([ends = widgets::all_colour_ends(frame)](View& v) { v.colours.locked = ends; });
-}
-
 void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right) {
   ImGui::SetNextWindowPos(top_right, ImGuiCond_Always, {1, 0});
   if (!ImGui::BeginPopup(name)) return;
@@ -140,7 +134,7 @@ void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right) 
   form.row("ends");
   if (widgets::checkbox(frame, "colours/lock", "locked as they are", choice.locked.has_value(),
                         "The ends stay where they are, whatever the numbers do; what lies outside has a cut corner"))
-    switch_lock(frame);
+    perform("colours/lock", situation_of(frame), frame.commands);
   map_row(form, "weights", "colours/sequential", &ColourChoice::sequential, render::sequential_maps());
   map_row(form, "values", "colours/diverging", &ColourChoice::diverging, render::diverging_maps());
   ImGui::SetCursorScreenPos(start);

@@ -12,7 +12,4 @@ std::string colours_words(const ColourChoice& choice);
 /// The popup of that name, when it is open, with its top right corner there: how numbers become colours.
 void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right);
 
-/// Locks the ends of all colours as they are now, or lets them follow the numbers again.
-void switch_lock(const Frame& frame);
-
 }  // namespace app::panels

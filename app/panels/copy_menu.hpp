@@ -4,11 +4,9 @@
 
 namespace app::panels {
 
-/// The lines of "Copy as": matrix, row and number in every form, decimals, and the model as a program.
-/// Landmarks "copy/matrix/csv", "copy/decimals/3", "copy/program".
-void draw_copy_lines(const Frame& frame, const std::optional<CellRef>& cell);
-
-/// The same for the cell under the mouse when its heatmap is clicked with the right button.
+/// "Copy as" for the cell under the mouse when its heatmap is clicked with the right button: matrix, row and
+/// number in every form, decimals, and the model as a program. Landmarks "menu/copy/matrix/csv",
+/// "menu/copy/program".
 void draw_copy_popup(const Frame& frame);
 
 }  // namespace app::panels

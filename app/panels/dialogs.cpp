@@ -1,8 +1,8 @@
 #include "app/panels/dialogs.hpp"
 
-#include <algorithm>
 #include <array>
 
+#include "app/panels/action_palette.hpp"
 #include "app/panels/compare_report.hpp"
 #include "app/panels/draw_dialog.hpp"
 #include "app/panels/export_dialog.hpp"
@@ -11,9 +11,9 @@
 #include "app/panels/give_dialog.hpp"
 #include "app/panels/glossary_dialog.hpp"
 #include "app/panels/import_dialog.hpp"
+#include "app/panels/key_sheet.hpp"
 #include "app/panels/sentence_dialog.hpp"
 #include "app/platform/imgui_compat.hpp"
-#include "app/shortcuts.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/text.hpp"
 
@@ -50,24 +50,7 @@ void memory(const Frame& frame) {
 }
 
 void keys_sheet(const Frame& frame) {
-  const auto all = shortcuts();
-  const auto n = static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [](const Shortcut& s) { return s.keys; }));
-  const std::size_t lines = (n + 1) / 2;
-  const float pitch = frame.metrics.px(24), column = frame.metrics.px(400),
-              keys_width = frame.metrics.px(170);
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  std::size_t i = 0;
-  for (const Shortcut& row : all) {
-    if (!row.keys) continue;
-    const ImVec2 pos(at.x + column * static_cast<float>(i / lines),
-                     at.y + pitch * static_cast<float>(i % lines));
-    widgets::draw_text(frame.fonts.mono13, pos, frame.palette.text, row.keys);
-    widgets::draw_text(frame.fonts.sans15, {pos.x + keys_width, pos.y}, frame.palette.dim, row.words);
-    frame.landmarks.mark("dialog/keys/" + std::to_string(i), pos, {pos.x + column, pos.y + pitch});
-    ++i;
-  }
-  ImGui::Dummy({2 * column, pitch * static_cast<float>(lines) + frame.metrics.px(8)});
+  draw_key_sheet(frame);
   if (widgets::button(frame, "dialog/close", "Close") || confirms())
     frame.commands.add(ShowDialog{Dialog::none});
 }
@@ -140,6 +123,7 @@ void draw_dialogs(const Frame& frame) {
     }
     ImGui::PopFont();
   }
+  draw_action_palette(frame);
 }
 
 }  // namespace app::panels

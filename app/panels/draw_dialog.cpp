@@ -85,15 +85,6 @@ void torch_box(const Frame& frame, const std::string& lines) {
 
 }  // namespace
 
-void open_draw_dialog(const Frame& frame) {
-  frame.commands.look([like = draw_like(frame.model)](View& view) {
-    ModelDraw& draw = view.draw.draw;
-    draw.bias = like.bias;
-    draw.output = like.output;
-  });
-  frame.commands.add(ShowDialog{Dialog::draw_model});
-}
-
 void draw_draw_dialog(const Frame& frame) {
   const DrawForm& form = frame.view.draw;
   seed_row(frame, form.draw);

@@ -1,5 +1,3 @@
-#include "app/panels/mistakes.hpp"
-
 #include <array>
 #include <string>
 #include <vector>
@@ -56,17 +54,6 @@ constexpr std::array table{ModelRow{has_hidden, mistake_row, 4}};
 
 std::span<const ModelRow> mistake_rows() {
   return table;
-}
-
-void draw_mistakes_menu(const Frame& frame) {
-  for (const Mistake& mistake : core::mistakes::mistakes()) {
-    const bool present = mistake.present(frame.model);
-    const bool can = present ? mistake.mended != nullptr : core::mistakes::applies(mistake, frame.model);
-    if (ImGui::MenuItem(mistake.title, nullptr, present, can))
-      frame.commands.edit(SwitchMistake{mistake.name, !present});
-    frame.landmarks.mark_item(std::string("menu/Mistakes/") + mistake.name);
-    widgets::tooltip(mistake.about);
-  }
 }
 
 }  // namespace app::panels

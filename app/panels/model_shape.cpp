@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/panels/draw_dialog.hpp"
+#include "app/panels/action_menu.hpp"
 #include "app/panels/model_rows.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/fields.hpp"
@@ -122,7 +122,7 @@ void projections_row(const Form& form) {
       widgets::text_width(form.frame.fonts.sans14, words) + 2 * ImGui::GetStyle().FramePadding.x;
   form.place(form.width - width);
   if (widgets::button(form.frame, "model/draw", words, "Draw all projections from a seed, as PyTorch would"))
-    open_draw_dialog(form.frame);
+    perform("edit/draw_model", situation_of(form.frame), form.frame.commands);
 }
 
 void bias_row(const Form& form) {

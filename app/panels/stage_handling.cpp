@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "app/panels/colours_popup.hpp"
+#include "app/panels/action_menu.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/glossed_text.hpp"
 #include "app/widgets/hit_area.hpp"
@@ -19,23 +19,25 @@ void draw_menu(const Frame& frame, Stage stage) {
   if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) ImGui::OpenPopup(name.c_str());
   if (!ImGui::BeginPopup(name.c_str())) return;
   ImGui::PushFont(frame.fonts.sans15);
-  const View& v = frame.view;
-  const auto line = [&](const char* landmark, const char* words, const char* key, bool on = false, bool enabled = true) {
-    const bool chosen = ImGui::MenuItem(words, key, on, enabled);
+  const Situation situation = situation_of(frame);
+  const std::vector<Action> all = actions(situation);
+  const auto line = [&](const char* landmark, const char* words, const std::string& key, bool enabled = true) {
+    const bool chosen = ImGui::MenuItem(words, key.empty() ? nullptr : key.c_str(), false, enabled);
     frame.landmarks.mark_item(std::string("stage_menu/") + landmark);
     return chosen;
   };
-  if (line("large", v.large ? "Back to all stages" : "Show large", "L")) switch_large(frame, stage);
-  if (line("fold", "Fold away", nullptr, false, !v.large))
+  const auto action = [&](const char* id) {
+    if (const Action* found = find_action(all, id)) draw_action_line(frame, situation, *found);
+  };
+  const bool is_large = frame.view.large.has_value();
+  const Action* alone = find_action(all, "stages/alone");
+  if (line("large", is_large ? "Back to all stages" : "Show large", alone ? key_words(*alone) : ""))
+    switch_large(frame, stage);
+  if (line("fold", "Fold away", "", !is_large))
     frame.commands.look([stage](View& view) { view.folded.insert(stage); });
-  if (line("fit", "Fit: show all cells", "F", false, !v.zoomed.empty()))
-    frame.commands.look([](View& view) { view.zoomed.clear(); });
+  action("zoom/fit");
   ImGui::Separator();
-  if (line("gutters", "Row sums and entropy", "G", v.gutters))
-    frame.commands.look([](View& view) { view.gutters = !view.gutters; });
-  if (line("logarithmic", "Logarithmic colours", nullptr, v.colours.logarithmic))
-    frame.commands.look([](View& view) { view.colours.logarithmic = !view.colours.logarithmic; });
-  if (line("lock", "Lock the colours' ends", nullptr, v.colours.locked.has_value())) switch_lock(frame);
+  for (const char* id : {"stages/gutters", "colours/logarithmic", "colours/lock"}) action(id);
   ImGui::PopFont();
   ImGui::EndPopup();
 }

@@ -104,8 +104,8 @@ TEST_F(CheckTensors, MistakesAreSwitchesInTheEditMenu) {
   const Model right = program.store.model();
   const auto choose = [&](const char* name) {
     program.click("menu/Edit");
-    program.click("menu/Mistakes");
-    program.click(std::string("menu/Mistakes/") + name);
+    program.click("menu/Edit/Show a mistake");
+    program.click(std::string("menu/mistake/") + name);
     program.run();
   };
   choose("softmax_over_queries");

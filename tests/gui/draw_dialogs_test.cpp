@@ -35,7 +35,7 @@ struct FillDialog : DrawDialogs {
 struct DrawModelDialog : DrawDialogs {
   void open() {
     ui.click("menu/Edit");
-    ui.click("menu/DrawModel");
+    ui.click("menu/edit/draw_model");
     ui.run(3);
   }
 };

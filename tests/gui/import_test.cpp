@@ -180,7 +180,7 @@ TEST(OpenedWeights, CanBeChosenFromOnceMore) {
   program.store.dispatch(OpenFile{directory / "w.npy"});
   program.run(3);
   program.click("menu/File");
-  program.click("menu/Choose");
+  program.click("menu/file/choose");
   program.run();
   ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors);
   program.click("import/batch");

@@ -16,7 +16,7 @@ struct Laboratory : testing::Test {
   void SetUp() override {
     p.store.dispatch(app::LoadPreset{"004-causal-dropout"});
     p.click("menu/View");
-    p.click("menu/Laboratory");
+    p.click("menu/tab/laboratory");
     settle();
   }
   void settle() {

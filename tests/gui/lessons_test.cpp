@@ -122,14 +122,14 @@ TEST(LessonWords, StandInTheInspector) {
 TEST(LessonsMenu, StartsAndLeavesLessons) {
   Program p;
   p.click("menu/Lessons");
-  p.click("menu/Lessons/004");
+  p.click("menu/lessons/004");
   ASSERT_NE(p.store.lesson(), nullptr);
   EXPECT_EQ(std::string(p.store.lesson()->lesson->name), "004");
   p.click("menu/Lessons");
-  p.click("menu/LeaveLesson");
+  p.click("menu/lesson/leave");
   EXPECT_EQ(p.store.lesson(), nullptr);
   p.click("menu/Lessons");
-  p.click("menu/Glossary");
+  p.click("menu/help/glossary");
   EXPECT_TRUE(p.has("glossary/softmax"));
   p.key(Key::escape);
   EXPECT_FALSE(p.has("glossary/softmax"));

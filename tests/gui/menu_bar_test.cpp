@@ -22,21 +22,21 @@ struct MenuBar : testing::Test {
 };
 
 TEST_F(MenuBar, AsksForWhatTheFileMenuNames) {
-  choose("menu/File", "menu/Open");
+  choose("menu/File", "menu/file/open");
   EXPECT_EQ(ui.view.dialog, app::Dialog::open);
   ui.key(app::Key::escape);
-  choose("menu/File", "menu/Save");
+  choose("menu/File", "menu/file/save");
   EXPECT_EQ(ui.asked<app::SaveFile>().size(), 1u);
-  choose("menu/File", "menu/Quit");
+  choose("menu/File", "menu/file/quit");
   EXPECT_EQ(ui.asked<app::Quit>().size(), 1u);
 }
 
 TEST_F(MenuBar, CopiesAMatrixInTheFormThatIsChosenAndRemembersIt) {
   ui.view.pinned = app::CellRef{Stage::mask, 0, 1, 0};
   ui.click("menu/Edit");
-  ui.click("menu/CopyAs");
-  ui.click("copy/row");
-  ui.click("copy/row/latex");
+  ui.click("menu/Edit/Copy as");
+  ui.click("menu/Edit/Copy as/Row");
+  ui.click("menu/copy/row/latex");
   ASSERT_EQ(ui.asked<app::CopyText>().size(), 1u);
   EXPECT_EQ(ui.asked<app::CopyText>()[0].text,
             "\\begin{bmatrix}\n  1.000 & 1.000 & 0.000 & 0.000 & 0.000 & 0.000\n\\end{bmatrix}\n");
@@ -45,45 +45,45 @@ TEST_F(MenuBar, CopiesAMatrixInTheFormThatIsChosenAndRemembersIt) {
 
 TEST_F(MenuBar, CopiesTheModelAsAProgram) {
   ui.click("menu/Edit");
-  ui.click("menu/CopyAs");
-  ui.click("copy/program");
+  ui.click("menu/Edit/Copy as");
+  ui.click("menu/copy/program");
   ASSERT_EQ(ui.asked<app::CopyText>().size(), 1u);
   EXPECT_NE(ui.asked<app::CopyText>()[0].text.find("import torch"), std::string::npos);
 }
 
 TEST_F(MenuBar, OpensARecentFile) {
   ui.document.recent = {"/somewhere/first.json", "/elsewhere/second.json"};
-  choose("menu/File", "menu/Recent", "menu/Recent/1");
+  choose("menu/File", "menu/File/Open recent", "menu/recent/1");
   ASSERT_EQ(ui.asked<app::OpenFile>().size(), 1u);
   EXPECT_EQ(ui.asked<app::OpenFile>()[0].path, "/elsewhere/second.json");
 }
 
 TEST_F(MenuBar, UndoesOnlyWhatCanBeUndone) {
-  choose("menu/Edit", "menu/Undo");
+  choose("menu/Edit", "menu/edit/undo");
   EXPECT_TRUE(ui.asked<app::Undo>().empty());
   ui.key(app::Key::escape);
   ui.document.can_undo = true;
   ui.document.undo_words = "change of X";
   ui.play(support::click({900, 500}));
-  choose("menu/Edit", "menu/Undo");
+  choose("menu/Edit", "menu/edit/undo");
   EXPECT_EQ(ui.asked<app::Undo>().size(), 1u);
 }
 
 TEST_F(MenuBar, ChangesHowThingsLook) {
-  choose("menu/View", "menu/Light");
+  choose("menu/View", "menu/theme/light");
   EXPECT_FALSE(ui.view.dark);
-  choose("menu/View", "menu/Colours", "menu/RangeAllHeads");
+  choose("menu/View", "menu/View/Colours", "menu/colours/all");
   EXPECT_EQ(ui.view.colours.range, app::RangeRule::all_heads);
-  choose("menu/View", "menu/Heads");
+  choose("menu/View", "menu/tab/heads");
   EXPECT_EQ(ui.view.tab, app::Tab::heads);
-  choose("menu/View", "menu/Scale", "menu/Scale/150");
+  choose("menu/View", "menu/View/Scale", "menu/scale/150");
   EXPECT_FLOAT_EQ(ui.view.scale, 1.5f);
 }
 
 TEST_F(MenuBar, FoldsAndUnfoldsStages) {
-  choose("menu/View", "menu/ShownStages", "menu/Stages/scores");
+  choose("menu/View", "menu/View/Shown stages", "menu/shown/scores");
   EXPECT_TRUE(ui.view.folded.contains(Stage::scores));
-  choose("menu/View", "menu/ShownStages", "menu/Stages/scores");
+  choose("menu/View", "menu/View/Shown stages", "menu/shown/scores");
   EXPECT_FALSE(ui.view.folded.contains(Stage::scores));
 }
 

@@ -12,7 +12,7 @@ struct SentenceDialog : testing::Test {
   Program p;
   void SetUp() override {
     p.click("menu/Edit");
-    p.click("menu/Sentence");
+    p.click("menu/edit/sentence");
     ASSERT_EQ(p.store.view().dialog, Dialog::sentence);
     p.run(3);
   }

@@ -59,34 +59,34 @@ TEST_F(Menus, CanBeClickedLineByLine) {
   std::size_t leaves = 0;
   for (const std::string& name : lines()) leaves += walk_all({name}, clicked);
   for (const char* line :
-       {"menu/Open", "menu/New/000-causal", "menu/Scale/200", "menu/Stages/weights", "menu/Light",
-        "menu/Undo", "menu/AddToken", "menu/Keys", "menu/About", "menu/Quit"})
+       {"menu/file/open", "menu/new/000-causal", "menu/scale/200", "menu/shown/weights", "menu/theme/light",
+        "menu/edit/undo", "menu/edit/add_token", "menu/help/keys", "menu/help/about", "menu/file/quit"})
     EXPECT_THAT(clicked, testing::Contains(line));
   EXPECT_GT(leaves, 35u);
 }
 
 TEST_F(Menus, DoWhatTheySay) {
-  walk({"menu/Edit", "menu/AddToken"});
+  walk({"menu/Edit", "menu/edit/add_token"});
   EXPECT_EQ(ui.model().n_tokens(), 7u);
-  walk({"menu/Edit", "menu/Undo"});
+  walk({"menu/Edit", "menu/edit/undo"});
   EXPECT_EQ(ui.model().n_tokens(), 6u);
-  walk({"menu/View", "menu/Light"});
+  walk({"menu/View", "menu/theme/light"});
   EXPECT_FALSE(ui.store.view().dark);
-  walk({"menu/View", "menu/ShownStages", "menu/Stages/scores"});
+  walk({"menu/View", "menu/View/Shown stages", "menu/shown/scores"});
   EXPECT_FALSE(ui.has("strip/scores"));
-  walk({"menu/View", "menu/Scale", "menu/Scale/150"});
+  walk({"menu/View", "menu/View/Scale", "menu/scale/150"});
   EXPECT_EQ(ui.store.view().scale, 1.5f);
-  walk({"menu/File", "menu/New", "menu/New/003-causal-class"});
+  walk({"menu/File", "menu/File/New", "menu/new/003-causal-class"});
   EXPECT_EQ(ui.store.document().preset, "003-causal-class");
-  walk({"menu/File", "menu/Quit"});
+  walk({"menu/File", "menu/file/quit"});
   EXPECT_TRUE(ui.store.wants_to_quit());
 }
 
 TEST_F(Menus, CloseWithEscape) {
   ui.click("menu/File");
-  ASSERT_TRUE(ui.has("menu/Open"));
+  ASSERT_TRUE(ui.has("menu/file/open"));
   ui.key(Key::escape);
-  EXPECT_FALSE(ui.has("menu/Open"));
+  EXPECT_FALSE(ui.has("menu/file/open"));
 }
 
 }  // namespace
