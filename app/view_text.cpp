@@ -11,24 +11,19 @@ namespace {
 
 using core::formats::Json;
 
-const Json* member(const Json& object, const char* key) {
-  const auto* members = object.as<Json::Object>();
-  if (!members) return nullptr;
-  const auto it = std::find_if(members->begin(), members->end(), [key](const auto& m) { return m.first == key; });
-  return it == members->end() ? nullptr : &it->second;
-}
-
 std::optional<std::size_t> whole(const Json& object, const char* key) {
-  const Json* found = member(object, key);
-  const Json::Number* number = found ? found->as<Json::Number>() : nullptr;
-  if (!number || !number->whole) return std::nullopt;
-  return static_cast<std::size_t>(*number->whole);
+  const auto found = object.member(key);
+  return found && found->is_whole() ? std::optional<std::size_t>(found->whole(0)) : std::nullopt;
 }
 
 std::string word(const Json& object, const char* key) {
-  const Json* found = member(object, key);
-  const std::string* text = found ? found->as<std::string>() : nullptr;
-  return text ? *text : "";
+  const auto found = object.member(key);
+  return found && found->is_text() ? found->text() : "";
+}
+
+std::vector<Json> items(const Json& object, const char* key) {
+  const auto found = object.member(key);
+  return found && found->is_list() ? found->items_if_any("") : std::vector<Json>();
 }
 
 /// The laboratory is a place to try, not to come back to.
@@ -58,27 +53,21 @@ std::string ends_text(const Ends& ends) {
 }
 
 void recall_ends(const Json& object, const char* key, Ends& ends) {
-  const Json* found = member(object, key);
-  const auto* both = found ? found->as<Json::List>() : nullptr;
-  if (!both || both->size() != 2) return;
-  const auto *low = (*both)[0].as<Json::Number>(), *high = (*both)[1].as<Json::Number>();
-  if (low && high && low->value < high->value) ends = {low->value, high->value};
+  const std::vector<Json> both = items(object, key);
+  if (both.size() != 2 || !both[0].is_number() || !both[1].is_number()) return;
+  if (both[0].number() < both[1].number()) ends = {both[0].number(), both[1].number()};
 }
 
 void recall_switch(const Json& object, const char* key, bool& on) {
-  const Json* found = member(object, key);
-  if (const bool* value = found ? found->as<bool>() : nullptr) on = *value;
+  if (const auto found = object.member(key); found && found->is_boolean()) on = found->boolean();
 }
 
 void recall_tokens(const Json& object, TokensLook& look) {
-  const Json* below = member(object, "hide_below");
-  if (const auto* number = below ? below->as<Json::Number>() : nullptr; number && number->value >= 0 && number->value <= 1)
-    look.hide_below = number->value;
-  const Json* silent = member(object, "silent_heads");
-  if (const auto* heads = silent ? silent->as<Json::List>() : nullptr)
-    for (const Json& head : *heads)
-      if (const auto* number = head.as<Json::Number>(); number && number->whole)
-        look.silent_heads.insert(static_cast<std::size_t>(*number->whole));
+  if (const auto below = object.member("hide_below");
+      below && below->is_number() && below->number() >= 0 && below->number() <= 1)
+    look.hide_below = below->number();
+  for (const Json& head : items(object, "silent_heads"))
+    if (head.is_whole()) look.silent_heads.insert(head.whole(0));
   if (const auto query = whole(object, "pinned_query")) look.pinned_query = query;
 }
 
@@ -130,7 +119,7 @@ void recall_view(const std::string& text, View& view) {
   if (const auto* stage = core::attention::find_stage(word(object, "large"))) view.large = stage->stage;
   if (const auto* figure = core::attention::find_head_figure(word(object, "heads_order"))) view.heads_order = figure->figure;
   recall_tokens(object, view.tokens);
-  const Json* pinned = member(object, "pinned");
+  const auto pinned = object.member("pinned");
   if (!pinned) return;
   if (const auto* stage = core::attention::find_stage(word(*pinned, "stage")))
     view.pinned = CellRef{stage->stage, whole(*pinned, "head").value_or(0), whole(*pinned, "row").value_or(0),

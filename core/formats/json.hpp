@@ -1,32 +1,96 @@
 #pragma once
 
+#include <armadillo>
+#include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace core::formats {
 
-/// A JSON value; objects keep the order of the file.
-struct Json {
-  /// A number: as float64, and exactly as well when it is written as a whole number below 2^64.
-  struct Number {
-    double value;
-    std::optional<std::uint64_t> whole;
-    friend bool operator==(const Number&, const Number&) = default;
-  };
-  using List = std::vector<Json>;
-  using Object = std::vector<std::pair<std::string, Json>>;
+/// Which numbers a file may hold: JSON has finite ones only, so others are written "inf", "-inf" and "nan".
+enum class Numbers { finite, any };
 
-  std::variant<std::nullptr_t, bool, Number, std::string, List, Object> value;
+/// A word of a file and what it stands for.
+template <class Meaning>
+struct Word {
+  const char* text;
+  Meaning meaning;
+};
 
-  template <class T>
-  const T* as() const {
-    return std::get_if<T>(&value);
+/// A value in a JSON text together with where it stands, so that whatever is wrong with it can be named;
+/// objects keep the order of the text. Copies share what was read.
+///
+/// Every reading member throws core::Error, "FILE: PATH: expected …, got …".
+class Json {
+ public:
+  /// Throws core::Error about this place: what was expected, and what it got when that is not said.
+  [[noreturn]] void fail(const std::string& expected, std::optional<std::string> got = {}) const;
+
+  bool is_null() const;
+  bool is_list() const;
+  bool is_text() const;
+  bool is_boolean() const;
+  bool is_object() const;
+  bool is_number() const;
+  bool is_whole() const;  ///< written as a whole number below 2^64
+
+  /// Makes sure that this is an object with no other keys than these.
+  void expect_keys(std::initializer_list<std::string_view> known) const;
+  /// The member under a key, or nothing, also when this is no object.
+  std::optional<Json> member(std::string_view key) const;
+  /// The member that must be there.
+  Json required(std::string_view key) const;
+  /// All members of an object.
+  std::vector<std::pair<std::string, Json>> members() const;
+
+  /// The items of a list that has some.
+  std::vector<Json> items(const char* expected) const;
+  /// The items of a list, which may be empty.
+  std::vector<Json> items_if_any(const char* expected) const;
+  /// The first item, or nothing, also when this is no list.
+  std::optional<Json> first() const;
+
+  bool boolean() const;
+  double number(Numbers which = Numbers::finite) const;
+  /// A whole number of at least smallest.
+  std::uint64_t whole(std::uint64_t smallest) const;
+  const std::string& text() const;
+  /// A list of numbers as a matrix of one row; it may be empty.
+  arma::mat row() const;
+  /// A list of rows of equal length, at least one.
+  arma::mat matrix(Numbers which = Numbers::finite) const;
+
+  template <class Meaning, std::size_t n>
+  Meaning word(const std::array<Word<Meaning>, n>& words, const std::string& or_else = "") const {
+    std::string expected;
+    for (const auto& w : words) {
+      if (is_text() && text() == w.text) return w.meaning;
+      expected += (expected.empty() ? "one of \"" : ", \"") + std::string(w.text) + "\"";
+    }
+    fail(expected + or_else);
   }
+
+ private:
+  using Value = nlohmann::ordered_json;
+  struct File;
+
+  Json(std::shared_ptr<const File> file, const Value& value, std::string path);
+  Json item(std::size_t index) const;
+  void fill_row(arma::mat& matrix, std::size_t i, Numbers which) const;
+
+  std::shared_ptr<const File> file_;
+  const Value* value_;
+  std::string path_;
+
+  friend Json parse_json(std::string_view text, const std::string& file_name);
+  friend std::string json_text(const Json& json);
 };
 
 /// Reads one JSON text; file_name stands for it in errors.

@@ -6,18 +6,17 @@
 namespace core::formats {
 namespace {
 
-TensorFile opened(const JsonPlace& place, const std::filesystem::path& folder) {
+TensorFile opened(const Json& place, const std::filesystem::path& folder) {
   return open_tensors(folder / place.required("file").text());
 }
 
 }  // namespace
 
-bool is_in_file(const JsonPlace& place) {
-  const auto* object = place.json().as<Json::Object>();
-  return object && place.member("file");
+bool is_in_file(const Json& place) {
+  return place.member("file").has_value();
 }
 
-Tensor tensor_in_file(const JsonPlace& place, const std::filesystem::path& folder) {
+Tensor tensor_in_file(const Json& place, const std::filesystem::path& folder) {
   place.expect_keys({"file", "tensor", "at"});
   const TensorFile file = opened(place, folder);
   const auto name = place.member("tensor");
@@ -26,15 +25,15 @@ Tensor tensor_in_file(const JsonPlace& place, const std::filesystem::path& folde
                " of them in the file");
   std::vector<std::size_t> leading;
   if (const auto at = place.member("at"))
-    for (const JsonPlace& index : at->items("a list of indices")) leading.push_back(index.whole(0));
+    for (const Json& index : at->items("a list of indices")) leading.push_back(index.whole(0));
   return file.read(name ? name->text() : file.tensors().front().name, leading);
 }
 
-arma::mat matrix_in_file(const JsonPlace& place, const std::filesystem::path& folder) {
+arma::mat matrix_in_file(const Json& place, const std::filesystem::path& folder) {
   return matrix(tensor_in_file(place, folder));
 }
 
-std::vector<std::string> texts_in_file(const JsonPlace& place, const std::filesystem::path& folder) {
+std::vector<std::string> texts_in_file(const Json& place, const std::filesystem::path& folder) {
   Tensor tensor = tensor_in_file(place, folder);
   if (tensor.dtype != Dtype::text || tensor.shape.size() != 1)
     place.fail("a list of texts in the file",
@@ -42,7 +41,7 @@ std::vector<std::string> texts_in_file(const JsonPlace& place, const std::filesy
   return std::move(tensor.texts);
 }
 
-checkpoints::Attention attention_in_file(const JsonPlace& place, const std::filesystem::path& folder,
+checkpoints::Attention attention_in_file(const Json& place, const std::filesystem::path& folder,
                                          std::optional<std::size_t> n_heads) {
   place.expect_keys({"file", "layer"});
   const TensorFile file = opened(place, folder);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/formats/checkpoints/projections.hpp"
-#include "core/formats/json_place.hpp"
+#include "core/formats/json.hpp"
 #include "core/formats/tensor.hpp"
 
 /// What a session names in other files instead of holding it: {"file": "PATH", …}, relative to the session's
@@ -15,21 +15,21 @@
 namespace core::formats {
 
 /// Whether this is an object with a "file".
-bool is_in_file(const JsonPlace& place);
+bool is_in_file(const Json& place);
 
 /// {"file", "tensor", "at"}: the part at the leading indices "at" of a tensor; "tensor" may be left out where
-/// there is but one. Throws core::Error as JsonPlace and TensorFile do.
-Tensor tensor_in_file(const JsonPlace& place, const std::filesystem::path& folder);
+/// there is but one. Throws core::Error as Json and TensorFile do.
+Tensor tensor_in_file(const Json& place, const std::filesystem::path& folder);
 
 /// The same where a matrix remains.
-arma::mat matrix_in_file(const JsonPlace& place, const std::filesystem::path& folder);
+arma::mat matrix_in_file(const Json& place, const std::filesystem::path& folder);
 
 /// The same of a tensor of texts.
-std::vector<std::string> texts_in_file(const JsonPlace& place, const std::filesystem::path& folder);
+std::vector<std::string> texts_in_file(const Json& place, const std::filesystem::path& folder);
 
 /// {"file", "layer"}: the projections of a layer of a checkpoint, by its number from 0 or its name. n_heads
 /// is what the session says; without it the checkpoint's configuration must. Throws core::Error.
-checkpoints::Attention attention_in_file(const JsonPlace& place, const std::filesystem::path& folder,
+checkpoints::Attention attention_in_file(const Json& place, const std::filesystem::path& folder,
                                          std::optional<std::size_t> n_heads);
 
 }  // namespace core::formats

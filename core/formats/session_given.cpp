@@ -16,8 +16,8 @@ using attention::Stage;
 
 /// How many lists stand one in the other before the first number.
 std::size_t levels_of(const Json& json) {
-  const auto* list = json.as<Json::List>();
-  return list && !list->empty() ? 1 + levels_of(list->front()) : 0;
+  const auto first = json.first();
+  return first ? 1 + levels_of(*first) : 0;
 }
 
 /// Matrices of one stage: [sequence][head], one after the other.
@@ -26,24 +26,24 @@ struct Matrices {
   std::vector<attention::SharedMatrix> all;
 };
 
-Matrices listed_matrices(const JsonPlace& place) {
-  const std::size_t levels = levels_of(place.json());
-  std::vector<JsonPlace> sequences{place};
+Matrices listed_matrices(const Json& place) {
+  const std::size_t levels = levels_of(place);
+  std::vector<Json> sequences{place};
   if (levels > 3) sequences = place.items("a list of sequences");
   Matrices matrices{sequences.size(), 0, {}};
-  for (const JsonPlace& sequence : sequences) {
-    const std::vector<JsonPlace> heads =
+  for (const Json& sequence : sequences) {
+    const std::vector<Json> heads =
         levels < 3 ? std::vector{sequence} : sequence.items("a list of matrices, one for each head");
     if (!matrices.all.empty() && heads.size() != matrices.n_heads)
       sequence.fail(std::to_string(matrices.n_heads) + " matrices as in the first sequence",
                     std::to_string(heads.size()));
     matrices.n_heads = heads.size();
-    for (const JsonPlace& head : heads) matrices.all.emplace_back(head.matrix(Numbers::any));
+    for (const Json& head : heads) matrices.all.emplace_back(head.matrix(Numbers::any));
   }
   return matrices;
 }
 
-Matrices matrices_in_file(const JsonPlace& place, const std::filesystem::path& folder) {
+Matrices matrices_in_file(const Json& place, const std::filesystem::path& folder) {
   const Tensor tensor = tensor_in_file(place, folder);
   const std::size_t axes = tensor.shape.size();
   if (axes < 2 || axes > 4)
@@ -57,7 +57,7 @@ Matrices matrices_in_file(const JsonPlace& place, const std::filesystem::path& f
   return matrices;
 }
 
-attention::GivenStage read_stage(const JsonPlace& place, const std::filesystem::path& folder, Stage stage,
+attention::GivenStage read_stage(const Json& place, const std::filesystem::path& folder, Stage stage,
                                  ReadGiven& read) {
   Matrices matrices = is_in_file(place) ? matrices_in_file(place, folder) : listed_matrices(place);
   const bool other =
@@ -69,9 +69,9 @@ attention::GivenStage read_stage(const JsonPlace& place, const std::filesystem::
   return {stage, std::move(matrices.all)};
 }
 
-GivenCell read_cell(const JsonPlace& place) {
+GivenCell read_cell(const Json& place) {
   place.expect_keys({"stage", "sequence", "head", "row", "column", "value"});
-  const JsonPlace name = place.required("stage");
+  const Json name = place.required("stage");
   const attention::StageInfo* stage = attention::find_stage(name.text());
   if (!stage) name.fail("the name of a stage");
   const auto index = [&](const char* key) {
@@ -83,9 +83,8 @@ GivenCell read_cell(const JsonPlace& place) {
           place.required("value").number(Numbers::any)};
 }
 
-void read_cells(const JsonPlace& place, std::vector<GivenCell>& cells) {
-  if (const auto* list = place.json().as<Json::List>(); list && list->empty()) return;
-  for (const JsonPlace& cell : place.items("a list of cells")) cells.push_back(read_cell(cell));
+void read_cells(const Json& place, std::vector<GivenCell>& cells) {
+  for (const Json& cell : place.items_if_any("a list of cells")) cells.push_back(read_cell(cell));
   std::ranges::sort(cells, {}, &GivenCell::place);
   const auto twice = std::ranges::adjacent_find(cells, {}, &GivenCell::place);
   if (twice == cells.end()) return;
@@ -107,7 +106,7 @@ std::string cell_text(const GivenCell& cell, std::size_t n_sequences) {
 
 }  // namespace
 
-ReadGiven read_given(const JsonPlace& place, const std::filesystem::path& folder) {
+ReadGiven read_given(const Json& place, const std::filesystem::path& folder) {
   place.expect_keys({"queries", "keys", "values", "scores", "scaled_scores", "masked_scores", "weights",
                      "dropout_mask", "cells"});
   ReadGiven read;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/attention/model.hpp"
-#include "core/formats/json_place.hpp"
+#include "core/formats/json.hpp"
 
 /// The "given" of a session file: stages by name, and single cells as a list.
 namespace core::formats {
@@ -20,8 +20,8 @@ struct ReadGiven {
 /// batch has one more level, a single head may do with one less. A stage may lie in a file: {"file",
 /// "tensor", "at"}, see tensor_in_file().
 ///
-/// Throws core::Error as JsonPlace and TensorFile do, and when two stages have different numbers of heads.
-ReadGiven read_given(const JsonPlace& place, const std::filesystem::path& folder);
+/// Throws core::Error as Json and TensorFile do, and when two stages have different numbers of heads.
+ReadGiven read_given(const Json& place, const std::filesystem::path& folder);
 
 /// The same as text; the model must pass attention::check().
 std::string given_text(const attention::Model& model);

@@ -5,7 +5,7 @@
 #include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/formats/file.hpp"
-#include "core/formats/json_place.hpp"
+#include "core/formats/json.hpp"
 #include "core/formats/session.hpp"
 #include "core/formats/session_files.hpp"
 #include "core/formats/session_given.hpp"
@@ -23,32 +23,29 @@ using attention::Sequence;
 constexpr std::size_t largest_file = std::size_t{512} << 20;
 
 /// Whether this is a list of lists of lists; what is wrong with it otherwise is found where it is read.
-bool is_list_of_matrices(const JsonPlace& embeddings) {
-  const Json* json = &embeddings.json();
-  for (int level = 0; level < 2; ++level) {
-    const auto* list = json->as<Json::List>();
-    if (!list || list->empty()) return false;
-    json = &list->front();
-    if (level == 0 && json->as<Json::Object>()) return true;  // a matrix in a file
-  }
-  return json->as<Json::List>() != nullptr;
+bool is_list_of_matrices(const Json& embeddings) {
+  const auto matrix = embeddings.first();
+  if (!matrix) return false;
+  if (matrix->is_object()) return true;  // in a file
+  const auto row = matrix->first();
+  return row && row->is_list();
 }
 
-std::vector<std::string> read_tokens(const JsonPlace& place, const std::filesystem::path& folder) {
+std::vector<std::string> read_tokens(const Json& place, const std::filesystem::path& folder) {
   if (is_in_file(place)) return texts_in_file(place, folder);
   std::vector<std::string> tokens;
-  for (const JsonPlace& item : place.items("a list of strings")) tokens.push_back(item.text());
+  for (const Json& item : place.items("a list of strings")) tokens.push_back(item.text());
   return tokens;
 }
 
-arma::mat read_matrix(const JsonPlace& place, const std::filesystem::path& folder) {
+arma::mat read_matrix(const Json& place, const std::filesystem::path& folder) {
   return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
 }
 
 /// The names of tokens under a key: one list for all sequences, or a list for each.
-void read_names(const JsonPlace& place, bool is_batch, const std::filesystem::path& folder,
+void read_names(const Json& place, bool is_batch, const std::filesystem::path& folder,
                 std::vector<std::string> Sequence::*names, std::vector<Sequence>& sequences) {
-  const auto items = is_in_file(place) ? std::vector<JsonPlace>() : place.items("a list of strings");
+  const auto items = is_in_file(place) ? std::vector<Json>() : place.items("a list of strings");
   if (!is_batch || items.empty() || !items.front().is_list()) {
     for (Sequence& s : sequences) s.*names = read_tokens(place, folder);
     return;
@@ -59,10 +56,10 @@ void read_names(const JsonPlace& place, bool is_batch, const std::filesystem::pa
   for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s], folder);
 }
 
-std::vector<Sequence> read_embeddings(const JsonPlace& embeddings, const std::filesystem::path& folder) {
+std::vector<Sequence> read_embeddings(const Json& embeddings, const std::filesystem::path& folder) {
   std::vector<Sequence> sequences;
   if (is_list_of_matrices(embeddings))
-    for (const JsonPlace& item : embeddings.items("a list of matrices")) sequences.push_back({{}, read_matrix(item, folder)});
+    for (const Json& item : embeddings.items("a list of matrices")) sequences.push_back({{}, read_matrix(item, folder)});
   else
     sequences.push_back({{}, read_matrix(embeddings, folder)});
   return sequences;
@@ -73,14 +70,14 @@ std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
   return std::vector<Sequence>(given.n_sequences, {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
 }
 
-Linear read_linear(const JsonPlace& place) {
+Linear read_linear(const Json& place) {
   place.expect_keys({"weight", "bias"});
   Linear linear{place.required("weight").matrix(), {}};
   if (const auto bias = place.member("bias"); bias && !bias->is_null()) linear.bias = bias->row();
   return linear;
 }
 
-std::optional<Projections> read_projections(const JsonPlace& place) {
+std::optional<Projections> read_projections(const Json& place) {
   if (place.is_null()) return std::nullopt;
   place.expect_keys({"query", "key", "value", "output"});
   Projections p{read_linear(place.required("query")),
@@ -92,21 +89,21 @@ std::optional<Projections> read_projections(const JsonPlace& place) {
   return p;
 }
 
-attention::Scale read_scale(const JsonPlace& place) {
-  if (place.json().as<Json::Number>()) return {attention::ScaleRule::factor, place.number()};
+attention::Scale read_scale(const Json& place) {
+  if (place.is_number()) return {attention::ScaleRule::factor, place.number()};
   return {place.word(scale_words, " or a number"), 1};
 }
 
-Mask read_mask(const JsonPlace& place) {
+Mask read_mask(const Json& place) {
   place.expect_keys({"causal", "method", "empty_rows", "cells"});
   Mask mask;
   if (const auto causal = place.member("causal")) mask.causal = causal->boolean();
   if (const auto method = place.member("method")) mask.method = method->word(method_words);
   if (const auto rows = place.member("empty_rows")) mask.empty_rows = rows->word(empty_row_words);
   const auto cells = place.member("cells");
-  if (!cells || (cells->is_list() && cells->json().as<Json::List>()->empty())) return mask;
-  for (const JsonPlace& cell : cells->items("a list of cells [row, column, visible]")) {
-    const std::vector<JsonPlace> parts = cell.items("[row, column, visible]");
+  if (!cells) return mask;
+  for (const Json& cell : cells->items_if_any("a list of cells [row, column, visible]")) {
+    const std::vector<Json> parts = cell.items("[row, column, visible]");
     if (parts.size() != 3) cell.fail("[row, column, visible]");
     mask.cells.push_back({parts[0].whole(0), parts[1].whole(0), parts[2].boolean()});
   }
@@ -119,15 +116,15 @@ Mask read_mask(const JsonPlace& place) {
   return mask;
 }
 
-void read_given_heads(const JsonPlace& place, std::size_t n_heads,
+void read_given_heads(const Json& place, std::size_t n_heads,
                       std::vector<attention::SharedMatrix>& given) {
-  const std::vector<JsonPlace> heads = place.items("a list of matrices of 0 and 1, one for each head");
+  const std::vector<Json> heads = place.items("a list of matrices of 0 and 1, one for each head");
   if (heads.size() != n_heads)
     place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
-  for (const JsonPlace& head : heads) given.emplace_back(head.matrix());
+  for (const Json& head : heads) given.emplace_back(head.matrix());
 }
 
-attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool is_batch) {
+attention::Dropout read_dropout(const Json& place, const Model& model, bool is_batch) {
   place.expect_keys({"rate", "training", "seed", "stream", "rescale", "mask"});
   attention::Dropout dropout;
   if (const auto rate = place.member("rate")) {
@@ -144,15 +141,15 @@ attention::Dropout read_dropout(const JsonPlace& place, const Model& model, bool
     read_given_heads(*mask, model.n_heads, dropout.given);
     return dropout;
   }
-  const std::vector<JsonPlace> sequences = mask->items("a list of masks, one for each sequence");
+  const std::vector<Json> sequences = mask->items("a list of masks, one for each sequence");
   if (sequences.size() != model.sequences.size())
     mask->fail(std::to_string(model.sequences.size()) + " lists of matrices, one for each sequence",
                std::to_string(sequences.size()));
-  for (const JsonPlace& sequence : sequences) read_given_heads(sequence, model.n_heads, dropout.given);
+  for (const Json& sequence : sequences) read_given_heads(sequence, model.n_heads, dropout.given);
   return dropout;
 }
 
-attention::Departures read_departures(const JsonPlace& place) {
+attention::Departures read_departures(const Json& place) {
   place.expect_keys({"softmax_over", "scores_swapped", "mask_diagonal", "mask_transposed", "large_negative",
                      "dropout_place", "split_heads", "merge_heads", "precision"});
   attention::Departures d;
@@ -173,23 +170,22 @@ attention::Departures read_departures(const JsonPlace& place) {
   return d;
 }
 
-std::vector<std::size_t> read_heads(const JsonPlace& place) {
+std::vector<std::size_t> read_heads(const Json& place) {
   std::vector<std::size_t> heads;
-  if (const auto* list = place.json().as<Json::List>(); list && list->empty()) return heads;
-  for (const JsonPlace& head : place.items("a list of heads")) heads.push_back(head.whole(0));
+  for (const Json& head : place.items_if_any("a list of heads")) heads.push_back(head.whole(0));
   std::ranges::sort(heads);
   return heads;
 }
 
 /// The projections of a checkpoint, which tells the number of heads where the session does not.
-void read_checkpoint(const JsonPlace& place, const std::filesystem::path& folder,
+void read_checkpoint(const Json& place, const std::filesystem::path& folder,
                      std::optional<std::size_t> n_heads, Model& model) {
   checkpoints::Attention read = attention_in_file(place, folder, n_heads);
   model.projections = std::move(read.projections);
   model.n_heads = read.n_heads;
 }
 
-Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
+Model read_model(const Json& top, const std::filesystem::path& folder) {
   Model m;
   const auto given = top.member("given");
   ReadGiven read = given ? read_given(*given, folder) : ReadGiven();
@@ -226,16 +222,15 @@ Model read_model(const JsonPlace& top, const std::filesystem::path& folder) {
 }  // namespace
 
 Session parse_session(std::string_view text, const std::string& file_name) {
-  const Json json = parse_json(text, file_name);
-  const JsonPlace top(json, file_name);
+  const Json top = parse_json(text, file_name);
   top.expect_keys({"attnscope", "tokens", "key_tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
                    "dropout", "merge_heads", "context_length", "departures", "given", "heads_off", "view"});
-  const JsonPlace version = top.required("attnscope");
+  const Json version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
   Session session{read_model(top, std::filesystem::path(file_name).parent_path()), ""};
   if (const auto view = top.member("view")) {
-    if (!view->json().as<Json::Object>()) view->fail("an object");
-    session.view = json_text(view->json());
+    if (!view->is_object()) view->fail("an object");
+    session.view = json_text(*view);
   }
   auto problem = attention::check(session.model);
   if (!problem) problem = attention::check_size(session.model);

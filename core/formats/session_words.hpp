@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/attention/model.hpp"
-#include "core/formats/json_place.hpp"
+#include "core/formats/json.hpp"
 
 /// The words of the session file for the choices of a model; reading and writing share them.
 namespace core::formats {

@@ -111,7 +111,7 @@ std::string scale_text(const attention::Scale& scale) {
 
 std::string view_text(const std::string& view) {
   const Json json = parse_json(view, "view");
-  if (!json.as<Json::Object>()) throw Error("view: expected an object");
+  if (!json.is_object()) throw Error("view: expected an object");
   return json_text(json);
 }
 

@@ -3,14 +3,14 @@
 #include <system_error>
 
 #include "core/formats/file.hpp"
-#include "core/formats/json_place.hpp"
+#include "core/formats/json.hpp"
 
 namespace core::formats::checkpoints {
 namespace {
 
 constexpr std::size_t largest_config = std::size_t{1} << 20;
 
-std::optional<std::size_t> count(const JsonPlace& top, std::initializer_list<const char*> keys) {
+std::optional<std::size_t> count(const Json& top, std::initializer_list<const char*> keys) {
   for (const char* key : keys)
     if (const auto place = top.member(key); place && !place->is_null()) return place->whole(1);
   return std::nullopt;
@@ -19,8 +19,7 @@ std::optional<std::size_t> count(const JsonPlace& top, std::initializer_list<con
 }  // namespace
 
 Config parse_config(std::string_view text, const std::string& file_name) {
-  const Json json = parse_json(text, file_name);
-  const JsonPlace top(json, file_name);
+  const Json top = parse_json(text, file_name);
   Config config;
   config.n_heads = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads"});
   config.n_key_value_heads = count(top, {"num_key_value_heads", "n_kv_heads"});

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/formats/json_place.hpp"
+#include "core/formats/json.hpp"
 #include "core/formats/readers/open_file.hpp"
 #include "core/formats/readers/raw_tensor.hpp"
 
@@ -36,16 +36,13 @@ uint64_t header_length(std::string_view begin) {
   return length;
 }
 
-std::vector<uint64_t> whole_numbers(const JsonPlace& place) {
-  const auto* list = place.json().as<Json::List>();
-  if (!list) place.fail("a list of whole numbers");
+std::vector<uint64_t> whole_numbers(const Json& place) {
   std::vector<uint64_t> numbers;
-  if (!list->empty())
-    for (const JsonPlace& item : place.items("a list of whole numbers")) numbers.push_back(item.whole(0));
+  for (const Json& item : place.items_if_any("a list of whole numbers")) numbers.push_back(item.whole(0));
   return numbers;
 }
 
-Located read_tensor(const JsonPlace& place, const std::string& name, const std::string& file_name) {
+Located read_tensor(const Json& place, const std::string& name, const std::string& file_name) {
   place.expect_keys({"dtype", "shape", "data_offsets"});
   Located located{};
   located.raw.place = file_name + ": " + name + ": ";
@@ -53,7 +50,7 @@ Located read_tensor(const JsonPlace& place, const std::string& name, const std::
   for (const uint64_t length : whole_numbers(place.required("shape")))
     located.raw.info.shape.push_back(length);
   located.raw.item_bytes = dtype_bytes(located.raw.info.dtype);
-  const JsonPlace offsets = place.required("data_offsets");
+  const Json offsets = place.required("data_offsets");
   const auto range = whole_numbers(offsets);
   if (range.size() != 2 || range[0] > range[1])
     offsets.fail("two offsets [begin, end], the first not the larger");
@@ -108,12 +105,10 @@ TensorFile open_safetensors(const std::filesystem::path& path, Progress& progres
   const uint64_t length = checked_header_length(*file, file_name), data_at = length_bytes + length;
   progress.add(length);
   const Json header = parse_json(file->bytes(length_bytes, length), file_name);
-  const auto* members = header.as<Json::Object>();
-  if (!members) throw Error(file_name + ": expected an object in the header");
+  if (!header.is_object()) throw Error(file_name + ": expected an object in the header");
   std::vector<Located> tensors;
-  for (const auto& [name, json] : *members)
-    if (name != "__metadata__")
-      tensors.push_back(read_tensor(JsonPlace(json, file_name, name), name, file_name));
+  for (const auto& [name, json] : header.members())
+    if (name != "__metadata__") tensors.push_back(read_tensor(json, name, file_name));
   std::vector<const Located*> pointers;
   for (const Located& t : tensors) pointers.push_back(&t);
   check_order(std::move(pointers), file->size() - data_at, file_name);

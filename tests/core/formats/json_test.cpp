@@ -20,8 +20,8 @@ TEST(ParseJson, KeepsOrderAndExactNumbers) {
 }
 
 TEST(ParseJson, ReadsMinusZero) {
-  EXPECT_TRUE(std::signbit(parse_json("-0", "").as<Json::Number>()->value));
-  EXPECT_FALSE(std::signbit(parse_json("0", "").as<Json::Number>()->value));
+  EXPECT_TRUE(std::signbit(parse_json("-0", "").number()));
+  EXPECT_FALSE(std::signbit(parse_json("0", "").number()));
 }
 
 TEST(ParseJson, NamesLineAndColumn) {
@@ -58,6 +58,35 @@ TEST(ParseJson, RefusesWhatIsNestedTooDeep) {
 
 TEST(ParseJson, RefusesWhatIsNotUtf8) {
   EXPECT_EQ(error_in("[\"a\xff\"]"), "f.json: line 1, column 4: expected JSON, got \"�\\\"]\"");
+}
+
+TEST(Json, NamesThePlaceAndWhatWasExpected) {
+  const Json top = parse_json(R"({"a": {"b": [1, "two"]}, "empty": []})", "f.json");
+  const auto b = top.required("a").required("b").items("a list");
+  EXPECT_EQ(b[0].number(), 1);
+  EXPECT_EQ(support::error_of([&] { b[1].number(); }), "f.json: a.b[1]: expected a number, got \"two\"");
+  EXPECT_EQ(support::error_of([&] { top.required("c"); }), "f.json: expected the key \"c\", got none");
+  EXPECT_EQ(support::error_of([&] { top.required("empty").items("some"); }),
+            "f.json: empty: expected some, got an empty list");
+  EXPECT_TRUE(top.required("empty").items_if_any("any").empty());
+  EXPECT_EQ(support::error_of([&] {
+              top.expect_keys({"a", "emty"});
+            }),
+            "f.json: expected only the keys a, emty, got \"empty\"; did you mean \"emty\"?");
+}
+
+TEST(Json, HasNoMemberAndNoFirstItemWhereItIsNeitherObjectNorList) {
+  const Json top = parse_json("[[2, 3], 5]", "f.json");
+  EXPECT_FALSE(top.member("a"));
+  EXPECT_EQ(top.first()->first()->whole(0), 2u);
+  EXPECT_FALSE(top.first()->first()->first());
+}
+
+TEST(Json, OfAPartKeepsTheWhole) {
+  const auto part = [] {
+    return parse_json(R"({"a": "a text too long to stand in the string itself"})", "f").required("a");
+  }();
+  EXPECT_EQ(part.text(), "a text too long to stand in the string itself");
 }
 
 TEST(JsonQuoted, ReplacesWhatIsNotUtf8) {

@@ -17,15 +17,14 @@ namespace {
 using Rows = std::vector<std::vector<double>>;
 
 double number_of(const Json& json) {
-  if (const auto* text = json.as<std::string>()) return parse_number(*text).value();
-  return json.as<Json::Number>()->value;
+  return json.number(Numbers::any);
 }
 
 Rows rows_of(const Json& json) {
   Rows rows;
-  for (const Json& row : *json.as<Json::List>()) {
+  for (const Json& row : json.items("rows")) {
     rows.emplace_back();
-    for (const Json& cell : *row.as<Json::List>()) rows.back().push_back(number_of(cell));
+    for (const Json& cell : row.items("numbers")) rows.back().push_back(number_of(cell));
   }
   return rows;
 }
@@ -70,9 +69,9 @@ TEST_P(SessionStages, AreThoseOfAnIndependentComputation) {
   const Json expected = parse_json(support::bytes_of(base + ".expected.json"), base + ".expected.json");
   const support::TemporaryDirectory dir;
   const auto written = export_stages(load_session(base + ".json").model, dir.path(), {.labels = false});
-  for (const auto& [stage, rows] : *expected.as<Json::Object>())
+  for (const auto& [stage, rows] : expected.members())
     expect_near(rows_of_csv(support::bytes_of(dir / (stage + ".csv"))), rows_of(rows), stage);
-  EXPECT_EQ(written.size(), expected.as<Json::Object>()->size());
+  EXPECT_EQ(written.size(), expected.members().size());
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -19,14 +19,14 @@ Dtype dtype_named(const std::string& name) {
 Tensor tensor_of(const std::string& name, const Json& json) {
   Tensor tensor;
   tensor.name = name;
-  for (const auto& [key, value] : *json.as<Json::Object>()) {
-    if (key == "dtype") tensor.dtype = dtype_named(*value.as<std::string>());
+  for (const auto& [key, value] : json.members()) {
+    if (key == "dtype") tensor.dtype = dtype_named(value.text());
     if (key == "shape")
-      for (const Json& length : *value.as<Json::List>())
-        tensor.shape.push_back(*length.as<Json::Number>()->whole);
+      for (const Json& length : value.items_if_any("a list"))
+        tensor.shape.push_back(length.whole(0));
     if (key == "numbers")
-      for (const Json& text : *value.as<Json::List>())
-        tensor.numbers.push_back(std::strtod(text.as<std::string>()->c_str(), nullptr));
+      for (const Json& text : value.items_if_any("a list"))
+        tensor.numbers.push_back(std::strtod(text.text().c_str(), nullptr));
   }
   return tensor;
 }
@@ -41,7 +41,7 @@ bool same(double a, double b) {
 std::map<std::string, Tensor> known_tensors(const std::string& json_path) {
   std::map<std::string, Tensor> known;
   const Json json = parse_json(support::bytes_of(json_path), json_path);
-  for (const auto& [name, value] : *json.as<Json::Object>()) known[name] = tensor_of(name, value);
+  for (const auto& [name, value] : json.members()) known[name] = tensor_of(name, value);
   return known;
 }
 
