@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "app/colour_ends.hpp"
-#include "app/memory.hpp"
+#include "app/work/memory.hpp"
 #include "core/attention/attend.hpp"
 #include "core/check/report_text.hpp"
 #include "core/error.hpp"
@@ -29,7 +29,7 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
   core::importing::Choices choices = command.choices;
   if (!choices.given.empty() && core::importing::is_session(path))
     choices.layer.clear();  // it is that of what is given
-  core::formats::Progress progress;
+  core::Token progress;
   auto imported = core::importing::import_file(path, choices, progress);
   for (const std::string& note : imported.notes) print_error(err, "note: " + note);
   return imported;

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "app/colour_choice.hpp"
-#include "app/extents.hpp"
+#include "app/work/extents.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
 #include "core/figures/figure.hpp"

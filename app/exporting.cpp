@@ -31,7 +31,7 @@ core::figures::DisplayList figure(const Exported& x, const ExportAs& e) {
 }
 
 /// The bytes of an export that is one file.
-std::string bytes_of(const Exported& x, const ExportAs& e, formats::Progress& progress) {
+std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& progress) {
   const core::attention::StageInfo& stage = core::attention::info(e.matrix.stage);
   switch (e.form) {
     case ExportForm::csv:
@@ -66,7 +66,7 @@ bool needs_trace(const ExportAs& e) {
 }  // namespace
 
 std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what,
-                                             formats::Progress& progress) {
+                                             const core::Token& progress) {
   Exported x = exported;
   ExportAs e = what;
   e.what = held_by(e.form, e.what);

@@ -8,7 +8,7 @@
 #include "app/command.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
-#include "core/formats/progress.hpp"
+#include "core/token.hpp"
 
 namespace app {
 
@@ -22,8 +22,8 @@ struct Exported {
 
 /// Writes what is asked for, all of it or nothing, and gives the files.
 ///
-/// Throws core::Error, "PATH: cannot be written: why", and formats::Cancelled; then everything is as it was.
+/// Throws core::Error, "PATH: cannot be written: why", and core::Stopped; then everything is as it was.
 std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what,
-                                             core::formats::Progress& progress);
+                                             const core::Token& progress);
 
 }  // namespace app

@@ -20,7 +20,7 @@ editing::Edit other_tokens(const Model& model, const NumbersInFile& file) {
 
 }  // namespace
 
-NumbersInFile numbers_in_file(const std::filesystem::path& path, core::formats::Progress& progress) {
+NumbersInFile numbers_in_file(const std::filesystem::path& path, const core::Token& progress) {
   const core::formats::TensorFile file = core::formats::open_tensors(path, progress);
   if (file.tensors().size() != 1)
     throw core::Error(path.string() + ": expected one matrix, got " + std::to_string(file.tensors().size()) +

@@ -17,7 +17,7 @@ struct NumbersInFile {
 };
 
 /// Reads them. Throws core::Error that names the file.
-NumbersInFile numbers_in_file(const std::filesystem::path& path, core::formats::Progress& progress);
+NumbersInFile numbers_in_file(const std::filesystem::path& path, const core::Token& progress);
 
 /// The edit that puts them in a matrix of a model.
 ///

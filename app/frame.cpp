@@ -15,7 +15,7 @@ Frame of_newest(const Frame& f) {
           .fonts = f.fonts,
           .painter = f.painter,
           .extents = f.extents,
-          .figures = f.figures,
+          .statistics = f.statistics,
           .landmarks = f.landmarks,
           .commands = f.commands,
           .lesson = f.lesson,

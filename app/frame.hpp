@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "app/command.hpp"
-#include "app/comparison.hpp"
-#include "app/extents.hpp"
-#include "app/figures.hpp"
-#include "app/laboratory.hpp"
 #include "app/landmarks.hpp"
-#include "app/picture_source.hpp"
 #include "app/lesson_state.hpp"
 #include "app/opening.hpp"
 #include "app/render/painter.hpp"
 #include "app/theme.hpp"
 #include "app/view.hpp"
+#include "app/work/comparison.hpp"
+#include "app/work/extents.hpp"
+#include "app/work/laboratory.hpp"
+#include "app/work/picture_source.hpp"
+#include "app/work/statistics.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
 
@@ -32,17 +32,17 @@ struct Message {
 
 /// What is open and whether it is saved.
 struct Document {
-  std::string title;                            ///< the file's name, or the preset's title
-  std::optional<std::filesystem::path> path;    ///< where it is saved
-  std::string preset;                           ///< the preset it was made from, or ""
+  std::string title;                          ///< the file's name, or the preset's title
+  std::optional<std::filesystem::path> path;  ///< where it is saved
+  std::string preset;                         ///< the preset it was made from, or ""
   bool modified = false;
-  bool is_preset = false;                       ///< the model is still the preset's, to the last bit
+  bool is_preset = false;  ///< the model is still the preset's, to the last bit
   bool can_undo = false, can_redo = false;
   std::string undo_words, redo_words;
-  std::vector<std::filesystem::path> recent;    ///< newest first
-  bool of_tensors = false;                      ///< it was made of a file of tensors, in which is to be chosen
-  std::vector<std::string> layers;              ///< of that file, "" for a number alone
-  std::size_t layer = 0;                        ///< the one that the model was made of
+  std::vector<std::filesystem::path> recent;  ///< newest first
+  bool of_tensors = false;                    ///< it was made of a file of tensors, in which is to be chosen
+  std::vector<std::string> layers;            ///< of that file, "" for a number alone
+  std::size_t layer = 0;                      ///< the one that the model was made of
 };
 
 /// What edits change, whatever the pictures are of.
@@ -71,11 +71,11 @@ struct Frame {
   const Fonts& fonts;
   render::Painter& painter;
   Extents& extents;
-  Figures& figures;
+  Statistics& statistics;
   Landmarks& landmarks;
   Commands& commands;
-  const LessonState* lesson = nullptr;  ///< of the lesson under way, or nullptr
-  const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
+  const LessonState* lesson = nullptr;         ///< of the lesson under way, or nullptr
+  const Laboratory* laboratory = nullptr;      ///< where it is shown, or nullptr
   std::span<const Reference> references = {};  ///< all that were kept; View::reference chooses
   const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
   ComparisonWork comparing = {};               ///< what is still to come of that

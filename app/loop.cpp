@@ -24,24 +24,17 @@ bool is_over(const Landmarks& landmarks, const char* name) {
 
 }  // namespace
 
-Loop::Loop(platform::Window& window, Store& store) : window_(window), store_(store) {
-  const auto wake = [&window] { window.wake(); };
-  store_.wake_by(wake);
-  figures_.when_done(wake);
-  source_.when_done(wake);
-  source_of_a_.when_done(wake);
-  store_.before_change([this] {
-    figures_.stop();
-    return source_.stop();
-  });
+Loop::Loop(platform::Window& window, Store& store)
+    : window_(window),
+      store_(store),
+      statistics_(store.jobs()),
+      source_(store.jobs()),
+      source_of_a_(store.jobs()) {
+  store_.jobs().wake_by([&window] { window.wake(); });
 }
 
 Loop::~Loop() {
-  store_.wake_by({});
-  store_.before_change({});
-  figures_.when_done({});
-  source_.when_done({});
-  source_of_a_.when_done({});
+  store_.jobs().wake_by({});
 }
 
 double Loop::seconds_to_wait() const {
@@ -114,7 +107,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   follow_held_key(store_);
   const ShownState shown = shown_state(store_);
   const bool shows_a = &shown.live != &store_.live();
-  figures_.read_from(shown.live.shared_trace());
+  statistics_.read_from(shown.live);
   source_.follow(store_.live());
   if (shows_a)
     source_of_a_.follow(shown.live);
@@ -137,7 +130,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .fonts = fonts(),
                .painter = renderer_,
                .extents = extents_,
-               .figures = figures_,
+               .statistics = statistics_,
                .landmarks = landmarks_,
                .commands = commands,
                .lesson = store_.lesson(),

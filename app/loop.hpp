@@ -2,11 +2,11 @@
 
 #include <functional>
 
-#include "app/extents.hpp"
 #include "app/landmarks.hpp"
 #include "app/platform/window.hpp"
 #include "app/render/heatmap_renderer.hpp"
 #include "app/store.hpp"
+#include "app/work/extents.hpp"
 
 namespace app {
 
@@ -29,8 +29,8 @@ class Loop {
   /// Whether figures, stages of the trace or glyphs are made beside the window, or pictures wait for the next
   /// frame.
   bool is_working() const {
-    return figures_.is_busy() || source_.is_making() || source_of_a_.is_making() || renderer_.is_behind() ||
-           window_.is_loading_fonts();
+    return statistics_.is_busy() || source_.is_making() || source_of_a_.is_making() ||
+           renderer_.is_behind() || window_.is_loading_fonts();
   }
   const Landmarks& landmarks() const { return landmarks_; }
   render::HeatmapRenderer& renderer() { return renderer_; }
@@ -45,7 +45,7 @@ class Loop {
   Store& store_;
   render::HeatmapRenderer renderer_;
   Extents extents_;
-  Figures figures_;
+  Statistics statistics_;
   PictureSource source_, source_of_a_;  // of the live trace, and of the kept one in its place
   Landmarks landmarks_;
   float scale_ = 1;

@@ -37,7 +37,7 @@ bool leaves_no_choice(const OpenedTensors& tensors) {
 
 }  // namespace
 
-FoundInFile find_in_file(const std::filesystem::path& path, formats::Progress& progress) {
+FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress) {
   FoundInFile found;
   if (core::importing::is_session(path)) {
     found.imported = core::importing::import_file(path, {}, progress);
@@ -51,7 +51,7 @@ FoundInFile find_in_file(const std::filesystem::path& path, formats::Progress& p
       found.imported = std::move(made.imported);
       found.source = std::move(made.source);
       return found;
-    } catch (const formats::Cancelled&) {
+    } catch (const core::Stopped&) {
       throw;
     } catch (const core::Error& error) {
       found.problem = error.what();
@@ -61,7 +61,7 @@ FoundInFile find_in_file(const std::filesystem::path& path, formats::Progress& p
   return found;
 }
 
-OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, formats::Progress& progress) {
+OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const core::Token& progress) {
   OpenedTensors tensors;
   tensors.layers = checkpoints::find_layers(file->tensors());
   tensors.config = checkpoints::config_beside(file->path());
@@ -71,7 +71,7 @@ OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, formats
 }
 
 MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
-                      formats::Progress& progress) {
+                      const core::Token& progress) {
   MadeOfTensors made{core::importing::import_tensors(*tensors.file, choices, progress),
                      {tensors, choices, {}}};
   made.source.layers = core::importing::layers_in(*tensors.file, choices, progress);
@@ -80,7 +80,7 @@ MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choic
   return made;
 }
 
-TensorRange measure(const formats::TensorFile& file, const std::string& name, formats::Progress& progress) {
+TensorRange measure(const formats::TensorFile& file, const std::string& name, const core::Token& progress) {
   const formats::TensorInfo* info = file.find(name);
   std::vector<std::size_t> leading;
   while (
@@ -109,7 +109,7 @@ std::string range_text(const TensorRange& range) {
   return text;
 }
 
-std::string preview_text(const std::filesystem::path& path, formats::Progress& progress) {
+std::string preview_text(const std::filesystem::path& path, const core::Token& progress) {
   if (core::importing::is_session(path)) return "";
   const formats::TensorFile file = formats::open_tensors(path, progress);
   const auto& tensors = file.tensors();

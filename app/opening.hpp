@@ -51,11 +51,10 @@ struct FoundInFile {
 /// or one for each layer, of which it is the first.
 ///
 /// Takes as long as the disk does. Throws core::Error.
-FoundInFile find_in_file(const std::filesystem::path& path, core::formats::Progress& progress);
+FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress);
 
 /// What is known of a file of tensors once it is open.
-OpenedTensors look_into(std::shared_ptr<const core::formats::TensorFile> file,
-                        core::formats::Progress& progress);
+OpenedTensors look_into(std::shared_ptr<const core::formats::TensorFile> file, const core::Token& progress);
 
 /// A model of tensors, and where it came from. Throws core::Error.
 struct MadeOfTensors {
@@ -63,18 +62,18 @@ struct MadeOfTensors {
   TensorSource source;
 };
 MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
-                      core::formats::Progress& progress);
+                      const core::Token& progress);
 
 /// The range of a tensor, or of its first part when it is too large to be read at once. Throws core::Error.
 TensorRange measure(const core::formats::TensorFile& file, const std::string& name,
-                    core::formats::Progress& progress);
+                    const core::Token& progress);
 
 /// "−2.13 … 4.5", with what is not finite.
 std::string range_text(const TensorRange& range);
 
 /// A few words on a file for the dialog that opens it: its format, tensors, shapes, types and range; "" of a
 /// session.
-std::string preview_text(const std::filesystem::path& path, core::formats::Progress& progress);
+std::string preview_text(const std::filesystem::path& path, const core::Token& progress);
 
 /// What panels are told of a file that is being read, or from which is to be chosen.
 struct Opening {

@@ -19,12 +19,13 @@ constexpr std::size_t longest_recent_list = 12;
 
 }  // namespace
 
-Store::Store(std::function<std::uint64_t()> free, double at_once_ms)
-    : free_memory_(std::move(free)), live_(editing::default_preset().make(), at_once_ms) {
+Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::function<void()> before_computing)
+    : free_memory_(std::move(free)),
+      live_(jobs_, editing::default_preset().make(), at_once_ms, std::move(before_computing)) {
+  jobs_.fail_by([this](const Failure& failure) { say(failure.words, true); });
   const editing::Preset& preset = editing::default_preset();
   start_with(preset.make(), {preset.title, preset.name, std::nullopt});
   message_ = {};
-  before_change({});
   settle();
 }
 
@@ -37,8 +38,8 @@ void Store::dispatch(const Command& command) {
 }
 
 void Store::settle() {
-  take_what_was_read();
-  take_what_was_written();
+  jobs_.deliver();
+  leave_once_saved();
   list_files();
   try {
     live_.follow(model_, view_.sequence);

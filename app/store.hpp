@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,16 +7,15 @@
 #include <span>
 
 #include "app/command.hpp"
-#include "app/comparing.hpp"
 #include "app/frame.hpp"
-#include "app/laboratory.hpp"
 #include "app/lesson_state.hpp"
-#include "app/live_trace.hpp"
-#include "app/memory.hpp"
 #include "app/opening.hpp"
 #include "app/view.hpp"
-#include "app/worker.hpp"
-#include "app/writing.hpp"
+#include "app/work/comparing.hpp"
+#include "app/work/jobs.hpp"
+#include "app/work/laboratory.hpp"
+#include "app/work/live_trace.hpp"
+#include "app/work/memory.hpp"
 #include "core/attention/model.hpp"
 #include "core/editing/history.hpp"
 
@@ -27,20 +25,21 @@ namespace app {
 class Store {
  public:
   /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer
-  /// than at_once_ms is computed beside the window.
-  explicit Store(std::function<std::uint64_t()> free = free_memory, double at_once_ms = LiveTrace::frame_ms);
+  /// than at_once_ms is computed beside the window. before_computing is as of LiveTrace.
+  explicit Store(std::function<std::uint64_t()> free = free_memory, double at_once_ms = LiveTrace::frame_ms,
+                 std::function<void()> before_computing = {});
 
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
   void dispatch(const Command& command);
   /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path);
-  /// Waits until whatever is being read or written has been taken in.
-  void finish_reading();
   /// What is being read, and from what is to be chosen.
   Opening opening() const;
   bool is_reading() const { return reader_.is_busy(); }
   /// Whether sessions or exports are being written.
   bool is_writing() const { return saving_.is_busy() || exporting_.is_busy(); }
+  /// What takes longer than a frame.
+  Jobs& jobs() { return jobs_; }
   /// Ends the undo step that edits in a row were joined into.
   void end_gesture() { history_.end_gesture(); }
   /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
@@ -57,7 +56,6 @@ class Store {
   const core::attention::Model& shown_model() const { return live_.model(); }
   View shown_view() const;
   const core::attention::Trace& trace() const { return live_.trace(); }
-  std::shared_ptr<const core::attention::Trace> shared_trace() const { return live_.shared_trace(); }
   std::uint64_t version() const { return live_.version(); }
   double compute_ms() const { return live_.compute_ms(); }
   /// Whether the newest trace is being computed, how long it has been, and how much of the work is done.
@@ -65,17 +63,6 @@ class Store {
   double seconds_renewing() const { return live_.seconds_behind(); }
   double share_renewed() const { return live_.share_done(); }
   const LiveTrace& live() const { return live_; }
-  /// Is called before settle() changes the trace in place; says whether nobody reads it beside the window.
-  void before_change(std::function<bool()> call);
-  /// Is called from another thread when settle() has something new to take over.
-  void wake_by(std::function<void()> wake) {
-    reader_.when_done(wake);
-    saving_.when_done(wake);
-    exporting_.when_done(wake);
-    comparing_.when_done(wake);
-    drawing_.when_done(wake);
-    live_.when_done(std::move(wake));
-  }
   Document document() const;
   const Message& message() const { return message_; }
   bool wants_to_quit() const { return quit_; }
@@ -94,8 +81,6 @@ class Store {
   const Comparing& comparing() const { return comparing_; }
   /// Whether anything but the trace and files is being worked out beside the window.
   bool is_working() const { return comparing_.is_busy() || drawing_.is_busy(); }
-  /// Waits until the comparison and the laboratory's next masks are there.
-  void finish_working();
   const std::vector<std::filesystem::path>& recent() const { return recent_; }
   void set_recent(std::vector<std::filesystem::path> recent) { recent_ = std::move(recent); }
 
@@ -167,14 +152,13 @@ class Store {
   void run_comparison();
 
   /// Reads something beside the window and carries out what it gives; what was being read before is given up.
-  using Reading = std::function<Worker::Delivery(core::formats::Progress&)>;
+  using Reading = std::function<Jobs::Delivery(const core::Token&)>;
   void read_beside(const std::filesystem::path& path, const Reading& reading);
   /// The same for what nobody waits for; it is not read while something else is.
   void read_aside(const std::filesystem::path& path, const Reading& reading);
   void stop_reading();
-  void take_what_was_read();
-  void take_what_was_written();
-  void finish_writing();
+  void leave_once_saved();
+  void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
   void list(const std::filesystem::path& directory);
   void list_files();
   void take(FoundInFile found);
@@ -214,10 +198,6 @@ class Store {
   std::function<std::uint64_t()> free_memory_;
   std::uint64_t asked_bytes_ = 0, granted_bytes_ = bytes_without_a_question;  // that stages may take
 
-  LiveTrace live_;
-  Comparing comparing_;
-  MaskDrawing drawing_;
-
   /// A model that was read, and where it came from.
   struct Ready {
     std::filesystem::path path;
@@ -227,8 +207,6 @@ class Store {
   /// What is being read or was read last.
   struct ReadFile {
     std::filesystem::path path;
-    std::chrono::steady_clock::time_point since;
-    std::shared_ptr<core::formats::Progress> progress;
     std::optional<OpenedTensors> tensors;
     std::optional<Ready> ready;  // until the question about unsaved work is answered
     std::filesystem::path previewed;
@@ -236,10 +214,15 @@ class Store {
     bool is_aside = false;  // a preview, a range or a list of files, for which nothing else is given up
   };
   ReadFile reading_;
-  std::weak_ptr<const int> exported_;             // lives as long as exports read the live trace
+  std::filesystem::path exported_;                // what is being exported, or was last
   std::optional<std::filesystem::path> to_list_;  // the folder that the file browser waits for
-  Writing saving_, exporting_;
-  Worker reader_;  // the last member: it ends before what it delivers to
+
+  // The last members: what is under way ends before what it is delivered to.
+  Jobs jobs_;
+  LiveTrace live_;
+  Comparing comparing_{jobs_};
+  MaskDrawing drawing_{jobs_};
+  Lane saving_{jobs_, Lane::Takes::every}, exporting_{jobs_, Lane::Takes::every}, reader_{jobs_};
 };
 
 }  // namespace app

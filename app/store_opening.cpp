@@ -27,10 +27,9 @@ void Store::read_beside(const std::filesystem::path& path, const Reading& readin
   stop_reading();
   reading_.path = path;
   reading_.is_aside = false;
-  reading_.since = std::chrono::steady_clock::now();
-  reading_.progress = std::make_shared<formats::Progress>();
-  reader_.start(
-      [reading, progress = reading_.progress](const std::stop_token&) { return reading(*progress); });
+  reader_.start(reading, [this, path](const Failure& failure) {
+    if (!failure.is_stopped) say((failure.lacks_memory ? path.string() + ": " : "") + failure.words, true);
+  });
 }
 
 void Store::read_aside(const std::filesystem::path& path, const Reading& reading) {
@@ -40,29 +39,8 @@ void Store::read_aside(const std::filesystem::path& path, const Reading& reading
 }
 
 void Store::stop_reading() {
-  if (reading_.progress) reading_.progress->cancel();
   reader_.cancel();
   if (view_.browser.is_listing) to_list_ = view_.browser.directory;
-}
-
-void Store::take_what_was_read() {
-  if (!reader_.is_busy()) return;
-  try {
-    reader_.deliver();
-  } catch (const core::Error& error) {
-    say(error.what(), true);
-  } catch (const std::bad_alloc&) {
-    say(reading_.path.string() + ": there is not enough memory for it", true);
-  }
-}
-
-void Store::finish_reading() {
-  list_files();
-  while (reader_.is_busy()) {
-    reader_.wait();
-    take_what_was_read();
-  }
-  finish_writing();
 }
 
 void Store::list(const std::filesystem::path& directory) {
@@ -74,16 +52,10 @@ void Store::list(const std::filesystem::path& directory) {
   to_list_ = directory;
 }
 
-void Store::before_change(std::function<bool()> call) {
-  live_.before_change([this, call = std::move(call)] {
-    return exported_.expired() && !comparing_.reads_live() && !drawing_.reads_live() && (!call || call());
-  });
-}
-
 void Store::list_files() {
   if (!to_list_ || (reader_.is_busy() && !reading_.is_aside)) return;
   const std::filesystem::path directory = *to_list_;
-  read_aside(directory, [this, directory](formats::Progress&) -> Worker::Delivery {
+  read_aside(directory, [this, directory](const core::Token&) -> Jobs::Delivery {
     auto listed = std::make_shared<Browser>(browse(directory, ""));
     return [this, listed] {
       Browser& browser = view_.browser;
@@ -97,10 +69,11 @@ void Store::list_files() {
 }
 
 void Store::open(const std::filesystem::path& path) {
+  message_ = {};
   carry_out(OpenFile{path});
   reader_.wait();
-  reader_.deliver();
   settle();
+  if (message_.is_error) throw core::Error(message_.text);
 }
 
 Opening Store::opening() const {
@@ -108,15 +81,15 @@ Opening Store::opening() const {
       reading_.path,      reader_.is_busy(), 0,    0, reading_.tensors ? &*reading_.tensors : nullptr,
       reading_.previewed, reading_.preview,  false};
   if (exporting_.is_busy() && (!opening.is_reading || reading_.is_aside)) {
-    opening.path = exporting_.path();
+    opening.path = exported_;
     opening.is_reading = opening.is_writing = true;
     opening.seconds = exporting_.seconds();
-    opening.bytes = exporting_.bytes();
+    opening.bytes = exporting_.done();
     return opening;
   }
   if (!opening.is_reading) return opening;
-  opening.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - reading_.since).count();
-  opening.bytes = reading_.progress->bytes();
+  opening.seconds = reader_.seconds();
+  opening.bytes = reader_.done();
   return opening;
 }
 
@@ -127,7 +100,7 @@ void Store::carry_out(const OpenFile& command) {
     view_.import.choices.embeddings = command.path;
     return;
   }
-  read_beside(command.path, [this, path = command.path](formats::Progress& progress) -> Worker::Delivery {
+  read_beside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
     auto found = std::make_shared<FoundInFile>(find_in_file(path, progress));
     return [this, found] { take(std::move(*found)); };
   });
@@ -164,15 +137,14 @@ void Store::choose_from(OpenedTensors tensors) {
 }
 
 void Store::import_from(const OpenedTensors& tensors, const core::importing::Choices& choices) {
-  read_beside(
-      tensors.file->path(), [this, tensors, choices](formats::Progress& progress) -> Worker::Delivery {
-        auto made = std::make_shared<MadeOfTensors>(make_of(tensors, choices, progress));
-        return [this, made] {
-          reading_.ready =
-              Ready{made->source.tensors.file->path(), std::move(made->imported), std::move(made->source)};
-          carry_out(FinishOpening{});
-        };
-      });
+  read_beside(tensors.file->path(), [this, tensors, choices](const core::Token& progress) -> Jobs::Delivery {
+    auto made = std::make_shared<MadeOfTensors>(make_of(tensors, choices, progress));
+    return [this, made] {
+      reading_.ready =
+          Ready{made->source.tensors.file->path(), std::move(made->imported), std::move(made->source)};
+      carry_out(FinishOpening{});
+    };
+  });
 }
 
 void Store::carry_out(const ImportTensors& command) {
@@ -209,25 +181,23 @@ void Store::carry_out(const FinishOpening& command) {
 void Store::carry_out(const MeasureTensor& command) {
   if (!reading_.tensors || reading_.tensors->ranges.contains(command.name)) return;
   const auto file = reading_.tensors->file;
-  read_aside(file->path(),
-             [this, file, name = command.name](formats::Progress& progress) -> Worker::Delivery {
-               const TensorRange range = measure(*file, name, progress);
-               return [this, file, name, range] {
-                 if (reading_.tensors && reading_.tensors->file == file)
-                   reading_.tensors->ranges[name] = range;
-               };
-             });
+  read_aside(file->path(), [this, file, name = command.name](const core::Token& progress) -> Jobs::Delivery {
+    const TensorRange range = measure(*file, name, progress);
+    return [this, file, name, range] {
+      if (reading_.tensors && reading_.tensors->file == file) reading_.tensors->ranges[name] = range;
+    };
+  });
 }
 
 void Store::carry_out(const PreviewFile& command) {
   if (reader_.is_busy() && !reading_.is_aside) return;
   reading_.previewed = command.path;
   reading_.preview = "";
-  read_aside(command.path, [this, path = command.path](formats::Progress& progress) -> Worker::Delivery {
+  read_aside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
     std::string preview;
     try {
       preview = preview_text(path, progress);
-    } catch (const formats::Cancelled&) {
+    } catch (const core::Stopped&) {
       throw;
     } catch (const core::Error& error) {
       preview = error.what();
@@ -239,7 +209,7 @@ void Store::carry_out(const PreviewFile& command) {
 }
 
 void Store::carry_out(const GiveFile& command) {
-  read_beside(command.path, [this, command, model = model_](formats::Progress&) -> Worker::Delivery {
+  read_beside(command.path, [this, command, model = model_](const core::Token&) -> Jobs::Delivery {
     const std::vector<formats::GivenTensor> given{
         {core::attention::info(command.stage).name, command.path.string()}};
     const auto stage = std::make_shared<core::attention::GivenStage>(
@@ -252,7 +222,7 @@ void Store::carry_out(const GiveFile& command) {
 }
 
 void Store::carry_out(const FillFromFile& command) {
-  read_beside(command.path, [this, command](formats::Progress& progress) -> Worker::Delivery {
+  read_beside(command.path, [this, command](const core::Token& progress) -> Jobs::Delivery {
     const auto file = std::make_shared<NumbersInFile>(numbers_in_file(command.path, progress));
     return [this, file, place = command.place] {
       end_gesture();

@@ -58,29 +58,28 @@ void Store::carry_out(const ShowReference& command) {
 }
 
 void Store::carry_out(const LoadReference& command) {
-  read_beside(command.path,
-              [this, path = command.path](core::formats::Progress& progress) -> Worker::Delivery {
-                auto found = std::make_shared<FoundInFile>(find_in_file(path, progress));
-                if (!found->imported)
-                  throw core::Error(path.string() +
-                                    ": expected a session, or tensors of which but one model can be made");
-                return [this, found, path] {
-                  keep(std::move(found->imported->model), path.filename().string());
-                  view_.dialog = Dialog::none;
-                  view_.tab = Tab::compare;
-                  const std::string obstacle = why_not_in_place_of(references_.back().model, model_);
-                  say("Opened " + path.string() + " as " + references_.back().name +
-                          (obstacle.empty() ? "" : "; " + obstacle),
-                      !obstacle.empty());
-                };
-              });
+  read_beside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
+    auto found = std::make_shared<FoundInFile>(find_in_file(path, progress));
+    if (!found->imported)
+      throw core::Error(path.string() +
+                        ": expected a session, or tensors of which but one model can be made");
+    return [this, found, path] {
+      keep(std::move(found->imported->model), path.filename().string());
+      view_.dialog = Dialog::none;
+      view_.tab = Tab::compare;
+      const std::string obstacle = why_not_in_place_of(references_.back().model, model_);
+      say("Opened " + path.string() + " as " + references_.back().name +
+              (obstacle.empty() ? "" : "; " + obstacle),
+          !obstacle.empty());
+    };
+  });
 }
 
 void Store::carry_out(const CheckTensors& command) {
   read_beside(
       command.path,
       [this, path = command.path, model = model_,
-       sequence = view_.sequence](core::formats::Progress& progress) -> Worker::Delivery {
+       sequence = view_.sequence](const core::Token& progress) -> Jobs::Delivery {
         auto file =
             std::make_shared<const core::formats::TensorFile>(core::formats::open_tensors(path, progress));
         core::check::match(model, *file, {}, sequence);  // when nothing fits, it says so and nothing is kept
@@ -122,11 +121,6 @@ void Store::run_comparison() {
   }
   const std::size_t head = std::min(view_.head, shown_model().n_heads - 1);
   comparing_.follow(references_[view_.reference], live_, head, view_.difference, view_.tab == Tab::compare);
-}
-
-void Store::finish_working() {
-  drawing_.wait();
-  for (settle(); comparing_.is_busy(); settle()) comparing_.wait();
 }
 
 }  // namespace app

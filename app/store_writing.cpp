@@ -30,68 +30,52 @@ void Store::carry_out(const SaveAndContinue&) {
 }
 
 void Store::save_to(const std::filesystem::path& path) {
-  saving_.add(path,
-              [this, path, model = model_, view = view_text(view_)](formats::Progress&) -> Worker::Delivery {
-                formats::save_session(path, {model, view});
-                return [this, path, model] {
-                  saved_ = model;  // which may have been edited since
-                  origin_.path = path;
-                  origin_.title = path.filename().string();
-                  if (view_.dialog == Dialog::save_as) view_.dialog = Dialog::none;
-                  remember(path);
-                  say("Saved " + path.string());
-                };
-              });
+  saving_.start(
+      [this, path, model = model_, view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
+        formats::save_session(path, {model, view});
+        return [this, path, model] {
+          saved_ = model;  // which may have been edited since
+          origin_.path = path;
+          origin_.title = path.filename().string();
+          if (view_.dialog == Dialog::save_as) view_.dialog = Dialog::none;
+          remember(path);
+          say("Saved " + path.string());
+        };
+      },
+      [this, path](const Failure& failure) { fail_to_write(path, failure, true); });
 }
 
 void Store::carry_out(const ExportAs& command) {
-  const auto trace = shows_newest() ? live_.shared_trace() : nullptr;
-  const auto under_way = std::make_shared<int>();
-  if (trace) exported_ = under_way;
-  exporting_.add(command.path,
-                 [this, under_way, command, model = model_, trace, view = view_,
-                  title = origin_.title](formats::Progress& progress) -> Worker::Delivery {
-                   const auto files = export_as({model, trace.get(), view, title}, command, progress);
-                   return [this, files, path = command.path] {
-                     if (view_.dialog == Dialog::export_files) view_.dialog = Dialog::none;
-                     view_.browser.asks_to_replace = false;
-                     say(files.size() == 1
-                             ? "Exported " + files.front().string()
-                             : "Exported " + std::to_string(files.size()) + " files to " + path.string());
-                   };
-                 });
+  const auto trace = shows_newest() ? live_.lease().trace : nullptr;
+  exported_ = command.path;
+  exporting_.start(
+      [this, command, model = model_, trace, view = view_,
+       title = origin_.title](const core::Token& progress) -> Jobs::Delivery {
+        const auto files = export_as({model, trace.get(), view, title}, command, progress);
+        return [this, files, path = command.path] {
+          if (view_.dialog == Dialog::export_files) view_.dialog = Dialog::none;
+          view_.browser.asks_to_replace = false;
+          say(files.size() == 1 ? "Exported " + files.front().string()
+                                : "Exported " + std::to_string(files.size()) + " files to " + path.string());
+        };
+      },
+      [this, path = command.path](const Failure& failure) { fail_to_write(path, failure, false); });
 }
 
-void Store::take_what_was_written() {
-  for (Writing* writing : {&saving_, &exporting_}) {
-    const auto stays = [&] {
-      if (writing != &saving_) return;
-      leaves_when_saved_ = false;  // what is not saved is not left behind
-      if (view_.dialog != Dialog::save_as) waiting_.reset();
-    };
-    try {
-      writing->go_on();
-    } catch (const formats::Cancelled&) {
-      say("Stopped: nothing was exported");
-    } catch (const core::Error& error) {
-      stays();
-      say(error.what(), true);
-    } catch (const std::bad_alloc&) {
-      stays();
-      say(writing->path().string() + ": there is not enough memory to write it", true);
-    }
+void Store::fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving) {
+  if (was_saving) {
+    leaves_when_saved_ = false;  // what is not saved is not left behind
+    if (view_.dialog != Dialog::save_as) waiting_.reset();
   }
+  if (failure.is_stopped) return say("Stopped: nothing was exported");
+  say(failure.lacks_memory ? path.string() + ": there is not enough memory to write it" : failure.words,
+      true);
+}
+
+void Store::leave_once_saved() {
   if (!leaves_when_saved_ || saving_.is_busy()) return;
   leaves_when_saved_ = false;
   if (waiting_) dispatch(*std::exchange(waiting_, std::nullopt));
-}
-
-void Store::finish_writing() {
-  while (is_writing()) {
-    saving_.wait();
-    exporting_.wait();
-    take_what_was_written();
-  }
 }
 
 }  // namespace app

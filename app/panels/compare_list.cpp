@@ -6,13 +6,13 @@
 
 #include "app/panels/compare_report.hpp"
 #include "app/panels/reference_buttons.hpp"
-#include "app/patience.hpp"
 #include "app/pinning.hpp"
 #include "app/widgets/fields.hpp"
 #include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/pen.hpp"
 #include "app/widgets/text.hpp"
+#include "app/work/patience.hpp"
 
 namespace app::panels {
 namespace {

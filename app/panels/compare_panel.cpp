@@ -8,10 +8,10 @@
 #include "app/panels/compare_list.hpp"
 #include "app/panels/compare_maps.hpp"
 #include "app/panels/reference_buttons.hpp"
-#include "app/patience.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/text.hpp"
+#include "app/work/patience.hpp"
 
 namespace app::panels {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "app/tensor_check.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/number_text.hpp"
 #include "app/widgets/text.hpp"
+#include "app/work/tensor_check.hpp"
 #include "core/text/words.hpp"
 
 namespace app::panels {

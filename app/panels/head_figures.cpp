@@ -11,7 +11,8 @@ namespace app::panels {
 using core::attention::HeadFigure;
 
 const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
-  return frame.figures.heads(frame.trace, frame.version, frame.model.sequences[frame.view.sequence].tokens);
+  return frame.statistics.heads(frame.trace, frame.version,
+                                frame.model.sequences[frame.view.sequence].tokens);
 }
 
 std::string figure_text(HeadFigure figure, const std::optional<double>& value) {
@@ -20,15 +21,22 @@ std::string figure_text(HeadFigure figure, const std::optional<double>& value) {
 }
 
 double figure_top(const Frame& frame, HeadFigure figure) {
-  return figure == HeadFigure::entropy ? std::log2(std::max<double>(2, static_cast<double>(frame.model.n_tokens()))) : 1;
+  return figure == HeadFigure::entropy
+             ? std::log2(std::max<double>(2, static_cast<double>(frame.model.n_tokens())))
+             : 1;
 }
 
 std::string figure_words(const Frame& frame, HeadFigure figure) {
   const double top = figure_top(frame, figure);
   if (figure == HeadFigure::entropy)
-    return "mean entropy of the rows of weights, 0 to " + widgets::fixed(top, top == std::floor(top) ? 0 : 2) + " bit";
+    return "mean entropy of the rows of weights, 0 to " +
+           widgets::fixed(top, top == std::floor(top) ? 0 : 2) + " bit";
   const std::string title = core::attention::info(figure).title;
-  return "mean weight on " + (figure == HeadFigure::previous ? "the token before" : figure == HeadFigure::first ? "the " + title : title) + ", 0 to 1";
+  return "mean weight on " +
+         (figure == HeadFigure::previous ? "the token before"
+          : figure == HeadFigure::first  ? "the " + title
+                                         : title) +
+         ", 0 to 1";
 }
 
 std::vector<std::size_t> sorted_heads(const Frame& frame) {

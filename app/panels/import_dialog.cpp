@@ -4,11 +4,11 @@
 
 #include "app/panels/import_mapping.hpp"
 #include "app/panels/import_stages.hpp"
-#include "app/patience.hpp"
 #include "app/platform/imgui_compat.hpp"
 #include "app/widgets/buttons.hpp"
 #include "app/widgets/fields.hpp"
 #include "app/widgets/text.hpp"
+#include "app/work/patience.hpp"
 
 namespace app::panels {
 namespace {

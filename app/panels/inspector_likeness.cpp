@@ -30,23 +30,27 @@ struct Grid {
   float cell;
   std::size_t count;
   ImVec2 at(std::size_t row, std::size_t column) const {
-    return {std::round(corner.x + static_cast<float>(column) * cell), std::round(corner.y + static_cast<float>(row) * cell)};
+    return {std::round(corner.x + static_cast<float>(column) * cell),
+            std::round(corner.y + static_cast<float>(row) * cell)};
   }
 };
 
-void draw_cells(const Frame& frame, const Grid& g, const arma::mat& likeness, const std::vector<std::size_t>& order) {
+void draw_cells(const Frame& frame, const Grid& g, const arma::mat& likeness,
+                const std::vector<std::size_t>& order) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const bool numbers = g.cell >= widgets::text_width(frame.fonts.mono12, "00") + 3;
   const float gap = g.cell >= 8 ? 1 : 0;
   for (std::size_t r = 0; r < g.count; ++r)
     for (std::size_t c = 0; c < g.count; ++c) {
       const double value = likeness(order[r], order[c]);
-      const Rgb colour = std::isnan(value) ? frame.palette.hatch_ground
-                                           : render::colour_at(render::ColourMap::weights, frame.palette.dark, value);
+      const Rgb colour = std::isnan(value)
+                             ? frame.palette.hatch_ground
+                             : render::colour_at(render::ColourMap::weights, frame.palette.dark, value);
       const ImVec2 a = g.at(r, c), b = g.at(r + 1, c + 1);
       list->AddRectFilled(a, {b.x - gap, b.y - gap}, packed(colour));
       if (numbers && r != c)
-        widgets::draw_text(frame.fonts.mono12, {(a.x + b.x - 1) / 2, (a.y + b.y - 1) / 2}, Align::middle, packed(readable_on(colour)), hundredths(value));
+        widgets::draw_text(frame.fonts.mono12, {(a.x + b.x - 1) / 2, (a.y + b.y - 1) / 2}, Align::middle,
+                           packed(readable_on(colour)), hundredths(value));
     }
 }
 
@@ -57,12 +61,15 @@ void draw_names(const Frame& frame, const Grid& g, const std::vector<std::size_t
     if (k % step != 0 && !(chosen && step == 1)) continue;
     const ImU32 ink = packed(chosen ? frame.palette.text : frame.palette.faint);
     const ImVec2 a = g.at(k, k);
-    widgets::draw_text(frame.fonts.mono12, {a.x + g.cell / 2, g.corner.y - frame.metrics.px(9)}, Align::middle, ink, std::to_string(order[k]));
-    widgets::draw_text(frame.fonts.mono12, {g.corner.x - frame.metrics.px(6), a.y + g.cell / 2}, Align::right_middle, ink, std::to_string(order[k]));
+    widgets::draw_text(frame.fonts.mono12, {a.x + g.cell / 2, g.corner.y - frame.metrics.px(9)},
+                       Align::middle, ink, std::to_string(order[k]));
+    widgets::draw_text(frame.fonts.mono12, {g.corner.x - frame.metrics.px(6), a.y + g.cell / 2},
+                       Align::right_middle, ink, std::to_string(order[k]));
   }
 }
 
-void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& likeness, const std::vector<std::size_t>& order) {
+void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& likeness,
+                  const std::vector<std::size_t>& order) {
   const float side = g.cell * static_cast<float>(g.count);
   ImGui::SetCursorScreenPos(g.corner);
   widgets::hit_area("likeness", {side, side});
@@ -92,7 +99,8 @@ void draw_extreme(Pen& pen, const arma::mat& likeness, std::size_t head, bool mo
   const auto found = extreme(likeness, head, most);
   if (!found) return;
   const std::string words = most ? "most alike" : "least alike";
-  const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found), widgets::fixed(likeness(head, *found), 4));
+  const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found),
+                                       widgets::fixed(likeness(head, *found), 4));
   if (pressed) pen.frame.commands.look([h = *found](View& v) { v.head = h; });
 }
 
@@ -101,18 +109,19 @@ void draw_extreme(Pen& pen, const arma::mat& likeness, std::size_t head, bool mo
 void draw_likeness(Pen& pen, std::size_t head) {
   const Frame& frame = pen.frame;
   pen.rule();
-  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle, packed(frame.palette.faint),
-                     "1 − JSD, mean of rows");
+  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
+                     packed(frame.palette.faint), "1 − JSD, mean of rows");
   pen.heading("Likeness of heads");
   if (!likeness_is_quick(frame.trace) && frame.view.likeness_of != frame.version) {
     pen.prose("So many heads and tokens take a moment.", frame.palette.dim);
     pen.skip(10);
-    if (widgets::link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, frame.palette.accent, "work it out"))
+    if (widgets::link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y},
+                      Align::left_middle, frame.palette.accent, "work it out"))
       frame.commands.look([version = frame.version](View& v) { v.likeness_of = version; });
     pen.skip(12);
     return;
   }
-  const arma::mat& likeness = frame.figures.likeness(frame.trace, frame.version);
+  const arma::mat& likeness = frame.statistics.likeness(frame.trace, frame.version);
   if (likeness.is_empty()) return pen.prose("It is being worked out …", frame.palette.dim);
   if (likeness.n_rows <= most_heads) {
     const std::vector<std::size_t> order = sorted_heads(frame);
@@ -123,11 +132,14 @@ void draw_likeness(Pen& pen, std::size_t head) {
     draw_cells(frame, g, likeness, order);
     draw_names(frame, g, order, head);
     const auto row = static_cast<std::size_t>(std::find(order.begin(), order.end(), head) - order.begin());
-    widgets::outline(ImGui::GetWindowDrawList(), {g.at(row, 0).x - 1, g.at(row, 0).y - 1}, g.at(row + 1, g.count), packed(frame.palette.selection), 1);
+    widgets::outline(ImGui::GetWindowDrawList(), {g.at(row, 0).x - 1, g.at(row, 0).y - 1},
+                     g.at(row + 1, g.count), packed(frame.palette.selection), 1);
     handle_mouse(frame, g, likeness, order);
     pen.y = g.at(g.count, 0).y + frame.metrics.px(4);
     const bool numbers = g.cell >= widgets::text_width(frame.fonts.mono12, "00") + 3;
-    pen.prose(std::string(numbers ? "in hundredths; " : "") + "in the order of the heads; a click chooses one", frame.palette.faint);
+    pen.prose(
+        std::string(numbers ? "in hundredths; " : "") + "in the order of the heads; a click chooses one",
+        frame.palette.faint);
     pen.skip(4);
   } else {
     pen.prose("The matrix is drawn for up to " + std::to_string(most_heads) + " heads.", frame.palette.faint);

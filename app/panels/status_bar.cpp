@@ -4,10 +4,10 @@
 #include <cmath>
 #include <string_view>
 
-#include "app/patience.hpp"
 #include "app/widgets/drawing.hpp"
 #include "app/widgets/hit_area.hpp"
 #include "app/widgets/number_text.hpp"
+#include "app/work/patience.hpp"
 
 namespace app::panels {
 namespace {

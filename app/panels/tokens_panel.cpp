@@ -18,7 +18,9 @@ using widgets::Align;
 constexpr std::size_t most_lines = 3000;
 
 /// Queries stand at the left, keys at the right, from the same top.
-std::size_t n_rows(const Frame& frame) { return std::max(frame.model.n_tokens(), frame.model.n_keys()); }
+std::size_t n_rows(const Frame& frame) {
+  return std::max(frame.model.n_tokens(), frame.model.n_keys());
+}
 
 /// Columns that share the width; queries and keys as wide as their longest token, within reason.
 TokenLayout columns(const Frame& frame, float left, float width) {
@@ -28,7 +30,8 @@ TokenLayout columns(const Frame& frame, float left, float width) {
   float longest = 0;
   const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
   for (const auto* tokens : {&sequence.tokens, &sequence.keys()})
-    for (const std::string& token : *tokens) longest = std::max(longest, widgets::text_width(frame.fonts.sans15, token));
+    for (const std::string& token : *tokens)
+      longest = std::max(longest, widgets::text_width(frame.fonts.sans15, token));
   const float digits = widgets::text_width(frame.fonts.mono12, std::to_string(n_rows(frame) - 1));
   l.query_width = l.key_width = std::round(std::clamp(longest + digits + m.px(26), narrow, wide));
   const float number = widgets::text_width(frame.fonts.mono13, "0.0000") + m.px(10);
@@ -53,11 +56,14 @@ std::string head_count(std::size_t n) {
   return n == 1 ? "one head" : std::to_string(n) + " heads";
 }
 
-void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const Takes& takes, std::size_t n_heads) {
+void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const Takes& takes,
+                 std::size_t n_heads) {
   const float middle = origin.y + frame.metrics.px(8), below = origin.y + frame.metrics.px(26);
   const auto title = [&](float x, const char* words, const char* explanation) {
-    widgets::draw_text(frame.fonts.sans16, {x, middle}, Align::left_middle, packed(frame.palette.text), words);
-    widgets::draw_text(frame.fonts.sans13, {x, below}, Align::left_middle, packed(frame.palette.dim), explanation);
+    widgets::draw_text(frame.fonts.sans16, {x, middle}, Align::left_middle, packed(frame.palette.text),
+                       words);
+    widgets::draw_text(frame.fonts.sans13, {x, below}, Align::left_middle, packed(frame.palette.dim),
+                       explanation);
   };
   title(l.queries, "Queries", "who listens");
   title(l.keys, "Keys", "who is heard");
@@ -65,17 +71,24 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
   if (!query) return;
   const std::string& token = frame.model.sequences[frame.view.sequence].tokens[*query];
   const float room = l.right - l.takes;
-  const std::string name = widgets::shortened(frame.fonts.sans16, token, std::max(frame.metrics.px(30), room - widgets::text_width(frame.fonts.sans16, "What  takes")));
+  const std::string name = widgets::shortened(
+      frame.fonts.sans16, token,
+      std::max(frame.metrics.px(30), room - widgets::text_width(frame.fonts.sans16, "What  takes")));
   title(l.takes, ("What " + name + " takes").c_str(),
-        widgets::shortened(frame.fonts.sans13, "sum of " + head_count(n_heads) + ", 0 to " + widgets::in_full(takes.top), room).c_str());
+        widgets::shortened(frame.fonts.sans13,
+                           "sum of " + head_count(n_heads) + ", 0 to " + widgets::in_full(takes.top), room)
+            .c_str());
 }
 
 /// What is drawn of what there is, in one honest line.
 std::string count_words(const Frame& frame, const TokenLines& lines) {
   if (lines.visible == 0) return "No head is switched on.";
-  std::string words = std::to_string(lines.lines.size()) + " of " + std::to_string(lines.visible) + " lines drawn";
-  if (lines.above > lines.lines.size()) words = "The strongest " + words + ", " + std::to_string(lines.above) + " are not hidden";
-  words += "; they carry " + widgets::fixed(lines.total > 0 ? lines.carried / lines.total * 100 : 0, 1) + " % of the weight. ";
+  std::string words =
+      std::to_string(lines.lines.size()) + " of " + std::to_string(lines.visible) + " lines drawn";
+  if (lines.above > lines.lines.size())
+    words = "The strongest " + words + ", " + std::to_string(lines.above) + " are not hidden";
+  words += "; they carry " + widgets::fixed(lines.total > 0 ? lines.carried / lines.total * 100 : 0, 1) +
+           " % of the weight. ";
   words += frame.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";
   return words;
 }
@@ -91,12 +104,15 @@ void come_into_view(const Frame& frame, const TokenLayout& l, float height) {
   if (top + l.pitch > scroll + height) ImGui::SetScrollY(top + l.pitch - height);
 }
 
-void draw_rows(const Frame& frame, TokenLayout l, const TokenLines& lines, const Takes& takes, const std::vector<std::size_t>& heads, float height) {
+void draw_rows(const Frame& frame, TokenLayout l, const TokenLines& lines, const Takes& takes,
+               const std::vector<std::size_t>& heads, float height) {
   const std::size_t n = n_rows(frame);
   const ImVec2 start = ImGui::GetCursorScreenPos();
   l.top = start.y + 2;
   const float scroll = ImGui::GetScrollY();
-  const auto row_at = [&](float y) { return static_cast<std::size_t>(std::clamp(std::floor(y / l.pitch), 0.0f, static_cast<float>(n))); };
+  const auto row_at = [&](float y) {
+    return static_cast<std::size_t>(std::clamp(std::floor(y / l.pitch), 0.0f, static_cast<float>(n)));
+  };
   l.first = row_at(scroll), l.end = std::min(n, row_at(scroll + height) + 1);
   come_into_view(frame, l, height);
   draw_token_lines(frame, l, lines, heads);
@@ -117,7 +133,7 @@ void draw_tokens(const Frame& frame) {
   const std::vector<std::size_t> heads = heads_with_lines(frame);
   const TokensLook& look = frame.view.tokens;
   const LineChoice choice{heads, look.hide_below, look.query(), most_lines};
-  const TokenLines& lines = frame.figures.lines(frame.trace, frame.version, choice);
+  const TokenLines& lines = frame.statistics.lines(frame.trace, frame.version, choice);
   const Takes takes = takes_of(frame, heads);
   TokenLayout layout = columns(frame, origin.x, width);
   const float titles = ImGui::GetItemRectMax().y + m.px(8), top = titles + m.px(42), foot = m.px(26);
@@ -128,7 +144,8 @@ void draw_tokens(const Frame& frame) {
   platform::begin_child("token rows", {std::max(1.0f, room.x), height});
   draw_rows(frame, layout, lines, takes, heads, height);
   ImGui::EndChild();
-  widgets::draw_text(frame.fonts.sans14, {origin.x, top + height + foot / 2 + m.px(2)}, Align::left_middle, packed(frame.palette.dim),
+  widgets::draw_text(frame.fonts.sans14, {origin.x, top + height + foot / 2 + m.px(2)}, Align::left_middle,
+                     packed(frame.palette.dim),
                      widgets::shortened(frame.fonts.sans14, count_words(frame, lines), width));
 }
 

@@ -60,17 +60,14 @@ double divergence(const Row& a, const Row& b) {
   return std::clamp(middle_bits - (a.entropy_bits + b.entropy_bits) / 2, 0.0, 1.0);
 }
 
-bool ends(const GoesOn& goes_on) {
-  return goes_on && !goes_on();
-}
-
 }  // namespace
 
-HeadFacts head_facts(const StageMatrix& weights, std::span<const std::string> tokens, const GoesOn& goes_on) {
+HeadFacts head_facts(const StageMatrix& weights, std::span<const std::string> tokens,
+                     const core::Token& token) {
   Mean entropy, itself, previous, two_or_three, first, same;
   std::map<std::string_view, std::vector<std::size_t>> seen;
   const bool square = weights.n_rows() == weights.n_cols();
-  for (std::size_t i = 0; i < weights.n_rows() && !ends(goes_on); ++i) {
+  for (std::size_t i = 0; i < weights.n_rows() && token.goes_on(); ++i) {
     std::vector<std::size_t>& earlier = seen[tokens[i]];
     const Row row = row_of(weights, i);
     const arma::rowvec& w = row.weights;
@@ -115,10 +112,10 @@ std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> 
   return order;
 }
 
-arma::mat likeness_of_heads(const Trace& trace, const GoesOn& goes_on) {
+arma::mat likeness_of_heads(const Trace& trace, const core::Token& token) {
   const std::size_t n = trace.heads.size(), n_rows = n > 0 ? trace.heads.front().weights.n_rows() : 0;
   std::vector<Mean> divergences(n * n);
-  for (std::size_t i = 0; i < n_rows && !ends(goes_on); ++i) {
+  for (std::size_t i = 0; i < n_rows && token.goes_on(); ++i) {
     std::vector<Row> rows;
     for (const HeadTrace& head : trace.heads) rows.push_back(row_of(head.weights, i));
     for (std::size_t a = 0; a < n; ++a)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/attention/trace.hpp"
+#include "core/token.hpp"
 
 namespace core::attention {
 
@@ -26,13 +27,10 @@ struct HeadFacts {
   std::optional<double> same_word;          ///< on all earlier tokens of the same name, of rows that have one
 };
 
-/// Is asked between two rows; what was begun is of no use once it says no.
-using GoesOn = std::function<bool()>;
-
 /// The facts of one head; weights are n_tokens × n_keys, tokens n_tokens names. With other keys only the
 /// entropy is known. No more than a row of the weights is made at a time.
 HeadFacts head_facts(const StageMatrix& weights, std::span<const std::string> tokens,
-                     const GoesOn& goes_on = {});
+                     const core::Token& token = {});
 
 /// Each of the facts, as heads are sorted by them.
 enum class HeadFigure { entropy, itself, previous, two_or_three_back, first, same_word };
@@ -60,6 +58,6 @@ std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> 
 /// From 0, nowhere a key in common, to 1, the same weights. Rows that are no distribution in one of the two
 /// are left out; NaN where none remains. Source: Lin, Divergence measures based on the Shannon entropy, IEEE
 /// Trans. Inf. Theory 37, 1991.
-arma::mat likeness_of_heads(const Trace& trace, const GoesOn& goes_on = {});
+arma::mat likeness_of_heads(const Trace& trace, const core::Token& token = {});
 
 }  // namespace core::attention

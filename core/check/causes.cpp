@@ -71,9 +71,8 @@ std::optional<Sample> sample_of(const Computed& right, const std::vector<Theirs>
 class Search {
  public:
   Search(const Computed& right, const std::vector<Theirs>& theirs,
-         const std::vector<const Reading*>& agreeing, const Tolerance& tolerance,
-         const std::function<bool()>& goes_on)
-      : right_(right), theirs_(theirs), tolerance_(tolerance), goes_on_(goes_on) {
+         const std::vector<const Reading*>& agreeing, const Tolerance& tolerance, const core::Token& token)
+      : right_(right), theirs_(theirs), tolerance_(tolerance), token_(token) {
     if (auto sample = sample_of(right, theirs, agreeing, tolerance)) sampler_.emplace(std::move(*sample));
     for (std::size_t k = 0; k < theirs.size(); ++k) {
       if (agreeing[k])
@@ -87,13 +86,15 @@ class Search {
     const std::vector<Way> ways = ways_for(right_.model(), theirs_);
     std::vector<Single> singles;
     for (const Way& way : ways) {
-      if (!goes_on_()) return found_;
+      if (!token_.goes_on()) return found_;
+      token_.count(1);
       if (auto single = tried(way)) singles.push_back(std::move(*single));
     }
     if (!found_.empty()) return found_;
     for (std::size_t a = 0; a < singles.size(); ++a)
       for (std::size_t b = a + 1; b < singles.size(); ++b) {
-        if (!goes_on_()) return found_;
+        if (!token_.goes_on()) return found_;
+        token_.count(1);
         if (could_explain(singles[a], singles[b])) try_pair(singles[a], singles[b]);
       }
     return found_;
@@ -179,7 +180,7 @@ class Search {
   const Computed& right_;
   const std::vector<Theirs>& theirs_;
   const Tolerance& tolerance_;
-  const std::function<bool()>& goes_on_;
+  const core::Token& token_;
   std::optional<Sampler> sampler_;
   std::vector<const Theirs*> explained_;  // by the right model
   Stage first_wrong_ = no_stage;          // by the right model
@@ -190,8 +191,8 @@ class Search {
 
 std::vector<Explanation> find_causes(const Computed& right, const std::vector<Theirs>& theirs,
                                      const std::vector<const Reading*>& agreeing, const Tolerance& tolerance,
-                                     const std::function<bool()>& goes_on) {
-  return Search(right, theirs, agreeing, tolerance, goes_on).run();
+                                     const core::Token& token) {
+  return Search(right, theirs, agreeing, tolerance, token).run();
 }
 
 }  // namespace core::check

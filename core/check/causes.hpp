@@ -6,6 +6,7 @@
 
 #include "core/check/agreement.hpp"
 #include "core/check/ways.hpp"
+#include "core/token.hpp"
 
 namespace core::check {
 
@@ -23,6 +24,6 @@ struct Explanation {
 /// has found, when that is false.
 std::vector<Explanation> find_causes(const Computed& right, const std::vector<Theirs>& theirs,
                                      const std::vector<const Reading*>& agreeing, const Tolerance& tolerance,
-                                     const std::function<bool()>& goes_on);
+                                     const core::Token& token);
 
 }  // namespace core::check

@@ -127,7 +127,7 @@ std::vector<std::string> Report::causes() const {
 }
 
 Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
-             const std::function<bool()>& goes_on) {
+             const core::Token& token) {
   const Computed right(model);
   Report report;
   report.left_out = matched.left_out;
@@ -139,7 +139,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
     can_be_explained = can_be_explained && !theirs.readings.empty();
   }
   if (!report.agrees && can_be_explained)
-    report.explanations = find_causes(right, matched.theirs, agree, tolerance, goes_on);
+    report.explanations = find_causes(right, matched.theirs, agree, tolerance, token);
   report.readings = agree;
   std::optional<Computed> explained;
   if (!report.explanations.empty()) explained.emplace(report.explanations.front().model);

@@ -9,6 +9,7 @@
 
 #include "core/check/causes.hpp"
 #include "core/formats/tensor_file.hpp"
+#include "core/token.hpp"
 
 /// "Why is mine different?": somebody's tensors against a model, stage by stage, and the likely mistake.
 namespace core::check {
@@ -54,8 +55,7 @@ struct Report {
 };
 
 /// Compares every tensor with its stage and looks for the mistakes that explain all of them.
-Report check(
-    const Model& model, const Matched& matched, const Tolerance& tolerance,
-    const std::function<bool()>& goes_on = [] { return true; });
+Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
+             const core::Token& token = {});
 
 }  // namespace core::check

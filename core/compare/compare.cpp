@@ -86,11 +86,10 @@ StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trac
 }
 
 std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a, const Model& model_b,
-                                     const Trace& trace_b, double rounding,
-                                     const attention::GoesOn& goes_on) {
+                                     const Trace& trace_b, double rounding, const core::Token& token) {
   std::vector<StageDifference> result;
   for (const StageInfo& stage : attention::stages()) {
-    if (goes_on && !goes_on()) break;
+    if (!token.goes_on()) break;
     const bool in_a = stage.present(model_a), in_b = stage.present(model_b);
     const bool copied = copies(model_a, stage.stage) && copies(model_b, stage.stage);
     if (in_a && in_b)

@@ -8,6 +8,7 @@
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
+#include "core/token.hpp"
 
 namespace core::compare {
 
@@ -38,7 +39,7 @@ StageDifference compare_stage(const attention::StageInfo& stage, const attention
 /// both models copy and do not compute is compared exactly. Once goes_on says no, the rest is missing.
 std::vector<StageDifference> compare(const attention::Model& model_a, const attention::Trace& trace_a,
                                      const attention::Model& model_b, const attention::Trace& trace_b,
-                                     double rounding = 0, const attention::GoesOn& goes_on = {});
+                                     double rounding = 0, const core::Token& token = {});
 
 /// The first stage that differs, or nullptr when A and B are equal in every stage.
 const StageDifference* first_difference(const std::vector<StageDifference>& stages);

@@ -10,7 +10,7 @@
 #include "core/attention/trace.hpp"
 #include "core/formats/labelled_matrix.hpp"
 #include "core/formats/matrix_formats.hpp"
-#include "core/formats/progress.hpp"
+#include "core/token.hpp"
 
 namespace core::formats {
 
@@ -18,8 +18,8 @@ struct ExportOptions {
   std::vector<std::string> stages = {};  ///< names of the table of stages; none means all that the model has
   const MatrixFormat* format = &matrix_formats().front();
   bool labels = true;  ///< token and column names, in formats that have them
-  Progress* progress =
-      nullptr;  ///< counts the bytes; once cancelled, formats::Cancelled is thrown and nothing is written
+  const Token* progress =
+      nullptr;           ///< counts the bytes; once cancelled, core::Stopped is thrown and nothing is written
   bool archive = false;  ///< all matrices in one .npz file, whatever the format is
 };
 

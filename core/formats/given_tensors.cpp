@@ -100,7 +100,7 @@ TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, con
 }
 
 TensorStage read_stage(const TensorFile& file, const TensorInfo& info, Stage stage,
-                       std::optional<std::size_t> layer, std::size_t n_heads, Progress& progress) {
+                       std::optional<std::size_t> layer, std::size_t n_heads, const Token& progress) {
   const std::vector<std::size_t> leading = layer ? std::vector{*layer} : std::vector<std::size_t>();
   return stage_of(file.read(info.name, leading, progress), stage, n_heads,
                   file.path().string() + ": " + info.name + ": ");
@@ -122,7 +122,7 @@ Model with_given_tensors(const std::optional<Model>& model, std::span<const Give
     const attention::StageInfo* stage = attention::find_stage(tensor.stage);
     if (!stage || !attention::can_be_given(stage->stage))
       throw Error(tensor.stage + ": expected a stage that can be given");
-    Progress progress;
+    Token progress;
     TensorStage read =
         read_stage(file, info, stage->stage, tensor.layer, result ? result->n_heads : 1, progress);
     const std::size_t wanted = result ? result->sequences.size() : read.n_sequences;

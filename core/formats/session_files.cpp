@@ -51,7 +51,7 @@ checkpoints::Attention attention_in_file(const Json& place, const std::filesyste
                            : chosen->is_text() ? chosen->text()
                                                : std::to_string(chosen->whole(0));
   const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, file.path().string() + ": ");
-  Progress progress;
+  Token progress;
   return checkpoints::read_attention(
       file, layer.mapping,
       checkpoints::heads_of(file, layer, checkpoints::config_beside(file.path()), n_heads), progress);

@@ -41,7 +41,7 @@ const TensorInfo* TensorFile::find(std::string_view name) const {
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading,
-                        Progress& progress) const {
+                        const Token& progress) const {
   const TensorInfo* info = find(name);
   if (!info) throw Error(path_.string() + ": there is no tensor " + quoted_briefly(name) + " in it");
   check_part(*info, leading, path_.string() + ": " + info->name + ": ");
@@ -49,16 +49,16 @@ Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> lead
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading) const {
-  Progress progress;
+  Token progress;
   return read(name, leading, progress);
 }
 
 TensorFile open_tensors(const std::filesystem::path& path) {
-  Progress progress;
+  Token progress;
   return open_tensors(path, progress);
 }
 
-TensorFile open_tensors(const std::filesystem::path& path, Progress& progress) {
+TensorFile open_tensors(const std::filesystem::path& path, const Token& progress) {
   return tensor_format_of(path).open(path, progress);
 }
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/formats/progress.hpp"
 #include "core/formats/tensor.hpp"
+#include "core/token.hpp"
 
 namespace core::formats {
 
@@ -19,7 +19,7 @@ constexpr std::uint64_t most_numbers = std::uint64_t{1} << 28;
 class TensorFile {
  public:
   /// Reads the part of a tensor at leading indices, all of it without any.
-  using Read = std::function<Tensor(std::span<const std::size_t> leading, Progress& progress)>;
+  using Read = std::function<Tensor(std::span<const std::size_t> leading, const Token& progress)>;
   struct Entry {
     TensorInfo info;
     Read read;
@@ -40,9 +40,9 @@ class TensorFile {
   /// than that is read.
   ///
   /// Throws core::Error, "FILE: TENSOR: what is wrong", when there is no such tensor or part of it, more than
-  /// most_numbers are asked for, the file is damaged, or a 64-bit integer has no float64; Cancelled when that
+  /// most_numbers are asked for, the file is damaged, or a 64-bit integer has no float64; Stopped when that
   /// was asked for.
-  Tensor read(std::string_view name, std::span<const std::size_t> leading, Progress& progress) const;
+  Tensor read(std::string_view name, std::span<const std::size_t> leading, const Token& progress) const;
   Tensor read(std::string_view name, std::span<const std::size_t> leading = {}) const;
 
  private:
@@ -56,6 +56,6 @@ class TensorFile {
 ///
 /// Throws core::Error, one line that begins with the path, when it is in none of the formats or is damaged.
 TensorFile open_tensors(const std::filesystem::path& path);
-TensorFile open_tensors(const std::filesystem::path& path, Progress& progress);
+TensorFile open_tensors(const std::filesystem::path& path, const Token& progress);
 
 }  // namespace core::formats

@@ -15,7 +15,7 @@ struct TensorFormat {
   const char* about;    ///< one line for people
   /// Whether a file is of this format, damaged or not, by its ending and its first bytes.
   bool (*is_meant)(const std::filesystem::path& path, std::string_view begin);
-  TensorFile (*open)(const std::filesystem::path& path, Progress& progress);
+  TensorFile (*open)(const std::filesystem::path& path, const Token& progress);
 };
 
 /// All formats that tensors are read from, the surest to be recognised first.

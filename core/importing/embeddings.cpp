@@ -64,7 +64,7 @@ const TensorInfo* usual_embeddings(const TensorFile& file) {
 }
 
 std::vector<std::string> tokens_in(const TensorFile& file, std::size_t n_tokens,
-                                   formats::Progress& progress) {
+                                   const core::Token& progress) {
   const TensorInfo* texts = file.find("tokens");
   if (texts && texts->dtype == formats::Dtype::text && texts->shape == formats::Shape{n_tokens})
     return file.read("tokens", {}, progress).texts;
@@ -72,7 +72,7 @@ std::vector<std::string> tokens_in(const TensorFile& file, std::size_t n_tokens,
 }
 
 std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std::string& name,
-                                               formats::Progress& progress) {
+                                               const core::Token& progress) {
   const TensorInfo& info = find_embeddings(file, name);
   if (!can_be_embeddings(info))
     fail(file, info.name + ": expected embeddings [tokens, columns] or a batch of them, got " +
@@ -94,7 +94,7 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
 
 std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, const Choices& choices,
                                                 std::size_t d_in, std::vector<std::string>& notes,
-                                                formats::Progress& progress) {
+                                                const core::Token& progress) {
   if (choices.embeddings.empty() && choices.embeddings_tensor.empty()) {
     notes.push_back("No embeddings were given: " + std::to_string(drawn_tokens) +
                     " tokens of standard normal numbers (seed 123) stand for them.");

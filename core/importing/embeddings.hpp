@@ -9,7 +9,7 @@ namespace core::importing {
 
 /// The texts of a tensor "tokens" of that length in the file, or else "0", "1", …
 std::vector<std::string> tokens_in(const formats::TensorFile& file, std::size_t n_tokens,
-                                   formats::Progress& progress);
+                                   const core::Token& progress);
 
 /// The tensor of a file whose name says that it is embeddings, or else the only one of two or three axes; or
 /// nullptr.
@@ -21,12 +21,12 @@ const formats::TensorInfo* usual_embeddings(const formats::TensorFile& file);
 /// Tokens are the names of its rows, or the texts of a tensor "tokens" of that length, or numbers. Throws
 /// core::Error.
 std::vector<attention::Sequence> embeddings_in(const formats::TensorFile& file, const std::string& name,
-                                               formats::Progress& progress);
+                                               const core::Token& progress);
 
 /// The sequences that a checkpoint's attention of d_in columns is to work on: those that were chosen, or else
 /// drawn, which is noted.
 std::vector<attention::Sequence> embeddings_for(const formats::TensorFile& checkpoint, const Choices& choices,
                                                 std::size_t d_in, std::vector<std::string>& notes,
-                                                formats::Progress& progress);
+                                                const core::Token& progress);
 
 }  // namespace core::importing

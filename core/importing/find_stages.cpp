@@ -97,7 +97,7 @@ bool comes_before(const std::string& a, const std::string& b) {
   return a.size() < b.size();
 }
 
-bool holds_weights(const TensorFile& file, const TensorInfo& info, formats::Progress& progress) {
+bool holds_weights(const TensorFile& file, const TensorInfo& info, const core::Token& progress) {
   const formats::Tensor first = file.read(info.name, formats::Shape(info.shape.size() - 2, 0), progress);
   const std::size_t n_columns = info.shape.back();
   bool a_row_counts = false;
@@ -115,7 +115,7 @@ bool holds_weights(const TensorFile& file, const TensorInfo& info, formats::Prog
 }
 
 /// Weights under names that say nothing, one tensor a layer: "arr_0", "arr_1", …
-std::vector<StageLayer> nameless_weights(const TensorFile& file, formats::Progress& progress) {
+std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Token& progress) {
   std::vector<const TensorInfo*> tensors;
   for (const TensorInfo& info : file.tensors())
     if (info.dtype != formats::Dtype::text) tensors.push_back(&info);
@@ -136,7 +136,7 @@ const StageSource* find(const StageLayer& layer, Stage stage) {
 
 }  // namespace
 
-std::vector<StageLayer> find_stages(const TensorFile& file, formats::Progress& progress) {
+std::vector<StageLayer> find_stages(const TensorFile& file, const core::Token& progress) {
   using Heads = std::map<std::size_t, std::string>;
   std::map<std::string, std::map<Stage, Heads>, decltype(&comes_before)> layers(comes_before);
   for (const TensorInfo& info : file.tensors()) {

@@ -32,7 +32,7 @@ void check(const TensorFile& file, const attention::Model& model) {
 }
 
 Imported import_checkpoint(const TensorFile& file, const std::vector<checkpoints::Layer>& layers,
-                           const Choices& choices, formats::Progress& progress) {
+                           const Choices& choices, const core::Token& progress) {
   const checkpoints::Config config = checkpoints::config_beside(file.path());
   const checkpoints::Layer* layer = nullptr;
   if (!choices.mapping)
@@ -56,7 +56,7 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<checkpoints
   return result;
 }
 
-Imported import_embeddings(const TensorFile& file, const Choices& choices, formats::Progress& progress) {
+Imported import_embeddings(const TensorFile& file, const Choices& choices, const core::Token& progress) {
   Imported result;
   result.model.sequences = embeddings_in(file, choices.embeddings_tensor, progress);
   result.model.n_heads = choices.n_heads.value_or(1);
@@ -74,7 +74,7 @@ bool is_session(const std::filesystem::path& path) {
   return first != begin.npos && begin[first] == '{';
 }
 
-Imported import_tensors(const TensorFile& file, const Choices& choices, formats::Progress& progress) {
+Imported import_tensors(const TensorFile& file, const Choices& choices, const core::Token& progress) {
   const auto layers = checkpoints::find_layers(file.tensors());
   if (choices.mapping || (!layers.empty() && choices.stages.empty()))
     return import_checkpoint(file, layers, choices, progress);
@@ -90,7 +90,7 @@ Imported import_tensors(const TensorFile& file, const Choices& choices, formats:
 }
 
 std::vector<std::string> layers_in(const TensorFile& file, const Choices& choices,
-                                   formats::Progress& progress) {
+                                   const core::Token& progress) {
   std::vector<std::string> names;
   if (choices.mapping) return names;
   const auto layers = checkpoints::find_layers(file.tensors());
@@ -110,7 +110,7 @@ std::vector<std::string> layers_in(const TensorFile& file, const Choices& choice
   return names;
 }
 
-Imported import_file(const std::filesystem::path& path, const Choices& choices, formats::Progress& progress) {
+Imported import_file(const std::filesystem::path& path, const Choices& choices, const core::Token& progress) {
   if (is_session(path)) {
     if (choices.says_something())
       throw Error(path.string() + ": it is a session, of which nothing is to be chosen");

@@ -50,13 +50,13 @@ bool is_session(const std::filesystem::path& path);
 ///
 /// Embeddings that nothing gives are eight tokens of standard normal numbers, which is noted. Throws
 /// core::Error, one line that names the file and what must be said.
-Imported import_tensors(const formats::TensorFile& file, const Choices& choices, formats::Progress& progress);
+Imported import_tensors(const formats::TensorFile& file, const Choices& choices, const core::Token& progress);
 
 /// The layers among which Choices::layer chooses, by name or number; fewer than two leave no choice.
 std::vector<std::string> layers_in(const formats::TensorFile& file, const Choices& choices,
-                                   formats::Progress& progress);
+                                   const core::Token& progress);
 
 /// Opens a file, a session or tensors, as a model. Throws core::Error.
-Imported import_file(const std::filesystem::path& path, const Choices& choices, formats::Progress& progress);
+Imported import_file(const std::filesystem::path& path, const Choices& choices, const core::Token& progress);
 
 }  // namespace core::importing

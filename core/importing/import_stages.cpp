@@ -52,7 +52,7 @@ std::size_t heads_of(const TensorFile& file, const std::vector<StageSource>& sta
 
 formats::TensorStage read_source(const TensorFile& file, const StageSource& source,
                                  std::optional<std::size_t> layer, std::size_t n_heads,
-                                 formats::Progress& progress) {
+                                 const core::Token& progress) {
   const std::size_t bands = source.tensors.size() > 1 ? 1 : n_heads;
   formats::TensorStage read{{source.stage, {}}, 1};
   for (const std::string& name : source.tensors) {
@@ -100,7 +100,7 @@ std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>
 }
 
 Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& found, const Choices& choices,
-                       formats::Progress& progress) {
+                       const core::Token& progress) {
   const bool by_name = choices.stages.empty() && found.size() > 1;
   std::vector<StageSource> stages = choices.stages;
   std::size_t index = 0;

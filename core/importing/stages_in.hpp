@@ -17,7 +17,7 @@ struct StageLayer {
 ///
 /// A file of one tensor, or of several of one shape, whose names say nothing holds weights if its first
 /// matrix does: numbers of 0 … 1 in rows that sum to 1. Throws core::Error as TensorFile::read() does.
-std::vector<StageLayer> find_stages(const formats::TensorFile& file, formats::Progress& progress);
+std::vector<StageLayer> find_stages(const formats::TensorFile& file, const core::Token& progress);
 
 /// Those that are given when nobody chooses: weights, or else the last scores, or else queries and keys; with
 /// values where there are some. None when the file holds none of them.
@@ -32,6 +32,6 @@ std::size_t layers_within(const formats::TensorFile& file, const std::vector<Sta
 
 /// A model in which stages of one layer are given and nothing before them is known. Throws core::Error.
 Imported import_stages(const formats::TensorFile& file, const std::vector<StageLayer>& found,
-                       const Choices& choices, formats::Progress& progress);
+                       const Choices& choices, const core::Token& progress);
 
 }  // namespace core::importing

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/tensor_check.hpp"
+#include "app/work/tensor_check.hpp"
 #include "core/formats/export.hpp"
 #include "core/mistakes/mistakes.hpp"
 #include "tests/gui/program.hpp"

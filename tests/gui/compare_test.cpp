@@ -16,6 +16,7 @@
 #include "core/formats/session.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/ui_harness.hpp"
+#include "tests/support/waiting.hpp"
 
 namespace {
 
@@ -60,7 +61,7 @@ struct Compare : testing::Test {
                       .fonts = given.fonts,
                       .painter = painter,
                       .extents = given.extents,
-                      .figures = given.figures,
+                      .statistics = given.statistics,
                       .landmarks = given.landmarks,
                       .commands = commands,
                       .lesson = store.lesson(),
@@ -72,7 +73,7 @@ struct Compare : testing::Test {
   }
   void carry_out(app::Commands& commands) {
     for (const app::Command& command : commands.take()) store.dispatch(command);
-    store.finish_working();
+    support::finish_working(store);
   }
   void press(Key key) {
     app::Commands commands;
@@ -84,7 +85,7 @@ struct Compare : testing::Test {
   }
   void edit(core::editing::Edit e) {
     store.dispatch(app::ApplyEdit{std::move(e)});
-    store.finish_working();
+    support::finish_working(store);
     ui.run();
   }
   /// Presses the middle of a cell of a picture that is n × n.
@@ -256,7 +257,7 @@ TEST_F(Compare, ShowsNothingOfBInPlaceOfWhichAStandsThatAHasNot) {
   const CellRef last{Stage::weights, 1, n + 2, n + 2};
   store.dispatch(app::ApplyEdit{core::editing::SetTokenCount{n + 3}});
   store.dispatch(app::ChangeView{[last](app::View& v) { v.pinned = last; }});
-  store.finish_working();
+  support::finish_working(store);
   ui.run();
   ASSERT_TRUE(store.view().shows_a);
   EXPECT_FALSE(app::shown_state(store).view.pinned);
@@ -398,7 +399,7 @@ TEST_F(Compare, TakesAFromASessionFileAndLeavesBAlone) {
   core::formats::save_session(directory.path() / "open.json", {other, ""});
   const Model live = store.model();
   store.dispatch(app::LoadReference{directory.path() / "open.json"});
-  store.finish_reading();
+  support::finish_reading(store);
   store.settle();
   EXPECT_EQ(store.model(), live);
   EXPECT_FALSE(store.document().path.has_value());
@@ -411,7 +412,7 @@ TEST_F(Compare, SaysWhyAFileCannotBeAAndChangesNothing) {
   const support::TemporaryDirectory directory;
   std::ofstream(directory.path() / "half.json") << R"({"attnscope": 1, "embeddings": [[1, 2], [3)";
   store.dispatch(app::LoadReference{directory.path() / "half.json"});
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text, testing::HasSubstr("half.json"));
   EXPECT_THAT(store.message().text, testing::Not(testing::HasSubstr("\n")));
@@ -423,7 +424,7 @@ TEST_F(Compare, IsTheTabThatASessionComesBackTo) {
   const support::TemporaryDirectory directory;
   ui.click("tabs/Compare");
   store.dispatch(app::SaveFileAs{directory.path() / "mine.json"});
-  store.finish_reading();
+  support::finish_reading(store);
   app::Store other;
   other.open(directory.path() / "mine.json");
   EXPECT_EQ(other.view().tab, app::Tab::compare);

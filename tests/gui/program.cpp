@@ -5,19 +5,16 @@
 
 #include "app/shell.hpp"
 #include "app/shortcuts.hpp"
+#include "tests/support/waiting.hpp"
 
 namespace gui {
-Program::Program(ImVec2 size, double at_once_ms) : store(app::free_memory, at_once_ms), imgui_(size) {
-  store.before_change([this] {
-    if (traces_ == Traces::fail) throw std::bad_alloc();
-    figures_.stop();
-    return true;
-  });
+Program::Program(ImVec2 size, double at_once_ms)
+    : store(app::free_memory, at_once_ms,
+            [this] {
+              if (traces_ == Traces::fail) throw std::bad_alloc();
+            }),
+      imgui_(size) {
   run();
-}
-
-Program::~Program() {
-  store.before_change({});
 }
 
 void Program::run(int frames) {
@@ -48,8 +45,8 @@ ImVec2 Program::centre(const std::string& name) const {
 
 void Program::frame(const support::InputFrame& input) {
   ImGuiIO& io = ImGui::GetIO();
-  store.finish_reading();
-  if (traces_ != Traces::wait) store.finish_working();
+  support::finish_reading(store);
+  if (traces_ != Traces::wait) support::finish_working(store);
   const app::Document document = store.document();
   const app::Opening opening = store.opening();
   app::Commands commands;
@@ -63,12 +60,12 @@ void Program::frame(const support::InputFrame& input) {
   app::apply_style(palette, metrics);
   ImGui::NewFrame();
   landmarks_.clear();
-  figures_.read_from(store.shared_trace());
   ImFont* f = ImGui::GetFont();
   const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
   support::NoPainter painter;
   const app::View view = store.shown_view();
   const app::Newest newest = store.newest();
+  statistics_.read_from(store.live());
   const app::Renewal renewal{store.seconds_renewing(), store.share_renewed()};
   app::draw_window({.model = store.shown_model(),
                     .trace = store.trace(),
@@ -82,7 +79,7 @@ void Program::frame(const support::InputFrame& input) {
                     .fonts = fonts,
                     .painter = painter,
                     .extents = extents_,
-                    .figures = figures_,
+                    .statistics = statistics_,
                     .landmarks = landmarks_,
                     .commands = commands,
                     .lesson = store.lesson(),

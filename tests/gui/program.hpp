@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,8 @@ namespace gui {
 class Program {
  public:
   explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms);
-  ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
-
-  app::Store store;
 
   /// What becomes of the traces of models that follow.
   enum class Traces {
@@ -26,6 +24,12 @@ class Program {
     fail   ///< there is no memory for what would be computed at once
   };
   void set_traces(Traces traces) { traces_ = traces; }
+
+ private:
+  std::atomic<Traces> traces_ = Traces::come;  // before the store, which asks it
+
+ public:
+  app::Store store;
 
   /// Draws frames without input.
   void run(int frames = 2);
@@ -48,8 +52,7 @@ class Program {
   support::BareImGui imgui_;
   app::Landmarks landmarks_;
   app::Extents extents_;
-  app::Figures figures_;
-  Traces traces_ = Traces::come;
+  app::Statistics statistics_{store.jobs()};
 };
 
 }  // namespace gui

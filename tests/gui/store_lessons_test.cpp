@@ -4,6 +4,7 @@
 #include "core/editing/presets.hpp"
 #include "core/lessons/states.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
 
 namespace app {
 namespace {
@@ -57,11 +58,11 @@ TEST(Lesson, IsNeverSavedOverTheOwnWork) {
   const auto path = directory / "own.json";
   Store store;
   store.dispatch(SaveFileAs{path});
-  store.finish_reading();
+  support::finish_reading(store);
   const std::string saved = support::bytes_of(path);
   start(store, "004");
   store.dispatch(SaveFile{});
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_TRUE(store.message().is_error);
   store.dispatch(ShowDialog{Dialog::save_as});
   EXPECT_EQ(store.view().dialog, Dialog::none);

@@ -10,6 +10,7 @@
 #include "core/formats/export.hpp"
 #include "core/formats/session.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
 
 namespace app {
 namespace {
@@ -35,13 +36,13 @@ TEST(Store, KnowsWhetherTheModelIsStillThePresetsEvenWhenItWasSaved) {
   EXPECT_TRUE(store.document().is_preset);
   store.dispatch(change(2.5));
   store.dispatch(SaveFileAs{directory.path() / "changed.json"});
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_FALSE(store.document().modified);
   EXPECT_FALSE(store.document().is_preset);
   store.dispatch(Undo{});
   EXPECT_TRUE(store.document().is_preset);
   store.dispatch(OpenFile{directory.path() / "changed.json"});
-  store.finish_reading();
+  support::finish_reading(store);
   store.dispatch(DiscardAndContinue{});
   EXPECT_FALSE(store.document().is_preset);
 }
@@ -113,7 +114,7 @@ TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
   }});
   store.dispatch(SaveFileAs{path});
   EXPECT_TRUE(store.document().modified) << "until it is on the disk";
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_FALSE(store.document().modified);
   EXPECT_EQ(store.document().title, "mine.json");
 
@@ -136,7 +137,7 @@ TEST(Store, SavesFirstWhenAskedToAndThenGoesOn) {
   EXPECT_EQ(store.view().dialog, Dialog::save_as);
   store.dispatch(SaveFileAs{directory.path() / "kept.json"});
   EXPECT_FALSE(store.wants_to_quit());
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_TRUE(store.wants_to_quit());
   Store other;
   other.open(directory.path() / "kept.json");
@@ -152,7 +153,7 @@ TEST(Store, WaitsForWhatIsBeingSavedBeforeItQuits) {
   store.dispatch(Quit{});
   EXPECT_FALSE(store.wants_to_quit());
   EXPECT_EQ(store.view().dialog, Dialog::none) << "nothing is to be asked: it is being saved";
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_TRUE(store.wants_to_quit());
   Store other;
   other.open(directory.path() / "kept.json");
@@ -166,7 +167,7 @@ TEST(Store, KeepsWhatIsBeingSavedApartFromTheFileThatIsOpenedMeanwhile) {
   store.dispatch(SaveFileAs{directory.path() / "mine.json"});
   store.dispatch(LoadPreset{"004-causal"});
   EXPECT_NE(store.document().preset, "004-causal");
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_EQ(store.document().preset, "004-causal");
   EXPECT_FALSE(store.document().path.has_value());
   EXPECT_EQ(store.recent().front(), std::filesystem::absolute(directory.path() / "mine.json"));
@@ -180,7 +181,7 @@ TEST(Store, CallsModifiedWhatWasEditedWhileItWasSaved) {
   store.dispatch(SaveFileAs{directory.path() / "mine.json"});
   store.dispatch(change(5));
   store.dispatch(Quit{});
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_TRUE(store.document().modified);
   EXPECT_FALSE(store.wants_to_quit());
   EXPECT_EQ(store.view().dialog, Dialog::unsaved_work);
@@ -196,7 +197,7 @@ TEST(Store, StaysWhenWhatIsToBeSavedCannotBe) {
   store.dispatch(change(4));
   store.dispatch(SaveFileAs{directory.path() / "file" / "inside.json"});
   store.dispatch(Quit{});
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_FALSE(store.wants_to_quit());
   EXPECT_TRUE(store.message().is_error);
   EXPECT_TRUE(store.document().modified);
@@ -209,7 +210,7 @@ TEST(Store, KeepsEverythingWhenAFileIsBroken) {
   store.dispatch(change(7));
   const auto before = store.model();
   store.dispatch(OpenFile{directory.path() / "half.json"});
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_EQ(store.model(), before);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_NE(store.message().text.find("half.json"), std::string::npos);
@@ -223,7 +224,7 @@ TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
   store.settle();
   const auto path = directory.path() / "w.csv";
   store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 1, 0, 0}, path});
-  store.finish_reading();
+  support::finish_reading(store);
   EXPECT_NE(store.message().text.find(path.string()), std::string::npos) << store.message().text;
   const auto trace = core::attention::attend(store.model());
   const auto& stage = core::attention::info(Stage::weights);
@@ -268,7 +269,7 @@ TEST(Store, ExportsInEveryFormToAFileNamedAfterIt) {
   Store store;
   const auto bytes = [&](ExportForm form, const char* name) {
     store.dispatch(ExportAs{form, ExportWhat::stage, {Stage::weights, 1, 0, 0}, directory.path()});
-    store.finish_reading();
+    support::finish_reading(store);
     EXPECT_FALSE(store.message().is_error) << store.message().text;
     return support::bytes_of(directory.path() / name);
   };
@@ -289,7 +290,7 @@ TEST(Store, ExportsNothingWhereItMayNotWrite) {
   for (const ExportForm form : {ExportForm::csv, ExportForm::npz, ExportForm::svg, ExportForm::program}) {
     store.dispatch(ExportAs{
         form, ExportWhat::everything, {Stage::weights, 0, 0, 0}, directory.path() / "file" / "inside.x"});
-    store.finish_reading();
+    support::finish_reading(store);
     EXPECT_TRUE(store.message().is_error);
     EXPECT_NE(store.message().text.find("cannot be written"), std::string::npos) << store.message().text;
   }

@@ -1,4 +1,4 @@
-#include "app/token_lines.hpp"
+#include "app/work/token_lines.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ const arma::mat second{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
 
 TEST(TokenLines, LeaveOutWhatIsBelowTheThresholdAndSayHowMuchTheyCarry) {
   const auto found = app::token_lines(three_tokens({first}), {{0}, 0.375, std::nullopt, 100});
-  EXPECT_THAT(found.lines, ElementsAre(TokenLine{2, 2, 0, 0.375}, TokenLine{2, 1, 0, 0.5}, TokenLine{1, 1, 0, 0.75}, TokenLine{0, 0, 0, 1}));
+  EXPECT_THAT(found.lines, ElementsAre(TokenLine{2, 2, 0, 0.375}, TokenLine{2, 1, 0, 0.5},
+                                       TokenLine{1, 1, 0, 0.75}, TokenLine{0, 0, 0, 1}));
   EXPECT_EQ(found.visible, 6u);
   EXPECT_EQ(found.above, 4u);
   EXPECT_DOUBLE_EQ(found.carried, 2.625);
@@ -40,7 +41,8 @@ TEST(TokenLines, AreTheStrongestAndThoseOfTheQueryWhenTheyAreTooMany) {
   EXPECT_THAT(strongest.lines, ElementsAre(TokenLine{1, 1, 0, 0.75}, TokenLine{0, 0, 0, 1}));
   EXPECT_EQ(strongest.above, 6u);
   const auto of_query = app::token_lines(trace, {{0}, 0, 2, 4});
-  EXPECT_THAT(of_query.lines, ElementsAre(TokenLine{0, 0, 0, 1}, TokenLine{2, 0, 0, 0.125}, TokenLine{2, 2, 0, 0.375}, TokenLine{2, 1, 0, 0.5}));
+  EXPECT_THAT(of_query.lines, ElementsAre(TokenLine{0, 0, 0, 1}, TokenLine{2, 0, 0, 0.125},
+                                          TokenLine{2, 2, 0, 0.375}, TokenLine{2, 1, 0, 0.5}));
 }
 
 TEST(TokenLines, AreTheStrongestOfVeryMany) {
@@ -48,7 +50,8 @@ TEST(TokenLines, AreTheStrongestOfVeryMany) {
   core::attention::Trace trace;
   trace.mask = arma::mat(n, n, arma::fill::ones);
   arma::mat weights(n, n);
-  for (std::size_t k = 0; k < n * n; ++k) weights[k] = static_cast<double>((k * 1009 + 1) % (n * n)) / (n * n);
+  for (std::size_t k = 0; k < n * n; ++k)
+    weights[k] = static_cast<double>((k * 1009 + 1) % (n * n)) / (n * n);
   trace.heads.emplace_back().weights = weights;
   const auto found = app::token_lines(trace, {{0}, 0.125, std::nullopt, 2});
   const std::vector<double> largest{found.lines.at(0).weight, found.lines.at(1).weight};

@@ -48,7 +48,7 @@ void UiHarness::frame(const InputFrame& input) {
          .fonts = fonts,
          .painter = painter,
          .extents = extents_,
-         .figures = figures_,
+         .statistics = statistics_,
          .landmarks = landmarks_,
          .commands = commands});
   ImGui::Render();

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "app/extents.hpp"
 #include "app/frame.hpp"
+#include "app/work/extents.hpp"
 #include "tests/support/bare_imgui.hpp"
 #include "tests/support/hands.hpp"
 
@@ -58,7 +58,8 @@ class UiHarness : public Hands {
   std::vector<app::Command> asked_;
   app::Landmarks landmarks_;
   app::Extents extents_;
-  app::Figures figures_;
+  app::Jobs jobs_;
+  app::Statistics statistics_{jobs_};
   core::attention::Trace trace_;
   core::attention::Model traced_;
   std::uint64_t version_ = 0;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/editing/edit.hpp"
+#include "tests/support/waiting.hpp"
 
 namespace walk {
 namespace {
@@ -35,7 +36,7 @@ Walk::Walk(int width, int height, double at_once_ms)
 }
 
 void Walk::frame(const support::InputFrame& input) {
-  store.finish_reading();
+  support::finish_reading(store);
   if (input.mouse) held_.mouse = input.mouse;
   if (input.left) held_.left = input.left;
   if (input.right) held_.right = input.right;

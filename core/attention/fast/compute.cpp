@@ -48,7 +48,7 @@ double operations(const Model& model) {
   return projected + n * n * (2 * d + 20 * double(model.n_heads)) * (model.mask.causal ? 0.5 : 1);
 }
 
-bool Engine::Parts::compute(const Model& model, size_t s, Progress* progress) {
+bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   holds = false;
@@ -101,23 +101,23 @@ void Engine::Parts::prepare(const Model& model, size_t s) {
   put_kept(all, model, s);
 }
 
-std::optional<bool> Engine::Parts::work_out_all(From from, Progress* progress) {
+std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress) {
   const size_t rows = block_rows(all, threads.n_threads()), n_blocks = (all.n_tokens + rows - 1) / rows;
   const size_t count = all.heads.size() * n_blocks;
   std::atomic<bool> finite{true};
   std::atomic<size_t> done{0};
   const auto block = [&](size_t task) {
-    if (progress && progress->cancelled.load(std::memory_order_relaxed)) return;
+    if (progress && !progress->goes_on()) return;
     const size_t h = task % all.heads.size(),
                  first = (n_blocks - 1 - task / all.heads.size()) * rows;  // long rows first
     const size_t end = std::min(first + rows, all.n_tokens);
     if (hide_first)
       for (size_t i = first; i < end; ++i) hide_row(all, h, i);
     if (!work_out(all, h, first, end, from)) finite = false;
-    if (progress) progress->fraction = double(++done) / double(count);
+    if (progress) progress->report(double(++done) / double(count));
   };
   threads.run(count, 2 * all.n_tokens * all.n_tokens * all.d_out, block);
-  if (progress && progress->cancelled) return std::nullopt;
+  if (progress && !progress->goes_on()) return std::nullopt;
   hide_first = false;
   return finite.load();
 }

@@ -60,12 +60,12 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
-bool Engine::compute(const Model& model, std::size_t sequence, Progress* progress) {
+bool Engine::compute(const Model& model, std::size_t sequence, const Token* progress) {
   require(model, sequence);
   return parts_->compute(model, sequence, progress);
 }
 
-Change Engine::update(const Model& after, std::size_t sequence, Progress* progress) {
+Change Engine::update(const Model& after, std::size_t sequence, const Token* progress) {
   require(after, sequence);
   Parts& p = *parts_;
   if (!p.holds || p.by_reference || sequence != p.sequence || sequence >= p.held.sequences.size() ||

@@ -10,14 +10,9 @@
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
+#include "core/token.hpp"
 
 namespace core::attention::fast {
-
-/// How far a computation is, for another thread to read; that thread may also call it off.
-struct Progress {
-  std::atomic<double> fraction{0};     ///< 0 … 1
-  std::atomic<bool> cancelled{false};  ///< looked at between blocks of rows
-};
 
 /// What an update changed of one head's masked scores and weights, so that pictures of them need no more.
 struct HeadChange {
@@ -64,12 +59,12 @@ class Engine {
   /// Computes everything; false when it was called off.
   ///
   /// Throws core::Error as attend() does.
-  bool compute(const Model& model, std::size_t sequence = 0, Progress* progress = nullptr);
+  bool compute(const Model& model, std::size_t sequence = 0, const Token* progress = nullptr);
 
   /// Goes from the model that it holds to another one, recomputing only what depends on what differs.
   ///
   /// Throws core::Error as attend() does; the engine then holds what it held.
-  Change update(const Model& after, std::size_t sequence = 0, Progress* progress = nullptr);
+  Change update(const Model& after, std::size_t sequence = 0, const Token* progress = nullptr);
 
   /// How long update() would take, in milliseconds: from what computing took on this machine so far.
   double estimated_ms(const Model& after, std::size_t sequence = 0) const;

@@ -19,11 +19,11 @@ struct Engine::Parts {
   explicit Parts(std::size_t n_threads);
 
   // The full pass, in compute.cpp.
-  bool compute(const Model& model, std::size_t s, Progress* progress);
+  bool compute(const Model& model, std::size_t s, const Token* progress);
   bool compute_by_reference(const Model& model, std::size_t s);
   void prepare(const Model& model, std::size_t s);
   /// Works out all heads from there on; nothing when it was called off, else whether all is finite.
-  std::optional<bool> work_out_all(From from, Progress* progress);
+  std::optional<bool> work_out_all(From from, const Token* progress);
   /// Measures queries and keys; false when their products might not be finite.
   bool measure_lengths();
 
@@ -34,7 +34,7 @@ struct Engine::Parts {
   bool update_query_or_key(const Difference& d, const std::vector<double>& increments, Change& change);
   bool update_value(const Difference& d, const std::vector<double>& increments);
   bool update_mask(const Model& after, const Difference& d, Change& change);
-  bool update_all(const Model& after, From from, Progress* progress, Change& change);
+  bool update_all(const Model& after, From from, const Token* progress, Change& change);
   /// How far off scores are at most by the roundings of one addition to queries, keys or values.
   double drift_after(double drift_before, const std::vector<double>& before, const std::vector<double>& after,
                      double increment) const;

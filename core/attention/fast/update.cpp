@@ -191,7 +191,7 @@ bool Engine::Parts::update_mask(const Model& after, const Difference& d, Change&
   return all_finite;
 }
 
-bool Engine::Parts::update_all(const Model& after, From from, Progress* progress, Change& change) {
+bool Engine::Parts::update_all(const Model& after, From from, const Token* progress, Change& change) {
   prepare(after, sequence);
   if (!measure_lengths()) return false;
   output.all_changed();

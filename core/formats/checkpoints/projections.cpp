@@ -11,7 +11,7 @@ using attention::Linear;
 
 class Reader {
  public:
-  Reader(const TensorFile& file, Progress& progress) : file_(file), progress_(progress) {}
+  Reader(const TensorFile& file, const Token& progress) : file_(file), progress_(progress) {}
 
   Linear linear(const Source& source) const {
     arma::mat weight, bias;
@@ -57,7 +57,7 @@ class Reader {
   }
 
   const TensorFile& file_;
-  Progress& progress_;
+  const Token& progress_;
 };
 
 /// Gives every query's head the band of its group.
@@ -71,7 +71,7 @@ arma::mat repeated(const arma::mat& bands, std::size_t d_head, std::size_t times
 }  // namespace
 
 Attention read_attention(const TensorFile& file, const Mapping& mapping, std::size_t n_heads,
-                         Progress& progress) {
+                         const Token& progress) {
   const Reader reader(file, progress);
   Attention result{
       {reader.linear(mapping.query), reader.linear(mapping.key), reader.linear(mapping.value), {}},

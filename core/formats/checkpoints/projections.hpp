@@ -25,7 +25,7 @@ struct Attention {
 /// Both are noted. Throws core::Error, "FILE: TENSOR: …", when shapes do not fit one another or the number of
 /// heads.
 Attention read_attention(const TensorFile& file, const Mapping& mapping, std::size_t n_heads,
-                         Progress& progress);
+                         const Token& progress);
 
 /// The number of heads of a layer: as said, or by its names, or by the configuration. Throws core::Error,
 /// which says how to say it, when nothing tells.

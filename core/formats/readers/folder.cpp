@@ -26,7 +26,7 @@ struct Part {
 
 using Parts = std::map<std::string, Part>;
 
-Tensor read(const Part& part, std::span<const std::size_t> leading, Progress& progress) {
+Tensor read(const Part& part, std::span<const std::size_t> leading, const Token& progress) {
   if (part.file) return part.file->read(part.name, leading, progress);
   if (!leading.empty()) return read(part.members[leading[0]], leading.subspan(1), progress);
   Tensor whole;
@@ -94,7 +94,7 @@ bool is_folder(const fs::path& path) {
   return is;
 }
 
-Parts parts_of(const fs::path& folder, Progress& progress) {
+Parts parts_of(const fs::path& folder, const Token& progress) {
   const std::string place = folder.string() + ": ";
   Parts parts;
   std::map<std::string, std::map<std::size_t, Part>> heads;
@@ -117,7 +117,7 @@ Parts parts_of(const fs::path& folder, Progress& progress) {
 
 }  // namespace
 
-TensorFile open_folder(const fs::path& path, Progress& progress) {
+TensorFile open_folder(const fs::path& path, const Token& progress) {
   const std::string place = path.string() + ": ";
   Parts parts = parts_of(path, progress);
   std::map<std::string, std::map<std::size_t, Part>> sequences;
@@ -132,7 +132,7 @@ TensorFile open_folder(const fs::path& path, Progress& progress) {
   std::vector<TensorFile::Entry> entries;
   for (auto& [name, part] : parts)
     entries.push_back({part.info, [shared = std::make_shared<const Part>(part)](
-                                      std::span<const std::size_t> leading, Progress& p) {
+                                      std::span<const std::size_t> leading, const Token& p) {
                          return read(*shared, leading, p);
                        }});
   return {path, "folder", std::move(entries)};

@@ -13,6 +13,6 @@ namespace core::formats::readers {
 /// another before it. The tensors of .safetensors files keep their names, as a checkpoint may come in
 /// several. Throws core::Error when two tensors have one name, heads are missing or of different shapes, or a
 /// file is damaged.
-TensorFile open_folder(const std::filesystem::path& path, Progress& progress);
+TensorFile open_folder(const std::filesystem::path& path, const Token& progress);
 
 }  // namespace core::formats::readers

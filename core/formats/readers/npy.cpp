@@ -63,7 +63,7 @@ bool looks_like_npy(std::string_view begin) {
 }
 
 RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes, const Fetch& fetch) {
-  Progress unseen;
+  Token unseen;
   std::string buffer;
   RawTensor tensor{{std::move(name), Dtype::f64, {}}, 8, false, false, false, std::move(place), {}};
   constexpr std::uint64_t shortest = 10;
@@ -95,15 +95,15 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
                 " bytes for " + dtype_name(tensor.info.dtype) + " " + shape_text(header.shape) + ", got " +
                 std::to_string(n_bytes - data_at));
   tensor.fetch = [fetch, data_at](std::uint64_t from, std::uint64_t count, std::string& bytes,
-                                  Progress& progress) {
+                                  const Token& progress) {
     return fetch(data_at + from, count, bytes, progress);
   };
   return tensor;
 }
 
-TensorFile open_npy(const std::filesystem::path& path, Progress&) {
+TensorFile open_npy(const std::filesystem::path& path, const Token&) {
   const auto file = std::make_shared<const OpenFile>(path);
-  const Fetch fetch = [file](std::uint64_t from, std::uint64_t count, std::string& buffer, Progress&) {
+  const Fetch fetch = [file](std::uint64_t from, std::uint64_t count, std::string& buffer, const Token&) {
     file->read(from, count, buffer);
     return std::string_view(buffer);
   };

@@ -15,6 +15,6 @@ bool looks_like_npy(std::string_view begin);
 /// complex numbers, records) or claims other bytes than the file has. Source: NumPy, numpy.lib.format.
 RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes, const Fetch& fetch);
 
-TensorFile open_npy(const std::filesystem::path& path, Progress& progress);
+TensorFile open_npy(const std::filesystem::path& path, const Token& progress);
 
 }  // namespace core::formats::readers

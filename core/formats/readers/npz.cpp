@@ -38,7 +38,7 @@ TensorFile::Entry entry_of_member(const SharedFile& file, const ZipMember& membe
   const std::string place = file->path().string() + ": " + name + ": ";
   // The header is read unchecked; the numbers are given out only after the checksum of all has been found
   // right.
-  const Fetch begin = [&](std::uint64_t from, std::uint64_t count, std::string& buffer, Progress&) {
+  const Fetch begin = [&](std::uint64_t from, std::uint64_t count, std::string& buffer, const Token&) {
     if (buffer.size() < from + count) buffer = zip_begin(*file, member, std::max(short_header, from + count));
     if (buffer.size() < from + count) throw Error(place + "expected a .npy header, got the end of the file");
     return std::string_view(buffer).substr(from, count);
@@ -50,7 +50,7 @@ TensorFile::Entry entry_of_member(const SharedFile& file, const ZipMember& membe
   const auto known = std::make_shared<Known>();
   tensor.at_once = member.deflated;
   tensor.fetch = [file, member, data_at, known](std::uint64_t from, std::uint64_t count, std::string& buffer,
-                                                Progress& progress) -> std::string_view {
+                                                const Token& progress) -> std::string_view {
     std::shared_ptr<const ZipMarks> marks = known->marks();
     if (marks && !member.deflated) {
       file->read(member.begin + data_at + from, count, buffer);
@@ -65,7 +65,7 @@ TensorFile::Entry entry_of_member(const SharedFile& file, const ZipMember& membe
 
 }  // namespace
 
-TensorFile open_npz(const std::filesystem::path& path, Progress& progress) {
+TensorFile open_npz(const std::filesystem::path& path, const Token& progress) {
   const auto file = std::make_shared<const OpenFile>(path);
   std::vector<TensorFile::Entry> entries;
   for (const ZipMember& member : zip_members(*file)) {

@@ -206,7 +206,7 @@ Tensor parse_numbers(std::string_view text, const std::string& place, bool decim
   return parse_table(text, place, rules);
 }
 
-TensorFile open_text(const std::filesystem::path& path, Progress& progress) {
+TensorFile open_text(const std::filesystem::path& path, const Token& progress) {
   Tensor tensor = parse_numbers(read_text_file(path, progress), path.string() + ": ");
   tensor.name = path.stem().string();
   return file_of(path, "text", std::move(tensor));

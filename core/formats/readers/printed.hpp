@@ -24,6 +24,6 @@ Tensor parse_printed(std::string_view text, const std::string& place);
 Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma = false);
 
 /// Opens a text file of numbers, printed or as a table.
-TensorFile open_text(const std::filesystem::path& path, Progress& progress);
+TensorFile open_text(const std::filesystem::path& path, const Token& progress);
 
 }  // namespace core::formats::readers

@@ -15,7 +15,7 @@ constexpr std::size_t most_bytes = std::size_t{1} << 20;  // fetched in one go
 /// The bytes of a tensor's items first, first + 1 …, fetched go by go, or all in one where that is as quick.
 class Items {
  public:
-  Items(const RawTensor& raw, std::uint64_t first, std::uint64_t count, Progress& progress)
+  Items(const RawTensor& raw, std::uint64_t first, std::uint64_t count, const Token& progress)
       : raw_(raw), first_(first), progress_(progress) {
     if (raw.at_once) all_ = fetch(0, count);
   }
@@ -33,7 +33,7 @@ class Items {
 
   const RawTensor& raw_;
   std::uint64_t first_;
-  Progress& progress_;
+  const Token& progress_;
   std::string buffer_;
   std::optional<std::string_view> all_;
 };
@@ -82,7 +82,7 @@ void decode_text(const RawTensor& raw, Items& items, std::size_t count, Tensor& 
   }
 }
 
-void decode_in_order(const RawTensor& raw, Items& items, Tensor& tensor, Progress& progress) {
+void decode_in_order(const RawTensor& raw, Items& items, Tensor& tensor, const Token& progress) {
   const std::size_t count = tensor.numbers.size(), most = in_one_go(raw.item_bytes);
   for (std::size_t k = 0; k < count; k += most) {
     const std::size_t n = std::min(most, count - k);
@@ -95,7 +95,7 @@ void decode_in_order(const RawTensor& raw, Items& items, Tensor& tensor, Progres
 
 /// Every apart-th item, the first index of the tensor running fastest.
 void decode_columns_first(const RawTensor& raw, Items& items, std::size_t apart, Tensor& tensor,
-                          Progress& progress) {
+                          const Token& progress) {
   const std::size_t count = tensor.numbers.size(), most = in_one_go(apart * raw.item_bytes);
   ColumnsFirst place(tensor.shape);
   for (std::size_t k = 0; k < count; k += most) {
@@ -110,7 +110,7 @@ void decode_columns_first(const RawTensor& raw, Items& items, std::size_t apart,
   }
 }
 
-Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, Progress& progress) {
+Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const Token& progress) {
   const Shape& shape = raw.info.shape;
   Tensor tensor;
   static_cast<TensorInfo&>(tensor) = raw.info;
@@ -177,7 +177,7 @@ std::optional<std::uint64_t> byte_count(const RawTensor& tensor) {
 TensorFile::Entry entry_of(RawTensor tensor) {
   TensorInfo info = tensor.info;
   return {std::move(info),
-          [raw = std::move(tensor)](std::span<const std::size_t> leading, Progress& progress) {
+          [raw = std::move(tensor)](std::span<const std::size_t> leading, const Token& progress) {
             return read(raw, leading, progress);
           }};
 }

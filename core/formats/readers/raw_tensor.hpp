@@ -11,7 +11,7 @@ namespace core::formats::readers {
 
 /// Gives the bytes from … from + count − 1 of a tensor; they stay until the buffer is used again.
 using Fetch = std::function<std::string_view(std::uint64_t from, std::uint64_t count, std::string& buffer,
-                                             Progress& progress)>;
+                                             const Token& progress)>;
 
 /// How a tensor lies in a binary file.
 struct RawTensor {

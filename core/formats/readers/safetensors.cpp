@@ -99,7 +99,7 @@ bool looks_like_safetensors(std::string_view begin) {
   return begin.size() > length_bytes && begin[length_bytes] == '{' && header_length(begin) <= longest_header;
 }
 
-TensorFile open_safetensors(const std::filesystem::path& path, Progress& progress) {
+TensorFile open_safetensors(const std::filesystem::path& path, const Token& progress) {
   const std::string file_name = path.string();
   const auto file = std::make_shared<const OpenFile>(path);
   const uint64_t length = checked_header_length(*file, file_name), data_at = length_bytes + length;
@@ -116,7 +116,7 @@ TensorFile open_safetensors(const std::filesystem::path& path, Progress& progres
   std::vector<TensorFile::Entry> entries;
   for (Located& t : tensors) {
     t.raw.fetch = [file, at = data_at + t.begin](uint64_t from, uint64_t count, std::string& buffer,
-                                                 Progress&) {
+                                                 const Token&) {
       file->read(at + from, count, buffer);
       return std::string_view(buffer);
     };

@@ -16,6 +16,6 @@ bool looks_like_safetensors(std::string_view begin);
 /// longer than the file or no such JSON, names a tensor twice or of another type, or when the tensors' bytes
 /// do not lie one after the other from the first byte after the header to the last of the file. Source:
 /// github.com/huggingface/safetensors, "Format".
-TensorFile open_safetensors(const std::filesystem::path& path, Progress& progress);
+TensorFile open_safetensors(const std::filesystem::path& path, const Token& progress);
 
 }  // namespace core::formats::readers

@@ -101,7 +101,7 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   return tensor;
 }
 
-std::string read_text_file(const std::filesystem::path& path, Progress& progress) {
+std::string read_text_file(const std::filesystem::path& path, const Token& progress) {
   progress.add(0);
   std::string text = read_file(path, largest_text);
   progress.add(text.size());
@@ -112,13 +112,13 @@ TensorFile file_of(const std::filesystem::path& path, const char* format, Tensor
   TensorInfo info = tensor;
   std::vector<TensorFile::Entry> entries;
   entries.push_back({std::move(info), [whole = std::make_shared<const Tensor>(std::move(tensor))](
-                                          std::span<const std::size_t> leading, Progress&) {
+                                          std::span<const std::size_t> leading, const Token&) {
                        return part_of(*whole, leading);
                      }});
   return {path, format, std::move(entries)};
 }
 
-TensorFile open_table(const std::filesystem::path& path, Progress& progress) {
+TensorFile open_table(const std::filesystem::path& path, const Token& progress) {
   TableRules rules;
   if (path.extension() == ".tsv") rules.separator = '\t';
   Tensor tensor = parse_table(read_text_file(path, progress), path.string() + ": ", rules);

@@ -28,10 +28,10 @@ struct TableRules {
 Tensor parse_table(std::string_view text, const std::string& place, const TableRules& rules = {});
 
 /// Opens a table file; .tsv is separated by tabs.
-TensorFile open_table(const std::filesystem::path& path, Progress& progress);
+TensorFile open_table(const std::filesystem::path& path, const Token& progress);
 
 /// The whole of a text file of tensors, which may be large, but not so large as to fill the memory.
-std::string read_text_file(const std::filesystem::path& path, Progress& progress);
+std::string read_text_file(const std::filesystem::path& path, const Token& progress);
 
 /// A file that holds one tensor which has been read already.
 TensorFile file_of(const std::filesystem::path& path, const char* format, Tensor tensor);

@@ -116,7 +116,7 @@ std::string zip_begin(const OpenFile& archive, const ZipMember& member, uint64_t
 }
 
 std::string zip_bytes(const OpenFile& archive, const ZipMember& member, uint64_t from, uint64_t count,
-                      std::shared_ptr<const ZipMarks>& marks, Progress& progress) {
+                      std::shared_ptr<const ZipMarks>& marks, const Token& progress) {
   std::string wanted;
   wanted.reserve(count);
   if (marks) {  // it is known to be sound

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/progress.hpp"
 #include "core/formats/readers/open_file.hpp"
+#include "core/token.hpp"
 
 namespace core::formats::readers {
 
@@ -40,6 +40,6 @@ struct ZipMarks;
 /// Without marks it is unpacked to its end, which its checksum must fit, and marks is set; later parts of the
 /// member are unpacked from the mark before them.
 std::string zip_bytes(const OpenFile& archive, const ZipMember& member, std::uint64_t from,
-                      std::uint64_t count, std::shared_ptr<const ZipMarks>& marks, Progress& progress);
+                      std::uint64_t count, std::shared_ptr<const ZipMarks>& marks, const Token& progress);
 
 }  // namespace core::formats::readers

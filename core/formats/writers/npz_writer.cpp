@@ -48,7 +48,7 @@ void add_tokens(ZipWriter& zip, const std::string& name, const Model& model,
 
 }  // namespace
 
-std::string npz_bytes(const Model& model, const std::vector<std::string>& stages, Progress* progress) {
+std::string npz_bytes(const Model& model, const std::vector<std::string>& stages, const Token* progress) {
   const std::vector<const StageInfo*> wanted = wanted_stages(model, stages);
   std::vector<Trace> traces;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) traces.push_back(attention::attend(model, s));

@@ -19,7 +19,7 @@ inline TensorFile tensors_in_memory(std::vector<Tensor> tensors) {
   std::vector<TensorFile::Entry> entries;
   for (Tensor& tensor : tensors) {
     const auto shared = std::make_shared<const Tensor>(std::move(tensor));
-    entries.push_back({*shared, [shared](std::span<const std::size_t> leading, core::formats::Progress&) {
+    entries.push_back({*shared, [shared](std::span<const std::size_t> leading, const core::Token&) {
                          return core::formats::part_of(*shared, leading);
                        }});
   }

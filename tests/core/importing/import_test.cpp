@@ -19,7 +19,7 @@ using testing::IsEmpty;
 const std::string fixtures = FIXTURES;
 
 Imported imported(const std::string& path, const Choices& choices = {}) {
-  formats::Progress progress;
+  core::Token progress;
   return import_file(path, choices, progress);
 }
 

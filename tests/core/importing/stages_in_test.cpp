@@ -58,11 +58,11 @@ struct StagesInAFile : testing::Test {
   const std::filesystem::path path = directory.path() / "dump.safetensors";
 
   Imported imported(const Choices& choices = {}) const {
-    formats::Progress progress;
+    core::Token progress;
     return import_file(path, choices, progress);
   }
   std::vector<std::string> layers(const Choices& choices = {}) const {
-    formats::Progress progress;
+    core::Token progress;
     return layers_in(formats::open_tensors(path), choices, progress);
   }
   static Choices layer(const std::string& name) {
@@ -127,7 +127,7 @@ TEST_F(StagesInAFile, OfALayerEachAreToldApartByTheirNames) {
 TEST_F(StagesInAFile, HaveTheirLayerAnywhereInTheName) {
   for (const char* name : {"attn_weights.4", "attn_layer_4", "layer4_attn", "blocks.4.attn"}) {
     write(path, {rows_of_two(name, {1, 2, 2})});
-    formats::Progress progress;
+    core::Token progress;
     const auto found = find_stages(formats::open_tensors(path), progress);
     ASSERT_EQ(found.size(), 1u) << name;
     EXPECT_THAT(found[0].name, HasSubstr("4"));
@@ -141,7 +141,7 @@ TEST_F(StagesInAFile, WithoutATellingNameAreWeightsWhenTheirRowsAre) {
   Written other = rows_of_two("arr_0", {1, 2, 2});
   other.numbers[0] = 3;
   write(path, {other});
-  formats::Progress progress;
+  core::Token progress;
   EXPECT_THAT(find_stages(formats::open_tensors(path), progress), IsEmpty());
 }
 
@@ -160,7 +160,7 @@ TEST_F(StagesInAFile, OfAHeadEachAreOneStage) {
   std::filesystem::create_directory(directory.path() / "export");
   support::put_bytes(directory.path() / "export" / "weights.head0.csv", "1,0\n0.5,0.5\n");
   support::put_bytes(directory.path() / "export" / "weights.head1.csv", "1,0\n0.25,0.75\n");
-  formats::Progress progress;
+  core::Token progress;
   const auto model = import_file(directory.path() / "export", {}, progress).model;
   EXPECT_EQ(model.n_heads, 2u);
   EXPECT_EQ((*model.given.find(Stage::weights)->matrices[1])(1, 0), 0.25);

@@ -123,7 +123,7 @@ TEST(Engine, CanBeCalledOffAndComputesAgain) {
   Random random(9);
   const Model m = calm_model(random, 200, 8, 8, 2);
   Engine engine(2);
-  Progress progress;
+  core::Token progress;
   progress.cancelled = true;
   EXPECT_FALSE(engine.compute(m, 0, &progress));
   EXPECT_EQ(engine.rows(Stage::weights, 0).numbers, nullptr);

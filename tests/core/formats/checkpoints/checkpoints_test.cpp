@@ -22,7 +22,7 @@ arma::mat project(const arma::mat& x, const attention::Linear& linear) {
 }
 
 Attention read_first(const TensorFile& file, std::size_t n_heads) {
-  Progress progress;
+  core::Token progress;
   return read_attention(file, find_layers(file.tensors()).at(0).mapping, n_heads, progress);
 }
 
@@ -118,7 +118,7 @@ TEST(CheckpointLayer, RefusesShapesThatDoNotFit) {
   Mapping mapping = find_layers(file.tensors()).at(0).mapping;
   mapping.value.weights = {"model.layers.0.self_attn.o_proj.weight"};
   mapping.value.biases.clear();
-  Progress progress;
+  core::Token progress;
   EXPECT_THAT(support::error_of([&] { read_attention(file, mapping, 2, progress); }),
               HasSubstr("o_proj.weight: expected 6 inputs as the queries have, got 8 × 8"));
 }
@@ -151,7 +151,7 @@ TEST(TinyGpt, GivesTheGoldenQueriesKeysValuesAndWeightsOfEachLayer) {
   const TensorFile golden = open_tensors(FIXTURES "/tiny_gpt/golden.npz");
   const auto layers = find_layers(checkpoint.tensors());
   ASSERT_EQ(layers.size(), 4u);
-  Progress progress;
+  core::Token progress;
   for (std::size_t layer = 0; layer < 4; ++layer) {
     const std::string name = "L" + std::to_string(layer) + ".";
     Attention read = read_attention(checkpoint, layers[layer].mapping, 4, progress);

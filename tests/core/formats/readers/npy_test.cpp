@@ -139,9 +139,9 @@ TEST(OpeningTensors, SurvivesAFileThatIsCutShortLater) {
 
 TEST(Reading, StopsWhenItIsCancelled) {
   const TensorFile file = open_tensors(folder + "npy/f4.little.C.npy");
-  Progress progress;
-  progress.cancel();
-  EXPECT_THROW(file.read("f4.little.C", {}, progress), Cancelled);
+  core::Token progress;
+  progress.stop();
+  EXPECT_THROW(file.read("f4.little.C", {}, progress), core::Stopped);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ RawTensor tensor_of(SharedFile file, bool columns_first) {
           columns_first,
           false,
           "a: ",
-          [file](std::uint64_t from, std::uint64_t count, std::string& buffer, Progress&) {
+          [file](std::uint64_t from, std::uint64_t count, std::string& buffer, const core::Token&) {
             file->read(from, count, buffer);
             return std::string_view(buffer);
           }};
@@ -51,7 +51,7 @@ TEST(RawTensor, OfSeveralPartsIsReadWholeAndByItsLeadingIndices) {
     const support::TemporaryDirectory directory;
     const auto path = written(directory, "a", bytes_of_tensor(columns_first));
     const auto entry = entry_of(tensor_of(std::make_shared<const OpenFile>(path), columns_first));
-    Progress progress;
+    core::Token progress;
     const Tensor whole = entry.read({}, progress);
     ASSERT_EQ(whole.numbers.size(), n_layers * n_rows * n_columns);
     for (std::size_t layer = 0; layer < n_layers; ++layer) {
@@ -76,13 +76,13 @@ TEST(RawTensor, OfAFileThatShrinksWhileItIsReadIsRefused) {
     const auto path = written(directory, "a", bytes_of_tensor(columns_first));
     RawTensor tensor = tensor_of(std::make_shared<const OpenFile>(path), columns_first);
     tensor.fetch = [&, fetch = tensor.fetch](std::uint64_t from, std::uint64_t count, std::string& buffer,
-                                             Progress& progress) {
+                                             const core::Token& progress) {
       const std::string_view bytes = fetch(from, count, buffer, progress);
       std::filesystem::resize_file(path, 100);  // before the numbers in them are looked at
       return bytes;
     };
     const auto entry = entry_of(std::move(tensor));
-    Progress progress;
+    core::Token progress;
     EXPECT_THAT(support::error_of([&] { entry.read({}, progress); }),
                 StartsWith(path.string() + ": became shorter while it was read: expected "));
   }

@@ -1,0 +1,63 @@
+#include "app/work/memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+#include "core/attention/fast/engine.hpp"
+#include "core/attention/limits.hpp"
+#include "core/text/words.hpp"
+
+namespace app {
+namespace {
+
+// Scores, scaled and masked scores, mask, dropout mask and dropped weights of the shown head.
+constexpr std::uint64_t squares_looked_at = 6;
+
+}  // namespace
+
+std::optional<std::uint64_t> available_bytes(std::string_view meminfo) {
+  constexpr std::string_view name = "MemAvailable:";
+  const std::size_t line = meminfo.find(name);
+  if (line == std::string_view::npos) return std::nullopt;
+  std::string_view rest = meminfo.substr(line + name.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  std::uint64_t kibibytes = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), kibibytes);
+  if (error != std::errc() || !std::string_view(end, rest.data() + rest.size()).starts_with(" kB"))
+    return std::nullopt;
+  return kibibytes << 10;
+}
+
+std::uint64_t free_memory() {
+  std::ostringstream text;
+  text << std::ifstream("/proc/meminfo").rdbuf();
+  if (const auto bytes = available_bytes(text.str())) return *bytes;
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
+}
+
+MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) {
+  MemoryNeed need;
+  // The engine keeps what all heads need; of one head at a time every stage is looked at.
+  namespace attention = core::attention;
+  const std::size_t n = model.n_tokens(), d_out = model.d_out();
+  need.bytes = attention::trace_bytes(n, model.d_model(), d_out, model.n_heads, model.n_keys());
+  if (attention::fast::covers(model))
+    need.bytes = std::min(need.bytes, attention::fast::engine_bytes(n, d_out, model.n_heads) +
+                                          squares_looked_at * n * n * sizeof(double));
+  need.free = free;
+  need.what = std::to_string(model.n_tokens()) + " tokens in " +
+              (model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");
+  return need;
+}
+
+std::string MemoryNeed::words() const {
+  return what + " need " + core::text::gibibytes(bytes) + " of memory; " + core::text::gibibytes(free) +
+         " are free";
+}
+
+}  // namespace app

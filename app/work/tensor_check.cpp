@@ -1,0 +1,29 @@
+#include "app/work/tensor_check.hpp"
+
+#include "core/check/their_trace.hpp"
+#include "core/error.hpp"
+
+namespace app {
+
+std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Reference& reference,
+                                                   const core::attention::Model& live,
+                                                   const core::Token& token) {
+  auto check = std::make_shared<TensorCheck>();
+  try {
+    check->matched = core::check::match(live, *reference.tensors, reference.by_hand, key.sequence);
+  } catch (const core::Error& error) {
+    check->problem = error.what();
+    return check;
+  }
+  core::Token no_search;
+  no_search.stop();
+  check->report = core::check::check(live, check->matched, {}, key.searches ? token : no_search);
+  check->searched = key.searches && token.goes_on();
+  core::check::TheirTrace theirs =
+      core::check::their_trace(live, check->matched, check->report, key.sequence);
+  check->theirs = std::move(theirs.trace);
+  check->stages = std::move(theirs.stages);
+  return check;
+}
+
+}  // namespace app

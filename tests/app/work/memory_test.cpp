@@ -1,0 +1,43 @@
+#include "app/work/memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/editing/presets.hpp"
+
+namespace {
+
+using app::available_bytes;
+
+TEST(AvailableMemory, IsReadFromWhatLinuxSays) {
+  EXPECT_EQ(available_bytes(
+                "MemTotal:       24689212 kB\nMemFree:  1 kB\nMemAvailable:   22334456 kB\nBuffers: 2 kB\n"),
+            std::uint64_t{22334456} * 1024);
+  EXPECT_EQ(available_bytes("MemAvailable: 1 kB"), std::uint64_t{1024});
+}
+
+TEST(AvailableMemory, IsNothingWhereTheTextDoesNotSay) {
+  for (const char* text : {"", "MemTotal: 5 kB\n", "MemAvailable:", "MemAvailable: kB\n",
+                           "MemAvailable: 12 pages\n", "MemAvailable: 99999999999999999999999 kB\n"})
+    EXPECT_EQ(available_bytes(text), std::nullopt) << text;
+}
+
+TEST(FreeMemory, IsSomeAndNotAllThereCouldBe) {
+  EXPECT_GT(app::free_memory(), std::uint64_t{1} << 20);
+  EXPECT_LT(app::free_memory(), std::uint64_t{1} << 50);
+}
+
+TEST(MemoryNeed, IsTooMuchWhenLessIsFree) {
+  const auto model = core::editing::default_preset().make();
+  const auto bytes = app::memory_need(model, 0).bytes;
+  EXPECT_GT(bytes, 0u);
+  EXPECT_FALSE(app::memory_need(model, bytes).is_too_much());
+  EXPECT_TRUE(app::memory_need(model, bytes - 1).is_too_much());
+}
+
+TEST(MemoryNeed, SaysWhatForAndHowMuch) {
+  EXPECT_EQ(
+      (app::MemoryNeed{std::uint64_t{38} << 30, std::uint64_t{3} << 29, "16384 tokens in one head"}.words()),
+      "16384 tokens in one head need 38.0 GiB of memory; 1.5 GiB are free");
+}
+
+}  // namespace

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <thread>
+
+#include "app/store.hpp"
+#include "app/work/live_trace.hpp"
+
+namespace support {
+
+/// Follows, and waits until the trace is of this model.
+inline void catch_up(app::Jobs& jobs, app::LiveTrace& live, const core::attention::Model& model,
+                     std::size_t sequence = 0) {
+  for (live.follow(model, sequence); live.is_behind(); live.follow(model, sequence)) jobs.finish();
+}
+
+/// Waits until whatever is being read or written has been taken in.
+inline void finish_reading(app::Store& store) {
+  for (; store.is_reading() || store.is_writing(); std::this_thread::yield()) store.settle();
+}
+
+/// Waits until the comparison is there.
+inline void finish_working(app::Store& store) {
+  for (store.settle(); store.comparing().is_busy(); store.settle()) std::this_thread::yield();
+}
+
+}  // namespace support
