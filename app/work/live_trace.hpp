@@ -32,8 +32,10 @@ class LiveTrace {
   static constexpr double frame_ms = 12;
 
   /// Computes the first trace at once; later what takes longer than at_once_ms is done beside the window.
-  /// Throws core::Error.
-  LiveTrace(Jobs& jobs, const core::attention::Model& model, double at_once_ms = frame_ms);
+  /// Before a trace is computed, in any thread, before is called, which may take its time or throw. Throws
+  /// core::Error.
+  LiveTrace(Jobs& jobs, const core::attention::Model& model, double at_once_ms = frame_ms,
+            std::function<void()> before = {});
 
   /// Without a trace until a model is followed; nothing is ever changed in place.
   explicit LiveTrace(Jobs& jobs);
