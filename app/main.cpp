@@ -5,9 +5,9 @@
 #include <variant>
 #include <vector>
 
-#include "app/arguments.hpp"
-#include "app/batch.hpp"
-#include "app/window_main.hpp"
+#include "app/command_line/arguments.hpp"
+#include "app/command_line/batch.hpp"
+#include "app/window/window_main.hpp"
 
 extern "C" void openblas_set_num_threads(int);
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "app/theme.hpp"
+#include "app/theme/theme.hpp"
 
 namespace app::platform {
 

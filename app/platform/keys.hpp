@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "app/key_press.hpp"
+#include "app/state/key_press.hpp"
 
 namespace app::platform {
 

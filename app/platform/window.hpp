@@ -16,7 +16,7 @@
 #include "app/platform/short_presses.hpp"
 #include "app/render/canvas.hpp"
 #include "app/render/damage.hpp"
-#include "app/theme.hpp"
+#include "app/theme/theme.hpp"
 
 namespace app::platform {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/render/damage.hpp"
-#include "app/theme.hpp"
+#include "app/theme/theme.hpp"
 
 namespace app::render {
 

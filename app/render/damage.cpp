@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "app/platform/imgui_compat.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/render/part.hpp"
 
 namespace app::render {

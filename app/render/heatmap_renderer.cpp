@@ -6,7 +6,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "app/platform/imgui_compat.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/render/brush.hpp"
 #include "app/render/kept_picture.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "app/render/pool.hpp"
-#include "app/theme.hpp"
+#include "app/theme/theme.hpp"
 #include "core/colour/colour_map.hpp"
 
 namespace app::render {
@@ -37,8 +37,8 @@ struct Picture {
   const arma::mat* numbers = nullptr;
   const arma::mat* visible = nullptr;  ///< of the size of numbers: 0 = hidden, or nullptr
   const arma::mat* kept = nullptr;     ///< of the size of numbers: 0 = dropped, or nullptr
-  RowNumbers rows;  ///< the same numbers as they are kept, where that is known; numbers may then be nullptr
-  const CellChange* change = nullptr;  ///< of rows: what differs from the version before, where that is known
+  RowView rows;  ///< the same numbers as they are kept, where that is known; numbers may then be nullptr
+  const HeadChange* change = nullptr;  ///< of rows: what differs from the version before, where that is known
   bool pending =
       false;  ///< the numbers are still to come: the last picture of the place stays, or there is none
   std::uint64_t version = 0;        ///< changes whenever the numbers behind the pointers may have changed

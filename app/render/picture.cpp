@@ -80,7 +80,7 @@ Pooling pooling(const Picture& p) {
 
 bool has_rows(const Picture& p) {
   return p.rows.numbers && p.width > 0 && p.height > 0 && p.left == 0 && p.top == 0 &&
-         p.right == static_cast<double>(p.rows.n_columns) && p.bottom == static_cast<double>(p.rows.n_rows);
+         p.right == static_cast<double>(p.rows.n_cols) && p.bottom == static_cast<double>(p.rows.n_rows);
 }
 
 Placing placing(const Picture& p, const Texels& t) {

@@ -9,7 +9,7 @@
 #include "app/render/painter.hpp"
 #include "core/colour/cells.hpp"
 #include "core/colour/map_colours.hpp"
-#include "core/thread_pool.hpp"
+#include "core/parallel/thread_pool.hpp"
 
 namespace app::render {
 

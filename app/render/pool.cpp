@@ -15,7 +15,7 @@ std::size_t blocks(std::size_t cells, std::size_t block) {
 }
 
 /// The blocks of rows that a change touches in full, in order.
-std::vector<bool> touched_rows(const CellChange& change, std::size_t n_blocks, std::size_t block) {
+std::vector<bool> touched_rows(const HeadChange& change, std::size_t n_blocks, std::size_t block) {
   std::vector<bool> touched(n_blocks, change.all);
   for (const std::size_t row : change.rows) touched.at(row / block) = true;
   for (std::size_t r = std::min(change.first_sum, n_blocks * block) / block; r < n_blocks; ++r)
@@ -25,29 +25,29 @@ std::vector<bool> touched_rows(const CellChange& change, std::size_t n_blocks, s
 
 }  // namespace
 
-void Pool::begin(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) {
+void Pool::begin(const RowView& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) {
   form_ = form(m, is_signed, block_rows, block_columns);
-  n_rows_ = blocks(m.n_rows, block_rows), n_columns_ = blocks(m.n_columns, block_columns);
+  n_rows_ = blocks(m.n_rows, block_rows), n_columns_ = blocks(m.n_cols, block_columns);
   along_.resize(m.n_rows * n_columns_);
   strongest_.resize(n_rows_ * n_columns_);
 }
 
-Pool::Written Pool::renew(const RowNumbers& m, bool is_signed, std::size_t block_rows,
-                          std::size_t block_columns, const CellChange& change, core::ThreadPool& threads) {
-  const CellChange everything;
+Pool::Written Pool::renew(const RowView& m, bool is_signed, std::size_t block_rows,
+                          std::size_t block_columns, const HeadChange& change, core::ThreadPool& threads) {
+  const HeadChange everything;
   const bool known = fits(m, is_signed, block_rows, block_columns);
   if (!known) begin(m, is_signed, block_rows, block_columns);
-  const CellChange& now = known ? change : everything;
+  const HeadChange& now = known ? change : everything;
   return is_signed ? renew_as<true>(m, now, threads) : renew_as<false>(m, now, threads);
 }
 
 template <bool is_signed>
-void Pool::pool_along(const RowNumbers& m, std::size_t row, std::size_t first, std::size_t last) {
+void Pool::pool_along(const RowView& m, std::size_t row, std::size_t first, std::size_t last) {
   const double* numbers = m.numbers + row * m.stride;
   double* along = along_.data() + row * n_columns_;
   for (std::size_t c = first; c < last; ++c) {
     const std::size_t begin = c * form_.block_columns,
-                      end = std::min(begin + form_.block_columns, m.n_columns);
+                      end = std::min(begin + form_.block_columns, m.n_cols);
     double best = numbers[begin];
     for (std::size_t j = begin + 1; j < end; ++j) best = stronger<is_signed>(best, numbers[j]);
     along[c] = best;
@@ -55,7 +55,7 @@ void Pool::pool_along(const RowNumbers& m, std::size_t row, std::size_t first, s
 }
 
 template <bool is_signed>
-void Pool::pool_down(const RowNumbers& m, std::size_t block_row, std::size_t first, std::size_t last) {
+void Pool::pool_down(const RowView& m, std::size_t block_row, std::size_t first, std::size_t last) {
   const std::size_t begin = block_row * form_.block_rows, end = std::min(begin + form_.block_rows, m.n_rows);
   double* best = strongest_.data() + block_row * n_columns_;
   for (std::size_t i = begin; i < end; ++i) {
@@ -71,7 +71,7 @@ void Pool::pool_down(const RowNumbers& m, std::size_t block_row, std::size_t fir
 }
 
 template <bool is_signed>
-Pool::Written Pool::renew_as(const RowNumbers& m, const CellChange& change, core::ThreadPool& threads) {
+Pool::Written Pool::renew_as(const RowView& m, const HeadChange& change, core::ThreadPool& threads) {
   constexpr std::size_t blocks_a_task = 16;
   Written written{touched_rows(change, n_rows_, form_.block_rows), std::nullopt};
   if (!change.all && change.column) written.column = *change.column / form_.block_columns;

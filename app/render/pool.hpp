@@ -6,30 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/thread_pool.hpp"
+#include "core/attention/fast/rows.hpp"
+#include "core/parallel/thread_pool.hpp"
 
 namespace app::render {
 
-/// A matrix row after row in memory; with largest and sums, the scores of which a matrix of weights is made.
-struct RowNumbers {
-  const double* numbers = nullptr;
-  std::size_t stride = 0;  ///< from one row to the next
-  std::size_t n_rows = 0, n_columns = 0;
-  /// [row]: what is shown is exp(number − largest) / sum; nullptr when it is the numbers themselves.
-  const double *largest = nullptr, *sums = nullptr;
-  void (*exponentials)(double* numbers, std::size_t n) = nullptr;  ///< makes n numbers x eˣ
-
-  /// Whether both show the same memory in the same way.
-  bool same_source(const RowNumbers& other) const { return numbers == other.numbers && sums == other.sums; }
-};
-
-/// Which numbers of a matrix are others than before.
-struct CellChange {
-  bool all = true;                    ///< whatever the rest says
-  std::vector<std::size_t> rows;      ///< these rows in full
-  std::optional<std::size_t> column;  ///< this column
-  std::size_t first_sum = SIZE_MAX;   ///< the sums of this row and of those below
-};
+using core::attention::fast::HeadChange;
+using core::attention::fast::RowView;
 
 /// The strongest number of every block of a matrix; after a change only what changed is looked at again.
 ///
@@ -44,14 +27,14 @@ class Pool {
   };
 
   /// Makes room for blocks of so many rows and columns, whose numbers are still to come.
-  void begin(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns);
+  void begin(const RowView& m, bool is_signed, std::size_t block_rows, std::size_t block_columns);
   /// Blocks of so many rows and columns; the change counts only when shape, kind and blocks are those of the
   /// last time.
-  Written renew(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns,
-                const CellChange& change, core::ThreadPool& threads);
+  Written renew(const RowView& m, bool is_signed, std::size_t block_rows, std::size_t block_columns,
+                const HeadChange& change, core::ThreadPool& threads);
 
   /// Whether it holds blocks of a matrix of this size and kind, of which some may be renewed.
-  bool fits(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) const {
+  bool fits(const RowView& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) const {
     return form_ == form(m, is_signed, block_rows, block_columns);
   }
 
@@ -67,15 +50,15 @@ class Pool {
     bool is_signed = false, are_weights = false;
     friend bool operator==(const Form&, const Form&) = default;
   };
-  static Form form(const RowNumbers& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) {
-    return {m.n_rows, m.n_columns, block_rows, block_columns, is_signed, m.sums != nullptr};
+  static Form form(const RowView& m, bool is_signed, std::size_t block_rows, std::size_t block_columns) {
+    return {m.n_rows, m.n_cols, block_rows, block_columns, is_signed, m.sums != nullptr};
   }
   template <bool is_signed>
-  void pool_along(const RowNumbers& m, std::size_t row, std::size_t first, std::size_t last);
+  void pool_along(const RowView& m, std::size_t row, std::size_t first, std::size_t last);
   template <bool is_signed>
-  void pool_down(const RowNumbers& m, std::size_t block_row, std::size_t first, std::size_t last);
+  void pool_down(const RowView& m, std::size_t block_row, std::size_t first, std::size_t last);
   template <bool is_signed>
-  Written renew_as(const RowNumbers& m, const CellChange& change, core::ThreadPool& threads);
+  Written renew_as(const RowView& m, const HeadChange& change, core::ThreadPool& threads);
 
   Form form_;
   std::size_t n_rows_ = 0, n_columns_ = 0;

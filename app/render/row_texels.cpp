@@ -16,13 +16,13 @@ auto range_key(const Picture& p) {
 
 }  // namespace
 
-CellChange change_since(const Picture* before, const Picture& now) {
+HeadChange change_since(const Picture* before, const Picture& now) {
   if (!before || !before->rows.same_source(now.rows)) return {};
   if (before->version == now.version) return {false, {}, {}, now.rows.n_rows};
-  return now.change && before->version + 1 == now.version ? *now.change : CellChange{};
+  return now.change && before->version + 1 == now.version ? *now.change : HeadChange{};
 }
 
-Pool::Written RowTexels::pool(const Picture& p, const CellChange& change) {
+Pool::Written RowTexels::pool(const Picture& p, const HeadChange& change) {
   const Pooling block = pooling(p);
   pooled_ = p;
   return pool_.renew(p.rows, is_diverging(p.map), block.rows, block.columns, change, threads_);
@@ -38,23 +38,23 @@ bool RowTexels::holds(const Picture& p) const {
          pooled_rows_ == p.rows.n_rows;
 }
 
-CellChange RowTexels::change_for(const Picture& p, const Picture* before) const {
-  return before && holds(*before) ? change_since(before, p) : CellChange{};
+HeadChange RowTexels::change_for(const Picture& p, const Picture* before) const {
+  return before && holds(*before) ? change_since(before, p) : HeadChange{};
 }
 
 bool RowTexels::prepare(const Picture& p, const Picture* before, double cells) {
   if (!change_for(p, before).all) return true;
-  const CellChange change = pooled_ && fits(p) ? change_since(&*pooled_, p) : CellChange{};
+  const HeadChange change = pooled_ && fits(p) ? change_since(&*pooled_, p) : HeadChange{};
   if (!fits(p)) pool_.begin(p.rows, is_diverging(p.map), pooling(p).rows, pooling(p).columns);
   if (change.all)
     pooled_rows_ = 0;
   else if (pooled_->version != p.version)
     pool(p, change);
   const std::size_t block = pooling(p).rows, n_rows = p.rows.n_rows;
-  const auto rows_in_time = static_cast<std::size_t>(cells / static_cast<double>(p.rows.n_columns));
+  const auto rows_in_time = static_cast<std::size_t>(cells / static_cast<double>(p.rows.n_cols));
   const std::size_t end =
       std::min(n_rows, pooled_rows_ + std::max<std::size_t>(1, rows_in_time / block) * block);
-  CellChange rows;
+  HeadChange rows;
   rows.all = false;
   for (std::size_t i = pooled_rows_; i < end; ++i) rows.rows.push_back(i);
   pool(p, rows);
@@ -64,7 +64,7 @@ bool RowTexels::prepare(const Picture& p, const Picture* before, double cells) {
 
 std::vector<Part> RowTexels::renew(const Picture& p, const Picture* before) {
   const Pooling block = pooling(p);
-  const CellChange change = change_for(p, before);
+  const HeadChange change = change_for(p, before);
   Pool::Written written{std::vector<bool>(pool_.n_rows(), true), std::nullopt};
   if (!change.all || !holds(p)) written = pool(p, change);
   pooled_rows_ = p.rows.n_rows;

@@ -10,7 +10,7 @@
 namespace app::render {
 
 /// What of the numbers is another than in the picture of the last time, which has rows as well, or nullptr.
-CellChange change_since(const Picture* before, const Picture& now);
+HeadChange change_since(const Picture* before, const Picture& now);
 
 /// The texels of a picture whose rows are known; from one version to the next only those are made anew whose
 /// numbers changed.
@@ -34,9 +34,9 @@ class RowTexels {
   /// Whether the pool is that of a picture, all of its rows.
   bool holds(const Picture& picture) const;
   /// What is to be pooled for a picture.
-  CellChange change_for(const Picture& picture, const Picture* before) const;
+  HeadChange change_for(const Picture& picture, const Picture* before) const;
   /// Pools what changed, and takes down whose numbers these are.
-  Pool::Written pool(const Picture& picture, const CellChange& change);
+  Pool::Written pool(const Picture& picture, const HeadChange& change);
   /// Some texels of a row; adds what looks otherwise now.
   void write(const Shades& shades, std::size_t row, std::size_t first, std::size_t last,
              ChangedTiles& changed);

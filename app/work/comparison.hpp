@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/work/extents.hpp"
-#include "core/attention/head_facts.hpp"
+#include "core/statistics/head_facts.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
 #include "core/compare/compare.hpp"

@@ -9,7 +9,7 @@
 
 #include "app/work/extents.hpp"
 #include "app/work/jobs.hpp"
-#include "core/attention/dropout_study.hpp"
+#include "core/statistics/dropout_study.hpp"
 
 namespace app {
 

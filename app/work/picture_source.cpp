@@ -29,18 +29,16 @@ void PictureSource::follow(const LiveTrace& live) {
   extents_.clear();
   changes_.clear();
   if (!live.change().everything)
-    for (const auto& head : live.change().heads)
-      changes_.push_back({head.all, head.rows, head.column, head.first_sum});
+    changes_ = live.change().heads;
   const core::attention::Model& model = live.model();
   const Mask mask{model.mask, model.n_tokens(), model.n_keys(),
                   core::attention::info(Stage::mask).present(model)};
   if (std::exchange(mask_, mask) != mask) renew_visible();
 }
 
-render::RowNumbers PictureSource::rows(core::attention::Stage stage, std::size_t head) const {
+core::attention::fast::RowView PictureSource::rows(core::attention::Stage stage, std::size_t head) const {
   if (!live_ || head >= live_->trace().heads.size()) return {};
-  const core::attention::fast::RowView view = live_->rows(stage, head);
-  return {view.numbers, view.stride, view.n_rows, view.n_cols, view.largest, view.sums, view.exponentials};
+  return live_->rows(stage, head);
 }
 
 void PictureSource::renew_visible() {
@@ -108,7 +106,7 @@ void PictureSource::begin(const Wish& wish) {
   lane_.start(make, failed, lease.recalled);
 }
 
-const render::CellChange* PictureSource::change(std::size_t head) const {
+const core::attention::fast::HeadChange* PictureSource::change(std::size_t head) const {
   return head < changes_.size() ? &changes_[head] : nullptr;
 }
 

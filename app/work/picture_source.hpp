@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "app/render/pool.hpp"
 #include "app/work/extents.hpp"
 #include "app/work/jobs.hpp"
 #include "core/attention/model.hpp"
@@ -27,9 +26,9 @@ class PictureSource {
   void follow(const LiveTrace& live);
 
   /// The numbers of a stage, or nothing when they are not kept row after row.
-  render::RowNumbers rows(core::attention::Stage stage, std::size_t head) const;
+  core::attention::fast::RowView rows(core::attention::Stage stage, std::size_t head) const;
   /// What differs from the version before, in the stages that rows() knows; nullptr for everything.
-  const render::CellChange* change(std::size_t head) const;
+  const core::attention::fast::HeadChange* change(std::size_t head) const;
   /// n_tokens × n_keys, 0 = hidden; made anew only for another mask, and nullptr while that is done beside
   /// the window.
   const arma::mat* visible() const { return visible_.get(); }
@@ -76,7 +75,7 @@ class PictureSource {
 
   const LiveTrace* live_ = nullptr;
   std::uint64_t version_ = 0, mask_version_ = 0;
-  std::vector<render::CellChange> changes_;  // [head]; empty for everything
+  std::vector<core::attention::fast::HeadChange> changes_;  // [head]; empty for everything
   std::optional<Mask> mask_;
   Visible visible_;
   std::map<StageOf, Extent> extents_;  // of this version

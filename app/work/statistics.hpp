@@ -12,8 +12,8 @@
 #include "app/work/live_trace.hpp"
 #include "app/work/slot.hpp"
 #include "app/work/token_lines.hpp"
-#include "core/attention/head_facts.hpp"
-#include "core/attention/row_facts.hpp"
+#include "core/statistics/head_facts.hpp"
+#include "core/statistics/row_facts.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/attention/head_facts.hpp"
+#include "core/statistics/head_facts.hpp"
 #include "core/attention/trace.hpp"
 
 namespace app {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/attention/shared_matrix.hpp"
+#include "core/matrix/shared_matrix.hpp"
 #include "core/attention/stage.hpp"
 
 namespace core::attention {

@@ -8,7 +8,7 @@
 
 #include "core/attention/departures.hpp"
 #include "core/attention/given.hpp"
-#include "core/attention/shared_matrix.hpp"
+#include "core/matrix/shared_matrix.hpp"
 
 namespace core::attention {
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/attention/shared_matrix.hpp"
+#include "core/matrix/shared_matrix.hpp"
 
 namespace core::attention {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/check/causes.hpp"
-#include "core/formats/tensor_file.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 #include "core/token.hpp"
 
 /// "Why is mine different?": somebody's tensors against a model, stage by stage, and the likely mistake.

@@ -7,7 +7,7 @@
 
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
-#include "core/formats/tensor.hpp"
+#include "core/formats/tensors/tensor.hpp"
 
 namespace core::check {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/formats/json.hpp"
-#include "core/formats/number.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/formats/files/number.hpp"
 #include "core/text/words.hpp"
 
 namespace core::check {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/head_facts.hpp"
+#include "core/statistics/head_facts.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"

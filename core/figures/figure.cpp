@@ -8,7 +8,7 @@
 #include "core/figures/map_figure.hpp"
 #include "core/figures/notes.hpp"
 #include "core/figures/words.hpp"
-#include "core/formats/export.hpp"
+#include "core/formats/writers/export.hpp"
 #include "core/text/words.hpp"
 
 namespace core::figures {

@@ -6,7 +6,7 @@
 #include "core/colour/cells.hpp"
 #include "core/colour/palette.hpp"
 #include "core/figures/display_list.hpp"
-#include "core/formats/labelled_matrix.hpp"
+#include "core/formats/writers/labelled_matrix.hpp"
 
 namespace core::figures {
 

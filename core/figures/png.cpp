@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/figures/png_bytes.hpp"
-#include "core/formats/number.hpp"
+#include "core/formats/files/number.hpp"
 
 namespace core::figures {
 namespace {

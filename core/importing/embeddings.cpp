@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/random/generator.hpp"
 #include "core/text/words.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::importing {
 namespace {

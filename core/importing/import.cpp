@@ -5,10 +5,11 @@
 #include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/formats/checkpoints/projections.hpp"
-#include "core/formats/file.hpp"
-#include "core/formats/session.hpp"
+#include "core/formats/files/file.hpp"
+#include "core/formats/sessions/session.hpp"
 #include "core/importing/embeddings.hpp"
 #include "core/importing/stages_in.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::importing {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "core/attention/model.hpp"
 #include "core/formats/checkpoints/layers.hpp"
-#include "core/formats/given_tensors.hpp"
-#include "core/formats/tensor_file.hpp"
+#include "core/formats/sessions/given_tensors.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 
 /// Models from files that are no sessions: checkpoints and tensors.
 namespace core::importing {

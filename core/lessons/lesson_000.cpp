@@ -1,4 +1,4 @@
-#include "core/attention/row_facts.hpp"
+#include "core/statistics/row_facts.hpp"
 #include "core/lessons/changes.hpp"
 #include "core/lessons/paths.hpp"
 #include "core/lessons/states.hpp"

@@ -1,4 +1,4 @@
-#include "core/attention/dropout_study.hpp"
+#include "core/statistics/dropout_study.hpp"
 #include "core/lessons/changes.hpp"
 #include "core/lessons/paths.hpp"
 #include "core/lessons/states.hpp"

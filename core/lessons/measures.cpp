@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "core/attention/row_facts.hpp"
+#include "core/statistics/row_facts.hpp"
 
 namespace core::lessons {
 

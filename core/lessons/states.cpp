@@ -2,7 +2,7 @@
 
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
-#include "core/text/sentence.hpp"
+#include "core/editing/sentence.hpp"
 
 namespace core::lessons {
 

@@ -8,9 +8,9 @@
 #include <functional>
 #include <random>
 
-#include "app/loop.hpp"
-#include "app/platform/imgui_compat.hpp"
-#include "app/store.hpp"
+#include "app/window/loop.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/store/store.hpp"
 #include "tests/bench/frame_times.hpp"
 
 extern "C" void openblas_set_num_threads(int);

@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "core/attention/stages.hpp"
-#include "core/formats/session.hpp"
+#include "core/formats/sessions/session.hpp"
 
 namespace tests::rules {
 namespace {

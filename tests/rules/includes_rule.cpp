@@ -3,77 +3,42 @@
 #include <algorithm>
 #include <string_view>
 
+#include "tests/rules/rooms.hpp"
+
 namespace tests::rules {
 namespace {
 
-// What differs between ImGui's releases: it calls ImGui alone and may be included wherever ImGui may.
-constexpr std::string_view imgui_versions = "app/platform/imgui_compat.hpp";
-
-using Paths = std::vector<std::string_view>;
-
-/// Files below `in`, but not those below `except`, include nothing below `never`.
-struct Rule {
-  Paths in, except, never;
-  const char* why;
-};
-
-const std::vector<Rule>& table() {
-  static const std::vector<Rule> rules{
-      {{"core/"}, {}, {"app/", "tests/"}, "arrows point down: core stands below app and tests"},
-      {{"core/"}, {}, {"imgui", "epoxy/", "GL/", "GLES", "GLFW/", "X11/"}, "core knows no GUI"},
-      {{"app/"}, {}, {"tests/", "gtest/", "gmock/"}, "arrows point down: the program stands below its tests"},
-      {{"core/attention/"},
-       {},
-       {"core/editing/", "core/formats/", "core/compare/"},
-       "attention knows nothing of editing, formats and comparison"},
-      {{"app/panels/", "app/widgets/"},
-       {},
-       {"app/store", "core/attention/attend", "core/attention/update"},
-       "panels and widgets read and ask; they neither write nor compute"},
-      {{"app/panels/", "app/widgets/"}, {}, {"app/platform/"}, "panels and widgets do not know the platform"},
-      {{"app/widgets/"}, {}, {"app/panels/"}, "widgets stand below panels"},
-      {{"app/"}, {"app/render/"}, {"epoxy/", "GL/", "GLES"}, "only app/render calls OpenGL"},
-      {{"app/"},
-       {"app/platform/"},
-       {"GLFW/", "imgui_impl_", "backends/imgui_impl_"},
-       "only app/platform calls GLFW and ImGui's backends"},
-      {{"app/"},
-       {"app/render/"},
-       {"shaders", "app/render/shader"},
-       "shaders are reached through the renderer alone"},
-      {{"core/", "app/"}, {}, {"imgui_internal.h"}, "ImGui's inner parts change with every release"},
-  };
-  return rules;
+bool contains(const std::vector<std::string_view>& all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-bool is_below_any(std::string_view path, const Paths& folders) {
-  return std::any_of(folders.begin(), folders.end(), [&](std::string_view f) { return is_below(path, f); });
+bool is_own(std::string_view path) {
+  return is_below(path, "core/") || is_below(path, "app/");
 }
 
-bool is_standard(const Include& include) {
-  return !include.quoted && include.path != "armadillo" &&
-         include.path.find_first_of("./") == std::string::npos;
-}
-
-bool is_from_project_root(const Include& include) {
-  return is_below_any(include.path, {"core/", "app/", "tests/", "shaders"});
+std::optional<std::string> why_not_library(const Room& room, std::string_view path) {
+  if (path.find("imgui_internal.h") != path.npos) return "ImGui's inner parts change with every release";
+  for (const std::string_view library : guarded_libraries())
+    if (is_below(path, library) && !contains(room.libraries, library))
+      return std::string(room.folder) + " does not know " + std::string(library);
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::string> why_forbidden(const std::string& file, const Include& include) {
-  if (include.path == imgui_versions && is_below(file, "app/")) return std::nullopt;
-  for (const Rule& rule : table()) {
-    if (is_below_any(file, rule.in) && !is_below_any(file, rule.except) &&
-        is_below_any(include.path, rule.never))
-      return rule.why;
-  }
-  if (is_below(file, "core/random/") && !is_standard(include) &&
-      !is_below_any(include.path, {"core/random/", "core/error.hpp"}))
-    return "core/random needs nothing but core/error.hpp and the standard library";
-  if (include.quoted && !is_from_project_root(include))
-    return "own files are included from the project root, others in <>";
-  return std::nullopt;
+  if (!is_own(file)) return std::nullopt;
+  const Room* room = room_of(file);
+  if (!room) return "its folder is no room of the table";
+  if (const auto why = why_not_library(*room, include.path)) return why;
+  if (!include.quoted) return std::nullopt;
+  if (is_below(include.path, "tests/")) return "the program stands below its tests";
+  if (include.path == "shaders.hpp") return std::nullopt;  // generated beside those who may use it
+  if (!is_own(include.path)) return "own files are included from the project root, others in <>";
+  const Room* used = room_of(include.path);
+  if (!used) return "that folder is no room of the table";
+  if (used == room || contains(room->uses, used->folder)) return std::nullopt;
+  return std::string(room->folder) + " does not use " + std::string(used->folder);
 }
 
 std::vector<std::string> forbidden_includes(const std::vector<File>& files) {

@@ -1,6 +1,6 @@
 #include "tests/support/bare_imgui.hpp"
 
-#include "app/platform/imgui_compat.hpp"
+#include "app/theme/imgui_compat.hpp"
 
 namespace support {
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "app/landmarks.hpp"
+#include "app/ui/landmarks.hpp"
 #include "tests/support/ui_input.hpp"
 
 namespace support {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "app/platform/imgui_compat.hpp"
+#include "app/theme/imgui_compat.hpp"
 
 namespace support {
 

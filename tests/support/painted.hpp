@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "app/render/heatmap_renderer.hpp"
-#include "app/theme.hpp"
+#include "app/theme/theme.hpp"
 
 namespace support {
 

@@ -36,7 +36,7 @@ inline app::render::Texels texels_of_matrix(const arma::mat& numbers, app::rende
   return texels(p);
 }
 
-/// What RowNumbers ask for: eˣ of n numbers, by the standard library.
+/// What RowView ask for: eˣ of n numbers, by the standard library.
 inline void exponentials(double* numbers, std::size_t n) {
   for (std::size_t k = 0; k < n; ++k) numbers[k] = std::exp(numbers[k]);
 }

@@ -1,7 +1,7 @@
 #include "tests/support/ui_harness.hpp"
 
-#include "app/browser.hpp"
-#include "app/shortcuts.hpp"
+#include "app/files/browser.hpp"
+#include "app/ui/actions/shortcuts.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"

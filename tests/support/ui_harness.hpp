@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/frame.hpp"
+#include "app/ui/frame.hpp"
 #include "app/work/extents.hpp"
 #include "tests/support/bare_imgui.hpp"
 #include "tests/support/hands.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/platform/imgui_compat.hpp"
+#include "app/theme/imgui_compat.hpp"
 
 namespace support {
 namespace {

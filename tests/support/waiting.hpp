@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "app/store.hpp"
+#include "app/store/store.hpp"
 #include "app/work/live_trace.hpp"
 
 namespace support {

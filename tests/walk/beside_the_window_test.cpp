@@ -1,7 +1,7 @@
 // What the window's thread leaves to others, so that no frame waits for it.
 #include <gtest/gtest.h>
 
-#include "app/platform/imgui_compat.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "core/attention/attend.hpp"
-#include "core/formats/csv.hpp"
-#include "core/formats/export.hpp"
+#include "core/formats/writers/csv.hpp"
+#include "core/formats/writers/export.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "app/loop.hpp"
+#include "app/window/loop.hpp"
 #include "app/render/painter.hpp"
-#include "app/store.hpp"
+#include "app/store/store.hpp"
 #include "tests/support/hands.hpp"
 #include "tests/support/temporary_directory.hpp"
 

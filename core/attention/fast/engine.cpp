@@ -76,7 +76,7 @@ Change Engine::update(const Model& after, std::size_t sequence, const Token* pro
   const auto changed = [&] {
     switch (d.redo) {
       case Redo::nothing:
-        return change.heads.assign(p.held.n_heads, {.first_sum = p.held.n_tokens()}), true;
+        return change.heads.assign(p.held.n_heads, {.all = false, .first_sum = p.held.n_tokens()}), true;
       case Redo::everything:
         return false;
       case Redo::scores:
@@ -90,7 +90,7 @@ Change Engine::update(const Model& after, std::size_t sequence, const Token* pro
       case Redo::mask_rows:
         return p.update_mask(after, d, change);
       case Redo::output:
-        change.heads.assign(p.held.n_heads, {.first_sum = p.held.n_tokens()});
+        change.heads.assign(p.held.n_heads, {.all = false, .first_sum = p.held.n_tokens()});
         return p.output.all_changed(), true;
     }
     return false;

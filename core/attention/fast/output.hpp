@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/attention/fast/heads.hpp"
-#include "core/thread_pool.hpp"
+#include "core/parallel/thread_pool.hpp"
 
 namespace core::attention::fast {
 

@@ -7,7 +7,7 @@
 
 #include "core/attention/fast/buffer.hpp"
 #include "core/attention/fast/kernels.hpp"
-#include "core/thread_pool.hpp"
+#include "core/parallel/thread_pool.hpp"
 
 namespace core::attention::fast {
 

@@ -7,7 +7,7 @@
 #include "core/attention/fast/engine.hpp"
 #include "core/attention/fast/heads.hpp"
 #include "core/attention/fast/output.hpp"
-#include "core/thread_pool.hpp"
+#include "core/parallel/thread_pool.hpp"
 
 namespace core::attention::fast {
 

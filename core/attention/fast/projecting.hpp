@@ -2,7 +2,7 @@
 
 #include "core/attention/fast/heads.hpp"
 #include "core/attention/fast/panels.hpp"
-#include "core/thread_pool.hpp"
+#include "core/parallel/thread_pool.hpp"
 
 namespace core::attention::fast {
 

@@ -37,7 +37,7 @@ void for_blocks(const Heads& all, ThreadPool& threads, const Task& task) {
 }
 
 HeadChange unchanged(const Heads& all) {
-  return {.first_sum = all.n_tokens};
+  return {.all = false, .first_sum = all.n_tokens};
 }
 
 }  // namespace

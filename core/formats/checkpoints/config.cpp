@@ -2,8 +2,8 @@
 
 #include <system_error>
 
-#include "core/formats/file.hpp"
-#include "core/formats/json.hpp"
+#include "core/formats/files/file.hpp"
+#include "core/formats/files/json.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "core/formats/json.hpp"
+#include "core/formats/files/json.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/formats/tensor.hpp"
+#include "core/formats/tensors/tensor.hpp"
 
 namespace core::formats::checkpoints {
 

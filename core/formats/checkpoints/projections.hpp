@@ -7,7 +7,7 @@
 #include "core/attention/model.hpp"
 #include "core/formats/checkpoints/config.hpp"
 #include "core/formats/checkpoints/layers.hpp"
-#include "core/formats/tensor_file.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 
 namespace core::formats::checkpoints {
 

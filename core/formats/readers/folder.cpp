@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/formats/file.hpp"
-#include "core/formats/tensor_formats.hpp"
+#include "core/formats/files/file.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "core/formats/tensor_file.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 
 namespace core::formats::readers {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/formats/json.hpp"
+#include "core/formats/files/json.hpp"
 #include "core/formats/readers/npy_header.hpp"
 
 namespace core::formats::readers {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/error.hpp"
-#include "core/formats/json.hpp"
+#include "core/formats/files/json.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/formats/tensor.hpp"
+#include "core/formats/tensors/tensor.hpp"
 
 namespace core::formats::readers {
 

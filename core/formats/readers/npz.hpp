@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/formats/tensor_file.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 
 namespace core::formats::readers {
 

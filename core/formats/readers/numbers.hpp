@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/formats/tensor.hpp"
+#include "core/formats/tensors/tensor.hpp"
 
 namespace core::formats::readers {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "core/error.hpp"
-#include "core/formats/file.hpp"
+#include "core/formats/files/file.hpp"
 
 namespace core::formats::readers {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/formats/json.hpp"
+#include "core/formats/files/json.hpp"
 #include "core/formats/readers/table.hpp"
 #include "core/formats/readers/written_number.hpp"
 

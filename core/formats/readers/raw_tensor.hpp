@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/formats/tensor_file.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 
 namespace core::formats::readers {
 

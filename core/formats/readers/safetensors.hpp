@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "core/formats/tensor_file.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 
 namespace core::formats::readers {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/formats/file.hpp"
-#include "core/formats/json.hpp"
+#include "core/formats/files/file.hpp"
+#include "core/formats/files/json.hpp"
 #include "core/formats/readers/records.hpp"
 #include "core/formats/readers/written_number.hpp"
 #include "core/text/code_points.hpp"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "core/formats/number.hpp"
+#include "core/formats/files/number.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/formats/json.hpp"
+#include "core/formats/files/json.hpp"
 #include "core/formats/readers/zip.hpp"
 
 namespace core::formats::readers {

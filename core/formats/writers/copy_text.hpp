@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/formats/labelled_matrix.hpp"
+#include "core/formats/writers/labelled_matrix.hpp"
 
 namespace core::formats {
 

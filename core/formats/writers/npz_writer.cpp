@@ -1,8 +1,8 @@
 #include "core/formats/writers/npz_writer.hpp"
 
 #include "core/attention/attend.hpp"
-#include "core/formats/export.hpp"
-#include "core/formats/npy.hpp"
+#include "core/formats/writers/export.hpp"
+#include "core/formats/writers/npy.hpp"
 #include "core/formats/writers/zip_writer.hpp"
 
 namespace core::formats {

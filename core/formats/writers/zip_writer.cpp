@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/error.hpp"
-#include "core/formats/little_endian.hpp"
+#include "core/formats/files/little_endian.hpp"
 
 namespace core::formats {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "app/work/tensor_check.hpp"
 #include "core/error.hpp"
-#include "core/formats/export.hpp"
-#include "core/formats/session.hpp"
+#include "core/formats/writers/export.hpp"
+#include "core/formats/sessions/session.hpp"
 #include "core/mistakes/mistakes.hpp"
-#include "tests/gui/program.hpp"
+#include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"

@@ -2,7 +2,7 @@
 
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
-#include "tests/gui/program.hpp"
+#include "tests/support/program.hpp"
 #include "tests/support/waiting.hpp"
 
 namespace {

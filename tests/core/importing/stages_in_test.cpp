@@ -8,6 +8,7 @@
 #include "core/attention/attend.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::importing {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/text/sentence.hpp"
+#include "core/editing/sentence.hpp"
 #include "tests/support/json_fixture.hpp"
 
 namespace core::text {

@@ -5,6 +5,7 @@
 #include "core/formats/checkpoints/projections.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

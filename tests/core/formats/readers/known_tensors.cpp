@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/formats/json.hpp"
+#include "core/formats/files/json.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace core::formats::readers {

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "core/formats/tensor_file.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace core::formats::readers {

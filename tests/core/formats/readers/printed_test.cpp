@@ -5,6 +5,7 @@
 
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/formats/csv.hpp"
+#include "core/formats/writers/csv.hpp"
 #include "core/formats/readers/written_number.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"

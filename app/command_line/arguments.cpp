@@ -1,0 +1,223 @@
+#include "app/command_line/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+#include "app/command_line/argument_values.hpp"
+#include "core/error.hpp"
+
+namespace app {
+namespace {
+
+/// Puts what the text behind an option means where it belongs; what it throws is the answer to the person.
+template <class Target>
+using Read = void (*)(Text option, Text text, Target& target);
+
+template <class Target>
+void read_as_it_is(Text, Text text, Target& target) {
+  target = text;
+}
+
+/// The options of one command, each described once; they are read in this order.
+struct Options {
+  CLI::App& app;
+  std::string place = "";  ///< stands before the option in errors
+
+  template <class Target>
+  CLI::Option* one(const char* name, const char* type, const std::string& about, Target& target,
+                   Read<std::type_identity_t<Target>> read = read_as_it_is) {
+    const auto put = [&target, read, option = place + name](Text text) { read(option, text, target); };
+    return app.add_option_function<std::string>(name, put, about)->type_name(type);
+  }
+  /// An option that may be given again.
+  template <class Target>
+  CLI::Option* many(const char* name, const char* type, const char* about, Target& target,
+                    Read<std::type_identity_t<Target>> read) {
+    const auto put = [&target, read, option = place + name](const std::vector<std::string>& texts) {
+      for (Text text : texts) read(option, text, target);
+    };
+    return app.add_option_function<std::vector<std::string>>(name, put, about)
+        ->type_name(type)
+        ->allow_extra_args(name[0] != '-');  // "--map A B" is one map and something else
+  }
+  template <class Target, class Value>
+  void flag(const char* name, const char* about, Target& target, Value meaning) {
+    app.add_flag_callback(
+        name, [&target, meaning] { target = meaning; }, about);
+  }
+};
+
+void describe(Options, ListPresets&) {}
+void describe(Options, ListMistakes&) {}
+
+void describe_model(Options options, OfModel& command) {
+  auto& choices = command.choices;
+  options.one("FILE", "", "Session, checkpoint (.safetensors) or tensors (.npz, .npy, .csv, text)",
+              command.source, read_file);
+  options.one("--preset", "NAME", "Preset instead of a file", command.source, read_preset);
+  options.many("--given", "STAGE=FILE[:TENSOR]",
+               "A stage from a file of tensors, instead of computing it; as often as needed", choices.given,
+               read_given);
+  options.one("--layer", "N",
+              "Layer of a checkpoint or of given tensors, from 0, or the beginning of its names",
+              choices.layer);
+  options.one("--heads", "N", "Number of heads, where no config.json beside the file tells it",
+              choices.n_heads, read_n_heads);
+  options.one("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings);
+  options.one("--tensor", "NAME", "Which tensor is the embeddings", choices.embeddings_tensor);
+}
+
+void describe_mistakes(Options options, OfModel& command) {
+  options.many("--mistake", "NAME", "Make this mistake in the model first; may be given again",
+               command.mistakes, read_mistake);
+}
+
+void describe(Options options, Export& command) {
+  describe_model(options, command);
+  options
+      .one("--out", "PATH", "Directory, made when there is none; a file for npz or a single matrix", command,
+           read_target)
+      ->required();
+  options.one("--stages", "A,B", "Only these stages", command.options.stages, read_stages);
+  options.one("--format", "NAME", names_of_formats(), command.options, read_format);
+  options.flag("--no-labels", "Numbers alone, without tokens and column names", command.options.labels,
+               false);
+  describe_mistakes(options, command);
+}
+
+void describe(Options options, WriteSession& command) {
+  describe_model(options, command);
+  options.one("--out", "FILE", "Session file to write", command.file)->required();
+  describe_mistakes(options, command);
+}
+
+void describe(Options options, Check& command) {
+  describe_model(options, command);
+  options
+      .one("--against", "PATH", "The tensors: a folder of .npy or .csv, .npz, .safetensors", command.against)
+      ->required();
+  options.one("--rtol", "R", "Relative tolerance, 1e-5 unless given", command.tolerance.relative,
+              read_tolerance);
+  options.one("--atol", "A", "Absolute tolerance, 1e-6 unless given", command.tolerance.absolute,
+              read_tolerance);
+  options.many("--map", "NAME=STAGE",
+               "Which stage a tensor is; without a stage it is left out; may be given again", command.by_hand,
+               read_stage_of_tensor);
+  options.flag("--json", "The report as JSON", command.json, true);
+}
+
+void describe(Options options, WriteProgram& command) {
+  describe_model(options, command);
+  options.one("--out", "FILE", "Python file; without it, standard output", command.file);
+}
+
+void describe(Options options, DrawFigure& command) {
+  describe_model(options, command);
+  options.place = "figure: ";
+  auto& figure = command.options;
+  options.one("--stage", "NAME", "The stage", figure.stage, read_stage);
+  options.one("--head", "N", "The head, 0 when it is not given", figure.head, read_head);
+  options.one("--sequence", "N", "The sequence of a batch, 0 when it is not given", figure.sequence,
+              read_sequence);
+  options.flag("--all-heads", "All heads of the stage beside each other", figure.head, std::nullopt);
+  options.flag("--strip", "All stages of the head instead of one", figure.stage, std::nullopt);
+  options.one("--out", "FILE", "F.svg or F.png", command, read_figure_file)->required();
+  options.one("--scale", "S", "How much larger a PNG is, 0.1 to 16", command.scale, read_scale);
+  options.one("--colours", "NAME",
+              "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue",
+              command.colours, read_maps);
+  options.one("--range", "RANGE", "Whose numbers set the colours: matrix, stage or all; or LOW:HIGH",
+              command.colours, read_range);
+  options.flag("--logarithmic", "Colours by the logarithm of the size", command.colours.logarithmic, true);
+  options.flag("--dark", "Light on dark", figure.dark, true);
+  options.flag("--no-numbers", "Colours alone, even where numbers fit", figure.numbers, false);
+}
+
+void describe(Options options, Draw& command) {
+  options.one("--seed", "N", "As given to manual_seed", command.seed, read_seed)->required();
+  options.many("OPS", "", "Such as rand(6,3), Linear(3,2,bias), Dropout(0.5,6,6)", command.ops, read_op)
+      ->required();
+}
+
+void settle_model(const CLI::App& app, OfModel& command) {
+  const bool file = app.count("FILE") > 0, preset = app.count("--preset") > 0;
+  auto& given = command.choices.given;
+  if (file ? preset : !preset && given.empty())
+    throw core::Error(app.get_name() + ": expected either a FILE or --preset NAME, got " +
+                      (file ? "both" : "neither"));
+  if (app.count("--layer") == 0) return;
+  for (auto& tensor : given) read_layer_of_given("--layer", command.choices.layer, tensor);
+}
+
+void settle_figure(const CLI::App& app) {
+  const bool strip = app.count("--strip") > 0;
+  if (strip == (app.count("--stage") > 0))
+    throw core::Error("figure: expected either --stage NAME or --strip");
+  if (app.count("--all-heads") > 0 && (strip || app.count("--head") > 0))
+    throw core::Error("figure: --all-heads: expected with a --stage, and without --head and --strip");
+}
+
+void add_help(CLI::App& app) {
+  app.set_help_flag();  // the library's own counts only when every other option is found right
+  app.add_flag_callback(
+      "-h,--help", [] { throw CLI::CallForHelp(); }, "Print this help");
+}
+
+/// Makes `chosen` the command when that is what stands on the command line.
+template <class Command>
+void add(CLI::App& program, Arguments& chosen, const char* name, const char* about) {
+  CLI::App* app = program.add_subcommand(name, about);
+  const auto command = std::make_shared<Command>();
+  add_help(*app);
+  describe({*app}, *command);
+  app->callback([&program, &chosen, app, command] {
+    if (program.count("FILE") > 0) throw core::Error("expected a FILE or a command, got both");
+    if constexpr (std::is_base_of_v<OfModel, Command>) settle_model(*app, *command);
+    if constexpr (std::is_same_v<Command, DrawFigure>) settle_figure(*app);
+    chosen = std::move(*command);
+  });
+}
+
+}  // namespace
+
+Arguments parse_arguments(std::vector<std::string> arguments) {
+  CLI::App program("Take attention apart: edit it, watch it, explain it.", "attnscope");
+  OpenWindow window;
+  Arguments chosen;
+  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  program.require_subcommand(0, 1);
+  add_help(program);
+  program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
+  Options{program}.one("FILE", "", "Session, checkpoint or tensors to open in the window", window.file);
+  add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows");
+  add<ListMistakes>(program, chosen, "mistakes",
+                    "List the mistakes that can be made and found: a name, a tab, what it is");
+  add<Export>(program, chosen, "export",
+              "Write every stage of a session or a preset, a file for each matrix");
+  add<WriteSession>(program, chosen, "session",
+                    "Write a preset, or a model made of any file, as a session file");
+  add<Check>(program, chosen, "check", "Compare tensors with a session or a preset, and say what went wrong");
+  add<WriteProgram>(program, chosen, "program", "Write a session or a preset as a PyTorch program");
+  add<DrawFigure>(program, chosen, "figure", "Draw a stage, or all of them, as a figure for a page");
+  add<Draw>(program, chosen, "draw", "Print what PyTorch draws, op after op, after one seed");
+  program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
+  if (std::ranges::find(arguments, "") != arguments.end())
+    return WrongUsage{"expected no empty argument, got one"};
+  try {
+    std::ranges::reverse(arguments);  // the library takes them from the back
+    program.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    return ShowText{program.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return ShowText{std::string(version.what()) + "\n"};
+  } catch (const CLI::ParseError& error) {
+    return WrongUsage{std::string(error.what()) + " (attnscope --help tells more)"};
+  } catch (const core::Error& error) {
+    return WrongUsage{error.what()};
+  }
+  return program.get_subcommands().empty() ? window : chosen;
+}
+
+}  // namespace app

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "app/state/colour_choice.hpp"
+#include "core/check/agreement.hpp"
+#include "core/editing/presets.hpp"
+#include "core/figures/figure.hpp"
+#include "core/formats/writers/export.hpp"
+#include "core/importing/import.hpp"
+#include "core/mistakes/mistakes.hpp"
+
+namespace app {
+
+/// Where a command takes its model from.
+/// An empty path: from nothing but what is given.
+using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
+
+enum class FigureFormat { svg, png };
+
+/// What every command about a model says of it.
+struct OfModel {
+  Source source;
+  core::importing::Choices choices = {};                      ///< about a file of tensors
+  std::vector<const core::mistakes::Mistake*> mistakes = {};  ///< to be made in the model first
+};
+
+struct OpenWindow {
+  std::optional<std::filesystem::path> file;
+};
+struct ListPresets {};
+struct ListMistakes {};
+struct Export : OfModel {
+  std::filesystem::path out;  ///< a directory, or a file where one is enough
+  core::formats::ExportOptions options;
+};
+struct WriteProgram : OfModel {
+  std::optional<std::filesystem::path> file;  ///< else standard output
+};
+struct WriteSession : OfModel {
+  std::filesystem::path file;
+};
+/// Somebody's tensors against a model.
+struct Check : OfModel {
+  std::filesystem::path against;
+  core::check::Tolerance tolerance;
+  std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" leaves it out
+  bool json = false;
+};
+struct Draw {
+  std::uint64_t seed = 0;
+  std::vector<std::string> ops;  ///< as core::random::parse_draw_op() reads them
+};
+struct DrawFigure : OfModel {
+  core::figures::FigureOptions options;
+  ColourChoice colours;  ///< what of them the options follow
+  FigureFormat format = FigureFormat::svg;
+  std::filesystem::path file;
+  double scale = 1;  ///< of a PNG
+};
+/// What --help and --version print.
+struct ShowText {
+  std::string text;
+};
+/// Arguments that are no command; the message is one line.
+struct WrongUsage {
+  std::string message;
+};
+
+/// What the command line asks for.
+using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram,
+                               DrawFigure, Check, Draw, ShowText, WrongUsage>;
+
+/// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
+Arguments parse_arguments(std::vector<std::string> arguments);
+
+}  // namespace app

@@ -1,0 +1,155 @@
+#include "app/command_line/batch.hpp"
+
+#include <exception>
+#include <new>
+#include <ostream>
+
+#include "app/work/colour_ends.hpp"
+#include "app/work/memory.hpp"
+#include "core/attention/attend.hpp"
+#include "core/check/report_text.hpp"
+#include "core/error.hpp"
+#include "core/figures/png.hpp"
+#include "core/figures/svg.hpp"
+#include "core/formats/files/file.hpp"
+#include "core/formats/sessions/session.hpp"
+#include "core/formats/writers/program.hpp"
+#include "core/random/draw_op.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
+
+namespace app {
+namespace {
+
+constexpr int done = 0, failed = 1, wrong_usage = 2;
+
+/// The model that a file or a preset has; what must be known about it goes to err, a line each.
+core::importing::Imported known_model(const OfModel& command, std::ostream& err) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&command.source))
+    return {(*preset)->make(), {}, {}};
+  const auto& path = std::get<std::filesystem::path>(command.source);
+  core::importing::Choices choices = command.choices;
+  if (!choices.given.empty() && core::importing::is_session(path))
+    choices.layer.clear();  // it is that of what is given
+  core::Token progress;
+  auto imported = core::importing::import_file(path, choices, progress);
+  for (const std::string& note : imported.notes) print_error(err, "note: " + note);
+  return imported;
+}
+
+/// The model that a command is about, with the stages that files give and the mistakes that are asked for.
+core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
+  const auto& given = command.choices.given;
+  core::importing::Imported result;
+  if (command.source == Source(std::filesystem::path()))
+    result.model = core::formats::with_given_tensors(std::nullopt, given);
+  else if (result = known_model(command, err); !given.empty())
+    result.model = core::formats::with_given_tensors(result.model, given);
+  for (const core::mistakes::Mistake* mistake : command.mistakes) {
+    if (!core::mistakes::applies(*mistake, result.model))
+      throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");
+    result.model = mistake->made(result.model);
+  }
+  return result;
+}
+
+/// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
+void require_memory(const core::attention::Model& model) {
+  const MemoryNeed need = memory_need(model, free_memory());
+  if (need.is_too_much()) throw core::Error(need.words());
+}
+
+std::string title_of(const Source& source) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
+  return std::get<std::filesystem::path>(source).filename().string();
+}
+
+struct Runner {
+  std::ostream& out;
+  std::ostream& err;
+
+  int operator()(const ListPresets&) const {
+    for (const core::editing::Preset& preset : core::editing::presets())
+      out << preset.name << '\t' << preset.about << '\n';
+    return done;
+  }
+  int operator()(const ListMistakes&) const {
+    for (const core::mistakes::Mistake& mistake : core::mistakes::mistakes())
+      out << mistake.name << '\t' << mistake.about << '\n';
+    return done;
+  }
+  int operator()(const Export& command) const {
+    const core::attention::Model model = model_of(command, err).model;
+    require_memory(model);
+    core::formats::export_to(model, command.out, command.options);
+    return done;
+  }
+  int operator()(const WriteProgram& command) const {
+    const std::string text =
+        core::formats::program_text(model_of(command, err).model, title_of(command.source));
+    if (command.file)
+      core::formats::write_atomically(*command.file, text);
+    else
+      out << text;
+    return done;
+  }
+  int operator()(const WriteSession& command) const {
+    auto imported = model_of(command, err);
+    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view)});
+    return done;
+  }
+  int operator()(const Check& command) const {
+    namespace check = core::check;
+    const core::attention::Model model = model_of(command, err).model;
+    const auto file = core::formats::open_tensors(command.against);
+    const check::Report report =
+        check::check(model, check::match(model, file, command.by_hand), command.tolerance);
+    out << (command.json ? check::report_json(report) : check::report_text(report));
+    return report.agrees ? done : failed;
+  }
+  int operator()(const DrawFigure& command) const {
+    const core::attention::Model model = model_of(command, err).model;
+    require_memory(model);
+    const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
+    const auto figure = coloured_figure(model, trace, command.options, command.colours);
+    core::formats::write_atomically(command.file, command.format == FigureFormat::svg
+                                                      ? core::figures::svg_text(figure)
+                                                      : core::figures::png_of(figure, command.scale));
+    return done;
+  }
+  int operator()(const Draw& command) const {
+    core::random::draw(command.seed, command.ops, out);
+    return done;
+  }
+  int operator()(const ShowText& command) const {
+    out << command.text;
+    return done;
+  }
+  int operator()(const WrongUsage& command) const {
+    print_error(err, command.message);
+    return wrong_usage;
+  }
+  int operator()(const OpenWindow&) const { throw core::Error("a window cannot be opened here"); }
+};
+
+}  // namespace
+
+int run_batch(const Arguments& arguments, std::ostream& out, std::ostream& err) {
+  try {
+    const int status = std::visit(Runner{out, err}, arguments);
+    if (!out.flush()) throw core::Error("standard output: cannot be written");
+    return status;
+  } catch (const std::bad_alloc&) {
+    print_error(err, "not enough memory");
+  } catch (const std::exception& error) {
+    print_error(err, error.what());
+  }
+  return failed;
+}
+
+void print_error(std::ostream& err, std::string_view message) {
+  err << "attnscope: ";
+  for (const char c : message) err << (static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c);
+  err << std::endl;
+}
+
+}  // namespace app

@@ -1,0 +1,87 @@
+#include "app/files/copying.hpp"
+
+#include "core/editing/edit.hpp"
+#include "core/formats/writers/export.hpp"
+#include "core/formats/writers/program.hpp"
+
+namespace app {
+namespace {
+
+using core::formats::CopyExtent;
+
+constexpr const char* edited_words = "the edited matrix";
+
+CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix& edited) {
+  const auto& [model, view] = s.newest;
+  const bool is_embeddings = view.edited.name == core::editing::MatrixName::embeddings;
+  const auto rows = is_embeddings ? model.sequences[view.sequence].tokens
+                                  : core::attention::numbered_tokens(edited->n_rows);
+  return {{*edited, rows, core::attention::numbered_tokens(edited->n_cols)},
+          edited_words,
+          view.cursor->row,
+          view.cursor->column,
+          true};
+}
+
+/// The matrix under the edit cursor, unless a cell is meant; or nullptr.
+const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s, const std::optional<CellRef>& cell) {
+  const auto& [model, view] = s.newest;
+  if (!view.cursor || cell) return nullptr;
+  return core::editing::find_matrix(model, {view.edited.name, view.sequence});
+}
+
+/// A menu may be open while the model changes.
+bool is_there(const Situation& s, const CellRef& cell) {
+  const auto& stage = core::attention::info(cell.stage);
+  if (!stage.present(s.model) || (stage.per_head && cell.head >= s.trace.heads.size())) return false;
+  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, cell.head);
+  return cell.row < numbers.n_rows() && cell.column < numbers.n_cols();
+}
+
+/// The given, the pinned or the hovered cell, if it is there.
+std::optional<CellRef> meant_cell(const Situation& s, const std::optional<CellRef>& cell) {
+  const std::optional<CellRef> meant = cell ? cell : s.view.pinned ? s.view.pinned : s.view.hovered;
+  return meant && is_there(s, *meant) ? meant : std::nullopt;
+}
+
+std::string stage_words(const CellRef& from) {
+  const auto& stage = core::attention::info(from.stage);
+  return stage.title + (stage.per_head ? ", head " + std::to_string(from.head) : "");
+}
+
+CellRef source_cell(const Situation& s, const std::optional<CellRef>& meant) {
+  return meant.value_or(CellRef{Stage::weights, s.view.head, 0, 0});
+}
+
+}  // namespace
+
+std::string copied_words(const Situation& s, const std::optional<CellRef>& cell) {
+  return matrix_at_cursor(s, cell) ? edited_words : stage_words(source_cell(s, meant_cell(s, cell)));
+}
+
+bool names_a_cell(const Situation& s, const std::optional<CellRef>& cell) {
+  return matrix_at_cursor(s, cell) || meant_cell(s, cell);
+}
+
+CopySource copy_source(const Situation& s, const std::optional<CellRef>& cell) {
+  if (const auto* edited = matrix_at_cursor(s, cell)) return edited_matrix(s, *edited);
+  const auto meant = meant_cell(s, cell);
+  const CellRef from = source_cell(s, meant);
+  return {core::formats::labelled_stage(s.model, s.trace, core::attention::info(from.stage), from.head, s.view.sequence),
+          stage_words(from), from.row, from.column, meant.has_value()};
+}
+
+std::string copied_as(const Situation& s, const CopySource& source, CopyChoice choice) {
+  const CopyExtent extent = source.has_cell ? choice.extent : CopyExtent::matrix;
+  return core::formats::copy_forms()
+      .at(choice.form)
+      .text(source.matrix, {extent, source.row, source.column}, s.view.copy_decimals);
+}
+
+std::string program_of(const core::attention::Model& model, const View& view, const std::string& title) {
+  std::vector<std::uint64_t> seeds = core::editing::usual_seeds();
+  seeds.push_back(view.draw.draw.seed);
+  return core::formats::program_text(model, title, seeds);
+}
+
+}  // namespace app

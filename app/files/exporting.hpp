@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/state/command.hpp"
+#include "core/attention/model.hpp"
+#include "core/attention/trace.hpp"
+#include "core/token.hpp"
+
+namespace app {
+
+/// What an export is made of.
+struct Exported {
+  const core::attention::Model& model;
+  const core::attention::Trace* trace;  ///< of the shown sequence; nullptr where it is still to be computed
+  const View& view;
+  std::string title;  ///< of the document
+};
+
+/// Writes what is asked for, all of it or nothing, and gives the files.
+///
+/// Throws core::Error, "PATH: cannot be written: why", and core::Stopped; then everything is as it was.
+std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what,
+                                             const core::Token& progress);
+
+}  // namespace app

@@ -1,0 +1,134 @@
+#include "app/files/opening.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/error.hpp"
+#include "core/importing/embeddings.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
+
+namespace app {
+namespace {
+
+namespace formats = core::formats;
+namespace checkpoints = formats::checkpoints;
+
+constexpr std::size_t shown_tensors = 4;
+constexpr std::uint64_t quickly_measured = std::uint64_t{1} << 22;  // numbers
+
+std::string short_number(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", number);
+  return text;
+}
+
+/// Whether there is but one thing to be made of a file: of a checkpoint of several layers one is to be
+/// chosen, and of stages those that are to be given, unless all of them are.
+bool leaves_no_choice(const OpenedTensors& tensors) {
+  if (!tensors.layers.empty()) return tensors.layers.size() == 1;
+  std::size_t used = 0;
+  for (const auto& layer : tensors.stages)
+    for (const auto& stage : core::importing::usual_stages(layer)) used += stage.tensors.size();
+  const auto& all = tensors.file->tensors();
+  const auto n = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [](const auto& info) { return info.dtype != formats::Dtype::text; }));
+  return used == 0 ? core::importing::usual_embeddings(*tensors.file) != nullptr : used == n;
+}
+
+}  // namespace
+
+FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress) {
+  FoundInFile found;
+  if (core::importing::is_session(path)) {
+    found.imported = core::importing::import_file(path, {}, progress);
+    return found;
+  }
+  auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(path, progress));
+  OpenedTensors tensors = look_into(std::move(file), progress);
+  if (leaves_no_choice(tensors)) {
+    try {
+      MadeOfTensors made = make_of(tensors, {}, progress);
+      found.imported = std::move(made.imported);
+      found.source = std::move(made.source);
+      return found;
+    } catch (const core::Stopped&) {
+      throw;
+    } catch (const core::Error& error) {
+      found.problem = error.what();
+    }
+  }
+  found.tensors = std::move(tensors);
+  return found;
+}
+
+OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const core::Token& progress) {
+  OpenedTensors tensors;
+  tensors.layers = checkpoints::find_layers(file->tensors());
+  tensors.config = checkpoints::config_beside(file->path());
+  if (tensors.layers.empty()) tensors.stages = core::importing::find_stages(*file, progress);
+  tensors.file = std::move(file);
+  return tensors;
+}
+
+MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
+                      const core::Token& progress) {
+  MadeOfTensors made{core::importing::import_tensors(*tensors.file, choices, progress),
+                     {tensors, choices, {}}};
+  made.source.layers = core::importing::layers_in(*tensors.file, choices, progress);
+  for (std::size_t k = 0; k < made.source.layers.size(); ++k)
+    if (choices.layer == std::to_string(k)) made.source.layer = k;
+  return made;
+}
+
+TensorRange measure(const formats::TensorFile& file, const std::string& name, const core::Token& progress) {
+  const formats::TensorInfo* info = file.find(name);
+  std::vector<std::size_t> leading;
+  while (
+      info && leading.size() < info->shape.size() && info->shape[leading.size()] > 0 &&
+      formats::count_of(std::span(info->shape).subspan(leading.size())).value_or(formats::most_numbers + 1) >
+          formats::most_numbers)
+    leading.push_back(0);
+  const formats::Tensor tensor = file.read(name, leading, progress);
+  TensorRange range{INFINITY, -INFINITY, 0, 0};
+  for (const double number : tensor.numbers) {
+    range.n_nan += std::isnan(number);
+    range.n_infinite += std::isinf(number);
+    if (!std::isfinite(number)) continue;
+    range.least = std::min(range.least, number);
+    range.greatest = std::max(range.greatest, number);
+  }
+  return range;
+}
+
+std::string range_text(const TensorRange& range) {
+  std::string text = range.least > range.greatest
+                         ? "no finite number"
+                         : short_number(range.least) + " … " + short_number(range.greatest);
+  if (range.n_infinite > 0) text += ", " + std::to_string(range.n_infinite) + " infinite";
+  if (range.n_nan > 0) text += ", " + std::to_string(range.n_nan) + " NaN";
+  return text;
+}
+
+std::string preview_text(const std::filesystem::path& path, const core::Token& progress) {
+  if (core::importing::is_session(path)) return "";
+  const formats::TensorFile file = formats::open_tensors(path, progress);
+  const auto& tensors = file.tensors();
+  const auto layers = checkpoints::find_layers(tensors);
+  std::string text = std::string(file.format()) + " of " + std::to_string(tensors.size()) +
+                     (tensors.size() == 1 ? " tensor" : " tensors");
+  if (!layers.empty())
+    text += ", " + std::to_string(layers.size()) + (layers.size() == 1 ? " layer" : " layers") +
+            " of attention (" + layers.front().layout->name + ")";
+  for (std::size_t k = 0; k < std::min(tensors.size(), shown_tensors); ++k)
+    text += std::string(k == 0 ? ": " : ", ") + tensors[k].name + " " +
+            formats::dtype_name(tensors[k].dtype) + " " + formats::shape_text(tensors[k].shape);
+  if (tensors.size() > shown_tensors) text += " …";
+  const bool is_quick =
+      tensors.size() == 1 && tensors[0].dtype != formats::Dtype::text &&
+      formats::count_of(tensors[0].shape).value_or(quickly_measured + 1) <= quickly_measured;
+  if (is_quick) text += ", " + range_text(measure(file, tensors[0].name, progress));
+  return text;
+}
+
+}  // namespace app

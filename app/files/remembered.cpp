@@ -1,0 +1,100 @@
+#include "app/files/remembered.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "core/text/words.hpp"
+
+namespace app {
+namespace {
+
+using core::colour::ColourMap;
+using core::colour::NamedMap;
+using Settings = std::map<std::string, std::string>;
+
+constexpr std::array<std::pair<Tab, const char*>, 4> tabs{
+    {{Tab::stages, "stages"}, {Tab::heads, "heads"}, {Tab::tokens, "tokens"}, {Tab::compare, "compare"}}};
+
+std::string percent(float share) {
+  return std::to_string(std::lround(share * 100));
+}
+
+/// A whole number within bounds.
+std::optional<int> number(const Settings& settings, const char* key, int least, int most) {
+  const auto it = settings.find(key);
+  if (it == settings.end()) return std::nullopt;
+  int value = 0;
+  const char* end = it->second.data() + it->second.size();
+  const auto read = std::from_chars(it->second.data(), end, value);
+  return read.ec == std::errc() && read.ptr == end && value >= least && value <= most ? std::optional(value)
+                                                                                      : std::nullopt;
+}
+
+std::string word(const Settings& settings, const char* key) {
+  const auto it = settings.find(key);
+  return it == settings.end() ? "" : it->second;
+}
+
+const char* name_of(ColourMap map, std::span<const NamedMap> maps) {
+  const auto it = std::find_if(maps.begin(), maps.end(), [map](const NamedMap& m) { return m.map == map; });
+  return it == maps.end() ? "" : it->name;
+}
+
+void recall_map(const std::string& name, std::span<const NamedMap> maps, ColourMap& map) {
+  for (const NamedMap& known : maps)
+    if (name == known.name) map = known.map;
+}
+
+std::string folded_text(const std::set<Stage>& folded) {
+  return core::text::joined(folded, " ", [](Stage stage) { return core::attention::info(stage).name; });
+}
+
+std::set<Stage> folded_stages(const std::string& text) {
+  std::set<Stage> folded;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find(' ', from), text.size());
+    if (const auto* stage = core::attention::find_stage(text.substr(from, end - from)))
+      folded.insert(stage->stage);
+    from = end + 1;
+  }
+  return folded;
+}
+
+}  // namespace
+
+Settings remembered(const View& view) {
+  Settings s;
+  s["theme"] = view.dark ? "dark" : "light";
+  s["scale_percent"] = percent(view.scale);
+  s["text_percent"] = percent(view.text_size);
+  s["left_width"] = std::to_string(std::lround(view.left_width));
+  s["right_width"] = std::to_string(std::lround(view.right_width));
+  for (const auto& [tab, name] : tabs)
+    if (view.tab == tab) s["view"] = name;
+  s["folded"] = folded_text(view.folded);
+  s["gutters"] = view.gutters ? "yes" : "no";
+  s["weights_map"] = name_of(view.colours.sequential, core::colour::sequential_maps());
+  s["values_map"] = name_of(view.colours.diverging, core::colour::diverging_maps());
+  s["measure"] = view.colours.logarithmic ? "logarithmic" : "linear";
+  return s;
+}
+
+void recall(const Settings& s, View& view) {
+  if (const std::string theme = word(s, "theme"); !theme.empty()) view.dark = theme != "light";
+  if (const auto scale = number(s, "scale_percent", 50, 400)) view.scale = static_cast<float>(*scale) / 100;
+  if (const auto size = number(s, "text_percent", 80, 150)) view.text_size = static_cast<float>(*size) / 100;
+  if (const auto left = number(s, "left_width", 0, 4000)) view.left_width = static_cast<float>(*left);
+  if (const auto right = number(s, "right_width", 0, 4000)) view.right_width = static_cast<float>(*right);
+  for (const auto& [tab, name] : tabs)
+    if (word(s, "view") == name) view.tab = tab;
+  if (s.contains("folded")) view.folded = folded_stages(word(s, "folded"));
+  view.gutters = word(s, "gutters") == "yes";
+  recall_map(word(s, "weights_map"), core::colour::sequential_maps(), view.colours.sequential);
+  recall_map(word(s, "values_map"), core::colour::diverging_maps(), view.colours.diverging);
+  view.colours.logarithmic = word(s, "measure") == "logarithmic";
+}
+
+}  // namespace app

@@ -1,0 +1,129 @@
+#include "app/files/view_text.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/formats/files/number.hpp"
+
+namespace app {
+namespace {
+
+using core::formats::Json;
+
+std::optional<std::size_t> whole(const Json& object, const char* key) {
+  const auto found = object.member(key);
+  return found && found->is_whole() ? std::optional<std::size_t>(found->whole(0)) : std::nullopt;
+}
+
+std::string word(const Json& object, const char* key) {
+  const auto found = object.member(key);
+  return found && found->is_text() ? found->text() : "";
+}
+
+std::vector<Json> items(const Json& object, const char* key) {
+  const auto found = object.member(key);
+  return found && found->is_list() ? found->items_if_any("") : std::vector<Json>();
+}
+
+/// The laboratory is a place to try, not to come back to.
+const char* tab_name(Tab tab) {
+  switch (tab) {
+    case Tab::heads: return "heads";
+    case Tab::tokens: return "tokens";
+    case Tab::compare: return "compare";
+    case Tab::stages:
+    case Tab::laboratory: break;
+  }
+  return "stages";
+}
+
+const char* range_name(RangeRule rule) {
+  switch (rule) {
+    case RangeRule::stage: return "stage";
+    case RangeRule::all_heads: return "all_heads";
+    case RangeRule::typed: return "typed";
+    case RangeRule::matrix: break;
+  }
+  return "matrix";
+}
+
+std::string ends_text(const Ends& ends) {
+  return "[" + core::formats::number_text(ends.low) + ", " + core::formats::number_text(ends.high) + "]";
+}
+
+void recall_ends(const Json& object, const char* key, Ends& ends) {
+  const std::vector<Json> both = items(object, key);
+  if (both.size() != 2 || !both[0].is_number() || !both[1].is_number()) return;
+  if (both[0].number() < both[1].number()) ends = {both[0].number(), both[1].number()};
+}
+
+void recall_switch(const Json& object, const char* key, bool& on) {
+  if (const auto found = object.member(key); found && found->is_boolean()) on = found->boolean();
+}
+
+void recall_tokens(const Json& object, TokensLook& look) {
+  if (const auto below = object.member("hide_below");
+      below && below->is_number() && below->number() >= 0 && below->number() <= 1)
+    look.hide_below = below->number();
+  for (const Json& head : items(object, "silent_heads"))
+    if (head.is_whole()) look.silent_heads.insert(head.whole(0));
+  if (const auto query = whole(object, "pinned_query")) look.pinned_query = query;
+}
+
+}  // namespace
+
+std::string view_text(const View& view) {
+  const auto stage_name = [](Stage stage) { return core::formats::json_quoted(core::attention::info(stage).name); };
+  std::string text = std::string("{\"tab\": \"") + tab_name(view.tab) + "\"";
+  text += ", \"sequence\": " + std::to_string(view.sequence) + ", \"head\": " + std::to_string(view.head);
+  text += ", \"heads_stage\": " + stage_name(view.heads_stage);
+  text += std::string(", \"range\": \"") + range_name(view.colours.range) + "\"";
+  text += std::string(", \"logarithmic\": ") + (view.colours.logarithmic ? "true" : "false");
+  if (view.colours.range == RangeRule::typed)
+    text += ", \"typed_values\": " + ends_text(view.colours.typed_values) + ", \"typed_weights\": " + ends_text(view.colours.typed_weights);
+  text += std::string(", \"gutters\": ") + (view.gutters ? "true" : "false");
+  if (view.large) text += ", \"large\": " + stage_name(*view.large);
+  if (view.pinned)
+    text += ", \"pinned\": {\"stage\": " + stage_name(view.pinned->stage) + ", \"head\": " + std::to_string(view.pinned->head) +
+            ", \"row\": " + std::to_string(view.pinned->row) + ", \"column\": " + std::to_string(view.pinned->column) + "}";
+  if (view.heads_order) text += ", \"heads_order\": " + core::formats::json_quoted(core::attention::info(*view.heads_order).name);
+  text += ", \"hide_below\": " + core::formats::number_text(view.tokens.hide_below);
+  if (!view.tokens.silent_heads.empty()) {
+    text += ", \"silent_heads\": [";
+    for (const std::size_t h : view.tokens.silent_heads) text += (text.back() == '[' ? "" : ", ") + std::to_string(h);
+    text += "]";
+  }
+  if (view.tokens.pinned_query) text += ", \"pinned_query\": " + std::to_string(*view.tokens.pinned_query);
+  return text + "}";
+}
+
+void recall_view(const std::string& text, View& view) {
+  if (text.empty()) return;
+  const Json object = core::formats::parse_json(text, "view");
+  const std::string tab = word(object, "tab");
+  for (const Tab kept : {Tab::stages, Tab::heads, Tab::tokens, Tab::compare})
+    if (tab == tab_name(kept)) view.tab = kept;
+  view.sequence = whole(object, "sequence").value_or(view.sequence);
+  view.head = whole(object, "head").value_or(view.head);
+  if (const auto* stage = core::attention::find_stage(word(object, "heads_stage"))) view.heads_stage = stage->stage;
+  const std::string range = word(object, "range");
+  for (const RangeRule rule : {RangeRule::matrix, RangeRule::stage, RangeRule::all_heads, RangeRule::typed})
+    if (range == range_name(rule)) view.colours.range = rule;
+  recall_ends(object, "typed_values", view.colours.typed_values);
+  recall_ends(object, "typed_weights", view.colours.typed_weights);
+  view.colours.locked.reset();
+  recall_switch(object, "logarithmic", view.colours.logarithmic);
+  recall_switch(object, "gutters", view.gutters);
+  view.large.reset();
+  if (const auto* stage = core::attention::find_stage(word(object, "large"))) view.large = stage->stage;
+  if (const auto* figure = core::attention::find_head_figure(word(object, "heads_order"))) view.heads_order = figure->figure;
+  recall_tokens(object, view.tokens);
+  const auto pinned = object.member("pinned");
+  if (!pinned) return;
+  if (const auto* stage = core::attention::find_stage(word(*pinned, "stage")))
+    view.pinned = CellRef{stage->stage, whole(*pinned, "head").value_or(0), whole(*pinned, "row").value_or(0),
+                          whole(*pinned, "column").value_or(0)};
+}
+
+}  // namespace app

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "app/state/view.hpp"
+#include "core/attention/model.hpp"
+
+namespace app {
+
+/// Lets go of everything in a view that a model does not have: heads, cells, tokens, stages, matrices.
+void keep_within(View& view, const core::attention::Model& model);
+
+/// The matrix that the editor shows: the one that was chosen, or the embeddings where the model has no such.
+core::editing::MatrixPlace edited_place(const View& view, const core::attention::Model& model);
+
+}  // namespace app

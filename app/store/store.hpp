@@ -1,0 +1,229 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "app/state/command.hpp"
+#include "app/state/document.hpp"
+#include "app/state/pair.hpp"
+#include "app/state/lesson_state.hpp"
+#include "app/files/opening.hpp"
+#include "app/state/view.hpp"
+#include "app/work/comparing.hpp"
+#include "app/work/jobs.hpp"
+#include "app/work/laboratory.hpp"
+#include "app/work/live_trace.hpp"
+#include "app/work/memory.hpp"
+#include "core/attention/model.hpp"
+#include "core/editing/history.hpp"
+
+namespace app {
+
+/// The only writer: it owns the model and everything around it, and changes it by commands alone.
+class Store {
+ public:
+  /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer
+  /// than at_once_ms is computed beside the window. before_computing is as of LiveTrace.
+  explicit Store(std::function<std::uint64_t()> free = free_memory, double at_once_ms = LiveTrace::frame_ms,
+                 std::function<void()> before_computing = {});
+
+  /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
+  void dispatch(const Command& command);
+  /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
+  void open(const std::filesystem::path& path);
+  /// What is being read, and from what is to be chosen.
+  Opening opening() const;
+  bool is_reading() const { return reader_.is_busy(); }
+  /// Whether sessions or exports are being written.
+  bool is_writing() const { return saving_.is_busy() || exporting_.is_busy(); }
+  /// What takes longer than a frame.
+  Jobs& jobs() { return jobs_; }
+  /// Ends the undo step that edits in a row were joined into.
+  void end_gesture() { history_.end_gesture(); }
+  /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
+  /// beside the window.
+  void settle();
+
+  /// The newest model and what is looked at: what edits change and files keep.
+  const core::attention::Model& model() const { return model_; }
+  const View& view() const { return view_; }
+  Newest newest() const { return {model_, view_}; }
+  /// Whether the trace is of that; else it is still to come, or could not be computed.
+  bool shows_newest() const { return live_.sequence() == view_.sequence && live_.model() == model_; }
+  /// The model that the trace is of, and the view as far as that model has what is looked at.
+  const core::attention::Model& shown_model() const { return live_.model(); }
+  View shown_view() const;
+  const core::attention::Trace& trace() const { return live_.trace(); }
+  std::uint64_t version() const { return live_.version(); }
+  double compute_ms() const { return live_.compute_ms(); }
+  /// Whether the newest trace is being computed, how long it has been, and how much of the work is done.
+  bool is_renewing() const { return live_.is_behind(); }
+  double seconds_renewing() const { return live_.seconds_behind(); }
+  double share_renewed() const { return live_.share_done(); }
+  const LiveTrace& live() const { return live_; }
+  Document document() const;
+  const Message& message() const { return message_; }
+  bool wants_to_quit() const { return quit_; }
+  /// Text that a command put aside for the clipboard, once.
+  std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
+  /// The lesson under way, or nullptr.
+  const LessonState* lesson() const { return lesson_ ? &lesson_->state : nullptr; }
+  const std::map<std::string, LessonProgress>& progress() const { return progress_; }
+  void set_progress(std::map<std::string, LessonProgress> progress) { progress_ = std::move(progress); }
+  /// The dropout laboratory, or nullptr where it is not shown or has no mask yet.
+  const Laboratory* laboratory() const { return drawing_.laboratory(); }
+  /// The states that were kept, and the chosen one against the live model, or nullptr where that is not
+  /// shown.
+  std::span<const Reference> references() const { return references_; }
+  const Comparison* comparison() const { return comparing_.comparison(); }
+  const Comparing& comparing() const { return comparing_; }
+  /// Whether anything but the trace and files is being worked out beside the window.
+  bool is_working() const { return comparing_.is_busy() || drawing_.is_busy(); }
+  const std::vector<std::filesystem::path>& recent() const { return recent_; }
+  void set_recent(std::vector<std::filesystem::path> recent) { recent_ = std::move(recent); }
+
+ private:
+  struct Origin {
+    std::string title, preset;
+    std::optional<std::filesystem::path> path;
+    std::optional<TensorSource> source = {};  // what it was made of
+  };
+
+  /// A lesson under way, and the person's own work that it put aside.
+  struct LessonUnderWay {
+    core::attention::Model own_model;
+    core::editing::History own_history;
+    View own_view;
+    core::attention::Model start;   // of the step
+    core::attention::Trace before;  // of the start, for the shown sequence
+    std::size_t before_sequence = 0;
+    std::uint64_t assessed = 0;  // the version of the trace that was looked at
+    LessonState state;
+  };
+
+  void carry_out(const ApplyEdit&);
+  void carry_out(const GiveFile& command);
+  void carry_out(const FillFromFile& command);
+  void carry_out(const ChangeView&);
+  void carry_out(const EndGesture&);
+  void carry_out(const Undo&);
+  void carry_out(const Redo&);
+  void carry_out(const LoadPreset&);
+  void carry_out(const OpenFile&);
+  void carry_out(const ImportTensors&);
+  void carry_out(const ChooseLayer&);
+  void carry_out(const FinishOpening&);
+  void carry_out(const MeasureTensor&);
+  void carry_out(const PreviewFile&);
+  void carry_out(const CancelReading&);
+  void carry_out(const SaveFile&);
+  void carry_out(const SaveFileAs&);
+  void carry_out(const ExportAs&);
+  void carry_out(const ShowDialog&);
+  void carry_out(const BrowseTo&);
+  void carry_out(const CopyText&);
+  void carry_out(const ShowMessage&);
+  void carry_out(const Quit&);
+  void carry_out(const DiscardAndContinue&);
+  void carry_out(const SaveAndContinue&);
+  void carry_out(const CancelQuestion&);
+  void carry_out(const TakeMemory&);
+  void carry_out(const StartLesson&);
+  void carry_out(const GoInLesson&);
+  void carry_out(const LeaveLesson&);
+  void carry_out(const KeepReference&);
+  void carry_out(const KeepSwitched&);
+  void carry_out(const LoadReference&);
+  void carry_out(const CheckTensors&);
+  void carry_out(const MapTensor&);
+  void carry_out(const SearchCauses&);
+  void carry_out(const StopSearch&);
+  void carry_out(const DropReference&);
+  void carry_out(const RenameReference&);
+  void carry_out(const ShowReference&);
+
+  void begin_step(std::size_t step);
+  void assess_step();
+  void leave_lesson();
+  void run_laboratory();
+  void keep(core::attention::Model model, std::string title);
+  void run_comparison();
+
+  /// Reads something beside the window and carries out what it gives; what was being read before is given up.
+  using Reading = std::function<Jobs::Delivery(const core::Token&)>;
+  void read_beside(const std::filesystem::path& path, const Reading& reading);
+  /// The same for what nobody waits for; it is not read while something else is.
+  void read_aside(const std::filesystem::path& path, const Reading& reading);
+  void stop_reading();
+  void leave_once_saved();
+  void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
+  void list(const std::filesystem::path& directory);
+  void list_files();
+  void take(FoundInFile found);
+  void import_from(const OpenedTensors& tensors, const core::importing::Choices& choices);
+  void choose_from(OpenedTensors tensors);
+
+  /// Whether the command may go on; asks about unsaved work when it may not yet.
+  bool may_leave(const Command& command);
+  /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when
+  /// there is not as much.
+  bool may_take_memory(const core::attention::Model& model, const Command& command);
+  void start_with(core::attention::Model model, Origin origin);
+  /// Saves the model as it is now; it counts as saved once it is.
+  void save_to(const std::filesystem::path& path);
+  void remember(const std::filesystem::path& path);
+  void keep_view_within_model();
+  void say(std::string text, bool is_error = false) { message_ = {std::move(text), is_error}; }
+
+  core::attention::Model model_, saved_, first_;  // as it is, as it was saved, as it was opened
+  core::editing::History history_;
+  View view_;
+  Origin origin_;
+  Message message_;
+  std::vector<std::filesystem::path> recent_;
+  std::optional<Command> waiting_;  // what goes on after the question about unsaved work or memory
+  bool leaves_when_saved_ = false;  // it goes on once what is being saved is safe
+  bool discard_ = false;            // the person has answered that unsaved work may go
+  std::optional<std::string> clipboard_;
+  bool quit_ = false;
+
+  std::optional<LessonUnderWay> lesson_;
+  std::map<std::string, LessonProgress> progress_;
+
+  std::vector<Reference> references_;
+  std::uint64_t last_reference_ = 0;
+
+  std::function<std::uint64_t()> free_memory_;
+  std::uint64_t asked_bytes_ = 0, granted_bytes_ = bytes_without_a_question;  // that stages may take
+
+  /// A model that was read, and where it came from.
+  struct Ready {
+    std::filesystem::path path;
+    core::importing::Imported imported;
+    std::optional<TensorSource> source;
+  };
+  /// What is being read or was read last.
+  struct ReadFile {
+    std::filesystem::path path;
+    std::optional<OpenedTensors> tensors;
+    std::optional<Ready> ready;  // until the question about unsaved work is answered
+    std::filesystem::path previewed;
+    std::string preview;
+    bool is_aside = false;  // a preview, a range or a list of files, for which nothing else is given up
+  };
+  ReadFile reading_;
+  std::filesystem::path exported_;                // what is being exported, or was last
+  std::optional<std::filesystem::path> to_list_;  // the folder that the file browser waits for
+
+  // The last members: what is under way ends before what it is delivered to.
+  Jobs jobs_;
+  LiveTrace live_;
+  Comparing comparing_{jobs_};
+  MaskDrawing drawing_{jobs_};
+  Lane saving_{jobs_, Lane::Takes::every}, exporting_{jobs_, Lane::Takes::every}, reader_{jobs_};
+};
+
+}  // namespace app

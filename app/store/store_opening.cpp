@@ -1,0 +1,243 @@
+// The part of the store that opens files: they are read beside the window, and what is found is taken in when
+// it is there.
+#include <new>
+
+#include "app/files/browser.hpp"
+#include "app/files/filling.hpp"
+#include "app/store/store.hpp"
+#include "app/files/view_text.hpp"
+#include "core/attention/stages.hpp"
+#include "core/error.hpp"
+#include "core/formats/sessions/given_tensors.hpp"
+
+namespace app {
+namespace {
+
+namespace formats = core::formats;
+
+std::string opened_words(const std::filesystem::path& path, const std::vector<std::string>& notes) {
+  std::string words = "Opened " + path.string();
+  for (const std::string& note : notes) words += (&note == &notes.front() ? ". " : " ") + note;
+  return words;
+}
+
+}  // namespace
+
+void Store::read_beside(const std::filesystem::path& path, const Reading& reading) {
+  stop_reading();
+  reading_.path = path;
+  reading_.is_aside = false;
+  reader_.start(reading, [this, path](const Failure& failure) {
+    if (!failure.is_stopped) say((failure.lacks_memory ? path.string() + ": " : "") + failure.words, true);
+  });
+}
+
+void Store::read_aside(const std::filesystem::path& path, const Reading& reading) {
+  if (reader_.is_busy() && !reading_.is_aside) return;
+  read_beside(path, reading);
+  reading_.is_aside = true;
+}
+
+void Store::stop_reading() {
+  reader_.cancel();
+  if (view_.browser.is_listing) to_list_ = view_.browser.directory;
+}
+
+void Store::list(const std::filesystem::path& directory) {
+  view_.browser.directory = directory;
+  view_.browser.entries.clear();
+  view_.browser.error.clear();
+  view_.browser.asks_to_replace = false;
+  view_.browser.is_listing = true;
+  to_list_ = directory;
+}
+
+void Store::list_files() {
+  if (!to_list_ || (reader_.is_busy() && !reading_.is_aside)) return;
+  const std::filesystem::path directory = *to_list_;
+  read_aside(directory, [this, directory](const core::Token&) -> Jobs::Delivery {
+    auto listed = std::make_shared<Browser>(browse(directory, ""));
+    return [this, listed] {
+      Browser& browser = view_.browser;
+      browser.directory = std::move(listed->directory);
+      browser.entries = std::move(listed->entries);
+      browser.error = std::move(listed->error);
+      browser.is_listing = false;
+    };
+  });
+  to_list_.reset();
+}
+
+void Store::open(const std::filesystem::path& path) {
+  message_ = {};
+  carry_out(OpenFile{path});
+  reader_.wait();
+  settle();
+  if (message_.is_error) throw core::Error(message_.text);
+}
+
+Opening Store::opening() const {
+  Opening opening{
+      reading_.path,      reader_.is_busy(), 0,    0, reading_.tensors ? &*reading_.tensors : nullptr,
+      reading_.previewed, reading_.preview,  false};
+  if (exporting_.is_busy() && (!opening.is_reading || reading_.is_aside)) {
+    opening.path = exported_;
+    opening.is_reading = opening.is_writing = true;
+    opening.seconds = exporting_.seconds();
+    opening.bytes = exporting_.done();
+    return opening;
+  }
+  if (!opening.is_reading) return opening;
+  opening.seconds = reader_.seconds();
+  opening.bytes = reader_.done();
+  return opening;
+}
+
+void Store::carry_out(const OpenFile& command) {
+  const bool asks_for_input = view_.import.as == ImportAs::layer || view_.import.as == ImportAs::by_hand;
+  if (view_.dialog == Dialog::import_tensors &&
+      asks_for_input) {  // what is dropped there is the input of the checkpoint
+    view_.import.choices.embeddings = command.path;
+    return;
+  }
+  read_beside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
+    auto found = std::make_shared<FoundInFile>(find_in_file(path, progress));
+    return [this, found] { take(std::move(*found)); };
+  });
+}
+
+void Store::take(FoundInFile found) {
+  if (!found.imported) {
+    const bool names_tell = !found.tensors->layers.empty() || !found.tensors->stages.empty();
+    choose_from(std::move(*found.tensors));
+    if (!found.problem.empty())
+      say(found.problem, true);
+    else if (!names_tell)
+      say("The names do not tell what the tensors are: say which is which.");
+    return;
+  }
+  reading_.ready = Ready{reading_.path, std::move(*found.imported), std::move(found.source)};
+  carry_out(FinishOpening{});
+}
+
+void Store::choose_from(OpenedTensors tensors) {
+  ImportForm form;
+  if (tensors.config.n_heads) form.choices.n_heads = tensors.config.n_heads;
+  if (!tensors.stages.empty()) form.choices.stages = core::importing::usual_stages(tensors.stages.front());
+  const auto is_of_heads = [](const formats::TensorInfo& info) { return info.shape.size() > 2; };
+  form.as = !tensors.layers.empty() ? ImportAs::layer
+            : !form.choices.stages.empty() || std::ranges::any_of(tensors.file->tensors(), is_of_heads)
+                ? ImportAs::stages
+                : ImportAs::by_hand;
+  if (origin_.source && origin_.source->tensors.file == tensors.file) form.layer = origin_.source->layer;
+  reading_.tensors = std::move(tensors);
+  view_.import = std::move(form);
+  view_.dialog = Dialog::import_tensors;
+  message_ = {};
+}
+
+void Store::import_from(const OpenedTensors& tensors, const core::importing::Choices& choices) {
+  read_beside(tensors.file->path(), [this, tensors, choices](const core::Token& progress) -> Jobs::Delivery {
+    auto made = std::make_shared<MadeOfTensors>(make_of(tensors, choices, progress));
+    return [this, made] {
+      reading_.ready =
+          Ready{made->source.tensors.file->path(), std::move(made->imported), std::move(made->source)};
+      carry_out(FinishOpening{});
+    };
+  });
+}
+
+void Store::carry_out(const ImportTensors& command) {
+  if (reading_.tensors) import_from(*reading_.tensors, command.choices);
+}
+
+void Store::carry_out(const ChooseLayer& command) {
+  if (!origin_.source || lesson_) return;
+  core::importing::Choices choices = origin_.source->choices;
+  choices.layer = std::to_string(command.layer);
+  import_from(origin_.source->tensors, choices);
+}
+
+void Store::carry_out(const FinishOpening& command) {
+  if (!reading_.ready) return;
+  try {
+    if (!may_take_memory(reading_.ready->imported.model, command)) return;
+  } catch (const core::Error&) {
+    reading_.ready.reset();
+    throw;
+  }
+  if (lesson_) leave_lesson();
+  if (!may_leave(command)) return;
+  Ready ready = *std::exchange(reading_.ready, std::nullopt);
+  Origin origin{ready.path.filename().string(), "", std::nullopt, std::move(ready.source)};
+  if (!origin.source) origin.path = ready.path;
+  start_with(std::move(ready.imported.model), std::move(origin));
+  recall_view(ready.imported.view, view_);
+  keep_view_within_model();
+  remember(ready.path);
+  say(opened_words(ready.path, ready.imported.notes));
+}
+
+void Store::carry_out(const MeasureTensor& command) {
+  if (!reading_.tensors || reading_.tensors->ranges.contains(command.name)) return;
+  const auto file = reading_.tensors->file;
+  read_aside(file->path(), [this, file, name = command.name](const core::Token& progress) -> Jobs::Delivery {
+    const TensorRange range = measure(*file, name, progress);
+    return [this, file, name, range] {
+      if (reading_.tensors && reading_.tensors->file == file) reading_.tensors->ranges[name] = range;
+    };
+  });
+}
+
+void Store::carry_out(const PreviewFile& command) {
+  if (reader_.is_busy() && !reading_.is_aside) return;
+  reading_.previewed = command.path;
+  reading_.preview = "";
+  read_aside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
+    std::string preview;
+    try {
+      preview = preview_text(path, progress);
+    } catch (const core::Stopped&) {
+      throw;
+    } catch (const core::Error& error) {
+      preview = error.what();
+    }
+    return [this, path, preview] {
+      if (reading_.previewed == path) reading_.preview = preview;
+    };
+  });
+}
+
+void Store::carry_out(const GiveFile& command) {
+  read_beside(command.path, [this, command, model = model_](const core::Token&) -> Jobs::Delivery {
+    const std::vector<formats::GivenTensor> given{
+        {core::attention::info(command.stage).name, command.path.string()}};
+    const auto stage = std::make_shared<core::attention::GivenStage>(
+        *formats::with_given_tensors(model, given).given.find(command.stage));
+    return [this, stage] {
+      view_.dialog = Dialog::none;
+      carry_out(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
+    };
+  });
+}
+
+void Store::carry_out(const FillFromFile& command) {
+  read_beside(command.path, [this, command](const core::Token& progress) -> Jobs::Delivery {
+    const auto file = std::make_shared<NumbersInFile>(numbers_in_file(command.path, progress));
+    return [this, file, place = command.place] {
+      end_gesture();
+      carry_out(ApplyEdit{edit_with(*file, model_, place)});
+      end_gesture();
+      if (view_.dialog == Dialog::none) say("Taken from " + file->path.string());
+    };
+  });
+}
+
+void Store::carry_out(const CancelReading&) {
+  if (opening().is_writing) return exporting_.stop();
+  if (!reader_.is_busy() || reading_.is_aside) return;
+  stop_reading();
+  say("Stopped reading " + reading_.path.string());
+}
+
+}  // namespace app

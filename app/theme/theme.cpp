@@ -1,0 +1,53 @@
+#include "app/theme/theme.hpp"
+
+#include <cmath>
+
+namespace app {
+
+ImU32 packed(Rgb c, float alpha) {
+  return IM_COL32(c.r, c.g, c.b, static_cast<int>(std::lround(alpha * 255)));
+}
+
+ImVec4 vec(Rgb c, float alpha) { return {c.r / 255.0f, c.g / 255.0f, c.b / 255.0f, alpha}; }
+
+float Metrics::px(float length) const { return std::round(length * scale); }
+
+Metrics metrics(ImVec2 window, float scale) {
+  Metrics m;
+  m.scale = scale;
+  m.compact = window.x < 1400 * scale || window.y < 900 * scale;
+  m.left = m.px(m.compact ? 256 : 296);
+  m.right = m.px(m.compact ? 288 : 332);
+  m.padding = m.px(m.compact ? 12 : 16);
+  m.pitch = m.px(m.compact ? 25 : 29);
+  m.menu = m.px(28), m.status = m.px(28), m.tabs = m.px(36), m.frame = m.px(24);
+  return m;
+}
+
+void apply_style(const Palette& p, const Metrics& m) {
+  ImGuiStyle& s = ImGui::GetStyle();
+  s.WindowPadding = {m.px(16), m.px(12)}, s.FramePadding = {m.px(8), m.px(4)};
+  s.ItemSpacing = {m.px(8), m.px(5)}, s.ItemInnerSpacing = {m.px(8), m.px(4)}, s.IndentSpacing = m.px(18);
+  s.FrameRounding = s.GrabRounding = s.PopupRounding = m.px(3);
+  s.WindowRounding = s.TabRounding = s.ChildRounding = 0;
+  s.WindowBorderSize = s.ChildBorderSize = s.FrameBorderSize = s.TabBorderSize = 0;
+  s.PopupBorderSize = 1;
+  s.ScrollbarSize = m.px(8), s.ScrollbarRounding = m.px(2), s.GrabMinSize = m.px(10);
+
+  ImVec4* c = s.Colors;
+  c[ImGuiCol_Text] = vec(p.text), c[ImGuiCol_TextDisabled] = vec(p.faint);
+  c[ImGuiCol_WindowBg] = vec(p.panel), c[ImGuiCol_ChildBg] = vec(p.panel, 0), c[ImGuiCol_PopupBg] = vec(p.raised);
+  c[ImGuiCol_MenuBarBg] = vec(p.panel, 0), c[ImGuiCol_Border] = vec(p.strong_line), c[ImGuiCol_BorderShadow] = vec(p.panel, 0);
+  c[ImGuiCol_FrameBg] = c[ImGuiCol_Button] = c[ImGuiCol_Header] = vec(p.frame);
+  c[ImGuiCol_FrameBgHovered] = c[ImGuiCol_ButtonHovered] = c[ImGuiCol_HeaderHovered] = vec(p.frame_hovered);
+  c[ImGuiCol_FrameBgActive] = c[ImGuiCol_ButtonActive] = c[ImGuiCol_HeaderActive] = vec(p.frame_active);
+  c[ImGuiCol_TitleBg] = c[ImGuiCol_TitleBgActive] = c[ImGuiCol_TitleBgCollapsed] = vec(p.panel);
+  c[ImGuiCol_ScrollbarBg] = vec(p.panel, 0), c[ImGuiCol_ScrollbarGrab] = vec(p.frame_active);
+  c[ImGuiCol_ScrollbarGrabHovered] = c[ImGuiCol_ScrollbarGrabActive] = vec(p.faint);
+  c[ImGuiCol_CheckMark] = c[ImGuiCol_SliderGrab] = c[ImGuiCol_SliderGrabActive] = vec(p.accent);
+  c[ImGuiCol_Separator] = vec(p.line), c[ImGuiCol_SeparatorHovered] = c[ImGuiCol_SeparatorActive] = vec(p.strong_line);
+  c[ImGuiCol_TextSelectedBg] = vec(p.accent, 0.35f), c[ImGuiCol_NavHighlight] = vec(p.accent);
+  c[ImGuiCol_PlotHistogram] = vec(p.accent), c[ImGuiCol_ModalWindowDimBg] = vec(p.background, 0.6f);
+}
+
+}  // namespace app

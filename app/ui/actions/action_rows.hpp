@@ -1,0 +1,79 @@
+#pragma once
+
+#include <utility>
+
+#include "app/ui/actions/actions.hpp"
+
+/// The rows of the table of actions, by subject.
+namespace app::rows {
+
+std::vector<Action> of_file(const Situation& situation);
+std::vector<Action> of_edit(const Situation& situation);
+std::vector<Action> of_view(const Situation& situation);
+std::vector<Action> of_lessons(const Situation& situation);
+std::vector<Action> of_help(const Situation& situation);
+
+// Parts of them, which append rows to a list.
+using Rows = std::vector<Action>;
+void add_copying(Rows& rows, const Situation& situation, const std::string& menu,
+                 const std::optional<CellRef>& cell = {});
+void add_switches(Rows& rows, const Situation& situation);
+void add_mistakes(Rows& rows, const Situation& situation);
+void add_comparing(Rows& rows, const Situation& situation);
+void add_heads(Rows& rows, const Situation& situation);
+void add_stages(Rows& rows, const Situation& situation);
+void add_colours(Rows& rows, const Situation& situation);
+void add_walking(Rows& rows, const Situation& situation);
+void add_editor_keys(Rows& rows);
+
+/// The stage that the keyboard is at: the pinned one, else the one that is looked at.
+Stage stage_at_hand(const Situation& situation);
+
+// What most rows are made of.
+using Asked = std::vector<Command>;
+inline Asked look(std::function<void(View&)> change) {
+  return {ChangeView{std::move(change)}};
+}
+inline Asked edit(core::editing::Edit e) {
+  return {ApplyEdit{std::move(e)}};
+}
+inline std::function<Asked(const Situation&)> always(Command command) {
+  return [command = std::move(command)](const Situation&) { return Asked{command}; };
+}
+inline std::function<Asked(const Situation&)> shows(Dialog dialog) {
+  return always(ShowDialog{dialog});
+}
+inline std::function<Asked(const Situation&)> looks(std::function<void(View&)> change) {
+  return always(ChangeView{std::move(change)});
+}
+/// A row's why_not: these words, unless it holds.
+template <class Holds>
+std::function<std::string(const Situation&)> unless(Holds holds, std::string words) {
+  return [holds, words = std::move(words)](const Situation& s) { return holds(s) ? std::string() : words; };
+}
+
+constexpr KeyPress plain(Key key) {
+  return {key};
+}
+constexpr KeyPress ctrl(Key key) {
+  return {key, true};
+}
+constexpr KeyPress shift(Key key) {
+  return {key, false, true};
+}
+constexpr KeyPress ctrl_shift(Key key) {
+  return {key, true, true};
+}
+
+// Places of keys.
+inline bool outside_editor(const View& view) {
+  return !view.cursor;
+}
+inline bool in_editor(const View& view) {
+  return view.cursor.has_value();
+}
+inline bool in_tokens(const View& view) {
+  return view.tab == Tab::tokens && !view.cursor;
+}
+
+}  // namespace app::rows

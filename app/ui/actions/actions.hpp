@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/state/command.hpp"
+#include "app/state/key_press.hpp"
+#include "app/state/situation.hpp"
+
+namespace app {
+
+/// Something that people can ask for. Menus, keys, the key sheet and the palette are drawn from these rows.
+struct Action {
+  std::string id;          ///< "file/save"; no other has it
+  std::string title;       ///< as in a menu: "Save"
+  std::string menu = {};   ///< the menu it stands in: "File", "View/Scale"; "" in none
+  int group = 0;           ///< within the menu of the menu bar, where lines part groups
+  int part = 0;            ///< the same within a submenu
+  std::string about = {};  ///< a sentence for its tooltip, or ""
+  std::vector<KeyPress> keys = {};
+  /// Where its keys mean it; no two actions have the same key in the same place.
+  bool (*here)(const View&) = [](const View&) { return true; };
+  /// Its words in the key sheet; "" for the title. Rows in a row with the same words are one line.
+  std::string sheet = {};
+  std::string written = {};  ///< its keys in the sheet, where no KeyPress says them
+  /// "" when it can be done, else why not; empty: always.
+  std::function<std::string(const Situation&)> why_not = {};
+  /// What it asks for; empty for what the matrix editor or a view do by themselves. To be called when it can
+  /// be done.
+  std::function<std::vector<Command>(const Situation&)> command = {};
+  /// Whether what it switches is on; empty: it switches nothing.
+  std::function<bool(const Situation&)> checked = {};
+};
+
+/// The actions of one menu of the menu bar, and the keys that belong to it.
+struct Subject {
+  const char* menu;  ///< "File"
+  std::vector<Action> (*actions)(const Situation&);
+};
+std::span<const Subject> subjects();
+
+/// All actions, in the order of the menus.
+std::vector<Action> actions(const Situation& situation);
+
+/// The action of that name, or nullptr.
+const Action* find_action(std::span<const Action> all, std::string_view id);
+/// The one that a key means in a view, or nullptr.
+const Action* action_of(std::span<const Action> all, KeyPress press, const View& view);
+
+/// "" when it can be done, else why not.
+std::string why_not(const Action& action, const Situation& situation);
+/// Asks for what it does, if it can be done.
+void perform(const Action& action, const Situation& situation, Commands& commands);
+/// The same of the action of that name.
+void perform(std::string_view id, const Situation& situation, Commands& commands);
+
+/// Its first key as a menu shows it, or "".
+std::string key_words(const Action& action);
+
+/// One line of the key sheet.
+struct KeyLine {
+  std::string keys, words;
+};
+std::vector<KeyLine> key_sheet(std::span<const Action> all);
+
+}  // namespace app

@@ -1,0 +1,177 @@
+// From cell to cell, from stage to stage, from query to query.
+#include <algorithm>
+#include <array>
+
+#include "app/ui/actions/action_rows.hpp"
+#include "app/state/pinning.hpp"
+#include "app/state/zoom.hpp"
+
+namespace app::rows {
+namespace {
+
+constexpr const char* menu = "View/Walk";
+
+struct Step {
+  const char* id;
+  const char* title;
+  Key key;
+  int down, right;
+};
+constexpr std::array steps{
+    Step{"cell/above", "Cell above", Key::up, -1, 0}, Step{"cell/below", "Cell below", Key::down, 1, 0},
+    Step{"cell/left", "Cell left", Key::left, 0, -1}, Step{"cell/right", "Cell right", Key::right, 0, 1}};
+
+/// The neighbour of the pinned cell; with nothing pinned the first cell; nothing at the edge.
+std::optional<std::pair<CellRef, Shape>> neighbour(const Situation& s, const Step& step) {
+  const auto& stage = core::attention::info(stage_at_hand(s));
+  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, s.view.head);
+  const Shape shape{numbers.n_rows(), numbers.n_cols()};
+  CellRef cell{stage.stage, stage.per_head ? s.view.head : 0, 0, 0};
+  const auto moved = [](std::size_t from, int by, std::size_t count) {
+    return by < 0 ? from - (from > 0) : by > 0 ? std::min<std::size_t>(from + 1, count - 1) : from;
+  };
+  if (s.view.pinned) {
+    cell.row = moved(s.view.pinned->row, step.down, shape.first);
+    cell.column = moved(s.view.pinned->column, step.right, shape.second);
+  }
+  if (s.view.pinned == cell) return std::nullopt;
+  return std::pair{cell, shape};
+}
+
+void add_cells(Rows& rows) {
+  for (const Step& step : steps)
+    rows.push_back(
+        {.id = step.id,
+         .title = step.title,
+         .menu = menu,
+         .group = 4,
+         .keys = {shift(step.key)},
+         .here = outside_editor,
+         .sheet = "Pin a cell and walk over its neighbours",
+         .why_not = unless([&step](const Situation& now) { return neighbour(now, step).has_value(); },
+                           "the pinned cell is at the edge"),
+         .command = [&step](const Situation& now) {
+           const auto [cell, shape] = *neighbour(now, step);
+           return look([cell = cell, shape = shape](View& view) {
+             pin(view, cell);
+             bring_into_part(view, shape, cell.row, cell.column);
+           });
+         }});
+}
+
+/// The same row and column, as far as there is one, in the stage before or after.
+std::optional<CellRef> in_stage(const Situation& s, int by) {
+  const auto all = core::attention::stages();
+  auto at = static_cast<std::ptrdiff_t>(stage_at_hand(s)) + by;
+  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  const auto shown = [&](std::ptrdiff_t k) {
+    const auto& stage = all[static_cast<std::size_t>(k)];
+    return stage.present(s.model) && !s.view.folded.contains(stage.stage);
+  };
+  while (at >= 0 && at < count && !shown(at)) at += by;
+  if (at < 0 || at >= count) return std::nullopt;
+  const auto& stage = all[static_cast<std::size_t>(at)];
+  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, s.view.head);
+  CellRef cell{stage.stage, stage.per_head ? s.view.head : 0, 0, 0};
+  if (s.view.pinned) {
+    cell.row = std::min<std::size_t>(s.view.pinned->row, numbers.n_rows() - 1);
+    cell.column = std::min<std::size_t>(s.view.pinned->column, numbers.n_cols() - 1);
+  }
+  return cell;
+}
+
+void add_neighbouring_stages(Rows& rows) {
+  for (const int by : {-1, 1})
+    rows.push_back(
+        {.id = by < 0 ? "cell/stage_before" : "cell/stage_after",
+         .title = by < 0 ? "Stage before" : "Stage after",
+         .menu = menu,
+         .group = 4,
+         .part = 1,
+         .keys = {shift(by < 0 ? Key::page_up : Key::page_down)},
+         .here = outside_editor,
+         .sheet = "The same cell in the stage before, after",
+         .why_not = [by](const Situation& now) -> std::string {
+           if (now.view.tab != Tab::stages) return "only in Stages";
+           return in_stage(now, by) ? "" : by < 0 ? "this is the first stage" : "this is the last stage";
+         },
+         .command =
+             [by](const Situation& now) {
+               return look([cell = *in_stage(now, by)](View& view) {
+                 pin(view, cell);
+                 if (view.large) view.large = cell.stage;
+               });
+             }});
+}
+
+/// In the token view, from the pinned query to the one above or below; the first press pins an end.
+Asked move_query(const Situation& s, bool down) {
+  const std::size_t last = s.newest.model.n_tokens() - 1;
+  const auto& pinned = s.newest.view.tokens.pinned_query;
+  const std::size_t next = !pinned ? (down ? 0 : last)
+                           : down  ? std::min(*pinned + 1, last)
+                                   : *pinned - (*pinned > 0);
+  return look([next](View& view) {
+    view.tokens.pinned_query = next;
+    view.tokens.comes_into_view = true;
+  });
+}
+
+void add_queries(Rows& rows) {
+  for (const bool down : {false, true})
+    rows.push_back({.id = down ? "query/below" : "query/above",
+                    .title = down ? "Query below" : "Query above",
+                    .menu = menu,
+                    .group = 4,
+                    .part = 2,
+                    .keys = {plain(down ? Key::down : Key::up)},
+                    .here = in_tokens,
+                    .sheet = "In Tokens: pin the query above, below",
+                    .why_not = unless([](const Situation& now) { return now.view.tab == Tab::tokens; },
+                                      "only in Tokens"),
+                    .command = [down](const Situation& now) { return move_query(now, down); }});
+}
+
+/// The first thing that Esc would let go of, or nothing.
+std::optional<Command> released(const Situation& s) {
+  const View& v = s.newest.view;
+  if (v.cursor) return ChangeView{[](View& view) { view.cursor.reset(); }};
+  if (v.tab == Tab::tokens && v.tokens.pinned_query)
+    return ChangeView{[](View& view) { view.tokens.pinned_query.reset(); }};
+  if (v.pinned) return ChangeView{app::release};
+  if (v.tab == Tab::stages && v.large) return ChangeView{[](View& view) { view.large.reset(); }};
+  if (v.tab == Tab::laboratory) return ChangeView{[](View& view) { view.tab = Tab::stages; }};
+  if (v.lesson) return LeaveLesson{};
+  return std::nullopt;
+}
+
+}  // namespace
+
+void add_walking(Rows& rows, const Situation&) {
+  add_cells(rows);
+  add_neighbouring_stages(rows);
+  add_queries(rows);
+  rows.push_back({.id = "cell/back",
+                  .title = "Back to the cell before",
+                  .menu = menu,
+                  .group = 4,
+                  .part = 3,
+                  .keys = {plain(Key::backspace)},
+                  .here = outside_editor,
+                  .sheet = "Back to the cell whose operand was followed",
+                  .why_not = unless([](const Situation& now) { return !now.newest.view.trail.empty(); },
+                                    "no operand was followed"),
+                  .command = looks(go_back)});
+  rows.push_back(
+      {.id = "cell/release",
+       .title = "Release",
+       .menu = menu,
+       .group = 4,
+       .part = 3,
+       .keys = {plain(Key::escape)},
+       .sheet = "Release the cell, close a dialog, leave a lesson",
+       .why_not = unless([](const Situation& now) { return released(now).has_value(); }, "nothing is pinned"),
+       .command = [](const Situation& now) { return Asked{*released(now)}; }});
+}
+
+}  // namespace app::rows

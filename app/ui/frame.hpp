@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/state/command.hpp"
+#include "app/state/document.hpp"
+#include "app/state/pair.hpp"
+#include "app/ui/landmarks.hpp"
+#include "app/state/lesson_state.hpp"
+#include "app/files/opening.hpp"
+#include "app/render/painter.hpp"
+#include "app/theme/theme.hpp"
+#include "app/state/view.hpp"
+#include "app/work/comparison.hpp"
+#include "app/work/extents.hpp"
+#include "app/work/laboratory.hpp"
+#include "app/work/picture_source.hpp"
+#include "app/work/statistics.hpp"
+#include "core/attention/model.hpp"
+#include "core/attention/trace.hpp"
+
+namespace app {
+
+/// How far the window has come in catching up with the newest model.
+struct Renewal {
+  double seconds = 0;  ///< since the pictures became old
+  double share = 0;    ///< of the work that is done, 0 … 1
+};
+
+/// All that a panel gets: it reads, draws and asks.
+struct Frame {
+  const core::attention::Model& model;  ///< that the trace is of
+  const core::attention::Trace& trace;  ///< of the shown sequence
+  std::uint64_t version;                ///< of the trace: another number, other numbers
+  double compute_ms;
+  const View& view;                     ///< as far as that model has what is looked at
+  const Document& document;
+  const Message& message;
+  const Palette& palette;
+  const Metrics& metrics;
+  const Fonts& fonts;
+  render::Painter& painter;
+  Extents& extents;
+  Statistics& statistics;
+  Landmarks& landmarks;
+  Commands& commands;
+  const LessonState* lesson = nullptr;         ///< of the lesson under way, or nullptr
+  const Laboratory* laboratory = nullptr;      ///< where it is shown, or nullptr
+  std::span<const Reference> references = {};  ///< all that were kept; View::reference chooses
+  const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
+  ComparisonWork comparing = {};               ///< what is still to come of that
+  const PictureSource* source = nullptr;       ///< of the trace's pictures, or nullptr
+  const Renewal* renewal = nullptr;            ///< or nullptr when nothing is being renewed
+  const Opening* opening = nullptr;            ///< what is being read, and from what is to be chosen
+  const Newest* newest = nullptr;              ///< of another model than the trace, or nullptr
+};
+
+/// A frame for what edits: its model and view are the newest; the trace is theirs only where newest is
+/// nullptr.
+Frame of_newest(const Frame& frame);
+
+}  // namespace app

@@ -1,0 +1,26 @@
+#include "app/ui/panels/bars/copy_menu.hpp"
+
+#include "app/ui/actions/action_rows.hpp"
+#include "app/ui/panels/menus/action_menu.hpp"
+
+namespace app::panels {
+
+void draw_copy_popup(const Frame& frame) {
+  constexpr const char* name = "copy";
+  if (frame.view.dialog == Dialog::none && frame.view.hovered &&
+      ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
+    frame.commands.look([cell = frame.view.hovered](View& view) { view.copied_cell = cell; });
+    ImGui::OpenPopup(name);
+  }
+  ImGui::PushFont(frame.fonts.sans16);
+  if (ImGui::BeginPopup(name)) {
+    const Situation situation = situation_of(frame);
+    rows::Rows all;
+    rows::add_copying(all, situation, "Copy/as", frame.view.copied_cell);
+    draw_action_lines(frame, situation, all, "Copy/as");
+    ImGui::EndPopup();
+  }
+  ImGui::PopFont();
+}
+
+}  // namespace app::panels

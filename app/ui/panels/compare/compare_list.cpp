@@ -1,0 +1,257 @@
+#include "app/ui/panels/compare/compare_list.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/ui/panels/compare/compare_report.hpp"
+#include "app/ui/panels/compare/reference_buttons.hpp"
+#include "app/state/pinning.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/pen.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "app/work/patience.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::StageInfo;
+using widgets::Align;
+using widgets::Pen;
+
+void draw_tick(const Frame& frame, ImVec2 middle) {
+  const float r = frame.metrics.px(4);
+  const std::array<ImVec2, 3> tick{ImVec2(middle.x - r, middle.y),
+                                   ImVec2(middle.x - r / 3, middle.y + r * 0.7f),
+                                   ImVec2(middle.x + r, middle.y - r * 0.7f)};
+  ImGui::GetWindowDrawList()->AddPolyline(tick.data(), 3, packed(frame.palette.good), 0,
+                                          frame.metrics.px(1.5f));
+}
+
+void draw_square(const Frame& frame, ImVec2 middle, Rgb colour) {
+  const float r = frame.metrics.px(3);
+  ImGui::GetWindowDrawList()->AddRectFilled({middle.x - r, middle.y - r}, {middle.x + r, middle.y + r},
+                                            packed(colour));
+}
+
+void draw_first(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const ComparedStage* first = frame.comparison->first;
+  pen.skip(20);
+  widgets::draw_text(frame.fonts.sans17, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
+                     "First difference");
+  const char* name = first ? core::attention::info(first->all.stage).title : "none";
+  widgets::draw_text(frame.fonts.sans17, {pen.right, pen.y}, Align::right_middle,
+                     packed(first ? frame.palette.warning : frame.palette.good), name);
+  frame.landmarks.mark("compare/first", {pen.left, pen.y - frame.metrics.px(10)},
+                       {pen.right, pen.y + frame.metrics.px(10)});
+  pen.skip(14);
+  const bool at_once = first && first == &frame.comparison->stages.front();
+  const bool rounds = std::ranges::any_of(
+      frame.comparison->stages, [](const ComparedStage& s) { return s.within && s.all.largest > 0; });
+  pen.prose(!first    ? rounds ? "A and B are equal to rounding in every cell of every stage."
+                               : "A and B are equal in every cell of every stage."
+            : at_once ? "A and B differ from the very first stage."
+            : rounds  ? "Everything before it is equal to rounding."
+                      : "Everything before it is equal.",
+            frame.palette.dim);
+}
+
+/// Leads to the stage, and to the cell that differs most.
+void go_to(const Frame& frame, const core::compare::StageDifference& stage) {
+  frame.commands.look([stage](View& v) {
+    v.sought = stage.stage;
+    if (stage.largest == 0) return;
+    const CellRef cell{stage.stage, stage.head, stage.row, stage.column};
+    if (v.pinned != cell) pin(v, cell);
+  });
+}
+
+void draw_line(Pen& pen, const ComparedStage& stage) {
+  const Frame& frame = pen.frame;
+  const auto& all = stage.all;
+  const StageInfo& info = core::attention::info(all.stage);
+  const float height = frame.metrics.px(frame.metrics.compact ? 20 : 22), middle = pen.y + height / 2;
+  const ImVec2 min{pen.left - frame.metrics.px(4), pen.y}, max{pen.right, pen.y + height};
+  ImGui::SetCursorScreenPos(min);
+  const std::string name = std::string("compare/row/") + info.name;
+  const bool pressed = widgets::hit_area(name.c_str(), {max.x - min.x, height});
+  frame.landmarks.mark_item(name);
+  const bool is_first = &stage == frame.comparison->first;
+  const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (is_first || ImGui::IsItemHovered()) list->AddRectFilled(min, max, packed(frame.palette.raised));
+  if (is_first) list->AddRectFilled(min, {min.x + frame.metrics.px(2), max.y}, packed(frame.palette.warning));
+  if (focused) widgets::outline(list, min, max, packed(frame.palette.accent), 2);
+  const float indent = frame.metrics.px(18);
+  const ImVec2 mark{pen.left + frame.metrics.px(5), std::round(middle)};
+  if (!stage.within)
+    draw_square(frame, mark, is_first ? frame.palette.warning : frame.palette.dim);
+  else
+    draw_tick(frame, mark);
+  const Rgb ink = !stage.within ? frame.palette.text : frame.palette.faint;
+  widgets::draw_text(frame.fonts.sans14, {pen.left + indent, middle}, Align::left_middle, packed(ink),
+                     info.title);
+  const float cell_room = frame.metrics.px(74);
+  if (!all.obstacle.empty()) {
+    const float room = pen.right - pen.left - indent - widgets::text_width(frame.fonts.sans14, info.title) -
+                       frame.metrics.px(10);
+    widgets::draw_text(frame.fonts.sans13, {pen.right, middle}, Align::right_middle,
+                       packed(frame.palette.dim), widgets::shortened(frame.fonts.sans13, all.obstacle, room));
+    widgets::tooltip(all.obstacle + ": they cannot be compared");
+  } else {
+    widgets::draw_text(frame.fonts.mono13, {pen.right - cell_room, middle}, Align::right_middle, packed(ink),
+                       compared_number(all.largest));
+    if (all.largest > 0) {
+      const CellRef cell{all.stage, all.head, all.row, all.column};
+      const std::string place = std::to_string(cell.row) + ", " + std::to_string(cell.column);
+      widgets::draw_text(frame.fonts.mono12, {pen.right - frame.metrics.px(2), middle}, Align::right_middle,
+                         packed(frame.palette.dim),
+                         info.per_head ? std::to_string(cell.head) + ": " + place : place);
+      widgets::tooltip("Largest at " + compared_cell(frame, cell) + ". A click leads there.");
+    } else {
+      widgets::tooltip("Equal in every cell");
+    }
+  }
+  if (pressed) go_to(frame, all);
+  pen.y += height;
+}
+
+/// The chosen A's name, to be typed.
+void draw_name(Pen& pen) {
+  const Frame& frame = pen.frame;
+  if (frame.references.empty()) return;
+  const Reference& a = frame.references[frame.view.reference];
+  const float label = frame.metrics.px(62);
+  pen.skip(2);
+  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
+                     packed(frame.palette.dim), "name " + a.name);
+  ImGui::SetCursorScreenPos({pen.left + label, pen.y});
+  widgets::FieldStyle style;
+  style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14,
+  style.alignment = widgets::Alignment::left;
+  const auto answer = widgets::text_field(frame, "reference/title", a.title, style);
+  widgets::tooltip("What this kept state is called; type another name");
+  if (answer.text && answer.text->find_first_not_of(' ') != std::string::npos)
+    frame.commands.add(RenameReference{*answer.text});
+  pen.y += frame.metrics.frame;
+  pen.skip(10);
+}
+
+void draw_pinned(Pen& pen) {
+  const Frame& frame = pen.frame;
+  if (!frame.view.pinned) return;
+  const CellRef& cell = *frame.view.pinned;
+  const auto numbers = compared_numbers(frame, cell);
+  if (!numbers) return;
+  const auto& [a, b] = *numbers;
+  const StageInfo& info = core::attention::info(cell.stage);
+  pen.rule();
+  pen.heading(std::string(info.title) + ", pinned");
+  pen.prose(compared_cell(frame, cell), frame.palette.dim);
+  pen.pair("A", compared_number(a));
+  pen.pair("B", compared_number(b));
+  pen.pair("A − B",
+           compared_number(core::compare::difference(core::compare::DifferenceKind::a_minus_b, a, b)));
+  frame.landmarks.mark("compare/pinned", {pen.left, pen.y - frame.metrics.px(60)}, {pen.right, pen.y});
+}
+
+/// How equal is meant, or that the comparison is of a state before this one.
+void draw_standing(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const ComparisonWork& work = frame.comparing;
+  std::string words = !frame.comparison            ? ""
+                      : frame.comparison->tensors  ? "within tolerance, all heads"
+                      : frame.comparison->is_exact ? "exact, all heads"
+                                                   : "to rounding, all heads";
+  if (work.is_renewing) {
+    words = frame.comparison ? "being renewed" : "being compared";
+    if (work.seconds >= unnoticed_seconds) words += ", " + widgets::fixed(work.seconds, 1) + " s";
+    const float half = frame.metrics.px(8);
+    frame.landmarks.mark("compare/renewal", {pen.left, pen.y - half}, {pen.right, pen.y + half});
+  }
+  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle,
+                     packed(work.is_renewing ? frame.palette.text : frame.palette.faint), words);
+}
+
+/// What the comparison found.
+void draw_found(Pen& pen) {
+  const Frame& frame = pen.frame;
+  if (frame.comparison->tensors)
+    draw_compare_report(pen);
+  else
+    draw_first(pen);
+  pen.rule();
+  const ImU32 faint = packed(frame.palette.faint);
+  widgets::draw_text(frame.fonts.sans13, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle, faint,
+                     "stage");
+  widgets::draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(74), pen.y}, Align::right_middle,
+                     faint, "largest |A − B|");
+  widgets::draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(2), pen.y}, Align::right_middle, faint,
+                     "cell");
+  pen.skip(11);
+  for (const ComparedStage& stage : frame.comparison->stages) draw_line(pen, stage);
+  if (frame.comparison->tensors) draw_compare_matching(pen);
+  draw_pinned(pen);
+}
+
+}  // namespace
+
+std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, const CellRef& cell) {
+  const Comparison& c = *frame.comparison;
+  const auto& stages = c.stages;
+  const auto it =
+      std::ranges::find_if(stages, [&](const ComparedStage& s) { return s.all.stage == cell.stage; });
+  if (it == stages.end() || !it->all.same_shape) return std::nullopt;
+  const StageInfo& info = core::attention::info(cell.stage);
+  const std::size_t head = info.per_head ? c.key.head : cell.head;
+  if (!it->difference.empty() && head == cell.head) {
+    if (!it->difference.in_range(cell.row, cell.column)) return std::nullopt;
+    return std::pair(it->numbers_a(cell.row, cell.column), it->numbers_b(cell.row, cell.column));
+  }
+  if (c.key.version != frame.version) return std::nullopt;  // it is being renewed
+  const double kept = info.matrix(*c.trace, cell.head)(cell.row, cell.column);
+  const double live = info.matrix(frame.trace, cell.head)(cell.row, cell.column);
+  return c.tensors ? std::pair(live, kept) : std::pair(kept, live);
+}
+
+std::string compared_number(double value) {
+  const double size = std::abs(value);
+  if (value == 0) return "0";
+  const bool told = !std::isfinite(value) || (size < 1e5 && size >= 1e-5);
+  return told ? widgets::fixed(value, 6) : widgets::scientific(value);
+}
+
+std::string compared_cell(const Frame& frame, const CellRef& cell) {
+  const StageInfo& stage = core::attention::info(cell.stage);
+  const core::attention::Sequence& sequence = live_sequence(*frame.comparison);
+  const auto name = [&](const std::string& token) {
+    return widgets::shortened(frame.fonts.sans14, token, frame.metrics.px(90));
+  };
+  std::string words = stage.per_head ? "head " + std::to_string(cell.head) + ": " : "";
+  words += name(row_tokens(stage, sequence)[cell.row]);
+  if (stage.columns == core::attention::Columns::tokens) words += " → " + name(sequence.keys()[cell.column]);
+  if (stage.columns == core::attention::Columns::features) words += ", column " + std::to_string(cell.column);
+  return words;
+}
+
+void draw_compare_list(const Frame& frame) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
+  pen.skip(8);
+  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     "COMPARE");
+  draw_standing(pen);
+  pen.skip(8);
+  if (frame.comparison) draw_found(pen);
+  pen.rule();
+  draw_name(pen);
+  pen.heading("Another A");
+  pen.y = draw_reference_buttons(frame, {pen.left, pen.y + frame.metrics.px(2)});
+  ImGui::SetCursorScreenPos(origin);
+  ImGui::Dummy({1, pen.y - origin.y + frame.metrics.px(8)});
+}
+
+}  // namespace app::panels

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "app/ui/widgets/pen.hpp"
+
+namespace app::panels {
+
+/// What the check of somebody's tensors found: the first stage that differs, the likely cause with a button
+/// that shows it in the live model.
+void draw_compare_report(widgets::Pen& pen);
+
+/// What was left out, and a button to say by hand which tensor is which stage.
+void draw_compare_matching(widgets::Pen& pen);
+
+/// Which tensor is which stage, to be said by hand.
+void draw_match_dialog(const Frame& frame);
+
+}  // namespace app::panels

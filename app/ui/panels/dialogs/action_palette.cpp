@@ -1,0 +1,188 @@
+#include "app/ui/panels/dialogs/action_palette.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "app/ui/actions/action_finding.hpp"
+#include "app/ui/panels/menus/action_menu.hpp"
+#include "app/ui/panels/dialogs/palette_line.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+constexpr const char* name = "###palette";
+constexpr std::size_t most_lines = 14, longest_text = 200;
+
+/// What was done to the field in this frame.
+struct Field {
+  std::string text;
+  int moved = 0;  ///< lines down
+};
+
+/// What the field's callback knows.
+struct Listening {
+  bool waiting = false;
+  std::string missed;  ///< typed before the field could hear it
+  int moved = 0;
+};
+
+int on_event(ImGuiInputTextCallbackData* data) {
+  auto& listening = *static_cast<Listening*>(data->UserData);
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackHistory) {
+    listening.moved += data->EventKey == ImGuiKey_UpArrow ? -1 : 1;
+  } else if (listening.waiting) {  // it has just taken the keyboard
+    if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
+    data->CursorPos = data->SelectionStart = data->SelectionEnd = data->BufTextLen;
+  }
+  return 0;
+}
+
+/// The field, which takes the keyboard whenever nothing else has it.
+Field draw_field(const Frame& frame, float width) {
+  const ActionSearch& search = frame.view.search;
+  std::vector<char> buffer(search.text.begin(), search.text.end());
+  buffer.resize(longest_text + search.text.size());
+  Listening listening{search.waiting, search.waiting ? widgets::typed_letters() : ""};
+  if (search.waiting && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) ImGui::SetKeyboardFocusHere();
+  ImGui::PushFont(frame.fonts.sans16);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {frame.metrics.px(10), frame.metrics.px(7)});
+  ImGui::SetNextItemWidth(width);
+  ImGui::InputText(
+      "##text", buffer.data(), buffer.size(),
+      ImGuiInputTextFlags_CallbackHistory | (search.waiting ? ImGuiInputTextFlags_CallbackAlways : 0),
+      on_event, &listening);
+  ImGui::PopStyleVar();
+  frame.landmarks.mark_item("palette/field");
+  const bool active = ImGui::IsItemActive();
+  Field field{buffer.data(), listening.moved};
+  if (!active) field.text += listening.missed;
+  const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+  if (active) widgets::outline(ImGui::GetWindowDrawList(), min, max, packed(frame.palette.accent), 2);
+  if (field.text.empty()) {
+    const float y = widgets::centred_y(frame.fonts.sans16, min.y, max.y - min.y);
+    widgets::draw_text(frame.fonts.sans16, {min.x + frame.metrics.px(10) + 2, y}, frame.palette.faint,
+                       "An action, preset, stage, lesson or setting");
+  }
+  ImGui::PopFont();
+  if (active == search.waiting)
+    frame.commands.look([waiting = !active](View& view) { view.search.waiting = waiting; });
+  return field;
+}
+
+/// The chosen line after this frame's keys.
+std::size_t moved_line(const Frame& frame, const Field& field, std::size_t n) {
+  if (n == 0) return 0;
+  int by = field.moved;
+  const int page = static_cast<int>(most_lines) - 1;
+  if (platform::key_pressed(ImGuiKey_PageDown)) by += page;
+  if (platform::key_pressed(ImGuiKey_PageUp)) by -= page;
+  const std::size_t from = field.text == frame.view.search.text ? std::min(frame.view.search.line, n - 1) : 0;
+  return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
+}
+
+void choose(const Frame& frame, const Field& field, std::size_t line) {
+  const ActionSearch& before = frame.view.search;
+  if (before.text == field.text && before.line == line) return;
+  frame.commands.look([text = field.text, line](View& view) {
+    view.search.text = text;
+    view.search.line = line;
+  });
+}
+
+/// Scrolls so that the chosen line is in sight.
+void follow(float pitch, std::size_t line, float height) {
+  const float top = pitch * static_cast<float>(line), scroll = ImGui::GetScrollY();
+  if (top < scroll) ImGui::SetScrollY(top);
+  if (top + pitch > scroll + height) ImGui::SetScrollY(top + pitch - height);
+}
+
+/// The lines; gives the one that the mouse has done.
+std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situation,
+                                      std::span<const FoundAction> found, const Field& field, ImVec2 size) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const float pitch = frame.metrics.px(palette_pitch);
+  std::size_t line = moved_line(frame, field, found.size());
+  std::optional<std::size_t> done;
+  platform::begin_child("lines", size, false, ImGuiWindowFlags_NoNav);
+  if (line != frame.view.search.line || field.text != frame.view.search.text) follow(pitch, line, size.y);
+  const ImVec2 at = ImGui::GetCursorScreenPos(), corner = ImGui::GetWindowPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const bool points =
+      ImGui::IsWindowHovered() && (io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseClicked[0]);
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    const ImVec2 min(at.x, at.y + pitch * static_cast<float>(k)), max(at.x + width, min.y + pitch);
+    if (max.y <= corner.y || min.y >= corner.y + size.y) continue;
+    if (points && ImGui::IsMouseHoveringRect(min, max)) {
+      line = k;
+      if (io.MouseClicked[0]) done = k;
+    }
+    draw_palette_line(frame, situation, found[k], min, max, k == line);
+    frame.landmarks.mark("palette/line/" + std::to_string(k), min, max);
+    frame.landmarks.mark("palette/" + found[k].action->id, min, max);
+  }
+  ImGui::Dummy({width, pitch * static_cast<float>(found.size())});
+  ImGui::EndChild();
+  choose(frame, field, line);
+  const bool enter =
+      platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(platform::keypad_enter, false);
+  if (enter && line < found.size()) done = line;
+  return done;
+}
+
+void close(const Frame& frame) {
+  frame.commands.add(ShowDialog{Dialog::none});
+}
+
+void draw_inside(const Frame& frame, float width) {
+  const Situation situation = situation_of(frame);
+  const Field field = draw_field(frame, width);
+  const std::vector<Action> all = actions(situation);
+  const std::vector<FoundAction> found = found_actions(all, field.text);
+  const float pitch = frame.metrics.px(palette_pitch);
+  const float below = ImGui::GetIO().DisplaySize.y - ImGui::GetCursorScreenPos().y - frame.metrics.px(48);
+  const float fit = std::max(3.0f, std::floor(below / pitch));
+  const float n_lines = std::min({static_cast<float>(found.size()), static_cast<float>(most_lines), fit});
+  if (found.empty()) {
+    choose(frame, field, 0);
+    widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "Nothing has these letters.");
+  } else if (const auto done = draw_lines(frame, situation, found, field, {width, pitch * n_lines});
+             done && why_not(*found[*done].action, situation).empty()) {
+    close(frame);
+    perform(*found[*done].action, situation, frame.commands);
+    return;
+  }
+  const bool elsewhere = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
+                         !ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows);
+  if (elsewhere || platform::key_pressed(ImGuiKey_Escape, false)) close(frame);
+}
+
+}  // namespace
+
+void draw_action_palette(const Frame& frame) {
+  const bool wanted = frame.view.dialog == Dialog::palette;
+  if (wanted && !ImGui::IsPopupOpen(name)) ImGui::OpenPopup(name);
+  if (!ImGui::IsPopupOpen(name)) return;
+  const ImVec2 window = ImGui::GetIO().DisplaySize;
+  const float margin = frame.metrics.px(8);
+  const float width = std::min(frame.metrics.px(680), window.x - frame.metrics.px(80));
+  ImGui::SetNextWindowPos({std::round(window.x / 2), frame.metrics.menu + frame.metrics.tabs},
+                          ImGuiCond_Always, {0.5f, 0});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {margin, margin});
+  const bool open =
+      ImGui::BeginPopupModal(name, nullptr,
+                             ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
+                                 ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoSavedSettings);
+  ImGui::PopStyleVar();
+  if (!open) return;
+  if (wanted)
+    draw_inside(frame, width);
+  else
+    ImGui::CloseCurrentPopup();
+  ImGui::EndPopup();
+}
+
+}  // namespace app::panels

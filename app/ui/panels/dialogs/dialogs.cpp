@@ -1,0 +1,129 @@
+#include "app/ui/panels/dialogs/dialogs.hpp"
+
+#include <array>
+
+#include "app/ui/panels/dialogs/action_palette.hpp"
+#include "app/ui/panels/compare/compare_report.hpp"
+#include "app/ui/panels/dialogs/draw_dialog.hpp"
+#include "app/ui/panels/dialogs/export_dialog.hpp"
+#include "app/ui/panels/dialogs/file_dialogs.hpp"
+#include "app/ui/panels/dialogs/fill_dialog.hpp"
+#include "app/ui/panels/dialogs/give_dialog.hpp"
+#include "app/ui/panels/dialogs/glossary_dialog.hpp"
+#include "app/ui/panels/dialogs/import_dialog.hpp"
+#include "app/ui/panels/dialogs/key_sheet.hpp"
+#include "app/ui/panels/dialogs/sentence_dialog.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+bool confirms() {
+  return !ImGui::GetIO().WantTextInput && (platform::key_pressed(ImGuiKey_Enter, false) ||
+                                           platform::key_pressed(platform::keypad_enter, false));
+}
+
+void unsaved_work(const Frame& frame) {
+  const float width = frame.metrics.px(400);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
+                     frame.document.title + " has changes that are not saved.");
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/save", "Save") || confirms()) frame.commands.add(SaveAndContinue{});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/discard", "Discard")) frame.commands.add(DiscardAndContinue{});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(CancelQuestion{});
+}
+
+void memory(const Frame& frame) {
+  const float width = frame.metrics.px(420);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.view.question);
+  widgets::paragraph(
+      frame.fonts.sans15, frame.palette.dim, width,
+      "The stages are computed beside the window; other programs may become slower meanwhile.");
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/take", "Take the memory")) frame.commands.add(TakeMemory{});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Cancel") || confirms()) frame.commands.add(CancelQuestion{});
+}
+
+void keys_sheet(const Frame& frame) {
+  draw_key_sheet(frame);
+  if (widgets::button(frame, "dialog/close", "Close") || confirms())
+    frame.commands.add(ShowDialog{Dialog::none});
+}
+
+void about(const Frame& frame) {
+  const float width = frame.metrics.px(400);
+  widgets::paragraph(frame.fonts.sans17, frame.palette.text, width, "attnscope " ATTNSCOPE_VERSION);
+  widgets::paragraph(
+      frame.fonts.sans15, frame.palette.dim, width,
+      "Take attention apart: edit it, watch it, explain it. Every number is computed in double precision.");
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/close", "Close") || confirms())
+    frame.commands.add(ShowDialog{Dialog::none});
+}
+
+void close_on_escape(const Frame& frame) {
+  if (!platform::key_pressed(ImGuiKey_Escape, false)) return;
+  if (frame.view.dialog == Dialog::unsaved_work || frame.view.dialog == Dialog::memory)
+    frame.commands.add(CancelQuestion{});
+  else
+    frame.commands.add(ShowDialog{Dialog::none});
+}
+
+struct Row {
+  Dialog dialog;
+  const char* title;
+  void (*draw)(const Frame&);
+};
+constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
+                           Row{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
+                           Row{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
+                           Row{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
+                           Row{Dialog::open_given, "Give numbers from a file", draw_open_given_dialog},
+                           Row{Dialog::give, "Give a stage", draw_give_dialog},
+                           Row{Dialog::import_tensors, "Open tensors", draw_import_dialog},
+                           Row{Dialog::save_as, "Save as", draw_save_dialog},
+                           Row{Dialog::export_files, "Export", draw_export_dialog},
+                           Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
+                           Row{Dialog::memory, "A large model", memory},
+                           Row{Dialog::keys, "Keys", keys_sheet},
+                           Row{Dialog::about, "About", about},
+                           Row{Dialog::fill, "Fill a matrix", draw_fill_dialog},
+                           Row{Dialog::draw_model, "Draw the model as PyTorch would", draw_draw_dialog},
+                           Row{Dialog::glossary, "Glossary", draw_glossary_dialog},
+                           Row{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
+
+}  // namespace
+
+void draw_dialogs(const Frame& frame) {
+  if (frame.view.dialog == Dialog::none) draw_reading(frame);
+  for (const Row& row : table) {
+    const bool wanted = frame.view.dialog == row.dialog;
+    if (wanted && !ImGui::IsPopupOpen(row.title)) ImGui::OpenPopup(row.title);
+    if (!ImGui::IsPopupOpen(row.title)) continue;
+    const ImVec2 window = ImGui::GetIO().DisplaySize;
+    ImGui::SetNextWindowPos({window.x / 2, window.y / 2}, ImGuiCond_Always, {0.5f, 0.5f});
+    ImGui::PushFont(frame.fonts.sans16);
+    const bool open = ImGui::BeginPopupModal(
+        row.title, nullptr,
+        ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
+    if (open) {
+      if (wanted) {
+        row.draw(frame);
+        draw_reading_line(frame);
+        close_on_escape(frame);
+      } else {
+        ImGui::CloseCurrentPopup();
+      }
+      ImGui::EndPopup();
+    }
+    ImGui::PopFont();
+  }
+  draw_action_palette(frame);
+}
+
+}  // namespace app::panels

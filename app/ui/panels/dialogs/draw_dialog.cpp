@@ -1,0 +1,107 @@
+#include "app/ui/panels/dialogs/draw_dialog.hpp"
+
+#include <array>
+
+#include "app/ui/panels/dialogs/drawn_before.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+using namespace core::editing;
+
+void change(const Frame& frame, std::function<void(ModelDraw&)> step) {
+  frame.commands.look([step = std::move(step)](View& view) { step(view.draw.draw); });
+}
+
+void seed_row(const Frame& frame, const ModelDraw& draw) {
+  dialog_label(frame, "seed");
+  const auto step = [](std::uint64_t seed, int direction) {
+    return direction > 0 ? seed + 1 : seed > 0 ? seed - 1 : 0;
+  };
+  if (const auto seed =
+          widgets::count_field(frame, "draw/seed", "seed", draw.seed, frame.metrics.px(96), step))
+    change(frame, [seed = *seed](ModelDraw& d) { d.seed = seed; });
+}
+
+void embeddings_row(const Frame& frame, const ModelDraw& draw) {
+  const std::array<std::string, 5> words{"keep", "rand first", "randn first", "rand last", "randn last"};
+  dialog_label(frame, "embeddings");
+  if (const auto chosen =
+          widgets::segmented(frame, "draw/embeddings", words, static_cast<std::size_t>(draw.embeddings)))
+    change(frame, [rule = static_cast<EmbeddingsDraw>(*chosen)](ModelDraw& d) { d.embeddings = rule; });
+}
+
+void layers_row(const Frame& frame, const ModelDraw& draw) {
+  const std::array<std::string, 2> words{"Q, K, V", "K, Q, V"};
+  dialog_label(frame, "layers");
+  if (const auto chosen =
+          widgets::segmented(frame, "draw/order", words, static_cast<std::size_t>(draw.order)))
+    change(frame, [order = static_cast<LayerOrder>(*chosen)](ModelDraw& d) { d.order = order; });
+  ImGui::SameLine(0, frame.metrics.px(16));
+  if (const auto on = widgets::checkbox(frame, "draw/bias", "with biases", draw.bias))
+    change(frame, [on = *on](ModelDraw& d) { d.bias = on; });
+}
+
+void output_row(const Frame& frame, const ModelDraw& draw) {
+  const std::array<std::string, 3> words{"none", "without bias", "with bias"};
+  dialog_label(frame, "output layer");
+  if (const auto chosen =
+          widgets::segmented(frame, "draw/output", words, static_cast<std::size_t>(draw.output)))
+    change(frame, [output = static_cast<OutputLayer>(*chosen)](ModelDraw& d) { d.output = output; });
+}
+
+void torch_box(const Frame& frame, const std::string& lines) {
+  const ImVec2 start = ImGui::GetCursorScreenPos();
+  dialog_label(frame, "in PyTorch");
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float line = frame.fonts.mono13->FontSize + frame.metrics.px(4);
+  const ImVec2 size(draw_dialog_width(frame) - draw_dialog_labels(frame), 11 * line + frame.metrics.px(16));
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(8)});
+  platform::begin_child("torch", size, false,
+                        ImGuiWindowFlags_AlwaysUseWindowPadding | ImGuiWindowFlags_HorizontalScrollbar);
+  ImGui::PushFont(frame.fonts.mono13);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, frame.metrics.px(4)});
+  std::string_view rest = lines;
+  for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+    ImGui::TextUnformatted(rest.data(), rest.data() + end);
+    rest.remove_prefix(end + 1);
+  }
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  ImGui::EndChild();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  frame.landmarks.mark("draw/torch", at, {at.x + size.x, at.y + size.y});
+  const float below = ImGui::GetCursorScreenPos().y;
+  ImGui::SetCursorScreenPos({start.x, start.y + frame.metrics.pitch});
+  if (widgets::button(frame, "draw/copy", "Copy", "Copies these lines")) frame.commands.add(CopyText{lines});
+  ImGui::SetCursorScreenPos({start.x, below + frame.metrics.px(4)});
+}
+
+}  // namespace
+
+void draw_draw_dialog(const Frame& frame) {
+  const DrawForm& form = frame.view.draw;
+  seed_row(frame, form.draw);
+  if (const auto typed = drawn_before_row(frame, "draw/before", form.before))
+    frame.commands.look([typed = *typed](View& view) {
+      view.draw.before = typed.shown;
+      view.draw.draw.before = typed.ops;
+    });
+  embeddings_row(frame, form.draw);
+  layers_row(frame, form.draw);
+  output_row(frame, form.draw);
+  const bool good = form.before.error.empty();
+  torch_box(frame, good ? torch_lines(frame.model, form.draw) : "");
+  if (dialog_buttons(frame, "Draw", good)) {
+    frame.commands.edit(ReplaceModel{drawn_model(frame.model, form.draw)});
+    frame.commands.add(ShowDialog{Dialog::none});
+  }
+}
+
+}  // namespace app::panels

@@ -1,0 +1,115 @@
+#include "app/ui/panels/dialogs/export_dialog.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "app/files/export_plan.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/file_browser.hpp"
+#include "app/ui/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+namespace fs = std::filesystem;
+
+ImVec2 browser_size(const Frame& frame) {
+  const ImVec2 window = ImGui::GetIO().DisplaySize;
+  return {std::min(frame.metrics.px(640), window.x - frame.metrics.px(80)),
+          std::min(frame.metrics.px(360), window.y - frame.metrics.px(280))};
+}
+
+std::size_t already_there(const std::vector<fs::path>& files) {
+  return static_cast<std::size_t>(std::ranges::count_if(files, [](const fs::path& file) {
+    std::error_code error;
+    return fs::exists(file, error);
+  }));
+}
+
+void change(const Frame& frame, auto setting) {
+  frame.commands.look([setting](View& view) {
+    setting(view);
+    view.browser.asks_to_replace = false;
+  });
+}
+
+void choose_form(const Frame& frame) {
+  std::vector<std::string> words;
+  for (const ExportKind& kind : export_kinds()) words.emplace_back(kind.words);
+  if (const auto chosen =
+          widgets::segmented(frame, "dialog/form", words, static_cast<std::size_t>(frame.view.export_form)))
+    change(frame, [form = static_cast<ExportForm>(*chosen)](View& view) { view.export_form = form; });
+  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
+                     export_kind(frame.view.export_form).about);
+}
+
+void choose_what(const Frame& frame, const ExportAs& e) {
+  const auto& choices = export_kind(e.form).choices;
+  if (choices.empty()) return;
+  std::vector<std::string> words;
+  for (const ExportWhat what : choices) words.push_back(words_of(frame.model, e, what));
+  const auto current = std::ranges::find(choices, held_by(e.form, e.what)) - choices.begin();
+  if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(current)))
+    change(frame, [what = choices[*chosen]](View& view) { view.export_what = what; });
+}
+
+void choose_look(const Frame& frame, ExportForm form) {
+  if (form != ExportForm::svg && form != ExportForm::png) return;
+  if (const auto on = widgets::checkbox(frame, "dialog/dark", "dark", frame.view.export_dark))
+    change(frame, [on = *on](View& view) { view.export_dark = on; });
+  ImGui::SameLine();
+  if (const auto on =
+          widgets::checkbox(frame, "dialog/numbers", "numbers in cells", frame.view.export_numbers))
+    change(frame, [on = *on](View& view) { view.export_numbers = on; });
+  if (form != ExportForm::png) return;
+  ImGui::SameLine();
+  constexpr std::array scales{1, 2, 3, 4};
+  const std::array<std::string, 4> words{"1×", "2×", "3×", "4×"};
+  const auto current = std::ranges::find(scales, frame.view.export_scale) - scales.begin();
+  if (const auto chosen = widgets::segmented(frame, "dialog/scale", words, static_cast<std::size_t>(current)))
+    change(frame, [scale = scales[*chosen]](View& view) { view.export_scale = scale; });
+}
+
+void say_what_is_written(const Frame& frame, const ExportAs& e, const std::vector<fs::path>& files) {
+  const std::string what =
+      files.size() == 1 ? files.front().string()
+                        : std::to_string(files.size()) + " files into " + e.path.string() + ": " +
+                              files.front().filename().string() + " … " + files.back().filename().string();
+  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x, "Writes " + what);
+}
+
+void question_to_replace(const Frame& frame, const ExportAs& e, const std::vector<fs::path>& files) {
+  const std::size_t n = already_there(files);
+  const std::string words = files.size() == 1 ? files.front().filename().string() + " exists. Replace it?"
+                                              : std::to_string(n) + " of these files exist. Replace them?";
+  widgets::paragraph(frame.fonts.sans15, frame.palette.bad, browser_size(frame).x, words);
+  if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(e);
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/keep", "Keep")) change(frame, [](View&) {});
+}
+
+}  // namespace
+
+void draw_export_dialog(const Frame& frame) {
+  ExportAs e;
+  e.form = frame.view.export_form, e.what = frame.view.export_what;
+  e.matrix = frame.view.pinned.value_or(CellRef{Stage::weights, frame.view.head, 0, 0});
+  choose_form(frame);
+  choose_what(frame, e);
+  choose_look(frame, e.form);
+  const auto typed = widgets::file_browser(frame, widgets::Listed::directories, browser_size(frame));
+  e.path = typed.value_or(widgets::chosen_path(frame.view.browser));
+  const std::vector<fs::path> files = planned_files(frame.model, e);
+  say_what_is_written(frame, e, files);
+  if (frame.view.browser.asks_to_replace) return question_to_replace(frame, e, files);
+  const bool confirmed = widgets::button(frame, "dialog/confirm", "Export");
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(ShowDialog{Dialog::none});
+  if (!confirmed && !typed) return;
+  if (already_there(files) > 0)
+    frame.commands.look([](View& view) { view.browser.asks_to_replace = true; });
+  else
+    frame.commands.add(e);
+}
+
+}  // namespace app::panels

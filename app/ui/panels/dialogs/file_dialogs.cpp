@@ -1,0 +1,134 @@
+#include "app/ui/panels/dialogs/file_dialogs.hpp"
+
+#include <algorithm>
+
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/file_browser.hpp"
+#include "app/ui/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+namespace fs = std::filesystem;
+
+void close(const Frame& frame) {
+  frame.commands.add(ShowDialog{Dialog::none});
+}
+
+ImVec2 browser_size(const Frame& frame) {
+  const ImVec2 window = ImGui::GetIO().DisplaySize;
+  return {std::min(frame.metrics.px(640), window.x - frame.metrics.px(80)),
+          std::min(frame.metrics.px(420), window.y - frame.metrics.px(200))};
+}
+
+/// The button that confirms, greyed without a name, and Cancel.
+bool confirm_buttons(const Frame& frame, const char* words, bool enabled) {
+  if (!enabled) ImGui::BeginDisabled();
+  const bool confirmed = widgets::button(frame, "dialog/confirm", words);
+  if (!enabled) ImGui::EndDisabled();
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) close(frame);
+  return confirmed;
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+void question_to_replace(const Frame& frame, const fs::path& path) {
+  widgets::paragraph(frame.fonts.sans15, frame.palette.bad, browser_size(frame).x,
+                     path.filename().string() + " exists. Replace it?");
+  if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(SaveFileAs{path});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/keep", "Keep"))
+    frame.commands.look([](View& view) { view.browser.asks_to_replace = false; });
+}
+
+fs::path with_json(fs::path path) {
+  if (path.extension() != ".json") path += ".json";
+  return path;
+}
+
+/// Says what is in the file whose name was chosen; it is read beside the window.
+void preview(const Frame& frame) {
+  const fs::path path = widgets::chosen_path(frame.view.browser);
+  const bool is_known = frame.opening && frame.opening->previewed == path;
+  const auto& entries = frame.view.browser.entries;
+  const bool is_file = std::any_of(entries.begin(), entries.end(), [&](const BrowserEntry& e) {
+    return !e.is_directory && e.name == frame.view.browser.name;
+  });
+  if (is_file && !is_known) frame.commands.add(PreviewFile{path});
+  const std::string words = !is_file                                      ? " "
+                            : is_known && !frame.opening->preview.empty() ? frame.opening->preview
+                            : is_known && frame.opening->is_reading       ? "…"
+                                                                          : " ";
+  widgets::draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_size(frame).x,
+                          frame.metrics.px(18), frame.palette.dim, words);
+  ImGui::Dummy({browser_size(frame).x, frame.metrics.px(38)});
+  frame.landmarks.mark_item("browser/preview");
+}
+
+/// The file that was chosen in this frame; a chosen folder is entered.
+std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed) {
+  auto path = widgets::file_browser(frame, listed, browser_size(frame));
+  preview(frame);
+  if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
+    path = widgets::chosen_path(frame.view.browser);
+  if (!path || !is_folder(*path)) return path;
+  frame.commands.add(BrowseTo{*path});
+  return std::nullopt;
+}
+
+}  // namespace
+
+void draw_open_dialog(const Frame& frame) {
+  if (const auto path = file_to_open(frame, widgets::Listed::openable)) frame.commands.add(OpenFile{*path});
+}
+
+void draw_open_reference_dialog(const Frame& frame) {
+  if (const auto path = file_to_open(frame, widgets::Listed::openable))
+    frame.commands.add(LoadReference{*path});
+}
+
+void draw_open_tensors_dialog(const Frame& frame) {
+  widgets::paragraph(
+      frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
+      "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .npy, .csv, "
+      "or a folder of them.");
+  if (const auto path = file_to_open(frame, widgets::Listed::tensors))
+    frame.commands.add(CheckTensors{*path});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/folder", "Check this folder", "All tensors of the folder that is shown"))
+    frame.commands.add(CheckTensors{frame.view.browser.directory});
+}
+
+void draw_open_given_dialog(const Frame& frame) {
+  if (const auto path = file_to_open(frame, widgets::Listed::tensors))
+    frame.commands.add(GiveFile{frame.view.given_stage, *path});
+}
+
+void draw_save_dialog(const Frame& frame) {
+  const Browser& browser = frame.view.browser;
+  auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
+  if (browser.asks_to_replace) {
+    question_to_replace(frame, with_json(widgets::chosen_path(browser)));
+    return;
+  }
+  if (confirm_buttons(frame, "Save", !browser.name.empty())) path = widgets::chosen_path(browser);
+  if (!path) return;
+  if (is_folder(*path)) {
+    frame.commands.add(BrowseTo{*path});
+  } else if (path = with_json(*path); is_there(*path)) {
+    frame.commands.look([](View& view) { view.browser.asks_to_replace = true; });
+  } else {
+    frame.commands.add(SaveFileAs{*path});
+  }
+}
+
+}  // namespace app::panels

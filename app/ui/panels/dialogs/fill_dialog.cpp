@@ -1,0 +1,153 @@
+#include "app/ui/panels/dialogs/fill_dialog.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "app/ui/panels/dialogs/drawn_before.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "core/text/words.hpp"
+
+namespace app::panels {
+namespace {
+
+using namespace core::editing;
+
+constexpr std::size_t most_rows = 4, most_columns = 6;  // of the preview
+
+/// Indexed by FillRule.
+const std::array<std::string, 7> rules{"zeros", "ones", "identity", "rand", "randn", "Linear", "Embedding"};
+
+const char* help(FillRule rule, MatrixName matrix) {
+  switch (rule) {
+    case FillRule::zeros:
+      return "0 everywhere.";
+    case FillRule::ones:
+      return "1 everywhere.";
+    case FillRule::identity:
+      return "1 on the diagonal, else 0.";
+    case FillRule::rand:
+      return "torch.rand: evenly from 0 to 1.";
+    case FillRule::randn:
+      return "torch.randn: standard normal.";
+    case FillRule::embedding:
+      return "The first values of nn.Embedding: standard normal.";
+    case FillRule::linear:
+      break;
+  }
+  return matrix >= MatrixName::query_bias
+             ? "The first values of nn.Linear: its bias, drawn after its weight."
+             : "The first values of nn.Linear: its weight, transposed to in × out.";
+}
+
+/// Changes the form and draws its numbers anew.
+void change(const Frame& frame, std::function<void(FillForm&)> step) {
+  frame.commands.look([step = std::move(step), model = frame.model](View& view) {
+    step(view.fill);
+    if (find_matrix(model, view.fill.place))
+      view.fill.numbers = filled(model, view.fill.place, view.fill.fill);
+  });
+}
+
+void matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) {
+  dialog_label(frame, "matrix");
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImFont* font = frame.fonts.sans15;
+  const float y = widgets::centred_y(font, at.y, frame.metrics.frame);
+  const float width =
+      widgets::draw_formula(font, {at.x, y}, packed(frame.palette.text), matrix_words(form.place.name));
+  const std::string shape = core::text::shape_text(old.n_rows, old.n_cols);
+  ImFont* mono = frame.fonts.mono13;
+  widgets::draw_text(
+      mono, {at.x + width + frame.metrics.px(10), widgets::centred_y(mono, at.y, frame.metrics.frame)},
+      frame.palette.faint, shape);
+  ImGui::Dummy({width, frame.metrics.frame});
+}
+
+void rule_row(const Frame& frame, const FillForm& form) {
+  dialog_label(frame, "numbers");
+  const auto current = static_cast<std::size_t>(form.fill.rule);
+  if (const auto rule = widgets::segmented(frame, "fill/rule", rules, current))
+    change(frame, [rule = static_cast<FillRule>(*rule)](FillForm& f) { f.fill.rule = rule; });
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::SetCursorScreenPos({at.x + draw_dialog_labels(frame), at.y});
+  widgets::paragraph(frame.fonts.sans14, frame.palette.faint,
+                     draw_dialog_width(frame) - draw_dialog_labels(frame),
+                     help(form.fill.rule, form.place.name));
+}
+
+void seed_row(const Frame& frame, const FillForm& form) {
+  dialog_label(frame, "seed");
+  const auto step = [](std::uint64_t seed, int direction) {
+    return direction > 0 ? seed + 1 : seed > 0 ? seed - 1 : 0;
+  };
+  if (const auto seed =
+          widgets::count_field(frame, "fill/seed", "seed", form.fill.seed, frame.metrics.px(96), step))
+    change(frame, [seed = *seed](FillForm& f) { f.fill.seed = seed; });
+}
+
+void preview(const Frame& frame, const arma::mat& numbers) {
+  dialog_label(frame, "first numbers");
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImFont* font = frame.fonts.mono13;
+  const float line = frame.metrics.px(18), column = frame.metrics.px(68), top = at.y + frame.metrics.px(4);
+  const std::size_t rows = std::min<std::size_t>(numbers.n_rows, most_rows);
+  const std::size_t columns = std::min<std::size_t>(numbers.n_cols, most_columns);
+  const widgets::NumberFormat format = widgets::choose_format(numbers, {0, rows, 0, columns}, 7);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const float y = top + line * static_cast<float>(i);
+    for (std::size_t j = 0; j < columns; ++j)
+      widgets::draw_text_right(font, at.x + column * static_cast<float>(j + 1) - frame.metrics.px(12), y,
+                               frame.palette.text, widgets::cell_text(numbers(i, j), format, true));
+    if (columns < numbers.n_cols)
+      widgets::draw_text(font, {at.x + column * static_cast<float>(columns), y}, frame.palette.faint, "…");
+  }
+  if (rows < numbers.n_rows)
+    widgets::draw_text(font, {at.x + frame.metrics.px(20), top + line * static_cast<float>(rows)},
+                       frame.palette.faint, "…");
+  const ImVec2 size(draw_dialog_width(frame) - draw_dialog_labels(frame),
+                    line * static_cast<float>(most_rows + 1) + frame.metrics.px(8));
+  ImGui::Dummy(size);
+  frame.landmarks.mark_item("fill/preview");
+}
+
+}  // namespace
+
+const char* matrix_words(MatrixName name) {
+  constexpr std::array words{"X", "W_q", "W_k", "W_v", "W_o", "b_q", "b_k", "b_v", "b_o"};
+  return words[static_cast<std::size_t>(name)];
+}
+
+void open_fill_dialog(const Frame& frame, MatrixPlace place) {
+  change(frame, [place](FillForm& f) { f.place = place; });
+  frame.commands.add(ShowDialog{Dialog::fill});
+}
+
+void draw_fill_dialog(const Frame& frame) {
+  const FillForm& form = frame.view.fill;
+  const core::attention::SharedMatrix* old = find_matrix(frame.model, form.place);
+  if (!old) return frame.commands.add(ShowDialog{Dialog::none});
+  matrix_row(frame, form, *old);
+  rule_row(frame, form);
+  ImGui::BeginDisabled(!form.fill.draws());
+  seed_row(frame, form);
+  if (const auto typed = drawn_before_row(frame, "fill/before", form.before))
+    change(frame, [typed = *typed](FillForm& f) {
+      f.before = typed.shown;
+      f.fill.before = typed.ops;
+    });
+  ImGui::EndDisabled();
+  const bool good = form.before.error.empty() || !form.fill.draws();
+  if (good)
+    preview(frame, form.numbers);
+  else
+    preview(frame, arma::mat());
+  if (dialog_buttons(frame, "Fill", good)) {
+    frame.commands.edit(SetBlock{form.place, 0, 0, form.numbers});
+    frame.commands.add(ShowDialog{Dialog::none});
+  }
+}
+
+}  // namespace app::panels

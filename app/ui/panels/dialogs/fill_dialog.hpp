@@ -1,0 +1,16 @@
+#pragma once
+
+#include "app/ui/frame.hpp"
+
+namespace app::panels {
+
+/// "X", "W_q" … as the tabs of EDIT have it.
+const char* matrix_words(core::editing::MatrixName name);
+
+/// Asks what a matrix is to be filled with.
+void open_fill_dialog(const Frame& frame, core::editing::MatrixPlace place);
+
+/// What stands inside Dialog::fill. Landmarks "fill/…".
+void draw_fill_dialog(const Frame& frame);
+
+}  // namespace app::panels

@@ -1,0 +1,274 @@
+#include "app/ui/panels/dialogs/import_dialog.hpp"
+
+#include <algorithm>
+
+#include "app/ui/panels/dialogs/import_mapping.hpp"
+#include "app/ui/panels/dialogs/import_stages.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "app/work/patience.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::formats::TensorInfo;
+using core::importing::Choices;
+
+float dialog_width(const Frame& frame) {
+  return std::min(frame.metrics.px(820), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
+}
+
+void label(const Frame& frame, const char* words) {
+  const float left = ImGui::GetCursorPosX();
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted(words);
+  ImGui::SameLine(left + frame.metrics.px(104));
+}
+
+void layer_line(const Frame& frame, const OpenedTensors& tensors) {
+  const ImportForm& form = frame.view.import;
+  std::vector<widgets::Option> options;
+  for (std::size_t k = 0; k < tensors.layers.size(); ++k)
+    options.push_back(
+        {std::to_string(k) + "  " + tensors.layers[k].prefix, tensors.layers[k].layout->about, false});
+  label(frame, "layer");
+  const std::size_t current = std::min(form.layer, options.size() - 1);
+  if (const auto chosen = widgets::combo(frame, "import/layer", frame.metrics.px(320), options[current].words,
+                                         options, current))
+    frame.commands.look([k = *chosen](View& v) { v.import.layer = k; });
+  ImGui::SameLine();
+  ImGui::PushFont(frame.fonts.sans14);
+  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
+  ImGui::TextUnformatted(tensors.layers[current].layout->about);
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+}
+
+void heads_line(const Frame& frame, const OpenedTensors& tensors) {
+  const ImportForm& form = frame.view.import;
+  const bool in_names = form.as == ImportAs::layer &&
+                        tensors.layers[std::min(form.layer, tensors.layers.size() - 1)].n_heads > 0;
+  label(frame, "heads");
+  const auto step = [](std::uint64_t n, int by) { return by > 0 ? n + 1 : n > 1 ? n - 1 : 1; };
+  const std::uint64_t shown = form.choices.n_heads.value_or(1);
+  if (const auto n = widgets::count_field(frame, "import/heads", "heads", shown, frame.metrics.px(72), step))
+    frame.commands.look([n = *n](View& v) { v.import.choices.n_heads = std::max<std::uint64_t>(1, n); });
+  ImGui::SameLine();
+  const char* words = in_names                 ? "unless the names tell it"
+                      : tensors.config.n_heads ? "as config.json says"
+                      : form.choices.n_heads   ? "as you say"
+                                               : "no config.json tells it: say how many";
+  ImGui::TextUnformatted(words);
+}
+
+/// What goes in: drawn numbers, a tensor of this file, or one of another.
+void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
+  const ImportForm& form = frame.view.import;
+  label(frame, "embeddings");
+  const bool alone = form.as == ImportAs::embeddings;
+  std::vector<widgets::Option> options{
+      alone ? widgets::Option{"choose a tensor", "", false}
+            : widgets::Option{"8 drawn tokens", "Standard normal numbers, seed 123", false}};
+  std::vector<std::string> names{""};
+  std::size_t current = 0;
+  for (const TensorInfo& info : tensors.file->tensors()) {
+    if (info.shape.size() < 2 || info.shape.size() > 3 || info.dtype == core::formats::Dtype::text) continue;
+    if (info.name == form.choices.embeddings_tensor && form.choices.embeddings.empty())
+      current = options.size();
+    options.push_back({info.name + " " + core::formats::shape_text(info.shape), "", names.size() == 1});
+    names.push_back(info.name);
+  }
+  if (const auto chosen = widgets::combo(frame, "import/embeddings", frame.metrics.px(240),
+                                         options[current].words, options, current))
+    frame.commands.look([name = names[*chosen]](View& v) {
+      v.import.choices.embeddings.clear();
+      v.import.choices.embeddings_tensor = name;
+    });
+  if (alone) return;
+  ImGui::SameLine();
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted("or file");
+  widgets::tooltip("A file dropped on this dialog is taken");
+  ImGui::SameLine();
+  widgets::FieldStyle style;
+  style.width = frame.metrics.px(220), style.font = frame.fonts.sans14,
+  style.alignment = widgets::Alignment::left;
+  if (const auto answer = widgets::text_field(frame, "import/file", form.choices.embeddings.string(), style);
+      answer.text)
+    frame.commands.look([path = *answer.text](View& v) { v.import.choices.embeddings = path; });
+  ImGui::SameLine();
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted("tensor");
+  ImGui::SameLine();
+  style.width = frame.metrics.px(110);
+  const std::string shown = form.choices.embeddings.empty() ? "" : form.choices.embeddings_tensor;
+  if (const auto answer = widgets::text_field(frame, "import/file_tensor", shown, style); answer.text)
+    frame.commands.look([name = *answer.text](View& v) { v.import.choices.embeddings_tensor = name; });
+}
+
+void tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t index, float width) {
+  const TensorInfo& info = tensors.file->tensors()[index];
+  const bool is_text = info.dtype == core::formats::Dtype::text;
+  ImGui::PushID(static_cast<int>(index));
+  const bool chosen = frame.view.import.measured == info.name;
+  if (ImGui::Selectable("##tensor", chosen, ImGuiSelectableFlags_DontClosePopups) && !is_text) {
+    frame.commands.look([name = info.name](View& v) { v.import.measured = name; });
+    frame.commands.add(MeasureTensor{info.name});
+  }
+  frame.landmarks.mark_item("import/tensor/" + std::to_string(index));
+  const ImVec2 at = ImGui::GetItemRectMin();
+  ImFont* font = frame.fonts.mono13;
+  widgets::draw_text_within(font, {at.x + frame.metrics.px(4), at.y}, width * 0.42f, frame.palette.text,
+                            info.name);
+  widgets::draw_text(font, {at.x + width * 0.44f, at.y}, frame.palette.dim,
+                     core::formats::dtype_name(info.dtype));
+  widgets::draw_text(font, {at.x + width * 0.54f, at.y}, frame.palette.dim,
+                     core::formats::shape_text(info.shape));
+  const auto range = tensors.ranges.find(info.name);
+  if (range != tensors.ranges.end())
+    widgets::draw_text_within(font, {at.x + width * 0.74f, at.y}, width * 0.25f, frame.palette.dim,
+                              range_text(range->second));
+  ImGui::PopID();
+}
+
+void tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) {
+  const auto n = static_cast<int>(tensors.file->tensors().size());
+  const float pad = frame.metrics.px(6), most = frame.metrics.px(260), least = frame.metrics.px(90);
+  const float room = std::clamp(ImGui::GetIO().DisplaySize.y - frame.metrics.px(420), least, most);
+  const float line = frame.fonts.mono13->FontSize + ImGui::GetStyle().ItemSpacing.y;
+  const float height = std::min(room, float(n) * line + 2 * pad);
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {pad, pad});
+  if (ImGui::BeginChild("tensors", {width, height}, false, ImGuiWindowFlags_AlwaysUseWindowPadding)) {
+    ImGui::PushFont(frame.fonts.mono13);
+    ImGuiListClipper clipper;
+    clipper.Begin(n);
+    while (clipper.Step())
+      for (int k = clipper.DisplayStart; k < clipper.DisplayEnd; ++k)
+        tensor_line(frame, tensors, static_cast<std::size_t>(k), width);
+    ImGui::PopFont();
+  }
+  ImGui::EndChild();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+}
+
+/// What the form asks for, or nothing while something is missing.
+std::optional<Choices> choices_of(const ImportForm& form, const OpenedTensors& tensors) {
+  Choices choices = form.choices;
+  if (form.as != ImportAs::stages) choices.stages.clear();
+  switch (form.as) {
+    case ImportAs::layer:
+      choices.layer = std::to_string(std::min(form.layer, tensors.layers.size() - 1));
+      return choices;
+    case ImportAs::by_hand:
+      choices.mapping = mapping_by_hand(form);
+      if (!choices.n_heads) choices.n_heads = 1;
+      return choices.mapping ? std::optional(choices) : std::nullopt;
+    case ImportAs::stages:
+      return stages_by_hand(form, tensors);
+    case ImportAs::embeddings:
+      choices.embeddings.clear();
+      return choices.embeddings_tensor.empty() ? std::nullopt : std::optional(choices);
+  }
+  return std::nullopt;
+}
+
+/// What can be made of the file, and what of it is to be made.
+void as_line(const Frame& frame, const OpenedTensors& tensors) {
+  std::vector<widgets::Option> options;
+  std::vector<ImportAs> all;
+  const auto offer = [&](ImportAs as, const char* words, const char* help) {
+    all.push_back(as), options.push_back({words, help, false});
+  };
+  if (!tensors.layers.empty())
+    offer(ImportAs::layer, "a layer of the checkpoint", "The projections of one attention, by their names");
+  offer(ImportAs::stages, "stages that are given",
+        "Weights, scores, or queries, keys and values: what follows is computed");
+  offer(ImportAs::by_hand, "projections named by hand", "Which tensors are W_q, W_k, W_v and W_o");
+  if (tensors.layers.empty())
+    offer(ImportAs::embeddings, "embeddings", "A tensor [tokens, columns], or a batch of them");
+  const auto place = std::find(all.begin(), all.end(), frame.view.import.as);
+  const auto current = place == all.end() ? 0 : static_cast<std::size_t>(place - all.begin());
+  label(frame, "open as");
+  if (const auto chosen =
+          widgets::combo(frame, "import/as", frame.metrics.px(240), options[current].words, options, current))
+    frame.commands.look([as = all[*chosen]](View& v) { v.import.as = as; });
+}
+
+void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width) {
+  as_line(frame, tensors);
+  switch (frame.view.import.as) {
+    case ImportAs::layer:
+      layer_line(frame, tensors);
+      heads_line(frame, tensors);
+      break;
+    case ImportAs::by_hand:
+      draw_import_mapping(frame, tensors, width);
+      heads_line(frame, tensors);
+      break;
+    case ImportAs::stages:
+      return draw_import_stages(frame, tensors, width);
+    case ImportAs::embeddings:
+      break;
+  }
+  embeddings_line(frame, tensors);
+}
+
+}  // namespace
+
+void draw_import_dialog(const Frame& frame) {
+  if (!frame.opening || !frame.opening->tensors) return frame.commands.add(ShowDialog{Dialog::none});
+  const OpenedTensors& tensors = *frame.opening->tensors;
+  const float width = dialog_width(frame);
+  const std::size_t n = tensors.file->tensors().size();
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
+                     tensors.file->path().filename().string() + " · " + tensors.file->format() + " · " +
+                         std::to_string(n) + (n == 1 ? " tensor" : " tensors"));
+  tensor_list(frame, tensors, width);
+  draw_choices(frame, tensors, width);
+  const Message& message = frame.message;
+  widgets::paragraph(frame.fonts.sans14, message.is_error ? frame.palette.bad : frame.palette.dim, width,
+                     message.text.empty() ? " " : message.text);
+  const auto choices = choices_of(frame.view.import, tensors);
+  if (!choices) ImGui::BeginDisabled();
+  const bool confirmed = widgets::button(frame, "dialog/confirm", "Open");
+  if (!choices) ImGui::EndDisabled();
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(ShowDialog{Dialog::none});
+  const bool enter = !ImGui::GetIO().WantTextInput && platform::key_pressed(ImGuiKey_Enter, false);
+  if (choices && (confirmed || enter)) frame.commands.add(ImportTensors{*choices});
+}
+
+bool takes_long(const Frame& frame) {
+  return frame.opening && frame.opening->is_reading && frame.opening->seconds >= unnoticed_seconds;
+}
+
+void draw_reading_line(const Frame& frame) {
+  if (!takes_long(frame)) return;
+  const Opening& opening = *frame.opening;
+  std::string words = (opening.is_writing ? "Writing " : "Reading ") + opening.path.filename().string();
+  if (opening.bytes > 0) words += ": " + std::to_string(opening.bytes / 1000000) + " MB";
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted(words.c_str());
+  ImGui::SameLine();
+  if (widgets::button(frame, "reading/cancel", "Stop")) frame.commands.add(CancelReading{});
+}
+
+void draw_reading(const Frame& frame) {
+  if (!takes_long(frame)) return;
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  ImGui::SetNextWindowPos({size.x / 2, size.y - frame.metrics.px(56)}, ImGuiCond_Always, {0.5f, 1});
+  ImGui::PushFont(frame.fonts.sans15);
+  if (ImGui::Begin("reading", nullptr,
+                   ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
+                       ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoTitleBar |
+                       ImGuiWindowFlags_NoFocusOnAppearing))
+    draw_reading_line(frame);
+  ImGui::End();
+  ImGui::PopFont();
+}
+
+}  // namespace app::panels

@@ -1,0 +1,129 @@
+#include "app/ui/panels/edit/edit_panel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "app/ui/panels/dialogs/fill_dialog.hpp"
+#include "app/ui/panels/edit/fill_menu.hpp"
+#include "app/state/view_bounds.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/editor/matrix_editor.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "core/text/words.hpp"
+
+namespace app::panels {
+namespace {
+
+using namespace core::editing;
+
+constexpr std::array matrices{MatrixName::embeddings,   MatrixName::query_weight,  MatrixName::key_weight,
+                              MatrixName::value_weight, MatrixName::output_weight, MatrixName::query_bias,
+                              MatrixName::key_bias,     MatrixName::value_bias,    MatrixName::output_bias};
+
+/// The chosen matrix, or X when the model has lost the chosen one.
+const char* meaning(MatrixName name) {
+  switch (name) {
+    case MatrixName::embeddings:
+      return "The embeddings: one row a token";
+    case MatrixName::query_weight:
+      return "The projection that makes queries: X·W_q";
+    case MatrixName::key_weight:
+      return "The projection that makes keys: X·W_k";
+    case MatrixName::value_weight:
+      return "The projection that makes values: X·W_v";
+    case MatrixName::output_weight:
+      return "The output projection, after the heads are joined";
+    case MatrixName::query_bias:
+      return "Added to every query";
+    case MatrixName::key_bias:
+      return "Added to every key";
+    case MatrixName::value_bias:
+      return "Added to every value";
+    case MatrixName::output_bias:
+      return "Added to every row of the output";
+  }
+  return "";
+}
+
+void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
+  std::vector<widgets::TabWords> words;
+  std::vector<MatrixName> names;
+  std::size_t current = 0;
+  for (const MatrixName matrix : matrices) {
+    if (!find_matrix(frame.model, {matrix, frame.view.sequence})) continue;
+    if (matrix == shown.name) current = words.size();
+    words.push_back({std::string("edit/tab/") + matrix_words(matrix), matrix_words(matrix)});
+    names.push_back(matrix);
+  }
+  const auto chosen = widgets::tabs(frame, width, words, current);
+  for (std::size_t k = 0; k < words.size(); ++k)
+    if (const auto rect = frame.landmarks.find(words[k].name);
+        rect && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(rect->min, rect->max))
+      ImGui::SetTooltip("%s", meaning(names[k]));
+  if (chosen)
+    frame.commands.look([name = names[*chosen]](View& view) {
+      view.edited.name = name;
+      view.cursor.reset();
+      view.typed.reset();
+    });
+}
+
+/// The tokens from which the pinned cell was made.
+std::vector<std::size_t> marked_rows(const View& view, MatrixPlace place) {
+  if (!view.pinned || place.name != MatrixName::embeddings) return {};
+  const auto& stage = core::attention::info(view.pinned->stage);
+  if (stage.columns != core::attention::Columns::tokens) return {view.pinned->row};
+  return {view.pinned->row, view.pinned->column};
+}
+
+void draw_buttons(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers) {
+  if (place.name == MatrixName::embeddings) {
+    const std::size_t n = numbers.n_rows();
+    if (widgets::button(frame, "edit/add_token", "+ token", "A new token of zeros at the end"))
+      frame.commands.edit(InsertToken{n, std::to_string(n)});
+    ImGui::SameLine();
+  }
+  draw_fill_buttons(frame, place);
+}
+
+}  // namespace
+
+void draw_edit(const Frame& frame) {
+  const Metrics& m = frame.metrics;
+  const ImVec2 start = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const float width = room.x, x = start.x;
+  const MatrixPlace place = edited_place(frame.view, frame.model);
+  const core::attention::SharedMatrix& numbers = *find_matrix(frame.model, place);
+
+  widgets::section_heading(frame, width, "EDIT", core::text::shape_text(numbers.n_rows(), numbers.n_cols()));
+  draw_tabs(frame, place, width);
+
+  if (numbers.n_rows() * numbers.n_cols() == 0) {
+    ImGui::SetCursorScreenPos({x, ImGui::GetCursorScreenPos().y + m.px(10)});
+    widgets::paragraph(
+        frame.fonts.sans14, frame.palette.dim, width,
+        "The embeddings are not known: the model starts from what is given. With d_in they begin as zeros.");
+    return;
+  }
+  widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.view, place)};
+  if (place.name == MatrixName::embeddings) matrix.tokens = &frame.model.sequences.at(place.sequence).tokens;
+  const float top = ImGui::GetCursorScreenPos().y + m.px(2);
+  const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
+  const float least = m.px(22 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);
+  const float left = start.y + room.y - top - m.px(8) - buttons;
+  const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
+  const float height = std::min(std::max(has_hint ? left - hint : left, least), wanted);
+  ImGui::SetCursorScreenPos({x, top});
+  widgets::matrix_editor(frame, matrix, {width, height});
+  frame.landmarks.mark("edit/numbers", {x, top}, {x + width, top + height});
+
+  ImGui::SetCursorScreenPos({x, top + height + m.px(10)});
+  draw_buttons(frame, place, numbers);
+  ImGui::SetCursorScreenPos({x, top + height + m.px(10) + m.frame + m.px(10)});
+  if (!has_hint) return;
+  widgets::paragraph(frame.fonts.sans14, frame.palette.faint, width,
+                     "Drag to change, double click to type. Shift coarse, Alt fine.");
+}
+
+}  // namespace app::panels

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "app/ui/frame.hpp"
+
+namespace app::panels {
+
+/// EDIT: the embeddings and learned matrices as tables of numbers. Landmarks "edit/…".
+void draw_edit(const Frame& frame);
+
+}  // namespace app::panels

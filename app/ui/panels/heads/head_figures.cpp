@@ -1,0 +1,49 @@
+#include "app/ui/panels/heads/head_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "app/ui/widgets/number_text.hpp"
+
+namespace app::panels {
+
+using core::attention::HeadFigure;
+
+const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
+  return frame.statistics.heads(frame.trace, frame.version,
+                                frame.model.sequences[frame.view.sequence].tokens);
+}
+
+std::string figure_text(HeadFigure figure, const std::optional<double>& value) {
+  if (!value) return "–";
+  return widgets::fixed(*value, 2) + (figure == HeadFigure::entropy ? " bit" : "");
+}
+
+double figure_top(const Frame& frame, HeadFigure figure) {
+  return figure == HeadFigure::entropy
+             ? std::log2(std::max<double>(2, static_cast<double>(frame.model.n_tokens())))
+             : 1;
+}
+
+std::string figure_words(const Frame& frame, HeadFigure figure) {
+  const double top = figure_top(frame, figure);
+  if (figure == HeadFigure::entropy)
+    return "mean entropy of the rows of weights, 0 to " +
+           widgets::fixed(top, top == std::floor(top) ? 0 : 2) + " bit";
+  const std::string title = core::attention::info(figure).title;
+  return "mean weight on " +
+         (figure == HeadFigure::previous ? "the token before"
+          : figure == HeadFigure::first  ? "the " + title
+                                         : title) +
+         ", 0 to 1";
+}
+
+std::vector<std::size_t> sorted_heads(const Frame& frame) {
+  if (frame.view.heads_order) return core::attention::heads_by(*frame.view.heads_order, head_facts(frame));
+  std::vector<std::size_t> order(frame.trace.heads.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
+
+}  // namespace app::panels

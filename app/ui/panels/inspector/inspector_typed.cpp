@@ -1,0 +1,47 @@
+#include "app/ui/panels/inspector/inspector_typed.hpp"
+
+#include "app/state/pinning.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "core/formats/files/number.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::editing::TypeOver;
+using widgets::Align;
+
+/// A number, also one that is not finite: hidden scores are −inf.
+std::optional<double> any_number(const std::string& text) {
+  if (const auto number = widgets::read_number(text)) return number;
+  return core::formats::parse_number(text == "−inf" ? "-inf" : text);
+}
+
+}  // namespace
+
+void draw_typed(widgets::Pen& pen, const CellRef& cell) {
+  const Frame& frame = pen.frame;
+  if (frame.view.pinned != cell || !can_be_typed_over(cell.stage)) return;
+  const core::attention::GivenPlace place{cell.stage, frame.view.sequence, cell.head, cell.row, cell.column};
+  const core::attention::GivenCell* typed = frame.model.given.find(place);
+  const float middle = pen.y + frame.metrics.frame / 2 + frame.metrics.px(4), width = frame.metrics.px(96);
+  widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
+                     typed ? "typed over" : "type over it (N)");
+  const float x = pen.left + widgets::text_width(frame.fonts.sans14, "type over it (N)") + frame.metrics.px(10);
+  ImGui::SetCursorScreenPos({x, pen.y + frame.metrics.px(4)});
+  const std::string shown = typed ? core::formats::number_text(typed->value) : "";
+  const auto answer = widgets::text_field(frame, "inspector/typed", shown, {.width = width, .font = frame.fonts.mono13, .alignment = widgets::Alignment::centre, .step = {}});
+  if (answer.text && !(answer.text->empty() && !typed)) {
+    if (answer.text->empty())
+      frame.commands.edit(TypeOver{place, std::nullopt});
+    else if (const auto number = any_number(*answer.text))
+      frame.commands.edit(TypeOver{place, number});
+    else
+      frame.commands.add(ShowMessage{"type over: expected a number, got \"" + *answer.text + "\"", true});
+  }
+  if (typed && widgets::link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle}, Align::right_middle,
+                             frame.palette.accent, "take back"))
+    frame.commands.edit(TypeOver{place, std::nullopt});
+  pen.skip(34);
+}
+
+}  // namespace app::panels

@@ -1,0 +1,308 @@
+#include "app/ui/panels/laboratory/laboratory_panel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/ui/panels/laboratory/laboratory_curve.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
+#include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/pen.hpp"
+#include "app/ui/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+using widgets::Align;
+
+// At scale 1.
+constexpr float heading_height = 30, title_height = 28, below_map = 30, gap = 20, sums_width = 112,
+                largest_cell = 64;
+
+/// Where the four columns of the laboratory stand, and how large a map is.
+struct Layout {
+  ImVec2 origin;
+  float width, label, index, sums;  // label: room for tokens beside the first map; index: beside the others
+  int map_width, map_height;
+};
+
+Layout lay_out(const Frame& frame) {
+  const Metrics& m = frame.metrics;
+  Layout l{ImGui::GetCursorScreenPos(),
+           ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
+           0,
+           0,
+           0,
+           0,
+           0};
+  const float n = static_cast<float>(frame.model.n_tokens());
+  l.index = widgets::text_width(frame.fonts.mono12, std::to_string(frame.model.n_tokens() - 1)) + m.px(9);
+  l.label = m.compact ? l.index : m.px(66);
+  l.sums = m.px(sums_width);
+  const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * m.px(gap)) / 3;
+  const float cell =
+      std::min({m.px(largest_cell), std::floor(room / n), std::max(1.0f, std::floor(m.px(400) / n))});
+  if (cell < 1) {  // several cells in one pixel
+    l.map_width = l.map_height = static_cast<int>(std::max(1.0f, room));
+    return l;
+  }
+  l.map_width = static_cast<int>(cell * n);
+  l.map_height = static_cast<int>((cell >= m.px(26) ? m.px(24) : std::min(cell, m.px(24))) * n);
+  return l;
+}
+
+float map_left(const Frame& frame, const Layout& l, int k) {
+  const float maps = static_cast<float>(k) * (static_cast<float>(l.map_width) + frame.metrics.px(gap));
+  return l.origin.x + maps + (k > 0 ? l.label + static_cast<float>(k - 1) * l.index : 0);
+}
+
+void heading(const Frame& frame, const Layout& l, float& y, const char* number, const std::string& words) {
+  const float middle = y + frame.metrics.px(heading_height) / 2;
+  widgets::draw_text(frame.fonts.mono12, {l.origin.x, middle}, Align::left_middle,
+                     packed(frame.palette.faint), number);
+  widgets::draw_text(frame.fonts.sans14, {l.origin.x + frame.metrics.px(18), middle}, Align::left_middle,
+                     packed(frame.palette.dim), words);
+  y += frame.metrics.px(heading_height);
+}
+
+/// A title above column k, with a remark where there is room for it.
+void title(const Frame& frame, const Layout& l, int k, float y, const std::string& words,
+           const std::string& remark) {
+  float x = map_left(frame, l, k);
+  const float end = k < 2 ? map_left(frame, l, k + 1) - frame.metrics.px(8) : l.origin.x + l.width;
+  const float middle = y + frame.metrics.px(title_height) / 2;
+  widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, packed(frame.palette.text), words);
+  x += widgets::text_width(frame.fonts.sans17, words) + frame.metrics.px(10);
+  if (x + widgets::text_width(frame.fonts.sans14, remark) > end) return;
+  widgets::draw_text(frame.fonts.sans14, {x, middle + frame.metrics.px(1)}, Align::left_middle,
+                     packed(frame.palette.dim), remark);
+}
+
+/// The heatmap in column k.
+widgets::Heatmap map_of(const Frame& frame, const Layout& l, const char* place, Stage stage, int k) {
+  widgets::Heatmap map;
+  map.place = place;
+  map.stage = stage;
+  map.head = frame.view.head;
+  map.width = l.map_width, map.height = l.map_height;
+  map.label_width = k == 0 ? l.label : l.index;
+  map.column_tokens = !frame.metrics.compact;
+  map.row_tokens = k == 0 && map.column_tokens;
+  return map;
+}
+
+float map_block(const Frame& frame, const Layout& l) {
+  return widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0)) +
+         static_cast<float>(l.map_height) + frame.metrics.px(below_map);
+}
+
+/// What stands between two maps of an equation.
+void sign(const Frame& frame, const Layout& l, int after, float y, const char* words) {
+  const float x = map_left(frame, l, after) - frame.metrics.px(gap) / 2;
+  const float middle = y + map_block(frame, l) / 2 - frame.metrics.px(6);
+  widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::middle, packed(frame.palette.dim), words);
+}
+
+/// Each row's sum before and after dropout, and a word about rows that lost everything.
+void row_sums(const Frame& frame, const Layout& l, float y) {
+  const arma::vec &sums_before = frame.laboratory->sums_before, &sums_after = frame.laboratory->sums_after;
+  const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
+  const float top = y + widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
+  const float pitch = static_cast<float>(l.map_height) / static_cast<float>(sums_before.n_elem);
+  const float first = left + frame.metrics.px(46), label_y = top - frame.metrics.px(9);
+  widgets::draw_text(frame.fonts.mono12, {first, label_y}, Align::right_middle, packed(frame.palette.faint),
+                     "before");
+  widgets::draw_text(frame.fonts.mono12, {right, label_y}, Align::right_middle, packed(frame.palette.faint),
+                     "after");
+  const std::size_t step = widgets::label_step(pitch, frame.metrics.px(15));
+  std::size_t lost = 0;
+  for (std::size_t i = 0; i < sums_before.n_elem; ++i) {
+    const double before = sums_before[i], after = sums_after[i];
+    if (after == 0 && before > 0) ++lost;
+    if (i % step != 0) continue;
+    const float middle = top + (static_cast<float>(i) + 0.5f) * pitch;
+    widgets::draw_text(frame.fonts.mono13, {first, middle}, Align::right_middle, packed(frame.palette.dim),
+                       widgets::fixed(before, 3));
+    widgets::draw_text(frame.fonts.mono13, {first + frame.metrics.px(18), middle}, Align::middle,
+                       packed(frame.palette.faint), "→");
+    const std::string sum = after == 0 ? "0" : widgets::fixed(after, 3);
+    widgets::draw_text(frame.fonts.mono13, {right, middle}, Align::right_middle,
+                       packed(after == 0 && before > 0 ? frame.palette.warning : frame.palette.text), sum);
+  }
+  if (lost == 0) return;
+  const std::string words =
+      std::to_string(lost) + (lost == 1 ? " row lost everything" : " rows lost everything");
+  widgets::draw_text(frame.fonts.sans13,
+                     {left, top + static_cast<float>(l.map_height) + frame.metrics.px(13)},
+                     Align::left_middle, packed(frame.palette.warning), words);
+}
+
+void one_mask(const Frame& frame, const Layout& l, float& y) {
+  const auto& dropout = frame.model.dropout;
+  heading(frame, l, y, "1",
+          dropout.active()
+              ? "One mask: each weight survives with probability 1 − p, survivors are multiplied by 1/(1 − p)"
+          : dropout.training ? "Nothing is dropped at a rate of 0: raise the dropout under MODEL"
+                             : "Nothing is dropped in evaluation: D switches to training");
+  title(frame, l, 0, y, "Weights", "softmax");
+  title(frame, l, 1, y, "Mask", "p = " + widgets::fixed(dropout.rate, 2));
+  title(frame, l, 2, y, "Dropped", "weights × mask");
+  title(frame, l, 3, y, "Row sums", "");
+  y += frame.metrics.px(title_height);
+  sign(frame, l, 1, y, "×");
+  sign(frame, l, 2, y, "=");
+  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/weights", Stage::weights, 0),
+                        {map_left(frame, l, 0), y});
+  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/mask", Stage::dropout_mask, 1),
+                        {map_left(frame, l, 1), y});
+  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/dropped", Stage::dropped_weights, 2),
+                        {map_left(frame, l, 2), y});
+  row_sums(frame, l, y);
+  y += map_block(frame, l);
+}
+
+void many_masks(const Frame& frame, const Layout& l, float& y) {
+  const Laboratory& lab = *frame.laboratory;
+  const std::size_t n = std::min(lab.n_masks, lab.count());
+  heading(frame, l, y, "2", "Many masks: on average nothing changes, which is why survivors are enlarged");
+  title(frame, l, 0, y, "Mean of " + std::to_string(n), "dropped weights");
+  title(frame, l, 1, y, "Mean − weights", "");
+  const std::size_t ticks = drawn_ticks(lab, n);
+  title(frame, l, 2, y, "Row sums of " + std::to_string(n) + " masks",
+        ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick a mask");
+  y += frame.metrics.px(title_height);
+  if (lab.mean.empty()) return;
+  const double most = std::max(-lab.difference_extent.smallest, lab.difference_extent.largest);
+  const widgets::OtherNumbers mean{.numbers = &lab.mean,
+                                   .version = lab.revision,
+                                   .ends = {0, std::max(1.0, lab.mean_extent.largest)},
+                                   .of_tokens = true,
+                                   .extent = &lab.mean_extent};
+  const widgets::OtherNumbers difference{.numbers = &lab.difference,
+                                         .version = lab.revision,
+                                         .ends = {-most, most},
+                                         .of_tokens = true,
+                                         .extent = &lab.difference_extent};
+  widgets::Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
+  widgets::Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
+  left.other = &mean, right.other = &difference;
+  // A difference needs a sign and two decimals; one would only say 0.0.
+  const float cell = static_cast<float>(l.map_width) / static_cast<float>(lab.mean.n_cols);
+  right.show_numbers = cell >= widgets::text_width(frame.fonts.mono13, "−0.00") + frame.metrics.px(2);
+  widgets::draw_heatmap(frame, left, {map_left(frame, l, 0), y});
+  widgets::draw_heatmap(frame, right, {map_left(frame, l, 1), y});
+  const float top = y + widgets::column_label_height(frame, left), x = map_left(frame, l, 2);
+  draw_row_sums(frame, {x, top}, {l.origin.x + l.width - x, static_cast<float>(l.map_height)}, n);
+  y += map_block(frame, l);
+}
+
+void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
+  const arma::rowvec& after = frame.laboratory->ones;
+  title(frame, l, 2, at.y, "Ten ones", "the same rule on a vector");
+  const float cell = std::floor(std::min(frame.metrics.px(32), width / static_cast<float>(after.n_elem)));
+  const float height = frame.metrics.px(24);
+  const double top = std::max(1.0, after.max());
+  float y = at.y + frame.metrics.px(title_height);
+  const arma::rowvec before(after.n_elem, arma::fill::ones);
+  const std::array<std::pair<const char*, const arma::rowvec*>, 2> lines{
+      {{"before", &before}, {"after", &after}}};
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (const auto& [words, numbers] : lines) {
+    const float middle = y + frame.metrics.px(12);
+    widgets::draw_text(frame.fonts.sans13, {at.x, middle}, Align::left_middle, packed(frame.palette.dim),
+                       words);
+    widgets::draw_text(frame.fonts.mono12, {at.x + cell * static_cast<float>(after.n_elem), middle},
+                       Align::right_middle, packed(frame.palette.dim),
+                       "sum " + widgets::inspected(arma::accu(*numbers)));
+    const ImVec2 end(at.x + cell * static_cast<float>(after.n_elem), y + frame.metrics.px(24));
+    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({at.x, y}, end))
+      ImGui::SetTooltip("sum %s", widgets::in_full(arma::accu(*numbers)).c_str());
+    y += frame.metrics.px(24);
+    for (std::size_t k = 0; k < numbers->n_elem; ++k) {
+      const double v = (*numbers)[k];
+      const ImVec2 a(at.x + cell * static_cast<float>(k), y), b(a.x + cell - 1, y + height - 1);
+      const Rgb ground = render::colour_at(render::ColourMap::mask, frame.palette.dark, v / top);
+      list->AddRectFilled(a, b, packed(ground));
+      widgets::draw_text(frame.fonts.mono13, {(a.x + b.x) / 2, (a.y + b.y) / 2}, Align::middle,
+                         packed(readable_on(ground)),
+                         v == 0               ? "×"
+                         : v == std::round(v) ? widgets::fixed(v, 0)
+                                              : widgets::fixed(v, 2));
+    }
+    y += height + frame.metrics.px(6);
+  }
+  frame.landmarks.mark("laboratory/ones", at, {at.x + cell * static_cast<float>(after.n_elem), y});
+}
+
+void answer(const Frame& frame, ImVec2 at, float width) {
+  ImGui::SetCursorScreenPos(at);
+  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
+                     "Why does my row not sum to 1? It does before dropout, not after: only the mean over "
+                     "many masks sums to 1. In "
+                     "evaluation nothing is dropped.");
+}
+
+void how_fast(const Frame& frame, const Layout& l, float& y) {
+  const Laboratory& lab = *frame.laboratory;
+  std::string words = "How fast the mean settles: largest distance from the weights after N masks";
+  if (lab.version != frame.version)
+    words += " · being renewed";
+  else if (!lab.is_complete())
+    words += " · " + std::to_string(lab.count()) + " of " + std::to_string(Laboratory::most_masks) + " drawn";
+  heading(frame, l, y, "3", words);
+  const float height = frame.metrics.px(180), x = map_left(frame, l, 2);
+  draw_laboratory_curve(frame, {l.origin.x, y + frame.metrics.px(8)},
+                        {x - l.origin.x - frame.metrics.px(gap), height});
+  ten_ones(frame, l, {x, y}, l.origin.x + l.width - x);
+  answer(frame, {x, y + frame.metrics.px(146)}, l.origin.x + l.width - x);
+  y += height + frame.metrics.px(24);
+}
+
+void top_line(const Frame& frame, const Layout& l, float& y) {
+  ImGui::SetCursorScreenPos({l.origin.x, y});
+  if (widgets::button(frame, "laboratory/back", "‹ Stages", "Esc"))
+    frame.commands.look([](View& v) { v.tab = Tab::stages; });
+  const float x = ImGui::GetItemRectMax().x + frame.metrics.px(16), middle = y + frame.metrics.frame / 2;
+  widgets::draw_text(frame.fonts.sans19, {x, middle}, Align::left_middle, packed(frame.palette.text),
+                     "Dropout laboratory");
+  const float field = frame.metrics.px(64), right = l.origin.x + l.width;
+  const char* again = "draw again";
+  const float button = widgets::text_width(frame.fonts.sans14, again) + frame.metrics.px(18);
+  ImGui::SetCursorScreenPos({right - button, y});
+  if (widgets::button(frame, "laboratory/again", again, "The next seed, another mask (Space)"))
+    frame.commands.edit(core::editing::SetDropoutSeed{frame.model.dropout.seed + 1});
+  ImGui::SetCursorScreenPos({right - button - frame.metrics.px(16) - field, y});
+  const auto step = [](std::uint64_t n, int by) {
+    return by > 0 ? std::min<std::uint64_t>(2 * n, Laboratory::most_masks)
+                  : std::max<std::uint64_t>(n / 2, 1);
+  };
+  if (const auto n = widgets::count_field(frame, "laboratory/masks", "masks", frame.view.laboratory_masks,
+                                          field, step)) {
+    if (*n >= 1 && *n <= Laboratory::most_masks)
+      frame.commands.look([masks = static_cast<std::size_t>(*n)](View& v) { v.laboratory_masks = masks; });
+    else
+      frame.commands.add(
+          ShowMessage{"masks: expected a number from 1 to 1024, found " + std::to_string(*n), true});
+  }
+  widgets::draw_text(frame.fonts.sans15, {right - button - frame.metrics.px(26) - field, middle},
+                     Align::right_middle, packed(frame.palette.dim), "masks");
+  y += frame.metrics.frame + frame.metrics.px(6);
+}
+
+}  // namespace
+
+void draw_laboratory(const Frame& frame) {
+  const Layout l = lay_out(frame);
+  float y = l.origin.y;
+  top_line(frame, l, y);
+  if (!frame.laboratory) return heading(frame, l, y, "", "The first masks are being drawn");
+  one_mask(frame, l, y);
+  many_masks(frame, l, y);
+  how_fast(frame, l, y);
+  ImGui::SetCursorScreenPos(l.origin);
+  ImGui::Dummy({l.width, y - l.origin.y});
+}
+
+}  // namespace app::panels

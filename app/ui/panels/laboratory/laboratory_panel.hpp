@@ -1,0 +1,10 @@
+#pragma once
+
+#include "app/ui/frame.hpp"
+
+namespace app::panels {
+
+/// The dropout laboratory: one mask, the mean over many, how fast it settles, and ten ones.
+void draw_laboratory(const Frame& frame);
+
+}  // namespace app::panels

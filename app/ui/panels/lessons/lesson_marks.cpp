@@ -1,0 +1,97 @@
+#include "app/ui/panels/lessons/lesson_marks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "app/ui/widgets/drawing.hpp"
+
+namespace app::panels {
+namespace {
+
+constexpr float cover = 0.58f;
+
+bool is_within(const Landmarks::Rect& rect, ImVec2 min, ImVec2 max) {
+  const ImVec2 c = rect.centre();
+  return c.x >= min.x && c.x < max.x && c.y >= min.y && c.y < max.y;
+}
+
+bool is_stage(std::string_view name) {
+  return name.starts_with("strip/");
+}
+
+bool is_focus(const Frame& frame, std::string_view name) {
+  const auto& focus = frame.lesson->shown().focus;
+  return std::find(focus.begin(), focus.end(), name) != focus.end();
+}
+
+/// Stages that the step does not speak of recede, if it speaks of any.
+void cover_other_stages(const Frame& frame) {
+  constexpr std::string_view block = "block/";
+  const auto& focus = frame.lesson->shown().focus;
+  if (std::none_of(focus.begin(), focus.end(), is_stage)) return;
+  const auto is_spoken_of = [&](const std::string& name) { return is_focus(frame, "strip/" + name.substr(block.size())); };
+  for (const auto& [name, rect] : frame.landmarks.all()) {
+    if (!name.starts_with(block) || is_spoken_of(name)) continue;
+    float left = rect.min.x;
+    for (const auto& [other, seen] : frame.landmarks.all())  // a block may reach under its left neighbour
+      if (other.starts_with(block) && is_spoken_of(other) && seen.min.y < rect.max.y && seen.max.y > rect.min.y &&
+          seen.min.x < rect.min.x)
+        left = std::max(left, seen.max.x);
+    ImGui::GetWindowDrawList()->AddRectFilled({left, rect.min.y}, rect.max, packed(frame.palette.background, cover));
+  }
+}
+
+/// How far the strip has to move down to show the stages that the step speaks of; negative is up.
+float way_to_focus(const Frame& frame) {
+  float top = std::numeric_limits<float>::max(), bottom = std::numeric_limits<float>::lowest();
+  for (const std::string_view name : frame.lesson->shown().focus) {
+    if (!is_stage(name)) continue;
+    const auto rect = frame.landmarks.find("block/" + std::string(name.substr(6)));
+    if (!rect) continue;
+    top = std::min(top, rect->min.y), bottom = std::max(bottom, rect->max.y);
+  }
+  if (bottom < top) return 0;
+  // All of it when it fits, else its beginning; no further than needed.
+  const float margin = frame.metrics.px(24), view_top = ImGui::GetWindowPos().y,
+              view_bottom = view_top + ImGui::GetWindowHeight();
+  const float down = bottom + margin - view_bottom, up = top - margin - view_top;
+  return up < 0 ? up : std::clamp(down, 0.0f, up);
+}
+
+/// Brings the stages that the step speaks of into view, once: the first frames of a step may still change the layout.
+void move_to_focus(const Frame& frame) {
+  if (!frame.view.lesson || frame.view.lesson->arrived) return;
+  const float before = ImGui::GetScrollY();
+  const float after = std::clamp(before + way_to_focus(frame), 0.0f, ImGui::GetScrollMaxY());
+  ImGui::SetScrollY(after);
+  if (std::abs(after - before) < 1 && frame.view.lesson->frames_shown > 0)
+    frame.commands.look([](View& v) {
+      if (v.lesson) v.lesson->arrived = true;
+    });
+  else
+    frame.commands.look([](View& v) {
+      if (v.lesson) ++v.lesson->frames_shown;
+    });
+}
+
+}  // namespace
+
+void draw_lesson_marks(const Frame& frame, std::string_view panel) {
+  if (!frame.lesson) return;
+  if (panel == "stages") {
+    cover_other_stages(frame);
+    move_to_focus(frame);
+  }
+  const ImVec2 min = ImGui::GetWindowPos(),
+               max(min.x + ImGui::GetWindowWidth(), min.y + ImGui::GetWindowHeight());
+  const float margin = frame.metrics.px(3);
+  for (const std::string name : frame.lesson->shown().focus) {
+    const auto rect = frame.landmarks.find(name);
+    if (!rect || is_stage(name) != (panel == "stages") || !is_within(*rect, min, max)) continue;
+    widgets::outline(ImGui::GetWindowDrawList(), {rect->min.x - margin, rect->min.y - margin},
+                     {rect->max.x + margin, rect->max.y + margin}, packed(frame.palette.accent), 2);
+  }
+}
+
+}  // namespace app::panels

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "app/ui/actions/actions.hpp"
+#include "app/ui/frame.hpp"
+
+namespace app::panels {
+
+/// What actions may look at in a frame.
+Situation situation_of(const Frame& frame);
+
+/// The lines of a menu and its submenus, out of a list of actions: each asks for what it does, or says why it
+/// cannot.
+///
+/// Landmarks "menu/<id>", and "menu/<path>" for submenus.
+void draw_action_lines(const Frame& frame, const Situation& situation, std::span<const Action> all,
+                       const std::string& menu);
+
+/// One of them.
+void draw_action_line(const Frame& frame, const Situation& situation, const Action& action);
+
+}  // namespace app::panels

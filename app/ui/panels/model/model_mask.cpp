@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "app/ui/panels/model/model_rows.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/text.hpp"
+
+namespace app::panels {
+namespace {
+
+using namespace core::attention;
+using namespace core::editing;
+
+void causal_row(const Form& form) {
+  form.label("mask");
+  const char* help = "A token sees itself and what came before it, never what comes after.";
+  if (const auto on =
+          widgets::checkbox(form.frame, "model/causal", "causal", form.frame.model.mask.causal, help))
+    form.frame.commands.edit(SetCausal{*on});
+}
+
+void method_row(const Form& form) {
+  constexpr std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalise,
+                               MaskMethod::zero_after_softmax, MaskMethod::large_negative};
+  const std::array options{
+      widgets::Option{"−∞ before softmax",
+                      "Hidden scores become −∞, so their weights are exactly 0 and rows sum to 1."},
+      widgets::Option{"softmax, 0, renormalise",
+                      "Hidden weights become 0 after the softmax and each row is divided by its sum."},
+      widgets::Option{"softmax, then 0",
+                      "Hidden weights become 0 after the softmax; rows then sum to less than 1."},
+      widgets::Option{"−10⁹ before softmax", "Hidden scores become −10⁹, a finite stand-in for −∞."}};
+  const auto now = std::find(methods.begin(), methods.end(), form.frame.model.mask.method);
+  const auto current = static_cast<std::size_t>(now - methods.begin());
+  form.place(form.label_width());
+  const auto chosen = widgets::combo(form.frame, "model/method", form.control_width(), options[current].words,
+                                     options, current);
+  if (chosen) form.frame.commands.edit(SetMaskMethod{methods[*chosen]});
+}
+
+/// A line of words with a button at its right end.
+bool offer(const Form& form, Rgb colour, const std::string& words, const char* name, const char* button,
+           const char* help) {
+  const float width = widgets::text_width(form.frame.fonts.sans14, button) + 2 * form.frame.metrics.px(8);
+  ImFont* font = form.frame.fonts.sans14;
+  const ImVec2 at(form.at.x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame));
+  widgets::draw_text_within(font, at, form.width - width - form.frame.metrics.px(6), colour, words);
+  form.place(form.width - width);
+  return widgets::button(form.frame, name, button, help);
+}
+
+void cells_row(const Form& form) {
+  const std::size_t n = form.frame.model.mask.cells.size();
+  const std::string words = std::to_string(n) + (n == 1 ? " cell" : " cells") + " by hand";
+  if (offer(form, form.frame.palette.dim, words, "model/clear_cells", "reset",
+            "The rule alone decides again what is hidden"))
+    form.frame.commands.edit(ClearMaskCells{});
+}
+
+void empty_rows_row(const Form& form) {
+  const bool zeros = form.frame.model.mask.empty_rows == EmptyRows::zeros;
+  if (zeros
+          ? offer(form, form.frame.palette.dim, "queries without keys: zeros", "model/empty_rows", "use NaN",
+                  "As the formula says: 0/0 is not a number")
+          : offer(form, form.frame.palette.warning, "a query sees no key: NaN", "model/empty_rows",
+                  "use zeros", "Their rows of weights become 0, as some libraries do"))
+    form.frame.commands.edit(SetEmptyRows{zeros ? EmptyRows::nan : EmptyRows::zeros});
+}
+
+bool has_cells(const Frame& frame) {
+  return !frame.model.mask.cells.empty();
+}
+
+/// Only cells hidden by hand can leave a query without keys: by the causal rule it sees itself.
+bool has_empty_rows(const Frame& frame) {
+  if (!has_cells(frame)) return false;
+  const core::attention::StageMatrix& mask = frame.trace.mask;
+  for (const MaskCell& cell : frame.model.mask.cells)
+    if (!cell.visible && cell.row < mask.n_rows() && arma::accu(mask.row(cell.row)) == 0) return true;
+  return false;
+}
+
+constexpr std::array table{ModelRow{always, causal_row, 4}, ModelRow{always, method_row, 0},
+                           ModelRow{has_cells, cells_row, 0}, ModelRow{has_empty_rows, empty_rows_row, 0}};
+
+}  // namespace
+
+std::span<const ModelRow> mask_rows() {
+  return table;
+}
+
+}  // namespace app::panels

@@ -1,0 +1,177 @@
+#include "app/ui/panels/stages/large_panel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "app/ui/panels/stages/profiles.hpp"
+#include "app/ui/panels/stages/stage_handling.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/number_text.hpp"
+#include "app/state/zoom.hpp"
+#include "core/text/words.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::Columns;
+using core::attention::StageInfo;
+using widgets::Align;
+
+// At scale 1.
+constexpr float largest_thumbnail = 64, thumbnail_gap = 12, title_height = 28, bar_height = 30,
+                profile_room = 64;
+
+std::vector<const StageInfo*> shown_stages(const Frame& frame) {
+  std::vector<const StageInfo*> shown;
+  for (const StageInfo& stage : core::attention::stages())
+    if (stage.present(frame.model) &&
+        (!frame.view.folded.contains(stage.stage) || frame.view.large == stage.stage))
+      shown.push_back(&stage);
+  return shown;
+}
+
+/// One stage as a button; matrices of features are narrower.
+void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float side) {
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, frame.view.head);
+  const std::string name = std::string("large/stage/") + stage.name;
+  const float wide = stage.columns == Columns::tokens
+                         ? side
+                         : std::max(side / 3, std::min(side, side * static_cast<float>(numbers.n_cols()) /
+                                                                 static_cast<float>(numbers.n_rows())));
+  widgets::Heatmap map;
+  map.place = name;
+  map.stage = stage.stage;
+  map.head = frame.view.head;
+  map.width = std::max(1, static_cast<int>(wide)), map.height = std::max(1, static_cast<int>(side));
+  map.show_numbers = false;
+  map.whole = true;
+  ImGui::SetCursorScreenPos(at);
+  const bool pressed = widgets::hit_area(name.c_str(), {side, side + frame.metrics.px(18)});
+  frame.landmarks.mark_item(name);
+  const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", stage.title);
+  if (pressed) frame.commands.look([s = stage.stage](View& v) { v.large = s; });
+  widgets::draw_picture(frame, map, at);
+  const bool chosen = frame.view.large == stage.stage;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (chosen || focused)
+    widgets::outline(list, {at.x - 4, at.y - 4}, {at.x + static_cast<float>(map.width) + 4, at.y + side + 4},
+                     packed(focused ? frame.palette.accent : frame.palette.selection), 2);
+  widgets::draw_text(
+      frame.fonts.sans12, {at.x, at.y + side + frame.metrics.px(12)}, Align::left_middle,
+      packed(chosen ? frame.palette.text : frame.palette.dim),
+      widgets::shortened(frame.fonts.sans12, stage.title, side + frame.metrics.px(thumbnail_gap - 2)));
+}
+
+/// Returns the height of the row.
+float draw_thumbnails(const Frame& frame, ImVec2 origin, float width) {
+  const auto& m = frame.metrics;
+  const auto shown = shown_stages(frame);
+  const float pitch =
+      std::min(m.px(largest_thumbnail + thumbnail_gap), (width - m.px(8)) / static_cast<float>(shown.size()));
+  const float side = std::floor(pitch - m.px(thumbnail_gap));
+  float x = origin.x + 4;
+  for (const StageInfo* stage : shown) {
+    draw_thumbnail(frame, *stage, {std::round(x), origin.y + 4}, side);
+    x += pitch;
+  }
+  return side + m.px(30);
+}
+
+/// How large the picture may be, and what it then is: whole cells where they can be told apart.
+ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers,
+                    ImVec2 room) {
+  const auto& m = frame.metrics;
+  const auto columns = static_cast<float>(numbers.n_cols()), rows = static_cast<float>(numbers.n_rows());
+  const auto whole = [](float length, float count) {
+    return length < count * 2 ? length : count * std::floor(length / count);
+  };
+  float width = std::min(room.x, columns * m.px(110)), height = std::min(room.y, rows * m.px(90));
+  if (stage.columns == Columns::tokens && width / columns < m.px(48))
+    width = height = std::min(width, height);
+  return {std::max(1.0f, whole(width, columns)), std::max(1.0f, whole(height, rows))};
+}
+
+/// Name, formula, shape; at the right the measure of the picture and the way back.
+void draw_title(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers,
+                float cell, ImVec2 at, float width) {
+  const auto& f = frame.fonts;
+  const float middle = at.y + frame.metrics.px(title_height) / 2;
+  const float top = std::round(middle - f.sans17->FontSize * 0.56f);
+  draw_stage_title(frame, "large/title", stage.stage, f.sans17, {at.x, top});
+  float x = at.x + widgets::text_width(f.sans17, stage.title) + frame.metrics.px(10);
+  const auto lowered = [&](ImFont* small) {
+    return top + std::round(0.797f * (f.sans17->FontSize - small->FontSize));
+  };
+  std::string words = stage.formula(frame.model, false);
+  x += widgets::draw_formula(f.sans14, {x, lowered(f.sans14)}, packed(frame.palette.dim), words) +
+       frame.metrics.px(10);
+  if (stage.per_head) {
+    words = "head " + std::to_string(frame.view.head);
+    widgets::draw_text(f.sans14, {x, lowered(f.sans14)}, Align::left_top, packed(frame.palette.dim), words);
+    x += widgets::text_width(f.sans14, words) + frame.metrics.px(10);
+  }
+  widgets::draw_text(f.mono12, {x, lowered(f.mono12)}, Align::left_top, packed(frame.palette.faint),
+                     core::text::shape_text(numbers.n_rows(), numbers.n_cols()));
+  const float right = at.x + width, back = frame.metrics.px(92), fit = frame.metrics.px(36),
+              gap = frame.metrics.px(8);
+  const float button_top = std::round(middle - frame.metrics.frame / 2);
+  ImGui::SetCursorScreenPos({right - back, button_top});
+  if (widgets::button(frame, "large/back", "all stages", "Back to the strip of all stages (Esc, L)"))
+    frame.commands.look([](View& v) { v.large.reset(); });
+  ImGui::SetCursorScreenPos({right - back - gap - fit, button_top});
+  if (widgets::button(frame, "large/fit", "fit", "Shows all cells again (F)"))
+    frame.commands.look([](View& v) { v.zoomed.clear(); });
+  const std::string measure = cell >= 1 ? "1 cell = " + widgets::fixed(cell, cell < 10 ? 1 : 0) + " px"
+                                        : "1 px = " + widgets::fixed(1 / cell, 1) + " cells";
+  widgets::draw_text(f.mono12, {right - back - fit - 2 * gap, middle}, Align::right_middle,
+                     packed(frame.palette.dim), measure);
+}
+
+}  // namespace
+
+void draw_large(const Frame& frame) {
+  const auto& m = frame.metrics;
+  const StageInfo& stage = core::attention::info(*frame.view.large);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, frame.view.head);
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const ImVec2 room{ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
+                    ImGui::GetContentRegionAvail().y};
+  const float thumbnails = draw_thumbnails(frame, origin, room.x);
+
+  widgets::Heatmap map;
+  map.place = std::string("large/") + stage.name;
+  map.stage = stage.stage;
+  map.head = frame.view.head;
+  map.label_width = m.px(92);
+  map.show_bar = stage.columns != Columns::single;
+  if (frame.view.gutters && stage.columns == Columns::tokens) map.gutter_width = m.px(54);
+  const float gutters = map.gutter_width * static_cast<float>(widgets::gutter_count(stage.stage));
+  const float profile = m.px(profile_room), top = origin.y + thumbnails + m.px(title_height);
+  const float across = room.x - map.label_width - gutters - profile - m.px(40);
+  map.width = std::max(1, static_cast<int>(across));  // the height of the labels depends on it
+  const float labels = widgets::column_label_height(frame, map);
+  const float down = origin.y + room.y - top - labels - m.px(bar_height) - profile - m.px(16);
+  const ImVec2 size =
+      picture_size(frame, stage, numbers, {std::max(m.px(60), across), std::max(m.px(60), down)});
+  map.width = static_cast<int>(size.x), map.height = static_cast<int>(size.y);
+
+  const CellWindow part = shown_part(frame.view, {numbers.n_rows(), numbers.n_cols()});
+  draw_title(frame, stage, numbers, size.x / static_cast<float>(part.right - part.left),
+             {origin.x, origin.y + thumbnails}, room.x);
+  widgets::draw_heatmap(frame, map, {origin.x, top});
+  handle_stage(frame, stage.stage);
+  const ImVec2 corner{std::round(origin.x + map.label_width),
+                      std::round(top + widgets::column_label_height(frame, map))};
+  const ImVec2 far{corner.x + size.x, corner.y + size.y};
+  draw_profiles(frame, stage, numbers, {corner, far, part},
+                {far.x + gutters + m.px(14), far.y + m.px(bar_height)}, profile);
+  ImGui::SetCursorScreenPos(origin);
+  ImGui::Dummy({room.x, std::max(1.0f, far.y + m.px(bar_height) + profile + m.px(8) - origin.y)});
+}
+
+}  // namespace app::panels

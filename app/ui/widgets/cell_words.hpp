@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "app/ui/frame.hpp"
+
+namespace app::widgets {
+
+/// What a cell is, in words; every text is one line.
+struct CellWords {
+  std::string title;     ///< "Weight"
+  std::string subject;   ///< "journey", the token of the row
+  std::string relation;  ///< " listens to ", or what the column is
+  std::string object;    ///< "Your", or ""
+  std::string place;     ///< "head 0 · query 1 → key 0"
+  std::string reason;    ///< why the value is what it is when that is special: "hidden: key 3 comes after query 1", or ""
+};
+
+/// The number in a cell.
+double cell_value(const Frame& frame, const CellRef& cell);
+
+CellWords cell_words(const Frame& frame, const CellRef& cell);
+
+/// The tooltip of a hovered cell: tokens, place, the value in full and the reason; a remark as the last line, or "".
+void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark = "");
+
+}  // namespace app::widgets

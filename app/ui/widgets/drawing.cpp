@@ -1,0 +1,131 @@
+#include "app/ui/widgets/drawing.hpp"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+#include "app/theme/imgui_compat.hpp"
+
+namespace app::widgets {
+namespace {
+
+constexpr float subscript_size = 0.76f, subscript_drop = 0.36f;
+constexpr float middle_of_figures = 0.56f;  // of DejaVu's line box, from the top
+
+/// Calls visit(piece, is_subscript) for the pieces of "X·W_q + b_q".
+template <class Visit>
+void for_each_piece(std::string_view formula, Visit visit) {
+  while (!formula.empty()) {
+    const std::size_t mark = formula.find('_');
+    visit(formula.substr(0, mark), false);
+    if (mark == std::string_view::npos || mark + 1 >= formula.size()) return;
+    const std::size_t end = formula.find_first_not_of("0123456789", mark + 1);
+    const std::size_t digits = std::min(end, formula.size()) - mark - 1, length = std::max<std::size_t>(digits, 1);
+    visit(formula.substr(mark + 1, length), true);
+    formula.remove_prefix(mark + 1 + length);
+  }
+}
+
+/// The loaded font nearest to a subscript's size: a font drawn smaller than it was loaded is blurred.
+ImFont* subscript_font(const ImFont* font) {
+  const float wanted = font->FontSize * subscript_size;
+  ImFont* nearest = nullptr;
+  for (ImFont* other : ImGui::GetIO().Fonts->Fonts) {
+    if (other->FontSize > font->FontSize) continue;
+    if (!nearest || std::abs(other->FontSize - wanted) < std::abs(nearest->FontSize - wanted)) nearest = other;
+  }
+  return nearest;
+}
+
+}  // namespace
+
+float text_width(ImFont* font, std::string_view text) {
+  return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+}
+
+void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::string_view text) {
+  if (text.empty()) return;
+  if (align == Align::middle) position.x -= text_width(font, text) / 2;
+  if (align == Align::right_middle) position.x -= text_width(font, text);
+  if (align != Align::left_top) position.y -= font->FontSize * middle_of_figures;
+  ImGui::GetWindowDrawList()->AddText(font, font->FontSize, {std::round(position.x), std::round(position.y)}, colour, text.data(),
+                                      text.data() + text.size());
+}
+
+void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::string_view text) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 start{std::round(bottom_middle.x - font->FontSize * (1 - middle_of_figures)), std::round(bottom_middle.y)};
+  // It is drawn level and its corners are turned about the start.
+  const int first = list->VtxBuffer.Size;
+  platform::whole_text(list, font, font->FontSize, start, colour, text.data(), text.data() + text.size());
+  for (int k = first; k < list->VtxBuffer.Size; ++k) {
+    ImVec2& p = list->VtxBuffer[k].pos;
+    p = {start.x + (p.y - start.y), start.y - (p.x - start.x)};
+  }
+}
+
+std::string shortened(ImFont* font, const std::string& text, float room) {
+  if (text_width(font, text) <= room) return text;
+  std::string cut = text;
+  while (!cut.empty()) {
+    do cut.pop_back();
+    while (!cut.empty() && (cut.back() & 0xC0) == 0x80);
+    if (!cut.empty() && (cut.back() & 0xC0) == 0xC0) cut.pop_back();
+    if (text_width(font, cut + "…") <= room) break;
+  }
+  return cut + "…";
+}
+
+float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view formula) {
+  const float start = left_top.x;
+  ImFont* small = subscript_font(font);
+  for_each_piece(formula, [&](std::string_view piece, bool subscript) {
+    if (piece.empty()) return;
+    ImFont* used = subscript ? small : font;
+    const float drop = subscript ? std::round(font->FontSize * subscript_drop) : 0;
+    ImGui::GetWindowDrawList()->AddText(used, used->FontSize, {std::round(left_top.x), std::round(left_top.y + drop)}, colour,
+                                        piece.data(), piece.data() + piece.size());
+    left_top.x += text_width(used, piece);
+  });
+  return left_top.x - start;
+}
+
+float formula_width(ImFont* font, std::string_view formula) {
+  float width = 0;
+  ImFont* small = subscript_font(font);
+  for_each_piece(formula, [&](std::string_view piece, bool subscript) { width += text_width(subscript ? small : font, piece); });
+  return width;
+}
+
+void outline(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float t) {
+  list->AddRectFilled(min, {max.x, min.y + t}, colour);
+  list->AddRectFilled({min.x, max.y - t}, max, colour);
+  list->AddRectFilled({min.x, min.y + t}, {min.x + t, max.y - t}, colour);
+  list->AddRectFilled({max.x - t, min.y + t}, {max.x, max.y - t}, colour);
+}
+
+void hatch(ImDrawList* list, ImVec2 min, ImVec2 max, float step, ImU32 colour) {
+  const float height = max.y - min.y;
+  list->PushClipRect(min, max, true);
+  const float phase = std::fmod(min.x + max.y, step);  // fixed to the screen, so that hatches meet
+  for (float x = min.x - height - phase; x < max.x; x += step) list->AddLine({x, max.y}, {x + height, min.y}, colour);
+  list->PopClipRect();
+}
+
+void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, float head) {
+  const float dx = to.x > from.x ? 1.0f : to.x < from.x ? -1.0f : 0.0f, dy = to.y > from.y ? 1.0f : to.y < from.y ? -1.0f : 0.0f;
+  const ImVec2 low{std::min(from.x, to.x), std::min(from.y, to.y)}, high{std::max(from.x, to.x), std::max(from.y, to.y)};
+  list->AddRectFilled({std::floor(low.x), std::floor(low.y)}, {std::floor(high.x) + (dy != 0), std::floor(high.y) + (dx != 0)}, colour);
+  const ImVec2 tip{std::floor(to.x) + 0.5f, std::floor(to.y) + 0.5f};
+  const ImVec2 back{tip.x - dx * head, tip.y - dy * head};
+  const float half = head * 0.5f;
+  list->AddTriangleFilled(tip, {back.x - dy * half, back.y + dx * half}, {back.x + dy * half, back.y - dx * half}, colour);
+}
+
+std::size_t label_step(float pitch, float room) {
+  std::size_t step = 1;
+  while (pitch * static_cast<float>(step) < room) step *= 2;
+  return step;
+}
+
+}  // namespace app::widgets

@@ -1,0 +1,167 @@
+#include "app/ui/widgets/fields.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "app/ui/widgets/text.hpp"
+#include "core/formats/files/number.hpp"
+
+namespace app::widgets {
+namespace {
+
+constexpr std::size_t typing_room = 1024;
+
+/// What the field's callback knows; ImGui holds the text while the field is active.
+struct Listening {
+  const FieldStyle& style;
+  bool stepped = false;
+  bool replaces = false;  ///< the first letter replaces the text, else it follows it
+  std::string missed;     ///< typed before the field could hear it
+};
+
+int on_event(ImGuiInputTextCallbackData* data) {
+  auto& listening = *static_cast<Listening*>(data->UserData);
+  if (data->EventFlag ==
+      ImGuiInputTextFlags_CallbackAlways) {  // asked for by a field that is to take the keyboard
+    if (listening.replaces && listening.missed.empty()) return 0;
+    if (listening.replaces) data->DeleteChars(0, data->BufTextLen);
+    if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
+    data->CursorPos = data->SelectionStart = data->SelectionEnd = data->BufTextLen;
+    return 0;
+  }
+  const int direction = data->EventKey == ImGuiKey_UpArrow ? 1 : -1;
+  const std::string next =
+      listening.style.step(std::string(data->Buf, static_cast<std::size_t>(data->BufTextLen)), direction);
+  data->DeleteChars(0, data->BufTextLen);
+  data->InsertChars(0, next.c_str());
+  data->SelectAll();
+  listening.stepped = true;
+  return 0;
+}
+
+float padding_for(Alignment alignment, float width, float text, float least) {
+  if (alignment == Alignment::left) return least;
+  return std::max(least, alignment == Alignment::centre ? (width - text) / 2 : width - text - least);
+}
+
+std::optional<std::uint64_t> read_count(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+void refuse(const Frame& frame, const char* words, const char* expected, const std::string& found) {
+  frame.commands.add(
+      ShowMessage{std::string(words) + ": expected " + expected + ", found \"" + found + "\"", true});
+}
+
+}  // namespace
+
+std::string typed_letters() {
+  std::string text;
+  for (const unsigned c : ImGui::GetIO().InputQueueCharacters) {
+    const auto put = [&](unsigned byte) { text += static_cast<char>(byte); };
+    const auto put_six_bits = [&](unsigned shift) { put(0x80 | (c >> shift & 0x3f)); };
+    if (c < 0x80) {
+      put(c);
+    } else if (c < 0x800) {
+      put(0xc0 | c >> 6), put_six_bits(0);
+    } else if (c < 0x10000) {
+      put(0xe0 | c >> 12), put_six_bits(6), put_six_bits(0);
+    } else {
+      put(0xf0 | c >> 18), put_six_bits(12), put_six_bits(6), put_six_bits(0);
+    }
+  }
+  return text;
+}
+
+FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,
+                       const FieldStyle& style) {
+  const auto& typed = frame.view.typed;
+  const bool mine = typed && typed->field == name;
+  const std::string before = mine ? typed->text : shown;
+  std::vector<char> buffer(before.begin(), before.end());
+  buffer.resize(before.size() + typing_room);
+
+  ImGui::PushFont(style.font);
+  const float least = frame.metrics.px(5);
+  const float padding = padding_for(style.alignment, style.width, text_width(style.font, before), least);
+  const float vertical = (frame.metrics.frame - style.font->FontSize) / 2;
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {padding, vertical});
+  ImGui::SetNextItemWidth(style.width);
+  const bool waiting = mine && typed->waiting, caret_at_end = waiting && !typed->selected;
+  ImGuiInputTextFlags flags = caret_at_end ? 0 : ImGuiInputTextFlags_AutoSelectAll;
+  if (waiting) flags |= ImGuiInputTextFlags_CallbackAlways;
+  if (style.step) flags |= ImGuiInputTextFlags_CallbackHistory;
+  Listening listening{style, false, !caret_at_end, waiting ? typed_letters() : ""};
+  if (waiting) ImGui::SetKeyboardFocusHere();
+  const bool listens = waiting || style.step;
+  ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags, listens ? on_event : nullptr,
+                   &listening);
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  frame.landmarks.mark_item(name);
+
+  const std::string after(buffer.data());
+  FieldAnswer answer;
+  answer.left = ImGui::IsItemDeactivated();
+  if (ImGui::IsItemActive()) {
+    outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
+            packed(frame.palette.accent), 2);
+    if (after != before || waiting)
+      frame.commands.look([name, after](View& view) { view.typed = Typed{name, after}; });
+  } else if (waiting && !answer.left && !listening.missed.empty()) {
+    const std::string so_far = (caret_at_end ? before : "") + listening.missed;
+    frame.commands.look([name, so_far](View& view) { view.typed = Typed{name, so_far, true, false}; });
+  } else if (mine && (answer.left || !waiting)) {
+    answer.left = true;
+    frame.commands.look([](View& view) { view.typed.reset(); });
+  }
+  if ((answer.left || listening.stepped) && after != shown) answer.text = after;
+  return answer;
+}
+
+std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& name, const char* words,
+                                         std::uint64_t value, float width,
+                                         const std::function<std::uint64_t(std::uint64_t, int)>& step) {
+  FieldStyle style;
+  style.width = width, style.font = frame.fonts.mono14;
+  style.step = [&](const std::string& text, int direction) {
+    return std::to_string(step(read_count(text).value_or(value), direction));
+  };
+  const FieldAnswer answer = text_field(frame, name, std::to_string(value), style);
+  if (!answer.text) return std::nullopt;
+  const auto count = read_count(*answer.text);
+  if (!count) refuse(frame, words, "a whole number", *answer.text);
+  return count;
+}
+
+std::optional<double> read_number(std::string text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && blank(text.back())) text.pop_back();
+  text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), blank));
+  constexpr std::string_view minus = "−";
+  if (const std::size_t at = text.find(minus); at != text.npos) text.replace(at, minus.size(), "-");
+  if (const std::size_t at = text.find(','); at != text.npos) text[at] = '.';
+  if (text.starts_with('+')) text.erase(0, 1);
+  const auto parsed = core::formats::parse_number(text);
+  return parsed && std::isfinite(*parsed) ? parsed : std::nullopt;
+}
+
+std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value,
+                                 float width) {
+  FieldStyle style;
+  style.width = width, style.font = frame.fonts.mono14;
+  const FieldAnswer answer = text_field(frame, name, core::formats::number_text(value), style);
+  if (!answer.text) return std::nullopt;
+  const auto number = read_number(*answer.text);
+  if (!number) refuse(frame, words, "a number", *answer.text);
+  return number;
+}
+
+}  // namespace app::widgets

@@ -1,0 +1,129 @@
+#include "app/ui/widgets/file_browser.hpp"
+
+#include <cstdlib>
+
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
+
+namespace app::widgets {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<fs::path> home() {
+  const char* path = std::getenv("HOME");
+  return path && *path ? std::optional<fs::path>(path) : std::nullopt;
+}
+
+bool is_listed(const BrowserEntry& entry, const std::string& name, Listed listed) {
+  if (entry.name.starts_with('.') && !name.starts_with('.')) return false;
+  if (entry.is_directory) return true;
+  if (listed == Listed::directories) return false;
+  const bool is_session = entry.name.ends_with(".json"),
+             has_tensors = core::formats::has_tensor_ending(entry.name);
+  return (is_session && listed != Listed::tensors) || (has_tensors && listed != Listed::sessions);
+}
+
+std::string size_text(std::uintmax_t bytes) {
+  if (bytes < 1000) return std::to_string(bytes) + " B";
+  if (bytes < 1000 * 1000) return std::to_string(bytes / 1000) + " kB";
+  return std::to_string(bytes / 1000 / 1000) + " MB";
+}
+
+void set_name(const Frame& frame, const std::string& name) {
+  frame.commands.look([name](View& view) {
+    view.browser.name = name;
+    view.browser.asks_to_replace = false;
+  });
+}
+
+void path_line(const Frame& frame, float width) {
+  const fs::path& directory = frame.view.browser.directory;
+  if (button(frame, "browser/parent", "up") && directory.has_parent_path())
+    frame.commands.add(BrowseTo{directory.parent_path()});
+  ImGui::SameLine();
+  if (button(frame, "browser/home", "home"))
+    if (const auto path = home()) frame.commands.add(BrowseTo{*path});
+  ImGui::SameLine();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float room = width - (at.x - ImGui::GetWindowPos().x - ImGui::GetStyle().WindowPadding.x);
+  ImFont* font = frame.fonts.sans14;
+  draw_text_within(font, {at.x, centred_y(font, at.y, frame.metrics.frame)}, room, frame.palette.dim,
+                   directory.string());
+  ImGui::NewLine();
+}
+
+/// True when the entry was chosen by a double click.
+bool entry_line(const Frame& frame, const BrowserEntry& entry) {
+  const std::string words = entry.is_directory ? entry.name + "/" : entry.name;
+  const bool selected = entry.name == frame.view.browser.name;
+  const bool pressed =
+      ImGui::Selectable((words + "##entry").c_str(), selected,
+                        ImGuiSelectableFlags_AllowDoubleClick | ImGuiSelectableFlags_DontClosePopups);
+  frame.landmarks.mark_item("browser/entry/" + entry.name);
+  if (!entry.is_directory) {
+    const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+    ImFont* font = frame.fonts.mono12;
+    draw_text_right(font, max.x - frame.metrics.px(6), centred_y(font, min.y, max.y - min.y),
+                    frame.palette.faint, size_text(entry.size));
+  }
+  if (!pressed) return false;
+  if (!ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+    // What is saved keeps its name when a folder is looked for.
+    if (!entry.is_directory || frame.view.dialog != Dialog::save_as) set_name(frame, entry.name);
+    return false;
+  }
+  if (entry.is_directory) frame.commands.add(BrowseTo{frame.view.browser.directory / entry.name});
+  return !entry.is_directory;
+}
+
+}  // namespace
+
+fs::path chosen_path(const Browser& browser) {
+  if (browser.name == "~" || browser.name.starts_with("~/"))
+    if (const auto path = home())
+      return *path / fs::path(browser.name.substr(std::min<std::size_t>(2, browser.name.size())));
+  return browser.name.empty() ? browser.directory : browser.directory / browser.name;
+}
+
+std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 size) {
+  const Browser& browser = frame.view.browser;
+  std::optional<fs::path> chosen;
+  path_line(frame, size.x);
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background));
+  const float list_height = size.y - 3 * (frame.metrics.frame + ImGui::GetStyle().ItemSpacing.y);
+  if (ImGui::BeginChild("entries", {size.x, std::max(frame.metrics.px(80), list_height)})) {
+    ImGui::PushFont(frame.fonts.sans15);
+    if (browser.is_listing) ImGui::TextUnformatted("…");
+    int id = 0;
+    for (const BrowserEntry& entry : browser.entries) {
+      ImGui::PushID(id++);
+      if (is_listed(entry, browser.name, listed) && entry_line(frame, entry))
+        chosen = browser.directory / entry.name;
+      ImGui::PopID();
+    }
+    ImGui::PopFont();
+  }
+  ImGui::EndChild();
+  ImGui::PopStyleColor();
+
+  FieldStyle style;
+  style.width = size.x, style.font = frame.fonts.sans15, style.alignment = Alignment::left;
+  const auto answer = text_field(frame, "browser/name", browser.name, style);
+  if (answer.text) set_name(frame, *answer.text);
+  const std::string name = answer.text.value_or(browser.name);
+  if (answer.left && platform::key_pressed(ImGuiKey_Enter, false) && !name.empty()) {
+    Browser typed = browser;
+    typed.name = name;
+    chosen = chosen_path(typed);
+  }
+  const std::string& error =
+      browser.error.empty() && frame.message.is_error ? frame.message.text : browser.error;
+  paragraph(frame.fonts.sans14, frame.palette.bad, size.x, error.empty() ? " " : error);
+  return chosen;
+}
+
+}  // namespace app::widgets

@@ -1,0 +1,209 @@
+#include "app/ui/widgets/heatmap/colour_bar.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/number_text.hpp"
+#include "core/text/words.hpp"
+
+namespace app::widgets {
+namespace {
+
+using core::attention::Colouring;
+
+constexpr int steps = 64;
+
+void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto swatch = [&](float x, float y, double t) {
+    const float side = frame.metrics.px(10);
+    list->AddRectFilled({x, y - side / 2}, {x + side, y + side / 2},
+                        packed(render::colour_at(render::ColourMap::mask, frame.palette.dark, t)));
+    return x + side + frame.metrics.px(5);
+  };
+  const bool is_mask = map.stage == Stage::mask;
+  const double factor = core::attention::top_of_range(frame.model, map.stage);
+  const std::string kept = is_mask ? "visible" : "kept, × " + fixed(factor, 2);
+  const std::string dropped = is_mask ? "hidden" : "dropped, × 0";
+  const float y = std::round(d.far.y + frame.metrics.px(12));
+  float x = swatch(d.corner.x, y, 1);
+  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.faint), kept);
+  x += text_width(frame.fonts.sans12, kept) + frame.metrics.px(12);
+  const ImU32 ink = packed(readable_on(render::colour_at(render::ColourMap::mask, frame.palette.dark, 0)));
+  const float left = x;
+  x = swatch(x, y, 0);
+  if (!is_mask) {
+    const float r = frame.metrics.px(3);
+    const ImVec2 m{left + frame.metrics.px(5), y};
+    list->AddLine({m.x - r, m.y - r}, {m.x + r, m.y + r}, ink, 1.5f);
+    list->AddLine({m.x - r, m.y + r}, {m.x + r, m.y - r}, ink, 1.5f);
+  }
+  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.faint), dropped);
+}
+
+/// A line of words about a picture, and the shorter one for where that has no room.
+struct Note {
+  std::string words, brief;
+};
+
+std::string cells(std::size_t n) {
+  return std::to_string(n) + (n == 1 ? " cell" : " cells");
+}
+
+/// What the picture cannot show as it is.
+std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
+  std::vector<Note> notes;
+  const Ends& e = scale.ends;
+  if (numbers_strength(frame, map, d) > 0 && unit_in(frame, map) != 1)
+    notes.push_back({"numbers × 0.001", "× 0.001"});
+  const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
+  if (pooled.rows * pooled.columns > 1) {
+    const std::string block = std::to_string(pooled.rows) + " × " + std::to_string(pooled.columns);
+    notes.push_back({"1 pixel shows the largest of " + block + " cells", "1 px = " + block});
+  }
+  if (map.other) return notes;
+  const double least = scale.is_logarithmic() ? e.least : 0;
+  const Beyond* counted = cells_outside(frame, map.stage, map.head, {e.low, e.high, least});
+  if (!counted) return notes;
+  const Beyond& b = *counted;
+  if (b.above > 0)
+    notes.push_back({cells(b.above) + " above " + end_text(e.high), std::to_string(b.above) + " above"});
+  if (b.below > 0)
+    notes.push_back({cells(b.below) + " below " + end_text(e.low), std::to_string(b.below) + " below"});
+  if (least == 0) return notes;
+  if (b.small > 0)
+    notes.push_back(
+        {cells(b.small) + " smaller than " + end_text(least), std::to_string(b.small) + " smaller"});
+  if (b.zero > 0)
+    notes.push_back({cells(b.zero) + (b.zero == 1 ? " is" : " are") +
+                         (marks_hidden(map) ? " hidden or 0" : " 0") + ", without a logarithm",
+                     std::to_string(b.zero) + " are 0"});
+  return notes;
+}
+
+/// All that the bar says and marks, in words.
+void draw_tooltip(const Frame& frame, const Heatmap& map, const ColourScale& scale,
+                  const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
+  if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
+  const Extent e = shown_extent(frame, map);
+  std::string words = "colours from " + in_full(scale.ends.low) + " to " + in_full(scale.ends.high);
+  if (scale.is_logarithmic()) words += ", logarithmic from " + in_full(scale.ends.least) + " on";
+  words += "\nsmallest " + in_full(e.smallest) + ", largest " + in_full(e.largest);
+  if (!notes.empty()) words += "\n" + core::text::joined(notes, "\n", &Note::words);
+  ImGui::PushFont(frame.fonts.sans14);
+  ImGui::SetTooltip("%s", words.c_str());
+  ImGui::PopFont();
+}
+
+/// The number at the cross, which the bar marks.
+std::optional<double> chosen_number(const Drawn& d) {
+  if (!d.cross || d.row_only) return std::nullopt;
+  const double v = d.numbers(d.cross->row, d.cross->column);
+  return std::isnan(v) ? std::nullopt : std::optional(v);
+}
+
+struct BarStyle {
+  float thick, mark;
+  ImU32 faint, dim, chosen, ground;
+};
+
+void draw_beside(const Frame& frame, const Drawn& d, const ColourScale& scale, const Extent& extent,
+                 const std::vector<Note>& notes, const BarStyle& s) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float x = d.far.x + frame.metrics.px(8), bottom = d.far.y - 1, height = bottom - d.corner.y;
+  const auto y_of = [&](double share) { return std::round(bottom - height * static_cast<float>(share)); };
+  for (int k = 0; k < steps; ++k)
+    list->AddRectFilled({x, y_of((k + 1.0) / steps)}, {x + s.thick, y_of(static_cast<double>(k) / steps)},
+                        packed(scale.colour(scale.number_at((k + 0.5) / steps))));
+  const float text_x = x + s.thick + frame.metrics.px(5), half = frame.metrics.px(6);
+  draw_text(frame.fonts.mono12, {text_x, d.corner.y + half - 2}, Align::left_middle, s.dim,
+            end_text(scale.ends.high));
+  draw_text(frame.fonts.mono12, {text_x, bottom - half + 3}, Align::left_middle, s.dim,
+            end_text(scale.number_at(0)));
+  for (const double v : {extent.smallest, extent.largest}) {
+    const float y = y_of(scale.share(v));
+    list->AddTriangleFilled({x - 1, y}, {x - 1 - s.mark, y - s.mark}, {x - 1 - s.mark, y + s.mark}, s.faint);
+  }
+  if (const auto v = chosen_number(d)) {
+    const float y = y_of(scale.share(*v));
+    list->AddRectFilled({x - 2, y - 2}, {x + s.thick + 2, y + 2}, s.ground);
+    list->AddRectFilled({x - 2, y - 1}, {x + s.thick + 2, y + 1}, s.chosen);
+  }
+  float y = (d.corner.y + bottom) / 2 - frame.metrics.px(7) * static_cast<float>(notes.size() - 1);
+  for (const Note& note : notes) {
+    if (height < frame.metrics.px(44)) break;  // the tooltip says it
+    draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, packed(frame.palette.dim),
+              shortened(frame.fonts.sans12, note.brief, frame.metrics.px(46)));
+    y += frame.metrics.px(14);
+  }
+}
+
+void draw_below(const Frame& frame, const Drawn& d, const ColourScale& scale, const Extent& extent,
+                const std::vector<Note>& notes, const BarStyle& s) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
+  const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
+  const float y = d.far.y + frame.metrics.px(8), all = d.far.x - 1 - d.corner.x - high_room;
+  std::string words = core::text::joined(notes, "; ", &Note::words);
+  const float least = frame.metrics.px(72), gap = frame.metrics.px(12);
+  if (text_width(frame.fonts.sans12, words) + gap > all - least)
+    words = core::text::joined(notes, "; ", &Note::brief);
+  const float words_room =
+      words.empty() ? 0 : std::min(text_width(frame.fonts.sans12, words) + gap, std::max(0.0f, all - least));
+  const float width = std::max(all - words_room, frame.metrics.px(24));
+  const auto x_of = [&](double share) { return std::round(d.corner.x + width * static_cast<float>(share)); };
+  for (int k = 0; k < steps; ++k)
+    list->AddRectFilled({x_of(static_cast<double>(k) / steps), y}, {x_of((k + 1.0) / steps), y + s.thick},
+                        packed(scale.colour(scale.number_at((k + 0.5) / steps))));
+  draw_text(frame.fonts.mono12, {d.corner.x - frame.metrics.px(5), y + s.thick / 2}, Align::right_middle,
+            s.dim, low);
+  draw_text(frame.fonts.mono12, {d.corner.x + width + frame.metrics.px(5), y + s.thick / 2},
+            Align::left_middle, s.dim, high);
+  for (const double v : {extent.smallest, extent.largest}) {
+    const float x = x_of(scale.share(v));
+    list->AddTriangleFilled({x, y + s.thick + 1}, {x - s.mark, y + s.thick + 1 + s.mark},
+                            {x + s.mark, y + s.thick + 1 + s.mark}, s.faint);
+  }
+  if (const auto v = chosen_number(d)) {
+    const float x = x_of(scale.share(*v));
+    list->AddRectFilled({x - 2, y - 2}, {x + 2, y + s.thick + 2}, s.ground);
+    list->AddRectFilled({x - 1, y - 2}, {x + 1, y + s.thick + 2}, s.chosen);
+  }
+  if (words_room > gap)
+    draw_text(frame.fonts.sans12, {d.corner.x + width + high_room + gap, y + s.thick / 2}, Align::left_middle,
+              packed(frame.palette.dim), shortened(frame.fonts.sans12, words, words_room - gap));
+}
+
+}  // namespace
+
+std::string end_text(double value) {
+  const double size = std::abs(value);
+  if (size == 0) return "0";
+  if (size >= 1e5 || size < 1e-4) return scientific(value);
+  return fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 0.1 ? 2 : 4);
+}
+
+void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
+  if (colouring_of(map) == Colouring::mask) return draw_legend(frame, map, d);
+  const BarStyle style{frame.metrics.px(6),
+                       frame.metrics.px(3),
+
+                       packed(frame.palette.faint),
+                       packed(frame.palette.dim),
+                       packed(frame.palette.selection),
+                       packed(frame.palette.background)};
+  const Extent extent = shown_extent(frame, map);
+  const std::vector<Note> notes = notes_of(frame, map, d, scale);
+  const float room = bar_room(frame, map);
+  if (map.bar_beside) {
+    draw_beside(frame, d, scale, extent, notes, style);
+    draw_tooltip(frame, map, scale, notes, {d.far.x + 2, d.corner.y}, {d.far.x + room, d.far.y});
+  } else {
+    draw_below(frame, d, scale, extent, notes, style);
+    draw_tooltip(frame, map, scale, notes, {d.corner.x, d.far.y + 2}, {d.far.x, d.far.y + room});
+  }
+}
+
+}  // namespace app::widgets

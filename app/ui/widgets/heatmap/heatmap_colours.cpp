@@ -1,0 +1,132 @@
+// Which colours a heatmap's numbers have, and which of them are hidden or dropped.
+#include "app/work/colour_ends.hpp"
+#include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
+
+namespace app::widgets {
+
+bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
+  return !frame.source || frame.source->is_ready(stage, head);
+}
+
+const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
+  if (!is_ready(frame, stage, head)) return frame.extents.last(stage, head);
+  const Extent* known = frame.source ? frame.source->extent(stage, head) : nullptr;
+  return known ? frame.extents.remember(frame.version, stage, head, *known)
+               : frame.extents.of(frame.trace, frame.version, stage, head);
+}
+
+const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range) {
+  return !frame.source || frame.source->is_small(stage, head)
+             ? &frame.extents.outside(frame.trace, frame.version, stage, head, range)
+             : frame.source->outside(stage, head, range);
+}
+
+namespace {
+
+using core::attention::Colouring;
+using core::attention::StageInfo;
+
+bool is_weight(Stage stage) {
+  return stage == Stage::weights || stage == Stage::dropped_weights || stage == Stage::zeroed_weights;
+}
+
+}  // namespace
+
+bool has_cells_of_stage(const Heatmap& map) {
+  return !map.other || map.other->of_stage;
+}
+
+bool marks_hidden(const Heatmap& map) {
+  return map.other ? map.other->of_tokens || map.other->visible : is_weight(map.stage);
+}
+
+const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
+  if (!marks_hidden(map)) return nullptr;
+  if (map.other && map.other->visible) return map.other->visible;
+  return frame.source ? frame.source->visible() : &*frame.trace.mask;
+}
+
+bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
+  if (!marks_hidden(map)) return false;
+  return map.other && map.other->visible ? (*map.other->visible)(row, column) == 0
+                                         : frame.trace.mask(row, column) == 0;
+}
+
+bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
+  if (map.other) return map.other->kept && (*map.other->kept)(row, column) == 0;
+  return marks_dropped(map) && frame.trace.heads[map.head].dropout_mask(row, column) == 0;
+}
+
+bool marks_dropped(const Heatmap& map) {
+  return !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights);
+}
+
+const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
+  if (map.other) return map.other->kept;
+  return marks_dropped(map) ? &*frame.trace.heads[map.head].dropout_mask : nullptr;
+}
+
+Colouring colouring_of(const Heatmap& map) {
+  return map.other && map.other->colouring ? *map.other->colouring
+                                           : core::attention::info(map.stage).colouring;
+}
+
+Ends colour_ends(const Frame& frame, Stage stage, std::size_t head) {
+  const auto extent = [&](Stage of, std::size_t h) { return extent_of_stage(frame, of, h); };
+  return app::colour_ends(frame.view.colours, frame.model, extent, stage, head);
+}
+
+std::map<std::pair<Stage, std::size_t>, Ends> all_colour_ends(const Frame& frame) {
+  std::map<std::pair<Stage, std::size_t>, Ends> ends;
+  for (const StageInfo& stage : core::attention::stages()) {
+    if (!stage.present(frame.model)) continue;
+    for (std::size_t h = 0; h < (stage.per_head ? frame.trace.heads.size() : 1); ++h)
+      ends[{stage.stage, h}] = colour_ends(frame, stage.stage, h);
+  }
+  return ends;
+}
+
+ColourScale scale_of(const Frame& frame, const Heatmap& map) {
+  const Ends ends = map.other ? map.other->ends : colour_ends(frame, map.stage, map.head);
+  return {chosen_map(frame.view, colouring_of(map)), frame.palette.dark, ends};
+}
+
+Extent shown_extent(const Frame& frame, const Heatmap& map) {
+  if (!map.other) return extent_of_stage(frame, map.stage, map.head);
+  return map.other->extent ? *map.other->extent : extent_of(*map.other->numbers);
+}
+
+render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
+  render::Picture picture;
+  picture.place = map.place;
+  if (frame.source && !map.other) picture.rows = frame.source->rows(map.stage, map.head);
+  picture.visible = visible_cells(frame, map);
+  picture.version = map.other ? map.other->version : frame.version;
+  picture.map = scale.map;
+  picture.dark = scale.dark;
+  picture.low = scale.ends.low, picture.high = scale.ends.high;
+  picture.least = scale.is_logarithmic() ? scale.ends.least : 0;
+  picture.dots = numbers_strength(frame, map, d) == 0;
+  picture.width = map.width, picture.height = map.height;
+  picture.left = d.part.left, picture.top = d.part.top;
+  picture.right = d.part.right, picture.bottom = d.part.bottom;
+  picture.cross = d.cross;
+  picture.phase = static_cast<int>(d.corner.x + d.corner.y) % 6;
+  picture.pending = (marks_hidden(map) && !picture.visible) ||
+                    (!map.other && ((!render::has_rows(picture) && !is_ready(frame, map.stage, map.head)) ||
+                                    (marks_dropped(map) && !is_ready(frame, Stage::dropout_mask, map.head))));
+  if (picture.pending) {
+    picture.rows = {};
+    return picture;
+  }
+  picture.kept = kept_cells(frame, map);
+  if (render::has_rows(picture)) {
+    picture.change = frame.source->change(map.head);
+    picture.flags_version = frame.source->mask_version();
+  } else {
+    picture.numbers = &static_cast<const arma::mat&>(d.numbers);
+  }
+  return picture;
+}
+
+}  // namespace app::widgets

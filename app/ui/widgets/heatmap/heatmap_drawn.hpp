@@ -1,0 +1,84 @@
+#pragma once
+
+// What the pieces of a heatmap share; panels include heatmap_view.hpp.
+
+#include <cmath>
+#include <optional>
+
+#include "app/ui/widgets/heatmap/colour_scale.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
+#include "app/ui/widgets/number_text.hpp"
+
+namespace app::widgets {
+
+/// One map as it stands on the screen.
+struct Drawn {
+  const core::attention::StageInfo& stage;
+  Numbers numbers;
+  ImVec2 corner, far;                  ///< of the picture
+  CellWindow part;                     ///< what is shown of the numbers
+  float cell_width, cell_height;       ///< less than a pixel when cells are pooled
+  std::optional<render::Cross> cross;  ///< the pinned row and column, as far as they mean something here
+  bool row_only = false;               ///< the cross has no column here
+
+  float x(double column) const { return corner.x + static_cast<float>(column - part.left) * cell_width; }
+  float y(double row) const { return corner.y + static_cast<float>(row - part.top) * cell_height; }
+  ImVec2 cell_min(std::size_t row, std::size_t column) const {
+    return {std::round(x(static_cast<double>(column))), std::round(y(static_cast<double>(row)))};
+  }
+  ImVec2 cell_max(std::size_t row, std::size_t column) const { return cell_min(row + 1, column + 1); }
+  bool shows_row(std::size_t row) const { return within(row, part.top, part.bottom); }
+  bool shows_column(std::size_t column) const { return within(column, part.left, part.right); }
+
+ private:
+  /// Whether a cell's middle lies between two places.
+  static bool within(std::size_t cell, double from, double to) {
+    const double middle = static_cast<double>(cell) + 0.5;
+    return middle >= from && middle <= to;
+  }
+};
+
+/// Cells of the shown part that are on the screen, from the first to before the last.
+CellRange cells_on_screen(const Drawn& d);
+
+/// Whether all numbers of a stage can be read now; else they soon will be.
+bool is_ready(const Frame& frame, Stage stage, std::size_t head);
+/// The extent of a stage's numbers, or the last that is known.
+const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head);
+
+/// Whether the cells are those of a stage, its own or another state's.
+bool has_cells_of_stage(const Heatmap& map);
+/// The cells of a stage beyond a range of colours, or nullptr while they are being counted.
+const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range);
+/// Whether cells that the mask hides are marked here, and which those are: nullptr while that is being made.
+bool marks_hidden(const Heatmap& map);
+const arma::mat* visible_cells(const Frame& frame, const Heatmap& map);
+/// Whether one cell is marked as hidden, or as dropped.
+bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
+bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
+/// Whether cells that dropout dropped are marked here, and which cells it kept.
+bool marks_dropped(const Heatmap& map);
+const arma::mat* kept_cells(const Frame& frame, const Heatmap& map);
+
+/// The picture that is asked of the painter, without its place on the screen.
+render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale);
+/// The colours of its numbers.
+ColourScale scale_of(const Frame& frame, const Heatmap& map);
+/// The extent of all of its numbers.
+Extent shown_extent(const Frame& frame, const Heatmap& map);
+/// The unit in which they are written: 1, or 0.001.
+double unit_in(const Frame& frame, const Heatmap& map);
+/// How visible the numbers in its cells are, 0 … 1.
+float numbers_strength(const Frame& frame, const Heatmap& map, const Drawn& d);
+
+void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
+void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
+void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale);
+/// Row sums and entropies right of the picture.
+void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d);
+/// The cross, the pinned and the hovered cell, operands and results, cells switched by hand.
+void draw_marks(const Frame& frame, const Heatmap& map, const Drawn& d);
+/// Hovering, pinning, zooming and moving with the mouse.
+void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d);
+
+}  // namespace app::widgets

@@ -1,0 +1,114 @@
+// What the mouse does on a heatmap.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "app/state/pinning.hpp"
+#include "app/ui/widgets/cell_words.hpp"
+#include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/state/zoom.hpp"
+
+namespace app::widgets {
+namespace {
+
+constexpr double wheel_step = 1.25;
+
+/// The place under the mouse, in cells.
+ImVec2 place_under(const Drawn& d, ImVec2 mouse) {
+  return {static_cast<float>(d.part.left) + (mouse.x - d.corner.x) / d.cell_width,
+          static_cast<float>(d.part.top) + (mouse.y - d.corner.y) / d.cell_height};
+}
+
+std::size_t cell_at(float place, std::size_t count) {
+  return static_cast<std::size_t>(std::clamp(std::floor(place), 0.0f, static_cast<float>(count - 1)));
+}
+
+/// The cells that one pixel stands for, and the one of them that it shows.
+struct Block {
+  std::size_t row0 = 0, row1 = 1, column0 = 0, column1 = 1;
+  std::size_t row = 0, column = 0;
+  std::size_t count() const { return (row1 - row0) * (column1 - column0); }
+};
+
+Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& pooled, std::size_t row, std::size_t column) {
+  Block b;
+  b.row0 = row / pooled.rows * pooled.rows, b.column0 = column / pooled.columns * pooled.columns;
+  b.row1 = std::min<std::size_t>(b.row0 + pooled.rows, d.numbers.n_rows);
+  b.column1 = std::min<std::size_t>(b.column0 + pooled.columns, d.numbers.n_cols);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  // As the picture chooses: NaN wins, −∞ loses, else the largest, of signed numbers the one farthest from 0.
+  const auto rank = [&](double v) {
+    return std::isnan(v) ? infinity : v == -infinity ? -infinity : render::is_diverging(map) ? std::abs(v) : v;
+  };
+  b.row = b.row0, b.column = b.column0;
+  for (std::size_t j = b.column0; j < b.column1; ++j)
+    for (std::size_t i = b.row0; i < b.row1; ++i)
+      if (rank(d.numbers(i, j)) > rank(d.numbers(b.row, b.column))) b.row = i, b.column = j;
+  return b;
+}
+
+/// "the largest of 4 × 4 cells, rows 8 … 11, columns 0 … 3", or "" when a pixel shows one cell.
+std::string pooled_words(const Block& b, render::ColourMap map) {
+  if (b.count() < 2) return "";
+  const auto span = [](std::size_t from, std::size_t to) {
+    return from + 1 == to ? " " + std::to_string(from) : "s " + std::to_string(from) + " … " + std::to_string(to - 1);
+  };
+  return std::string("this pixel shows the ") + (render::is_diverging(map) ? "farthest from 0" : "largest") + " of " +
+         std::to_string(b.count()) + " cells: row" + span(b.row0, b.row1) + ", column" + span(b.column0, b.column1);
+}
+
+/// The wheel shows more or fewer cells around the mouse; Shift leaves it to what scrolls.
+void turn_wheel(const Frame& frame, const Drawn& d, ImVec2 place) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.MouseWheel == 0 || io.KeyShift || wheel_scrolls(frame.view, io.MousePos.x, io.MousePos.y)) return;
+  const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
+  const double factor = std::pow(wheel_step, -static_cast<double>(io.MouseWheel));
+  frame.commands.look([=](View& v) { zoom(v, shape, place.y, place.x, factor); });
+}
+
+/// Whether the button is held and has moved farther than a click may.
+bool drags(const Frame& frame, const Drawn& d) {
+  if (!ImGui::IsItemActive() || !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) return false;
+  const ImVec2 by = ImGui::GetIO().MouseDelta;
+  const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
+  if (by.x != 0 || by.y != 0)
+    frame.commands.look([shape, rows = -by.y / d.cell_height, columns = -by.x / d.cell_width](View& v) {
+      move_part(v, shape, rows, columns);
+    });
+  return true;
+}
+
+/// A press and a release on the same map, without a drag between them.
+bool clicked() {
+  const ImGuiIO& io = ImGui::GetIO();
+  const float most = io.MouseDragThreshold;
+  return ImGui::IsItemDeactivated() && ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Left) &&
+         io.MouseDragMaxDistanceSqr[ImGuiMouseButton_Left] < most * most;
+}
+
+}  // namespace
+
+void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  ImGui::SetCursorScreenPos(d.corner);
+  hit_area(map.place.c_str(), {d.far.x - d.corner.x, d.far.y - d.corner.y});
+  frame.landmarks.mark_item(map.place);
+  if (drags(frame, d)) return ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  if (!ImGui::IsItemHovered()) return;
+  const ImVec2 place = place_under(d, ImGui::GetIO().MousePos);
+  const ColourScale scale = scale_of(frame, map);
+  const Block block = block_at(d, scale.map, render::pooling(picture_of(frame, map, d, scale)),
+                               cell_at(place.y, d.numbers.n_rows), cell_at(place.x, d.numbers.n_cols));
+  const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, block.row, block.column};
+  if (!has_cells_of_stage(map)) {
+    const std::string where = std::to_string(cell.row) + ", " + std::to_string(cell.column);
+    ImGui::SetTooltip("%s: %s", where.c_str(), in_full(d.numbers(cell.row, cell.column)).c_str());
+    return;
+  }
+  turn_wheel(frame, d, place);
+  frame.commands.look([cell](View& v) { v.hovered = cell; });
+  if (!map.other) draw_cell_tooltip(frame, cell, pooled_words(block, scale.map));
+  if (clicked()) frame.commands.look([cell](View& v) { pin(v, cell); });
+}
+
+}  // namespace app::widgets

@@ -1,0 +1,243 @@
+#include "app/window/shell.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "app/ui/panels/compare/compare_list.hpp"
+#include "app/ui/panels/compare/compare_panel.hpp"
+#include "app/ui/panels/bars/copy_menu.hpp"
+#include "app/ui/panels/dialogs/dialogs.hpp"
+#include "app/ui/panels/edit/edit_panel.hpp"
+#include "app/ui/panels/lessons/exhibit_panel.hpp"
+#include "app/ui/panels/heads/heads_panel.hpp"
+#include "app/ui/panels/inspector/inspector_panel.hpp"
+#include "app/ui/panels/laboratory/laboratory_panel.hpp"
+#include "app/ui/panels/lessons/lesson_marks.hpp"
+#include "app/ui/panels/lessons/lesson_panel.hpp"
+#include "app/ui/panels/bars/menu_bar.hpp"
+#include "app/ui/panels/model/model_panel.hpp"
+#include "app/ui/panels/stages/stages_panel.hpp"
+#include "app/ui/panels/bars/status_bar.hpp"
+#include "app/ui/panels/tokens/tokens_panel.hpp"
+#include "app/ui/panels/bars/view_bar.hpp"
+#include "app/state/pinning.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/state/zoom.hpp"
+
+namespace app {
+namespace {
+
+/// Where the regions lie, in pixels.
+struct Regions {
+  ImVec2 size;
+  float left, right;      // widths of the side regions
+  float grip;             // half of what can be grabbed of a splitter; panels leave it free
+  float top, bottom;      // where menu ends and status begins
+  float model_height;     // of MODEL above EDIT
+  float exhibit, lesson;  // heights of what a lesson puts above and below the view
+};
+
+struct PanelRow {
+  const char* name;
+  void (*draw)(const Frame&);
+  bool padded, scrolls;
+  /// The panel's rectangle.
+  ImVec4 (*place)(const Frame&, const Regions&);
+  bool (*shown)(const Frame&);
+};
+
+bool always(const Frame&) {
+  return true;
+}
+float view_top(const Frame& f, const Regions& r) {
+  return r.top + f.metrics.tabs;
+}
+
+/// The middle, between the side regions, for the tabs' views.
+ImVec4 view_place(const Frame& f, const Regions& r) {
+  return {r.left + r.grip, view_top(f, r) + 1 + r.exhibit, r.size.x - r.right - r.grip, r.bottom - r.lesson};
+}
+
+void draw_model(const Frame& frame) {
+  panels::draw_model(of_newest(frame));
+}
+void draw_edit(const Frame& frame) {
+  panels::draw_edit(of_newest(frame));
+}
+
+void draw_inspector_and_words(const Frame& frame) {
+  if (frame.view.tab == Tab::compare && !frame.references.empty())
+    panels::draw_compare_list(frame);
+  else
+    panels::draw_inspector(frame);
+  panels::draw_lesson_words(frame);
+}
+
+const std::array table_of_panels{
+    PanelRow{"model", draw_model, true, true,
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height);
+             },
+             always},
+    PanelRow{"edit", draw_edit, true, false,
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.grip, r.top + r.model_height + 1, r.left - r.grip, r.bottom);
+             },
+             always},
+    PanelRow{"view bar", panels::draw_view_bar, true, false,
+             [](const Frame& f, const Regions& r) {
+               return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, view_top(f, r));
+             },
+             always},
+    PanelRow{"stages", panels::draw_stages, true, true, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::stages; }},
+    PanelRow{"heads", panels::draw_heads, true, true, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::heads; }},
+    PanelRow{"tokens", panels::draw_tokens, true, false, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::tokens; }},
+    PanelRow{"compare", panels::draw_compare, true, false, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::compare; }},
+    PanelRow{"laboratory", panels::draw_laboratory, true, true, view_place,
+             [](const Frame& f) { return f.view.tab == Tab::laboratory; }},
+    PanelRow{"exhibit", panels::draw_exhibit, true, false,
+             [](const Frame& f, const Regions& r) {
+               return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
+                             view_top(f, r) + 1 + r.exhibit);
+             },
+             [](const Frame& f) { return f.lesson && !f.lesson->pictures.empty(); }},
+    PanelRow{"lesson", panels::draw_lesson, true, false,
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
+             },
+             [](const Frame& f) { return f.lesson != nullptr; }},
+    PanelRow{"inspector", draw_inspector_and_words, true, true,
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom);
+             },
+             always},
+    PanelRow{"status", panels::draw_status, true, false,
+             [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); },
+             always},
+};
+
+Regions regions(const Frame& frame) {
+  const Metrics& m = frame.metrics;
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  Regions r;
+  r.size = size;
+  r.grip = m.px(4);
+  const float most = std::max(m.px(200), size.x * 0.4f);
+  r.left = std::clamp(frame.view.left_width > 0 ? m.px(frame.view.left_width) : m.left, m.px(200), most);
+  r.right = std::clamp(frame.view.right_width > 0 ? m.px(frame.view.right_width) : m.right, m.px(200), most);
+  r.top = m.menu + 1;
+  r.bottom = size.y - m.status - 1;
+  const float wanted = panels::model_panel_height(of_newest(frame));
+  r.model_height = std::min(wanted, (r.bottom - r.top) * 0.62f);
+  const float middle = r.size.x - r.left - r.right - 2 * r.grip;
+  r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
+  r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.lesson) * 0.55f);
+  return r;
+}
+
+/// Over a picture the wheel zooms, with Shift or once it has begun to scroll it scrolls.
+bool wheel_zooms(const Frame& frame) {
+  const ImGuiIO& io = ImGui::GetIO();
+  return frame.view.hovered && !io.KeyShift && !wheel_scrolls(frame.view, io.MousePos.x, io.MousePos.y);
+}
+
+void remember_scrolling(const Frame& frame) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.MouseWheel == 0 || frame.view.hovered || !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows))
+    return;
+  frame.commands.look([x = io.MousePos.x, y = io.MousePos.y](View& v) { v.scrolled_at = {x, y}; });
+}
+
+void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
+  const ImVec4 place = panel.place(frame, r);
+  ImGui::SetCursorScreenPos({place.x, place.y});
+  const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_status;
+  const float side =
+      place.x == 0 && place.z == r.size.x ? frame.metrics.padding : frame.metrics.padding - r.grip;
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,
+                      {side, bar ? 0 : frame.metrics.px(frame.metrics.compact ? 8 : 10)});
+  const ImGuiWindowFlags flags =
+      ImGuiWindowFlags_AlwaysUseWindowPadding |
+      (!panel.scrolls       ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
+       : wheel_zooms(frame) ? ImGuiWindowFlags_NoScrollWithMouse
+                            : 0);
+  platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)},
+                        false, flags);
+  ImGui::PopStyleVar();  // it is the panel's alone: tooltips and menus have their own
+  frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
+  panel.draw(frame);
+  remember_scrolling(frame);
+  panels::draw_lesson_marks(frame, panel.name);
+  ImGui::EndChild();
+}
+
+/// The ground of the views; the window itself is filled with that of the panels.
+void draw_ground(const Frame& frame, const Regions& r) {
+  ImGui::GetWindowDrawList()->AddRectFilled({r.left, r.top}, {r.size.x - r.right, r.bottom},
+                                            packed(frame.palette.background));
+}
+
+void draw_lines(const Frame& frame, const Regions& r) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImU32 line = packed(frame.palette.line);
+  list->AddRectFilled({0, r.top - 1}, {r.size.x, r.top}, line);
+  list->AddRectFilled({0, r.bottom}, {r.size.x, r.bottom + 1}, line);
+  list->AddRectFilled({r.left, r.top}, {r.left + 1, r.bottom}, line);
+  list->AddRectFilled({r.size.x - r.right - 1, r.top}, {r.size.x - r.right, r.bottom}, line);
+  list->AddRectFilled({frame.metrics.padding, r.top + r.model_height},
+                      {r.left - frame.metrics.padding, r.top + r.model_height + 1}, line);
+  list->AddRectFilled({r.left + 1, r.top + frame.metrics.tabs},
+                      {r.size.x - r.right - 1, r.top + frame.metrics.tabs + 1}, line);
+}
+
+/// A line that can be dragged; change gets the mouse's x in pixels.
+void draw_splitter(const Frame& frame, const char* name, float x, const Regions& r,
+                   void (*change)(View&, float x, const Regions&, float scale)) {
+  const float half = frame.metrics.px(4);
+  ImGui::SetCursorScreenPos({x - half, r.top});
+  widgets::hit_area(name, {2 * half, r.bottom - r.top});
+  frame.landmarks.mark_item(name);
+  if (ImGui::IsItemHovered() || ImGui::IsItemActive()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
+  if (ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.x != 0)
+    frame.commands.look([change, r, mouse = ImGui::GetIO().MousePos.x, scale = frame.metrics.scale](View& v) {
+      change(v, mouse, r, scale);
+    });
+  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0))
+    frame.commands.look([](View& v) { v.left_width = v.right_width = 0; });
+}
+
+}  // namespace
+
+void draw_window(const Frame& frame) {
+  const Regions r = regions(frame);
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(r.size);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
+  ImGui::Begin("attnscope", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                   ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
+  ImGui::PopStyleVar();
+  if (is_pointing(frame.view))
+    frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
+  panels::draw_menu_bar(frame);
+  draw_ground(frame, r);
+  draw_splitter(frame, "splitter/left", r.left, r,
+                [](View& v, float x, const Regions&, float scale) { v.left_width = x / scale; });
+  draw_splitter(
+      frame, "splitter/right", r.size.x - r.right, r,
+      [](View& v, float x, const Regions& at, float scale) { v.right_width = (at.size.x - x) / scale; });
+  for (const PanelRow& panel : table_of_panels)
+    if (panel.shown(frame)) draw_panel(frame, panel, r);
+  draw_lines(frame, r);
+  ImGui::End();
+  panels::draw_copy_popup(frame);
+  panels::draw_dialogs(of_newest(frame));
+}
+
+}  // namespace app

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "app/store/store.hpp"
+
+namespace app {
+
+/// What the panels get to see: the live state, or a kept one in its place.
+struct ShownState {
+  const core::attention::Model& model;
+  const core::attention::Trace& trace;
+  std::uint64_t version;
+  View view;
+  const LiveTrace& live;  ///< whose trace it is
+};
+
+/// Puts the chosen A in place of B when Space goes down and takes it away when it goes up, unless the key
+/// means something else where the keyboard is. To be called between ImGui::NewFrame and the panels.
+void follow_held_key(Store& store);
+
+ShownState shown_state(const Store& store);
+
+}  // namespace app

@@ -1,0 +1,63 @@
+#include "app/window/window_main.hpp"
+
+#include <string>
+
+#include "app/window/loop.hpp"
+#include "app/platform/paths.hpp"
+#include "app/platform/window.hpp"
+#include "app/files/remembered.hpp"
+#include "app/store/store.hpp"
+#include "core/error.hpp"
+
+namespace app {
+namespace {
+
+int whole_number(const platform::Memory& memory, const char* key, int otherwise, int least, int most) {
+  const auto it = memory.settings.find(key);
+  if (it == memory.settings.end()) return otherwise;
+  const int value = std::atoi(it->second.c_str());
+  return value >= least && value <= most ? value : otherwise;
+}
+
+void recall_all(const platform::Memory& memory, Store& store) {
+  store.set_recent(memory.recent);
+  std::map<std::string, LessonProgress> progress;
+  for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
+    const auto text = memory.settings.find(std::string("lesson ") + lesson.name);
+    if (text == memory.settings.end()) continue;
+    if (const auto known = read_progress(text->second, lesson.steps().size())) progress[lesson.name] = *known;
+  }
+  store.set_progress(std::move(progress));
+  store.dispatch(ChangeView{[&](View& view) { recall(memory.settings, view); }});
+}
+
+platform::Memory memory_of(const Store& store, ImVec2 size) {
+  platform::Memory memory;
+  memory.recent = store.recent();
+  for (const auto& [name, progress] : store.progress())
+    memory.settings["lesson " + name] = progress_text(progress);
+  for (const auto& [key, value] : remembered(store.view())) memory.settings[key] = value;
+  memory.settings["width"] = std::to_string(static_cast<int>(size.x));
+  memory.settings["height"] = std::to_string(static_cast<int>(size.y));
+  return memory;
+}
+
+}  // namespace
+
+int run_window(const WindowOptions& options) {
+  const platform::Memory before = platform::read_memory(platform::config_directory());
+  Store store;
+  recall_all(before, store);
+  if (options.file) store.open(*options.file);
+  platform::Window window("attnscope", whole_number(before, "width", 1600, 960, 16384),
+                          whole_number(before, "height", 1000, 600, 16384),
+                          store.view().scale * store.view().text_size);
+  Loop loop(window, store);
+  while (loop.step()) {
+  }
+  if (const platform::Memory after = memory_of(store, window.size()); after != before)
+    platform::write_memory(platform::config_directory(), after);
+  return 0;
+}
+
+}  // namespace app

@@ -1,0 +1,147 @@
+#include "core/formats/sessions/given_tensors.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "core/attention/given_model.hpp"
+#include "core/attention/limits.hpp"
+#include "core/attention/stages.hpp"
+#include "core/error.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::GivenStage;
+using attention::Model;
+using attention::Stage;
+
+/// "FILE" or "FILE:TENSOR", of which a file's own name may hold the colon.
+struct Address {
+  std::filesystem::path file;
+  std::string tensor;
+};
+
+Address address_of(const std::string& source) {
+  const std::size_t colon = source.rfind(':');
+  std::error_code ignored;  // what cannot be looked at is said when it is opened
+  if (colon == source.npos || std::filesystem::exists(source, ignored)) return {source, ""};
+  return {source.substr(0, colon), source.substr(colon + 1)};
+}
+
+const TensorInfo& chosen(const TensorFile& file, const std::string& name, const std::string& stage) {
+  const std::string place = file.path().string() + ": ";
+  const auto& tensors = file.tensors();
+  if (const TensorInfo* found = file.find(name.empty() ? stage : name)) return *found;
+  if (name.empty() && tensors.size() == 1) return tensors.front();
+  std::string names;
+  for (std::size_t k = 0; k < std::min<std::size_t>(tensors.size(), 8); ++k)
+    names += (k > 0 ? ", " : "") + tensors[k].name;
+  if (tensors.size() > 8) names += ", …";
+  throw Error(place + "expected a tensor " + (name.empty() ? stage : name) + ", got " +
+              (names.empty() ? "none" : names));
+}
+
+bool has_bands(Stage stage) {
+  return stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
+}
+
+[[noreturn]] void refuse_shape(const TensorFile& file, const TensorInfo& tensor,
+                               const std::string& expected) {
+  throw Error(file.path().string() + ": " + tensor.name + ": expected " + expected + ", got " +
+              shape_text(tensor.shape));
+}
+
+void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info,
+                    std::optional<std::size_t> layer) {
+  const std::vector<std::size_t> leading = layer ? std::vector{*layer} : std::vector<std::size_t>();
+  const Tensor tensor = file.read(info.name, leading);
+  const std::size_t n_axes = tensor.shape.size();
+  if (tensor.numbers.empty()) refuse_shape(file, info, "at least one number");
+  if (n_axes != 2 && n_axes != 3)
+    refuse_shape(file, info, "[tokens, columns] or [sequences, tokens, columns]");
+  std::vector<attention::Sequence> sequences;
+  for (std::size_t s = 0; s < (n_axes == 3 ? tensor.shape[0] : 1); ++s) {
+    const std::vector<std::size_t> part = n_axes == 3 ? std::vector{s} : std::vector<std::size_t>();
+    attention::Sequence& next = sequences.emplace_back();
+    next.embeddings = matrix(tensor, part);
+    const bool named =
+        s < model.sequences.size() && model.sequences[s].tokens.size() == next.embeddings->n_rows;
+    next.tokens = named ? model.sequences[s].tokens : attention::numbered_tokens(next.embeddings->n_rows);
+  }
+  model.sequences = std::move(sequences);
+}
+
+}  // namespace
+
+TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, const std::string& place) {
+  const std::size_t n_axes = tensor.shape.size();
+  if (n_axes < 2 || n_axes > 4)
+    throw Error(
+        place +
+        "expected [rows, columns], [heads, rows, columns] or [sequences, heads, rows, columns], got " +
+        shape_text(tensor.shape));
+  if (tensor.numbers.empty())
+    throw Error(place + "expected at least one number, got " + shape_text(tensor.shape));
+  TensorStage read{{stage, {}}, n_axes == 4 ? tensor.shape[0] : 1};
+  if (n_axes == 2) {
+    const arma::mat all = matrix(tensor);
+    const std::size_t bands = has_bands(stage) ? n_heads : 1, width = all.n_cols / bands;
+    if (all.n_cols % bands != 0)
+      throw Error(place + "expected columns for " + std::to_string(bands) + " heads, got " +
+                  shape_text(tensor.shape));
+    for (std::size_t h = 0; h < bands && width > 0; ++h)
+      read.given.matrices.emplace_back(arma::mat(all.cols(h * width, (h + 1) * width - 1)));
+    return read;
+  }
+  for (std::size_t s = 0; s < read.n_sequences; ++s)
+    for (std::size_t h = 0; h < tensor.shape[n_axes - 3]; ++h)
+      read.given.matrices.emplace_back(matrix(tensor, n_axes == 4 ? std::vector{s, h} : std::vector{h}));
+  return read;
+}
+
+TensorStage read_stage(const TensorFile& file, const TensorInfo& info, Stage stage,
+                       std::optional<std::size_t> layer, std::size_t n_heads, const Token& progress) {
+  const std::vector<std::size_t> leading = layer ? std::vector{*layer} : std::vector<std::size_t>();
+  return stage_of(file.read(info.name, leading, progress), stage, n_heads,
+                  file.path().string() + ": " + info.name + ": ");
+}
+
+Model with_given_tensors(const std::optional<Model>& model, std::span<const GivenTensor> tensors) {
+  std::optional<Model> result = model;
+  std::vector<GivenStage> alone;
+  std::size_t n_sequences = 1;
+  for (const GivenTensor& tensor : tensors) {
+    const Address address = address_of(tensor.source);
+    const TensorFile file = open_tensors(address.file);
+    const TensorInfo& info = chosen(file, address.tensor, tensor.stage);
+    if (tensor.stage == "embeddings") {
+      if (!result) throw Error("embeddings: expected a session or a preset for them");
+      put_embeddings(*result, file, info, tensor.layer);
+      continue;
+    }
+    const attention::StageInfo* stage = attention::find_stage(tensor.stage);
+    if (!stage || !attention::can_be_given(stage->stage))
+      throw Error(tensor.stage + ": expected a stage that can be given");
+    Token progress;
+    TensorStage read =
+        read_stage(file, info, stage->stage, tensor.layer, result ? result->n_heads : 1, progress);
+    const std::size_t wanted = result ? result->sequences.size() : read.n_sequences;
+    if (read.n_sequences != wanted || (!result && wanted > 1 && !tensor.layer))
+      refuse_shape(
+          file, info,
+          result ? "one layer chosen, or " + std::to_string(wanted) + " sequences" : "one layer chosen");
+    n_sequences = read.n_sequences;
+    if (result)
+      attention::give(*result, std::move(read.given));
+    else
+      alone.push_back(std::move(read.given));
+  }
+  if (!result) result = attention::model_of(std::move(alone), n_sequences);
+  auto problem = attention::check(*result);
+  if (!problem) problem = attention::check_size(*result);
+  if (problem) throw Error(problem->path + ": " + problem->message);
+  return *std::move(result);
+}
+
+}  // namespace core::formats

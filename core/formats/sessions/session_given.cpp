@@ -1,0 +1,134 @@
+#include "core/formats/sessions/session_given.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "core/attention/stages.hpp"
+#include "core/formats/sessions/session_files.hpp"
+#include "core/formats/sessions/session_lists.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::GivenCell;
+using attention::GivenPlace;
+using attention::Stage;
+
+/// How many lists stand one in the other before the first number.
+std::size_t levels_of(const Json& json) {
+  const auto first = json.first();
+  return first ? 1 + levels_of(*first) : 0;
+}
+
+/// Matrices of one stage: [sequence][head], one after the other.
+struct Matrices {
+  std::size_t n_sequences = 0, n_heads = 0;
+  std::vector<attention::SharedMatrix> all;
+};
+
+Matrices listed_matrices(const Json& place) {
+  const std::size_t levels = levels_of(place);
+  std::vector<Json> sequences{place};
+  if (levels > 3) sequences = place.items("a list of sequences");
+  Matrices matrices{sequences.size(), 0, {}};
+  for (const Json& sequence : sequences) {
+    const std::vector<Json> heads =
+        levels < 3 ? std::vector{sequence} : sequence.items("a list of matrices, one for each head");
+    if (!matrices.all.empty() && heads.size() != matrices.n_heads)
+      sequence.fail(std::to_string(matrices.n_heads) + " matrices as in the first sequence",
+                    std::to_string(heads.size()));
+    matrices.n_heads = heads.size();
+    for (const Json& head : heads) matrices.all.emplace_back(head.matrix(Numbers::any));
+  }
+  return matrices;
+}
+
+Matrices matrices_in_file(const Json& place, const std::filesystem::path& folder) {
+  const Tensor tensor = tensor_in_file(place, folder);
+  const std::size_t axes = tensor.shape.size();
+  if (axes < 2 || axes > 4)
+    place.fail("[rows, columns], [heads, rows, columns] or a batch of these", shape_text(tensor.shape));
+  Matrices matrices{axes > 3 ? tensor.shape[0] : 1, axes > 2 ? tensor.shape[axes - 3] : 1, {}};
+  for (std::size_t s = 0; s < matrices.n_sequences; ++s)
+    for (std::size_t h = 0; h < matrices.n_heads; ++h) {
+      const std::size_t place_of[] = {s, h};
+      matrices.all.emplace_back(matrix(tensor, std::span(place_of).last(axes - 2)));
+    }
+  return matrices;
+}
+
+attention::GivenStage read_stage(const Json& place, const std::filesystem::path& folder, Stage stage,
+                                 ReadGiven& read) {
+  Matrices matrices = is_in_file(place) ? matrices_in_file(place, folder) : listed_matrices(place);
+  const bool other =
+      read.n_heads > 0 && (read.n_heads != matrices.n_heads || read.n_sequences != matrices.n_sequences);
+  if (other)
+    place.fail(std::to_string(read.n_sequences * read.n_heads) + " matrices as of the stage before",
+               std::to_string(matrices.all.size()));
+  read.n_heads = matrices.n_heads, read.n_sequences = matrices.n_sequences;
+  return {stage, std::move(matrices.all)};
+}
+
+GivenCell read_cell(const Json& place) {
+  place.expect_keys({"stage", "sequence", "head", "row", "column", "value"});
+  const Json name = place.required("stage");
+  const attention::StageInfo* stage = attention::find_stage(name.text());
+  if (!stage) name.fail("the name of a stage");
+  const auto index = [&](const char* key) {
+    const auto found = place.member(key);
+    return found ? static_cast<std::size_t>(found->whole(0)) : 0;
+  };
+  const std::size_t row = place.required("row").whole(0), column = place.required("column").whole(0);
+  return {{stage->stage, index("sequence"), index("head"), row, column},
+          place.required("value").number(Numbers::any)};
+}
+
+void read_cells(const Json& place, std::vector<GivenCell>& cells) {
+  for (const Json& cell : place.items_if_any("a list of cells")) cells.push_back(read_cell(cell));
+  std::ranges::sort(cells, {}, &GivenCell::place);
+  const auto twice = std::ranges::adjacent_find(cells, {}, &GivenCell::place);
+  if (twice == cells.end()) return;
+  place.fail("each cell once", std::string(attention::info(twice->place.stage).name) + " [" +
+                                   std::to_string(twice->place.row) + ", " +
+                                   std::to_string(twice->place.column) + "] of head " +
+                                   std::to_string(twice->place.head) + " twice");
+}
+
+std::string cell_text(const GivenCell& cell, std::size_t n_sequences) {
+  const GivenPlace& p = cell.place;
+  const attention::StageInfo& stage = attention::info(p.stage);
+  return "{\"stage\": \"" + std::string(stage.name) + "\"" +
+         (n_sequences > 1 ? ", \"sequence\": " + std::to_string(p.sequence) : "") +
+         (stage.per_head ? ", \"head\": " + std::to_string(p.head) : "") +
+         ", \"row\": " + std::to_string(p.row) + ", \"column\": " + std::to_string(p.column) +
+         ", \"value\": " + json_number(cell.value) + "}";
+}
+
+}  // namespace
+
+ReadGiven read_given(const Json& place, const std::filesystem::path& folder) {
+  place.expect_keys({"queries", "keys", "values", "scores", "scaled_scores", "masked_scores", "weights",
+                     "dropout_mask", "cells"});
+  ReadGiven read;
+  for (const attention::StageInfo& stage : attention::stages())
+    if (const auto found = attention::can_be_given(stage.stage) ? place.member(stage.name) : std::nullopt)
+      read.given.stages.push_back(read_stage(*found, folder, stage.stage, read));
+  if (const auto cells = place.member("cells")) read_cells(*cells, read.given.cells);
+  return read;
+}
+
+std::string given_text(const attention::Model& model) {
+  std::string text;
+  const auto add = [&](const char* key, const std::string& value) {
+    text += (text.empty() ? "{\n  \"" : ",\n  \"") + std::string(key) + "\": " + value;
+  };
+  for (const attention::GivenStage& stage : model.given.stages)
+    add(attention::info(stage.stage).name, heads_text(stage.matrices, model.n_heads, model.sequences.size()));
+  if (!model.given.cells.empty())
+    add("cells", list_text(model.given.cells, "  ", true, [&](const GivenCell& cell, const std::string&) {
+          return cell_text(cell, model.sequences.size());
+        }));
+  return text + "}";
+}
+
+}  // namespace core::formats

@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/attention/given_model.hpp"
+#include "core/attention/limits.hpp"
+#include "core/error.hpp"
+#include "core/formats/files/file.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/formats/sessions/session.hpp"
+#include "core/formats/sessions/session_files.hpp"
+#include "core/formats/sessions/session_given.hpp"
+#include "core/formats/sessions/session_words.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::Linear;
+using attention::Mask;
+using attention::Model;
+using attention::Projections;
+using attention::Sequence;
+
+constexpr std::size_t largest_file = std::size_t{512} << 20;
+
+/// Whether this is a list of lists of lists; what is wrong with it otherwise is found where it is read.
+bool is_list_of_matrices(const Json& embeddings) {
+  const auto matrix = embeddings.first();
+  if (!matrix) return false;
+  if (matrix->is_object()) return true;  // in a file
+  const auto row = matrix->first();
+  return row && row->is_list();
+}
+
+std::vector<std::string> read_tokens(const Json& place, const std::filesystem::path& folder) {
+  if (is_in_file(place)) return texts_in_file(place, folder);
+  std::vector<std::string> tokens;
+  for (const Json& item : place.items("a list of strings")) tokens.push_back(item.text());
+  return tokens;
+}
+
+arma::mat read_matrix(const Json& place, const std::filesystem::path& folder) {
+  return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
+}
+
+/// The names of tokens under a key: one list for all sequences, or a list for each.
+void read_names(const Json& place, bool is_batch, const std::filesystem::path& folder,
+                std::vector<std::string> Sequence::*names, std::vector<Sequence>& sequences) {
+  const auto items = is_in_file(place) ? std::vector<Json>() : place.items("a list of strings");
+  if (!is_batch || items.empty() || !items.front().is_list()) {
+    for (Sequence& s : sequences) s.*names = read_tokens(place, folder);
+    return;
+  }
+  if (items.size() != sequences.size())
+    place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
+               std::to_string(items.size()));
+  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s], folder);
+}
+
+std::vector<Sequence> read_embeddings(const Json& embeddings, const std::filesystem::path& folder) {
+  std::vector<Sequence> sequences;
+  if (is_list_of_matrices(embeddings))
+    for (const Json& item : embeddings.items("a list of matrices")) sequences.push_back({{}, read_matrix(item, folder)});
+  else
+    sequences.push_back({{}, read_matrix(embeddings, folder)});
+  return sequences;
+}
+
+/// Without embeddings what is given tells how many tokens there are.
+std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
+  return std::vector<Sequence>(given.n_sequences, {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
+}
+
+Linear read_linear(const Json& place) {
+  place.expect_keys({"weight", "bias"});
+  Linear linear{place.required("weight").matrix(), {}};
+  if (const auto bias = place.member("bias"); bias && !bias->is_null()) linear.bias = bias->row();
+  return linear;
+}
+
+std::optional<Projections> read_projections(const Json& place) {
+  if (place.is_null()) return std::nullopt;
+  place.expect_keys({"query", "key", "value", "output"});
+  Projections p{read_linear(place.required("query")),
+                read_linear(place.required("key")),
+                read_linear(place.required("value")),
+                {}};
+  if (const auto output = place.member("output"); output && !output->is_null())
+    p.output = read_linear(*output);
+  return p;
+}
+
+attention::Scale read_scale(const Json& place) {
+  if (place.is_number()) return {attention::ScaleRule::factor, place.number()};
+  return {place.word(scale_words, " or a number"), 1};
+}
+
+Mask read_mask(const Json& place) {
+  place.expect_keys({"causal", "method", "empty_rows", "cells"});
+  Mask mask;
+  if (const auto causal = place.member("causal")) mask.causal = causal->boolean();
+  if (const auto method = place.member("method")) mask.method = method->word(method_words);
+  if (const auto rows = place.member("empty_rows")) mask.empty_rows = rows->word(empty_row_words);
+  const auto cells = place.member("cells");
+  if (!cells) return mask;
+  for (const Json& cell : cells->items_if_any("a list of cells [row, column, visible]")) {
+    const std::vector<Json> parts = cell.items("[row, column, visible]");
+    if (parts.size() != 3) cell.fail("[row, column, visible]");
+    mask.cells.push_back({parts[0].whole(0), parts[1].whole(0), parts[2].boolean()});
+  }
+  const auto place_of = [](const attention::MaskCell& cell) { return std::pair(cell.row, cell.column); };
+  std::ranges::sort(mask.cells, {}, place_of);
+  const auto twice = std::ranges::adjacent_find(mask.cells, {}, place_of);
+  if (twice != mask.cells.end())
+    cells->fail("each cell once",
+                "[" + std::to_string(twice->row) + ", " + std::to_string(twice->column) + "] twice");
+  return mask;
+}
+
+void read_given_heads(const Json& place, std::size_t n_heads,
+                      std::vector<attention::SharedMatrix>& given) {
+  const std::vector<Json> heads = place.items("a list of matrices of 0 and 1, one for each head");
+  if (heads.size() != n_heads)
+    place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
+  for (const Json& head : heads) given.emplace_back(head.matrix());
+}
+
+attention::Dropout read_dropout(const Json& place, const Model& model, bool is_batch) {
+  place.expect_keys({"rate", "training", "seed", "stream", "rescale", "mask"});
+  attention::Dropout dropout;
+  if (const auto rate = place.member("rate")) {
+    dropout.rate = rate->number();
+    if (!(dropout.rate >= 0 && dropout.rate <= 1)) rate->fail("a number from 0 to 1");
+  }
+  if (const auto training = place.member("training")) dropout.training = training->boolean();
+  if (const auto seed = place.member("seed")) dropout.seed = seed->whole(0);
+  if (const auto stream = place.member("stream")) dropout.stream = stream->word(stream_words);
+  if (const auto rescale = place.member("rescale")) dropout.rescale = rescale->boolean();
+  const auto mask = place.member("mask");
+  if (!mask) return dropout;
+  if (!is_batch) {
+    read_given_heads(*mask, model.n_heads, dropout.given);
+    return dropout;
+  }
+  const std::vector<Json> sequences = mask->items("a list of masks, one for each sequence");
+  if (sequences.size() != model.sequences.size())
+    mask->fail(std::to_string(model.sequences.size()) + " lists of matrices, one for each sequence",
+               std::to_string(sequences.size()));
+  for (const Json& sequence : sequences) read_given_heads(sequence, model.n_heads, dropout.given);
+  return dropout;
+}
+
+attention::Departures read_departures(const Json& place) {
+  place.expect_keys({"softmax_over", "scores_swapped", "mask_diagonal", "mask_transposed", "large_negative",
+                     "dropout_place", "split_heads", "merge_heads", "precision"});
+  attention::Departures d;
+  if (const auto over = place.member("softmax_over")) d.softmax_over = over->word(softmax_words);
+  if (const auto swapped = place.member("scores_swapped")) d.scores_swapped = swapped->boolean();
+  if (const auto diagonal = place.member("mask_diagonal")) {
+    const double number = diagonal->number();
+    if (std::trunc(number) != number || std::abs(number) > 1e6)
+      diagonal->fail("a whole number from -1000000 to 1000000");
+    d.mask_diagonal = static_cast<int>(number);
+  }
+  if (const auto transposed = place.member("mask_transposed")) d.mask_transposed = transposed->boolean();
+  if (const auto fill = place.member("large_negative")) d.large_negative = fill->number();
+  if (const auto where = place.member("dropout_place")) d.dropout_place = where->word(dropout_place_words);
+  if (const auto split = place.member("split_heads")) d.split = split->word(head_column_words);
+  if (const auto merge = place.member("merge_heads")) d.merge = merge->word(head_column_words);
+  if (const auto precision = place.member("precision")) d.precision = precision->word(precision_words);
+  return d;
+}
+
+std::vector<std::size_t> read_heads(const Json& place) {
+  std::vector<std::size_t> heads;
+  for (const Json& head : place.items_if_any("a list of heads")) heads.push_back(head.whole(0));
+  std::ranges::sort(heads);
+  return heads;
+}
+
+/// The projections of a checkpoint, which tells the number of heads where the session does not.
+void read_checkpoint(const Json& place, const std::filesystem::path& folder,
+                     std::optional<std::size_t> n_heads, Model& model) {
+  checkpoints::Attention read = attention_in_file(place, folder, n_heads);
+  model.projections = std::move(read.projections);
+  model.n_heads = read.n_heads;
+}
+
+Model read_model(const Json& top, const std::filesystem::path& folder) {
+  Model m;
+  const auto given = top.member("given");
+  ReadGiven read = given ? read_given(*given, folder) : ReadGiven();
+  auto embeddings = top.member("embeddings");
+  if (embeddings && embeddings->is_null()) embeddings.reset();
+  const bool is_known = embeddings || read.n_sequences == 0;
+  m.sequences = is_known ? read_embeddings(top.required("embeddings"), folder) : sequences_without_embeddings(read);
+  const bool is_batch = is_known ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
+  m.n_heads = std::max<std::size_t>(1, read.n_heads);
+  m.given = std::move(read.given);
+  const auto n_heads = top.member("n_heads");
+  if (n_heads) m.n_heads = n_heads->whole(1);
+  if (const auto p = top.member("projections"); p && is_in_file(*p))
+    read_checkpoint(*p, folder, n_heads ? std::optional(m.n_heads) : std::nullopt, m);
+  else if (p)
+    m.projections = read_projections(*p);
+  for (Sequence& s : m.sequences) {
+    s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
+    if (m.n_keys() != s.embeddings->n_rows) s.key_tokens = attention::numbered_tokens(m.n_keys());
+  }
+  if (const auto t = top.member("tokens")) read_names(*t, is_batch, folder, &Sequence::tokens, m.sequences);
+  if (const auto t = top.member("key_tokens")) read_names(*t, is_batch, folder, &Sequence::key_tokens, m.sequences);
+  if (const auto s = top.member("scores")) m.scores = s->word(score_words);
+  if (const auto s = top.member("scale")) m.scale = read_scale(*s);
+  if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
+  if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
+  if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
+  if (const auto d = top.member("departures")) m.departures = read_departures(*d);
+  if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
+  if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
+  return m;
+}
+
+}  // namespace
+
+Session parse_session(std::string_view text, const std::string& file_name) {
+  const Json top = parse_json(text, file_name);
+  top.expect_keys({"attnscope", "tokens", "key_tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
+                   "dropout", "merge_heads", "context_length", "departures", "given", "heads_off", "view"});
+  const Json version = top.required("attnscope");
+  if (version.whole(0) != 1) version.fail("version 1 of the session file");
+  Session session{read_model(top, std::filesystem::path(file_name).parent_path()), ""};
+  if (const auto view = top.member("view")) {
+    if (!view->is_object()) view->fail("an object");
+    session.view = json_text(*view);
+  }
+  auto problem = attention::check(session.model);
+  if (!problem) problem = attention::check_size(session.model);
+  if (problem) throw Error(file_name + ": " + problem->path + ": " + problem->message);
+  return session;
+}
+
+Session load_session(const std::filesystem::path& path) {
+  return parse_session(read_file(path, largest_file), path.string());
+}
+
+}  // namespace core::formats

@@ -1,0 +1,150 @@
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/formats/files/file.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/formats/files/number.hpp"
+#include "core/formats/sessions/session.hpp"
+#include "core/formats/sessions/session_given.hpp"
+#include "core/formats/sessions/session_lists.hpp"
+#include "core/formats/sessions/session_words.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::Linear;
+using attention::Model;
+using attention::Sequence;
+using attention::SharedMatrix;
+
+template <class Meaning, std::size_t n>
+std::string quoted_word(const std::array<Word<Meaning>, n>& words, Meaning meaning) {
+  const auto found = std::ranges::find(words, meaning, &Word<Meaning>::meaning);
+  return "\"" + std::string(found->text) + "\"";
+}
+
+std::string tokens_text(const std::vector<std::string>& tokens) {
+  return list_text(tokens, "", false,
+                   [](const std::string& token, const std::string&) { return json_quoted(token); });
+}
+
+/// Names a token of each sequence, once when all have the same.
+std::string all_tokens_text(const std::vector<Sequence>& sequences, std::vector<std::string> Sequence::*tokens) {
+  const auto& first = sequences.front().*tokens;
+  if (std::ranges::all_of(sequences, [&](const Sequence& s) { return s.*tokens == first; })) return tokens_text(first);
+  return list_text(sequences, "  ", true,
+                   [&](const Sequence& s, const std::string&) { return tokens_text(s.*tokens); });
+}
+
+std::string embeddings_text(const std::vector<Sequence>& sequences) {
+  if (sequences.front().embeddings->n_cols == 0) return "null";
+  if (sequences.size() == 1) return matrix_text(sequences.front().embeddings, "  ");
+  return list_text(sequences, "  ", true, [](const Sequence& s, const std::string& indent) {
+    return matrix_text(s.embeddings, indent);
+  });
+}
+
+std::string linear_text(const Linear& linear) {
+  return "{\n      \"weight\": " + matrix_text(linear.weight, "      ") +
+         ",\n      \"bias\": " + (linear.bias ? row_text(*linear.bias, 0) : "null") + "\n    }";
+}
+
+std::string projections_text(const Model& m) {
+  if (!m.projections) return "null";
+  const auto& p = *m.projections;
+  return "{\n    \"query\": " + linear_text(p.query) + ",\n    \"key\": " + linear_text(p.key) +
+         ",\n    \"value\": " + linear_text(p.value) +
+         ",\n    \"output\": " + (p.output ? linear_text(*p.output) : "null") + "\n  }";
+}
+
+std::string boolean_text(bool value) {
+  return value ? "true" : "false";
+}
+
+std::string mask_text(const attention::Mask& mask) {
+  std::string text = "{\"causal\": " + boolean_text(mask.causal) +
+                     ", \"method\": " + quoted_word(method_words, mask.method) +
+                     ", \"empty_rows\": " + quoted_word(empty_row_words, mask.empty_rows);
+  if (!mask.cells.empty())
+    text += ", \"cells\": " +
+            list_text(mask.cells, "", false, [](const attention::MaskCell& cell, const std::string&) {
+              return "[" + std::to_string(cell.row) + ", " + std::to_string(cell.column) + ", " +
+                     boolean_text(cell.visible) + "]";
+            });
+  return text + "}";
+}
+
+std::string dropout_text(const Model& m) {
+  const attention::Dropout& d = m.dropout;
+  std::string text = "{\"rate\": " + number_text(d.rate) + ", \"training\": " + boolean_text(d.training) +
+                     ", \"seed\": " + std::to_string(d.seed) +
+                     ", \"stream\": " + quoted_word(stream_words, d.stream);
+  if (!d.rescale) text += ", \"rescale\": false";
+  if (!d.given.empty()) text += ", \"mask\": " + heads_text(d.given, m.n_heads, m.sequences.size());
+  return text + "}";
+}
+
+/// Only what departs: most models depart in nothing.
+std::string departures_text(const attention::Departures& d) {
+  const attention::Departures none;
+  std::string text;
+  const auto add = [&](const char* key, const std::string& value) {
+    text += (text.empty() ? "{\"" : ", \"") + std::string(key) + "\": " + value;
+  };
+  if (d.softmax_over != none.softmax_over) add("softmax_over", quoted_word(softmax_words, d.softmax_over));
+  if (d.scores_swapped) add("scores_swapped", "true");
+  if (d.mask_diagonal != 0) add("mask_diagonal", std::to_string(d.mask_diagonal));
+  if (d.mask_transposed) add("mask_transposed", "true");
+  if (d.large_negative != none.large_negative) add("large_negative", number_text(d.large_negative));
+  if (d.dropout_place != none.dropout_place)
+    add("dropout_place", quoted_word(dropout_place_words, d.dropout_place));
+  if (d.split != none.split) add("split_heads", quoted_word(head_column_words, d.split));
+  if (d.merge != none.merge) add("merge_heads", quoted_word(head_column_words, d.merge));
+  if (d.precision != none.precision) add("precision", quoted_word(precision_words, d.precision));
+  return text + "}";
+}
+
+std::string scale_text(const attention::Scale& scale) {
+  return scale.rule == attention::ScaleRule::factor ? number_text(scale.factor)
+                                                    : quoted_word(scale_words, scale.rule);
+}
+
+std::string view_text(const std::string& view) {
+  const Json json = parse_json(view, "view");
+  if (!json.is_object()) throw Error("view: expected an object");
+  return json_text(json);
+}
+
+}  // namespace
+
+std::string session_text(const Session& session) {
+  const Model& m = session.model;
+  if (const auto problem = attention::check(m)) throw Error(problem->path + ": " + problem->message);
+  std::string text = "{\n  \"attnscope\": 1";
+  const auto add = [&](const char* key, const std::string& value) {
+    text += ",\n  \"" + std::string(key) + "\": " + value;
+  };
+  add("tokens", all_tokens_text(m.sequences, &Sequence::tokens));
+  if (!m.sequences.front().key_tokens.empty()) add("key_tokens", all_tokens_text(m.sequences, &Sequence::key_tokens));
+  add("embeddings", embeddings_text(m.sequences));
+  add("projections", projections_text(m));
+  add("n_heads", std::to_string(m.n_heads));
+  add("scores", quoted_word(score_words, m.scores));
+  add("scale", scale_text(m.scale));
+  add("mask", mask_text(m.mask));
+  add("dropout", dropout_text(m));
+  add("merge_heads", quoted_word(merge_words, m.merge));
+  add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
+  if (!(m.departures == attention::Departures())) add("departures", departures_text(m.departures));
+  if (!m.given.empty()) add("given", given_text(m));
+  if (!m.heads_off.empty())
+    add("heads_off", list_text(m.heads_off, "", false, [](std::size_t h, const std::string&) { return std::to_string(h); }));
+  if (!session.view.empty()) add("view", view_text(session.view));
+  return text + "\n}\n";
+}
+
+void save_session(const std::filesystem::path& path, const Session& session) {
+  write_atomically(path, session_text(session));
+}
+
+}  // namespace core::formats

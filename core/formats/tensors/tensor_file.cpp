@@ -1,0 +1,55 @@
+#include "core/formats/tensors/tensor_file.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/formats/files/json.hpp"
+
+namespace core::formats {
+namespace {
+
+void check_part(const TensorInfo& info, std::span<const std::size_t> leading, const std::string& place) {
+  if (leading.size() > info.shape.size())
+    throw Error(place + "expected at most " + std::to_string(info.shape.size()) + " indices into " +
+                shape_text(info.shape) + ", got " + std::to_string(leading.size()));
+  for (std::size_t k = 0; k < leading.size(); ++k) {
+    if (leading[k] >= info.shape[k])
+      throw Error(place + "expected index " + std::to_string(k) + " of " + shape_text(info.shape) +
+                  " to be below " + std::to_string(info.shape[k]) + ", got " + std::to_string(leading[k]));
+  }
+  const auto count = count_of(std::span(info.shape).subspan(leading.size()));
+  if (!count || *count > most_numbers)
+    throw Error(place + "expected at most " + std::to_string(most_numbers) + " numbers at once, got " +
+                shape_text(info.shape));
+}
+
+}  // namespace
+
+TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries)
+    : path_(std::move(path)), format_(format) {
+  for (Entry& entry : entries) {
+    infos_.push_back(std::move(entry.info));
+    reads_.push_back(std::move(entry.read));
+  }
+}
+
+const TensorInfo* TensorFile::find(std::string_view name) const {
+  const auto found = std::ranges::find(infos_, name, &TensorInfo::name);
+  return found == infos_.end() ? nullptr : &*found;
+}
+
+Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading,
+                        const Token& progress) const {
+  const TensorInfo* info = find(name);
+  if (!info) throw Error(path_.string() + ": there is no tensor " + quoted_briefly(name) + " in it");
+  check_part(*info, leading, path_.string() + ": " + info->name + ": ");
+  return reads_[static_cast<std::size_t>(info - infos_.data())](leading, progress);
+}
+
+Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading) const {
+  Token progress;
+  return read(name, leading, progress);
+}
+
+}  // namespace core::formats

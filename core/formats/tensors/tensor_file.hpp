@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/formats/tensors/tensor.hpp"
+#include "core/token.hpp"
+
+namespace core::formats {
+
+/// More numbers than these are not read at once; a part of the tensor is to be chosen.
+constexpr std::uint64_t most_numbers = std::uint64_t{1} << 28;
+
+/// A file of tensors that has been opened: what is in it is known, its numbers are read when asked for.
+class TensorFile {
+ public:
+  /// Reads the part of a tensor at leading indices, all of it without any.
+  using Read = std::function<Tensor(std::span<const std::size_t> leading, const Token& progress)>;
+  struct Entry {
+    TensorInfo info;
+    Read read;
+  };
+
+  /// Entries without two of one name.
+  TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries);
+
+  const std::filesystem::path& path() const { return path_; }
+  /// The name of its format in the table of tensor_formats.
+  const char* format() const { return format_; }
+  /// All tensors, in the order of the file.
+  const std::vector<TensorInfo>& tensors() const { return infos_; }
+  /// The tensor of that name, or nullptr.
+  const TensorInfo* find(std::string_view name) const;
+
+  /// The numbers at leading indices: read("weights", {3}) of [12, 8, 512, 512] is [8, 512, 512], and no more
+  /// than that is read.
+  ///
+  /// Throws core::Error, "FILE: TENSOR: what is wrong", when there is no such tensor or part of it, more than
+  /// most_numbers are asked for, the file is damaged, or a 64-bit integer has no float64; Stopped when that
+  /// was asked for.
+  Tensor read(std::string_view name, std::span<const std::size_t> leading, const Token& progress) const;
+  Tensor read(std::string_view name, std::span<const std::size_t> leading = {}) const;
+
+ private:
+  std::filesystem::path path_;
+  const char* format_;
+  std::vector<TensorInfo> infos_;
+  std::vector<Read> reads_;
+};
+
+}  // namespace core::formats

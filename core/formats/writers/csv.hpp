@@ -1,0 +1,16 @@
+#pragma once
+
+#include <armadillo>
+#include <string>
+
+#include "core/formats/writers/labelled_matrix.hpp"
+
+namespace core::formats {
+
+/// A matrix as CSV: a header of an empty field and the column labels, then a row label and numbers in each
+/// row; the numbers alone when labels are not wanted.
+///
+/// Lines end with CR LF and labels are quoted where they must be. Source: RFC 4180.
+std::string csv_text(const LabelledMatrix& matrix, bool labels = true);
+
+}  // namespace core::formats

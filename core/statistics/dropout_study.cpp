@@ -1,0 +1,66 @@
+#include "core/statistics/dropout_study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/attention/dropout.hpp"
+
+namespace core::attention {
+namespace {
+
+double largest_distance(const arma::mat& sum, double count, const arma::mat& weights) {
+  double largest = 0;
+  for (std::size_t k = 0; k < sum.n_elem; ++k) {
+    const double distance = std::abs(sum[k] / count - weights[k]);
+    if (std::isfinite(distance)) largest = std::max(largest, distance);
+  }
+  return largest;
+}
+
+}  // namespace
+
+DropoutStudy::DropoutStudy(const Model& model, std::size_t sequence, std::size_t head, arma::mat weights)
+    : dropout_(model.dropout), weights_(std::move(weights)), generator_(model.dropout.seed) {
+  const std::size_t one = weights_.n_elem;
+  draws_before_ = (sequence * model.n_heads + head) * one;
+  draws_after_ = (model.sequences.size() * model.n_heads) * one - draws_before_ - one;
+  sum_.zeros(weights_.n_rows, weights_.n_cols);
+}
+
+arma::mat DropoutStudy::next_mask() {
+  arma::mat mask(weights_.n_rows, weights_.n_cols, arma::fill::ones);
+  if (!dropout_.active()) return mask;
+  const double factor = survivor_factor(dropout_);
+  const random::Bits drawn = kept(generator_, dropout_, draws_before_ + weights_.n_elem + draws_after_);
+  std::size_t next = draws_before_;
+  for (std::size_t i = 0; i < mask.n_rows; ++i)
+    for (std::size_t j = 0; j < mask.n_cols; ++j) mask(i, j) = drawn[next++] ? factor : 0;
+  return mask;
+}
+
+void DropoutStudy::advance(std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const arma::mat mask = next_mask();
+    if (first_mask_.empty()) first_mask_ = mask;
+    const arma::mat dropped = weights_ % mask;
+    sum_ += dropped;
+    row_sums_.push_back(arma::sum(dropped, 1));
+    distances_.push_back(largest_distance(sum_, static_cast<double>(row_sums_.size()), weights_));
+  }
+}
+
+arma::mat DropoutStudy::mean() const {
+  return distances_.empty() ? arma::mat() : arma::mat(sum_ / static_cast<double>(distances_.size()));
+}
+
+arma::rowvec dropped_ones(const Dropout& dropout, std::size_t n) {
+  arma::rowvec ones(n, arma::fill::ones);
+  if (!dropout.active()) return ones;
+  random::Generator generator(dropout.seed);
+  const random::Bits drawn = kept(generator, dropout, n);
+  for (std::size_t k = 0; k < n; ++k) ones[k] = drawn[k] ? survivor_factor(dropout) : 0;
+  return ones;
+}
+
+}  // namespace core::attention

@@ -1,0 +1,128 @@
+#include "app/command_line/batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "core/formats/sessions/session.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace app {
+namespace {
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+Outcome run(std::vector<std::string> arguments) {
+  std::ostringstream out, err;
+  const int status = run_batch(parse_arguments(std::move(arguments)), out, err);
+  return {status, out.str(), err.str()};
+}
+
+TEST(Batch, ListsEveryPresetOnALineOfItsOwn) {
+  std::string expected;
+  for (const core::editing::Preset& preset : core::editing::presets())
+    expected += std::string(preset.name) + "\t" + preset.about + "\n";
+  const Outcome outcome = run({"presets"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, expected);
+  EXPECT_NE(outcome.out.find("multi-head\t"), expected.npos);
+}
+
+TEST(Batch, WritesEveryPresetAsASessionThatReadsBack) {
+  const support::TemporaryDirectory dir;
+  for (const core::editing::Preset& preset : core::editing::presets()) {
+    const Outcome outcome = run({"session", "--preset", preset.name, "--out", (dir / "s.json").string()});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_TRUE(core::formats::load_session(dir / "s.json").model == preset.make()) << preset.name;
+  }
+}
+
+TEST(Batch, ExportsAPresetAndItsSessionAlike) {
+  const support::TemporaryDirectory dir;
+  const std::string file = (dir / "s.json").string(), a = (dir / "a").string(), b = (dir / "b").string();
+  ASSERT_EQ(run({"session", "--preset", "multi-head", "--out", file}).status, 0);
+  ASSERT_EQ(run({"export", "--preset", "multi-head", "--out", a}).status, 0);
+  ASSERT_EQ(run({"export", file, "--out", b}).status, 0);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(a)) {
+    EXPECT_EQ(support::bytes_of(entry.path()), support::bytes_of(b / entry.path().filename()));
+    ++files;
+  }
+  EXPECT_GE(files, 20u);
+}
+
+TEST(Batch, DrawsTheSequenceInTheColoursThatAreAskedFor) {
+  const support::TemporaryDirectory dir;
+  const auto drawn = [&](std::vector<std::string> more) {
+    const std::string file = (dir / "f.svg").string();
+    more.insert(more.begin(), {"figure", "--preset", "001-attention", "--stage", "weights", "--out", file});
+    const Outcome outcome = run(more);
+    return outcome.status == 0 ? support::bytes_of(file) : outcome.err;
+  };
+  const std::string first = drawn({});
+  EXPECT_EQ(drawn({"--sequence", "0", "--colours", "viridis", "--range", "matrix"}), first);
+  EXPECT_NE(drawn({"--sequence", "7"}), first);
+  EXPECT_NE(drawn({"--colours", "greys"}), first);
+  EXPECT_NE(drawn({"--range", "0:0.2"}).find("above the range"), first.npos);
+  EXPECT_EQ(drawn({"--sequence", "8"}), "attnscope: sequence 8: there is no such sequence\n");
+}
+
+TEST(Batch, DrawsOpsOneAfterTheOther) {
+  const Outcome outcome = run({"draw", "--seed", "123", "rand(2,2)", "randint(0,10,3)"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "");
+  // PyTorch's own, from fixtures/rng/seed123.json, as NumPy prints float32.
+  EXPECT_EQ(outcome.out.substr(0, outcome.out.find("\n\n")), "0.29611194,0.5165623\n0.25167072,0.6885568");
+}
+
+TEST(Batch, TellsWrongUsageFromFailure) {
+  EXPECT_EQ(run({"export"}).status, 2);
+  const Outcome outcome = run({"export", "/nowhere/s.json", "--out", "/nowhere/D"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "attnscope: /nowhere/s.json: no such file\n");
+}
+
+TEST(Batch, FailsWhenItsOutputCannotBeWritten) {
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(run_batch(ListPresets(), out, err), 1);
+  EXPECT_EQ(err.str(), "attnscope: standard output: cannot be written\n");
+}
+
+TEST(PrintError, StaysOnOneLine) {
+  std::ostringstream err;
+  print_error(err, "a\nb\rc\x1b[31m");
+  EXPECT_EQ(err.str(), "attnscope: a b c [31m\n");
+}
+
+TEST(Batch, MakesASessionOfALayerOfACheckpoint) {
+  const support::TemporaryDirectory dir;
+  const std::string checkpoint = FIXTURES "/tiny_gpt/attention.safetensors", golden = FIXTURES "/tiny_gpt/golden.npz";
+  const auto file = (dir / "s.json").string();
+  const Outcome outcome = run({"session", checkpoint, "--layer", "1", "--embeddings", golden, "--tensor", "L1.ln_1", "--out", file});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "");
+  const core::attention::Model model = core::formats::load_session(file).model;
+  EXPECT_EQ(model.n_heads, 4u);
+  EXPECT_EQ(model.n_tokens(), 35u);
+  const Outcome drawn = run({"session", checkpoint, "--layer", "1", "--out", file});
+  EXPECT_EQ(drawn.status, 0);
+  EXPECT_EQ(drawn.err.substr(0, 47), "attnscope: note: No embeddings were given: 8 to");
+}
+
+TEST(Batch, ExportsALayerOfACheckpoint) {
+  const support::TemporaryDirectory dir;
+  const std::string checkpoint = FIXTURES "/checkpoints/llama.safetensors";
+  const auto run_it = [&](const char* layer) {
+    return run({"export", checkpoint, "--heads", "2", "--layer", layer, "--tensor", "x", "--out", (dir / "D").string(), "--stages", "queries"});
+  };
+  EXPECT_EQ(run_it("0").status, 0);
+  EXPECT_TRUE(std::filesystem::exists(dir / "D/queries.head1.csv"));
+  EXPECT_EQ(run_it("1").status, 1);
+}
+
+}  // namespace
+}  // namespace app

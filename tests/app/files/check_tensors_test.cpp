@@ -1,0 +1,123 @@
+// Mistakes as switches, and somebody's tensors as B of the comparison, in the whole program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/work/tensor_check.hpp"
+#include "core/formats/writers/export.hpp"
+#include "core/mistakes/mistakes.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace {
+
+using core::attention::Model;
+using core::attention::Stage;
+using testing::ElementsAre;
+
+struct CheckTensors : testing::Test {
+  gui::Program program;
+  support::TemporaryDirectory dir;
+
+  /// What a person's own attention with a mistake gives, as a folder of CSV.
+  std::filesystem::path tensors(const char* mistake, std::vector<std::string> stages) {
+    const Model& model = program.store.model();
+    const auto* row = core::mistakes::find_mistake(mistake);
+    core::formats::export_stages(row ? row->made(model) : model, dir / "theirs",
+                                 {.stages = std::move(stages)});
+    return dir / "theirs";
+  }
+  void check(const std::filesystem::path& path) {
+    program.store.dispatch(app::CheckTensors{path});
+    program.run();
+  }
+  const app::TensorCheck& found() const { return *program.store.comparison()->tensors; }
+};
+
+TEST_F(CheckTensors, BecomeBWithTheFirstDifferenceAndItsCause) {
+  check(tensors("no_scale", {"queries", "scaled_scores", "weights"}));
+  ASSERT_EQ(program.store.view().tab, app::Tab::compare);
+  EXPECT_THAT(found().report.causes(), ElementsAre("no_scale"));
+  EXPECT_EQ(program.store.comparison()->stages.size(), 3u);
+  EXPECT_EQ(program.store.comparison()->first->all.stage, Stage::scaled_scores);
+  EXPECT_TRUE(program.has("compare/show_mistake/0"));
+}
+
+TEST_F(CheckTensors, MistakeIsShownInTheModelAndUndone) {
+  const Model right = program.store.model();
+  check(tensors("no_scale", {"weights"}));
+  program.click("compare/show_mistake/0");
+  program.run();
+  EXPECT_EQ(program.store.model().scale.rule, core::attention::ScaleRule::none);
+  EXPECT_TRUE(found().report.agrees);
+  EXPECT_EQ(program.store.document().undo_words, "mistake: no_scale");
+  program.store.dispatch(app::Undo{});
+  program.run();
+  EXPECT_EQ(program.store.model(), right);
+  EXPECT_FALSE(found().report.agrees);
+  EXPECT_FALSE(found().searched);
+  program.click("compare/search");
+  program.run();
+  EXPECT_THAT(found().report.causes(), ElementsAre("no_scale"));
+}
+
+TEST_F(CheckTensors, ThatAreRightAgree) {
+  check(tensors("", {"weights", "output"}));
+  EXPECT_TRUE(found().report.agrees);
+  EXPECT_EQ(program.store.comparison()->first, nullptr);
+}
+
+TEST_F(CheckTensors, OfUnknownNamesAreMatchedByHand) {
+  const auto folder = tensors("no_mask", {"weights", "output"});
+  std::filesystem::rename(folder / "output.csv", folder / "frobnicated.csv");
+  check(folder);
+  ASSERT_EQ(found().matched.left_out.size(), 1u);
+  program.click("compare/match");
+  EXPECT_TRUE(program.has("match/0"));
+  program.store.dispatch(app::MapTensor{"frobnicated", "output"});
+  program.run();
+  EXPECT_TRUE(found().matched.left_out.empty());
+  EXPECT_EQ(program.store.comparison()->stages.back().all.stage, Stage::output);
+}
+
+TEST_F(CheckTensors, ThatFitNothingAreRefusedAndNothingIsKept) {
+  support::put_bytes(dir / "x.csv", "1,2\n3,4\n");
+  check(dir / "x.csv");
+  EXPECT_TRUE(program.store.message().is_error);
+  EXPECT_TRUE(program.store.references().empty());
+}
+
+TEST_F(CheckTensors, StayWhenTheModelNoLongerFitsThem) {
+  check(tensors("no_scale", {"weights"}));
+  program.edit(core::editing::RemoveToken{0});
+  program.run();
+  ASSERT_NE(program.store.comparison(), nullptr);
+  EXPECT_FALSE(found().report.agrees);
+}
+
+TEST_F(CheckTensors, AreAskedForByKeyAndMenu) {
+  program.ctrl(app::Key::k);
+  EXPECT_EQ(program.store.view().dialog, app::Dialog::open_tensors);
+  EXPECT_TRUE(program.has("dialog/folder"));
+}
+
+TEST_F(CheckTensors, MistakesAreSwitchesInTheEditMenu) {
+  const Model right = program.store.model();
+  const auto choose = [&](const char* name) {
+    program.click("menu/Edit");
+    program.click("menu/Edit/Show a mistake");
+    program.click(std::string("menu/mistake/") + name);
+    program.run();
+  };
+  choose("softmax_over_queries");
+  EXPECT_EQ(program.store.model().departures.softmax_over, core::attention::SoftmaxOver::queries);
+  EXPECT_TRUE(program.has("model/mend"));
+  choose("softmax_over_queries");
+  EXPECT_EQ(program.store.model(), right);
+  choose("mask_shows_next");
+  program.click("model/mend");
+  program.run();
+  EXPECT_EQ(program.store.model(), right);
+  EXPECT_FALSE(program.has("model/mend"));
+}
+
+}  // namespace

@@ -1,0 +1,242 @@
+// Every action, by menu, by key and by palette.
+#include "app/ui/actions/actions.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "app/ui/actions/action_finding.hpp"
+#include "app/ui/actions/key_words.hpp"
+#include "app/state/pinning.hpp"
+#include "app/files/view_text.hpp"
+#include "app/state/zoom.hpp"
+#include "core/editing/presets.hpp"
+#include "tests/support/program.hpp"
+
+namespace {
+
+using app::Action;
+using app::Key;
+using app::KeyPress;
+using app::Tab;
+using core::attention::Stage;
+using testing::IsEmpty;
+
+app::Situation situation_of(const app::Store& store, const app::Document& document) {
+  return {store.model(), store.trace(), store.view(), document, store.newest(),
+          [] { return std::map<std::pair<Stage, std::size_t>, app::Ends>(); }};
+}
+
+void look(gui::Program& program, std::function<void(app::View&)> change) {
+  program.store.dispatch(app::ChangeView{std::move(change)});
+  program.run();
+}
+
+/// A program in which much can be done, and others in which the rest can.
+using Start = void (*)(gui::Program&);
+const Start starts[]{
+    [](gui::Program& p) {
+      p.store.set_recent({"/nowhere/attention.json"});
+      p.edit(core::editing::SetCausal{false});
+      p.edit(core::editing::SetTraining{false});
+      p.store.dispatch(app::Undo{});
+      look(p, [](app::View& view) {
+        app::pin(view, {Stage::weights, 0, 2, 1});
+        app::follow(view, {Stage::scores, 0, 2, 1});
+        app::zoom(view, {6, 6}, 2, 1, 0.5);
+      });
+    },
+    [](gui::Program& p) { look(p, [](app::View& view) { view.head = 1; }); },
+    [](gui::Program& p) {
+      look(p, [](app::View& view) {
+        view.tab = Tab::tokens;
+        view.tokens.pinned_query = 3;
+      });
+    },
+    [](gui::Program& p) {
+      look(p, [](app::View& view) {
+        view.tab = Tab::tokens;
+        view.head = 1;
+        view.dark = false;
+      });
+    },
+    [](gui::Program& p) { look(p, [](app::View& view) { view.tab = Tab::laboratory; }); },
+    [](gui::Program& p) { p.store.dispatch(app::StartLesson{"000"}), p.run(); },
+};
+
+std::unique_ptr<gui::Program> begin(Start start) {
+  auto program = std::make_unique<gui::Program>(ImVec2(1600, 1400));
+  start(*program);
+  return program;
+}
+
+/// All that an action can change, so that two programs can be compared.
+struct Outcome {
+  core::attention::Model model;
+  std::string view, rest;
+};
+
+Outcome outcome(gui::Program& program) {
+  program.run();
+  const app::Store& store = program.store;
+  const app::View& v = store.view();
+  const app::Document document = store.document();
+  const auto list = [](const auto& all) {
+    std::string words;
+    for (const auto& one : all) words += std::to_string(static_cast<int>(one)) + " ";
+    return words;
+  };
+  std::string rest = std::to_string(static_cast<int>(v.dialog)) + (v.dark ? " dark " : " light ") +
+                     std::to_string(v.scale) + " " + std::to_string(v.text_size) + " folded " +
+                     list(v.folded) + "zoomed " + std::to_string(v.zoomed.size()) + " trail " +
+                     std::to_string(v.trail.size());
+  for (const auto& [shape, part] : v.zoomed)
+    rest += " " + std::to_string(part.left) + " " + std::to_string(part.right);
+  rest += " maps " + std::to_string(static_cast<int>(v.colours.sequential)) + " " +
+          std::to_string(static_cast<int>(v.colours.diverging)) + (v.colours.locked ? " locked" : "");
+  rest += " copy " + std::to_string(static_cast<int>(v.copy.extent)) + " " + std::to_string(v.copy.form) +
+          " " + std::to_string(v.copy_decimals) + " typed " + (v.typed ? v.typed->field : "") +
+          (v.cursor ? " cursor" : "") + " given " + std::to_string(static_cast<int>(v.given_stage)) +
+          " tab " + std::to_string(static_cast<int>(v.tab));
+  rest += " lesson " + (v.lesson ? v.lesson->name + " " + std::to_string(v.lesson->step) : "") + " kept " +
+          std::to_string(store.references().size()) + (store.wants_to_quit() ? " quits" : "") + " of " +
+          document.preset + " " + document.title + " says " + store.message().text;
+  rest += " copied " + program.store.take_clipboard().value_or("nothing");
+  return {store.model(), app::view_text(v), rest};
+}
+
+void expect_same(const Outcome& a, const Outcome& b, const std::string& which) {
+  EXPECT_TRUE(a.model == b.model) << which;
+  EXPECT_EQ(a.view, b.view) << which;
+  EXPECT_EQ(a.rest, b.rest) << which;
+}
+
+void by_menu(gui::Program& program, const Action& action) {
+  for (std::size_t end = 0; end != action.menu.npos;) {
+    end = action.menu.find('/', end + 1);
+    program.click("menu/" + action.menu.substr(0, end));
+  }
+  program.click("menu/" + action.id);
+}
+
+void by_palette(gui::Program& program, const Action& action) {
+  program.play(support::press({Key::p, true, true}));
+  program.type(app::found_actions({&action, 1}, "")[0].name);
+  program.click("palette/" + action.id);
+}
+
+/// For each action of a menu the first start in which it can be done, where its keys mean it if possible.
+std::map<std::string, Start> starts_of(const std::string& menu) {
+  std::map<std::string, Start> by_key, anywhere;
+  for (const Start start : starts) {
+    const auto program = begin(start);
+    const app::Document document = program->store.document();
+    const app::Situation situation = situation_of(program->store, document);
+    for (const auto& subject : app::subjects())
+      for (const Action& action : subject.menu == menu ? subject.actions(situation) : std::vector<Action>()) {
+        if (!action.command) continue;
+        anywhere.insert({action.id, nullptr});
+        if (!why_not(action, situation).empty()) continue;
+        if (!action.keys.empty() && action.here(situation.view)) by_key.insert({action.id, start});
+        if (!anywhere[action.id]) anywhere[action.id] = start;
+      }
+  }
+  by_key.merge(anywhere);
+  return by_key;
+}
+
+struct EveryAction : testing::TestWithParam<const char*> {};
+
+TEST_P(EveryAction, DoesTheSameByMenuKeyAndPalette) {
+  const auto all_starts = starts_of(GetParam());
+  ASSERT_FALSE(all_starts.empty());
+  for (const auto& [id, start] : all_starts) {
+    SCOPED_TRACE(id);
+    if (id == "file/choose") continue;  // needs a file of tensors: the tests of importing have one
+    ASSERT_TRUE(start) << "it can be done nowhere";
+    auto program = begin(start);
+    const app::Document document = program->store.document();
+    const auto all = app::actions(situation_of(program->store, document));
+    const Action action = *app::find_action(all, id);
+    by_palette(*program, action);
+    const Outcome wanted = outcome(*program);
+    program.reset();  // there is one Dear ImGui at a time
+    if (!action.menu.empty()) {
+      program = begin(start);
+      by_menu(*program, action);
+      expect_same(outcome(*program), wanted, "by menu");
+      program.reset();
+    }
+    for (const KeyPress& key : action.keys) {
+      program = begin(start);
+      program->play(support::press(key));
+      expect_same(outcome(*program), wanted, "by " + app::written(key));
+      program.reset();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfMenu, EveryAction, testing::Values("File", "Edit", "View", "Lessons", "Help"),
+                         [](const auto& menu) { return std::string(menu.param); });
+
+struct Actions : testing::Test {
+  gui::Program program;
+  app::Document document = program.store.document();
+  std::vector<Action> all() const { return app::actions(situation_of(program.store, document)); }
+};
+
+TEST_F(Actions, HaveEachANameOfItsOwn) {
+  std::set<std::string> seen;
+  for (const Action& action : all()) EXPECT_TRUE(seen.insert(action.id).second) << action.id;
+}
+
+TEST_F(Actions, ShareNoKeyInTheSamePlace) {
+  const auto tabs = {Tab::stages, Tab::heads, Tab::tokens, Tab::compare, Tab::laboratory};
+  const auto rows = all();
+  for (const Tab tab : tabs)
+    for (const bool in_lesson : {false, true})
+      for (const bool in_editor : {false, true}) {
+        app::View view;
+        view.tab = tab;
+        if (in_lesson) view.lesson = app::LessonPlace{"000"};
+        if (in_editor) view.cursor = app::EditCursor{};
+        std::map<std::string, std::string> seen;
+        for (const Action& action : rows)
+          for (const KeyPress& key : action.here(view) ? action.keys : std::vector<KeyPress>()) {
+            const auto [other, is_new] = seen.insert({app::written(key), action.id});
+            EXPECT_TRUE(is_new) << app::written(key) << " is " << other->second << " and " << action.id;
+          }
+      }
+}
+
+TEST_F(Actions, CanBeFoundBesideTheMenus) {
+  program.click("menu/File");
+  EXPECT_TRUE(program.has("menu/file/choose")) << "what cannot be done is greyed, not hidden";
+  EXPECT_EQ(why_not(*app::find_action(all(), "file/choose"), situation_of(program.store, document)),
+            "the model was not made of a file of tensors");
+}
+
+TEST_F(Actions, FillTheKeySheet) {
+  std::map<std::string, std::string> sheet;
+  for (const auto& line : app::key_sheet(all())) sheet[line.words] = line.keys;
+  EXPECT_EQ(sheet["Save"], "Ctrl+S");
+  EXPECT_EQ(sheet["Redo"], "Ctrl+Y, Ctrl+Shift+Z");
+  EXPECT_EQ(sheet["Show the first … ninth head"], "1 … 9");
+  EXPECT_EQ(sheet["Pin a cell and walk over its neighbours"], "Shift+↑ ↓ ← →");
+  EXPECT_EQ(sheet["Stages, Heads, Tokens, Compare, laboratory"], "Ctrl+1 … 5");
+  EXPECT_EQ(sheet["Zoom in, out; with the mouse: the wheel over a picture"], "+ −");
+  EXPECT_EQ(sheet["Find any action, preset, stage, lesson or setting"], "Ctrl+Shift+P");
+  EXPECT_EQ(sheet["This sheet"], "F1, ?");
+  EXPECT_EQ(sheet["In the matrix: the next number"], "Tab");
+}
+
+TEST_F(Actions, LeaveMinusToTheMatrixEditor) {
+  program.click("edit/cell/0/0");
+  program.key(Key::minus);
+  EXPECT_THAT(program.store.view().zoomed, IsEmpty()) << "it begins a number";
+}
+
+}  // namespace

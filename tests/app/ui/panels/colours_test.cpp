@@ -1,0 +1,178 @@
+// How numbers become colours: ranges, locked and typed ends, logarithmic measure, what the settings keep.
+#include <gmock/gmock.h>
+
+#include "app/ui/panels/stages/stages_panel.hpp"
+#include "app/ui/panels/bars/view_bar.hpp"
+#include "app/files/remembered.hpp"
+#include "app/files/view_text.hpp"
+#include "app/ui/widgets/heatmap/colour_scale.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
+#include "core/attention/attend.hpp"
+#include "tests/support/ui_harness.hpp"
+
+namespace {
+
+using app::Ends;
+using app::RangeRule;
+using app::widgets::ColourScale;
+using core::attention::Stage;
+using core::colour::ColourMap;
+using support::UiHarness;
+
+struct Colours : testing::Test {
+  std::map<std::pair<Stage, std::size_t>, Ends> ends;
+  UiHarness ui{[this](const app::Frame& frame) {
+    ends = app::widgets::all_colour_ends(frame);
+    support::in_window("bar", {0, 0}, {1200, 900}, [&] { app::panels::draw_view_bar(frame); });
+  }};
+
+  void SetUp() override { ui.run(); }
+  const Ends& of(Stage stage, std::size_t head) {
+    ui.run();
+    return ends.at({stage, head});
+  }
+  double largest(Stage stage, std::size_t head) const {
+    const auto trace = core::attention::attend(ui.model, 0);
+    return arma::abs(*core::attention::info(stage).matrix(trace, head)).max();
+  }
+  void open() {
+    ui.click("view/range");
+    ui.run();
+    ASSERT_TRUE(ui.has("colours/range"));
+  }
+  void type_into(const std::string& field, const std::string& text) {
+    ui.click(field);
+    ui.key(app::Key::a, {.ctrl = true});
+    ui.type(text);
+    ui.key(app::Key::enter);
+    ui.run(3);
+  }
+};
+
+TEST_F(Colours, OfAMatrixEndAtItsOwnLargestNumber) {
+  EXPECT_DOUBLE_EQ(of(Stage::queries, 0).high, largest(Stage::queries, 0));
+  EXPECT_DOUBLE_EQ(of(Stage::queries, 1).high, largest(Stage::queries, 1));
+  EXPECT_NE(of(Stage::queries, 0).high, of(Stage::queries, 1).high);
+}
+
+TEST_F(Colours, ByStageAreTheSameInEveryHead) {
+  ui.view.colours.range = RangeRule::stage;
+  const double most = std::max(largest(Stage::queries, 0), largest(Stage::queries, 1));
+  EXPECT_DOUBLE_EQ(of(Stage::queries, 0).high, most);
+  EXPECT_DOUBLE_EQ(of(Stage::queries, 1).low, -most);
+  EXPECT_NE(of(Stage::values, 0).high, most);
+}
+
+TEST_F(Colours, OneForAllIsTheLargestNumberOfAllSignedStages) {
+  ui.view.colours.range = RangeRule::all_heads;
+  EXPECT_EQ(of(Stage::queries, 0), of(Stage::output, 0));
+  EXPECT_GE(of(Stage::queries, 0).high, largest(Stage::embeddings, 0));
+  EXPECT_EQ(of(Stage::weights, 0), (Ends{0, 1})) << "weights keep their ends";
+}
+
+TEST_F(Colours, TypedEndsHoldForEveryStageOfTheirKind) {
+  open();
+  ui.view.colours.range = RangeRule::typed;
+  ui.run();
+  type_into("colours/values/high", "2.5");
+  type_into("colours/weights/high", "0.25");
+  EXPECT_EQ(of(Stage::scores, 0), (Ends{-1, 2.5}));
+  EXPECT_EQ(of(Stage::weights, 0), (Ends{0, 0.25}));
+}
+
+TEST_F(Colours, RefuseTypedEndsThatAreEqualSwappedOrNoNumbersAndStayAsTheyAre) {
+  open();
+  ui.view.colours.range = RangeRule::typed;
+  ui.run();
+  const app::ColourChoice before = ui.view.colours;
+  type_into("colours/values/high", "-1");
+  EXPECT_THAT(ui.message.text, testing::HasSubstr("equal"));
+  EXPECT_TRUE(ui.message.is_error);
+  type_into("colours/values/high", "-3");
+  EXPECT_THAT(ui.message.text,
+              testing::AllOf(testing::HasSubstr("-1 and -3"), testing::HasSubstr("swapped")));
+  type_into("colours/values/low", "warm");
+  EXPECT_THAT(ui.message.text,
+              testing::AllOf(testing::HasSubstr("expected a number"), testing::HasSubstr("warm")));
+  type_into("colours/values/low", "nan");
+  EXPECT_THAT(ui.message.text, testing::HasSubstr("nan"));
+  EXPECT_EQ(ui.view.colours, before);
+}
+
+TEST_F(Colours, ThatAreLockedStayWhenTheNumbersGrow) {
+  const double before = of(Stage::embeddings, 0).high;
+  open();
+  ui.click("colours/lock");
+  ui.model = core::editing::apply(
+      ui.model, core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 40});
+  EXPECT_EQ(of(Stage::embeddings, 0).high, before);
+  ui.click("colours/lock");
+  EXPECT_EQ(of(Stage::embeddings, 0).high, 40);
+}
+
+TEST_F(Colours, OnALogarithmicMeasureBeginFourDecadesBelowTheTopAtMost) {
+  ui.view.colours.logarithmic = true;
+  const Ends range = of(Stage::weights, 0);
+  EXPECT_EQ(range.high, 1);
+  EXPECT_GE(range.least, 1e-4);
+  EXPECT_LT(range.least, 1);
+}
+
+TEST(ColourScale, PutsEqualRatiosAtEqualDistances) {
+  const ColourScale scale{ColourMap::weights, true, {0, 1, 0.001}};
+  EXPECT_NEAR(scale.share(0.01) - scale.share(0.001), scale.share(1) - scale.share(0.1), 1e-12);
+  EXPECT_NEAR(scale.number_at(scale.share(0.05)), 0.05, 1e-12);
+  const ColourScale both{ColourMap::values, true, {-8, 8, 0.5}};
+  EXPECT_NEAR(both.share(2), 0.75, 1e-12);
+  EXPECT_NEAR(both.share(-2), 0.25, 1e-12);
+  EXPECT_NEAR(both.number_at(0.25), -2, 1e-12);
+}
+
+TEST(ColourScale, GivesZeroTheColourOfZeroAndTellsTheSignsApart) {
+  const ColourScale scale{ColourMap::values, true, {-8, 8, 0.5}};
+  EXPECT_EQ(scale.colour(0), core::colour::colour_at(ColourMap::values, true, 0.5));
+  EXPECT_EQ(scale.colour(0.1), scale.colour(0)) << "smaller than the least, which is marked";
+  EXPECT_NE(scale.colour(0.5), scale.colour(-0.5));
+}
+
+TEST(Remembered, IsReadBackAsItWas) {
+  app::View view;
+  view.dark = false, view.scale = 1.5f, view.text_size = 1.1f, view.tab = app::Tab::tokens;
+  view.left_width = 310, view.right_width = 402, view.gutters = true;
+  view.folded = {Stage::mask, Stage::scores};
+  view.colours.sequential = ColourMap::magma, view.colours.diverging = ColourMap::red_blue,
+  view.colours.logarithmic = true;
+  app::View again;
+  recall(remembered(view), again);
+  EXPECT_EQ(remembered(again), remembered(view));
+  EXPECT_EQ(again.colours, view.colours);
+  EXPECT_EQ(again.folded, view.folded);
+  EXPECT_EQ(again.tab, app::Tab::tokens);
+  EXPECT_FLOAT_EQ(again.text_size, 1.1f);
+}
+
+TEST(Remembered, LeavesAsItIsWhatSettingsSayWrongly) {
+  app::View view;
+  recall({{"scale_percent", "a lot"},
+          {"text_percent", "900"},
+          {"view", "sideways"},
+          {"weights_map", "rainbow"},
+          {"left_width", "-4"}},
+         view);
+  const app::View fresh;
+  EXPECT_EQ(remembered(view), remembered(fresh));
+}
+
+TEST(ViewText, KeepsRangeMeasureAndTheLargeStage) {
+  app::View view;
+  view.colours.range = RangeRule::typed;
+  view.colours.typed_values = {-0.5, 4}, view.colours.typed_weights = {0.01, 0.2};
+  view.colours.logarithmic = true, view.gutters = true, view.large = Stage::scores;
+  app::View again;
+  recall_view(view_text(view), again);
+  EXPECT_EQ(again.colours, view.colours);
+  EXPECT_EQ(again.large, Stage::scores);
+  EXPECT_TRUE(again.gutters);
+}
+
+}  // namespace

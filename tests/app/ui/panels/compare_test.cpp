@@ -1,0 +1,446 @@
+// The Compare view on the real store: what people do, and what then stands in the window.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+
+#include "app/window/shell.hpp"
+#include "app/ui/actions/shortcuts.hpp"
+#include "app/window/shown_state.hpp"
+#include "app/store/store.hpp"
+#include "core/attention/attend.hpp"
+#include "core/editing/presets.hpp"
+#include "core/formats/sessions/session.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/ui_harness.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace {
+
+using app::CellRef;
+using app::Key;
+using core::attention::Model;
+using core::attention::Stage;
+using core::attention::Trace;
+using core::editing::MatrixName;
+using core::editing::SetCell;
+
+/// Gives ImGui a texture that nobody draws and remembers what was to be on it.
+struct Remembering : app::render::Painter {
+  std::map<std::string, app::render::Picture> pictures;
+  ImTextureID paint(const app::render::Picture& picture) override {
+    pictures[picture.place] = picture;
+    return ImGui::GetIO().Fonts->TexID;
+  }
+};
+
+struct Compare : testing::Test {
+  app::Store store;
+  Remembering painter;
+  support::UiHarness ui{[this](const app::Frame& given) { draw(given); }};
+
+  /// The whole window of the store; what it asks for is carried out at once.
+  void draw(const app::Frame& given) {
+    const app::Document document = store.document();
+    app::Commands commands;
+    painter.pictures.clear();
+    app::follow_held_key(store);
+    const app::ShownState shown = app::shown_state(store);
+    app::draw_window({.model = shown.model,
+                      .trace = shown.trace,
+                      .version = shown.version,
+                      .compute_ms = 0,
+                      .view = shown.view,
+                      .document = document,
+                      .message = store.message(),
+                      .palette = given.palette,
+                      .metrics = given.metrics,
+                      .fonts = given.fonts,
+                      .painter = painter,
+                      .extents = given.extents,
+                      .statistics = given.statistics,
+                      .landmarks = given.landmarks,
+                      .commands = commands,
+                      .lesson = store.lesson(),
+                      .laboratory = store.laboratory(),
+                      .references = store.references(),
+                      .comparison = store.comparison(),
+                      .comparing = store.comparing().work()});
+    carry_out(commands);
+  }
+  void carry_out(app::Commands& commands) {
+    for (const app::Command& command : commands.take()) store.dispatch(command);
+    support::finish_working(store);
+  }
+  void press(Key key) {
+    app::Commands commands;
+    const app::Document document = store.document();
+    app::handle_key({key}, {store.shown_model(), store.trace(), store.shown_view(), document, store.newest()},
+                    commands);
+    carry_out(commands);
+    ui.run();
+  }
+  void edit(core::editing::Edit e) {
+    store.dispatch(app::ApplyEdit{std::move(e)});
+    support::finish_working(store);
+    ui.run();
+  }
+  /// Presses the middle of a cell of a picture that is n × n.
+  void click_cell(const std::string& picture, std::size_t row, std::size_t column, std::size_t n) {
+    const auto rect = ui.landmarks().find(picture);
+    ASSERT_TRUE(rect) << picture;
+    const auto middle = [n](float from, float to, std::size_t k) {
+      return from + (to - from) * (static_cast<float>(k) + 0.5f) / static_cast<float>(n);
+    };
+    ui.play(
+        support::click({middle(rect->min.x, rect->max.x, column), middle(rect->min.y, rect->max.y, row)}));
+  }
+  const core::compare::StageDifference& found(Stage stage) const {
+    for (const auto& s : store.comparison()->stages)
+      if (s.all.stage == stage) return s.all;
+    throw std::out_of_range(core::attention::info(stage).name);
+  }
+};
+
+TEST_F(Compare, NamesTheFirstStageAndTheLargestChangeOfEachAsTheEngineComputesThem) {
+  const Model before = store.model();
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 2.5});
+  ui.click("tabs/Compare");
+  ui.run();
+  ASSERT_NE(store.comparison(), nullptr);
+  ASSERT_NE(store.comparison()->first, nullptr);
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_TRUE(ui.has("compare/first"));
+
+  const Trace a = core::attention::attend(before), b = core::attention::attend(store.model());
+  EXPECT_EQ(found(Stage::embeddings).largest, 2.5 - (*before.sequences[0].embeddings)(1, 2));
+  for (const auto& stage : core::attention::stages()) {
+    if (!stage.present(before)) continue;
+    const auto& d = found(stage.stage);
+    double largest = 0;
+    for (std::size_t h = 0; h < (stage.per_head ? 2u : 1u); ++h)
+      for (std::size_t i = 0; i < 6; ++i)
+        for (std::size_t j = 0; j < stage.matrix(a, h).n_cols(); ++j)
+          if (const double x = stage.matrix(a, h)(i, j); std::isfinite(x))
+            largest = std::max(largest, std::abs(x - stage.matrix(b, h)(i, j)));
+    EXPECT_EQ(d.largest, largest) << stage.name;
+    EXPECT_EQ(std::abs(stage.matrix(a, d.head)(d.row, d.column) - stage.matrix(b, d.head)(d.row, d.column)),
+              largest)
+        << stage.name;
+    EXPECT_TRUE(ui.has(std::string("compare/row/") + stage.name));
+  }
+}
+
+TEST_F(Compare, ShowsWhatToDoAsLongAsThereIsNothingToCompareWith) {
+  ui.click("tabs/Compare");
+  ui.run();
+  for (const char* name : {"keep", "mask", "scale", "dropout", "merge", "open"})
+    EXPECT_TRUE(ui.has(std::string("reference/") + name));
+  EXPECT_FALSE(ui.has("compare/first"));
+  ui.click("reference/keep");
+  ui.run();
+  ASSERT_NE(store.comparison(), nullptr);
+  EXPECT_EQ(store.comparison()->first, nullptr) << "nothing differs yet";
+  ui.click("reference/drop");
+  ui.run();
+  EXPECT_TRUE(store.references().empty());
+  EXPECT_FALSE(ui.has("compare/first"));
+}
+
+TEST_F(Compare, KeepsAByARightClickOnThePreset) {
+  ui.right_click("model/preset");
+  ASSERT_EQ(store.references().size(), 1u);
+  EXPECT_EQ(store.references()[0].name, "A1");
+  EXPECT_EQ(store.references()[0].title, core::editing::default_preset().title);
+  EXPECT_EQ(store.references()[0].model, store.model());
+}
+
+TEST_F(Compare, FlipsASwitchForAAndLeavesBAlone) {
+  edit(core::editing::SetDropoutRate{0.5});
+  const Model live = store.model();
+  const std::pair<const char*, Stage> expected[] = {{"mask", Stage::mask},
+                                                    {"scale", Stage::scaled_scores},
+                                                    {"dropout", Stage::dropout_mask},
+                                                    {"merge", Stage::concatenated}};
+  ui.click("tabs/Compare");
+  for (const auto& [name, stage] : expected) {
+    ui.run();
+    ui.click(std::string("reference/") + name);
+    ui.run();
+    EXPECT_EQ(store.model(), live);
+    ASSERT_NE(store.comparison()->first, nullptr) << name;
+    EXPECT_EQ(store.comparison()->first->all.stage, stage);
+  }
+  EXPECT_EQ(store.references().size(), 4u);
+  ui.click("compare/reference");
+  ui.click("compare/reference/0");
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::mask);
+  EXPECT_EQ(found(Stage::masked_scores).largest, std::numeric_limits<double>::infinity());
+}
+
+TEST_F(Compare, PinsTheSameCellInAInBAndInTheDifference) {
+  ui.click("tabs/Compare");
+  ui.run();
+  ui.click("reference/scale");
+  ui.run();
+  for (const char* column : {"/a", "/b", "/difference"}) {
+    click_cell(std::string("compare/scaled_scores") + column, 2, 1, 6);
+    EXPECT_EQ(store.view().pinned, (CellRef{Stage::scaled_scores, 0, 2, 1})) << column;
+    press(Key::escape);
+    EXPECT_FALSE(store.view().pinned);
+  }
+}
+
+TEST_F(Compare, GivesAAndBOneRangeAndTheDifferenceOneThatIsSymmetric) {
+  ui.click("tabs/Compare");
+  ui.run();
+  ui.click("reference/scale");
+  ui.run();
+  const auto& a = painter.pictures.at("compare/scaled_scores/a");
+  const auto& b = painter.pictures.at("compare/scaled_scores/b");
+  const auto& d = painter.pictures.at("compare/scaled_scores/difference");
+  const double most =
+      arma::abs(*store.comparison()->trace->heads[0].scaled_scores).max();  // unscaled, so larger
+  EXPECT_EQ(a.low, -most);
+  EXPECT_EQ(a.high, most);
+  EXPECT_EQ(b.low, -most);
+  EXPECT_EQ(b.high, most);
+  EXPECT_EQ(d.low, -d.high);
+  const arma::mat apart =
+      *store.comparison()->trace->heads[0].scaled_scores - *store.trace().heads[0].scaled_scores;
+  EXPECT_EQ(d.high, arma::abs(apart).max()) << "of the shown head";
+}
+
+TEST_F(Compare, ShowsTheKindOfDifferenceThatIsChosen) {
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, -(*store.model().sequences[0].embeddings)(1, 2)});
+  ui.click("tabs/Compare");
+  ui.run();
+  const double was = -(*store.model().sequences[0].embeddings)(1, 2);
+  const auto shown = [&] { return store.comparison()->stages.front().difference(1, 2); };
+  EXPECT_EQ(shown(), 2 * was);
+  ui.click("compare/kind/2");
+  EXPECT_EQ(shown(), 2);
+  ui.click("compare/kind/1");
+  EXPECT_EQ(shown(), 2 * std::abs(was));
+  ui.run();
+  EXPECT_EQ(painter.pictures.at("compare/embeddings/difference").low, 0);
+}
+
+TEST_F(Compare, ShowsAInPlaceOfBAsLongAsSpaceIsHeld) {
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
+  ui.click("tabs/Compare");
+  ui.run();
+  const auto b = [&] { return (*painter.pictures.at("compare/embeddings/b").numbers)(0, 0); };
+  const double kept = store.references()[0].model.sequences[0].embeddings->at(0, 0);
+  EXPECT_EQ(b(), 3);
+  support::InputFrame down, up;
+  down.key = app::KeyPress{Key::space}, up.released = Key::space;
+  ui.play({down, {}});
+  EXPECT_EQ(b(), kept);
+  EXPECT_NE(kept, 3);
+  ui.play({up, {}});
+  EXPECT_EQ(b(), 3);
+}
+
+TEST_F(Compare, ShowsNothingOfBInPlaceOfWhichAStandsThatAHasNot) {
+  press(Key::k);
+  support::InputFrame down, up;
+  down.key = app::KeyPress{Key::space}, up.released = Key::space;
+  ui.play({down, {}});
+  const std::size_t n = store.model().n_tokens();
+  const CellRef last{Stage::weights, 1, n + 2, n + 2};
+  store.dispatch(app::ApplyEdit{core::editing::SetTokenCount{n + 3}});
+  store.dispatch(app::ChangeView{[last](app::View& v) { v.pinned = last; }});
+  support::finish_working(store);
+  ui.run();
+  ASSERT_TRUE(store.view().shows_a);
+  EXPECT_FALSE(app::shown_state(store).view.pinned);
+  ui.play({up, {}});
+  EXPECT_EQ(app::shown_state(store).view.pinned, last);
+}
+
+TEST_F(Compare, ShowsAInPlaceOfBInEveryViewAsLongAsSpaceIsHeld) {
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
+  const auto shown = [&] { return (*painter.pictures.at("strip/embeddings").numbers)(0, 0); };
+  EXPECT_EQ(shown(), 3);
+  support::InputFrame down, up;
+  down.key = app::KeyPress{Key::space}, up.released = Key::space;
+  ui.play({down, {}});
+  EXPECT_NE(shown(), 3);
+  EXPECT_EQ(shown(), store.references()[0].model.sequences[0].embeddings->at(0, 0));
+  ui.play({up, {}});
+  EXPECT_EQ(shown(), 3);
+  EXPECT_EQ(store.comparison(), nullptr) << "nothing is compared where nothing is shown of it";
+}
+
+TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
+  press(Key::k);
+  edit(core::editing::RemoveToken{5});
+  support::InputFrame down, up;
+  down.key = app::KeyPress{Key::space}, up.released = Key::space;
+  ui.play({down, {}});
+  EXPECT_FALSE(store.view().shows_a);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_THAT(store.message().text,
+              testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
+  EXPECT_EQ(painter.pictures.at("strip/embeddings").numbers, &*store.trace().embeddings);
+}
+
+TEST_F(Compare, RenamesTheChosenA) {
+  press(Key::k);
+  ui.click("tabs/Compare");
+  ui.run();
+  const std::string before = store.references()[0].title;
+  ui.click("reference/title");
+  ui.type("before training");
+  ui.key(Key::enter);
+  ui.run();
+  EXPECT_EQ(store.references()[0].title, "before training");
+  EXPECT_NE(before, "before training");
+}
+
+TEST_F(Compare, ScrollsToTheStageOfARowAndPinsTheCellThatDiffersMost) {
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
+  ui.click("tabs/Compare");
+  ui.run();
+  const auto region = ui.landmarks().find("region/compare").value();
+  EXPECT_GT(ui.landmarks().find("compare/block/output")->min.y, region.max.y) << "below what fits";
+  ui.click("compare/row/output");
+  ui.run(3);
+  EXPECT_LT(ui.landmarks().find("compare/block/output")->max.y, region.max.y + 1);
+  const auto& output = found(Stage::output);
+  EXPECT_EQ(store.view().pinned, (CellRef{Stage::output, 0, output.row, output.column}));
+  EXPECT_TRUE(ui.has("compare/pinned"));
+}
+
+TEST_F(Compare, SaysWhichStagesOfAnotherShapeCannotBeComparedAndDrawsNone) {
+  press(Key::k);
+  edit(core::editing::RemoveToken{5});
+  ui.click("tabs/Compare");
+  ui.run();
+  EXPECT_EQ(found(Stage::embeddings).obstacle, "A is 6×3, B is 5×3");
+  EXPECT_THAT(painter.pictures, testing::Not(testing::Contains(testing::Key("compare/embeddings/a"))));
+  press(Key::t);
+  ui.click("compare/row/weights");
+  EXPECT_FALSE(store.view().pinned);
+}
+
+TEST_F(Compare, NamesTheStageThatOnlyAHas) {
+  edit(core::editing::SetMaskMethod{core::attention::MaskMethod::renormalise});
+  press(Key::k);
+  edit(core::editing::SetMaskMethod{core::attention::MaskMethod::negative_infinity});
+  ui.click("tabs/Compare");
+  ui.run();
+  EXPECT_EQ(found(Stage::row_sums).obstacle, "only A has this stage");
+  EXPECT_TRUE(ui.has("compare/row/row_sums"));
+}
+
+TEST_F(Compare, FollowsTheLiveModelWithoutComputingAAgain) {
+  press(Key::k);
+  ui.click("tabs/Compare");
+  ui.run();
+  const auto traced = store.comparison()->key.trace, compared = store.comparison()->revision;
+  edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
+  EXPECT_EQ(store.comparison()->key.trace, traced);
+  EXPECT_GT(store.comparison()->revision, compared);
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+}
+
+TEST_F(Compare, HidesNoChangeOfASmallModelHoweverTiny) {
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 0});
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 1e-14});
+  ui.click("tabs/Compare");
+  ui.run();
+  ASSERT_NE(store.comparison()->first, nullptr);
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_EQ(found(Stage::embeddings).largest, 1e-14);
+}
+
+TEST_F(Compare, NamesTheMaskFirstWhereItIsSwitchedInAModelForTheEngine) {
+  edit(core::editing::SetTokenCount{200});
+  ASSERT_FALSE(store.live().is_exact());
+  press(Key::k);
+  edit(core::editing::SetCausal{!store.model().mask.causal});
+  ui.click("tabs/Compare");
+  ui.run();
+  ASSERT_NE(store.comparison()->first, nullptr);
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::mask);
+  EXPECT_FALSE(found(Stage::scaled_scores).differs());
+  edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, (*store.model().sequences[0].embeddings)(1, 2) + 1e-14});
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings) << "what is copied has no rounding";
+}
+
+TEST_F(Compare, KeepsWorkingWithManyTokensAndAnyHead) {
+  press(Key::k);
+  edit(core::editing::SetTokenCount{64});
+  press(Key::k);
+  edit(SetCell{{MatrixName::embeddings, 0}, 63, 0, 1});
+  ui.click("tabs/Compare");
+  press(Key::bracket_right);
+  EXPECT_EQ(store.comparison()->key.head, 1u);
+  EXPECT_THAT(painter.pictures, testing::Contains(testing::Key("compare/embeddings/difference")));
+  edit(core::editing::SetHeadCount{1});
+  EXPECT_EQ(found(Stage::queries).obstacle, "A is 2 heads of 64×2, B is 1 head of 64×4");
+}
+
+TEST_F(Compare, TakesAFromASessionFileAndLeavesBAlone) {
+  const support::TemporaryDirectory directory;
+  Model other = store.model();
+  other.mask.causal = false;
+  core::formats::save_session(directory.path() / "open.json", {other, ""});
+  const Model live = store.model();
+  store.dispatch(app::LoadReference{directory.path() / "open.json"});
+  support::finish_reading(store);
+  store.settle();
+  EXPECT_EQ(store.model(), live);
+  EXPECT_FALSE(store.document().path.has_value());
+  ASSERT_EQ(store.references().size(), 1u);
+  EXPECT_EQ(store.references()[0].title, "open.json");
+  EXPECT_EQ(store.comparison()->first->all.stage, Stage::mask);
+}
+
+TEST_F(Compare, SaysWhyAFileCannotBeAAndChangesNothing) {
+  const support::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "half.json") << R"({"attnscope": 1, "embeddings": [[1, 2], [3)";
+  store.dispatch(app::LoadReference{directory.path() / "half.json"});
+  support::finish_reading(store);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_THAT(store.message().text, testing::HasSubstr("half.json"));
+  EXPECT_THAT(store.message().text, testing::Not(testing::HasSubstr("\n")));
+  EXPECT_TRUE(store.references().empty());
+  EXPECT_EQ(store.view().tab, app::Tab::stages);
+}
+
+TEST_F(Compare, IsTheTabThatASessionComesBackTo) {
+  const support::TemporaryDirectory directory;
+  ui.click("tabs/Compare");
+  store.dispatch(app::SaveFileAs{directory.path() / "mine.json"});
+  support::finish_reading(store);
+  app::Store other;
+  other.open(directory.path() / "mine.json");
+  EXPECT_EQ(other.view().tab, app::Tab::compare);
+}
+
+TEST_F(Compare, DropsOnlyTheChosenA) {
+  press(Key::k);
+  press(Key::k);
+  press(Key::k);
+  store.dispatch(app::ChangeView{[](app::View& v) { v.reference = 1; }});
+  store.dispatch(app::DropReference{});
+  ASSERT_EQ(store.references().size(), 2u);
+  EXPECT_EQ(store.references()[0].name, "A1");
+  EXPECT_EQ(store.references()[1].name, "A3");
+  press(Key::k);
+  EXPECT_EQ(store.references().back().name, "A4") << "a name is never used twice";
+}
+
+}  // namespace

@@ -1,0 +1,124 @@
+#include "app/ui/panels/heads/heads_panel.hpp"
+
+#include <gtest/gtest.h>
+
+#include "app/ui/panels/heads/head_figures.hpp"
+#include "app/ui/panels/inspector/inspector_panel.hpp"
+#include "app/ui/panels/bars/view_bar.hpp"
+#include "core/attention/attend.hpp"
+#include "tests/support/random_model.hpp"
+#include "tests/support/ui_harness.hpp"
+
+namespace {
+
+using app::Tab;
+using core::attention::HeadFigure;
+using support::UiHarness;
+
+void draw_heads_and_inspector(const app::Frame& frame) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  const auto draw = [&](const char* name, ImVec2 min, ImVec2 max, auto panel) {
+    support::in_window(name, min, max, [&] { panel(frame); });
+  };
+  draw("bar", {0, 0}, {size.x - 400, 60}, app::panels::draw_view_bar);
+  draw("heads", {0, 60}, {size.x - 400, size.y}, app::panels::draw_heads);
+  draw("inspector", {size.x - 400, 0}, size, app::panels::draw_inspector);
+}
+
+/// Uniform weights in head 0; in head 1 each position asks for the one before it.
+core::attention::Model spread_and_previous() {
+  const std::size_t n = 6;
+  core::attention::Model m;
+  m.sequences = {{core::attention::numbered_tokens(n), arma::mat(n, n, arma::fill::eye)}};
+  core::attention::Projections p;
+  arma::mat query(n, 2 * n, arma::fill::zeros), key(n, 2 * n, arma::fill::zeros);
+  for (std::size_t i = 1; i < n; ++i) query(i, n + i - 1) = 30;
+  for (std::size_t i = 0; i < n; ++i) key(i, n + i) = 1;
+  p.query.weight = query, p.key.weight = key, p.value.weight = key;
+  m.projections = p;
+  m.n_heads = 2;
+  return m;
+}
+
+struct HeadsPanel : testing::Test {
+  UiHarness ui{draw_heads_and_inspector};
+
+  void SetUp() override {
+    ui.model = spread_and_previous();
+    ui.view.tab = Tab::heads;
+    ui.run();
+  }
+  /// The mean weight on the previous token, as it stands under a head.
+  std::string previous_figure(std::size_t head) const {
+    const auto trace = core::attention::attend(ui.model, 0);
+    const auto facts = core::attention::head_facts(trace.heads[head].weights, ui.model.sequences[0].tokens);
+    return app::panels::figure_text(HeadFigure::previous,
+                                    facts.*core::attention::info(HeadFigure::previous).value);
+  }
+  bool is_before(int a, int b) const {
+    const ImVec2 x = ui.centre("heads/" + std::to_string(a)), y = ui.centre("heads/" + std::to_string(b));
+    return x.y < y.y - 1 || (std::abs(x.y - y.y) <= 1 && x.x < y.x);
+  }
+};
+
+TEST_F(HeadsPanel, PutsTheHeadOfThePreviousTokenFirstWhenSortedByIt) {
+  EXPECT_TRUE(is_before(0, 1));
+  ui.click("view/order");
+  ui.run();
+  ui.click("view/order/previous");
+  ui.run();
+  EXPECT_EQ(ui.view.heads_order, HeadFigure::previous);
+  EXPECT_TRUE(is_before(1, 0));
+  EXPECT_EQ(previous_figure(1), "1.00");
+  EXPECT_NE(previous_figure(0), "1.00");
+  ui.view.heads_order = HeadFigure::itself;  // 1/6 for the other, mean of 1, 1/2 … 1/6 for the spread one
+  ui.run();
+  EXPECT_TRUE(is_before(0, 1));
+  ui.view.heads_order = HeadFigure::entropy;
+  ui.run();
+  EXPECT_TRUE(is_before(1, 0)) << "the least spread comes first";
+}
+
+TEST_F(HeadsPanel, ShowsFactsOfTheHoveredHeadUntilACellIsPinned) {
+  ui.move_to("heads/1");
+  EXPECT_EQ(ui.view.hovered_head, 1u);
+  EXPECT_TRUE(ui.has("inspector/figure/previous"));
+  EXPECT_TRUE(ui.has("inspector/likeness"));
+  ui.click("heads/1");
+  ui.run();
+  ASSERT_TRUE(ui.view.pinned);
+  EXPECT_FALSE(ui.has("inspector/figure/previous"));
+  EXPECT_TRUE(ui.has("inspector/value"));
+}
+
+TEST_F(HeadsPanel, ChoosesAHeadByItsNameAndFromTheLikeness) {
+  ui.click("heads/name/1");
+  EXPECT_EQ(ui.view.head, 1u);
+  ui.move_to("view/order");
+  ui.view.hovered_head.reset();  // the window does so in every frame
+  ui.run();
+  ui.click("inspector/most alike");
+  EXPECT_EQ(ui.view.head, 0u);
+}
+
+TEST_F(HeadsPanel, WorksOutTheLikenessOfVeryManyNumbersOnlyWhenAsked) {
+  support::Random random(4);
+  ui.model = support::model(random, 256, 4, 24, 12);
+  ui.run();
+  EXPECT_FALSE(ui.has("inspector/likeness"));
+  ui.click("inspector/work out likeness");
+  ui.run();
+  EXPECT_TRUE(ui.has("inspector/likeness"));
+  ui.model.sequences[0].embeddings.edit()(0, 0) += 1;
+  ui.run();
+  EXPECT_FALSE(ui.has("inspector/likeness")) << "other numbers, another question";
+}
+
+TEST_F(HeadsPanel, OffersTheColoursOfSignedStagesAndOfWeights) {
+  EXPECT_TRUE(ui.has("view/range"));
+  ui.view.heads_stage = app::Stage::scores;
+  ui.run();
+  EXPECT_TRUE(ui.has("view/range"));
+}
+
+}  // namespace

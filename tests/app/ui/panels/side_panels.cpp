@@ -1,0 +1,34 @@
+#include "tests/app/ui/panels/side_panels.hpp"
+
+#include "app/ui/panels/dialogs/dialogs.hpp"
+#include "app/ui/panels/edit/edit_panel.hpp"
+#include "app/ui/panels/bars/menu_bar.hpp"
+#include "app/ui/panels/model/model_panel.hpp"
+
+namespace gui {
+
+void draw_side_panels(const app::Frame& frame) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  const float top = frame.metrics.menu, bottom = size.y - frame.metrics.status;
+  const float middle = top + std::min(app::panels::model_panel_height(frame), (bottom - top) * 0.55f);
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(size);
+  ImGui::Begin("window", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_MenuBar |
+                   ImGuiWindowFlags_NoBringToFrontOnFocus);
+  app::panels::draw_menu_bar(frame);
+  ImGui::SetCursorScreenPos({0, top});
+  ImGui::BeginChild("model", {frame.metrics.left, middle - top}, false,
+                    ImGuiWindowFlags_AlwaysUseWindowPadding);
+  app::panels::draw_model(frame);
+  ImGui::EndChild();
+  ImGui::SetCursorScreenPos({0, middle});
+  ImGui::BeginChild("edit", {frame.metrics.left, bottom - middle}, false,
+                    ImGuiWindowFlags_AlwaysUseWindowPadding);
+  app::panels::draw_edit(frame);
+  ImGui::EndChild();
+  ImGui::End();
+  app::panels::draw_dialogs(frame);
+}
+
+}  // namespace gui

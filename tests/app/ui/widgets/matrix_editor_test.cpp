@@ -1,0 +1,233 @@
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "app/ui/widgets/editor/matrix_editor.hpp"
+#include "tests/app/ui/panels/side_panels.hpp"
+#include "tests/support/ui_harness.hpp"
+
+namespace {
+
+using namespace core::editing;
+using app::Key;
+using support::UiHarness;
+using testing::HasSubstr;
+
+struct MatrixEditor : testing::Test {
+  UiHarness ui{gui::draw_side_panels};
+  const arma::mat& x() const { return ui.model.sequences[0].embeddings; }
+};
+
+TEST_F(MatrixEditor, DragsAHundredthAPixelWithinOneTarget) {
+  const arma::mat before = x();
+  ui.drag("edit/cell/1/2", 50, 0);
+  const auto edits = ui.edits<SetCell>();
+  ASSERT_GE(edits.size(), 5u);
+  for (const SetCell& edit : edits) EXPECT_EQ(target(edit), target(edits.front()));
+  EXPECT_NEAR(x()(1, 2) - before(1, 2), 0.50, 1e-8);
+  EXPECT_EQ(arma::accu(x() != before), 1u);
+}
+
+TEST_F(MatrixEditor, DragsUpwardsToMore) {
+  const double before = x()(3, 0);
+  ui.drag("edit/cell/3/0", 0, -20);
+  EXPECT_NEAR(x()(3, 0) - before, 0.20, 1e-8);
+}
+
+TEST_F(MatrixEditor, DragsCoarselyWithShiftAndFinelyWithAlt) {
+  const double before = x()(0, 0);
+  ui.drag("edit/cell/0/0", 40, 0, {.shift = true});
+  EXPECT_NEAR(x()(0, 0) - before, 4, 1e-8);
+  ui.drag("edit/cell/0/0", -40, 0, {.alt = true});
+  EXPECT_NEAR(x()(0, 0) - before, 3.96, 1e-8);
+}
+
+TEST_F(MatrixEditor, AClickChangesNothing) {
+  ui.click("edit/cell/2/1");
+  EXPECT_TRUE(ui.asked<app::ApplyEdit>().empty());
+  EXPECT_EQ(ui.view.cursor, (app::EditCursor{2, 1}));
+}
+
+TEST_F(MatrixEditor, ATremblingClickChangesNothing) {
+  ui.drag("edit/cell/2/1", 2, 0);
+  EXPECT_TRUE(ui.asked<app::ApplyEdit>().empty());
+}
+
+TEST_F(MatrixEditor, TypesAfterADoubleClick) {
+  ui.double_click("edit/cell/2/1");
+  ASSERT_TRUE(ui.view.typed.has_value());
+  ui.type("-1.25");
+  ui.key(Key::enter);
+  EXPECT_EQ(x()(2, 1), -1.25);
+  EXPECT_EQ(ui.view.cursor, (app::EditCursor{3, 1})) << "Enter goes on to the row below";
+}
+
+TEST_F(MatrixEditor, ADigitStartsTypingAndKeepsItsPlace) {
+  ui.click("edit/cell/0/0");
+  ui.type("1");
+  ui.type("2");
+  ui.type(".5");
+  ui.key(Key::tab);
+  EXPECT_EQ(x()(0, 0), 12.5);
+  EXPECT_EQ(ui.view.cursor, (app::EditCursor{0, 1}));
+  ui.type("7");
+  ui.key(Key::tab);
+  ui.type("8");
+  ui.key(Key::tab);
+  EXPECT_EQ(x()(0, 1), 7);
+  EXPECT_EQ(x()(0, 2), 8);
+  EXPECT_EQ(ui.view.cursor, (app::EditCursor{1, 0})) << "behind the last column comes the next row";
+}
+
+TEST_F(MatrixEditor, ArrowsCommitAndMove) {
+  ui.click("edit/cell/1/0");
+  ui.type("3");
+  ui.key(Key::down);
+  EXPECT_EQ(x()(1, 0), 3);
+  EXPECT_EQ(ui.view.cursor, (app::EditCursor{2, 0}));
+}
+
+TEST_F(MatrixEditor, EscapeKeepsTheOldNumber) {
+  const arma::mat before = x();
+  ui.double_click("edit/cell/2/1");
+  ui.type("99");
+  ui.key(Key::escape);
+  ui.run();
+  EXPECT_TRUE(arma::approx_equal(x(), before, "absdiff", 0));
+  EXPECT_FALSE(ui.view.typed.has_value());
+}
+
+TEST_F(MatrixEditor, AClickElsewhereHandsInTheNumber) {
+  ui.double_click("edit/cell/2/1");
+  ui.type("9");
+  ui.click("edit/cell/4/2");
+  EXPECT_EQ(x()(2, 1), 9);
+  EXPECT_EQ(ui.view.cursor, (app::EditCursor{4, 2}));
+  ui.double_click("edit/cell/2/1");
+  ui.type("8");
+  ui.click("model/causal");
+  EXPECT_EQ(x()(2, 1), 8);
+}
+
+TEST_F(MatrixEditor, RefusesWhatIsNoNumber) {
+  const arma::mat before = x();
+  for (const char* rubbish : {"nan", "two", "1e999", "--3"}) {
+    ui.message = {};
+    ui.double_click("edit/cell/2/1");
+    ui.type(rubbish);
+    ui.key(Key::enter);
+    EXPECT_TRUE(ui.message.is_error) << rubbish;
+    EXPECT_THAT(ui.message.text, HasSubstr("row 2, column 1: expected a number, found")) << rubbish;
+  }
+  EXPECT_TRUE(arma::approx_equal(x(), before, "absdiff", 0));
+}
+
+TEST_F(MatrixEditor, WalksWithKeysAndStopsAtTheEdges) {
+  ui.click("edit/cell/0/0");
+  const auto expect_after = [&](Key key, std::size_t row, std::size_t column) {
+    ui.key(key);
+    EXPECT_EQ(ui.view.cursor, (app::EditCursor{row, column}));
+  };
+  expect_after(Key::up, 0, 0);
+  expect_after(Key::down, 1, 0);
+  expect_after(Key::end, 1, 2);
+  expect_after(Key::right, 1, 2);
+  expect_after(Key::home, 1, 0);
+  expect_after(Key::page_down, 5, 0);
+  expect_after(Key::page_up, 0, 0);
+}
+
+TEST_F(MatrixEditor, DeleteMakesZero) {
+  ui.click("edit/cell/5/1");
+  ui.key(Key::delete_);
+  EXPECT_EQ(x()(5, 1), 0);
+  ui.click("edit/cell/4/1");
+  ui.key(Key::backspace);
+  EXPECT_EQ(x()(4, 1), 0);
+}
+
+TEST_F(MatrixEditor, PastesABlock) {
+  ImGui::SetClipboardText("1\t2\n3\t-4.5\n");
+  ui.click("edit/cell/1/1");
+  ui.key(Key::v, {.ctrl = true});
+  EXPECT_EQ(x()(1, 1), 1);
+  EXPECT_EQ(x()(1, 2), 2);
+  EXPECT_EQ(x()(2, 1), 3);
+  EXPECT_EQ(x()(2, 2), -4.5);
+  EXPECT_EQ(ui.edits<SetBlock>().size(), 1u);
+}
+
+TEST_F(MatrixEditor, RefusesABlockThatDoesNotFit) {
+  ImGui::SetClipboardText("1 2 3\n4 5 6");
+  ui.click("edit/cell/5/1");
+  ui.key(Key::v, {.ctrl = true});
+  EXPECT_TRUE(ui.edits<SetBlock>().empty());
+  EXPECT_THAT(ui.message.text, HasSubstr("2×3"));
+  EXPECT_THAT(ui.message.text, HasSubstr("1×2"));
+}
+
+TEST_F(MatrixEditor, RenamesATokenAfterADoubleClick) {
+  ui.double_click("edit/token/1");
+  ui.type("path");
+  ui.key(Key::enter);
+  EXPECT_EQ(ui.model.sequences[0].tokens[1], "path");
+}
+
+TEST_F(MatrixEditor, AddsMovesAndRemovesTokensFromTheirMenu) {
+  const auto choose = [&](const char* line) {
+    ui.right_click("edit/token/1");
+    ui.click(std::string("edit/token_menu/") + line);
+  };
+  choose("insert_before");
+  EXPECT_EQ(ui.model.n_tokens(), 7u);
+  EXPECT_EQ(ui.model.sequences[0].tokens[2], "journey");
+  choose("remove");
+  EXPECT_EQ(ui.model.sequences[0].tokens[1], "journey");
+  choose("up");
+  EXPECT_EQ(ui.model.sequences[0].tokens[0], "journey");
+  choose("down");
+  EXPECT_EQ(ui.model.sequences[0].tokens[2], "Your") << "Your had come second and goes on to the third row";
+  choose("insert_after");
+  EXPECT_EQ(ui.model.n_tokens(), 7u);
+  EXPECT_DOUBLE_EQ(arma::accu(arma::abs(x().row(2))), 0);
+}
+
+TEST_F(MatrixEditor, DragsATokenToAnotherPlace) {
+  const arma::rowvec numbers = x().row(0);
+  ui.drag("edit/token/0", 0, 3 * 26);
+  EXPECT_EQ(ui.model.sequences[0].tokens[3], "Your");
+  EXPECT_TRUE(arma::approx_equal(x().row(3), numbers, "absdiff", 0));
+}
+
+TEST_F(MatrixEditor, DrawsOnlyTheVisibleCellsOfALargeMatrix) {
+  UiHarness::Draw draw = [numbers = arma::mat(2000, 2000, arma::fill::ones)](const app::Frame& frame) {
+    ImGui::SetNextWindowPos({0, 0});
+    ImGui::SetNextWindowSize({800, 600});
+    ImGui::Begin("window", nullptr, ImGuiWindowFlags_NoDecoration);
+    app::widgets::matrix_editor(frame, {{}, numbers, nullptr, {}}, {700, 500});
+    ImGui::End();
+  };
+  ImGui::DestroyContext();  // one context at a time
+  {
+    UiHarness large(draw);
+    const auto start = std::chrono::steady_clock::now();
+    large.run(20);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    RecordProperty("milliseconds_a_frame", std::to_string(took.count() / 20));
+    std::cout << "2000 × 2000: " << took.count() / 20 << " ms a frame, " << large.vertices() << " vertices\n";
+    EXPECT_GT(large.vertices(), 1000);
+    EXPECT_LT(large.vertices(), 40000);
+    EXPECT_TRUE(large.has("edit/cell/0/0"));
+    EXPECT_FALSE(large.has("edit/cell/100/0"));
+    large.click("edit/cell/0/0");
+    large.key(Key::end, {.ctrl = true});
+    large.run();
+    EXPECT_EQ(large.view.cursor, (app::EditCursor{1999, 1999}));
+    EXPECT_TRUE(large.has("edit/cell/1999/1999")) << "the cursor stays in sight";
+    EXPECT_FALSE(large.has("edit/cell/0/0"));
+  }
+  ImGui::CreateContext();  // for the fixture to destroy
+}
+
+}  // namespace

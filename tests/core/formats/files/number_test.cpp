@@ -1,0 +1,72 @@
+#include "core/formats/files/number.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace core::formats {
+namespace {
+
+std::uint64_t bits(double number) {
+  return std::bit_cast<std::uint64_t>(number);
+}
+
+TEST(NumberText, IsTheShortestDecimal) {
+  EXPECT_EQ(number_text(0.1), "0.1");
+  EXPECT_EQ(number_text(-2), "-2");
+  EXPECT_EQ(number_text(1.0 / 3), "0.3333333333333333");
+  EXPECT_EQ(number_text(1e23), "1e+23");
+  EXPECT_EQ(number_text(5e-324), "5e-324");
+  EXPECT_EQ(number_text(0.43f), "0.4300000071525574");
+}
+
+TEST(NumberText, NamesWhatIsNotFinite) {
+  EXPECT_EQ(number_text(INFINITY), "inf");
+  EXPECT_EQ(number_text(-INFINITY), "-inf");
+  EXPECT_EQ(number_text(NAN), "nan");
+  EXPECT_EQ(number_text(-NAN), "nan");
+}
+
+TEST(NumberText, ReadsBackToTheSameBits) {
+  std::mt19937_64 random(1);
+  for (int k = 0; k < 100'000; ++k) {
+    const double number = std::bit_cast<double>(random());
+    if (std::isnan(number)) continue;
+    const auto back = parse_number(number_text(number));
+    ASSERT_TRUE(back) << number_text(number);
+    ASSERT_EQ(bits(*back), bits(number)) << number_text(number);
+  }
+  EXPECT_EQ(bits(*parse_number(number_text(-0.0))), bits(-0.0));
+  EXPECT_TRUE(std::isnan(*parse_number("nan")));
+}
+
+TEST(ParseNumber, AsksForTheWholeText) {
+  for (const char* text : {"", " 1", "1 ", "1,5", "1.5x", "0x10", "+1", "1e", "--1", "-", ".", "e5",
+                           "infinity", "NAN", "nan(1)", "1e999"})
+    EXPECT_FALSE(parse_number(text)) << text;
+}
+
+TEST(ParseWholeNumber, AsksForDigitsAlone) {
+  EXPECT_EQ(parse_whole_number("0"), 0u);
+  EXPECT_EQ(parse_whole_number("007"), 7u);
+  EXPECT_EQ(parse_whole_number("18446744073709551615"), UINT64_MAX);
+  for (const char* text : {"", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x1", "x", "18446744073709551616"})
+    EXPECT_FALSE(parse_whole_number(text)) << text;
+}
+
+TEST(TakeWholeNumber, LeavesWhatComesAfter) {
+  std::string_view text = "12,3";
+  EXPECT_EQ(take_whole_number(text), 12u);
+  EXPECT_EQ(text, ",3");
+  EXPECT_FALSE(take_whole_number(text));
+  EXPECT_EQ(text, ",3");
+  std::string_view large = "18446744073709551616 ";
+  EXPECT_FALSE(take_whole_number(large));
+  EXPECT_EQ(large, "18446744073709551616 ");
+}
+
+}  // namespace
+}  // namespace core::formats

@@ -1,0 +1,130 @@
+// Sessions that name tensors in other files, and the examples that are shipped, which are of that kind.
+#include "core/formats/sessions/session_files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "core/attention/attend.hpp"
+#include "core/formats/sessions/session.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
+
+namespace core::formats {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string examples = FIXTURES "/../../assets/examples/tiny_gpt/";
+
+TEST(TinyGptExample, OpensEveryLayer) {
+  const TensorFile sentence = open_tensors(examples + "sentence.npz");
+  for (int layer = 0; layer < 4; ++layer) {
+    const Session session = load_session(examples + "layer" + std::to_string(layer) + ".json");
+    EXPECT_EQ(session.model.n_heads, 4u);
+    EXPECT_EQ(session.model.d_head(), 32u);
+    EXPECT_EQ(session.model.n_tokens(), 47u);
+    EXPECT_TRUE(session.model.mask.causal);
+    EXPECT_TRUE(session.model.projections->output.has_value());
+    EXPECT_EQ(session.model.sequences[0].tokens[1], "iss");
+    EXPECT_TRUE(arma::approx_equal(*session.model.sequences[0].embeddings,
+                                   matrix(sentence.read("layer" + std::to_string(layer))), "absdiff", 0));
+  }
+}
+
+TEST(TinyGptExample, ShowsTheHeadThatLooksOneTokenBack) {
+  const attention::Trace trace = attention::attend(load_session(examples + "layer0.json").model);
+  const arma::mat& weights = trace.heads[2].weights;
+  double sum = 0;
+  for (std::size_t i = 1; i < weights.n_rows; ++i) sum += weights(i, i - 1);
+  EXPECT_GT(sum / static_cast<double>(weights.n_rows - 1), 0.9);
+}
+
+TEST(TinyGptExample, ShowsTheHeadThatFindsWhatFollowedBefore) {
+  const Session session = load_session(examples + "layer2.json");
+  const attention::Trace trace = attention::attend(session.model);
+  ASSERT_EQ(session.model.sequences[0].tokens[33], "Z");
+  ASSERT_EQ(session.model.sequences[0].tokens[3], "Z");
+  EXPECT_GT(trace.heads[0].weights(33, 4), 0.9);  // 4 is what followed the first Z
+}
+
+class SessionFiles : public testing::Test {
+ protected:
+  std::string error_of_session(const std::string& rest) {
+    support::put_bytes(directory_ / "s.json", "{\"attnscope\": 1, " + rest + "}");
+    return support::error_of([&] { load_session(directory_ / "s.json"); });
+  }
+  void copy(const std::string& from, const std::string& name) {
+    std::filesystem::copy_file(from, directory_ / name);
+  }
+
+  support::TemporaryDirectory directory_;
+};
+
+TEST_F(SessionFiles, AreFoundBesideTheSession) {
+  copy(FIXTURES "/formats/npy/f4.little.C.npy", "x.npy");
+  support::put_bytes(directory_ / "x.csv", "1,2\n3,4\n");
+  support::put_bytes(directory_ / "s.json", R"({"attnscope": 1, "embeddings": {"file": "x.csv"}})");
+  const attention::Model model = load_session(directory_ / "s.json").model;
+  EXPECT_TRUE(arma::approx_equal(*model.sequences[0].embeddings, arma::mat{{1, 2}, {3, 4}}, "absdiff", 0));
+  EXPECT_THAT(
+      error_of_session(R"("embeddings": [{"file": "x.npy", "at": [0]}, {"file": "x.npy", "at": [2]}])"),
+      HasSubstr("x.npy: x: expected index 0 of [2, 3, 4] to be below 2, got 2"));
+}
+
+TEST_F(SessionFiles, HoldGivenStages) {
+  copy(FIXTURES "/formats/npy/f4.little.C.npy", "w.npy");  // [2, 3, 4]
+  const arma::mat numbers =
+      matrix(open_tensors(directory_ / "w.npy").read("w"), std::array<std::size_t, 1>{1});
+  const auto opened = [&](const std::string& given) {
+    support::put_bytes(directory_ / "s.json", R"({"attnscope": 1, "given": {"weights": )" + given + "}}");
+    return load_session(directory_ / "s.json").model;
+  };
+  const attention::Model two = opened(R"({"file": "w.npy"})");
+  EXPECT_EQ(two.n_heads, 2u);
+  ASSERT_EQ(two.given.stages.size(), 1u);
+  EXPECT_TRUE(arma::approx_equal(*two.given.stages[0].matrices[1], numbers, "absdiff", 0));
+  EXPECT_EQ(two.n_tokens(), 3u);
+  EXPECT_EQ(two.n_keys(), 4u);
+  const attention::Model one = opened(R"({"file": "w.npy", "at": [1]})");
+  EXPECT_EQ(one.n_heads, 1u);
+  EXPECT_TRUE(arma::approx_equal(*one.given.stages[0].matrices[0], numbers, "absdiff", 0));
+  EXPECT_THAT(
+      error_of_session(R"("given": {"weights": {"file": "w.npy", "at": [0, 0]}})"),
+      HasSubstr(
+          "s.json: given.weights: expected [rows, columns], [heads, rows, columns] or a batch of these, got [4]"));
+  EXPECT_THAT(
+      error_of_session(R"("given": {"scores": {"file": "w.npy"}, "weights": {"file": "w.npy", "at": [1]}})"),
+      HasSubstr("s.json: given.weights: expected 2 matrices as of the stage before, got 1"));
+}
+
+TEST_F(SessionFiles, ThatAreWrongAreNamed) {
+  copy(FIXTURES "/formats/words.npz", "words.npz");
+  copy(FIXTURES "/checkpoints/llama.safetensors", "llama.safetensors");
+  const std::string numbers = R"("embeddings": [[1, 2, 3, 4, 5, 6]], )";
+  EXPECT_THAT(error_of_session(R"("embeddings": {"file": "none.npy"})"), HasSubstr("none.npy: no such file"));
+  EXPECT_THAT(
+      error_of_session(R"("embeddings": {"file": "words.npz"})"),
+      HasSubstr("s.json: embeddings: expected the key \"tensor\", as there are 2 of them in the file"));
+  EXPECT_THAT(error_of_session(R"("embeddings": {"file": "words.npz", "tensor": "tokens"})"),
+              HasSubstr("expected numbers, got text"));
+  EXPECT_THAT(error_of_session(numbers + R"("tokens": {"file": "words.npz", "tensor": "weights"})"),
+              HasSubstr("s.json: tokens: expected a list of texts in the file, got float64 [2, 2]"));
+  EXPECT_THAT(error_of_session(numbers + R"("projections": {"file": "words.npz"})"),
+              HasSubstr("words.npz: expected a checkpoint of a known layout"));
+  EXPECT_THAT(error_of_session(numbers + R"("projections": {"file": "llama.safetensors", "layer": 1})"),
+              HasSubstr("llama.safetensors: expected a layer from 0"));
+  EXPECT_THAT(error_of_session(numbers + R"("projections": {"file": "llama.safetensors"})"),
+              HasSubstr("the number of heads must be said"));
+  EXPECT_EQ(
+      error_of_session(
+          numbers +
+          R"("n_heads": 2, "projections": {"file": "llama.safetensors", "layer": "model.layers.0.self_attn"})"),
+      "no error");
+}
+
+}  // namespace
+}  // namespace core::formats

@@ -1,0 +1,55 @@
+#include "core/formats/tensors/tensor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.hpp"
+
+namespace core::formats {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Tensor two_by_two_by_three() {
+  return {{"weights", Dtype::f64, {2, 2, 3}}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {}, {}, {}};
+}
+
+TEST(TensorMatrix, IsTheSliceAtLeadingIndicesRowByRow) {
+  const std::size_t one[] = {1};
+  const arma::mat m = matrix(two_by_two_by_three(), one);
+  EXPECT_TRUE(arma::approx_equal(m, arma::mat{{6, 7, 8}, {9, 10, 11}}, "absdiff", 0));
+}
+
+TEST(TensorMatrix, OfOneDimensionIsARow) {
+  const std::size_t two[] = {0, 1};
+  EXPECT_TRUE(arma::approx_equal(matrix(two_by_two_by_three(), two), arma::mat{{3, 4, 5}}, "absdiff", 0));
+}
+
+TEST(TensorMatrix, NeedsEnoughIndicesWithinTheShape) {
+  const std::size_t four[] = {0, 0, 0, 0}, beyond[] = {2};
+  EXPECT_EQ(support::error_of([] { matrix(two_by_two_by_three()); }),
+            "tensor weights of shape [2, 2, 3]: expected a matrix, got 3 dimensions");
+  EXPECT_THAT(support::error_of([&] { matrix(two_by_two_by_three(), four); }),
+              HasSubstr("expected at most 3 indices, got 4"));
+  EXPECT_THAT(support::error_of([&] { matrix(two_by_two_by_three(), beyond); }),
+              HasSubstr("expected an index below 2, got 2"));
+}
+
+TEST(Matrix, OfNoNumbersIsRefusedHoweverManyRowsItClaims) {
+  Tensor none;
+  none.name = "x", none.shape = {std::size_t{1} << 63, 0};
+  EXPECT_EQ(support::error_of([&] { matrix(none); }),
+            "tensor x of shape [9223372036854775808, 0]: expected at least one number");
+}
+
+TEST(CountOf, IsNothingWhenTheProductOverflows) {
+  const Shape wraps{(std::size_t{1} << 32) + 1, (std::size_t{1} << 32) - 1}, none{std::size_t{1} << 63, 3, 0};
+  EXPECT_EQ(count_of(wraps), std::nullopt);
+  EXPECT_EQ(count_of(none), 0u);
+  EXPECT_EQ(count_of({}), 1u);
+  EXPECT_EQ(count_of(Shape{3, 4}), 12u);
+}
+
+}  // namespace
+}  // namespace core::formats
