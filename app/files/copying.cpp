@@ -12,35 +12,39 @@ using core::formats::CopyExtent;
 constexpr const char* edited_words = "the edited matrix";
 
 CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix& edited) {
-  const auto& [model, view] = s.newest;
-  const bool is_embeddings = view.edited.name == core::editing::MatrixName::embeddings;
-  const auto rows = is_embeddings ? model.sequences[view.sequence].tokens
+  const auto& [model, look, selection] = s.newest;
+  const bool is_embeddings = look.edited.name == core::editing::MatrixName::embeddings;
+  const auto rows = is_embeddings ? model.sequences[look.sequence].tokens
                                   : core::attention::numbered_tokens(edited->n_rows);
   return {{*edited, rows, core::attention::numbered_tokens(edited->n_cols)},
           edited_words,
-          view.cursor->row,
-          view.cursor->column,
+          selection.cursor->row,
+          selection.cursor->column,
           true};
 }
 
 /// The matrix under the edit cursor, unless a cell is meant; or nullptr.
-const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s, const std::optional<CellRef>& cell) {
-  const auto& [model, view] = s.newest;
-  if (!view.cursor || cell) return nullptr;
-  return core::editing::find_matrix(model, {view.edited.name, view.sequence});
+const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
+                                                      const std::optional<CellRef>& cell) {
+  const auto& [model, look, selection] = s.newest;
+  if (!selection.cursor || cell) return nullptr;
+  return core::editing::find_matrix(model, {look.edited.name, look.sequence});
 }
 
 /// A menu may be open while the model changes.
 bool is_there(const Situation& s, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
-  if (!stage.present(s.model) || (stage.per_head && cell.head >= s.trace.heads.size())) return false;
-  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, cell.head);
+  if (!stage.present(s.shown.model) || (stage.per_head && cell.head >= s.shown.trace.heads.size()))
+    return false;
+  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, cell.head);
   return cell.row < numbers.n_rows() && cell.column < numbers.n_cols();
 }
 
 /// The given, the pinned or the hovered cell, if it is there.
 std::optional<CellRef> meant_cell(const Situation& s, const std::optional<CellRef>& cell) {
-  const std::optional<CellRef> meant = cell ? cell : s.view.pinned ? s.view.pinned : s.view.hovered;
+  const std::optional<CellRef> meant = cell                       ? cell
+                                       : s.shown.selection.pinned ? s.shown.selection.pinned
+                                                                  : s.shown.selection.hovered;
   return meant && is_there(s, *meant) ? meant : std::nullopt;
 }
 
@@ -50,7 +54,7 @@ std::string stage_words(const CellRef& from) {
 }
 
 CellRef source_cell(const Situation& s, const std::optional<CellRef>& meant) {
-  return meant.value_or(CellRef{Stage::weights, s.view.head, 0, 0});
+  return meant.value_or(CellRef{Stage::weights, s.shown.look.head, 0, 0});
 }
 
 }  // namespace
@@ -67,7 +71,8 @@ CopySource copy_source(const Situation& s, const std::optional<CellRef>& cell) {
   if (const auto* edited = matrix_at_cursor(s, cell)) return edited_matrix(s, *edited);
   const auto meant = meant_cell(s, cell);
   const CellRef from = source_cell(s, meant);
-  return {core::formats::labelled_stage(s.model, s.trace, core::attention::info(from.stage), from.head, s.view.sequence),
+  return {core::formats::labelled_stage(s.shown.model, s.shown.trace, core::attention::info(from.stage),
+                                        from.head, s.shown.look.sequence),
           stage_words(from), from.row, from.column, meant.has_value()};
 }
 
@@ -75,12 +80,12 @@ std::string copied_as(const Situation& s, const CopySource& source, CopyChoice c
   const CopyExtent extent = source.has_cell ? choice.extent : CopyExtent::matrix;
   return core::formats::copy_forms()
       .at(choice.form)
-      .text(source.matrix, {extent, source.row, source.column}, s.view.copy_decimals);
+      .text(source.matrix, {extent, source.row, source.column}, s.settings.copy_decimals);
 }
 
-std::string program_of(const core::attention::Model& model, const View& view, const std::string& title) {
+std::string program_of(const core::attention::Model& model, const Forms& forms, const std::string& title) {
   std::vector<std::uint64_t> seeds = core::editing::usual_seeds();
-  seeds.push_back(view.draw.draw.seed);
+  seeds.push_back(forms.draw.draw.seed);
   return core::formats::program_text(model, title, seeds);
 }
 

@@ -28,6 +28,6 @@ bool names_a_cell(const Situation& situation, const std::optional<CellRef>& cell
 std::string copied_as(const Situation& situation, const CopySource& source, CopyChoice choice);
 
 /// The whole model as a PyTorch program; the seed of the view's form of draws is tried as well.
-std::string program_of(const core::attention::Model& model, const View& view, const std::string& title);
+std::string program_of(const core::attention::Model& model, const Forms& forms, const std::string& title);
 
 }  // namespace app

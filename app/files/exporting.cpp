@@ -2,16 +2,16 @@
 
 #include <optional>
 
-#include "app/work/colour_ends.hpp"
 #include "app/files/copying.hpp"
 #include "app/files/export_plan.hpp"
 #include "app/files/view_text.hpp"
+#include "app/work/colour_ends.hpp"
 #include "core/attention/fast/engine.hpp"
 #include "core/figures/png.hpp"
 #include "core/figures/svg.hpp"
-#include "core/formats/writers/export.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "core/formats/writers/export.hpp"
 #include "core/formats/writers/npz_writer.hpp"
 
 namespace app {
@@ -24,10 +24,10 @@ core::figures::DisplayList figure(const Exported& x, const ExportAs& e) {
   const bool everything = e.what == ExportWhat::everything;
   options.stage = everything ? std::nullopt : std::optional(e.matrix.stage);
   options.head = e.what == ExportWhat::stage ? std::nullopt : std::optional(e.matrix.head);
-  if (everything) options.head = x.view.head;
-  options.sequence = x.view.sequence;
-  options.dark = x.view.export_dark, options.numbers = x.view.export_numbers;
-  return coloured_figure(x.model, *x.trace, options, x.view.colours);
+  if (everything) options.head = x.view.look.head;
+  options.sequence = x.view.look.sequence;
+  options.dark = x.view.settings.export_dark, options.numbers = x.view.settings.export_numbers;
+  return coloured_figure(x.model, *x.trace, options, x.view.look.colours);
 }
 
 /// The bytes of an export that is one file.
@@ -37,8 +37,8 @@ std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& pr
     case ExportForm::csv:
     case ExportForm::npy: {
       const auto* format = formats::find_matrix_format(e.form == ExportForm::npy ? "npy" : "csv");
-      return format->bytes(formats::labelled_stage(x.model, *x.trace, stage, e.matrix.head, x.view.sequence),
-                           true);
+      return format->bytes(
+          formats::labelled_stage(x.model, *x.trace, stage, e.matrix.head, x.view.look.sequence), true);
     }
     case ExportForm::npz:
       return formats::npz_bytes(x.model,
@@ -48,13 +48,13 @@ std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& pr
     case ExportForm::svg:
       return core::figures::svg_text(figure(x, e));
     case ExportForm::png:
-      return core::figures::png_of(figure(x, e), x.view.export_scale);
+      return core::figures::png_of(figure(x, e), x.view.settings.export_scale);
     case ExportForm::session:
       return formats::session_text({x.model, view_text(x.view)});
     case ExportForm::program:
       break;
   }
-  return program_of(x.model, x.view, x.title);
+  return program_of(x.model, x.view.forms, x.title);
 }
 
 /// The other forms compute every sequence, or nothing.
@@ -75,7 +75,7 @@ std::vector<std::filesystem::path> export_as(const Exported& exported, const Exp
     const std::vector<std::filesystem::path> files = planned_files(x.model, e);
     std::optional<core::attention::fast::Engine> engine;  // which has threads of its own
     if (!x.trace && needs_trace(e)) {
-      engine.emplace().compute(x.model, x.view.sequence);
+      engine.emplace().compute(x.model, x.view.look.sequence);
       x.trace = &engine->trace();
     }
     progress.add(0);

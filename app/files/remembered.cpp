@@ -13,7 +13,7 @@ namespace {
 
 using core::colour::ColourMap;
 using core::colour::NamedMap;
-using Settings = std::map<std::string, std::string>;
+using Words = std::map<std::string, std::string>;
 
 constexpr std::array<std::pair<Tab, const char*>, 4> tabs{
     {{Tab::stages, "stages"}, {Tab::heads, "heads"}, {Tab::tokens, "tokens"}, {Tab::compare, "compare"}}};
@@ -23,7 +23,7 @@ std::string percent(float share) {
 }
 
 /// A whole number within bounds.
-std::optional<int> number(const Settings& settings, const char* key, int least, int most) {
+std::optional<int> number(const Words& settings, const char* key, int least, int most) {
   const auto it = settings.find(key);
   if (it == settings.end()) return std::nullopt;
   int value = 0;
@@ -33,7 +33,7 @@ std::optional<int> number(const Settings& settings, const char* key, int least, 
                                                                                       : std::nullopt;
 }
 
-std::string word(const Settings& settings, const char* key) {
+std::string word(const Words& settings, const char* key) {
   const auto it = settings.find(key);
   return it == settings.end() ? "" : it->second;
 }
@@ -65,36 +65,40 @@ std::set<Stage> folded_stages(const std::string& text) {
 
 }  // namespace
 
-Settings remembered(const View& view) {
-  Settings s;
-  s["theme"] = view.dark ? "dark" : "light";
-  s["scale_percent"] = percent(view.scale);
-  s["text_percent"] = percent(view.text_size);
-  s["left_width"] = std::to_string(std::lround(view.left_width));
-  s["right_width"] = std::to_string(std::lround(view.right_width));
+Words remembered(const View& view) {
+  Words s;
+  s["theme"] = view.settings.dark ? "dark" : "light";
+  s["scale_percent"] = percent(view.settings.scale);
+  s["text_percent"] = percent(view.settings.text_size);
+  s["left_width"] = std::to_string(std::lround(view.settings.left_width));
+  s["right_width"] = std::to_string(std::lround(view.settings.right_width));
   for (const auto& [tab, name] : tabs)
-    if (view.tab == tab) s["view"] = name;
-  s["folded"] = folded_text(view.folded);
-  s["gutters"] = view.gutters ? "yes" : "no";
-  s["weights_map"] = name_of(view.colours.sequential, core::colour::sequential_maps());
-  s["values_map"] = name_of(view.colours.diverging, core::colour::diverging_maps());
-  s["measure"] = view.colours.logarithmic ? "logarithmic" : "linear";
+    if (view.look.tab == tab) s["view"] = name;
+  s["folded"] = folded_text(view.look.folded);
+  s["gutters"] = view.look.gutters ? "yes" : "no";
+  s["weights_map"] = name_of(view.look.colours.sequential, core::colour::sequential_maps());
+  s["values_map"] = name_of(view.look.colours.diverging, core::colour::diverging_maps());
+  s["measure"] = view.look.colours.logarithmic ? "logarithmic" : "linear";
   return s;
 }
 
-void recall(const Settings& s, View& view) {
-  if (const std::string theme = word(s, "theme"); !theme.empty()) view.dark = theme != "light";
-  if (const auto scale = number(s, "scale_percent", 50, 400)) view.scale = static_cast<float>(*scale) / 100;
-  if (const auto size = number(s, "text_percent", 80, 150)) view.text_size = static_cast<float>(*size) / 100;
-  if (const auto left = number(s, "left_width", 0, 4000)) view.left_width = static_cast<float>(*left);
-  if (const auto right = number(s, "right_width", 0, 4000)) view.right_width = static_cast<float>(*right);
+void recall(const Words& s, View& view) {
+  if (const std::string theme = word(s, "theme"); !theme.empty()) view.settings.dark = theme != "light";
+  if (const auto scale = number(s, "scale_percent", 50, 400))
+    view.settings.scale = static_cast<float>(*scale) / 100;
+  if (const auto size = number(s, "text_percent", 80, 150))
+    view.settings.text_size = static_cast<float>(*size) / 100;
+  if (const auto left = number(s, "left_width", 0, 4000))
+    view.settings.left_width = static_cast<float>(*left);
+  if (const auto right = number(s, "right_width", 0, 4000))
+    view.settings.right_width = static_cast<float>(*right);
   for (const auto& [tab, name] : tabs)
-    if (word(s, "view") == name) view.tab = tab;
-  if (s.contains("folded")) view.folded = folded_stages(word(s, "folded"));
-  view.gutters = word(s, "gutters") == "yes";
-  recall_map(word(s, "weights_map"), core::colour::sequential_maps(), view.colours.sequential);
-  recall_map(word(s, "values_map"), core::colour::diverging_maps(), view.colours.diverging);
-  view.colours.logarithmic = word(s, "measure") == "logarithmic";
+    if (word(s, "view") == name) view.look.tab = tab;
+  if (s.contains("folded")) view.look.folded = folded_stages(word(s, "folded"));
+  view.look.gutters = word(s, "gutters") == "yes";
+  recall_map(word(s, "weights_map"), core::colour::sequential_maps(), view.look.colours.sequential);
+  recall_map(word(s, "values_map"), core::colour::diverging_maps(), view.look.colours.diverging);
+  view.look.colours.logarithmic = word(s, "measure") == "logarithmic";
 }
 
 }  // namespace app

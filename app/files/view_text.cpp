@@ -29,21 +29,29 @@ std::vector<Json> items(const Json& object, const char* key) {
 /// The laboratory is a place to try, not to come back to.
 const char* tab_name(Tab tab) {
   switch (tab) {
-    case Tab::heads: return "heads";
-    case Tab::tokens: return "tokens";
-    case Tab::compare: return "compare";
+    case Tab::heads:
+      return "heads";
+    case Tab::tokens:
+      return "tokens";
+    case Tab::compare:
+      return "compare";
     case Tab::stages:
-    case Tab::laboratory: break;
+    case Tab::laboratory:
+      break;
   }
   return "stages";
 }
 
 const char* range_name(RangeRule rule) {
   switch (rule) {
-    case RangeRule::stage: return "stage";
-    case RangeRule::all_heads: return "all_heads";
-    case RangeRule::typed: return "typed";
-    case RangeRule::matrix: break;
+    case RangeRule::stage:
+      return "stage";
+    case RangeRule::all_heads:
+      return "all_heads";
+    case RangeRule::typed:
+      return "typed";
+    case RangeRule::matrix:
+      break;
   }
   return "matrix";
 }
@@ -74,27 +82,37 @@ void recall_tokens(const Json& object, TokensLook& look) {
 }  // namespace
 
 std::string view_text(const View& view) {
-  const auto stage_name = [](Stage stage) { return core::formats::json_quoted(core::attention::info(stage).name); };
-  std::string text = std::string("{\"tab\": \"") + tab_name(view.tab) + "\"";
-  text += ", \"sequence\": " + std::to_string(view.sequence) + ", \"head\": " + std::to_string(view.head);
-  text += ", \"heads_stage\": " + stage_name(view.heads_stage);
-  text += std::string(", \"range\": \"") + range_name(view.colours.range) + "\"";
-  text += std::string(", \"logarithmic\": ") + (view.colours.logarithmic ? "true" : "false");
-  if (view.colours.range == RangeRule::typed)
-    text += ", \"typed_values\": " + ends_text(view.colours.typed_values) + ", \"typed_weights\": " + ends_text(view.colours.typed_weights);
-  text += std::string(", \"gutters\": ") + (view.gutters ? "true" : "false");
-  if (view.large) text += ", \"large\": " + stage_name(*view.large);
-  if (view.pinned)
-    text += ", \"pinned\": {\"stage\": " + stage_name(view.pinned->stage) + ", \"head\": " + std::to_string(view.pinned->head) +
-            ", \"row\": " + std::to_string(view.pinned->row) + ", \"column\": " + std::to_string(view.pinned->column) + "}";
-  if (view.heads_order) text += ", \"heads_order\": " + core::formats::json_quoted(core::attention::info(*view.heads_order).name);
-  text += ", \"hide_below\": " + core::formats::number_text(view.tokens.hide_below);
-  if (!view.tokens.silent_heads.empty()) {
+  const auto stage_name = [](Stage stage) {
+    return core::formats::json_quoted(core::attention::info(stage).name);
+  };
+  std::string text = std::string("{\"tab\": \"") + tab_name(view.look.tab) + "\"";
+  text += ", \"sequence\": " + std::to_string(view.look.sequence) +
+          ", \"head\": " + std::to_string(view.look.head);
+  text += ", \"heads_stage\": " + stage_name(view.look.heads_stage);
+  text += std::string(", \"range\": \"") + range_name(view.look.colours.range) + "\"";
+  text += std::string(", \"logarithmic\": ") + (view.look.colours.logarithmic ? "true" : "false");
+  if (view.look.colours.range == RangeRule::typed)
+    text += ", \"typed_values\": " + ends_text(view.look.colours.typed_values) +
+            ", \"typed_weights\": " + ends_text(view.look.colours.typed_weights);
+  text += std::string(", \"gutters\": ") + (view.look.gutters ? "true" : "false");
+  if (view.look.large) text += ", \"large\": " + stage_name(*view.look.large);
+  if (view.selection.pinned)
+    text += ", \"pinned\": {\"stage\": " + stage_name(view.selection.pinned->stage) +
+            ", \"head\": " + std::to_string(view.selection.pinned->head) +
+            ", \"row\": " + std::to_string(view.selection.pinned->row) +
+            ", \"column\": " + std::to_string(view.selection.pinned->column) + "}";
+  if (view.look.heads_order)
+    text += ", \"heads_order\": " +
+            core::formats::json_quoted(core::attention::info(*view.look.heads_order).name);
+  text += ", \"hide_below\": " + core::formats::number_text(view.look.tokens.hide_below);
+  if (!view.look.tokens.silent_heads.empty()) {
     text += ", \"silent_heads\": [";
-    for (const std::size_t h : view.tokens.silent_heads) text += (text.back() == '[' ? "" : ", ") + std::to_string(h);
+    for (const std::size_t h : view.look.tokens.silent_heads)
+      text += (text.back() == '[' ? "" : ", ") + std::to_string(h);
     text += "]";
   }
-  if (view.tokens.pinned_query) text += ", \"pinned_query\": " + std::to_string(*view.tokens.pinned_query);
+  if (view.look.tokens.pinned_query)
+    text += ", \"pinned_query\": " + std::to_string(*view.look.tokens.pinned_query);
   return text + "}";
 }
 
@@ -103,27 +121,29 @@ void recall_view(const std::string& text, View& view) {
   const Json object = core::formats::parse_json(text, "view");
   const std::string tab = word(object, "tab");
   for (const Tab kept : {Tab::stages, Tab::heads, Tab::tokens, Tab::compare})
-    if (tab == tab_name(kept)) view.tab = kept;
-  view.sequence = whole(object, "sequence").value_or(view.sequence);
-  view.head = whole(object, "head").value_or(view.head);
-  if (const auto* stage = core::attention::find_stage(word(object, "heads_stage"))) view.heads_stage = stage->stage;
+    if (tab == tab_name(kept)) view.look.tab = kept;
+  view.look.sequence = whole(object, "sequence").value_or(view.look.sequence);
+  view.look.head = whole(object, "head").value_or(view.look.head);
+  if (const auto* stage = core::attention::find_stage(word(object, "heads_stage")))
+    view.look.heads_stage = stage->stage;
   const std::string range = word(object, "range");
   for (const RangeRule rule : {RangeRule::matrix, RangeRule::stage, RangeRule::all_heads, RangeRule::typed})
-    if (range == range_name(rule)) view.colours.range = rule;
-  recall_ends(object, "typed_values", view.colours.typed_values);
-  recall_ends(object, "typed_weights", view.colours.typed_weights);
-  view.colours.locked.reset();
-  recall_switch(object, "logarithmic", view.colours.logarithmic);
-  recall_switch(object, "gutters", view.gutters);
-  view.large.reset();
-  if (const auto* stage = core::attention::find_stage(word(object, "large"))) view.large = stage->stage;
-  if (const auto* figure = core::attention::find_head_figure(word(object, "heads_order"))) view.heads_order = figure->figure;
-  recall_tokens(object, view.tokens);
+    if (range == range_name(rule)) view.look.colours.range = rule;
+  recall_ends(object, "typed_values", view.look.colours.typed_values);
+  recall_ends(object, "typed_weights", view.look.colours.typed_weights);
+  view.look.colours.locked.reset();
+  recall_switch(object, "logarithmic", view.look.colours.logarithmic);
+  recall_switch(object, "gutters", view.look.gutters);
+  view.look.large.reset();
+  if (const auto* stage = core::attention::find_stage(word(object, "large"))) view.look.large = stage->stage;
+  if (const auto* figure = core::attention::find_head_figure(word(object, "heads_order")))
+    view.look.heads_order = figure->figure;
+  recall_tokens(object, view.look.tokens);
   const auto pinned = object.member("pinned");
   if (!pinned) return;
   if (const auto* stage = core::attention::find_stage(word(*pinned, "stage")))
-    view.pinned = CellRef{stage->stage, whole(*pinned, "head").value_or(0), whole(*pinned, "row").value_or(0),
-                          whole(*pinned, "column").value_or(0)};
+    view.selection.pinned = CellRef{stage->stage, whole(*pinned, "head").value_or(0),
+                                    whole(*pinned, "row").value_or(0), whole(*pinned, "column").value_or(0)};
 }
 
 }  // namespace app

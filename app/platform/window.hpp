@@ -12,6 +12,7 @@
 #include "app/platform/display.hpp"
 #include "app/platform/font_loader.hpp"
 #include "app/platform/keys.hpp"
+#include "app/platform/screen.hpp"
 #include "app/platform/screenshot.hpp"
 #include "app/platform/short_presses.hpp"
 #include "app/render/canvas.hpp"
@@ -21,49 +22,49 @@
 namespace app::platform {
 
 /// The program's window with an OpenGL 3.3 context and ImGui in it; used from one thread, except wake().
-class Window {
+class Window : public Screen {
  public:
   /// The size is in screen coordinates; fonts for that scale are loaded while the display opens the window.
   /// Throws core::Error when there is no display or no OpenGL 3.3.
   Window(const std::string& title, int width, int height, float font_scale = 1);
-  ~Window();
+  ~Window() override;
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
   /// Handles what has happened, waiting up to that many seconds for something to; whether anything did.
-  bool wait(double seconds);
+  bool wait(double seconds) override;
   /// Ends a wait; may be called from any thread.
-  void wake();
+  void wake() override;
 
-  bool should_close() const;
+  bool should_close() const override;
   void request_close();
-  void cancel_close();
+  void cancel_close() override;
 
   /// Begins ImGui's frame. Scripted input is given in adjust, after the devices were read.
-  void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {});
+  void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {}) override;
   /// Draws what differs from the frame before, on the ground colour, and shows it; version tells when a
   /// texture's pixels are others.
-  void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {});
+  void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {}) override;
   /// The last frame as it was drawn.
   Image read_pixels() const;
   /// Between frames: sees to the fonts of that scale; whether there are others than before.
-  bool prepare_fonts(float scale);
+  bool prepare_fonts(float scale) override;
   /// Whether some glyphs are still missing.
-  bool is_loading_fonts() const { return font_loader_.is_loading(); }
-  const LoadedFonts& fonts() const { return font_loader_.fonts(); }
+  bool is_loading_fonts() const override { return font_loader_.is_loading(); }
+  const LoadedFonts& fonts() const override { return font_loader_.fonts(); }
   /// The next frame is drawn as if nothing had been.
   void forget_frame() { damage_.forget(); }
 
-  void set_title(const std::string& title);
+  void set_title(const std::string& title) override;
   /// Of the drawing area, in screen coordinates.
-  ImVec2 size() const;
+  ImVec2 size() const override;
   /// Pixels a length of 1 should have on this display, 1 or more.
-  float scale() const;
+  float scale() const override;
 
   /// Keys that went down since the last call, as the keyboard's layout names them.
-  std::vector<KeyPress> take_keys();
+  std::vector<KeyPress> take_keys() override;
   /// Files dropped on the window since the last call.
-  std::vector<std::filesystem::path> take_dropped_files();
+  std::vector<std::filesystem::path> take_dropped_files() override;
 
  private:
   struct Input;

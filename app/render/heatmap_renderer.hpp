@@ -24,17 +24,11 @@ class HeatmapRenderer : public Painter {
 
   ImTextureID paint(const Picture& picture) override;
 
-  /// How large marks are drawn: the display's scale.
-  void set_scale(float scale);
+  void set_scale(float scale) override;
   /// Frees the pictures that nobody asked for in the last 120 frames.
-  void end_frame();
-  /// Whether pictures of large matrices wait for one of the next frames, as one frame looks at a few million
-  /// numbers; until then their places show the last pictures, or another part of them, or the ground.
-  bool is_behind() const;
-
-  /// When a part of a picture's texture was painted last: another
-  /// number, other pixels; 0 for other textures.
-  std::uint64_t painted(std::uint64_t texture, const Share& part) const;
+  void end_frame() override;
+  bool is_behind() const override;
+  std::uint64_t painted(std::uint64_t texture, const Share& part) const override;
   Work work() const;
   std::size_t pictures_kept() const;
 

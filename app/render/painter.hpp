@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "app/render/damage.hpp"
 #include "app/render/pool.hpp"
 #include "app/theme/theme.hpp"
 #include "core/colour/colour_map.hpp"
@@ -73,6 +74,16 @@ class Painter {
   virtual ~Painter() = default;
   /// A texture of width × height pixels for ImGui's draw lists, top row first.
   virtual ImTextureID paint(const Picture& picture) = 0;
+
+  /// How large marks are drawn: the display's scale.
+  virtual void set_scale(float) {}
+  /// After every frame.
+  virtual void end_frame() {}
+  /// Whether pictures of large matrices wait for one of the next frames, as one frame looks at a few million
+  /// numbers; until then their places show the last pictures, or another part of them, or the ground.
+  virtual bool is_behind() const { return false; }
+  /// When a part of a picture's texture was painted last: another number, other pixels; 0 for other textures.
+  virtual std::uint64_t painted(std::uint64_t, const Share&) const { return 0; }
 };
 
 }  // namespace app::render

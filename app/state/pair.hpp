@@ -1,14 +1,28 @@
 #pragma once
 
-#include "app/state/view.hpp"
+#include <cstdint>
+
+#include "app/state/look.hpp"
+#include "app/state/selection.hpp"
 #include "core/attention/model.hpp"
+#include "core/attention/trace.hpp"
 
 namespace app {
 
-/// What edits change, whatever the pictures are of.
+/// What is shown: a trace, the model that it is of, and what is looked at as far as that model has it.
+struct Shown {
+  const core::attention::Model& model;
+  const core::attention::Trace& trace;  ///< of the shown sequence
+  std::uint64_t version;                ///< of the trace: another number, other numbers
+  const Look& look;
+  const Selection& selection;
+};
+
+/// What edits change, whatever is shown: it may have no trace yet.
 struct Newest {
   const core::attention::Model& model;
-  const View& view;  ///< of that model
+  const Look& look;
+  const Selection& selection;
 };
 
 }  // namespace app

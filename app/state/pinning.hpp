@@ -16,14 +16,17 @@ void follow(View& view, const CellRef& cell);
 /// Pins the cell from which the last one was followed.
 void go_back(View& view);
 
-/// Whether single cells of a stage can be typed over: embeddings are edited where they stand, the mask is switched.
+/// Whether single cells of a stage can be typed over: embeddings are edited where they stand, the mask is
+/// switched.
 bool can_be_typed_over(Stage stage);
 
-/// The edit that hides a cell between two tokens from its query, or shows it when it is hidden; nothing for other cells.
-std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<CellRef>& cell, const core::attention::Trace& trace);
+/// The edit that hides a cell between two tokens from its query, or shows it when it is hidden; nothing for
+/// other cells.
+std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<CellRef>& cell,
+                                                         const core::attention::Trace& trace);
 
 /// Whether the mouse is on something that is previewed elsewhere.
-bool is_pointing(const View& view);
+bool is_pointing(const Look& look, const Selection& selection);
 void stop_pointing(View& view);
 
 /// Pins a query of the token view, or releases it when it is pinned already.

@@ -9,6 +9,6 @@ namespace app {
 void keep_within(View& view, const core::attention::Model& model);
 
 /// The matrix that the editor shows: the one that was chosen, or the embeddings where the model has no such.
-core::editing::MatrixPlace edited_place(const View& view, const core::attention::Model& model);
+core::editing::MatrixPlace edited_place(const Look& look, const core::attention::Model& model);
 
 }  // namespace app

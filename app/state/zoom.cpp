@@ -19,9 +19,9 @@ void show_part(View& view, Shape shape, CellWindow part) {
   part.top = begin_within(part.top, height, all.bottom);
   part.right = part.left + width, part.bottom = part.top + height;
   if (part == all)
-    view.zoomed.erase(shape);
+    view.look.zoomed.erase(shape);
   else
-    view.zoomed[shape] = part;
+    view.look.zoomed[shape] = part;
 }
 
 }  // namespace
@@ -30,35 +30,35 @@ CellWindow whole(Shape shape) {
   return {0, 0, static_cast<double>(shape.second), static_cast<double>(shape.first)};
 }
 
-CellWindow shown_part(const View& view, Shape shape) {
-  const auto zoomed = view.zoomed.find(shape);
-  return zoomed == view.zoomed.end() ? whole(shape) : zoomed->second;
+CellWindow shown_part(const Look& look, Shape shape) {
+  const auto zoomed = look.zoomed.find(shape);
+  return zoomed == look.zoomed.end() ? whole(shape) : zoomed->second;
 }
 
 void zoom(View& view, Shape shape, double row, double column, double factor) {
-  const CellWindow now = shown_part(view, shape);
+  const CellWindow now = shown_part(view.look, shape);
   const double width = now.right - now.left, height = now.bottom - now.top;
   // One factor for both directions, so that cells keep their form until an edge of the matrix is met.
   const double least = std::min(1.0, std::max(1 / width, 1 / height));
   const double by = std::max(factor, least);
   show_part(view, shape,
-            {column - (column - now.left) * by, row - (row - now.top) * by, column + (now.right - column) * by,
-             row + (now.bottom - row) * by});
+            {column - (column - now.left) * by, row - (row - now.top) * by,
+             column + (now.right - column) * by, row + (now.bottom - row) * by});
 }
 
 void move_part(View& view, Shape shape, double rows, double columns) {
-  const CellWindow now = shown_part(view, shape);
+  const CellWindow now = shown_part(view.look, shape);
   show_part(view, shape, {now.left + columns, now.top + rows, now.right + columns, now.bottom + rows});
 }
 
-bool wheel_scrolls(const View& view, float mouse_x, float mouse_y) {
+bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y) {
   constexpr float rest = 3;  // pixels
-  return view.scrolled_at && std::abs(view.scrolled_at->first - mouse_x) <= rest &&
-         std::abs(view.scrolled_at->second - mouse_y) <= rest;
+  return selection.scrolled_at && std::abs(selection.scrolled_at->first - mouse_x) <= rest &&
+         std::abs(selection.scrolled_at->second - mouse_y) <= rest;
 }
 
 void bring_into_part(View& view, Shape shape, std::size_t row, std::size_t column) {
-  const CellWindow now = shown_part(view, shape);
+  const CellWindow now = shown_part(view.look, shape);
   const auto step = [](double from, double to, std::size_t cell) {
     const auto at = static_cast<double>(cell);
     if (to - from <= 1) return at - from;

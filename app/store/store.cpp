@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <new>
 
+#include "app/files/view_text.hpp"
 #include "app/state/any_command.hpp"
 #include "app/state/pinning.hpp"
 #include "app/state/view_bounds.hpp"
-#include "app/files/view_text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
 
@@ -42,7 +42,7 @@ void Store::settle() {
   leave_once_saved();
   list_files();
   try {
-    live_.follow(model_, view_.sequence);
+    live_.follow(model_, view_.look.sequence);
   } catch (const core::Error& error) {
     say(error.what(), true);
   } catch (const std::bad_alloc&) {
@@ -62,7 +62,7 @@ void Store::settle() {
 View Store::shown_view() const {
   View view = view_;
   if (shows_newest()) return view;
-  view.sequence = live_.sequence();
+  view.look.sequence = live_.sequence();
   keep_within(view, live_.model());
   return view;
 }
@@ -135,8 +135,8 @@ void Store::carry_out(const ShowDialog& command) {
     if (origin_.source) choose_from(origin_.source->tensors);
     return;
   }
-  if (command.dialog == Dialog::none && view_.dialog != Dialog::none) carry_out(CancelReading{});
-  view_.dialog = command.dialog;
+  if (command.dialog == Dialog::none && view_.forms.dialog != Dialog::none) carry_out(CancelReading{});
+  view_.forms.dialog = command.dialog;
   if (command.dialog == Dialog::none) {
     waiting_.reset();
     leaves_when_saved_ = false;
@@ -144,22 +144,23 @@ void Store::carry_out(const ShowDialog& command) {
   const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
                           command.dialog == Dialog::open_tensors || command.dialog == Dialog::open_given;
   if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_files) {
-    if (view_.browser.directory.empty() && origin_.path)
-      view_.browser.directory = origin_.path->parent_path();
-    list(view_.browser.directory);
+    if (view_.forms.browser.directory.empty() && origin_.path)
+      view_.forms.browser.directory = origin_.path->parent_path();
+    list(view_.forms.browser.directory);
     if (command.dialog == Dialog::save_as)
-      view_.browser.name = origin_.path ? origin_.path->filename().string()
-                                        : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
-    if (is_opening) view_.browser.name.clear();
+      view_.forms.browser.name = origin_.path
+                                     ? origin_.path->filename().string()
+                                     : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
+    if (is_opening) view_.forms.browser.name.clear();
     if (command.dialog != Dialog::export_files)
-      view_.typed = Typed{"browser/name", view_.browser.name, true, true};
+      view_.forms.typed = Typed{"browser/name", view_.forms.browser.name, true, true};
     message_ = {};  // an error of this dialog is shown in it, one from before is not
   }
 }
 
 void Store::carry_out(const BrowseTo& command) {
-  const bool opens = view_.dialog == Dialog::open;  // what was chosen there is not here
-  if (opens) view_.browser.name.clear();
+  const bool opens = view_.forms.dialog == Dialog::open;  // what was chosen there is not here
+  if (opens) view_.forms.browser.name.clear();
   list(command.directory);
 }
 
@@ -178,7 +179,7 @@ void Store::carry_out(const Quit& command) {
 }
 
 void Store::carry_out(const DiscardAndContinue&) {
-  view_.dialog = Dialog::none;
+  view_.forms.dialog = Dialog::none;
   if (!waiting_) return;
   const Command next = *std::exchange(waiting_, std::nullopt);
   discard_ = true;
@@ -188,13 +189,13 @@ void Store::carry_out(const DiscardAndContinue&) {
 
 void Store::carry_out(const TakeMemory&) {
   granted_bytes_ = std::max(granted_bytes_, asked_bytes_);
-  view_.dialog = Dialog::none;
+  view_.forms.dialog = Dialog::none;
   if (waiting_) dispatch(*std::exchange(waiting_, std::nullopt));
 }
 
 void Store::carry_out(const CancelQuestion&) {
   waiting_.reset();
-  view_.dialog = Dialog::none;
+  view_.forms.dialog = Dialog::none;
 }
 
 bool Store::may_leave(const Command& command) {
@@ -205,7 +206,7 @@ bool Store::may_leave(const Command& command) {
   }
   if (discard_ || model_ == saved_) return true;
   waiting_ = command;
-  view_.dialog = Dialog::unsaved_work;
+  view_.forms.dialog = Dialog::unsaved_work;
   return false;
 }
 
@@ -216,8 +217,8 @@ bool Store::may_take_memory(const core::attention::Model& model, const Command& 
   if (need.bytes <= granted_bytes_) return true;
   asked_bytes_ = need.bytes;
   waiting_ = command;
-  view_.question = need.words() + ".";
-  view_.dialog = Dialog::memory;
+  view_.forms.question = need.words() + ".";
+  view_.forms.dialog = Dialog::memory;
   return false;
 }
 
@@ -226,11 +227,11 @@ void Store::start_with(core::attention::Model model, Origin origin) {
   origin_ = std::move(origin);
   history_.clear();
   release(view_);
-  view_.hovered.reset();
-  view_.tokens.pinned_query.reset();
-  view_.tokens.silent_heads.clear();
-  view_.cursor.reset();
-  view_.dialog = Dialog::none;
+  view_.selection.hovered.reset();
+  view_.look.tokens.pinned_query.reset();
+  view_.look.tokens.silent_heads.clear();
+  view_.selection.cursor.reset();
+  view_.forms.dialog = Dialog::none;
   keep_view_within_model();
 }
 
@@ -242,7 +243,7 @@ void Store::remember(const std::filesystem::path& path) {
 }
 
 void Store::keep_view_within_model() {
-  view_.reference = references_.empty() ? 0 : std::min(view_.reference, references_.size() - 1);
+  view_.look.reference = references_.empty() ? 0 : std::min(view_.look.reference, references_.size() - 1);
   keep_within(view_, model_);
 }
 

@@ -6,11 +6,11 @@
 #include <optional>
 #include <span>
 
+#include "app/files/opening.hpp"
 #include "app/state/command.hpp"
 #include "app/state/document.hpp"
-#include "app/state/pair.hpp"
 #include "app/state/lesson_state.hpp"
-#include "app/files/opening.hpp"
+#include "app/state/pair.hpp"
 #include "app/state/view.hpp"
 #include "app/work/comparing.hpp"
 #include "app/work/jobs.hpp"
@@ -50,9 +50,9 @@ class Store {
   /// The newest model and what is looked at: what edits change and files keep.
   const core::attention::Model& model() const { return model_; }
   const View& view() const { return view_; }
-  Newest newest() const { return {model_, view_}; }
+  Newest newest() const { return {model_, view_.look, view_.selection}; }
   /// Whether the trace is of that; else it is still to come, or could not be computed.
-  bool shows_newest() const { return live_.sequence() == view_.sequence && live_.model() == model_; }
+  bool shows_newest() const { return live_.sequence() == view_.look.sequence && live_.model() == model_; }
   /// The model that the trace is of, and the view as far as that model has what is looked at.
   const core::attention::Model& shown_model() const { return live_.model(); }
   View shown_view() const;

@@ -20,21 +20,21 @@ void unfold_focus(View& view, const Step& step) {
     constexpr std::string_view strip = "strip/";
     if (!name.starts_with(strip)) continue;
     if (const auto* stage = core::attention::find_stage(name.substr(strip.size())))
-      view.folded.erase(stage->stage);
-    view.large.reset();
-    view.zoomed.clear();
+      view.look.folded.erase(stage->stage);
+    view.look.large.reset();
+    view.look.zoomed.clear();
   }
 }
 
 /// What a person chose to look at, without what belongs to the window as a whole.
 void look_as_before(View& view, const View& before) {
-  view.tab = before.tab;
-  view.sequence = before.sequence, view.head = before.head;
-  view.heads_stage = before.heads_stage;
-  view.folded = before.folded;
-  view.large = before.large;
-  view.pinned = before.pinned;
-  view.edited = before.edited;
+  view.look.tab = before.look.tab;
+  view.look.sequence = before.look.sequence, view.look.head = before.look.head;
+  view.look.heads_stage = before.look.heads_stage;
+  view.look.folded = before.look.folded;
+  view.look.large = before.look.large;
+  view.selection.pinned = before.selection.pinned;
+  view.look.edited = before.look.edited;
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ void Store::carry_out(const StartLesson& command) {
   next.own_view = view_;
   next.state.lesson = lesson;
   next.state.done = progress_[lesson->name].done;
-  view_.dialog = Dialog::none;
+  view_.forms.dialog = Dialog::none;
   const bool finished = next.state.done.size() == lesson->steps().size();
   begin_step(finished ? 0 : progress_[lesson->name].step);
 }
@@ -81,11 +81,11 @@ void Store::begin_step(std::size_t step) {
   history_.end_gesture();
   model_ = l.start;
   look_as_before(view_, {});
-  view_.folded = l.own_view.folded;
+  view_.look.folded = l.own_view.look.folded;
   unfold_focus(view_, shown);
-  view_.cursor.reset();
-  view_.typed.reset();
-  view_.lesson = LessonPlace{l.state.lesson->name, step};
+  view_.selection.cursor.reset();
+  view_.forms.typed.reset();
+  view_.selection.lesson = LessonPlace{l.state.lesson->name, step};
   keep_view_within_model();
   message_ = {};
 }
@@ -93,7 +93,7 @@ void Store::begin_step(std::size_t step) {
 void Store::assess_step() {
   if (!lesson_ || lesson_->assessed == version() || !shows_newest()) return;
   LessonUnderWay& l = *lesson_;
-  const std::size_t sequence = std::min(view_.sequence, l.start.sequences.size() - 1);
+  const std::size_t sequence = std::min(view_.look.sequence, l.start.sequences.size() - 1);
   if (l.assessed == 0 || l.before_sequence != sequence) {
     l.before = core::attention::attend(l.start, sequence);
     l.before_sequence = sequence;
@@ -112,21 +112,21 @@ void Store::assess_step() {
 void Store::leave_lesson() {
   LessonUnderWay own = std::move(*lesson_);
   lesson_.reset();
-  view_.lesson.reset();
+  view_.selection.lesson.reset();
   model_ = std::move(own.own_model);
   history_ = std::move(own.own_history);
   // The first undo after a lesson takes nothing of one's own away.
   if (history_.undo_description() != the_lesson) history_.record(model_, "", the_lesson);
   history_.end_gesture();
   look_as_before(view_, own.own_view);
-  view_.cursor.reset();
-  view_.typed.reset();
+  view_.selection.cursor.reset();
+  view_.forms.typed.reset();
   keep_view_within_model();
 }
 
 void Store::run_laboratory() {
-  if (view_.tab != Tab::laboratory) return drawing_.stop();
-  drawing_.follow(live_, std::min(view_.head, shown_model().n_heads - 1), view_.laboratory_masks);
+  if (view_.look.tab != Tab::laboratory) return drawing_.stop();
+  drawing_.follow(live_, std::min(view_.look.head, shown_model().n_heads - 1), view_.look.laboratory_masks);
 }
 
 }  // namespace app

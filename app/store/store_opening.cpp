@@ -4,8 +4,8 @@
 
 #include "app/files/browser.hpp"
 #include "app/files/filling.hpp"
-#include "app/store/store.hpp"
 #include "app/files/view_text.hpp"
+#include "app/store/store.hpp"
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
 #include "core/formats/sessions/given_tensors.hpp"
@@ -40,15 +40,15 @@ void Store::read_aside(const std::filesystem::path& path, const Reading& reading
 
 void Store::stop_reading() {
   reader_.cancel();
-  if (view_.browser.is_listing) to_list_ = view_.browser.directory;
+  if (view_.forms.browser.is_listing) to_list_ = view_.forms.browser.directory;
 }
 
 void Store::list(const std::filesystem::path& directory) {
-  view_.browser.directory = directory;
-  view_.browser.entries.clear();
-  view_.browser.error.clear();
-  view_.browser.asks_to_replace = false;
-  view_.browser.is_listing = true;
+  view_.forms.browser.directory = directory;
+  view_.forms.browser.entries.clear();
+  view_.forms.browser.error.clear();
+  view_.forms.browser.asks_to_replace = false;
+  view_.forms.browser.is_listing = true;
   to_list_ = directory;
 }
 
@@ -58,7 +58,7 @@ void Store::list_files() {
   read_aside(directory, [this, directory](const core::Token&) -> Jobs::Delivery {
     auto listed = std::make_shared<Browser>(browse(directory, ""));
     return [this, listed] {
-      Browser& browser = view_.browser;
+      Browser& browser = view_.forms.browser;
       browser.directory = std::move(listed->directory);
       browser.entries = std::move(listed->entries);
       browser.error = std::move(listed->error);
@@ -94,10 +94,11 @@ Opening Store::opening() const {
 }
 
 void Store::carry_out(const OpenFile& command) {
-  const bool asks_for_input = view_.import.as == ImportAs::layer || view_.import.as == ImportAs::by_hand;
-  if (view_.dialog == Dialog::import_tensors &&
+  const bool asks_for_input =
+      view_.forms.import.as == ImportAs::layer || view_.forms.import.as == ImportAs::by_hand;
+  if (view_.forms.dialog == Dialog::import_tensors &&
       asks_for_input) {  // what is dropped there is the input of the checkpoint
-    view_.import.choices.embeddings = command.path;
+    view_.forms.import.choices.embeddings = command.path;
     return;
   }
   read_beside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
@@ -131,8 +132,8 @@ void Store::choose_from(OpenedTensors tensors) {
                 : ImportAs::by_hand;
   if (origin_.source && origin_.source->tensors.file == tensors.file) form.layer = origin_.source->layer;
   reading_.tensors = std::move(tensors);
-  view_.import = std::move(form);
-  view_.dialog = Dialog::import_tensors;
+  view_.forms.import = std::move(form);
+  view_.forms.dialog = Dialog::import_tensors;
   message_ = {};
 }
 
@@ -215,7 +216,7 @@ void Store::carry_out(const GiveFile& command) {
     const auto stage = std::make_shared<core::attention::GivenStage>(
         *formats::with_given_tensors(model, given).given.find(command.stage));
     return [this, stage] {
-      view_.dialog = Dialog::none;
+      view_.forms.dialog = Dialog::none;
       carry_out(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
     };
   });
@@ -228,7 +229,7 @@ void Store::carry_out(const FillFromFile& command) {
       end_gesture();
       carry_out(ApplyEdit{edit_with(*file, model_, place)});
       end_gesture();
-      if (view_.dialog == Dialog::none) say("Taken from " + file->path.string());
+      if (view_.forms.dialog == Dialog::none) say("Taken from " + file->path.string());
     };
   });
 }

@@ -6,15 +6,15 @@
 #include "core/check/check.hpp"
 #include "core/compare/switches.hpp"
 #include "core/error.hpp"
-#include "core/formats/tensors/tensor_file.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 
 namespace app {
 
 void Store::keep(core::attention::Model model, std::string title) {
   const std::uint64_t id = ++last_reference_;
   references_.push_back({"A" + std::to_string(id), std::move(title), std::move(model), id});
-  view_.reference = references_.size() - 1;
+  view_.look.reference = references_.size() - 1;
 }
 
 void Store::carry_out(const KeepReference&) {
@@ -30,32 +30,32 @@ void Store::carry_out(const KeepSwitched& command) {
     throw core::Error(problem->path + ": " + problem->message);
   const std::string state = way.state(other);
   keep(std::move(other), state + " · " + document().title);
-  view_.tab = Tab::compare;
+  view_.look.tab = Tab::compare;
   say(references_.back().name + " is the model with " + state + "; B is the live one, with " +
       way.state(model_) + ".");
 }
 
 void Store::carry_out(const DropReference&) {
   if (references_.empty()) return;
-  say("Dropped " + references_[view_.reference].name);
-  references_.erase(references_.begin() + static_cast<std::ptrdiff_t>(view_.reference));
+  say("Dropped " + references_[view_.look.reference].name);
+  references_.erase(references_.begin() + static_cast<std::ptrdiff_t>(view_.look.reference));
   keep_view_within_model();
 }
 
 void Store::carry_out(const RenameReference& command) {
   if (references_.empty() || command.title.empty()) return;
-  references_[view_.reference].title = command.title;
+  references_[view_.look.reference].title = command.title;
 }
 
 void Store::carry_out(const ShowReference& command) {
-  view_.shows_a = false;
+  view_.selection.shows_a = false;
   if (!command.on || references_.empty()) return;
-  const Reference& a = references_[view_.reference];
-  if (a.tensors && view_.tab != Tab::compare)
+  const Reference& a = references_[view_.look.reference];
+  if (a.tensors && view_.look.tab != Tab::compare)
     return say(a.name + " are tensors: the Compare tab shows them in place of A", true);
   if (const std::string obstacle = why_not_in_place_of(a.model, model_); !obstacle.empty())
     return say(a.name + " cannot stand in place of B: " + obstacle, true);
-  view_.shows_a = true;
+  view_.selection.shows_a = true;
 }
 
 void Store::carry_out(const LoadReference& command) {
@@ -66,8 +66,8 @@ void Store::carry_out(const LoadReference& command) {
                         ": expected a session, or tensors of which but one model can be made");
     return [this, found, path] {
       keep(std::move(found->imported->model), path.filename().string());
-      view_.dialog = Dialog::none;
-      view_.tab = Tab::compare;
+      view_.forms.dialog = Dialog::none;
+      view_.look.tab = Tab::compare;
       const std::string obstacle = why_not_in_place_of(references_.back().model, model_);
       say("Opened " + path.string() + " as " + references_.back().name +
               (obstacle.empty() ? "" : "; " + obstacle),
@@ -80,7 +80,7 @@ void Store::carry_out(const CheckTensors& command) {
   read_beside(
       command.path,
       [this, path = command.path, model = model_,
-       sequence = view_.sequence](const core::Token& progress) -> Jobs::Delivery {
+       sequence = view_.look.sequence](const core::Token& progress) -> Jobs::Delivery {
         auto file =
             std::make_shared<const core::formats::TensorFile>(core::formats::open_tensors(path, progress));
         core::check::match(model, *file, {}, sequence);  // when nothing fits, it says so and nothing is kept
@@ -88,8 +88,8 @@ void Store::carry_out(const CheckTensors& command) {
           keep(model_, path.filename().string());
           references_.back().name = "T" + std::to_string(references_.back().id);
           references_.back().tensors = file;
-          view_.dialog = Dialog::none;
-          view_.tab = Tab::compare;
+          view_.forms.dialog = Dialog::none;
+          view_.look.tab = Tab::compare;
           comparing_.search();
           say("B are the tensors of " + path.string());
         };
@@ -97,8 +97,8 @@ void Store::carry_out(const CheckTensors& command) {
 }
 
 void Store::carry_out(const MapTensor& command) {
-  if (references_.empty() || !references_[view_.reference].tensors) return;
-  Reference& reference = references_[view_.reference];
+  if (references_.empty() || !references_[view_.look.reference].tensors) return;
+  Reference& reference = references_[view_.look.reference];
   if (command.stage)
     reference.by_hand[command.tensor] = *command.stage;
   else
@@ -116,12 +116,13 @@ void Store::carry_out(const StopSearch&) {
 }
 
 void Store::run_comparison() {
-  if ((view_.tab != Tab::compare && !view_.shows_a) || references_.empty()) {
-    view_.shows_a = false;
+  if ((view_.look.tab != Tab::compare && !view_.selection.shows_a) || references_.empty()) {
+    view_.selection.shows_a = false;
     return comparing_.stop();
   }
-  const std::size_t head = std::min(view_.head, shown_model().n_heads - 1);
-  comparing_.follow(references_[view_.reference], live_, head, view_.difference, view_.tab == Tab::compare);
+  const std::size_t head = std::min(view_.look.head, shown_model().n_heads - 1);
+  comparing_.follow(references_[view_.look.reference], live_, head, view_.look.difference,
+                    view_.look.tab == Tab::compare);
 }
 
 }  // namespace app

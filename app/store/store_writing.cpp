@@ -2,8 +2,8 @@
 #include <new>
 
 #include "app/files/exporting.hpp"
-#include "app/store/store.hpp"
 #include "app/files/view_text.hpp"
+#include "app/store/store.hpp"
 #include "core/error.hpp"
 #include "core/formats/sessions/session.hpp"
 
@@ -23,7 +23,7 @@ void Store::carry_out(const SaveFileAs& command) {
 }
 
 void Store::carry_out(const SaveAndContinue&) {
-  view_.dialog = Dialog::none;
+  view_.forms.dialog = Dialog::none;
   if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
   save_to(*origin_.path);
   leaves_when_saved_ = true;
@@ -37,7 +37,7 @@ void Store::save_to(const std::filesystem::path& path) {
           saved_ = model;  // which may have been edited since
           origin_.path = path;
           origin_.title = path.filename().string();
-          if (view_.dialog == Dialog::save_as) view_.dialog = Dialog::none;
+          if (view_.forms.dialog == Dialog::save_as) view_.forms.dialog = Dialog::none;
           remember(path);
           say("Saved " + path.string());
         };
@@ -53,8 +53,8 @@ void Store::carry_out(const ExportAs& command) {
        title = origin_.title](const core::Token& progress) -> Jobs::Delivery {
         const auto files = export_as({model, trace.get(), view, title}, command, progress);
         return [this, files, path = command.path] {
-          if (view_.dialog == Dialog::export_files) view_.dialog = Dialog::none;
-          view_.browser.asks_to_replace = false;
+          if (view_.forms.dialog == Dialog::export_files) view_.forms.dialog = Dialog::none;
+          view_.forms.browser.asks_to_replace = false;
           say(files.size() == 1 ? "Exported " + files.front().string()
                                 : "Exported " + std::to_string(files.size()) + " files to " + path.string());
         };
@@ -65,7 +65,7 @@ void Store::carry_out(const ExportAs& command) {
 void Store::fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving) {
   if (was_saving) {
     leaves_when_saved_ = false;  // what is not saved is not left behind
-    if (view_.dialog != Dialog::save_as) waiting_.reset();
+    if (view_.forms.dialog != Dialog::save_as) waiting_.reset();
   }
   if (failure.is_stopped) return say("Stopped: nothing was exported");
   say(failure.lacks_memory ? path.string() + ": there is not enough memory to write it" : failure.words,

@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "app/state/command.hpp"
-#include "app/state/document.hpp"
-#include "app/state/pair.hpp"
-#include "app/ui/landmarks.hpp"
-#include "app/state/lesson_state.hpp"
 #include "app/files/opening.hpp"
 #include "app/render/painter.hpp"
+#include "app/state/command.hpp"
+#include "app/state/document.hpp"
+#include "app/state/forms.hpp"
+#include "app/state/lesson_state.hpp"
+#include "app/state/pair.hpp"
+#include "app/state/settings.hpp"
 #include "app/theme/theme.hpp"
-#include "app/state/view.hpp"
+#include "app/ui/landmarks.hpp"
 #include "app/work/comparison.hpp"
 #include "app/work/extents.hpp"
 #include "app/work/laboratory.hpp"
@@ -34,11 +35,11 @@ struct Renewal {
 
 /// All that a panel gets: it reads, draws and asks.
 struct Frame {
-  const core::attention::Model& model;  ///< that the trace is of
-  const core::attention::Trace& trace;  ///< of the shown sequence
-  std::uint64_t version;                ///< of the trace: another number, other numbers
-  double compute_ms;
-  const View& view;                     ///< as far as that model has what is looked at
+  Shown shown;
+  Newest newest;
+  double compute_ms;  ///< of the shown trace
+  const Settings& settings;
+  const Forms& forms;
   const Document& document;
   const Message& message;
   const Palette& palette;
@@ -51,17 +52,18 @@ struct Frame {
   Commands& commands;
   const LessonState* lesson = nullptr;         ///< of the lesson under way, or nullptr
   const Laboratory* laboratory = nullptr;      ///< where it is shown, or nullptr
-  std::span<const Reference> references = {};  ///< all that were kept; View::reference chooses
-  const Comparison* comparison = nullptr;      ///< of the chosen one with the live model where it is shown, or nullptr
-  ComparisonWork comparing = {};               ///< what is still to come of that
-  const PictureSource* source = nullptr;       ///< of the trace's pictures, or nullptr
-  const Renewal* renewal = nullptr;            ///< or nullptr when nothing is being renewed
-  const Opening* opening = nullptr;            ///< what is being read, and from what is to be chosen
-  const Newest* newest = nullptr;              ///< of another model than the trace, or nullptr
-};
+  std::span<const Reference> references = {};  ///< all that were kept; Look::reference chooses
+  const Comparison* comparison =
+      nullptr;                    ///< of the chosen one with the live model where it is shown, or nullptr
+  ComparisonWork comparing = {};  ///< what is still to come of that
+  const PictureSource* source = nullptr;  ///< of the trace's pictures, or nullptr
+  const Renewal* renewal = nullptr;       ///< or nullptr when nothing is being renewed
+  const Opening* opening = nullptr;       ///< what is being read, and from what is to be chosen
 
-/// A frame for what edits: its model and view are the newest; the trace is theirs only where newest is
-/// nullptr.
-Frame of_newest(const Frame& frame);
+  /// Whether what is shown is of the newest model.
+  bool shows_newest() const {
+    return shown.model == newest.model && shown.look.sequence == newest.look.sequence;
+  }
+};
 
 }  // namespace app

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "app/files/dropping.hpp"
-#include "app/window/shell.hpp"
 #include "app/ui/actions/shortcuts.hpp"
+#include "app/window/shell.hpp"
 #include "app/window/shown_state.hpp"
 
 namespace app {
@@ -24,13 +24,14 @@ bool is_over(const Landmarks& landmarks, const char* name) {
 
 }  // namespace
 
-Loop::Loop(platform::Window& window, Store& store)
-    : window_(window),
+Loop::Loop(platform::Screen& screen, render::Painter& painter, Store& store)
+    : screen_(screen),
+      painter_(painter),
       store_(store),
       statistics_(store.jobs()),
       source_(store.jobs()),
       source_of_a_(store.jobs()) {
-  store_.jobs().wake_by([&window] { window.wake(); });
+  store_.jobs().wake_by([&screen] { screen.wake(); });
 }
 
 Loop::~Loop() {
@@ -38,23 +39,24 @@ Loop::~Loop() {
 }
 
 double Loop::seconds_to_wait() const {
-  if (frames_to_draw_ > 0 || renderer_.is_behind()) return 0;
+  if (frames_to_draw_ > 0 || painter_.is_behind()) return 0;
   if (store_.is_renewing() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
-      window_.is_loading_fonts())
+      screen_.is_loading_fonts())
     return progress_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
 }
 
 bool Loop::step() {
   const bool typing = ImGui::GetIO().WantTextInput;
-  const bool something_happened = window_.wait(seconds_to_wait());
+  const bool something_happened = screen_.wait(seconds_to_wait());
   if (something_happened || typing || store_.is_reading() || store_.is_writing())
     frames_to_draw_ = frames_after_an_event;
-  if (store_.is_renewing() || store_.is_working() || renderer_.is_behind() || window_.is_loading_fonts())
+  if (store_.is_renewing() || store_.is_working() || painter_.is_behind() || screen_.is_loading_fonts())
     frames_to_draw_ = std::max(frames_to_draw_, 1);
-  if (std::exchange(dialog_, store_.view().dialog) != store_.view().dialog) frames_to_draw_ = frames_to_dim;
-  if (window_.should_close()) {
-    window_.cancel_close();
+  if (std::exchange(dialog_, store_.view().forms.dialog) != store_.view().forms.dialog)
+    frames_to_draw_ = frames_to_dim;
+  if (screen_.should_close()) {
+    screen_.cancel_close();
     store_.dispatch(Quit{});
     frames_to_draw_ = frames_after_an_event;
   }
@@ -66,12 +68,13 @@ bool Loop::step() {
 }
 
 void Loop::prepare_style() {
-  const float scale = window_.scale() * store_.view().scale, text_scale = scale * store_.view().text_size;
-  apply_style(palette(store_.view().dark), metrics(window_.size(), scale));
-  renderer_.set_scale(scale);
+  const float scale = screen_.scale() * store_.view().settings.scale,
+              text_scale = scale * store_.view().settings.text_size;
+  apply_style(palette(store_.view().settings.dark), metrics(screen_.size(), scale));
+  painter_.set_scale(scale);
   scale_ = scale;
-  if (window_.prepare_fonts(text_scale) && !window_.fonts().warning.empty())
-    store_.dispatch(ShowMessage{window_.fonts().warning});
+  if (screen_.prepare_fonts(text_scale) && !screen_.fonts().warning.empty())
+    store_.dispatch(ShowMessage{screen_.fonts().warning});
 }
 
 /// With Shift the arrow keys move the pinned cell; else they go from control to control, as Tab always does.
@@ -88,47 +91,61 @@ void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
 
 void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<KeyPress>& scripted_keys) {
   prepare_style();
-  const Document document = store_.document();
-  const Metrics lengths = metrics(window_.size(), scale_);
   Commands commands;
-  std::vector<KeyPress> keys = window_.take_keys();
+  std::vector<KeyPress> keys = screen_.take_keys();
   keys.insert(keys.end(), scripted_keys.begin(), scripted_keys.end());
-  const View seen = store_.shown_view();
-  for (const KeyPress& key : keys)
-    if (!ImGui::GetIO().WantTextInput)
-      handle_key(key, {store_.shown_model(), store_.trace(), seen, document, store_.newest()}, commands);
-  for (const auto& path : window_.take_dropped_files())
-    commands.add(dropped(path, store_.view(), store_.model(), is_over(landmarks_, "edit/numbers")));
-
+  read_input(keys, commands);
   steer_keyboard(keys);
-  const Opening opening = store_.opening();
-  window_.begin_frame(adjust);
+  screen_.begin_frame(adjust);
   landmarks_.clear();
   follow_held_key(store_);
+  draw(commands);
+  screen_.end_frame(
+      palette(store_.view().settings.dark).panel,
+      [this](std::uint64_t texture, const render::Share& part) { return painter_.painted(texture, part); });
+  painter_.end_frame();
+  carry_out(commands);
+}
+
+void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
+  const Document document = store_.document();
   const ShownState shown = shown_state(store_);
-  const bool shows_a = &shown.live != &store_.live();
-  statistics_.read_from(shown.live);
+  const View& view = store_.view();
+  for (const KeyPress& key : keys)
+    if (!ImGui::GetIO().WantTextInput)
+      handle_key(key, {shown.shown(), store_.newest(), view.settings, view.forms, document}, commands);
+  for (const auto& path : screen_.take_dropped_files())
+    commands.add(dropped(path, view, store_.model(), is_over(landmarks_, "edit/numbers")));
+}
+
+void Loop::draw(Commands& commands) {
+  const ShownState state = shown_state(store_);
+  const Shown shown = state.shown();
+  const Document document = store_.document();
+  const Opening opening = store_.opening();
+  const View& view = store_.view();
+  statistics_.read_from(state.live);
   source_.follow(store_.live());
-  if (shows_a)
-    source_of_a_.follow(shown.live);
+  if (state.is_a)
+    source_of_a_.follow(state.live);
   else
     source_of_a_.stop();
-  const PictureSource& source = shows_a ? source_of_a_ : source_;
-  const Newest newest = store_.newest();
-  const Renewal renewal = shows_a ? Renewal{} : Renewal{store_.seconds_renewing(), store_.share_renewed()};
-  const bool awaits_a = store_.view().shows_a && store_.comparing().work().is_renewing;
-  const bool is_renewing = awaits_a || store_.is_renewing() || source.is_making() || renderer_.is_behind();
-  draw_window({.model = shown.model,
-               .trace = shown.trace,
-               .version = shown.version,
+  const PictureSource& source = state.is_a ? source_of_a_ : source_;
+  const Renewal renewal = state.is_a ? Renewal{} : Renewal{store_.seconds_renewing(), store_.share_renewed()};
+  const bool awaits_a = view.selection.shows_a && store_.comparing().work().is_renewing;
+  const bool is_renewing = awaits_a || store_.is_renewing() || source.is_making() || painter_.is_behind();
+  draw_window({.shown = shown,
+               // As long as A stands in place of B, what edits shows A as well.
+               .newest = state.is_a ? Newest{shown.model, shown.look, shown.selection} : store_.newest(),
                .compute_ms = store_.compute_ms(),
-               .view = shown.view,
+               .settings = view.settings,
+               .forms = view.forms,
                .document = document,
                .message = store_.message(),
-               .palette = palette(store_.view().dark),
-               .metrics = lengths,
+               .palette = palette(view.settings.dark),
+               .metrics = metrics(screen_.size(), scale_),
                .fonts = fonts(),
-               .painter = renderer_,
+               .painter = painter_,
                .extents = extents_,
                .statistics = statistics_,
                .landmarks = landmarks_,
@@ -140,18 +157,16 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
                .comparing = store_.comparing().work(),
                .source = &source,
                .renewal = is_renewing ? &renewal : nullptr,
-               .opening = &opening,
-               .newest = shows_a || store_.shows_newest() ? nullptr : &newest});
-  window_.end_frame(
-      palette(store_.view().dark).panel,
-      [this](std::uint64_t texture, const render::Share& part) { return renderer_.painted(texture, part); });
-  renderer_.end_frame();
+               .opening = &opening});
+}
 
+void Loop::carry_out(Commands& commands) {
   for (const Command& command : commands.take()) store_.dispatch(command);
   if (!ImGui::IsAnyItemActive()) store_.end_gesture();
   store_.settle();
   if (const auto text = store_.take_clipboard()) ImGui::SetClipboardText(text->c_str());
-  window_.set_title((document.modified ? "• " : "") + document.title + " – attnscope");
+  const Document document = store_.document();
+  screen_.set_title((document.modified ? "• " : "") + document.title + " – attnscope");
 }
 
 }  // namespace app

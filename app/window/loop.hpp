@@ -2,10 +2,13 @@
 
 #include <functional>
 
-#include "app/ui/landmarks.hpp"
-#include "app/platform/window.hpp"
-#include "app/render/heatmap_renderer.hpp"
+#include "app/platform/screen.hpp"
+#include "app/render/painter.hpp"
 #include "app/store/store.hpp"
+#include "app/work/extents.hpp"
+#include "app/work/picture_source.hpp"
+#include "app/work/statistics.hpp"
+#include "app/ui/landmarks.hpp"
 #include "app/work/extents.hpp"
 
 namespace app {
@@ -13,7 +16,7 @@ namespace app {
 /// The corridor: events become commands, panels draw and ask, the store carries out, and round again.
 class Loop {
  public:
-  Loop(platform::Window& window, Store& store);
+  Loop(platform::Screen& screen, render::Painter& painter, Store& store);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -29,21 +32,23 @@ class Loop {
   /// Whether figures, stages of the trace or glyphs are made beside the window, or pictures wait for the next
   /// frame.
   bool is_working() const {
-    return statistics_.is_busy() || source_.is_making() || source_of_a_.is_making() ||
-           renderer_.is_behind() || window_.is_loading_fonts();
+    return statistics_.is_busy() || source_.is_making() || source_of_a_.is_making() || painter_.is_behind() ||
+           screen_.is_loading_fonts();
   }
   const Landmarks& landmarks() const { return landmarks_; }
-  render::HeatmapRenderer& renderer() { return renderer_; }
-  const Fonts& fonts() const { return window_.fonts().fonts; }
+  const Fonts& fonts() const { return screen_.fonts().fonts; }
 
  private:
   void prepare_style();
   double seconds_to_wait() const;
+  void read_input(const std::vector<KeyPress>& keys, Commands& commands);
+  void draw(Commands& commands);
+  void carry_out(Commands& commands);
   void steer_keyboard(const std::vector<KeyPress>& keys);
 
-  platform::Window& window_;
+  platform::Screen& screen_;
+  render::Painter& painter_;
   Store& store_;
-  render::HeatmapRenderer renderer_;
   Extents extents_;
   Statistics statistics_;
   PictureSource source_, source_of_a_;  // of the live trace, and of the kept one in its place

@@ -3,27 +3,27 @@
 #include <algorithm>
 #include <array>
 
+#include "app/state/pinning.hpp"
+#include "app/state/zoom.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/bars/copy_menu.hpp"
+#include "app/ui/panels/bars/menu_bar.hpp"
+#include "app/ui/panels/bars/status_bar.hpp"
+#include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/compare/compare_list.hpp"
 #include "app/ui/panels/compare/compare_panel.hpp"
-#include "app/ui/panels/bars/copy_menu.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/panels/edit/edit_panel.hpp"
-#include "app/ui/panels/lessons/exhibit_panel.hpp"
 #include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "app/ui/panels/laboratory/laboratory_panel.hpp"
+#include "app/ui/panels/lessons/exhibit_panel.hpp"
 #include "app/ui/panels/lessons/lesson_marks.hpp"
 #include "app/ui/panels/lessons/lesson_panel.hpp"
-#include "app/ui/panels/bars/menu_bar.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
-#include "app/ui/panels/bars/status_bar.hpp"
 #include "app/ui/panels/tokens/tokens_panel.hpp"
-#include "app/ui/panels/bars/view_bar.hpp"
-#include "app/state/pinning.hpp"
-#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/hit_area.hpp"
-#include "app/state/zoom.hpp"
 
 namespace app {
 namespace {
@@ -59,15 +59,8 @@ ImVec4 view_place(const Frame& f, const Regions& r) {
   return {r.left + r.grip, view_top(f, r) + 1 + r.exhibit, r.size.x - r.right - r.grip, r.bottom - r.lesson};
 }
 
-void draw_model(const Frame& frame) {
-  panels::draw_model(of_newest(frame));
-}
-void draw_edit(const Frame& frame) {
-  panels::draw_edit(of_newest(frame));
-}
-
 void draw_inspector_and_words(const Frame& frame) {
-  if (frame.view.tab == Tab::compare && !frame.references.empty())
+  if (frame.shown.look.tab == Tab::compare && !frame.references.empty())
     panels::draw_compare_list(frame);
   else
     panels::draw_inspector(frame);
@@ -75,12 +68,12 @@ void draw_inspector_and_words(const Frame& frame) {
 }
 
 const std::array table_of_panels{
-    PanelRow{"model", draw_model, true, true,
+    PanelRow{"model", panels::draw_model, true, true,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height);
              },
              always},
-    PanelRow{"edit", draw_edit, true, false,
+    PanelRow{"edit", panels::draw_edit, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top + r.model_height + 1, r.left - r.grip, r.bottom);
              },
@@ -91,15 +84,15 @@ const std::array table_of_panels{
              },
              always},
     PanelRow{"stages", panels::draw_stages, true, true, view_place,
-             [](const Frame& f) { return f.view.tab == Tab::stages; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::stages; }},
     PanelRow{"heads", panels::draw_heads, true, true, view_place,
-             [](const Frame& f) { return f.view.tab == Tab::heads; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::heads; }},
     PanelRow{"tokens", panels::draw_tokens, true, false, view_place,
-             [](const Frame& f) { return f.view.tab == Tab::tokens; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::tokens; }},
     PanelRow{"compare", panels::draw_compare, true, false, view_place,
-             [](const Frame& f) { return f.view.tab == Tab::compare; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::compare; }},
     PanelRow{"laboratory", panels::draw_laboratory, true, true, view_place,
-             [](const Frame& f) { return f.view.tab == Tab::laboratory; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::laboratory; }},
     PanelRow{"exhibit", panels::draw_exhibit, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
@@ -128,11 +121,13 @@ Regions regions(const Frame& frame) {
   r.size = size;
   r.grip = m.px(4);
   const float most = std::max(m.px(200), size.x * 0.4f);
-  r.left = std::clamp(frame.view.left_width > 0 ? m.px(frame.view.left_width) : m.left, m.px(200), most);
-  r.right = std::clamp(frame.view.right_width > 0 ? m.px(frame.view.right_width) : m.right, m.px(200), most);
+  r.left =
+      std::clamp(frame.settings.left_width > 0 ? m.px(frame.settings.left_width) : m.left, m.px(200), most);
+  r.right = std::clamp(frame.settings.right_width > 0 ? m.px(frame.settings.right_width) : m.right, m.px(200),
+                       most);
   r.top = m.menu + 1;
   r.bottom = size.y - m.status - 1;
-  const float wanted = panels::model_panel_height(of_newest(frame));
+  const float wanted = panels::model_panel_height(frame);
   r.model_height = std::min(wanted, (r.bottom - r.top) * 0.62f);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
@@ -143,14 +138,16 @@ Regions regions(const Frame& frame) {
 /// Over a picture the wheel zooms, with Shift or once it has begun to scroll it scrolls.
 bool wheel_zooms(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
-  return frame.view.hovered && !io.KeyShift && !wheel_scrolls(frame.view, io.MousePos.x, io.MousePos.y);
+  return frame.shown.selection.hovered && !io.KeyShift &&
+         !wheel_scrolls(frame.shown.selection, io.MousePos.x, io.MousePos.y);
 }
 
 void remember_scrolling(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
-  if (io.MouseWheel == 0 || frame.view.hovered || !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows))
+  if (io.MouseWheel == 0 || frame.shown.selection.hovered ||
+      !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows))
     return;
-  frame.commands.look([x = io.MousePos.x, y = io.MousePos.y](View& v) { v.scrolled_at = {x, y}; });
+  frame.commands.look([x = io.MousePos.x, y = io.MousePos.y](View& v) { v.selection.scrolled_at = {x, y}; });
 }
 
 void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
@@ -208,7 +205,7 @@ void draw_splitter(const Frame& frame, const char* name, float x, const Regions&
       change(v, mouse, r, scale);
     });
   if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0))
-    frame.commands.look([](View& v) { v.left_width = v.right_width = 0; });
+    frame.commands.look([](View& v) { v.settings.left_width = v.settings.right_width = 0; });
 }
 
 }  // namespace
@@ -223,21 +220,22 @@ void draw_window(const Frame& frame) {
                    ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus |
                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
-  if (is_pointing(frame.view))
+  if (is_pointing(frame.shown.look, frame.shown.selection))
     frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
   panels::draw_menu_bar(frame);
   draw_ground(frame, r);
   draw_splitter(frame, "splitter/left", r.left, r,
-                [](View& v, float x, const Regions&, float scale) { v.left_width = x / scale; });
-  draw_splitter(
-      frame, "splitter/right", r.size.x - r.right, r,
-      [](View& v, float x, const Regions& at, float scale) { v.right_width = (at.size.x - x) / scale; });
+                [](View& v, float x, const Regions&, float scale) { v.settings.left_width = x / scale; });
+  draw_splitter(frame, "splitter/right", r.size.x - r.right, r,
+                [](View& v, float x, const Regions& at, float scale) {
+                  v.settings.right_width = (at.size.x - x) / scale;
+                });
   for (const PanelRow& panel : table_of_panels)
     if (panel.shown(frame)) draw_panel(frame, panel, r);
   draw_lines(frame, r);
   ImGui::End();
   panels::draw_copy_popup(frame);
-  panels::draw_dialogs(of_newest(frame));
+  panels::draw_dialogs(frame);
 }
 
 }  // namespace app

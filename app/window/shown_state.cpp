@@ -1,7 +1,7 @@
 #include "app/window/shown_state.hpp"
 
-#include "app/theme/imgui_compat.hpp"
 #include "app/state/view_bounds.hpp"
+#include "app/theme/imgui_compat.hpp"
 
 namespace app {
 
@@ -10,10 +10,10 @@ constexpr std::uint64_t numbers_of_a = 1ull << 63;  // in a version: no live num
 void follow_held_key(Store& store) {
   const View& view = store.view();
   const ImGuiIO& io = ImGui::GetIO();
-  const bool held = !store.references().empty() && !io.WantTextInput && !io.NavVisible && !view.cursor &&
-                    view.dialog == Dialog::none && view.tab != Tab::laboratory &&
-                    platform::key_down(ImGuiKey_Space);
-  if (held == view.shows_a) return;
+  const bool held = !store.references().empty() && !io.WantTextInput && !io.NavVisible &&
+                    !view.selection.cursor && view.forms.dialog == Dialog::none &&
+                    view.look.tab != Tab::laboratory && platform::key_down(ImGuiKey_Space);
+  if (held == view.selection.shows_a) return;
   store.dispatch(ShowReference{held});
   store.settle();
 }
@@ -21,11 +21,11 @@ void follow_held_key(Store& store) {
 ShownState shown_state(const Store& store) {
   const LiveTrace* kept = store.comparing().kept();
   const View view = store.shown_view();
-  if (!view.shows_a || !kept || view.tab == Tab::compare)
-    return {store.shown_model(), store.trace(), store.version(), view, store.live()};
-  ShownState a{kept->model(), kept->trace(), numbers_of_a | kept->version(), view, *kept};
-  a.view.sequence = kept->sequence();
-  keep_within(a.view, a.model);
+  if (!view.selection.shows_a || !kept || view.look.tab == Tab::compare)
+    return {store.live(), store.version(), view};
+  ShownState a{*kept, numbers_of_a | kept->version(), view, true};
+  a.view.look.sequence = kept->sequence();
+  keep_within(a.view, kept->model());
   return a;
 }
 

@@ -2,17 +2,19 @@
 
 #include <cstdint>
 
+#include "app/state/pair.hpp"
 #include "app/store/store.hpp"
 
 namespace app {
 
 /// What the panels get to see: the live state, or a kept one in its place.
 struct ShownState {
-  const core::attention::Model& model;
-  const core::attention::Trace& trace;
-  std::uint64_t version;
-  View view;
   const LiveTrace& live;  ///< whose trace it is
+  std::uint64_t version;
+  View view;          ///< as far as its model has what is looked at
+  bool is_a = false;  ///< a kept one
+
+  Shown shown() const { return {live.model(), live.trace(), version, view.look, view.selection}; }
 };
 
 /// Puts the chosen A in place of B when Space goes down and takes it away when it goes up, unless the key

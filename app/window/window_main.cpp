@@ -2,11 +2,12 @@
 
 #include <string>
 
-#include "app/window/loop.hpp"
+#include "app/files/remembered.hpp"
 #include "app/platform/paths.hpp"
 #include "app/platform/window.hpp"
-#include "app/files/remembered.hpp"
+#include "app/render/heatmap_renderer.hpp"
 #include "app/store/store.hpp"
+#include "app/window/loop.hpp"
 #include "core/error.hpp"
 
 namespace app {
@@ -51,8 +52,9 @@ int run_window(const WindowOptions& options) {
   if (options.file) store.open(*options.file);
   platform::Window window("attnscope", whole_number(before, "width", 1600, 960, 16384),
                           whole_number(before, "height", 1000, 600, 16384),
-                          store.view().scale * store.view().text_size);
-  Loop loop(window, store);
+                          store.view().settings.scale * store.view().settings.text_size);
+  render::HeatmapRenderer renderer;
+  Loop loop(window, renderer, store);
   while (loop.step()) {
   }
   if (const platform::Memory after = memory_of(store, window.size()); after != before)

@@ -85,11 +85,15 @@ void LiveTrace::clear() {
 void LiveTrace::follow(const Model& model, std::size_t sequence) {
   if (shown_->is_of(model, sequence)) {
     forget_what_was_asked();
-  } else if ((is_small(model) || shown_->engine.estimated_ms(model, sequence) <= at_once_ms_) &&
-             may_change_in_place()) {
+    spare_.reset();
+    return;
+  }
+  const bool fits = same_shape(model, shown_->model);  // what fails half-way then leaves room for what was
+  const bool is_quick = is_small(model) || shown_->engine.estimated_ms(model, sequence) <= at_once_ms_;
+  if (is_quick && fits && may_change_in_place()) {
     forget_what_was_asked();
     update_in_place(model, sequence);
-  } else if (is_small(model)) {
+  } else if (is_small(model) || (is_quick && !fits)) {
     compute_at_once(model, sequence);
   } else {
     if (!asked_ || asked_->sequence != sequence || !(asked_->model == model)) ask_for(model, sequence);

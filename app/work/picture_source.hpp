@@ -9,6 +9,7 @@
 
 #include "app/work/extents.hpp"
 #include "app/work/jobs.hpp"
+#include "core/attention/fast/rows.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
 

@@ -8,9 +8,11 @@
 #include <functional>
 #include <random>
 
-#include "app/window/loop.hpp"
-#include "app/theme/imgui_compat.hpp"
 #include "app/store/store.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/platform/window.hpp"
+#include "app/render/heatmap_renderer.hpp"
+#include "app/window/loop.hpp"
 #include "tests/bench/frame_times.hpp"
 
 extern "C" void openblas_set_num_threads(int);
@@ -61,12 +63,12 @@ class Bench {
 
   void open(const Model& model) {
     store_.dispatch(app::ApplyEdit{core::editing::ReplaceModel{model}});
-    if (store_.view().dialog == app::Dialog::memory) store_.dispatch(app::TakeMemory{});
+    if (store_.view().forms.dialog == app::Dialog::memory) store_.dispatch(app::TakeMemory{});
     settle();
     store_.dispatch(app::ShowDialog{app::Dialog::none});
   }
   void show(Tab tab) {
-    store_.dispatch(app::ChangeView{[tab](app::View& v) { v.tab = tab; }});
+    store_.dispatch(app::ChangeView{[tab](app::View& v) { v.look.tab = tab; }});
     settle();
   }
   void drop(double rate) {
@@ -152,7 +154,7 @@ class Bench {
         app::platform::put_mouse(io, place->centre());
         app::platform::put_wheel(io, 0, i < count / 2 ? 0.5f : -0.5f);
       }));
-    store_.dispatch(app::ChangeView{[](app::View& v) { v.zoomed.clear(); }});
+    store_.dispatch(app::ChangeView{[](app::View& v) { v.look.zoomed.clear(); }});
     settle();
     return times;
   }
@@ -326,7 +328,8 @@ int run(const char* program, const char* json, const std::string& only) {
   }
   app::Store store;
   app::platform::Window window("attnscope", width, height);
-  app::Loop loop(window, store);
+  app::render::HeatmapRenderer renderer;
+  app::Loop loop(window, renderer, store);
   loop.frame();
   if (only == "one frame") return ::write(STDOUT_FILENO, "1", 1) == 1 ? 0 : 1;
   Bench bench(window, store, loop);

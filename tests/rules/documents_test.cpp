@@ -6,9 +6,11 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <sstream>
 
 #include "core/attention/stages.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "tests/rules/rooms.hpp"
 
 namespace tests::rules {
 namespace {
@@ -48,16 +50,33 @@ TEST(Readme, LinksToFilesThatExist) {
   EXPECT_GT(links, 0u);
 }
 
-TEST(Contributing, HasEveryRoomOnItsMap) {
-  const std::string text = document("CONTRIBUTING.md");
-  for (const char* floor : {"core", "app"}) {
-    for (const auto& entry : fs::directory_iterator(fs::path(PROJECT_ROOT) / floor)) {
-      const std::string room = entry.path().filename().string();
-      if (entry.is_directory()) {
-        EXPECT_THAT(text, HasSubstr("      " + room + "/ ")) << "in " << floor;
-      }
-    }
+/// The folders of the map, as paths: each is two blanks further in than the one it is in.
+std::vector<std::string> folders_of_the_map() {
+  std::vector<std::string> folders, path;
+  std::istringstream lines(document("CONTRIBUTING.md"));
+  bool in_map = false;
+  const std::regex folder("    ( *)([a-z_]+)/.*");
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("## ")) in_map = line == "## The map";
+    if (!in_map || !std::regex_match(line, match, folder)) continue;
+    path.resize(std::min(path.size(), static_cast<std::size_t>(match[1].length()) / 2));
+    path.push_back(match[2]);
+    std::string whole;
+    for (const std::string& name : path) whole += (whole.empty() ? "" : "/") + name;
+    folders.push_back(whole);
   }
+  return folders;
+}
+
+TEST(Contributing, HasEveryRoomOnItsMap) {
+  const auto folders = folders_of_the_map();
+  for (const Room& room : rooms()) EXPECT_THAT(folders, testing::Contains(std::string(room.folder)));
+}
+
+TEST(Contributing, HasNoFolderOnItsMapThatIsNotThere) {
+  for (const std::string& folder : folders_of_the_map())
+    EXPECT_TRUE(fs::is_directory(fs::path(PROJECT_ROOT) / folder)) << folder;
 }
 
 }  // namespace

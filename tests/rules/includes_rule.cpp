@@ -35,6 +35,8 @@ std::optional<std::string> why_forbidden(const std::string& file, const Include&
   if (is_below(include.path, "tests/")) return "the program stands below its tests";
   if (include.path == "shaders.hpp") return std::nullopt;  // generated beside those who may use it
   if (!is_own(include.path)) return "own files are included from the project root, others in <>";
+  if (is_below(file, "app/ui/") && is_below(include.path, "core/attention/attend"))
+    return "panels and widgets read and ask; they do not compute";
   const Room* used = room_of(include.path);
   if (!used) return "that folder is no room of the table";
   if (used == room || contains(room->uses, used->folder)) return std::nullopt;

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <map>
+#include <set>
 
 #include "tests/rules/includes_rule.hpp"
 #include "tests/rules/listing_rule.hpp"
+#include "tests/rules/rooms.hpp"
 #include "tests/rules/state_rule.hpp"
 
 namespace tests::rules {
@@ -21,6 +24,35 @@ TEST(Project, IncludesPointDown) {
   const auto files = code({"core", "app"});
   ASSERT_FALSE(files.empty());
   EXPECT_THAT(forbidden_includes(files), IsEmpty());
+}
+
+TEST(Project, HasARuleForEveryRoomAndNoRoomWithoutFiles) {
+  std::set<std::string> folders, ruled;
+  for (const File& file : code({"core", "app"})) folders.insert(file.path.substr(0, file.path.rfind('/')));
+  for (const Room& room : rooms()) ruled.insert(std::string(room.folder));
+  EXPECT_EQ(folders, ruled);
+}
+
+TEST(Project, HasNoRoomThatUsesOneFurtherUp) {
+  std::set<std::string_view> below;
+  for (const Room& room : rooms()) {
+    for (const std::string_view used : room.uses) EXPECT_TRUE(below.contains(used)) << room.folder << " uses " << used;
+    EXPECT_TRUE(below.insert(room.folder).second) << room.folder << " has two rules";
+  }
+}
+
+TEST(Project, HasNoCrowdedRoom) {
+  std::map<std::string, std::set<std::string>> units;
+  for (const File& file : code({"core", "app"})) {
+    const std::size_t end = file.path.rfind('/');
+    units[file.path.substr(0, end)].insert(file.path.substr(end, file.path.rfind('.') - end));
+  }
+  for (const auto& [room, inside] : units) EXPECT_LE(inside.size(), 25u) << room;
+}
+
+TEST(Project, HasNothingButMainInTheProgramsRoot) {
+  for (const File& file : code({"app"}))
+    if (file.path.find('/') == file.path.rfind('/')) EXPECT_EQ(file.path, "app/main.cpp");
 }
 
 TEST(Project, HasSlowLibrariesInOneTranslationUnitEach) {

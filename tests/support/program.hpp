@@ -2,33 +2,42 @@
 
 #include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "app/store/store.hpp"
-#include "tests/support/bare_imgui.hpp"
+#include "app/window/loop.hpp"
+#include "tests/support/bare_screen.hpp"
 #include "tests/support/ui_input.hpp"
 
 namespace gui {
 
-/// The whole program but for its window: the store, every panel, the keys; without OpenGL.
+/// The program with its real loop, but without a display and without OpenGL.
 class Program {
  public:
   explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms);
+  ~Program() { set_traces(Traces::come); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
   /// What becomes of the traces of models that follow.
   enum class Traces {
     come,
-    wait,  ///< nothing that is computed beside the window is taken over, however long that takes
-    fail   ///< there is no memory for what would be computed at once
+    wait,  ///< what is computed beside the window takes until this is another
+    fail   ///< there is no memory for any
   };
-  void set_traces(Traces traces) { traces_ = traces; }
+  void set_traces(Traces traces) {
+    traces_ = traces;
+    traces_.notify_all();
+  }
 
  private:
+  void before_computing() const;
+
   std::atomic<Traces> traces_ = Traces::come;  // before the store, which asks it
+  const std::thread::id window_thread_ = std::this_thread::get_id();
 
  public:
+  support::BareScreen screen;
   app::Store store;
 
   /// Draws frames without input.
@@ -41,7 +50,9 @@ class Program {
   void move_to(const std::string& name) { play(support::move_to(centre(name))); }
   void edit(const core::editing::Edit& edit);
 
-  bool has(const std::string& name) const { return landmarks_.find(name).has_value(); }
+  /// Whether the loop waits for anything but the trace.
+  bool is_working() const { return loop_.is_working(); }
+  bool has(const std::string& name) const { return loop_.landmarks().find(name).has_value(); }
   /// The middle of a landmark; throws when there is none of that name.
   ImVec2 centre(const std::string& name) const;
   app::Landmarks::Rect rect(const std::string& name) const;
@@ -49,10 +60,8 @@ class Program {
  private:
   void frame(const support::InputFrame& input);
 
-  support::BareImGui imgui_;
-  app::Landmarks landmarks_;
-  app::Extents extents_;
-  app::Statistics statistics_{store.jobs()};
+  support::NoPainter painter_;
+  app::Loop loop_{screen, painter_, store};
 };
 
 }  // namespace gui

@@ -18,29 +18,29 @@ UiHarness::UiHarness(Draw draw, ImVec2 size)
 
 void UiHarness::frame(const InputFrame& input) {
   if (version_ == 0 || !(traced_ == model)) {
-    trace_ = core::attention::attend(model, view.sequence);
+    trace_ = core::attention::attend(model, view.look.sequence);
     traced_ = model;
     ++version_;
   }
   ImGuiIO& io = ImGui::GetIO();
   app::Commands commands;
   if (input.key && !io.WantTextInput)
-    app::handle_key(*input.key, {model, trace_, view, document, {model, view}}, commands);
+    app::handle_key(*input.key, {shown(view), newest(view), view.settings, view.forms, document}, commands);
   put(input, io);
-  const app::Metrics metrics = app::metrics(io.DisplaySize, view.scale);
-  const app::Palette& palette = app::palette(view.dark);
+  const app::Metrics metrics = app::metrics(io.DisplaySize, view.settings.scale);
+  const app::Palette& palette = app::palette(view.settings.dark);
   app::apply_style(palette, metrics);
   ImGui::NewFrame();
   landmarks_.clear();
   ImFont* f = ImGui::GetFont();
   const app::Fonts fonts{f, f, f, f, f, f, f, f, f, f, f};
   NoPainter painter;
-  const app::View shown = view;
-  draw_({.model = model,
-         .trace = trace_,
-         .version = version_,
+  const app::View seen = view;
+  draw_({.shown = this->shown(seen),
+         .newest = newest(seen),
          .compute_ms = 0,
-         .view = shown,
+         .settings = seen.settings,
+         .forms = seen.forms,
          .document = document,
          .message = message,
          .palette = palette,
@@ -63,8 +63,9 @@ void UiHarness::carry_out(const app::Command& command) {
   try {
     if (const auto* edit = command.as<app::ApplyEdit>()) model = core::editing::apply(model, edit->edit);
     if (const auto* look = command.as<app::ChangeView>()) look->change(view);
-    if (const auto* show = command.as<app::ShowDialog>()) view.dialog = show->dialog;
-    if (const auto* browse = command.as<app::BrowseTo>()) view.browser = app::browse(browse->directory, "");
+    if (const auto* show = command.as<app::ShowDialog>()) view.forms.dialog = show->dialog;
+    if (const auto* browse = command.as<app::BrowseTo>())
+      view.forms.browser = app::browse(browse->directory, "");
     if (const auto* said = command.as<app::ShowMessage>()) message = {said->text, said->is_error};
   } catch (const core::Error& error) {
     message = {error.what(), true};

@@ -52,6 +52,8 @@ class UiHarness : public Hands {
  private:
   void frame(const InputFrame& input) override;
   void carry_out(const app::Command& command);
+  app::Shown shown(const app::View& of) const { return {model, trace_, version_, of.look, of.selection}; }
+  app::Newest newest(const app::View& of) const { return {model, of.look, of.selection}; }
 
   BareImGui imgui_;
   Draw draw_;

@@ -18,9 +18,13 @@ inline void finish_reading(app::Store& store) {
   for (; store.is_reading() || store.is_writing(); std::this_thread::yield()) store.settle();
 }
 
-/// Waits until the comparison is there.
+/// Waits until the comparison and the laboratory's first masks are there.
 inline void finish_working(app::Store& store) {
-  for (store.settle(); store.comparing().is_busy(); store.settle()) std::this_thread::yield();
+  const auto awaits_masks = [&] {
+    const app::Laboratory* shown = store.laboratory();
+    return store.view().look.tab == app::Tab::laboratory && !(shown && shown->version == store.version());
+  };
+  for (store.settle(); store.comparing().is_busy() || awaits_masks(); store.settle()) std::this_thread::yield();
 }
 
 }  // namespace support

@@ -18,7 +18,7 @@ struct DraggedNumber : Program {
     return ui.cell_colour("strip/weights", 6, 6, row, column);
   }
   app::Rgb colour_for(double weight) const {
-    return app::render::colour_at(app::render::ColourMap::weights, ui.store.view().dark, weight);
+    return app::render::colour_at(app::render::ColourMap::weights, ui.store.view().settings.dark, weight);
   }
   std::string weights_csv(std::size_t head) const {
     using namespace core::formats;
@@ -93,7 +93,7 @@ TEST_F(DraggedNumber, LeavesAsTheFileThatTheEngineComputes) {
   const std::string file = (directory / "w.csv").string();
   ui.key(Key::e, {.ctrl = true});
   ui.fill_in("browser/name", file);
-  EXPECT_EQ(ui.store.view().dialog, app::Dialog::none);
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::none);
   EXPECT_EQ(support::bytes_of(file), weights_csv(0));
   EXPECT_THAT(ui.store.message().text, testing::HasSubstr(file));
 }

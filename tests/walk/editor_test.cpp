@@ -58,7 +58,7 @@ TEST_F(EditorInTheWindow, TypesADigitThatElsewhereChoosesAHead) {
   ui.type("2");
   ui.key(Key::enter);
   EXPECT_EQ(x(0, 0), 2);
-  EXPECT_EQ(ui.store.view().head, 0u);
+  EXPECT_EQ(ui.store.view().look.head, 0u);
 }
 
 TEST_F(EditorInTheWindow, LeavesTheNumberWhenTypingIsEscaped) {

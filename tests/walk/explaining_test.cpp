@@ -10,14 +10,15 @@ using app::CellRef;
 using core::attention::info;
 
 struct Explaining : Program {
-  ImVec2 cell(const std::string& map, std::size_t rows, std::size_t columns, std::size_t row, std::size_t column) const {
+  ImVec2 cell(const std::string& map, std::size_t rows, std::size_t columns, std::size_t row,
+              std::size_t column) const {
     const auto rect = ui.landmarks().find(map).value();
     const auto part = [](float from, float to, std::size_t n, std::size_t k) {
       return from + (to - from) * (static_cast<float>(k) + 0.5f) / static_cast<float>(n);
     };
     return {part(rect.min.x, rect.max.x, columns, column), part(rect.min.y, rect.max.y, rows, row)};
   }
-  const CellRef& pinned() const { return ui.store.view().pinned.value(); }
+  const CellRef& pinned() const { return ui.store.view().selection.pinned.value(); }
   /// The first operand of the first step of the inspector.
   CellRef follow() {
     ui.click("inspector/step/0/line/0/a");
@@ -29,8 +30,8 @@ struct Explaining : Program {
 TEST_F(Explaining, ACellIsHoveredPinnedFollowedUpstreamThreeTimesLeftAgainAndReleased) {
   const CellRef start{Stage::contexts, 0, 2, 1};
   ui.play(support::move_to(cell("strip/contexts", 6, 2, 2, 1)));
-  EXPECT_EQ(ui.store.view().hovered, start);
-  EXPECT_FALSE(ui.store.view().pinned);
+  EXPECT_EQ(ui.store.view().selection.hovered, start);
+  EXPECT_FALSE(ui.store.view().selection.pinned);
   ui.play(support::click(cell("strip/contexts", 6, 2, 2, 1)));
   ASSERT_EQ(pinned(), start);
 
@@ -38,7 +39,7 @@ TEST_F(Explaining, ACellIsHoveredPinnedFollowedUpstreamThreeTimesLeftAgainAndRel
   EXPECT_LT(first.stage, start.stage);
   EXPECT_LT(second.stage, first.stage);
   EXPECT_LT(third.stage, second.stage);
-  EXPECT_THAT(ui.store.view().trail, testing::ElementsAre(start, first, second));
+  EXPECT_THAT(ui.store.view().selection.trail, testing::ElementsAre(start, first, second));
   for (const CellRef& c : {first, second, third}) EXPECT_EQ(c.row, 2u) << info(c.stage).name;
 
   ui.click("inspector/back");
@@ -47,9 +48,9 @@ TEST_F(Explaining, ACellIsHoveredPinnedFollowedUpstreamThreeTimesLeftAgainAndRel
   EXPECT_EQ(pinned(), first);
   ui.key(Key::backspace);
   EXPECT_EQ(pinned(), start);
-  EXPECT_TRUE(ui.store.view().trail.empty());
+  EXPECT_TRUE(ui.store.view().selection.trail.empty());
   ui.play(support::click(cell("strip/contexts", 6, 2, 2, 1)));
-  EXPECT_FALSE(ui.store.view().pinned) << "a second click releases";
+  EXPECT_FALSE(ui.store.view().selection.pinned) << "a second click releases";
 }
 
 struct WithoutAMouse : Program {
@@ -63,23 +64,23 @@ struct WithoutAMouse : Program {
 TEST_F(WithoutAMouse, CellsArePinnedWalkedOverExplainedAndReleased) {
   const support::Modifiers shift{.shift = true};
   keys({Key::down, Key::down, Key::down, Key::right}, shift);
-  EXPECT_EQ(view().pinned, (CellRef{Stage::weights, 0, 2, 1}));
+  EXPECT_EQ(view().selection.pinned, (CellRef{Stage::weights, 0, 2, 1}));
   EXPECT_TRUE(ui.has("inspector/value"));
   keys({Key::page_up}, shift);
-  EXPECT_EQ(view().pinned, (CellRef{Stage::masked_scores, 0, 2, 1}));
+  EXPECT_EQ(view().selection.pinned, (CellRef{Stage::masked_scores, 0, 2, 1}));
   keys({Key::bracket_right});
-  EXPECT_EQ(view().head, 1u);
+  EXPECT_EQ(view().look.head, 1u);
   keys({Key::l});
-  EXPECT_EQ(view().large, Stage::masked_scores);
+  EXPECT_EQ(view().look.large, Stage::masked_scores);
   EXPECT_TRUE(ui.has("large/row"));
   keys({Key::plus, Key::plus});
-  EXPECT_FALSE(view().zoomed.empty());
+  EXPECT_FALSE(view().look.zoomed.empty());
   keys({Key::f, Key::g});
-  EXPECT_TRUE(view().zoomed.empty());
-  EXPECT_TRUE(view().gutters);
+  EXPECT_TRUE(view().look.zoomed.empty());
+  EXPECT_TRUE(view().look.gutters);
   keys({Key::escape, Key::escape});
-  EXPECT_FALSE(view().pinned);
-  EXPECT_FALSE(view().large);
+  EXPECT_FALSE(view().selection.pinned);
+  EXPECT_FALSE(view().look.large);
 }
 
 TEST_F(WithoutAMouse, ANumberIsChangedComparedAndTakenBack) {
@@ -90,7 +91,7 @@ TEST_F(WithoutAMouse, ANumberIsChangedComparedAndTakenBack) {
   keys({Key::enter, Key::escape, Key::escape});
   EXPECT_EQ((*ui.model().sequences[0].embeddings)(0, 0), 2.5);
   keys({Key::digit_4}, {.ctrl = true});
-  EXPECT_EQ(view().tab, app::Tab::compare);
+  EXPECT_EQ(view().look.tab, app::Tab::compare);
   ASSERT_NE(ui.store.comparison(), nullptr);
   ASSERT_NE(ui.store.comparison()->first, nullptr);
   EXPECT_EQ(ui.store.comparison()->first->all.stage, Stage::embeddings);
@@ -102,23 +103,23 @@ TEST_F(WithoutAMouse, ANumberIsChangedComparedAndTakenBack) {
 TEST_F(WithoutAMouse, EveryViewSwitchThemeAndSheetIsReached) {
   const support::Modifiers ctrl{.ctrl = true};
   keys({Key::digit_2}, ctrl);
-  EXPECT_EQ(view().tab, app::Tab::heads);
+  EXPECT_EQ(view().look.tab, app::Tab::heads);
   keys({Key::digit_3}, ctrl);
-  EXPECT_EQ(view().tab, app::Tab::tokens);
+  EXPECT_EQ(view().look.tab, app::Tab::tokens);
   keys({Key::down, Key::down});
-  EXPECT_EQ(view().tokens.pinned_query, 1u);
+  EXPECT_EQ(view().look.tokens.pinned_query, 1u);
   keys({Key::escape});
-  EXPECT_FALSE(view().tokens.pinned_query);
+  EXPECT_FALSE(view().look.tokens.pinned_query);
   keys({Key::digit_1}, ctrl);
-  EXPECT_EQ(view().tab, app::Tab::stages);
+  EXPECT_EQ(view().look.tab, app::Tab::stages);
   keys({Key::c, Key::d, Key::t});
   EXPECT_FALSE(ui.model().mask.causal);
   EXPECT_FALSE(ui.model().dropout.training);
-  EXPECT_FALSE(view().dark);
+  EXPECT_FALSE(view().settings.dark);
   keys({Key::f1});
-  EXPECT_EQ(view().dialog, app::Dialog::keys);
+  EXPECT_EQ(view().forms.dialog, app::Dialog::keys);
   keys({Key::escape});
-  EXPECT_EQ(view().dialog, app::Dialog::none);
+  EXPECT_EQ(view().forms.dialog, app::Dialog::none);
 }
 
 }  // namespace

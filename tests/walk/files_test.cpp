@@ -14,7 +14,7 @@ using testing::HasSubstr;
 struct Files : Program {
   Files() { ui.sharp = false; }
   const std::string file = (directory / "work.json").string();
-  Dialog dialog() const { return ui.store.view().dialog; }
+  Dialog dialog() const { return ui.store.view().forms.dialog; }
   void change() {
     ui.drag("edit/cell/2/0", 60, 0);
     ASSERT_TRUE(ui.store.document().modified);

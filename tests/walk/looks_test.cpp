@@ -23,10 +23,10 @@ struct Looks : Program {
 TEST_F(Looks, HoveringACellPutsItIntoTheInspectorAndLeavingTakesItOut) {
   EXPECT_FALSE(ui.has("inspector/value"));
   point_at(3, 1);
-  EXPECT_EQ(ui.store.view().hovered, (CellRef{Stage::weights, 0, 3, 1}));
+  EXPECT_EQ(ui.store.view().selection.hovered, (CellRef{Stage::weights, 0, 3, 1}));
   EXPECT_TRUE(ui.has("inspector/value"));
   ui.move_to("region/status");
-  EXPECT_FALSE(ui.store.view().hovered.has_value());
+  EXPECT_FALSE(ui.store.view().selection.hovered.has_value());
   EXPECT_FALSE(ui.has("inspector/value"));
 }
 
@@ -39,17 +39,17 @@ TEST_F(Looks, HoveringShowsATooltipBesideThePointer) {
 
 TEST_F(Looks, AClickPinsAndASecondReleases) {
   click_cell(4, 2);
-  EXPECT_EQ(ui.store.view().pinned, (CellRef{Stage::weights, 0, 4, 2}));
+  EXPECT_EQ(ui.store.view().selection.pinned, (CellRef{Stage::weights, 0, 4, 2}));
   ui.move_to("region/status");
   EXPECT_TRUE(ui.has("inspector/value")) << "it stays when the mouse leaves";
   click_cell(4, 2);
-  EXPECT_FALSE(ui.store.view().pinned.has_value());
+  EXPECT_FALSE(ui.store.view().selection.pinned.has_value());
 }
 
 TEST_F(Looks, EscapeReleasesThePin) {
   click_cell(4, 2);
   ui.key(Key::escape);
-  EXPECT_FALSE(ui.store.view().pinned.has_value());
+  EXPECT_FALSE(ui.store.view().selection.pinned.has_value());
 }
 
 TEST_F(Looks, APinDimsWhatLiesOffItsRowAndColumn) {
@@ -68,7 +68,7 @@ TEST_F(Looks, ThemesSwitchTheGroundAndTheColoursOfTheData) {
   EXPECT_TRUE(alike(ui.pixel(corner), app::palette(true).background));
   ui.key(Key::t);
   ui.run();
-  EXPECT_FALSE(ui.store.view().dark);
+  EXPECT_FALSE(ui.store.view().settings.dark);
   EXPECT_TRUE(alike(ui.pixel(corner), app::palette(false).background));
   EXPECT_TRUE(alike(ui.cell_colour("strip/weights", 6, 6, 5, 0),
                     app::render::colour_at(app::render::ColourMap::weights, false, ui.weight(5, 0))));
@@ -76,7 +76,7 @@ TEST_F(Looks, ThemesSwitchTheGroundAndTheColoursOfTheData) {
 
 TEST_F(Looks, ScaleEnlargesEverythingAndStaysInTheWindow) {
   const auto before = ui.landmarks().find("model/causal").value();
-  ui.store.dispatch(app::ChangeView{[](app::View& v) { v.scale = 2; }});
+  ui.store.dispatch(app::ChangeView{[](app::View& v) { v.settings.scale = 2; }});
   ui.run(4);
   const auto after = ui.landmarks().find("model/causal").value();
   EXPECT_NEAR(after.max.y - after.min.y, 2 * (before.max.y - before.min.y), 2);
@@ -98,19 +98,19 @@ TEST_F(Looks, TheHeadsTabShowsEveryHeadOfOneStage) {
   EXPECT_TRUE(ui.has("heads/0"));
   EXPECT_TRUE(ui.has("heads/1"));
   ui.double_click("heads/name/1");
-  EXPECT_EQ(ui.store.view().tab, app::Tab::stages);
-  EXPECT_EQ(ui.store.view().head, 1u);
+  EXPECT_EQ(ui.store.view().look.tab, app::Tab::stages);
+  EXPECT_EQ(ui.store.view().look.head, 1u);
 }
 
 TEST_F(Looks, F1ShowsTheKeysAndEscapeClosesThem) {
   ui.key(Key::f1);
   ui.run();
-  EXPECT_EQ(ui.store.view().dialog, app::Dialog::keys);
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::keys);
   EXPECT_TRUE(ui.has("dialog/keys/0"));
   ui.key(Key::c);
   EXPECT_TRUE(ui.model().mask.causal) << "keys do nothing behind a dialog";
   ui.key(Key::escape);
-  EXPECT_EQ(ui.store.view().dialog, app::Dialog::none);
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::none);
   EXPECT_FALSE(ui.has("dialog/keys/0"));
   ui.click("model/causal");
   EXPECT_FALSE(ui.model().mask.causal);

@@ -71,11 +71,11 @@ TEST_F(Menus, DoWhatTheySay) {
   walk({"menu/Edit", "menu/edit/undo"});
   EXPECT_EQ(ui.model().n_tokens(), 6u);
   walk({"menu/View", "menu/theme/light"});
-  EXPECT_FALSE(ui.store.view().dark);
+  EXPECT_FALSE(ui.store.view().settings.dark);
   walk({"menu/View", "menu/View/Shown stages", "menu/shown/scores"});
   EXPECT_FALSE(ui.has("strip/scores"));
   walk({"menu/View", "menu/View/Scale", "menu/scale/150"});
-  EXPECT_EQ(ui.store.view().scale, 1.5f);
+  EXPECT_EQ(ui.store.view().settings.scale, 1.5f);
   walk({"menu/File", "menu/File/New", "menu/new/003-causal-class"});
   EXPECT_EQ(ui.store.document().preset, "003-causal-class");
   walk({"menu/File", "menu/file/quit"});

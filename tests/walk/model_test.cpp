@@ -41,19 +41,19 @@ TEST_F(ModelInTheWindow, ShowsTheHeadThatAKeyNames) {
   ASSERT_EQ(ui.model().n_heads, 2u);
   const auto first = ui.pixels("strip/weights");
   ui.key(Key::digit_2);
-  EXPECT_EQ(ui.store.view().head, 1u);
+  EXPECT_EQ(ui.store.view().look.head, 1u);
   ui.run();
   EXPECT_NE(ui.pixels("strip/weights"), first);
   ui.key(Key::digit_3);
-  EXPECT_EQ(ui.store.view().head, 1u) << "there is no third";
+  EXPECT_EQ(ui.store.view().look.head, 1u) << "there is no third";
   ui.key(Key::bracket_left);
-  EXPECT_EQ(ui.store.view().head, 0u);
+  EXPECT_EQ(ui.store.view().look.head, 0u);
   ui.key(Key::bracket_left);
-  EXPECT_EQ(ui.store.view().head, 0u);
+  EXPECT_EQ(ui.store.view().look.head, 0u);
   ui.key(Key::bracket_right);
-  EXPECT_EQ(ui.store.view().head, 1u);
+  EXPECT_EQ(ui.store.view().look.head, 1u);
   ui.click("view/head/0");
-  EXPECT_EQ(ui.store.view().head, 0u);
+  EXPECT_EQ(ui.store.view().look.head, 0u);
 }
 
 TEST_F(ModelInTheWindow, GrowsToTwentyTokensAndShrinksToOne) {
@@ -105,7 +105,7 @@ TEST_F(ModelInTheWindow, AsksBeforeAPresetReplacesUnsavedWork) {
   ui.key(Key::c);
   const auto edited = ui.model();
   ui.choose("model/preset", 0);
-  EXPECT_EQ(ui.store.view().dialog, app::Dialog::unsaved_work);
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::unsaved_work);
   EXPECT_TRUE(ui.model() == edited);
   ui.run();
   ui.click("dialog/discard");

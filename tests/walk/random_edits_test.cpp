@@ -46,8 +46,8 @@ editing::Edit any_edit(support::Random& random) {
 void look_elsewhere(app::View& view, support::Random& random) {
   constexpr app::Tab tabs[] = {app::Tab::stages, app::Tab::heads, app::Tab::tokens, app::Tab::compare,
                                app::Tab::laboratory};
-  view.tab = tabs[below(random, std::size(tabs))];
-  view.head = below(random, n_heads);
+  view.look.tab = tabs[below(random, std::size(tabs))];
+  view.look.head = below(random, n_heads);
 }
 
 TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
@@ -72,7 +72,7 @@ TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
   while (ui.store.is_working() || ui.store.is_renewing()) ui.run(1);
   const core::attention::Model& model = ui.store.model();
   ASSERT_EQ(ui.store.shown_model(), model);
-  const core::attention::Trace expected = core::attention::attend(model, ui.store.view().sequence);
+  const core::attention::Trace expected = core::attention::attend(model, ui.store.view().look.sequence);
   EXPECT_TRUE(arma::approx_equal(*ui.store.trace().output, *expected.output, "both", 1e-12, 1e-10));
   for (std::size_t h = 0; h < n_heads; ++h)
     EXPECT_TRUE(arma::approx_equal(*ui.store.trace().heads[h].weights, *expected.heads[h].weights, "both",

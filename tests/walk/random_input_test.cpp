@@ -114,9 +114,9 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
   std::size_t changes = 0, in_dialogs = 0;
   for (std::size_t i = 0; i < n_events; ++i) {
     ui.play({hands.next(ui.landmarks())});
-    if (ui.store.view().browser.directory != directory.path())
+    if (ui.store.view().forms.browser.directory != directory.path())
       ui.store.dispatch(app::BrowseTo{directory.path()});
-    in_dialogs = ui.store.view().dialog == app::Dialog::none ? 0 : in_dialogs + 1;
+    in_dialogs = ui.store.view().forms.dialog == app::Dialog::none ? 0 : in_dialogs + 1;
     if (in_dialogs > 40) ui.store.dispatch(app::CancelQuestion{});
     if (ui.store.version() == last_version) continue;
     last_version = ui.store.version();

@@ -26,7 +26,7 @@ bool same_bits(const arma::mat& a, const arma::mat& b) {
 }  // namespace
 
 Walk::Walk(int width, int height, double at_once_ms)
-    : window("attnscope", width, height), store(app::free_memory, at_once_ms), loop(window, store) {
+    : window("attnscope", width, height), store(app::free_memory, at_once_ms), loop(window, renderer, store) {
   while (window.wait(0.02)) {  // what the display has to say about a new window
   }
   held_.mouse = ImVec2(-1, -1);
@@ -71,7 +71,7 @@ void Walk::ask_to_close() {
 }
 
 double Walk::weight(std::size_t row, std::size_t column) const {
-  return store.trace().heads.at(store.view().head).weights(row, column);
+  return store.trace().heads.at(store.view().look.head).weights(row, column);
 }
 
 app::Rgb Walk::pixel(ImVec2 at) {

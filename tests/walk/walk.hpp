@@ -2,9 +2,10 @@
 
 #include <filesystem>
 
-#include "app/window/loop.hpp"
-#include "app/render/painter.hpp"
+#include "app/platform/window.hpp"
+#include "app/render/heatmap_renderer.hpp"
 #include "app/store/store.hpp"
+#include "app/window/loop.hpp"
 #include "tests/support/hands.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -20,6 +21,7 @@ class Walk : public support::Hands {
   explicit Walk(int width = 1600, int height = 1000, double at_once_ms = app::LiveTrace::frame_ms);
 
   app::platform::Window window;
+  app::render::HeatmapRenderer renderer;
   app::Store store;
   app::Loop loop;
 

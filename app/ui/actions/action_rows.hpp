@@ -66,14 +66,14 @@ constexpr KeyPress ctrl_shift(Key key) {
 }
 
 // Places of keys.
-inline bool outside_editor(const View& view) {
-  return !view.cursor;
+inline bool outside_editor(const Newest& view) {
+  return !view.selection.cursor;
 }
-inline bool in_editor(const View& view) {
-  return view.cursor.has_value();
+inline bool in_editor(const Newest& view) {
+  return view.selection.cursor.has_value();
 }
-inline bool in_tokens(const View& view) {
-  return view.tab == Tab::tokens && !view.cursor;
+inline bool in_tokens(const Newest& view) {
+  return view.look.tab == Tab::tokens && !view.selection.cursor;
 }
 
 }  // namespace app::rows

@@ -28,8 +28,8 @@ void add_maps(Rows& rows, std::span<const NamedMap> maps, ColourMap ColourChoice
   for (const NamedMap& map : maps) {
     Action row = in_menu("", map.name, part);
     row.id = std::string("map/") + map.name;
-    row.command = looks([kept, m = map.map](View& view) { view.colours.*kept = m; });
-    row.checked = [kept, m = map.map](const Situation& now) { return now.view.colours.*kept == m; };
+    row.command = looks([kept, m = map.map](View& view) { view.look.colours.*kept = m; });
+    row.checked = [kept, m = map.map](const Situation& now) { return now.shown.look.colours.*kept == m; };
     rows.push_back(std::move(row));
   }
 }
@@ -40,28 +40,28 @@ void add_colours(Rows& rows, const Situation&) {
   for (const RangeRow& range : ranges) {
     Action row = in_menu(range.id, range.title, 0);
     row.command = looks([rule = range.rule](View& view) {
-      view.colours.range = rule;
-      view.colours.locked.reset();
+      view.look.colours.range = rule;
+      view.look.colours.locked.reset();
     });
-    row.checked = [rule = range.rule](const Situation& now) { return now.view.colours.range == rule; };
+    row.checked = [rule = range.rule](const Situation& now) { return now.shown.look.colours.range == rule; };
     rows.push_back(std::move(row));
   }
   Action logarithmic = in_menu("colours/logarithmic", "Logarithmic", 1);
   logarithmic.command = looks([](View& view) {
-    view.colours.logarithmic = !view.colours.logarithmic;
-    view.colours.locked.reset();
+    view.look.colours.logarithmic = !view.look.colours.logarithmic;
+    view.look.colours.locked.reset();
   });
-  logarithmic.checked = [](const Situation& now) { return now.view.colours.logarithmic; };
+  logarithmic.checked = [](const Situation& now) { return now.shown.look.colours.logarithmic; };
   rows.push_back(std::move(logarithmic));
 
   Action lock = in_menu("colours/lock", "Locked as they are", 1);
-  lock.why_not = unless([](const Situation& now) { return now.view.colours.locked || now.colour_ends; },
+  lock.why_not = unless([](const Situation& now) { return now.shown.look.colours.locked || now.colour_ends; },
                         "no colours are shown");
   lock.command = [](const Situation& now) {
-    if (now.view.colours.locked) return look([](View& view) { view.colours.locked.reset(); });
-    return look([ends = now.colour_ends()](View& view) { view.colours.locked = ends; });
+    if (now.shown.look.colours.locked) return look([](View& view) { view.look.colours.locked.reset(); });
+    return look([ends = now.colour_ends()](View& view) { view.look.colours.locked = ends; });
   };
-  lock.checked = [](const Situation& now) { return now.view.colours.locked.has_value(); };
+  lock.checked = [](const Situation& now) { return now.shown.look.colours.locked.has_value(); };
   rows.push_back(std::move(lock));
 
   add_maps(rows, core::colour::sequential_maps(), &ColourChoice::sequential, 2);

@@ -1,7 +1,7 @@
 #include <array>
 
-#include "app/ui/actions/action_rows.hpp"
 #include "app/files/copying.hpp"
+#include "app/ui/actions/action_rows.hpp"
 #include "core/error.hpp"
 
 namespace app::rows {
@@ -21,7 +21,7 @@ constexpr std::array decimals{1, 2, 3, 4, 6, 8, 12};
 
 Asked copy_program(const Situation& s) {
   try {
-    return {CopyText{program_of(s.newest.model, s.newest.view, s.document.title)}};
+    return {CopyText{program_of(s.newest.model, s.forms, s.document.title)}};
   } catch (const core::Error& error) {  // not every model can be written so
     return {ShowMessage{error.what(), true}};
   }
@@ -31,15 +31,15 @@ Asked copy_program(const Situation& s) {
 std::string last_choice(const Situation& s) {
   std::string words = "matrix";
   for (const Extent& extent : extents)
-    if (extent.extent == s.view.copy.extent) words = extent.name;
-  return words + " as " + core::formats::copy_forms().at(s.view.copy.form).title;
+    if (extent.extent == s.settings.copy.extent) words = extent.name;
+  return words + " as " + core::formats::copy_forms().at(s.settings.copy.form).title;
 }
 
 Action form_row(const Situation& s, const std::string& menu, const std::optional<CellRef>& cell,
                 const Extent& extent, std::size_t form) {
   const auto& info = core::formats::copy_forms()[form];
   const CopyChoice choice{extent.extent, form};
-  const std::string rounded = ", " + std::to_string(s.view.copy_decimals) + " decimals";
+  const std::string rounded = ", " + std::to_string(s.settings.copy_decimals) + " decimals";
   Action row{.id = std::string("copy/") + extent.name + "/" + info.name,
              .title = info.title + (info.takes_decimals ? rounded : std::string()),
              .menu = menu + "/" + extent.words,
@@ -48,7 +48,7 @@ Action form_row(const Situation& s, const std::string& menu, const std::optional
     row.why_not =
         unless([cell](const Situation& now) { return names_a_cell(now, cell); }, "no cell is chosen");
   row.command = [cell, choice](const Situation& now) {
-    return Asked{ChangeView{[choice](View& view) { view.copy = choice; }},
+    return Asked{ChangeView{[choice](View& view) { view.settings.copy = choice; }},
                  CopyText{copied_as(now, copy_source(now, cell), choice)}};
   };
   return row;
@@ -67,8 +67,8 @@ void add_copying(Rows& rows, const Situation& s, const std::string& menu,
                     .title = std::to_string(n),
                     .menu = menu + "/Decimals of Markdown and LaTeX",
                     .group = 1,
-                    .command = looks([n](View& view) { view.copy_decimals = n; }),
-                    .checked = [n](const Situation& now) { return now.view.copy_decimals == n; }});
+                    .command = looks([n](View& view) { view.settings.copy_decimals = n; }),
+                    .checked = [n](const Situation& now) { return now.settings.copy_decimals == n; }});
   rows.push_back({.id = "copy/program",
                   .title = "The model as a PyTorch program",
                   .menu = menu,
@@ -80,9 +80,9 @@ void add_copying(Rows& rows, const Situation& s, const std::string& menu,
                   .menu = cell ? "" : "Edit",
                   .group = 1,
                   .keys = {ctrl_shift(Key::c)},
-                  .sheet = "Copy as chosen last in Copy as: at first the matrix as TSV",
+                  .sheet = "Copy again, as chosen last in Copy as",
                   .command = [](const Situation& now) {
-                    return Asked{CopyText{copied_as(now, copy_source(now), now.view.copy)}};
+                    return Asked{CopyText{copied_as(now, copy_source(now), now.settings.copy)}};
                   }});
 }
 

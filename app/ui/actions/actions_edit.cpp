@@ -1,5 +1,5 @@
-#include "app/ui/actions/action_rows.hpp"
 #include "app/state/pinning.hpp"
+#include "app/ui/actions/action_rows.hpp"
 #include "app/ui/actions/shortcuts.hpp"
 #include "core/editing/draw_model.hpp"
 
@@ -54,13 +54,15 @@ void add_tokens(Rows& rows) {
                     const std::size_t n = now.newest.model.n_tokens();
                     return edit(editing::InsertToken{n, std::to_string(n)});
                   }});
-  rows.push_back(
-      {.id = "edit/remove_token",
-       .title = "Remove the last token",
-       .menu = "Edit",
-       .group = 2,
-       .why_not = unless([](const Situation& now) { return now.newest.model.n_tokens() > 1; }, "it is the only one"),
-       .command = [](const Situation& now) { return edit(editing::RemoveToken{now.newest.model.n_tokens() - 1}); }});
+  rows.push_back({.id = "edit/remove_token",
+                  .title = "Remove the last token",
+                  .menu = "Edit",
+                  .group = 2,
+                  .why_not = unless([](const Situation& now) { return now.newest.model.n_tokens() > 1; },
+                                    "it is the only one"),
+                  .command = [](const Situation& now) {
+                    return edit(editing::RemoveToken{now.newest.model.n_tokens() - 1});
+                  }});
 }
 
 void add_numbers(Rows& rows) {
@@ -70,7 +72,7 @@ void add_numbers(Rows& rows) {
                   .group = 3,
                   .keys = {plain(Key::e)},
                   .command = looks([](View& view) {
-                    view.cursor = EditCursor{0, 0, true};
+                    view.selection.cursor = EditCursor{0, 0, true};
                   })});
   rows.push_back({.id = "edit/type_over",
                   .title = "Type a number over the pinned cell",
@@ -78,13 +80,13 @@ void add_numbers(Rows& rows) {
                   .group = 3,
                   .keys = {plain(Key::n)},
                   .why_not = [](const Situation& now) -> std::string {
-                    if (!now.view.pinned) return "no cell is pinned";
-                    return can_be_typed_over(now.view.pinned->stage)
+                    if (!now.shown.selection.pinned) return "no cell is pinned";
+                    return can_be_typed_over(now.shown.selection.pinned->stage)
                                ? ""
                                : "cells of this stage are edited otherwise";
                   },
                   .command = looks([](View& view) {
-                    view.typed = Typed{"inspector/typed", "", true, true};
+                    view.forms.typed = Typed{"inspector/typed", "", true, true};
                   })});
   rows.push_back({.id = "edit/give",
                   .title = "Give a stage…",
@@ -93,11 +95,10 @@ void add_numbers(Rows& rows) {
                   .keys = {plain(Key::i)},
                   .sheet = "Give a stage its numbers, or compute it again",
                   .command = [](const Situation& now) {
-                    const auto& pinned = now.view.pinned;
+                    const auto& pinned = now.shown.selection.pinned;
                     const bool can = pinned && core::attention::can_be_given(pinned->stage);
-                    return Asked{ChangeView{[stage = can ? pinned->stage : now.view.given_stage](View& view) {
-                                   view.given_stage = stage;
-                                 }},
+                    return Asked{ChangeView{[stage = can ? pinned->stage : now.forms.given_stage](
+                                                View& view) { view.forms.given_stage = stage; }},
                                  ShowDialog{Dialog::give}};
                   }});
   rows.push_back({.id = "edit/draw_model",
@@ -106,8 +107,8 @@ void add_numbers(Rows& rows) {
                   .group = 3,
                   .command = [](const Situation& now) {
                     return Asked{ChangeView{[like = editing::draw_like(now.newest.model)](View& view) {
-                                   view.draw.draw.bias = like.bias;
-                                   view.draw.draw.output = like.output;
+                                   view.forms.draw.draw.bias = like.bias;
+                                   view.forms.draw.draw.output = like.output;
                                  }},
                                  ShowDialog{Dialog::draw_model}};
                   }});

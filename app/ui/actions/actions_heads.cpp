@@ -7,16 +7,16 @@ namespace {
 constexpr std::size_t most_digits = 9;
 
 std::string nowhere(const Situation& s) {
-  return s.view.tab == Tab::tokens ? "" : "only in Tokens";
+  return s.shown.look.tab == Tab::tokens ? "" : "only in Tokens";
 }
-bool in_matrices(const View& view) {
-  return view.tab != Tab::tokens && !view.cursor;
+bool in_matrices(const Newest& view) {
+  return view.look.tab != Tab::tokens && !view.selection.cursor;
 }
-bool outside_tokens(const View& view) {
-  return view.tab != Tab::tokens;
+bool outside_tokens(const Newest& view) {
+  return view.look.tab != Tab::tokens;
 }
-bool anywhere_in_tokens(const View& view) {
-  return view.tab == Tab::tokens;
+bool anywhere_in_tokens(const Newest& view) {
+  return view.look.tab == Tab::tokens;
 }
 
 std::vector<KeyPress> digit_of(std::size_t head) {
@@ -27,19 +27,19 @@ std::vector<KeyPress> digit_of(std::size_t head) {
 /// A head before (−1) or after (+1) the shown one.
 std::function<std::string(const Situation&)> beyond(int by) {
   return [by](const Situation& s) -> std::string {
-    if (by < 0) return s.newest.view.head > 0 ? "" : "this is the first head";
-    return s.newest.view.head + 1 < s.newest.model.n_heads ? "" : "this is the last head";
+    if (by < 0) return s.newest.look.head > 0 ? "" : "this is the first head";
+    return s.newest.look.head + 1 < s.newest.model.n_heads ? "" : "this is the last head";
   };
 }
 std::size_t neighbour(const Situation& s, int by) {
-  return by < 0 ? s.newest.view.head - 1 : s.newest.view.head + 1;
+  return by < 0 ? s.newest.look.head - 1 : s.newest.look.head + 1;
 }
 
 Asked show_alone(std::size_t head, std::size_t n_heads) {
   return look([head, n_heads](View& view) {
-    view.head = head;
-    for (std::size_t h = 0; h < n_heads; ++h) view.tokens.silent_heads.insert(h);
-    view.tokens.silent_heads.erase(head);
+    view.look.head = head;
+    for (std::size_t h = 0; h < n_heads; ++h) view.look.tokens.silent_heads.insert(h);
+    view.look.tokens.silent_heads.erase(head);
   });
 }
 
@@ -53,8 +53,8 @@ void add_shown_head(Rows& rows, const Situation& s) {
                     .here = in_matrices,
                     .sheet = "Show the first … ninth head",
                     .written = h < most_digits ? "1 … 9" : "",
-                    .command = looks([h](View& view) { view.head = h; }),
-                    .checked = [h](const Situation& now) { return now.newest.view.head == h; }});
+                    .command = looks([h](View& view) { view.look.head = h; }),
+                    .checked = [h](const Situation& now) { return now.newest.look.head == h; }});
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "head/previous" : "head/next",
                     .title = by < 0 ? "Previous" : "Next",
@@ -66,7 +66,7 @@ void add_shown_head(Rows& rows, const Situation& s) {
                     .sheet = "Previous, next head",
                     .why_not = beyond(by),
                     .command = [by](const Situation& now) {
-                      return look([h = neighbour(now, by)](View& view) { view.head = h; });
+                      return look([h = neighbour(now, by)](View& view) { view.look.head = h; });
                     }});
 }
 
@@ -83,40 +83,42 @@ void add_lines(Rows& rows, const Situation& s) {
          .written = h < most_digits ? "1 … 9" : "",
          .why_not = nowhere,
          .command = looks([h](View& view) {
-           if (view.tokens.silent_heads.erase(h) == 0) view.tokens.silent_heads.insert(h);
+           if (view.look.tokens.silent_heads.erase(h) == 0) view.look.tokens.silent_heads.insert(h);
          }),
-         .checked = [h](const Situation& now) { return !now.view.tokens.silent_heads.contains(h); }});
+         .checked = [h](const Situation& now) { return !now.shown.look.tokens.silent_heads.contains(h); }});
   for (const int by : {-1, 1})
-    rows.push_back(
-        {.id = by < 0 ? "lines/previous" : "lines/next",
-         .title = by < 0 ? "Previous head alone" : "Next head alone",
-         .menu = "View/Lines in Tokens",
-         .group = 2,
-         .part = 1,
-         .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
-         .here = anywhere_in_tokens,
-         .sheet = "In Tokens: previous, next head alone",
-         .why_not =
-             [by](const Situation& now) {
-               const std::string why = nowhere(now);
-               return why.empty() ? beyond(by)(now) : why;
-             },
-         .command =
-             [by](const Situation& now) { return show_alone(neighbour(now, by), now.newest.model.n_heads); }});
+    rows.push_back({.id = by < 0 ? "lines/previous" : "lines/next",
+                    .title = by < 0 ? "Previous head alone" : "Next head alone",
+                    .menu = "View/Lines in Tokens",
+                    .group = 2,
+                    .part = 1,
+                    .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
+                    .here = anywhere_in_tokens,
+                    .sheet = "In Tokens: previous, next head alone",
+                    .why_not =
+                        [by](const Situation& now) {
+                          const std::string why = nowhere(now);
+                          return why.empty() ? beyond(by)(now) : why;
+                        },
+                    .command =
+                        [by](const Situation& now) {
+                          return show_alone(neighbour(now, by), now.newest.model.n_heads);
+                        }});
 }
 
 void add_order(Rows& rows) {
   using core::attention::HeadFigure;
   const auto row = [&](const std::string& name, const char* title, std::optional<HeadFigure> order) {
-    rows.push_back({.id = "heads_by/" + name,
-                    .title = title,
-                    .menu = "View/Sort heads by",
-                    .group = 2,
-                    .command = looks([order](View& view) {
-                      view.heads_order = order;
-                      view.tab = Tab::heads;
-                    }),
-                    .checked = [order](const Situation& now) { return now.view.heads_order == order; }});
+    rows.push_back(
+        {.id = "heads_by/" + name,
+         .title = title,
+         .menu = "View/Sort heads by",
+         .group = 2,
+         .command = looks([order](View& view) {
+           view.look.heads_order = order;
+           view.look.tab = Tab::heads;
+         }),
+         .checked = [order](const Situation& now) { return now.shown.look.heads_order == order; }});
   };
   row("number", "number", std::nullopt);
   for (const auto& figure : core::attention::head_figures()) row(figure.name, figure.title, figure.figure);

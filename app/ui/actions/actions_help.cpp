@@ -5,22 +5,23 @@
 namespace app::rows {
 namespace {
 
-bool in_lesson(const View& view) {
-  return view.lesson && !view.cursor;
+bool in_lesson(const Newest& view) {
+  return view.selection.lesson && !view.selection.cursor;
 }
 
 void add_steps(Rows& rows) {
   const auto row = [&](const char* id, const char* title, Key key, int by, const char* sheet) {
-    rows.push_back({.id = id,
-                    .title = title,
-                    .menu = "Lessons",
-                    .group = 1,
-                    .keys = {plain(key)},
-                    .here = in_lesson,
-                    .sheet = sheet,
-                    .why_not = unless([](const Situation& now) { return now.view.lesson.has_value(); },
-                                      "no lesson is under way"),
-                    .command = always(GoInLesson{by})});
+    rows.push_back(
+        {.id = id,
+         .title = title,
+         .menu = "Lessons",
+         .group = 1,
+         .keys = {plain(key)},
+         .here = in_lesson,
+         .sheet = sheet,
+         .why_not = unless([](const Situation& now) { return now.shown.selection.lesson.has_value(); },
+                           "no lesson is under way"),
+         .command = always(GoInLesson{by})});
   };
   row("lesson/back", "Step back", Key::left, -1, "In a lesson: back, next");
   row("lesson/next", "Next step", Key::right, 1, "In a lesson: back, next");
@@ -38,16 +39,17 @@ std::vector<Action> of_lessons(const Situation&) {
                     .about = lesson.about,
                     .command = always(StartLesson{lesson.name}),
                     .checked = [name = lesson.name](const Situation& now) {
-                      return now.view.lesson && now.view.lesson->name == name;
+                      return now.shown.selection.lesson && now.shown.selection.lesson->name == name;
                     }});
   add_steps(rows);
-  rows.push_back({.id = "lesson/leave",
-                  .title = "Leave the lesson",
-                  .menu = "Lessons",
-                  .group = 1,
-                  .why_not = unless([](const Situation& now) { return now.view.lesson.has_value(); },
-                                    "no lesson is under way"),
-                  .command = always(LeaveLesson{})});
+  rows.push_back(
+      {.id = "lesson/leave",
+       .title = "Leave the lesson",
+       .menu = "Lessons",
+       .group = 1,
+       .why_not = unless([](const Situation& now) { return now.shown.selection.lesson.has_value(); },
+                         "no lesson is under way"),
+       .command = always(LeaveLesson{})});
   rows.push_back({.id = "help/glossary",
                   .title = "Glossary",
                   .menu = "Lessons",
@@ -65,8 +67,8 @@ std::vector<Action> of_help(const Situation&) {
                   .keys = {ctrl_shift(Key::p)},
                   .sheet = "Find any action, preset, stage, lesson or setting",
                   .command = always(ChangeView{[](View& view) {
-                    view.search = {};
-                    view.dialog = Dialog::palette;
+                    view.forms.search = {};
+                    view.forms.dialog = Dialog::palette;
                   }})});
   rows.push_back({.id = "help/keys",
                   .title = "Keys",
@@ -76,7 +78,7 @@ std::vector<Action> of_help(const Situation&) {
                   .command = shows(Dialog::keys)});
   rows.push_back({.id = "help/about", .title = "About", .menu = "Help", .command = shows(Dialog::about)});
   rows.push_back({.id = "help/focus",
-                  .title = "To the next region or control, into a region, out of it",
+                  .title = "To the next control, into a region, out of it",
                   .written = "arrows, Enter, Esc"});
   return rows;
 }

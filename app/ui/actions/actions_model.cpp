@@ -1,6 +1,6 @@
 // What can be switched in the model, what can go wrong in it, and what it is compared with.
-#include "app/ui/actions/action_rows.hpp"
 #include "app/state/pinning.hpp"
+#include "app/ui/actions/action_rows.hpp"
 #include "core/compare/switches.hpp"
 #include "core/mistakes/mistakes.hpp"
 
@@ -11,7 +11,7 @@ namespace editing = core::editing;
 using core::mistakes::Mistake;
 
 bool is_hidden(const Situation& s) {
-  const auto edit = mask_switch(s.view.pinned, s.trace);
+  const auto edit = mask_switch(s.shown.selection.pinned, s.shown.trace);
   return edit && edit->visible;
 }
 
@@ -32,70 +32,80 @@ void add_switches(Rows& rows, const Situation& s) {
        .about = "No query sees a later token",
        .keys = {plain(Key::c)},
        .sheet = "Causal mask on or off",
-       .command = [](const Situation& now) { return edit(editing::SetCausal{!now.newest.model.mask.causal}); },
+       .command =
+           [](const Situation& now) { return edit(editing::SetCausal{!now.newest.model.mask.causal}); },
        .checked = [](const Situation& now) { return now.newest.model.mask.causal; }});
-  rows.push_back(
-      {.id = "model/cell",
-       .title = "Hide the pinned cell",
-       .menu = "Edit",
-       .group = 4,
-       .about = "Its query does not see its key",
-       .keys = {plain(Key::m)},
-       .sheet = "Hide the pinned cell by hand, or show it",
-       .why_not =
-           unless([](const Situation& now) { return mask_switch(now.view.pinned, now.trace).has_value(); },
-                  "no cell between two tokens is pinned"),
-       .command = [](const Situation& now) { return edit(*mask_switch(now.view.pinned, now.trace)); },
-       .checked = is_hidden});
-  rows.push_back({.id = "model/head",
-                  .title = "Head " + std::to_string(s.view.head) + " counts",
+  rows.push_back({.id = "model/cell",
+                  .title = "Hide the pinned cell",
                   .menu = "Edit",
                   .group = 4,
-                  .about = "Switched off, its contexts are zero when the heads are merged",
-                  .keys = {plain(Key::h)},
-                  .sheet = "The chosen head off or on",
+                  .about = "Its query does not see its key",
+                  .keys = {plain(Key::m)},
+                  .sheet = "Hide the pinned cell by hand, or show it",
+                  .why_not = unless(
+                      [](const Situation& now) {
+                        return mask_switch(now.shown.selection.pinned, now.shown.trace).has_value();
+                      },
+                      "no cell between two tokens is pinned"),
                   .command =
                       [](const Situation& now) {
-                        return edit(editing::SwitchHead{now.view.head, now.newest.model.is_off(now.view.head)});
+                        return edit(*mask_switch(now.shown.selection.pinned, now.shown.trace));
                       },
-                  .checked = [](const Situation& now) { return !now.newest.model.is_off(now.view.head); }});
+                  .checked = is_hidden});
   rows.push_back(
-      {.id = "model/training",
-       .title = "Dropout as in training",
+      {.id = "model/head",
+       .title = "Head " + std::to_string(s.shown.look.head) + " counts",
        .menu = "Edit",
        .group = 4,
-       .about = "In evaluation no weight is dropped",
-       .keys = {plain(Key::d)},
-       .sheet = "Dropout: training or evaluation",
+       .about = "Switched off, its contexts are zero when the heads are merged",
+       .keys = {plain(Key::h)},
+       .sheet = "The chosen head off or on",
        .command =
-           [](const Situation& now) { return edit(editing::SetTraining{!now.newest.model.dropout.training}); },
-       .checked = [](const Situation& now) { return now.newest.model.dropout.training; }});
-  rows.push_back(
-      {.id = "model/draw_mask",
-       .title = "Draw another dropout mask",
-       .menu = "Edit",
-       .group = 4,
-       .about = "With the next seed",
-       .keys = {plain(Key::space)},
-       .here = [](const View& view) { return view.tab == Tab::laboratory; },
-       .sheet = "In the dropout laboratory: draw again",
-       .command =
-           [](const Situation& now) { return edit(editing::SetDropoutSeed{now.newest.model.dropout.seed + 1}); }});
+           [](const Situation& now) {
+             return edit(
+                 editing::SwitchHead{now.shown.look.head, now.newest.model.is_off(now.shown.look.head)});
+           },
+       .checked = [](const Situation& now) { return !now.newest.model.is_off(now.shown.look.head); }});
+  rows.push_back({.id = "model/training",
+                  .title = "Dropout as in training",
+                  .menu = "Edit",
+                  .group = 4,
+                  .about = "In evaluation no weight is dropped",
+                  .keys = {plain(Key::d)},
+                  .sheet = "Dropout: training or evaluation",
+                  .command =
+                      [](const Situation& now) {
+                        return edit(editing::SetTraining{!now.newest.model.dropout.training});
+                      },
+                  .checked = [](const Situation& now) { return now.newest.model.dropout.training; }});
+  rows.push_back({.id = "model/draw_mask",
+                  .title = "Draw another dropout mask",
+                  .menu = "Edit",
+                  .group = 4,
+                  .about = "With the next seed",
+                  .keys = {plain(Key::space)},
+                  .here = [](const Newest& view) { return view.look.tab == Tab::laboratory; },
+                  .sheet = "In the dropout laboratory: draw again",
+                  .command =
+                      [](const Situation& now) {
+                        return edit(editing::SetDropoutSeed{now.newest.model.dropout.seed + 1});
+                      }});
 }
 
 void add_mistakes(Rows& rows, const Situation&) {
   for (const Mistake& mistake : core::mistakes::mistakes())
-    rows.push_back({.id = std::string("mistake/") + mistake.name,
-                    .title = mistake.title,
-                    .menu = "Edit/Show a mistake",
-                    .group = 4,
-                    .about = mistake.about,
-                    .why_not = [&mistake](const Situation& now) { return why_not_mistaken(mistake, now); },
-                    .command =
-                        [&mistake](const Situation& now) {
-                          return edit(editing::SwitchMistake{mistake.name, !mistake.present(now.newest.model)});
-                        },
-                    .checked = [&mistake](const Situation& now) { return mistake.present(now.newest.model); }});
+    rows.push_back(
+        {.id = std::string("mistake/") + mistake.name,
+         .title = mistake.title,
+         .menu = "Edit/Show a mistake",
+         .group = 4,
+         .about = mistake.about,
+         .why_not = [&mistake](const Situation& now) { return why_not_mistaken(mistake, now); },
+         .command =
+             [&mistake](const Situation& now) {
+               return edit(editing::SwitchMistake{mistake.name, !mistake.present(now.newest.model)});
+             },
+         .checked = [&mistake](const Situation& now) { return mistake.present(now.newest.model); }});
 }
 
 void add_comparing(Rows& rows, const Situation&) {
@@ -121,11 +131,12 @@ void add_comparing(Rows& rows, const Situation&) {
                   .group = 5,
                   .about = "The model that you edit stays as it is",
                   .command = shows(Dialog::open_reference)});
-  rows.push_back({.id = "compare/hold",
-                  .title = "The kept A in place of B, in every view",
-                  .keys = {plain(Key::space)},
-                  .here = [](const View& view) { return view.tab != Tab::laboratory && !view.cursor; },
-                  .written = "Space, held"});
+  rows.push_back(
+      {.id = "compare/hold",
+       .title = "The kept A in place of B, in every view",
+       .keys = {plain(Key::space)},
+       .here = [](const Newest& view) { return view.look.tab != Tab::laboratory && !view.selection.cursor; },
+       .written = "Space, held"});
 }
 
 void add_editor_keys(Rows& rows) {
@@ -143,7 +154,7 @@ void add_editor_keys(Rows& rows) {
     begins.push_back(plain(static_cast<Key>(static_cast<int>(Key::digit_0) + digit)));
   key("editor/type", "In the matrix: type a number", std::move(begins), "digits, Enter");
   key("editor/next", "In the matrix: the next number", {plain(Key::tab)});
-  key("editor/zero", "In the matrix: 0", {plain(Key::delete_), plain(Key::backspace)});
+  key("editor/zero", "In the matrix: set to 0", {plain(Key::delete_), plain(Key::backspace)});
   key("editor/paste", "In the matrix: paste a block of numbers", {ctrl(Key::v)});
 }
 

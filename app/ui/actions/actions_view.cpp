@@ -25,8 +25,8 @@ void add_tabs(Rows& rows) {
                     .menu = "View",
                     .keys = {ctrl(row.key)},
                     .sheet = "Stages, Heads, Tokens, Compare, laboratory",
-                    .command = looks([tab = row.tab](View& view) { view.tab = tab; }),
-                    .checked = [tab = row.tab](const Situation& now) { return now.view.tab == tab; }});
+                    .command = looks([tab = row.tab](View& view) { view.look.tab = tab; }),
+                    .checked = [tab = row.tab](const Situation& now) { return now.shown.look.tab == tab; }});
 }
 
 /// Dark and light share a key, which goes from the one to the other.
@@ -37,25 +37,25 @@ void add_themes(Rows& rows, const Situation& s) {
                     .menu = "View",
                     .group = 1,
                     .sheet = "Dark or light",
-                    .command = looks([dark](View& view) { view.dark = dark; }),
-                    .checked = [dark](const Situation& now) { return now.view.dark == dark; }});
-    if (s.view.dark != dark) rows.back().keys = {plain(Key::t)};
+                    .command = looks([dark](View& view) { view.settings.dark = dark; }),
+                    .checked = [dark](const Situation& now) { return now.settings.dark == dark; }});
+    if (s.settings.dark != dark) rows.back().keys = {plain(Key::t)};
   }
 }
 
 /// A size in percent, one row for each of the choices.
 template <std::size_t n>
 void add_sizes(Rows& rows, const char* id, const char* menu, const std::array<int, n>& choices,
-               float View::*size) {
+               float Settings::*size) {
   for (const int percent : choices) {
     const float wanted = static_cast<float>(percent) / 100;
     rows.push_back({.id = id + std::to_string(percent),
                     .title = std::to_string(percent) + " %",
                     .menu = menu,
                     .group = 1,
-                    .command = looks([size, wanted](View& view) { view.*size = wanted; }),
+                    .command = looks([size, wanted](View& view) { view.settings.*size = wanted; }),
                     .checked = [size, wanted](const Situation& now) {
-                      return std::fabs(now.view.*size - wanted) < 0.01f;
+                      return std::fabs(now.settings.*size - wanted) < 0.01f;
                     }});
   }
 }
@@ -66,8 +66,8 @@ std::vector<Action> of_view(const Situation& s) {
   Rows rows;
   add_tabs(rows);
   add_themes(rows, s);
-  add_sizes(rows, "scale/", "View/Scale", std::array{100, 125, 150, 200}, &View::scale);
-  add_sizes(rows, "text_size/", "View/Text size", std::array{90, 100, 110, 125}, &View::text_size);
+  add_sizes(rows, "scale/", "View/Scale", std::array{100, 125, 150, 200}, &Settings::scale);
+  add_sizes(rows, "text_size/", "View/Text size", std::array{90, 100, 110, 125}, &Settings::text_size);
   add_heads(rows, s);
   add_colours(rows, s);
   add_stages(rows, s);

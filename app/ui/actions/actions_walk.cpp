@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <array>
 
-#include "app/ui/actions/action_rows.hpp"
 #include "app/state/pinning.hpp"
 #include "app/state/zoom.hpp"
+#include "app/ui/actions/action_rows.hpp"
 
 namespace app::rows {
 namespace {
@@ -24,17 +24,17 @@ constexpr std::array steps{
 /// The neighbour of the pinned cell; with nothing pinned the first cell; nothing at the edge.
 std::optional<std::pair<CellRef, Shape>> neighbour(const Situation& s, const Step& step) {
   const auto& stage = core::attention::info(stage_at_hand(s));
-  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, s.view.head);
+  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, s.shown.look.head);
   const Shape shape{numbers.n_rows(), numbers.n_cols()};
-  CellRef cell{stage.stage, stage.per_head ? s.view.head : 0, 0, 0};
+  CellRef cell{stage.stage, stage.per_head ? s.shown.look.head : 0, 0, 0};
   const auto moved = [](std::size_t from, int by, std::size_t count) {
     return by < 0 ? from - (from > 0) : by > 0 ? std::min<std::size_t>(from + 1, count - 1) : from;
   };
-  if (s.view.pinned) {
-    cell.row = moved(s.view.pinned->row, step.down, shape.first);
-    cell.column = moved(s.view.pinned->column, step.right, shape.second);
+  if (s.shown.selection.pinned) {
+    cell.row = moved(s.shown.selection.pinned->row, step.down, shape.first);
+    cell.column = moved(s.shown.selection.pinned->column, step.right, shape.second);
   }
-  if (s.view.pinned == cell) return std::nullopt;
+  if (s.shown.selection.pinned == cell) return std::nullopt;
   return std::pair{cell, shape};
 }
 
@@ -66,16 +66,16 @@ std::optional<CellRef> in_stage(const Situation& s, int by) {
   const auto count = static_cast<std::ptrdiff_t>(all.size());
   const auto shown = [&](std::ptrdiff_t k) {
     const auto& stage = all[static_cast<std::size_t>(k)];
-    return stage.present(s.model) && !s.view.folded.contains(stage.stage);
+    return stage.present(s.shown.model) && !s.shown.look.folded.contains(stage.stage);
   };
   while (at >= 0 && at < count && !shown(at)) at += by;
   if (at < 0 || at >= count) return std::nullopt;
   const auto& stage = all[static_cast<std::size_t>(at)];
-  const core::attention::StageMatrix& numbers = stage.matrix(s.trace, s.view.head);
-  CellRef cell{stage.stage, stage.per_head ? s.view.head : 0, 0, 0};
-  if (s.view.pinned) {
-    cell.row = std::min<std::size_t>(s.view.pinned->row, numbers.n_rows() - 1);
-    cell.column = std::min<std::size_t>(s.view.pinned->column, numbers.n_cols() - 1);
+  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, s.shown.look.head);
+  CellRef cell{stage.stage, stage.per_head ? s.shown.look.head : 0, 0, 0};
+  if (s.shown.selection.pinned) {
+    cell.row = std::min<std::size_t>(s.shown.selection.pinned->row, numbers.n_rows() - 1);
+    cell.column = std::min<std::size_t>(s.shown.selection.pinned->column, numbers.n_cols() - 1);
   }
   return cell;
 }
@@ -91,15 +91,16 @@ void add_neighbouring_stages(Rows& rows) {
          .keys = {shift(by < 0 ? Key::page_up : Key::page_down)},
          .here = outside_editor,
          .sheet = "The same cell in the stage before, after",
+         .written = "Shift+Page up, down",
          .why_not = [by](const Situation& now) -> std::string {
-           if (now.view.tab != Tab::stages) return "only in Stages";
+           if (now.shown.look.tab != Tab::stages) return "only in Stages";
            return in_stage(now, by) ? "" : by < 0 ? "this is the first stage" : "this is the last stage";
          },
          .command =
              [by](const Situation& now) {
                return look([cell = *in_stage(now, by)](View& view) {
                  pin(view, cell);
-                 if (view.large) view.large = cell.stage;
+                 if (view.look.large) view.look.large = cell.stage;
                });
              }});
 }
@@ -107,13 +108,13 @@ void add_neighbouring_stages(Rows& rows) {
 /// In the token view, from the pinned query to the one above or below; the first press pins an end.
 Asked move_query(const Situation& s, bool down) {
   const std::size_t last = s.newest.model.n_tokens() - 1;
-  const auto& pinned = s.newest.view.tokens.pinned_query;
+  const auto& pinned = s.newest.look.tokens.pinned_query;
   const std::size_t next = !pinned ? (down ? 0 : last)
                            : down  ? std::min(*pinned + 1, last)
                                    : *pinned - (*pinned > 0);
   return look([next](View& view) {
-    view.tokens.pinned_query = next;
-    view.tokens.comes_into_view = true;
+    view.look.tokens.pinned_query = next;
+    view.look.tokens.comes_into_view = true;
   });
 }
 
@@ -127,21 +128,22 @@ void add_queries(Rows& rows) {
                     .keys = {plain(down ? Key::down : Key::up)},
                     .here = in_tokens,
                     .sheet = "In Tokens: pin the query above, below",
-                    .why_not = unless([](const Situation& now) { return now.view.tab == Tab::tokens; },
+                    .why_not = unless([](const Situation& now) { return now.shown.look.tab == Tab::tokens; },
                                       "only in Tokens"),
                     .command = [down](const Situation& now) { return move_query(now, down); }});
 }
 
 /// The first thing that Esc would let go of, or nothing.
 std::optional<Command> released(const Situation& s) {
-  const View& v = s.newest.view;
-  if (v.cursor) return ChangeView{[](View& view) { view.cursor.reset(); }};
-  if (v.tab == Tab::tokens && v.tokens.pinned_query)
-    return ChangeView{[](View& view) { view.tokens.pinned_query.reset(); }};
-  if (v.pinned) return ChangeView{app::release};
-  if (v.tab == Tab::stages && v.large) return ChangeView{[](View& view) { view.large.reset(); }};
-  if (v.tab == Tab::laboratory) return ChangeView{[](View& view) { view.tab = Tab::stages; }};
-  if (v.lesson) return LeaveLesson{};
+  const Newest& v = s.newest;
+  if (v.selection.cursor) return ChangeView{[](View& view) { view.selection.cursor.reset(); }};
+  if (v.look.tab == Tab::tokens && v.look.tokens.pinned_query)
+    return ChangeView{[](View& view) { view.look.tokens.pinned_query.reset(); }};
+  if (v.selection.pinned) return ChangeView{app::release};
+  if (v.look.tab == Tab::stages && v.look.large)
+    return ChangeView{[](View& view) { view.look.large.reset(); }};
+  if (v.look.tab == Tab::laboratory) return ChangeView{[](View& view) { view.look.tab = Tab::stages; }};
+  if (v.selection.lesson) return LeaveLesson{};
   return std::nullopt;
 }
 
@@ -159,7 +161,7 @@ void add_walking(Rows& rows, const Situation&) {
                   .keys = {plain(Key::backspace)},
                   .here = outside_editor,
                   .sheet = "Back to the cell whose operand was followed",
-                  .why_not = unless([](const Situation& now) { return !now.newest.view.trail.empty(); },
+                  .why_not = unless([](const Situation& now) { return !now.newest.selection.trail.empty(); },
                                     "no operand was followed"),
                   .command = looks(go_back)});
   rows.push_back(

@@ -5,7 +5,8 @@
 namespace app {
 namespace {
 
-constexpr int letter_score = 1, start_score = 8, run_score = 4, front_score = 2;
+constexpr int letter_score = 1, start_score = 8, front_score = 2;
+constexpr int run_score = 4, run_from_start_score = 12;
 constexpr int nowhere = -1;
 
 char lower(char c) {
@@ -40,17 +41,16 @@ std::vector<Ending> next_endings(const std::vector<Ending>* before, char wanted,
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (before && at > 1 && (*before)[at - 2].score > (*before)[best].score) best = at - 2;
     if (lower(text[at]) != wanted) continue;
-    const int start = starts_word(text, at) ? start_score : 0;
+    const int next = starts_word(text, at) ? run_from_start_score : run_score;
     const int here = worth(text, at);
     if (!before) {
-      endings[at] = {here, std::max(start, run_score), 0};
+      endings[at] = {here, next, 0};
       continue;
     }
-    if (at > 1 && (*before)[best].score != nowhere)
-      endings[at] = {(*before)[best].score + here, std::max(start, run_score), best};
+    if (at > 1 && (*before)[best].score != nowhere) endings[at] = {(*before)[best].score + here, next, best};
     if (at == 0 || (*before)[at - 1].score == nowhere) continue;
     const Ending& left = (*before)[at - 1];
-    const int run = std::max(left.run, start);
+    const int run = std::max(left.run, next == run_from_start_score ? next : 0);
     if (left.score + letter_score + run >= endings[at].score)
       endings[at] = {left.score + letter_score + run, run, at - 1};
   }

@@ -16,9 +16,9 @@ struct FuzzyMatch {
 /// Looks for the letters of each word of a query in a text, in their order but not side by side; nothing when
 /// one is missing.
 ///
-/// Words of the query are parted by blanks and may stand anywhere. Letters at the start of a word of the
-/// text, and those that follow them at once, count most; capitals are like small letters (of ASCII). An empty
-/// query is found in every text, with 0.
+/// Words of the query are parted by blanks and may stand anywhere. Letters that follow the start of a
+/// word of the text at once count most, then starts of words, then letters side by side; capitals are like
+/// small letters (of ASCII). An empty query is found in every text, with 0.
 std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view text);
 
 }  // namespace app

@@ -15,58 +15,68 @@ std::string relation(Stage stage) {
   switch (stage) {
     case Stage::scores:
     case Stage::scaled_scores:
-    case Stage::masked_scores: return " asks, the key is ";
-    case Stage::mask: return " may see ";
-    case Stage::dropout_mask: return " and the draw for ";
-    default: return " listens to ";
+    case Stage::masked_scores:
+      return " asks, the key is ";
+    case Stage::mask:
+      return " may see ";
+    case Stage::dropout_mask:
+      return " and the draw for ";
+    default:
+      return " listens to ";
   }
 }
 
 std::string hidden_reason(const Frame& frame, const CellRef& cell) {
-  for (const auto& switched : frame.model.mask.cells)
+  for (const auto& switched : frame.shown.model.mask.cells)
     if (switched.row == cell.row && switched.column == cell.column)
       return switched.visible ? "shown by hand" : "hidden by hand";
-  const std::size_t later = frame.model.n_keys() - frame.model.n_tokens();  // the causal rule wants no fewer
+  const std::size_t later =
+      frame.shown.model.n_keys() - frame.shown.model.n_tokens();  // the causal rule wants no fewer
   return "hidden: key " + to_string(cell.column) + " comes after query " + to_string(cell.row) +
          (later > 0 ? ", which is the place of key " + to_string(cell.row + later) : "");
 }
 
 std::string reason(const Frame& frame, const CellRef& cell, double value) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  if (frame.model.given.find({cell.stage, frame.view.sequence, cell.head, cell.row, cell.column})) return "typed over";
-  if (frame.model.given.find(cell.stage)) return "given, not computed";
-  if (stage.columns != Columns::tokens) return std::isnan(value) ? "not a number: its row of weights is 0/0" : "";
-  const bool hidden = frame.trace.mask(cell.row, cell.column) == 0;
+  if (frame.shown.model.given.find({cell.stage, frame.shown.look.sequence, cell.head, cell.row, cell.column}))
+    return "typed over";
+  if (frame.shown.model.given.find(cell.stage)) return "given, not computed";
+  if (stage.columns != Columns::tokens)
+    return std::isnan(value) ? "not a number: its row of weights is 0/0" : "";
+  const bool hidden = frame.shown.trace.mask(cell.row, cell.column) == 0;
   if (std::isnan(value)) return "not a number: this query may see no key, so its softmax is 0/0";
   switch (cell.stage) {
-    case Stage::mask: return hidden ? hidden_reason(frame, cell) : "visible";
+    case Stage::mask:
+      return hidden ? hidden_reason(frame, cell) : "visible";
     case Stage::masked_scores:
-      return hidden && frame.model.mask.method != core::attention::MaskMethod::renormalise &&
-                     frame.model.mask.method != core::attention::MaskMethod::zero_after_softmax
+      return hidden && frame.shown.model.mask.method != core::attention::MaskMethod::renormalise &&
+                     frame.shown.model.mask.method != core::attention::MaskMethod::zero_after_softmax
                  ? hidden_reason(frame, cell)
                  : "";
     case Stage::zeroed_weights:
-    case Stage::weights: return hidden ? hidden_reason(frame, cell) : "";
+    case Stage::weights:
+      return hidden ? hidden_reason(frame, cell) : "";
     case Stage::dropout_mask:
     case Stage::dropped_weights: {
-      const double factor = frame.trace.heads[cell.head].dropout_mask(cell.row, cell.column);
+      const double factor = frame.shown.trace.heads[cell.head].dropout_mask(cell.row, cell.column);
       if (hidden && cell.stage == Stage::dropped_weights) return hidden_reason(frame, cell);
       if (factor == 0) return "dropped";
       return factor == 1 ? "" : "kept, × " + in_full(factor);
     }
-    default: return "";
+    default:
+      return "";
   }
 }
 
 }  // namespace
 
 double cell_value(const Frame& frame, const CellRef& cell) {
-  return core::attention::info(cell.stage).matrix(frame.trace, cell.head)(cell.row, cell.column);
+  return core::attention::info(cell.stage).matrix(frame.shown.trace, cell.head)(cell.row, cell.column);
 }
 
 CellWords cell_words(const Frame& frame, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
+  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
   CellWords words;
   words.title = stage.one;
   words.subject = row_tokens(stage, sequence)[cell.row];
@@ -91,11 +101,13 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
   ImGui::BeginTooltip();
   ImGui::PushFont(frame.fonts.sans14);
   const bool between_tokens = !words.object.empty();
-  const std::string heading = between_tokens ? words.subject + " " + to_string(cell.row) + " → " + words.object + " " + to_string(cell.column)
+  const std::string heading = between_tokens ? words.subject + " " + to_string(cell.row) + " → " +
+                                                   words.object + " " + to_string(cell.column)
                                              : words.subject + " " + to_string(cell.row) + words.relation;
   ImGui::TextUnformatted(heading.c_str());
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
-  const std::string kind = words.title + (core::attention::info(cell.stage).per_head ? ", head " + to_string(cell.head) : "");
+  const std::string kind =
+      words.title + (core::attention::info(cell.stage).per_head ? ", head " + to_string(cell.head) : "");
   ImGui::TextUnformatted(kind.c_str());
   ImGui::PopStyleColor();
   ImGui::PushFont(frame.fonts.mono14);

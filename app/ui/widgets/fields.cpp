@@ -82,7 +82,7 @@ std::string typed_letters() {
 
 FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,
                        const FieldStyle& style) {
-  const auto& typed = frame.view.typed;
+  const auto& typed = frame.forms.typed;
   const bool mine = typed && typed->field == name;
   const std::string before = mine ? typed->text : shown;
   std::vector<char> buffer(before.begin(), before.end());
@@ -114,13 +114,13 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
     outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
             packed(frame.palette.accent), 2);
     if (after != before || waiting)
-      frame.commands.look([name, after](View& view) { view.typed = Typed{name, after}; });
+      frame.commands.look([name, after](View& view) { view.forms.typed = Typed{name, after}; });
   } else if (waiting && !answer.left && !listening.missed.empty()) {
     const std::string so_far = (caret_at_end ? before : "") + listening.missed;
-    frame.commands.look([name, so_far](View& view) { view.typed = Typed{name, so_far, true, false}; });
+    frame.commands.look([name, so_far](View& view) { view.forms.typed = Typed{name, so_far, true, false}; });
   } else if (mine && (answer.left || !waiting)) {
     answer.left = true;
-    frame.commands.look([](View& view) { view.typed.reset(); });
+    frame.commands.look([](View& view) { view.forms.typed.reset(); });
   }
   if ((answer.left || listening.stepped) && after != shown) answer.text = after;
   return answer;

@@ -35,13 +35,13 @@ std::string size_text(std::uintmax_t bytes) {
 
 void set_name(const Frame& frame, const std::string& name) {
   frame.commands.look([name](View& view) {
-    view.browser.name = name;
-    view.browser.asks_to_replace = false;
+    view.forms.browser.name = name;
+    view.forms.browser.asks_to_replace = false;
   });
 }
 
 void path_line(const Frame& frame, float width) {
-  const fs::path& directory = frame.view.browser.directory;
+  const fs::path& directory = frame.forms.browser.directory;
   if (button(frame, "browser/parent", "up") && directory.has_parent_path())
     frame.commands.add(BrowseTo{directory.parent_path()});
   ImGui::SameLine();
@@ -59,7 +59,7 @@ void path_line(const Frame& frame, float width) {
 /// True when the entry was chosen by a double click.
 bool entry_line(const Frame& frame, const BrowserEntry& entry) {
   const std::string words = entry.is_directory ? entry.name + "/" : entry.name;
-  const bool selected = entry.name == frame.view.browser.name;
+  const bool selected = entry.name == frame.forms.browser.name;
   const bool pressed =
       ImGui::Selectable((words + "##entry").c_str(), selected,
                         ImGuiSelectableFlags_AllowDoubleClick | ImGuiSelectableFlags_DontClosePopups);
@@ -73,10 +73,10 @@ bool entry_line(const Frame& frame, const BrowserEntry& entry) {
   if (!pressed) return false;
   if (!ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     // What is saved keeps its name when a folder is looked for.
-    if (!entry.is_directory || frame.view.dialog != Dialog::save_as) set_name(frame, entry.name);
+    if (!entry.is_directory || frame.forms.dialog != Dialog::save_as) set_name(frame, entry.name);
     return false;
   }
-  if (entry.is_directory) frame.commands.add(BrowseTo{frame.view.browser.directory / entry.name});
+  if (entry.is_directory) frame.commands.add(BrowseTo{frame.forms.browser.directory / entry.name});
   return !entry.is_directory;
 }
 
@@ -90,7 +90,7 @@ fs::path chosen_path(const Browser& browser) {
 }
 
 std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 size) {
-  const Browser& browser = frame.view.browser;
+  const Browser& browser = frame.forms.browser;
   std::optional<fs::path> chosen;
   path_line(frame, size.x);
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background));

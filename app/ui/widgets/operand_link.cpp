@@ -16,26 +16,35 @@ using ex::Operand;
 
 MatrixName matrix_name(ex::Input input) {
   switch (input) {
-    case ex::Input::query_weight: return MatrixName::query_weight;
-    case ex::Input::key_weight: return MatrixName::key_weight;
-    case ex::Input::value_weight: return MatrixName::value_weight;
-    case ex::Input::output_weight: return MatrixName::output_weight;
-    case ex::Input::query_bias: return MatrixName::query_bias;
-    case ex::Input::key_bias: return MatrixName::key_bias;
-    case ex::Input::value_bias: return MatrixName::value_bias;
-    case ex::Input::output_bias: return MatrixName::output_bias;
+    case ex::Input::query_weight:
+      return MatrixName::query_weight;
+    case ex::Input::key_weight:
+      return MatrixName::key_weight;
+    case ex::Input::value_weight:
+      return MatrixName::value_weight;
+    case ex::Input::output_weight:
+      return MatrixName::output_weight;
+    case ex::Input::query_bias:
+      return MatrixName::query_bias;
+    case ex::Input::key_bias:
+      return MatrixName::key_bias;
+    case ex::Input::value_bias:
+      return MatrixName::value_bias;
+    case ex::Input::output_bias:
+      return MatrixName::output_bias;
   }
   return MatrixName::embeddings;
 }
 
 void go_to(const Frame& frame, const ex::Place& place) {
   if (const auto* stage = std::get_if<Stage>(&place.source)) {
-    frame.commands.look([cell = CellRef{*stage, place.head, place.row, place.column}](View& v) { follow(v, cell); });
+    frame.commands.look(
+        [cell = CellRef{*stage, place.head, place.row, place.column}](View& v) { follow(v, cell); });
     return;
   }
   frame.commands.look([name = matrix_name(std::get<ex::Input>(place.source)), place](View& v) {
-    v.edited = {name, v.sequence};
-    v.cursor = EditCursor{place.row, place.column, true};
+    v.look.edited = {name, v.look.sequence};
+    v.selection.cursor = EditCursor{place.row, place.column, true};
   });
 }
 
@@ -45,7 +54,8 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   std::string words = ex::name(*operand.place);
   words.erase(std::remove(words.begin(), words.end(), '_'), words.end());
   if (stage)
-    words += "  " + row_tokens(core::attention::info(*stage), frame.model.sequences[frame.view.sequence])[operand.place->row];
+    words += "  " + row_tokens(core::attention::info(*stage),
+                               frame.shown.model.sequences[frame.shown.look.sequence])[operand.place->row];
   ImGui::BeginTooltip();
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
@@ -61,14 +71,16 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
 
 }  // namespace
 
-float draw_operand(const Frame& frame, const std::string& name, const Operand& operand, ImVec2 left_middle, float width) {
+float draw_operand(const Frame& frame, const std::string& name, const Operand& operand, ImVec2 left_middle,
+                   float width) {
   ImFont* mono = frame.fonts.mono14;
   const std::string text = inspected(operand.value);
   const ImVec2 right{left_middle.x + std::max(width, text_width(mono, text)), left_middle.y};
   if (!operand.place) {
     draw_text(mono, right, Align::right_middle, packed(frame.palette.text), text);
   } else {
-    if (link(frame, name, mono, right, Align::right_middle, frame.palette.operand, text)) go_to(frame, *operand.place);
+    if (link(frame, name, mono, right, Align::right_middle, frame.palette.operand, text))
+      go_to(frame, *operand.place);
     if (ImGui::IsItemHovered()) draw_tooltip(frame, operand);
   }
   return right.x;

@@ -24,12 +24,18 @@ struct Signs {
 Signs signs(Form form) {
   switch (form) {
     case Form::words:
-    case Form::single: break;
-    case Form::product: return {"", " · ", ""};
-    case Form::factor: return {"", " × ", ""};
-    case Form::division: return {"", " ÷ ", ""};
-    case Form::addition: return {"", " + ", ""};
-    case Form::exponential: return {"exp(", " − ", ")"};
+    case Form::single:
+      break;
+    case Form::product:
+      return {"", " · ", ""};
+    case Form::factor:
+      return {"", " × ", ""};
+    case Form::division:
+      return {"", " ÷ ", ""};
+    case Form::addition:
+      return {"", " + ", ""};
+    case Form::exponential:
+      return {"exp(", " − ", ")"};
   }
   return {"", "", ""};
 }
@@ -41,7 +47,7 @@ struct Columns {
 
 Columns columns_of(const Pen& pen, const ex::Step& step, const std::vector<std::size_t>& shown) {
   ImFont* mono = pen.frame.fonts.mono14;
-  const auto& tokens = pen.frame.model.sequences[pen.frame.view.sequence].keys();
+  const auto& tokens = pen.frame.shown.model.sequences[pen.frame.shown.look.sequence].keys();
   Columns columns;
   float signs_width = 0, value = 0;
   for (const std::size_t k : shown) {
@@ -49,7 +55,9 @@ Columns columns_of(const Pen& pen, const ex::Step& step, const std::vector<std::
     if (line.role != Line::term) continue;
     const Signs s = signs(line.form);
     const std::string label = ex::words(line.label, tokens);
-    if (!label.empty()) columns.label = std::max(columns.label, text_width(pen.frame.fonts.sans14, label) + pen.frame.metrics.px(10));
+    if (!label.empty())
+      columns.label =
+          std::max(columns.label, text_width(pen.frame.fonts.sans14, label) + pen.frame.metrics.px(10));
     columns.a = std::max(columns.a, text_width(mono, inspected(line.a.value)));
     if (line.form != Form::single) columns.b = std::max(columns.b, text_width(mono, inspected(line.b.value)));
     signs_width = std::max(signs_width, text_width(mono, std::string(s.before) + s.between + s.after));
@@ -71,14 +79,15 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   const float indent = pen.left + frame.metrics.px(18);
   const bool is_term = line.role == Line::term;
   if (line.role == Line::total) {
-    ImGui::GetWindowDrawList()->AddRectFilled({pen.right - frame.metrics.px(60), std::round(pen.y) + frame.metrics.px(1)},
-                                              {pen.right, std::round(pen.y) + frame.metrics.px(1) + 1},
-                                              packed(frame.palette.strong_line));
+    ImGui::GetWindowDrawList()->AddRectFilled(
+        {pen.right - frame.metrics.px(60), std::round(pen.y) + frame.metrics.px(1)},
+        {pen.right, std::round(pen.y) + frame.metrics.px(1) + 1}, packed(frame.palette.strong_line));
     pen.skip(2);
   }
   pen.skip(9);
   float x = indent;
-  const std::string label = ex::words(line.label, frame.model.sequences[frame.view.sequence].keys());
+  const std::string label =
+      ex::words(line.label, frame.shown.model.sequences[frame.shown.look.sequence].keys());
   const float room = is_term ? widths.label : text_width(frame.fonts.sans14, label) + frame.metrics.px(10);
   if (!label.empty() && room > 0) {
     draw_text(frame.fonts.sans14, {x, pen.y}, Align::left_middle, packed(frame.palette.dim),
@@ -96,10 +105,12 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
     const Signs s = signs(line.form);
     x = draw_sign(pen, x, s.before);
     x = draw_operand(pen.frame, name + "/a", line.a, {x, pen.y}, is_term ? widths.a : 0);
-    x = draw_operand(pen.frame, name + "/b", line.b, {draw_sign(pen, x, s.between), pen.y}, is_term ? widths.b : 0);
+    x = draw_operand(pen.frame, name + "/b", line.b, {draw_sign(pen, x, s.between), pen.y},
+                     is_term ? widths.b : 0);
     draw_sign(pen, x, s.after);
   }
-  draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text), inspected(line.value));
+  draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
+            inspected(line.value));
   pen.skip(9);
 }
 
@@ -107,11 +118,13 @@ void draw_title(Pen& pen, std::size_t number, const ex::Step& step) {
   const Frame& frame = pen.frame;
   ImFont *title = frame.fonts.sans15, *formula = frame.fonts.sans14;
   pen.skip(9);
-  draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint), std::to_string(number));
+  draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint),
+            std::to_string(number));
   float x = pen.left + frame.metrics.px(18);
   glossed_line(frame, title, frame.palette.text, {x, pen.y}, step.title);
   x += text_width(title, step.title) + frame.metrics.px(10);
-  draw_formula(formula, {x, std::round(pen.y - formula->FontSize * 0.56f)}, packed(frame.palette.dim), step.formula);
+  draw_formula(formula, {x, std::round(pen.y - formula->FontSize * 0.56f)}, packed(frame.palette.dim),
+               step.formula);
   pen.skip(11);
 }
 
@@ -120,11 +133,14 @@ void draw_more(Pen& pen, std::size_t number, const std::string& words, std::opti
   const Frame& frame = pen.frame;
   pen.skip(9);
   const std::string name = "inspector/step/" + std::to_string(number) + "/more";
-  if (link(frame, name, frame.fonts.sans14, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle, frame.palette.accent, words))
+  if (link(frame, name, frame.fonts.sans14, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle,
+           frame.palette.accent, words))
     frame.commands.look([number](View& v) {
-      v.unfolded = v.unfolded == number ? std::nullopt : std::optional(number);
+      v.selection.unfolded = v.selection.unfolded == number ? std::nullopt : std::optional(number);
     });
-  if (rest) draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text), inspected(*rest));
+  if (rest)
+    draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
+              inspected(*rest));
   pen.skip(9);
 }
 
@@ -132,7 +148,7 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
   const Frame& frame = pen.frame;
   draw_title(pen, number + 1, step);
   const ex::Folded folded = ex::fold(step, most_terms);
-  const bool unfolded = folded.others > 0 && frame.view.unfolded == number;
+  const bool unfolded = folded.others > 0 && frame.shown.selection.unfolded == number;
   const ex::Folded shown = unfolded ? ex::fold(step, step.lines.size()) : folded;
   const Columns widths = columns_of(pen, step, shown.lines);
   bool told = folded.others == 0;
@@ -147,7 +163,8 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
     if (unfolded && !past_terms && !ImGui::IsRectVisible({pen.left, pen.y}, {pen.right, pen.y + height}))
       pen.skip(18);  // thousands of lines are only measured
     else
-      draw_line(pen, "inspector/step/" + std::to_string(number) + "/line/" + std::to_string(k), step.lines[k], widths);
+      draw_line(pen, "inspector/step/" + std::to_string(number) + "/line/" + std::to_string(k), step.lines[k],
+                widths);
   }
   pen.skip(8);
 }

@@ -35,7 +35,7 @@ struct CheckTensors : testing::Test {
 
 TEST_F(CheckTensors, BecomeBWithTheFirstDifferenceAndItsCause) {
   check(tensors("no_scale", {"queries", "scaled_scores", "weights"}));
-  ASSERT_EQ(program.store.view().tab, app::Tab::compare);
+  ASSERT_EQ(program.store.view().look.tab, app::Tab::compare);
   EXPECT_THAT(found().report.causes(), ElementsAre("no_scale"));
   EXPECT_EQ(program.store.comparison()->stages.size(), 3u);
   EXPECT_EQ(program.store.comparison()->first->all.stage, Stage::scaled_scores);
@@ -96,7 +96,7 @@ TEST_F(CheckTensors, StayWhenTheModelNoLongerFitsThem) {
 
 TEST_F(CheckTensors, AreAskedForByKeyAndMenu) {
   program.ctrl(app::Key::k);
-  EXPECT_EQ(program.store.view().dialog, app::Dialog::open_tensors);
+  EXPECT_EQ(program.store.view().forms.dialog, app::Dialog::open_tensors);
   EXPECT_TRUE(program.has("dialog/folder"));
 }
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "app/files/dropping.hpp"
-#include "tests/support/program.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace app {
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 struct FilledFromAFile : testing::Test {
   void drop(const std::string& name, const std::string& text, MatrixName matrix) {
     support::put_bytes(directory / name, text);
-    program.store.dispatch(ChangeView{[=](View& v) { v.edited.name = matrix; }});
+    program.store.dispatch(ChangeView{[=](View& v) { v.look.edited.name = matrix; }});
     program.run();
     const auto command = dropped(directory / name, program.store.view(), program.store.model(), true);
     ASSERT_NE(command.as<FillFromFile>(), nullptr);
@@ -74,15 +74,15 @@ TEST(Dropped, MeansWhatItIsDroppedOn) {
   const auto model = Program().store.model();
   View view;
   const auto is_opened = [&](const char* name, bool over_editor) {
-    return std::holds_alternative<OpenFile>(dropped(name, view, model, over_editor));
+    return dropped(name, view, model, over_editor).as<OpenFile>() != nullptr;
   };
   EXPECT_TRUE(is_opened("w.csv", false));
   EXPECT_FALSE(is_opened("w.csv", true));
   EXPECT_TRUE(is_opened("session.json", true));
-  view.tab = Tab::compare;
+  view.look.tab = Tab::compare;
   EXPECT_NE(dropped("w.npz", view, model, false).as<CheckTensors>(), nullptr);
   EXPECT_NE(dropped("w.npz", view, model, true).as<FillFromFile>(), nullptr);
-  view.dialog = Dialog::open_reference;
+  view.forms.dialog = Dialog::open_reference;
   EXPECT_NE(dropped("w.npz", view, model, true).as<LoadReference>(), nullptr);
 }
 

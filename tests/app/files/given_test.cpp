@@ -1,9 +1,10 @@
-// Stages that are given, cells that are typed over and heads that are off, in the whole program but for its window.
+// Stages that are given, cells that are typed over and heads that are off, in the whole program but for its
+// window.
 #include <gmock/gmock.h>
 
 #include "core/attention/given_model.hpp"
-#include "core/formats/writers/npy.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "core/formats/writers/npy.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -27,7 +28,7 @@ struct GivenInWindow : testing::Test {
     program.run();
   }
   void pin(const CellRef& cell) {
-    look([cell](View& v) { v.pinned = cell; });
+    look([cell](View& v) { v.selection.pinned = cell; });
   }
   void start_with(const Model& start) { program.edit(core::editing::ReplaceModel{start}); }
 };
@@ -139,15 +140,15 @@ TEST_F(GivenInWindow, DrawsEveryViewOfWeightsAlone) {
   for (int h = 0; h < 3; ++h) given.matrices.emplace_back(arma::mat(4, 7, arma::fill::value(1.0 / 7)));
   start_with(core::attention::model_of({given}));
   for (const Tab tab : {Tab::stages, Tab::heads, Tab::tokens, Tab::laboratory}) {
-    look([tab](View& v) { v.tab = tab; });
+    look([tab](View& v) { v.look.tab = tab; });
     program.run();
   }
-  look([](View& v) { v.tab = Tab::stages; });
+  look([](View& v) { v.look.tab = Tab::stages; });
   EXPECT_TRUE(program.has("strip/weights"));
   EXPECT_FALSE(program.has("strip/embeddings"));
   pin({weights, 2, 3, 6});
   EXPECT_TRUE(program.has("inspector/value"));
-  look([](View& v) { v.tab = Tab::tokens, v.tokens.pinned_query = 3; });
+  look([](View& v) { v.look.tab = Tab::tokens, v.look.tokens.pinned_query = 3; });
   EXPECT_TRUE(program.has("tokens/key/6"));
   EXPECT_FALSE(program.has("tokens/query/4"));
 }
@@ -157,7 +158,7 @@ TEST_F(GivenInWindow, ComparesAModelWithTheSameModelFromGivenWeights) {
   pin({weights, 0, 0, 0});
   program.key(Key::i);
   program.click("give/keep");
-  look([](View& v) { v.tab = Tab::compare; });
+  look([](View& v) { v.look.tab = Tab::compare; });
   program.run();
   EXPECT_TRUE(program.store.comparison());
 }

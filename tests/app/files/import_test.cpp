@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "core/attention/attend.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace {
 
@@ -23,15 +23,15 @@ TEST(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
   Program program;
   program.store.dispatch(OpenFile{tiny});
   program.run(3);
-  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors) << program.store.message().text;
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
   program.click("import/layer");
   program.click("import/layer/2");
-  EXPECT_EQ(program.store.view().import.layer, 2u);
+  EXPECT_EQ(program.store.view().forms.import.layer, 2u);
   program.store.dispatch(OpenFile{fixtures + "/tiny_gpt/golden.npz"});  // dropped on the dialog
-  program.store.dispatch(ChangeView{[](View& v) { v.import.choices.embeddings_tensor = "L2.ln_1"; }});
+  program.store.dispatch(ChangeView{[](View& v) { v.forms.import.choices.embeddings_tensor = "L2.ln_1"; }});
   program.run();
   program.click("dialog/confirm");
-  EXPECT_EQ(program.store.view().dialog, Dialog::none) << program.store.message().text;
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
   const auto golden = core::formats::open_tensors(fixtures + "/tiny_gpt/golden.npz");
   const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
   program.run();
@@ -61,14 +61,14 @@ TEST(ImportDialog, NamesWhatIsMissingAndKeepsTheModel) {
   const auto before = program.store.model();
   program.store.dispatch(OpenFile{fixtures + "/checkpoints/llama.safetensors"});
   program.run(3);
-  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors) << program.store.message().text;
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
   EXPECT_THAT(program.store.message().text, HasSubstr("the number of heads must be said"));
-  program.store.dispatch(ChangeView{[](View& v) { v.import.choices.n_heads = 3; }});
+  program.store.dispatch(ChangeView{[](View& v) { v.forms.import.choices.n_heads = 3; }});
   program.run();
   program.click("dialog/confirm");
   EXPECT_THAT(program.store.message().text, HasSubstr("that 3 heads share"));
   EXPECT_EQ(program.store.model(), before);
-  EXPECT_EQ(program.store.view().dialog, Dialog::import_tensors);
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
 }
 
 TEST(ImportDialog, TakesProjectionsThatAreNamedByHand) {
@@ -82,8 +82,8 @@ TEST(ImportDialog, TakesProjectionsThatAreNamedByHand) {
   Program program;
   program.store.dispatch(OpenFile{directory / "m.safetensors"});
   program.run(3);
-  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors) << program.store.message().text;
-  ASSERT_EQ(program.store.view().import.as, ImportAs::by_hand);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
+  ASSERT_EQ(program.store.view().forms.import.as, ImportAs::by_hand);
   for (const char* row : {"query", "key", "value"}) {
     const std::string name = std::string("import/") + row + "/weight";
     program.click(name);
@@ -92,7 +92,7 @@ TEST(ImportDialog, TakesProjectionsThatAreNamedByHand) {
   program.click("import/value/turned");
   program.click("dialog/confirm");
   program.run();
-  ASSERT_EQ(program.store.view().dialog, Dialog::none) << program.store.message().text;
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
   const auto& p = *program.store.model().projections;
   EXPECT_TRUE(arma::approx_equal(*p.query.weight, arma::mat{{0, 1, 2, 3}, {4, 5, 6, 7}}, "absdiff", 0));
   EXPECT_TRUE(arma::approx_equal(*p.value.weight, arma::mat{{8, 10, 12, 14}, {9, 11, 13, 15}}, "absdiff", 0));
@@ -104,7 +104,7 @@ TEST(OpenedTensors, WithoutAChoiceBecomeTheModelAtOnce) {
   Program program;
   program.store.dispatch(OpenFile{directory / "x.csv"});
   program.run(3);
-  EXPECT_EQ(program.store.view().dialog, Dialog::none);
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::none);
   EXPECT_EQ(program.store.model().sequences[0].tokens[1], "dog");
   EXPECT_THAT(program.store.message().text, HasSubstr("queries, keys and values are the embeddings"));
 }
@@ -116,7 +116,7 @@ TEST(OpenedTensors, AskAboutUnsavedWorkFirst) {
   program.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 7});
   program.store.dispatch(OpenFile{directory / "x.csv"});
   program.run(3);
-  ASSERT_EQ(program.store.view().dialog, Dialog::unsaved_work);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::unsaved_work);
   program.click("dialog/discard");
   EXPECT_EQ(program.store.model().n_tokens(), 2u);
 }
@@ -163,7 +163,7 @@ TEST(OpenedWeights, AreShownAtOnceAndAnotherLayerIsAClickAway) {
   Program program;
   program.store.dispatch(OpenFile{directory / "w.npy"});
   program.run(3);
-  ASSERT_EQ(program.store.view().dialog, Dialog::none) << program.store.message().text;
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
   EXPECT_THAT(program.store.message().text, HasSubstr("layer 0 of 3"));
   EXPECT_EQ(first_weight(program), 1);
   program.click("model/layer");
@@ -183,7 +183,7 @@ TEST(OpenedWeights, CanBeChosenFromOnceMore) {
   program.click("menu/File");
   program.click("menu/file/choose");
   program.run();
-  ASSERT_EQ(program.store.view().dialog, Dialog::import_tensors);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
   program.click("import/batch");
   program.click("dialog/confirm");
   program.run(3);
@@ -195,12 +195,12 @@ TEST(ImportDialog, GivesTheStagesThatAreNamed) {
   Program program;
   program.store.dispatch(OpenFile{fixtures + "/tiny_gpt/golden.npz"});
   program.run(3);
-  ASSERT_EQ(program.store.view().import.as, ImportAs::stages) << program.store.message().text;
+  ASSERT_EQ(program.store.view().forms.import.as, ImportAs::stages) << program.store.message().text;
   program.click("import/stage_layer");
   program.click("import/stage_layer/2");
   program.click("dialog/confirm");
   program.run(3);
-  ASSERT_EQ(program.store.view().dialog, Dialog::none) << program.store.message().text;
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
   const auto golden = core::formats::open_tensors(fixtures + "/tiny_gpt/golden.npz");
   const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
   EXPECT_EQ(arma::abs(arma::mat(program.store.trace().heads[3].weights) - weights).max(), 0);

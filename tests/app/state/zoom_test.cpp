@@ -1,8 +1,8 @@
 // Which part of a matrix is shown, and how the mouse and the keys change it.
 #include <gtest/gtest.h>
 
-#include "app/ui/panels/stages/stages_panel.hpp"
 #include "app/state/zoom.hpp"
+#include "app/ui/panels/stages/stages_panel.hpp"
 #include "tests/support/ui_harness.hpp"
 
 namespace {
@@ -16,39 +16,39 @@ constexpr Shape eight{8, 8};
 TEST(Zoom, KeepsThePointAtThePointerWhereItIs) {
   View view;
   zoom(view, eight, 2, 6, 0.5);
-  EXPECT_EQ(shown_part(view, eight), (CellWindow{3, 1, 7, 5}));
+  EXPECT_EQ(shown_part(view.look, eight), (CellWindow{3, 1, 7, 5}));
   zoom(view, eight, 2, 6, 2);
-  EXPECT_EQ(shown_part(view, eight), (CellWindow{0, 0, 8, 8}));
-  EXPECT_TRUE(view.zoomed.empty()) << "everything again";
+  EXPECT_EQ(shown_part(view.look, eight), (CellWindow{0, 0, 8, 8}));
+  EXPECT_TRUE(view.look.zoomed.empty()) << "everything again";
 }
 
 TEST(Zoom, NeverLeavesTheMatrixAndShowsAtLeastOneCell) {
   View view;
   zoom(view, eight, 0.5, 7.5, 1e-9);
-  const CellWindow part = shown_part(view, eight);
+  const CellWindow part = shown_part(view.look, eight);
   EXPECT_NEAR(part.right - part.left, 1, 1e-12);
   EXPECT_NEAR(part.bottom - part.top, 1, 1e-12);
   EXPECT_GE(part.top, 0);
   EXPECT_LE(part.right, 8);
   move_part(view, eight, -100, 100);
-  EXPECT_EQ(shown_part(view, eight).top, 0);
-  EXPECT_EQ(shown_part(view, eight).right, 8);
+  EXPECT_EQ(shown_part(view.look, eight).top, 0);
+  EXPECT_EQ(shown_part(view.look, eight).right, 8);
 }
 
 TEST(Zoom, IsOfOneShapeAlone) {
   View view;
   zoom(view, eight, 4, 4, 0.5);
-  EXPECT_EQ(shown_part(view, {8, 3}), (CellWindow{0, 0, 3, 8}));
+  EXPECT_EQ(shown_part(view.look, {8, 3}), (CellWindow{0, 0, 3, 8}));
 }
 
 TEST(Zoom, BringsACellIntoThePart) {
   View view;
   zoom(view, eight, 4, 4, 0.5);
-  ASSERT_EQ(shown_part(view, eight), (CellWindow{2, 2, 6, 6}));
+  ASSERT_EQ(shown_part(view.look, eight), (CellWindow{2, 2, 6, 6}));
   bring_into_part(view, eight, 7, 0);
-  EXPECT_EQ(shown_part(view, eight), (CellWindow{0, 4, 4, 8}));
+  EXPECT_EQ(shown_part(view.look, eight), (CellWindow{0, 4, 4, 8}));
   bring_into_part(view, eight, 5, 2);
-  EXPECT_EQ(shown_part(view, eight), (CellWindow{0, 4, 4, 8})) << "it is there already";
+  EXPECT_EQ(shown_part(view.look, eight), (CellWindow{0, 4, 4, 8})) << "it is there already";
 }
 
 /// The strip in a window of its own.
@@ -66,8 +66,8 @@ TEST_F(ZoomedStrip, TheWheelOverAMapZoomsAllOfItsShape) {
   ui.run();
   ui.play(support::turn_wheel(weights(), 1));
   ui.run();
-  ASSERT_EQ(ui.view.zoomed.size(), 1u);
-  const CellWindow part = shown_part(ui.view, tokens);
+  ASSERT_EQ(ui.view.look.zoomed.size(), 1u);
+  const CellWindow part = shown_part(ui.view.look, tokens);
   const double n = static_cast<double>(tokens.first);
   EXPECT_NEAR(part.right - part.left, n / 1.25, 1e-9);
   EXPECT_NEAR((part.left + part.right) / 2, n / 2, 0.2) << "around the pointer, which is in the middle";
@@ -76,19 +76,19 @@ TEST_F(ZoomedStrip, TheWheelOverAMapZoomsAllOfItsShape) {
 TEST_F(ZoomedStrip, DraggingMovesThePartAndPinsNothing) {
   ui.run();
   zoom(ui.view, tokens, 3, 3, 0.5);
-  const CellWindow before = shown_part(ui.view, tokens);
+  const CellWindow before = shown_part(ui.view.look, tokens);
   ui.drag("strip/weights", -40, 0);
-  EXPECT_GT(shown_part(ui.view, tokens).left, before.left);
-  EXPECT_EQ(shown_part(ui.view, tokens).top, before.top);
-  EXPECT_FALSE(ui.view.pinned);
+  EXPECT_GT(shown_part(ui.view.look, tokens).left, before.left);
+  EXPECT_EQ(shown_part(ui.view.look, tokens).top, before.top);
+  EXPECT_FALSE(ui.view.selection.pinned);
 }
 
 TEST_F(ZoomedStrip, AClickPinsTheCellThatIsSeenThere) {
   ui.run();
   zoom(ui.view, tokens, 6, 6, 0.5);
-  ASSERT_EQ(shown_part(ui.view, tokens), (CellWindow{3, 3, 6, 6}));
+  ASSERT_EQ(shown_part(ui.view.look, tokens), (CellWindow{3, 3, 6, 6}));
   ui.click("strip/weights");
-  EXPECT_EQ(ui.view.pinned, (app::CellRef{app::Stage::weights, 0, 4, 4}));
+  EXPECT_EQ(ui.view.selection.pinned, (app::CellRef{app::Stage::weights, 0, 4, 4}));
 }
 
 }  // namespace

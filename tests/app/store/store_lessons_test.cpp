@@ -21,22 +21,22 @@ TEST(Lesson, PutsTheOwnWorkAsideWithItsHistoryAndView) {
   Store store;
   store.dispatch(ApplyEdit{SetCausal{false}});
   store.dispatch(ChangeView{[](View& v) {
-    v.head = 1;
-    v.tab = Tab::heads;
-    v.pinned = CellRef{Stage::weights, 1, 2, 1};
+    v.look.head = 1;
+    v.look.tab = Tab::heads;
+    v.selection.pinned = CellRef{Stage::weights, 1, 2, 1};
   }});
   const auto own = store.model();
   start(store, "000");
   EXPECT_EQ(store.model(), core::lessons::preset("000-causal"));
-  EXPECT_EQ(store.view().tab, Tab::stages);
+  EXPECT_EQ(store.view().look.tab, Tab::stages);
   EXPECT_EQ(store.document().title, "lesson: Causal attention in eleven steps");
   EXPECT_TRUE(store.document().modified) << "the own work is not saved";
   store.dispatch(LeaveLesson{});
   EXPECT_EQ(store.model(), own);
-  EXPECT_EQ(store.view().tab, Tab::heads);
-  EXPECT_EQ(store.view().head, 1u);
-  EXPECT_EQ(store.view().pinned, (CellRef{Stage::weights, 1, 2, 1}));
-  EXPECT_FALSE(store.view().lesson);
+  EXPECT_EQ(store.view().look.tab, Tab::heads);
+  EXPECT_EQ(store.view().look.head, 1u);
+  EXPECT_EQ(store.view().selection.pinned, (CellRef{Stage::weights, 1, 2, 1}));
+  EXPECT_FALSE(store.view().selection.lesson);
 }
 
 TEST(Lesson, IsLeftByUndoingPastItsStart) {
@@ -65,7 +65,7 @@ TEST(Lesson, IsNeverSavedOverTheOwnWork) {
   support::finish_reading(store);
   EXPECT_TRUE(store.message().is_error);
   store.dispatch(ShowDialog{Dialog::save_as});
-  EXPECT_EQ(store.view().dialog, Dialog::none);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   EXPECT_EQ(support::bytes_of(path), saved);
 }
 
@@ -75,7 +75,7 @@ TEST(Lesson, GivesWayToAPresetAndToQuitting) {
   start(store, "002");
   store.dispatch(Quit{});
   EXPECT_FALSE(store.wants_to_quit()) << "the own work is not saved";
-  EXPECT_EQ(store.view().dialog, Dialog::unsaved_work);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::unsaved_work);
   EXPECT_FALSE(store.model().mask.causal);
   store.dispatch(DiscardAndContinue{});
   EXPECT_TRUE(store.wants_to_quit());

@@ -6,9 +6,9 @@
 
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
+#include "core/formats/sessions/session.hpp"
 #include "core/formats/writers/csv.hpp"
 #include "core/formats/writers/export.hpp"
-#include "core/formats/sessions/session.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -61,7 +61,7 @@ TEST(Store, ComputesTheTraceOfTheEditedModel) {
 TEST(Store, ComputesNothingWhenNothingChanged) {
   Store store;
   const auto version = store.version();
-  store.dispatch(ChangeView{[](View& v) { v.head = 1; }});
+  store.dispatch(ChangeView{[](View& v) { v.look.head = 1; }});
   store.settle();
   EXPECT_EQ(store.version(), version);
 }
@@ -92,12 +92,12 @@ TEST(Store, AsksBeforeUnsavedWorkIsLost) {
   store.dispatch(change(9));
   store.dispatch(Quit{});
   EXPECT_FALSE(store.wants_to_quit());
-  EXPECT_EQ(store.view().dialog, Dialog::unsaved_work);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::unsaved_work);
   store.dispatch(CancelQuestion{});
-  EXPECT_EQ(store.view().dialog, Dialog::none);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   EXPECT_FALSE(store.wants_to_quit());
   store.dispatch(LoadPreset{"004-causal"});
-  EXPECT_EQ(store.view().dialog, Dialog::unsaved_work);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::unsaved_work);
   store.dispatch(DiscardAndContinue{});
   EXPECT_EQ(store.model(), core::editing::find_preset("004-causal")->make());
   store.dispatch(Quit{});
@@ -110,7 +110,7 @@ TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
   Store store;
   store.dispatch(change(-0.125));
   store.dispatch(ChangeView{[](View& v) {
-    v.head = 1, v.tab = Tab::heads, v.pinned = CellRef{Stage::scores, 1, 2, 3};
+    v.look.head = 1, v.look.tab = Tab::heads, v.selection.pinned = CellRef{Stage::scores, 1, 2, 3};
   }});
   store.dispatch(SaveFileAs{path});
   EXPECT_TRUE(store.document().modified) << "until it is on the disk";
@@ -121,9 +121,9 @@ TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
   Store other;
   other.open(path);
   EXPECT_EQ(other.model(), store.model());
-  EXPECT_EQ(other.view().head, 1u);
-  EXPECT_EQ(other.view().tab, Tab::heads);
-  EXPECT_EQ(other.view().pinned, (CellRef{Stage::scores, 1, 2, 3}));
+  EXPECT_EQ(other.view().look.head, 1u);
+  EXPECT_EQ(other.view().look.tab, Tab::heads);
+  EXPECT_EQ(other.view().selection.pinned, (CellRef{Stage::scores, 1, 2, 3}));
   EXPECT_EQ(other.recent().front(), std::filesystem::absolute(path));
 }
 
@@ -134,7 +134,7 @@ TEST(Store, SavesFirstWhenAskedToAndThenGoesOn) {
   const auto edited = store.model();
   store.dispatch(Quit{});
   store.dispatch(SaveAndContinue{});
-  EXPECT_EQ(store.view().dialog, Dialog::save_as);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::save_as);
   store.dispatch(SaveFileAs{directory.path() / "kept.json"});
   EXPECT_FALSE(store.wants_to_quit());
   support::finish_reading(store);
@@ -152,7 +152,7 @@ TEST(Store, WaitsForWhatIsBeingSavedBeforeItQuits) {
   store.dispatch(SaveFileAs{directory.path() / "kept.json"});
   store.dispatch(Quit{});
   EXPECT_FALSE(store.wants_to_quit());
-  EXPECT_EQ(store.view().dialog, Dialog::none) << "nothing is to be asked: it is being saved";
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none) << "nothing is to be asked: it is being saved";
   support::finish_reading(store);
   EXPECT_TRUE(store.wants_to_quit());
   Store other;
@@ -184,7 +184,7 @@ TEST(Store, CallsModifiedWhatWasEditedWhileItWasSaved) {
   support::finish_reading(store);
   EXPECT_TRUE(store.document().modified);
   EXPECT_FALSE(store.wants_to_quit());
-  EXPECT_EQ(store.view().dialog, Dialog::unsaved_work);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::unsaved_work);
   Store other;
   other.open(directory.path() / "mine.json");
   EXPECT_EQ(other.model(), saved);
@@ -214,7 +214,7 @@ TEST(Store, KeepsEverythingWhenAFileIsBroken) {
   EXPECT_EQ(store.model(), before);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_NE(store.message().text.find("half.json"), std::string::npos);
-  EXPECT_EQ(store.view().dialog, Dialog::none);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
 }
 
 TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
@@ -240,16 +240,16 @@ TEST(Store, AsksBeforeAModelTakesMuchMemory) {
   const auto before = store.model();
   store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
   EXPECT_EQ(store.model(), before);
-  EXPECT_EQ(store.view().dialog, Dialog::memory);
-  EXPECT_NE(store.view().question.find("6000 tokens in 2 heads need 2."), std::string::npos)
-      << store.view().question;
+  EXPECT_EQ(store.view().forms.dialog, Dialog::memory);
+  EXPECT_NE(store.view().forms.question.find("6000 tokens in 2 heads need 2."), std::string::npos)
+      << store.view().forms.question;
   store.dispatch(CancelQuestion{});
-  EXPECT_EQ(store.view().dialog, Dialog::none);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   EXPECT_EQ(store.model(), before);
   store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
   store.dispatch(TakeMemory{});
   EXPECT_EQ(store.model().n_tokens(), many_tokens);
-  EXPECT_EQ(store.view().dialog, Dialog::none);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   store.dispatch(ApplyEdit{SetCausal{false}});  // no more than was granted
   EXPECT_FALSE(store.model().mask.causal);
 }
@@ -259,7 +259,7 @@ TEST(Store, RefusesAModelThatTheMachineHasNoMemoryFor) {
   const auto before = store.model();
   store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
   EXPECT_EQ(store.model(), before);
-  EXPECT_EQ(store.view().dialog, Dialog::none);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_NE(store.message().text.find("2.0 GiB are free"), std::string::npos) << store.message().text;
 }
@@ -300,12 +300,14 @@ TEST(Store, ExportsNothingWhereItMayNotWrite) {
 
 TEST(Store, LeavesAPinnedCellThatNoLongerExists) {
   Store store;
-  store.dispatch(ChangeView{[](View& v) { v.head = 1, v.pinned = CellRef{Stage::weights, 1, 5, 5}; }});
-  ASSERT_TRUE(store.view().pinned);
+  store.dispatch(ChangeView{[](View& v) {
+    v.look.head = 1, v.selection.pinned = CellRef{Stage::weights, 1, 5, 5};
+  }});
+  ASSERT_TRUE(store.view().selection.pinned);
   store.dispatch(ApplyEdit{core::editing::RemoveToken{5}});
-  EXPECT_FALSE(store.view().pinned);
+  EXPECT_FALSE(store.view().selection.pinned);
   store.dispatch(ApplyEdit{core::editing::SetHeadCount{1}});
-  EXPECT_EQ(store.view().head, 0u);
+  EXPECT_EQ(store.view().look.head, 0u);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include "app/work/tensor_check.hpp"
 #include "core/error.hpp"
-#include "core/formats/writers/export.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "core/formats/writers/export.hpp"
 #include "core/mistakes/mistakes.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
@@ -33,7 +33,7 @@ struct LargeComparison : testing::Test {
     store.open(directory.path() / "large.json");
     finish();
     store.dispatch(KeepReference{});
-    store.dispatch(ChangeView{[](View& v) { v.tab = Tab::compare; }});
+    store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::compare; }});
   }
   void finish() {
     do support::finish_working(store);
@@ -83,7 +83,7 @@ TEST_F(LargeComparison, OfAnotherHeadKnowsAllHeadsAlready) {
   edit(7);
   finish();
   const auto before = store.comparison()->stages.back().all;
-  store.dispatch(ChangeView{[](View& v) { v.head = 3; }});
+  store.dispatch(ChangeView{[](View& v) { v.look.head = 3; }});
   finish();
   EXPECT_EQ(store.comparison()->key.head, 3u);
   EXPECT_EQ(store.comparison()->stages.back().all.largest, before.largest);
@@ -91,7 +91,7 @@ TEST_F(LargeComparison, OfAnotherHeadKnowsAllHeadsAlready) {
 
 TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
   finish();
-  store.dispatch(ChangeView{[](View& v) { v.tab = Tab::stages; }});
+  store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::stages; }});
   store.settle();
   EXPECT_EQ(store.comparison(), nullptr);
   EXPECT_EQ(store.comparing().kept(), nullptr);

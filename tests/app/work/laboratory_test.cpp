@@ -57,7 +57,7 @@ TEST_F(Laboratory, DrawsAgainWithSpaceAndGoesBackWithEscape) {
   p.click("laboratory/again");
   EXPECT_EQ(p.store.model().dropout.seed, seed + 2);
   p.key(Key::escape);
-  EXPECT_EQ(p.store.view().tab, Tab::stages);
+  EXPECT_EQ(p.store.view().look.tab, Tab::stages);
   EXPECT_EQ(p.store.laboratory(), nullptr);
 }
 
@@ -65,13 +65,13 @@ TEST_F(Laboratory, IsReachedFromTheTitleOfTheDropoutMask) {
   p.key(Key::escape);
   p.play(support::turn_wheel(p.centre("region/stages"), -100));
   p.click("strip/laboratory");
-  EXPECT_EQ(p.store.view().tab, Tab::laboratory);
+  EXPECT_EQ(p.store.view().look.tab, Tab::laboratory);
 }
 
 TEST_F(Laboratory, ChoosesMasksOnItsCurve) {
   const auto curve = p.rect("laboratory/curve");
   p.play(support::click({curve.min.x + (curve.max.x - curve.min.x) / 2, curve.centre().y}));
-  EXPECT_EQ(p.store.view().laboratory_masks, 32u) << "the middle of 1 … 1024 on a logarithmic axis";
+  EXPECT_EQ(p.store.view().look.laboratory_masks, 32u) << "the middle of 1 … 1024 on a logarithmic axis";
 }
 
 TEST_F(Laboratory, ShowsTenOnesOfTheSameRule) {
@@ -96,7 +96,7 @@ TEST(LaboratoryAtSixtyFourTokens, IsDrawnInPortionsBesideTheWindow) {
   Program p;
   p.edit(core::editing::SetTokenCount{64});
   p.edit(core::editing::SetDropoutRate{0.3});
-  p.store.dispatch(app::ChangeView{[](app::View& v) { v.tab = Tab::laboratory; }});
+  p.store.dispatch(app::ChangeView{[](app::View& v) { v.look.tab = Tab::laboratory; }});
   p.store.settle();
   EXPECT_EQ(p.store.laboratory(), nullptr) << "the window's thread draws no mask";
   EXPECT_TRUE(p.store.is_working());
@@ -108,7 +108,7 @@ TEST(LaboratoryAtSixtyFourTokens, IsDrawnInPortionsBesideTheWindow) {
 TEST(LaboratoryOfMoreTokensThanPixels, DrawsAllOfItsMapsBesideEachOther) {
   Program p;
   p.edit(core::editing::SetTokenCount{700});
-  p.store.dispatch(app::ChangeView{[](app::View& v) { v.tab = Tab::laboratory; }});
+  p.store.dispatch(app::ChangeView{[](app::View& v) { v.look.tab = Tab::laboratory; }});
   p.store.settle();
   support::finish_working(p.store);
   p.run();
@@ -124,7 +124,7 @@ TEST(LaboratoryOfMoreTokensThanPixels, DrawsAllOfItsMapsBesideEachOther) {
 TEST(LaboratoryOfAnEditedModel, StaysThatOfTheOldOneUntilTheNewOneHasAMask) {
   Program p;
   p.store.dispatch(app::LoadPreset{"004-causal-dropout"});
-  p.store.dispatch(app::ChangeView{[](app::View& v) { v.tab = Tab::laboratory; }});
+  p.store.dispatch(app::ChangeView{[](app::View& v) { v.look.tab = Tab::laboratory; }});
   p.run();
   const auto version = p.store.laboratory()->version;
   const arma::rowvec ones = p.store.laboratory()->ones;

@@ -3,13 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <atomic>
+#include <new>
 
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
+#include "core/formats/sessions/session.hpp"
 #include "core/formats/writers/csv.hpp"
 #include "core/formats/writers/export.hpp"
-#include "core/formats/sessions/session.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -158,15 +159,19 @@ TEST(LiveTrace, ThatCannotBeComputedIsSaidOnceAndTheLastOneStays) {
   Jobs jobs;
   std::vector<std::string> said;
   jobs.fail_by([&](const Failure& failure) { said.push_back(failure.words); });
-  LiveTrace live(jobs, small_model(), nothing);
-  Model broken = large_model();
-  broken.scale = {core::attention::ScaleRule::factor, std::nan("")};
-  ASSERT_TRUE(core::attention::check(broken).has_value());
-  support::catch_up(jobs, live, broken);
-  for (int frame = 0; frame < 3; ++frame) live.follow(broken, 0), jobs.finish();
+  std::atomic<bool> lacks_memory = false;
+  LiveTrace live(jobs, small_model(), nothing, [&] {
+    if (lacks_memory) throw std::bad_alloc();
+  });
+  lacks_memory = true;
+  support::catch_up(jobs, live, large_model());
+  for (int frame = 0; frame < 3; ++frame) live.follow(large_model(), 0), jobs.finish();
   EXPECT_EQ(said.size(), 1u);
   EXPECT_FALSE(live.is_behind());
   EXPECT_EQ(live.model(), small_model());
+  lacks_memory = false;
+  support::catch_up(jobs, live, scaled(large_model(), 2));
+  EXPECT_EQ(live.model(), scaled(large_model(), 2)) << "another model is tried";
 }
 
 struct LargeModel : testing::Test {
@@ -177,7 +182,7 @@ struct LargeModel : testing::Test {
     ui.store.open(directory.path() / "large.json");
   }
   void wait() {
-    while (ui.store.is_renewing()) ui.run(1);
+    while (ui.store.is_renewing() || ui.is_working()) ui.run(1);
     ui.run();
   }
 };
@@ -203,14 +208,16 @@ TEST_F(LargeModel, IsEditedWhileThePicturesAreStillOfTheLastOne) {
 }
 
 TEST_F(LargeModel, MayBeLeftForAnotherShapeWhileItIsComputed) {
-  ui.store.dispatch(ChangeView{[](View& v) { v.head = 7, v.pinned = CellRef{Stage::weights, 7, 419, 419}; }});
-  EXPECT_EQ(ui.store.view().head, 7u);
-  EXPECT_LT(ui.store.shown_view().head,
+  ui.store.dispatch(ChangeView{[](View& v) {
+    v.look.head = 7, v.selection.pinned = CellRef{Stage::weights, 7, 419, 419};
+  }});
+  EXPECT_EQ(ui.store.view().look.head, 7u);
+  EXPECT_LT(ui.store.shown_view().look.head,
             ui.store.trace().heads.size());  // the pictures have two heads of six tokens
-  EXPECT_FALSE(ui.store.shown_view().pinned);
+  EXPECT_FALSE(ui.store.shown_view().selection.pinned);
   ui.run();
   wait();
-  EXPECT_EQ(ui.store.shown_view().pinned, (CellRef{Stage::weights, 7, 419, 419}));
+  EXPECT_EQ(ui.store.shown_view().selection.pinned, (CellRef{Stage::weights, 7, 419, 419}));
   ui.edit(core::editing::SetScale{{core::attention::ScaleRule::none, 1}});
   ui.store.dispatch(LoadPreset{"004-causal"});
   ui.store.dispatch(DiscardAndContinue{});
@@ -237,11 +244,11 @@ TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
 
 TEST_F(LargeModel, HasNoRowSumsToPointAtUntilTheyAreWorkedOut) {
   wait();
-  ui.store.dispatch(ChangeView{[](View& v) { v.large = Stage::weights, v.gutters = true; }});
+  ui.store.dispatch(ChangeView{[](View& v) { v.look.large = Stage::weights, v.look.gutters = true; }});
   ui.run();
   ui.move_to("large/weights/gutter/sum");
   ui.key(Key::bracket_right);
-  EXPECT_EQ(ui.store.shown_view().head, 1u);
+  EXPECT_EQ(ui.store.shown_view().look.head, 1u);
   EXPECT_TRUE(ui.has("large/weights/gutter/sum"));
 }
 

@@ -60,6 +60,7 @@ TEST_F(AValueInItsSlot, TheLastAnswerStaysUntilTheNextIsThere) {
 
 TEST_F(AValueInItsSlot, OfManyQuestionsOnlyTheFirstAndTheNewestAreWorkedOut) {
   for (int number = 1; number <= 20; ++number) ask({1, number});
+  begun.wait(0);
   EXPECT_EQ(begun, 1);
   may_end.set_value();
   jobs.finish();

@@ -7,16 +7,17 @@ namespace app::panels {
 
 void draw_copy_popup(const Frame& frame) {
   constexpr const char* name = "copy";
-  if (frame.view.dialog == Dialog::none && frame.view.hovered &&
+  if (frame.forms.dialog == Dialog::none && frame.shown.selection.hovered &&
       ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
-    frame.commands.look([cell = frame.view.hovered](View& view) { view.copied_cell = cell; });
+    frame.commands.look(
+        [cell = frame.shown.selection.hovered](View& view) { view.selection.copied_cell = cell; });
     ImGui::OpenPopup(name);
   }
   ImGui::PushFont(frame.fonts.sans16);
   if (ImGui::BeginPopup(name)) {
     const Situation situation = situation_of(frame);
     rows::Rows all;
-    rows::add_copying(all, situation, "Copy/as", frame.view.copied_cell);
+    rows::add_copying(all, situation, "Copy/as", frame.shown.selection.copied_cell);
     draw_action_lines(frame, situation, all, "Copy/as");
     ImGui::EndPopup();
   }

@@ -13,21 +13,22 @@ namespace app::panels {
 namespace {
 
 std::string hint(const Frame& frame) {
-  if (frame.view.shows_a && !frame.references.empty() && frame.view.tab != Tab::compare)
-    return frame.references[frame.view.reference].name +
+  if (frame.shown.selection.shows_a && !frame.references.empty() && frame.shown.look.tab != Tab::compare)
+    return frame.references[frame.shown.look.reference].name +
            (frame.comparing.is_renewing ? " is being computed" : " in place of B, as long as Space is held");
-  if (frame.view.tab == Tab::stages && frame.view.large && !frame.view.pinned)
+  if (frame.shown.look.tab == Tab::stages && frame.shown.look.large && !frame.shown.selection.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
-  if (frame.view.tab == Tab::laboratory)
+  if (frame.shown.look.tab == Tab::laboratory)
     return "Space draws again · D switches dropout · Esc goes back to the stages";
-  if (frame.view.tab == Tab::compare)
+  if (frame.shown.look.tab == Tab::compare)
     return !frame.references.empty()
                ? "K keeps B as a new A · hold Space to see A in place of B · Esc releases"
                : "K, or a right click on the preset, keeps this as A";
-  if (frame.view.lesson) return "a lesson changes nothing of yours: your work comes back when it ends";
-  if (frame.view.tab == Tab::tokens) return "click or ↑ ↓ pin a query · 1 … 9 and [ ] switch heads";
-  if (frame.view.pinned) return "click pins another cell · Shift+arrows move it · Esc releases";
-  if (frame.view.tab == Tab::heads)
+  if (frame.shown.selection.lesson)
+    return "a lesson changes nothing of yours: your work comes back when it ends";
+  if (frame.shown.look.tab == Tab::tokens) return "click or ↑ ↓ pin a query · 1 … 9 and [ ] switch heads";
+  if (frame.shown.selection.pinned) return "click pins another cell · Shift+arrows move it · Esc releases";
+  if (frame.shown.look.tab == Tab::heads)
     return "hover previews · click pins · double click on a name shows the head alone";
   return "hover previews · click pins · wheel zooms · double click shows a stage large";
 }
@@ -81,11 +82,11 @@ void draw_status(const Frame& frame) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float middle = origin.y + room.y / 2;
   ImFont* font = frame.fonts.sans14;
-  const std::size_t heads = frame.model.n_heads;
-  const std::string shape =
-      std::to_string(frame.model.n_tokens()) + "×" +
-      std::to_string(frame.model.has_embeddings() ? frame.model.d_model() : frame.model.n_keys()) + ", " +
-      std::to_string(heads) + (heads == 1 ? " head" : " heads");
+  const std::size_t heads = frame.shown.model.n_heads;
+  const std::string shape = std::to_string(frame.shown.model.n_tokens()) + "×" +
+                            std::to_string(frame.shown.model.has_embeddings() ? frame.shown.model.d_model()
+                                                                              : frame.shown.model.n_keys()) +
+                            ", " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
   float right = origin.x + room.x;
   widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), shape);
   right -= widgets::text_width(font, shape) + frame.metrics.px(24);

@@ -45,12 +45,12 @@ float draw_tabs(const Frame& frame) {
     widgets::hit_area(row.title, {width, height});
     frame.landmarks.mark_item(std::string("tabs/") + row.title);
     tooltip(frame, row.about);
-    if (ImGui::IsItemActivated()) frame.commands.look([tab = row.tab](View& v) { v.tab = tab; });
+    if (ImGui::IsItemActivated()) frame.commands.look([tab = row.tab](View& v) { v.look.tab = tab; });
     if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
       widgets::outline(ImGui::GetWindowDrawList(), {x - frame.metrics.px(6), origin.y + frame.metrics.px(5)},
                        {x + width + frame.metrics.px(6), origin.y + height - frame.metrics.px(5)},
                        packed(frame.palette.accent), 2);
-    const bool chosen = frame.view.tab == row.tab;
+    const bool chosen = frame.shown.look.tab == row.tab;
     const bool lit = chosen || ImGui::IsItemHovered() || ImGui::IsItemFocused();
     widgets::draw_text(font, {x, origin.y + height / 2}, widgets::Align::left_middle,
                        packed(lit ? frame.palette.text : frame.palette.dim), row.title);
@@ -70,7 +70,7 @@ float label(const Frame& frame, float right, float middle, const char* text) {
 
 /// The heads as buttons, or as a field with arrows when they are many; returns where it begins.
 float draw_head_chooser(const Frame& frame, float right, float top) {
-  const std::size_t n = frame.model.n_heads;
+  const std::size_t n = frame.shown.model.n_heads;
   const float width = frame.metrics.px(32), height = frame.metrics.frame;
   ImGui::PushFont(frame.fonts.mono14);
   float left = right;
@@ -78,10 +78,10 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
     left = right - width * static_cast<float>(n);
     for (std::size_t h = 0; h < n; ++h) {
       ImGui::SetCursorScreenPos({left + width * static_cast<float>(h), top});
-      ImGui::PushStyleColor(ImGuiCol_Button,
-                            vec(h == frame.view.head ? frame.palette.frame_active : frame.palette.frame));
+      ImGui::PushStyleColor(ImGuiCol_Button, vec(h == frame.shown.look.head ? frame.palette.frame_active
+                                                                            : frame.palette.frame));
       if (ImGui::Button(std::to_string(h).c_str(), {width, height}))
-        frame.commands.look([h](View& v) { v.head = h; });
+        frame.commands.look([h](View& v) { v.look.head = h; });
       ImGui::PopStyleColor();
       frame.landmarks.mark_item("view/head/" + std::to_string(h));
       tooltip(frame, "The head whose stages are shown (1 … 9, [ and ])");
@@ -90,11 +90,11 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
     left = right - frame.metrics.px(96);
     ImGui::SetCursorScreenPos({left, top});
     ImGui::SetNextItemWidth(frame.metrics.px(96));
-    const std::string shown = std::to_string(frame.view.head);
+    const std::string shown = std::to_string(frame.shown.look.head);
     if (ImGui::BeginCombo("##head", shown.c_str())) {
       for (std::size_t h = 0; h < n; ++h)
-        if (ImGui::Selectable(std::to_string(h).c_str(), h == frame.view.head))
-          frame.commands.look([h](View& v) { v.head = h; });
+        if (ImGui::Selectable(std::to_string(h).c_str(), h == frame.shown.look.head))
+          frame.commands.look([h](View& v) { v.look.head = h; });
       ImGui::EndCombo();
     }
     frame.landmarks.mark_item("view/head");
@@ -107,8 +107,9 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
 
 /// The button that says how numbers become colours and opens the choice.
 float draw_colours(const Frame& frame, float right, float top) {
-  const float width = frame.metrics.px(frame.metrics.compact && frame.view.tab == Tab::heads ? 100 : 150);
-  const std::string words = colours_words(frame.view.colours);
+  const float width =
+      frame.metrics.px(frame.metrics.compact && frame.shown.look.tab == Tab::heads ? 100 : 150);
+  const std::string words = colours_words(frame.shown.look.colours);
   const float room = width - frame.metrics.px(12);
   const bool fits = widgets::text_width(frame.fonts.sans14, words) <= room;
   const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
@@ -129,18 +130,18 @@ float draw_colours(const Frame& frame, float right, float top) {
 /// What the heads are sorted by.
 float draw_order_chooser(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
-  const auto& order = frame.view.heads_order;
+  const auto& order = frame.shown.look.heads_order;
   const std::string shown = order ? core::attention::info(*order).title : "number";
   ImGui::SetCursorScreenPos({right - width, top});
   ImGui::SetNextItemWidth(width);
   ImGui::PushFont(frame.fonts.sans14);
   if (ImGui::BeginCombo(
           "##order", widgets::shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
-    if (ImGui::Selectable("number", !order)) frame.commands.look([](View& v) { v.heads_order.reset(); });
+    if (ImGui::Selectable("number", !order)) frame.commands.look([](View& v) { v.look.heads_order.reset(); });
     frame.landmarks.mark_item("view/order/number");
     for (const auto& figure : core::attention::head_figures()) {
       if (ImGui::Selectable(figure.title, order == figure.figure))
-        frame.commands.look([f = figure.figure](View& v) { v.heads_order = f; });
+        frame.commands.look([f = figure.figure](View& v) { v.look.heads_order = f; });
       frame.landmarks.mark_item(std::string("view/order/") + figure.name);
     }
     ImGui::EndCombo();
@@ -156,7 +157,7 @@ float draw_order_chooser(const Frame& frame, float right, float top) {
 /// Which weights are too small for a line; finer near 0.
 float draw_threshold(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(150);
-  double below = frame.view.tokens.hide_below;
+  double below = frame.shown.look.tokens.hide_below;
   constexpr double low = 0, high = 1;
   ImGui::SetCursorScreenPos({right - width, top});
   ImGui::SetNextItemWidth(width);
@@ -170,7 +171,7 @@ float draw_threshold(const Frame& frame, float right, float top) {
         ImGui::GetIO().WantTextInput))  // at the right, clear of the grab, as in every field
     widgets::draw_text(frame.fonts.mono14, {right - frame.metrics.px(8), top + frame.metrics.frame / 2},
                        widgets::Align::right_middle, packed(frame.palette.text), widgets::fixed(below, 3));
-  if (moved) frame.commands.look([below](View& v) { v.tokens.hide_below = below; });
+  if (moved) frame.commands.look([below](View& v) { v.look.tokens.hide_below = below; });
   return right - width - frame.metrics.px(10);
 }
 
@@ -179,12 +180,12 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
   ImGui::SetCursorScreenPos({right - width, top});
   ImGui::SetNextItemWidth(width);
   ImGui::PushFont(frame.fonts.sans14);
-  if (ImGui::BeginCombo("##stage", core::attention::info(frame.view.heads_stage).title,
+  if (ImGui::BeginCombo("##stage", core::attention::info(frame.shown.look.heads_stage).title,
                         ImGuiComboFlags_HeightLarge)) {
     for (const StageInfo& stage : core::attention::stages()) {
-      if (!stage.present(frame.model) || !stage.per_head) continue;
-      if (ImGui::Selectable(stage.title, stage.stage == frame.view.heads_stage))
-        frame.commands.look([s = stage.stage](View& v) { v.heads_stage = s; });
+      if (!stage.present(frame.shown.model) || !stage.per_head) continue;
+      if (ImGui::Selectable(stage.title, stage.stage == frame.shown.look.heads_stage))
+        frame.commands.look([s = stage.stage](View& v) { v.look.heads_stage = s; });
     }
     ImGui::EndCombo();
   }
@@ -203,10 +204,10 @@ void draw_view_bar(const Frame& frame) {
               middle = origin.y + frame.metrics.tabs / 2;
   const float tabs_end = draw_tabs(frame);
   float right = origin.x + width - ImGui::GetStyle().ScrollbarSize;
-  if (frame.view.tab == Tab::tokens) {
+  if (frame.shown.look.tab == Tab::tokens) {
     right = draw_threshold(frame, right, top);
     label(frame, right, middle, "hide below");
-  } else if (frame.view.tab == Tab::heads) {
+  } else if (frame.shown.look.tab == Tab::heads) {
     const bool roomy = right - tabs_end > frame.metrics.px(520);  // else the tooltips say what the fields are
     right = draw_stage_chooser(frame, right, top);
     if (roomy) right = label(frame, right, middle, "stage");
@@ -216,7 +217,7 @@ void draw_view_bar(const Frame& frame) {
   } else {
     right = draw_head_chooser(frame, right, top);
     right = label(frame, right, middle, "head");
-    if (frame.view.tab != Tab::compare) draw_colours(frame, right, top);
+    if (frame.shown.look.tab != Tab::compare) draw_colours(frame, right, top);
   }
 }
 

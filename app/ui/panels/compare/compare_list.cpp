@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "app/state/pinning.hpp"
 #include "app/ui/panels/compare/compare_report.hpp"
 #include "app/ui/panels/compare/reference_buttons.hpp"
-#include "app/state/pinning.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -62,10 +62,10 @@ void draw_first(Pen& pen) {
 /// Leads to the stage, and to the cell that differs most.
 void go_to(const Frame& frame, const core::compare::StageDifference& stage) {
   frame.commands.look([stage](View& v) {
-    v.sought = stage.stage;
+    v.selection.sought = stage.stage;
     if (stage.largest == 0) return;
     const CellRef cell{stage.stage, stage.head, stage.row, stage.column};
-    if (v.pinned != cell) pin(v, cell);
+    if (v.selection.pinned != cell) pin(v, cell);
   });
 }
 
@@ -123,7 +123,7 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
 void draw_name(Pen& pen) {
   const Frame& frame = pen.frame;
   if (frame.references.empty()) return;
-  const Reference& a = frame.references[frame.view.reference];
+  const Reference& a = frame.references[frame.shown.look.reference];
   const float label = frame.metrics.px(62);
   pen.skip(2);
   widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
@@ -142,8 +142,8 @@ void draw_name(Pen& pen) {
 
 void draw_pinned(Pen& pen) {
   const Frame& frame = pen.frame;
-  if (!frame.view.pinned) return;
-  const CellRef& cell = *frame.view.pinned;
+  if (!frame.shown.selection.pinned) return;
+  const CellRef& cell = *frame.shown.selection.pinned;
   const auto numbers = compared_numbers(frame, cell);
   if (!numbers) return;
   const auto& [a, b] = *numbers;
@@ -211,9 +211,9 @@ std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, co
     if (!it->difference.in_range(cell.row, cell.column)) return std::nullopt;
     return std::pair(it->numbers_a(cell.row, cell.column), it->numbers_b(cell.row, cell.column));
   }
-  if (c.key.version != frame.version) return std::nullopt;  // it is being renewed
+  if (c.key.version != frame.shown.version) return std::nullopt;  // it is being renewed
   const double kept = info.matrix(*c.trace, cell.head)(cell.row, cell.column);
-  const double live = info.matrix(frame.trace, cell.head)(cell.row, cell.column);
+  const double live = info.matrix(frame.shown.trace, cell.head)(cell.row, cell.column);
   return c.tensors ? std::pair(live, kept) : std::pair(kept, live);
 }
 

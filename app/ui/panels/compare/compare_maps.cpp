@@ -35,7 +35,7 @@ Ends common_ends(const Frame& frame, const ComparedStage& stage) {
 }
 
 void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
-  const std::optional<CellRef>& cell = frame.view.hovered;
+  const std::optional<CellRef>& cell = frame.shown.selection.hovered;
   if (!ImGui::IsItemHovered() || !cell || cell->stage != stage.all.stage) return;
   const auto numbers = compared_numbers(frame, *cell);
   if (!numbers) return;

@@ -4,11 +4,11 @@
 #include <array>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_layout.hpp"
 #include "app/ui/panels/compare/compare_list.hpp"
 #include "app/ui/panels/compare/compare_maps.hpp"
 #include "app/ui/panels/compare/reference_buttons.hpp"
-#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "app/work/patience.hpp"
@@ -44,9 +44,9 @@ void draw_empty(const Frame& frame) {
 void draw_reference_chooser(const Frame& frame, float width) {
   std::vector<widgets::Option> options;
   for (const Reference& r : frame.references) options.push_back({r.name + " · " + r.title, ""});
-  const std::size_t now = frame.view.reference;
+  const std::size_t now = frame.shown.look.reference;
   if (const auto chosen = widgets::combo(frame, "compare/reference", width, options[now].words, options, now))
-    frame.commands.look([k = *chosen](View& v) { v.reference = k; });
+    frame.commands.look([k = *chosen](View& v) { v.look.reference = k; });
 }
 
 /// Above the columns: which A, which B, and which difference.
@@ -59,7 +59,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
                        words);
     return x + m.px(20);
   };
-  const std::size_t kept = frame.references[frame.view.reference].tensors ? 1 : 0, live = 1 - kept;
+  const std::size_t kept = frame.references[frame.shown.look.reference].tensors ? 1 : 0, live = 1 - kept;
   const std::array<float, 2> after{letter(0, "A"), letter(1, swapped ? "A" : "B")};
   const float drop = m.px(26);
   ImGui::SetCursorScreenPos({after[kept], top});
@@ -75,9 +75,9 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   widgets::draw_text_within(frame.fonts.sans15, words, origin.x + l.picture(live) + l.column - after[live],
                             in_place ? frame.palette.warning : frame.palette.dim, title);
   ImGui::SetCursorScreenPos({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
-  if (const auto kind =
-          widgets::segmented(frame, "compare/kind", kinds, static_cast<std::size_t>(frame.view.difference)))
-    frame.commands.look([k = static_cast<DifferenceKind>(*kind)](View& v) { v.difference = k; });
+  if (const auto kind = widgets::segmented(frame, "compare/kind", kinds,
+                                           static_cast<std::size_t>(frame.shown.look.difference)))
+    frame.commands.look([k = static_cast<DifferenceKind>(*kind)](View& v) { v.look.difference = k; });
 }
 
 void draw_warning(const Frame& frame, ImVec2 middle) {
@@ -136,9 +136,9 @@ void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
   ImVec2 at = origin;
   for (const ComparedStage& stage : frame.comparison->stages) {
     const ImVec2 start = at;
-    if (frame.view.sought == stage.all.stage) {
+    if (frame.shown.selection.sought == stage.all.stage) {
       ImGui::SetScrollY(start.y - origin.y);
-      frame.commands.look([](View& v) { v.sought.reset(); });
+      frame.commands.look([](View& v) { v.selection.sought.reset(); });
     }
     draw_title(frame, stage, at, l.width);
     at.y += frame.metrics.px(title_height);
@@ -156,10 +156,10 @@ void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
 void draw_compare(const Frame& frame) {
   if (frame.references.empty()) return draw_empty(frame);
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const std::size_t n_tokens = (frame.comparison ? frame.comparison->live : frame.model).n_tokens();
+  const std::size_t n_tokens = (frame.comparison ? frame.comparison->live : frame.shown.model).n_tokens();
   const CompareLayout l =
       lay_out_comparison(frame.metrics, n_tokens, room.x - ImGui::GetStyle().ScrollbarSize);
-  const bool swapped = frame.view.shows_a;
+  const bool swapped = frame.shown.selection.shows_a;
   draw_header(frame, l, origin, swapped);
   const float top = frame.metrics.px(header_height);
   if (!frame.comparison) {  // a moment for small models
@@ -170,7 +170,7 @@ void draw_compare(const Frame& frame) {
     return;
   }
   ImGui::SetCursorScreenPos({origin.x, origin.y + top});
-  const bool zooms = frame.view.hovered && !ImGui::GetIO().KeyShift;
+  const bool zooms = frame.shown.selection.hovered && !ImGui::GetIO().KeyShift;
   platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)}, false,
                         zooms ? ImGuiWindowFlags_NoScrollWithMouse : 0);
   draw_stages_of(frame, l, swapped);

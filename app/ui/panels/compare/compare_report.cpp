@@ -191,10 +191,11 @@ void draw_compare_matching(Pen& pen) {
 
 void draw_match_dialog(const Frame& frame) {
   const float width = std::min(frame.metrics.px(620), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
-  if (frame.view.reference >= frame.references.size() || !frame.references[frame.view.reference].tensors) {
+  if (frame.shown.look.reference >= frame.references.size() ||
+      !frame.references[frame.shown.look.reference].tensors) {
     widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "There are no tensors to be matched.");
   } else {
-    const Reference& reference = frame.references[frame.view.reference];
+    const Reference& reference = frame.references[frame.shown.look.reference];
     const std::vector<widgets::Option> options = choices();
     const float column = width - frame.metrics.px(200),
                 height = ImGui::GetIO().DisplaySize.y - frame.metrics.px(260);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "app/ui/actions/action_finding.hpp"
-#include "app/ui/panels/menus/action_menu.hpp"
-#include "app/ui/panels/dialogs/palette_line.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/actions/action_finding.hpp"
+#include "app/ui/panels/dialogs/palette_line.hpp"
+#include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -43,7 +43,7 @@ int on_event(ImGuiInputTextCallbackData* data) {
 
 /// The field, which takes the keyboard whenever nothing else has it.
 Field draw_field(const Frame& frame, float width) {
-  const ActionSearch& search = frame.view.search;
+  const ActionSearch& search = frame.forms.search;
   std::vector<char> buffer(search.text.begin(), search.text.end());
   buffer.resize(longest_text + search.text.size());
   Listening listening{search.waiting, search.waiting ? widgets::typed_letters() : ""};
@@ -69,7 +69,7 @@ Field draw_field(const Frame& frame, float width) {
   }
   ImGui::PopFont();
   if (active == search.waiting)
-    frame.commands.look([waiting = !active](View& view) { view.search.waiting = waiting; });
+    frame.commands.look([waiting = !active](View& view) { view.forms.search.waiting = waiting; });
   return field;
 }
 
@@ -80,16 +80,17 @@ std::size_t moved_line(const Frame& frame, const Field& field, std::size_t n) {
   const int page = static_cast<int>(most_lines) - 1;
   if (platform::key_pressed(ImGuiKey_PageDown)) by += page;
   if (platform::key_pressed(ImGuiKey_PageUp)) by -= page;
-  const std::size_t from = field.text == frame.view.search.text ? std::min(frame.view.search.line, n - 1) : 0;
+  const std::size_t from =
+      field.text == frame.forms.search.text ? std::min(frame.forms.search.line, n - 1) : 0;
   return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
 }
 
 void choose(const Frame& frame, const Field& field, std::size_t line) {
-  const ActionSearch& before = frame.view.search;
+  const ActionSearch& before = frame.forms.search;
   if (before.text == field.text && before.line == line) return;
   frame.commands.look([text = field.text, line](View& view) {
-    view.search.text = text;
-    view.search.line = line;
+    view.forms.search.text = text;
+    view.forms.search.line = line;
   });
 }
 
@@ -108,7 +109,7 @@ std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situa
   std::size_t line = moved_line(frame, field, found.size());
   std::optional<std::size_t> done;
   platform::begin_child("lines", size, false, ImGuiWindowFlags_NoNav);
-  if (line != frame.view.search.line || field.text != frame.view.search.text) follow(pitch, line, size.y);
+  if (line != frame.forms.search.line || field.text != frame.forms.search.text) follow(pitch, line, size.y);
   const ImVec2 at = ImGui::GetCursorScreenPos(), corner = ImGui::GetWindowPos();
   const float width = ImGui::GetContentRegionAvail().x;
   const bool points =
@@ -163,7 +164,7 @@ void draw_inside(const Frame& frame, float width) {
 }  // namespace
 
 void draw_action_palette(const Frame& frame) {
-  const bool wanted = frame.view.dialog == Dialog::palette;
+  const bool wanted = frame.forms.dialog == Dialog::palette;
   if (wanted && !ImGui::IsPopupOpen(name)) ImGui::OpenPopup(name);
   if (!ImGui::IsPopupOpen(name)) return;
   const ImVec2 window = ImGui::GetIO().DisplaySize;
@@ -172,11 +173,13 @@ void draw_action_palette(const Frame& frame) {
   ImGui::SetNextWindowPos({std::round(window.x / 2), frame.metrics.menu + frame.metrics.tabs},
                           ImGuiCond_Always, {0.5f, 0});
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {margin, margin});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, frame.metrics.px(3));
   const bool open =
       ImGui::BeginPopupModal(name, nullptr,
                              ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
                                  ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoSavedSettings);
-  ImGui::PopStyleVar();
+  ImGui::PopStyleVar(3);
   if (!open) return;
   if (wanted)
     draw_inside(frame, width);

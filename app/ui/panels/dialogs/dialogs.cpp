@@ -2,8 +2,9 @@
 
 #include <array>
 
-#include "app/ui/panels/dialogs/action_palette.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_report.hpp"
+#include "app/ui/panels/dialogs/action_palette.hpp"
 #include "app/ui/panels/dialogs/draw_dialog.hpp"
 #include "app/ui/panels/dialogs/export_dialog.hpp"
 #include "app/ui/panels/dialogs/file_dialogs.hpp"
@@ -13,7 +14,6 @@
 #include "app/ui/panels/dialogs/import_dialog.hpp"
 #include "app/ui/panels/dialogs/key_sheet.hpp"
 #include "app/ui/panels/dialogs/sentence_dialog.hpp"
-#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
 
@@ -39,7 +39,7 @@ void unsaved_work(const Frame& frame) {
 
 void memory(const Frame& frame) {
   const float width = frame.metrics.px(420);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.view.question);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
   widgets::paragraph(
       frame.fonts.sans15, frame.palette.dim, width,
       "The stages are computed beside the window; other programs may become slower meanwhile.");
@@ -68,7 +68,7 @@ void about(const Frame& frame) {
 
 void close_on_escape(const Frame& frame) {
   if (!platform::key_pressed(ImGuiKey_Escape, false)) return;
-  if (frame.view.dialog == Dialog::unsaved_work || frame.view.dialog == Dialog::memory)
+  if (frame.forms.dialog == Dialog::unsaved_work || frame.forms.dialog == Dialog::memory)
     frame.commands.add(CancelQuestion{});
   else
     frame.commands.add(ShowDialog{Dialog::none});
@@ -100,9 +100,9 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
 }  // namespace
 
 void draw_dialogs(const Frame& frame) {
-  if (frame.view.dialog == Dialog::none) draw_reading(frame);
+  if (frame.forms.dialog == Dialog::none) draw_reading(frame);
   for (const Row& row : table) {
-    const bool wanted = frame.view.dialog == row.dialog;
+    const bool wanted = frame.forms.dialog == row.dialog;
     if (wanted && !ImGui::IsPopupOpen(row.title)) ImGui::OpenPopup(row.title);
     if (!ImGui::IsPopupOpen(row.title)) continue;
     const ImVec2 window = ImGui::GetIO().DisplaySize;

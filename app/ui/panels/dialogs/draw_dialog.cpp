@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "app/ui/panels/dialogs/drawn_before.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/dialogs/drawn_before.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -14,7 +14,7 @@ namespace {
 using namespace core::editing;
 
 void change(const Frame& frame, std::function<void(ModelDraw&)> step) {
-  frame.commands.look([step = std::move(step)](View& view) { step(view.draw.draw); });
+  frame.commands.look([step = std::move(step)](View& view) { step(view.forms.draw.draw); });
 }
 
 void seed_row(const Frame& frame, const ModelDraw& draw) {
@@ -86,20 +86,20 @@ void torch_box(const Frame& frame, const std::string& lines) {
 }  // namespace
 
 void draw_draw_dialog(const Frame& frame) {
-  const DrawForm& form = frame.view.draw;
+  const DrawForm& form = frame.forms.draw;
   seed_row(frame, form.draw);
   if (const auto typed = drawn_before_row(frame, "draw/before", form.before))
     frame.commands.look([typed = *typed](View& view) {
-      view.draw.before = typed.shown;
-      view.draw.draw.before = typed.ops;
+      view.forms.draw.before = typed.shown;
+      view.forms.draw.draw.before = typed.ops;
     });
   embeddings_row(frame, form.draw);
   layers_row(frame, form.draw);
   output_row(frame, form.draw);
   const bool good = form.before.error.empty();
-  torch_box(frame, good ? torch_lines(frame.model, form.draw) : "");
+  torch_box(frame, good ? torch_lines(frame.newest.model, form.draw) : "");
   if (dialog_buttons(frame, "Draw", good)) {
-    frame.commands.edit(ReplaceModel{drawn_model(frame.model, form.draw)});
+    frame.commands.edit(ReplaceModel{drawn_model(frame.newest.model, form.draw)});
     frame.commands.add(ShowDialog{Dialog::none});
   }
 }

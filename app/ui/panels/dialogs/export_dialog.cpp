@@ -29,45 +29,46 @@ std::size_t already_there(const std::vector<fs::path>& files) {
 void change(const Frame& frame, auto setting) {
   frame.commands.look([setting](View& view) {
     setting(view);
-    view.browser.asks_to_replace = false;
+    view.forms.browser.asks_to_replace = false;
   });
 }
 
 void choose_form(const Frame& frame) {
   std::vector<std::string> words;
   for (const ExportKind& kind : export_kinds()) words.emplace_back(kind.words);
-  if (const auto chosen =
-          widgets::segmented(frame, "dialog/form", words, static_cast<std::size_t>(frame.view.export_form)))
-    change(frame, [form = static_cast<ExportForm>(*chosen)](View& view) { view.export_form = form; });
+  if (const auto chosen = widgets::segmented(frame, "dialog/form", words,
+                                             static_cast<std::size_t>(frame.settings.export_form)))
+    change(frame,
+           [form = static_cast<ExportForm>(*chosen)](View& view) { view.settings.export_form = form; });
   widgets::paragraph(frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
-                     export_kind(frame.view.export_form).about);
+                     export_kind(frame.settings.export_form).about);
 }
 
 void choose_what(const Frame& frame, const ExportAs& e) {
   const auto& choices = export_kind(e.form).choices;
   if (choices.empty()) return;
   std::vector<std::string> words;
-  for (const ExportWhat what : choices) words.push_back(words_of(frame.model, e, what));
+  for (const ExportWhat what : choices) words.push_back(words_of(frame.newest.model, e, what));
   const auto current = std::ranges::find(choices, held_by(e.form, e.what)) - choices.begin();
   if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(current)))
-    change(frame, [what = choices[*chosen]](View& view) { view.export_what = what; });
+    change(frame, [what = choices[*chosen]](View& view) { view.forms.export_what = what; });
 }
 
 void choose_look(const Frame& frame, ExportForm form) {
   if (form != ExportForm::svg && form != ExportForm::png) return;
-  if (const auto on = widgets::checkbox(frame, "dialog/dark", "dark", frame.view.export_dark))
-    change(frame, [on = *on](View& view) { view.export_dark = on; });
+  if (const auto on = widgets::checkbox(frame, "dialog/dark", "dark", frame.settings.export_dark))
+    change(frame, [on = *on](View& view) { view.settings.export_dark = on; });
   ImGui::SameLine();
   if (const auto on =
-          widgets::checkbox(frame, "dialog/numbers", "numbers in cells", frame.view.export_numbers))
-    change(frame, [on = *on](View& view) { view.export_numbers = on; });
+          widgets::checkbox(frame, "dialog/numbers", "numbers in cells", frame.settings.export_numbers))
+    change(frame, [on = *on](View& view) { view.settings.export_numbers = on; });
   if (form != ExportForm::png) return;
   ImGui::SameLine();
   constexpr std::array scales{1, 2, 3, 4};
   const std::array<std::string, 4> words{"1×", "2×", "3×", "4×"};
-  const auto current = std::ranges::find(scales, frame.view.export_scale) - scales.begin();
+  const auto current = std::ranges::find(scales, frame.settings.export_scale) - scales.begin();
   if (const auto chosen = widgets::segmented(frame, "dialog/scale", words, static_cast<std::size_t>(current)))
-    change(frame, [scale = scales[*chosen]](View& view) { view.export_scale = scale; });
+    change(frame, [scale = scales[*chosen]](View& view) { view.settings.export_scale = scale; });
 }
 
 void say_what_is_written(const Frame& frame, const ExportAs& e, const std::vector<fs::path>& files) {
@@ -92,22 +93,22 @@ void question_to_replace(const Frame& frame, const ExportAs& e, const std::vecto
 
 void draw_export_dialog(const Frame& frame) {
   ExportAs e;
-  e.form = frame.view.export_form, e.what = frame.view.export_what;
-  e.matrix = frame.view.pinned.value_or(CellRef{Stage::weights, frame.view.head, 0, 0});
+  e.form = frame.settings.export_form, e.what = frame.forms.export_what;
+  e.matrix = frame.newest.selection.pinned.value_or(CellRef{Stage::weights, frame.newest.look.head, 0, 0});
   choose_form(frame);
   choose_what(frame, e);
   choose_look(frame, e.form);
   const auto typed = widgets::file_browser(frame, widgets::Listed::directories, browser_size(frame));
-  e.path = typed.value_or(widgets::chosen_path(frame.view.browser));
-  const std::vector<fs::path> files = planned_files(frame.model, e);
+  e.path = typed.value_or(widgets::chosen_path(frame.forms.browser));
+  const std::vector<fs::path> files = planned_files(frame.newest.model, e);
   say_what_is_written(frame, e, files);
-  if (frame.view.browser.asks_to_replace) return question_to_replace(frame, e, files);
+  if (frame.forms.browser.asks_to_replace) return question_to_replace(frame, e, files);
   const bool confirmed = widgets::button(frame, "dialog/confirm", "Export");
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(ShowDialog{Dialog::none});
   if (!confirmed && !typed) return;
   if (already_there(files) > 0)
-    frame.commands.look([](View& view) { view.browser.asks_to_replace = true; });
+    frame.commands.look([](View& view) { view.forms.browser.asks_to_replace = true; });
   else
     frame.commands.add(e);
 }

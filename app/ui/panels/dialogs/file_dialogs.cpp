@@ -47,7 +47,7 @@ void question_to_replace(const Frame& frame, const fs::path& path) {
   if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(SaveFileAs{path});
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/keep", "Keep"))
-    frame.commands.look([](View& view) { view.browser.asks_to_replace = false; });
+    frame.commands.look([](View& view) { view.forms.browser.asks_to_replace = false; });
 }
 
 fs::path with_json(fs::path path) {
@@ -57,11 +57,11 @@ fs::path with_json(fs::path path) {
 
 /// Says what is in the file whose name was chosen; it is read beside the window.
 void preview(const Frame& frame) {
-  const fs::path path = widgets::chosen_path(frame.view.browser);
+  const fs::path path = widgets::chosen_path(frame.forms.browser);
   const bool is_known = frame.opening && frame.opening->previewed == path;
-  const auto& entries = frame.view.browser.entries;
+  const auto& entries = frame.forms.browser.entries;
   const bool is_file = std::any_of(entries.begin(), entries.end(), [&](const BrowserEntry& e) {
-    return !e.is_directory && e.name == frame.view.browser.name;
+    return !e.is_directory && e.name == frame.forms.browser.name;
   });
   if (is_file && !is_known) frame.commands.add(PreviewFile{path});
   const std::string words = !is_file                                      ? " "
@@ -78,8 +78,8 @@ void preview(const Frame& frame) {
 std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed) {
   auto path = widgets::file_browser(frame, listed, browser_size(frame));
   preview(frame);
-  if (confirm_buttons(frame, "Open", !frame.view.browser.name.empty()))
-    path = widgets::chosen_path(frame.view.browser);
+  if (confirm_buttons(frame, "Open", !frame.forms.browser.name.empty()))
+    path = widgets::chosen_path(frame.forms.browser);
   if (!path || !is_folder(*path)) return path;
   frame.commands.add(BrowseTo{*path});
   return std::nullopt;
@@ -105,16 +105,16 @@ void draw_open_tensors_dialog(const Frame& frame) {
     frame.commands.add(CheckTensors{*path});
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/folder", "Check this folder", "All tensors of the folder that is shown"))
-    frame.commands.add(CheckTensors{frame.view.browser.directory});
+    frame.commands.add(CheckTensors{frame.forms.browser.directory});
 }
 
 void draw_open_given_dialog(const Frame& frame) {
   if (const auto path = file_to_open(frame, widgets::Listed::tensors))
-    frame.commands.add(GiveFile{frame.view.given_stage, *path});
+    frame.commands.add(GiveFile{frame.forms.given_stage, *path});
 }
 
 void draw_save_dialog(const Frame& frame) {
-  const Browser& browser = frame.view.browser;
+  const Browser& browser = frame.forms.browser;
   auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
   if (browser.asks_to_replace) {
     question_to_replace(frame, with_json(widgets::chosen_path(browser)));
@@ -125,7 +125,7 @@ void draw_save_dialog(const Frame& frame) {
   if (is_folder(*path)) {
     frame.commands.add(BrowseTo{*path});
   } else if (path = with_json(*path); is_there(*path)) {
-    frame.commands.look([](View& view) { view.browser.asks_to_replace = true; });
+    frame.commands.look([](View& view) { view.forms.browser.asks_to_replace = true; });
   } else {
     frame.commands.add(SaveFileAs{*path});
   }

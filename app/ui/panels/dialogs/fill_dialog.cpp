@@ -44,10 +44,10 @@ const char* help(FillRule rule, MatrixName matrix) {
 
 /// Changes the form and draws its numbers anew.
 void change(const Frame& frame, std::function<void(FillForm&)> step) {
-  frame.commands.look([step = std::move(step), model = frame.model](View& view) {
-    step(view.fill);
-    if (find_matrix(model, view.fill.place))
-      view.fill.numbers = filled(model, view.fill.place, view.fill.fill);
+  frame.commands.look([step = std::move(step), model = frame.newest.model](View& view) {
+    step(view.forms.fill);
+    if (find_matrix(model, view.forms.fill.place))
+      view.forms.fill.numbers = filled(model, view.forms.fill.place, view.forms.fill.fill);
   });
 }
 
@@ -126,8 +126,8 @@ void open_fill_dialog(const Frame& frame, MatrixPlace place) {
 }
 
 void draw_fill_dialog(const Frame& frame) {
-  const FillForm& form = frame.view.fill;
-  const core::attention::SharedMatrix* old = find_matrix(frame.model, form.place);
+  const FillForm& form = frame.forms.fill;
+  const core::attention::SharedMatrix* old = find_matrix(frame.newest.model, form.place);
   if (!old) return frame.commands.add(ShowDialog{Dialog::none});
   matrix_row(frame, form, *old);
   rule_row(frame, form);

@@ -17,14 +17,14 @@ using core::attention::StageInfo;
 
 /// Whether the numbers of a stage are there: of the newest model, not of the one that is still shown.
 bool is_known(const Frame& frame, const StageInfo& stage) {
-  return stage.present(frame.model) && frame.newest == nullptr;
+  return stage.present(frame.newest.model) && frame.shows_newest();
 }
 
 /// A stage that is known as it is now, in every head.
 GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
   GivenStage given{stage.stage, {}};
-  for (std::size_t h = 0; h < frame.model.n_heads; ++h)
-    given.matrices.emplace_back(stage.matrix(frame.trace, h));
+  for (std::size_t h = 0; h < frame.newest.model.n_heads; ++h)
+    given.matrices.emplace_back(stage.matrix(frame.shown.trace, h));
   return given;
 }
 
@@ -33,12 +33,12 @@ GivenStage pasted(const Frame& frame, const StageInfo& stage) {
   const char* clipboard = ImGui::GetClipboardText();
   const core::formats::Tensor tensor = widgets::pasted_tensor(clipboard ? clipboard : "");
   GivenStage given = core::formats::stage_of(tensor, stage.stage, 1, "pasted text: ").given;
-  if (given.matrices.size() != 1 || frame.model.n_heads == 1) return given;
+  if (given.matrices.size() != 1 || frame.newest.model.n_heads == 1) return given;
   if (!is_known(frame, stage))
-    throw core::Error("pasted text: expected all " + std::to_string(frame.model.n_heads) +
+    throw core::Error("pasted text: expected all " + std::to_string(frame.newest.model.n_heads) +
                       " heads, as the others are not known, got one");
   GivenStage all = present_numbers(frame, stage);
-  all.matrices[frame.view.head] = given.matrices.front();
+  all.matrices[frame.newest.look.head] = given.matrices.front();
   return all;
 }
 
@@ -52,9 +52,9 @@ void paste(const Frame& frame, const StageInfo& stage) {
 }
 
 std::string state_words(const Frame& frame, const StageInfo& stage) {
-  if (frame.model.given.find(stage.stage))
+  if (frame.newest.model.given.find(stage.stage))
     return std::string(stage.title) + " are given. What follows is computed from them.";
-  if (!stage.present(frame.model))
+  if (!stage.present(frame.newest.model))
     return std::string(stage.title) + " are not known: something after them is given.";
   return std::string(stage.title) +
          " are computed. Given, they hide the stages before that lead nowhere else.";
@@ -74,15 +74,15 @@ void draw_give_dialog(const Frame& frame) {
   const std::vector<const StageInfo*> list = core::attention::givable_stages();
   std::vector<widgets::Option> options;
   for (const StageInfo* stage : list) options.push_back({stage->title, "", false});
-  const auto place = std::ranges::find(list, frame.view.given_stage, &StageInfo::stage);
+  const auto place = std::ranges::find(list, frame.forms.given_stage, &StageInfo::stage);
   const auto current = place == list.end() ? 0 : static_cast<std::size_t>(place - list.begin());
   const StageInfo& stage = *list[current];
   if (const auto chosen = widgets::combo(frame, "give/stage", width, stage.title, options, current))
-    frame.commands.look([next = list[*chosen]->stage](View& view) { view.given_stage = next; });
+    frame.commands.look([next = list[*chosen]->stage](View& view) { view.forms.given_stage = next; });
   widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, state_words(frame, stage));
   ImGui::Dummy({width, frame.metrics.px(8)});
-  const bool given = frame.model.given.find(stage.stage);
-  const bool can_keep = !given && is_known(frame, stage) && frame.model.sequences.size() == 1;
+  const bool given = frame.newest.model.given.find(stage.stage);
+  const bool can_keep = !given && is_known(frame, stage) && frame.newest.model.sequences.size() == 1;
   if (enabled_button(frame, "give/keep", "Keep these", can_keep,
                      "The numbers stay as they are now, whatever changes before them")) {
     frame.commands.edit(core::editing::GiveStage{present_numbers(frame, stage)});

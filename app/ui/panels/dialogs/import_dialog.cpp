@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/dialogs/import_mapping.hpp"
 #include "app/ui/panels/dialogs/import_stages.hpp"
-#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -28,7 +28,7 @@ void label(const Frame& frame, const char* words) {
 }
 
 void layer_line(const Frame& frame, const OpenedTensors& tensors) {
-  const ImportForm& form = frame.view.import;
+  const ImportForm& form = frame.forms.import;
   std::vector<widgets::Option> options;
   for (std::size_t k = 0; k < tensors.layers.size(); ++k)
     options.push_back(
@@ -37,7 +37,7 @@ void layer_line(const Frame& frame, const OpenedTensors& tensors) {
   const std::size_t current = std::min(form.layer, options.size() - 1);
   if (const auto chosen = widgets::combo(frame, "import/layer", frame.metrics.px(320), options[current].words,
                                          options, current))
-    frame.commands.look([k = *chosen](View& v) { v.import.layer = k; });
+    frame.commands.look([k = *chosen](View& v) { v.forms.import.layer = k; });
   ImGui::SameLine();
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
@@ -47,14 +47,15 @@ void layer_line(const Frame& frame, const OpenedTensors& tensors) {
 }
 
 void heads_line(const Frame& frame, const OpenedTensors& tensors) {
-  const ImportForm& form = frame.view.import;
+  const ImportForm& form = frame.forms.import;
   const bool in_names = form.as == ImportAs::layer &&
                         tensors.layers[std::min(form.layer, tensors.layers.size() - 1)].n_heads > 0;
   label(frame, "heads");
   const auto step = [](std::uint64_t n, int by) { return by > 0 ? n + 1 : n > 1 ? n - 1 : 1; };
   const std::uint64_t shown = form.choices.n_heads.value_or(1);
   if (const auto n = widgets::count_field(frame, "import/heads", "heads", shown, frame.metrics.px(72), step))
-    frame.commands.look([n = *n](View& v) { v.import.choices.n_heads = std::max<std::uint64_t>(1, n); });
+    frame.commands.look(
+        [n = *n](View& v) { v.forms.import.choices.n_heads = std::max<std::uint64_t>(1, n); });
   ImGui::SameLine();
   const char* words = in_names                 ? "unless the names tell it"
                       : tensors.config.n_heads ? "as config.json says"
@@ -65,7 +66,7 @@ void heads_line(const Frame& frame, const OpenedTensors& tensors) {
 
 /// What goes in: drawn numbers, a tensor of this file, or one of another.
 void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
-  const ImportForm& form = frame.view.import;
+  const ImportForm& form = frame.forms.import;
   label(frame, "embeddings");
   const bool alone = form.as == ImportAs::embeddings;
   std::vector<widgets::Option> options{
@@ -83,8 +84,8 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   if (const auto chosen = widgets::combo(frame, "import/embeddings", frame.metrics.px(240),
                                          options[current].words, options, current))
     frame.commands.look([name = names[*chosen]](View& v) {
-      v.import.choices.embeddings.clear();
-      v.import.choices.embeddings_tensor = name;
+      v.forms.import.choices.embeddings.clear();
+      v.forms.import.choices.embeddings_tensor = name;
     });
   if (alone) return;
   ImGui::SameLine();
@@ -97,7 +98,7 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   style.alignment = widgets::Alignment::left;
   if (const auto answer = widgets::text_field(frame, "import/file", form.choices.embeddings.string(), style);
       answer.text)
-    frame.commands.look([path = *answer.text](View& v) { v.import.choices.embeddings = path; });
+    frame.commands.look([path = *answer.text](View& v) { v.forms.import.choices.embeddings = path; });
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted("tensor");
@@ -105,16 +106,16 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   style.width = frame.metrics.px(110);
   const std::string shown = form.choices.embeddings.empty() ? "" : form.choices.embeddings_tensor;
   if (const auto answer = widgets::text_field(frame, "import/file_tensor", shown, style); answer.text)
-    frame.commands.look([name = *answer.text](View& v) { v.import.choices.embeddings_tensor = name; });
+    frame.commands.look([name = *answer.text](View& v) { v.forms.import.choices.embeddings_tensor = name; });
 }
 
 void tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t index, float width) {
   const TensorInfo& info = tensors.file->tensors()[index];
   const bool is_text = info.dtype == core::formats::Dtype::text;
   ImGui::PushID(static_cast<int>(index));
-  const bool chosen = frame.view.import.measured == info.name;
+  const bool chosen = frame.forms.import.measured == info.name;
   if (ImGui::Selectable("##tensor", chosen, ImGuiSelectableFlags_DontClosePopups) && !is_text) {
-    frame.commands.look([name = info.name](View& v) { v.import.measured = name; });
+    frame.commands.look([name = info.name](View& v) { v.forms.import.measured = name; });
     frame.commands.add(MeasureTensor{info.name});
   }
   frame.landmarks.mark_item("import/tensor/" + std::to_string(index));
@@ -190,17 +191,17 @@ void as_line(const Frame& frame, const OpenedTensors& tensors) {
   offer(ImportAs::by_hand, "projections named by hand", "Which tensors are W_q, W_k, W_v and W_o");
   if (tensors.layers.empty())
     offer(ImportAs::embeddings, "embeddings", "A tensor [tokens, columns], or a batch of them");
-  const auto place = std::find(all.begin(), all.end(), frame.view.import.as);
+  const auto place = std::find(all.begin(), all.end(), frame.forms.import.as);
   const auto current = place == all.end() ? 0 : static_cast<std::size_t>(place - all.begin());
   label(frame, "open as");
   if (const auto chosen =
           widgets::combo(frame, "import/as", frame.metrics.px(240), options[current].words, options, current))
-    frame.commands.look([as = all[*chosen]](View& v) { v.import.as = as; });
+    frame.commands.look([as = all[*chosen]](View& v) { v.forms.import.as = as; });
 }
 
 void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width) {
   as_line(frame, tensors);
-  switch (frame.view.import.as) {
+  switch (frame.forms.import.as) {
     case ImportAs::layer:
       layer_line(frame, tensors);
       heads_line(frame, tensors);
@@ -232,7 +233,7 @@ void draw_import_dialog(const Frame& frame) {
   const Message& message = frame.message;
   widgets::paragraph(frame.fonts.sans14, message.is_error ? frame.palette.bad : frame.palette.dim, width,
                      message.text.empty() ? " " : message.text);
-  const auto choices = choices_of(frame.view.import, tensors);
+  const auto choices = choices_of(frame.forms.import, tensors);
   if (!choices) ImGui::BeginDisabled();
   const bool confirmed = widgets::button(frame, "dialog/confirm", "Open");
   if (!choices) ImGui::EndDisabled();

@@ -50,9 +50,9 @@ struct Candidates {
 template <class Change>
 void change(const Frame& frame, const Row& row, Change with) {
   frame.commands.look([&row, with](View& view) {
-    Source& source = row.source(view.import.mapping);
+    Source& source = row.source(view.forms.import.mapping);
     with(source);
-    if (&row == &rows.back()) view.import.has_output = !source.weights.empty();
+    if (&row == &rows.back()) view.forms.import.has_output = !source.weights.empty();
   });
 }
 
@@ -99,7 +99,7 @@ void draw_row(const Frame& frame, const Row& row, const Source& source, const Ca
 
 void draw_import_mapping(const Frame& frame, const OpenedTensors& tensors, float width) {
   const Candidates weights(tensors, 2, 2), biases(tensors, 1, 1);
-  Mapping mapping = frame.view.import.mapping;
+  Mapping mapping = frame.forms.import.mapping;
   for (const Row& row : rows) draw_row(frame, row, row.source(mapping), weights, biases, width);
 }
 

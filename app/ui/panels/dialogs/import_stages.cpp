@@ -39,7 +39,7 @@ void name_stage(std::vector<StageSource>& stages, core::attention::Stage stage, 
 
 void stage_row(const Frame& frame, const StageInfo& stage, const Candidates& candidates, float label,
                float width) {
-  const auto& stages = frame.view.import.choices.stages;
+  const auto& stages = frame.forms.import.choices.stages;
   const auto chosen = std::ranges::find(stages, stage.stage, &StageSource::stage);
   std::size_t current = 0;
   std::string shown = "none";
@@ -57,7 +57,7 @@ void stage_row(const Frame& frame, const StageInfo& stage, const Candidates& can
   if (const auto next = widgets::combo(frame, std::string("import/stage/") + stage.name, width - label, shown,
                                        candidates.options, current))
     frame.commands.look([which = stage.stage, tensor = candidates.names[*next]](View& v) {
-      name_stage(v.import.choices.stages, which, tensor);
+      name_stage(v.forms.import.choices.stages, which, tensor);
     });
 }
 
@@ -94,7 +94,7 @@ Layers layers_of(const ImportForm& form, const OpenedTensors& tensors) {
 }
 
 void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
-  const ImportForm& form = frame.view.import;
+  const ImportForm& form = frame.forms.import;
   const Layers layers = layers_of(form, tensors);
   if (layers.n > 0) {
     std::vector<widgets::Option> options;
@@ -109,8 +109,8 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
     if (const auto next = widgets::combo(frame, "import/stage_layer", frame.metrics.px(240),
                                          options[current].words, options, current))
       frame.commands.look([k = *next, by_name = layers.by_name, stages = tensors.stages](View& v) {
-        v.import.layer = k;
-        if (by_name) v.import.choices.stages = core::importing::usual_stages(stages[k]);
+        v.forms.import.layer = k;
+        if (by_name) v.forms.import.choices.stages = core::importing::usual_stages(stages[k]);
       });
     ImGui::SameLine();
   }
@@ -118,7 +118,7 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
     if (const auto on =
             widgets::checkbox(frame, "import/batch", "the first axis counts sequences, not layers",
                               form.choices.first_axis_is_batch))
-      frame.commands.look([on](View& v) { v.import.choices.first_axis_is_batch = *on; });
+      frame.commands.look([on](View& v) { v.forms.import.choices.first_axis_is_batch = *on; });
   } else {
     ImGui::NewLine();
   }

@@ -50,7 +50,7 @@ void draw_check(const Frame& frame, ImVec2 middle) {
 void draw_palette_line(const Frame& frame, const Situation& situation, const FoundAction& found, ImVec2 min,
                        ImVec2 max, bool chosen) {
   const Action& action = *found.action;
-  const std::string why = why_not(action, situation), key = key_words(action);
+  const std::string why = why_not(action, situation), key = key_words(action, situation.newest);
   const auto px = [&](float length) { return frame.metrics.px(length); };
   if (chosen) ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(frame.palette.frame_hovered), px(3));
   const float gutter = px(28), keys = px(120), height = max.y - min.y;

@@ -7,8 +7,8 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/error.hpp"
 #include "core/editing/sentence.hpp"
+#include "core/error.hpp"
 
 namespace app::panels {
 namespace {
@@ -25,23 +25,24 @@ int grow(ImGuiInputTextCallbackData* data) {
 }
 
 void draw_text_box(const Frame& frame, float width) {
-  std::string text = frame.view.sentence.text;
+  std::string text = frame.forms.sentence.text;
   ImGui::PushFont(frame.fonts.sans15);
   if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
   ImGui::InputTextMultiline("##sentence", text.data(), text.capacity() + 1, {width, frame.metrics.px(96)},
                             ImGuiInputTextFlags_CallbackResize, grow, &text);
   ImGui::PopFont();
   frame.landmarks.mark_item("sentence/text");
-  if (text != frame.view.sentence.text) frame.commands.look([text](View& v) { v.sentence.text = text; });
+  if (text != frame.forms.sentence.text)
+    frame.commands.look([text](View& v) { v.forms.sentence.text = text; });
 }
 
 void draw_rule_and_seed(const Frame& frame) {
   const std::array<std::string, 2> rules{"words", "characters"};
-  const SentenceDraft& draft = frame.view.sentence;
+  const SentenceDraft& draft = frame.forms.sentence;
   if (const auto chosen =
           widgets::segmented(frame, "sentence/rule", rules, draft.rule == TokenRule::words ? 0 : 1))
     frame.commands.look([words = *chosen == 0](View& v) {
-      v.sentence.rule = words ? TokenRule::words : TokenRule::characters;
+      v.forms.sentence.rule = words ? TokenRule::words : TokenRule::characters;
     });
   ImGui::SameLine(0, frame.metrics.px(24));
   ImGui::AlignTextToFramePadding();
@@ -52,7 +53,7 @@ void draw_rule_and_seed(const Frame& frame) {
   const auto step = [](std::uint64_t seed, int by) { return by > 0 ? seed + 1 : seed > 0 ? seed - 1 : 0; };
   if (const auto seed =
           widgets::count_field(frame, "sentence/seed", "seed", draft.seed, frame.metrics.px(90), step))
-    frame.commands.look([s = *seed](View& v) { v.sentence.seed = s; });
+    frame.commands.look([s = *seed](View& v) { v.forms.sentence.seed = s; });
 }
 
 /// The tokens as chips, as many as fit into three lines.
@@ -105,7 +106,7 @@ std::string counted(std::size_t n, const char* thing) {
 /// The edit that puts the sentence in, or an error message.
 void put_in(const Frame& frame, const std::vector<std::string>& tokens) {
   try {
-    auto model = core::text::with_sentence(frame.model, tokens, frame.view.sentence.seed);
+    auto model = core::text::with_sentence(frame.newest.model, tokens, frame.forms.sentence.seed);
     frame.commands.edit(core::editing::ReplaceModel{std::move(model)});
     frame.commands.add(ShowMessage{counted(tokens.size(), "token") + ", " +
                                    std::to_string(core::text::vocabulary(tokens).size()) +
@@ -123,8 +124,8 @@ void draw_sentence_dialog(const Frame& frame) {
   draw_text_box(frame, width);
   draw_rule_and_seed(frame);
   ImGui::Dummy({width, frame.metrics.px(2)});
-  const Taken taken = taken_apart(frame.view.sentence);
-  const auto limit = frame.model.context_length;
+  const Taken taken = taken_apart(frame.forms.sentence);
+  const auto limit = frame.newest.model.context_length;
   const bool too_long = limit && taken.tokens.size() > *limit;
   std::string words = taken.problem;
   if (too_long)

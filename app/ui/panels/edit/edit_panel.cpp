@@ -4,9 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "app/state/view_bounds.hpp"
 #include "app/ui/panels/dialogs/fill_dialog.hpp"
 #include "app/ui/panels/edit/fill_menu.hpp"
-#include "app/state/view_bounds.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/editor/matrix_editor.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -51,7 +51,7 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
   std::vector<MatrixName> names;
   std::size_t current = 0;
   for (const MatrixName matrix : matrices) {
-    if (!find_matrix(frame.model, {matrix, frame.view.sequence})) continue;
+    if (!find_matrix(frame.newest.model, {matrix, frame.newest.look.sequence})) continue;
     if (matrix == shown.name) current = words.size();
     words.push_back({std::string("edit/tab/") + matrix_words(matrix), matrix_words(matrix)});
     names.push_back(matrix);
@@ -63,18 +63,18 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
       ImGui::SetTooltip("%s", meaning(names[k]));
   if (chosen)
     frame.commands.look([name = names[*chosen]](View& view) {
-      view.edited.name = name;
-      view.cursor.reset();
-      view.typed.reset();
+      view.look.edited.name = name;
+      view.selection.cursor.reset();
+      view.forms.typed.reset();
     });
 }
 
 /// The tokens from which the pinned cell was made.
-std::vector<std::size_t> marked_rows(const View& view, MatrixPlace place) {
-  if (!view.pinned || place.name != MatrixName::embeddings) return {};
-  const auto& stage = core::attention::info(view.pinned->stage);
-  if (stage.columns != core::attention::Columns::tokens) return {view.pinned->row};
-  return {view.pinned->row, view.pinned->column};
+std::vector<std::size_t> marked_rows(const Newest& view, MatrixPlace place) {
+  if (!view.selection.pinned || place.name != MatrixName::embeddings) return {};
+  const auto& stage = core::attention::info(view.selection.pinned->stage);
+  if (stage.columns != core::attention::Columns::tokens) return {view.selection.pinned->row};
+  return {view.selection.pinned->row, view.selection.pinned->column};
 }
 
 void draw_buttons(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers) {
@@ -93,8 +93,8 @@ void draw_edit(const Frame& frame) {
   const Metrics& m = frame.metrics;
   const ImVec2 start = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float width = room.x, x = start.x;
-  const MatrixPlace place = edited_place(frame.view, frame.model);
-  const core::attention::SharedMatrix& numbers = *find_matrix(frame.model, place);
+  const MatrixPlace place = edited_place(frame.newest.look, frame.newest.model);
+  const core::attention::SharedMatrix& numbers = *find_matrix(frame.newest.model, place);
 
   widgets::section_heading(frame, width, "EDIT", core::text::shape_text(numbers.n_rows(), numbers.n_cols()));
   draw_tabs(frame, place, width);
@@ -106,8 +106,9 @@ void draw_edit(const Frame& frame) {
         "The embeddings are not known: the model starts from what is given. With d_in they begin as zeros.");
     return;
   }
-  widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.view, place)};
-  if (place.name == MatrixName::embeddings) matrix.tokens = &frame.model.sequences.at(place.sequence).tokens;
+  widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.newest, place)};
+  if (place.name == MatrixName::embeddings)
+    matrix.tokens = &frame.newest.model.sequences.at(place.sequence).tokens;
   const float top = ImGui::GetCursorScreenPos().y + m.px(2);
   const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
   const float least = m.px(22 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);

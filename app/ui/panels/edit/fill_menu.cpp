@@ -27,11 +27,11 @@ constexpr std::array fillings{
 
 void fill(const Frame& frame, MatrixPlace place, FillRule rule) {
   frame.commands.edit(
-      SetBlock{place, 0, 0, filled(frame.model, place, {rule, frame.view.fill.fill.seed, {}})});
+      SetBlock{place, 0, 0, filled(frame.newest.model, place, {rule, frame.forms.fill.fill.seed, {}})});
 }
 
 void fill_popup(const Frame& frame, MatrixPlace place) {
-  const std::string at_seed = "; at seed " + std::to_string(frame.view.fill.fill.seed);
+  const std::string at_seed = "; at seed " + std::to_string(frame.forms.fill.fill.seed);
   for (const Filling& filling : fillings) {
     if (filling.rule == FillRule::rand) ImGui::Separator();
     if (ImGui::Selectable(filling.words)) fill(frame, place, filling.rule);
@@ -47,11 +47,11 @@ void fill_popup(const Frame& frame, MatrixPlace place) {
 }  // namespace
 
 void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
-  const std::string help =
-      "torch.randn at seed " + std::to_string(frame.view.fill.fill.seed) + "; each press takes the next seed";
+  const std::string help = "torch.randn at seed " + std::to_string(frame.forms.fill.fill.seed) +
+                           "; each press takes the next seed";
   if (widgets::button(frame, "edit/random", "random", help.c_str())) {
     fill(frame, place, FillRule::randn);
-    frame.commands.look([](View& view) { ++view.fill.fill.seed; });
+    frame.commands.look([](View& view) { ++view.forms.fill.fill.seed; });
   }
   ImGui::SameLine();
   if (widgets::button(frame, "edit/fill", "fill", "Zeros, ones, identity, or numbers as PyTorch draws them"))

@@ -11,8 +11,8 @@ namespace app::panels {
 using core::attention::HeadFigure;
 
 const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
-  return frame.statistics.heads(frame.trace, frame.version,
-                                frame.model.sequences[frame.view.sequence].tokens);
+  return frame.statistics.heads(frame.shown.trace, frame.shown.version,
+                                frame.shown.model.sequences[frame.shown.look.sequence].tokens);
 }
 
 std::string figure_text(HeadFigure figure, const std::optional<double>& value) {
@@ -22,7 +22,7 @@ std::string figure_text(HeadFigure figure, const std::optional<double>& value) {
 
 double figure_top(const Frame& frame, HeadFigure figure) {
   return figure == HeadFigure::entropy
-             ? std::log2(std::max<double>(2, static_cast<double>(frame.model.n_tokens())))
+             ? std::log2(std::max<double>(2, static_cast<double>(frame.shown.model.n_tokens())))
              : 1;
 }
 
@@ -40,8 +40,9 @@ std::string figure_words(const Frame& frame, HeadFigure figure) {
 }
 
 std::vector<std::size_t> sorted_heads(const Frame& frame) {
-  if (frame.view.heads_order) return core::attention::heads_by(*frame.view.heads_order, head_facts(frame));
-  std::vector<std::size_t> order(frame.trace.heads.size());
+  if (frame.shown.look.heads_order)
+    return core::attention::heads_by(*frame.shown.look.heads_order, head_facts(frame));
+  std::vector<std::size_t> order(frame.shown.trace.heads.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   return order;
 }

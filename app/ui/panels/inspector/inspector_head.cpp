@@ -17,18 +17,24 @@ using widgets::Pen;
 void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<double>& value) {
   const Frame& frame = pen.frame;
   const float middle = pen.y + frame.metrics.px(10), half = frame.metrics.px(5);
-  const float from = pen.left + frame.metrics.px(frame.metrics.compact ? 122 : 132), to = pen.right - frame.metrics.px(44);
-  widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim), figure.title);
+  const float from = pen.left + frame.metrics.px(frame.metrics.compact ? 122 : 132),
+              to = pen.right - frame.metrics.px(44);
+  widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
+                     figure.title);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.frame));
   if (value && *value > 0) {
     const double share = std::min(*value, 1.0);
-    const Rgb colour = render::colour_at(render::ColourMap::weights, frame.palette.dark, std::max(share, 0.15));
-    list->AddRectFilled({from, middle - half}, {from + (to - from) * static_cast<float>(share), middle + half}, packed(colour));
+    const Rgb colour =
+        render::colour_at(render::ColourMap::weights, frame.palette.dark, std::max(share, 0.15));
+    list->AddRectFilled({from, middle - half},
+                        {from + (to - from) * static_cast<float>(share), middle + half}, packed(colour));
   }
-  widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle, packed(value ? frame.palette.text : frame.palette.faint),
+  widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle,
+                     packed(value ? frame.palette.text : frame.palette.faint),
                      figure_text(figure.figure, value));
-  frame.landmarks.mark(std::string("inspector/figure/") + figure.name, {pen.left, middle - half}, {pen.right, middle + half});
+  frame.landmarks.mark(std::string("inspector/figure/") + figure.name, {pen.left, middle - half},
+                       {pen.right, middle + half});
   pen.skip(21);
 }
 
@@ -36,22 +42,28 @@ void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<dou
 
 void draw_head(Pen& pen) {
   const Frame& frame = pen.frame;
-  const std::size_t head = frame.view.hovered_head.value_or(frame.view.head);
+  const std::size_t head = frame.shown.selection.hovered_head.value_or(frame.shown.look.head);
   const core::attention::HeadFacts& facts = head_facts(frame)[head];
   pen.skip(20);
-  widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text), "Head " + std::to_string(head));
+  widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
+                     "Head " + std::to_string(head));
   const std::string entropy = facts.entropy_bits ? widgets::fixed(*facts.entropy_bits, 2) : "–";
-  widgets::draw_text(frame.fonts.mono32, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text), entropy);
+  widgets::draw_text(frame.fonts.mono32, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
+                     entropy);
   pen.skip(24);
-  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim), "mean entropy of its rows, bit");
+  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     "mean entropy of its rows, bit");
   pen.skip(6);
   pen.rule();
-  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle, packed(frame.palette.faint),
-                     frame.model.dropout.active() && !frame.metrics.compact ? "mean weight, before dropout" : "mean weight");
+  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
+                     packed(frame.palette.faint),
+                     frame.shown.model.dropout.active() && !frame.metrics.compact
+                         ? "mean weight, before dropout"
+                         : "mean weight");
   pen.heading("Where it looks");
   for (const HeadFigureInfo& figure : core::attention::head_figures())
     if (figure.figure != HeadFigure::entropy) draw_figure(pen, figure, facts.*figure.value);
-  if (frame.trace.heads.size() > 1) draw_likeness(pen, head);
+  if (frame.shown.trace.heads.size() > 1) draw_likeness(pen, head);
 }
 
 }  // namespace app::panels

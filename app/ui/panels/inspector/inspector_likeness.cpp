@@ -81,7 +81,7 @@ void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& likeness,
   };
   const std::size_t a = order[index(mouse.y - g.corner.y)], b = order[index(mouse.x - g.corner.x)];
   ImGui::SetTooltip("head %zu and head %zu: %s", a, b, widgets::fixed(likeness(a, b), 4).c_str());
-  if (ImGui::IsItemClicked()) frame.commands.look([a](View& v) { v.head = a; });
+  if (ImGui::IsItemClicked()) frame.commands.look([a](View& v) { v.look.head = a; });
 }
 
 /// The other head that is most like this one, or least; nothing when none can be compared.
@@ -101,7 +101,7 @@ void draw_extreme(Pen& pen, const arma::mat& likeness, std::size_t head, bool mo
   const std::string words = most ? "most alike" : "least alike";
   const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found),
                                        widgets::fixed(likeness(head, *found), 4));
-  if (pressed) pen.frame.commands.look([h = *found](View& v) { v.head = h; });
+  if (pressed) pen.frame.commands.look([h = *found](View& v) { v.look.head = h; });
 }
 
 }  // namespace
@@ -112,16 +112,16 @@ void draw_likeness(Pen& pen, std::size_t head) {
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
                      packed(frame.palette.faint), "1 − JSD, mean of rows");
   pen.heading("Likeness of heads");
-  if (!likeness_is_quick(frame.trace) && frame.view.likeness_of != frame.version) {
+  if (!likeness_is_quick(frame.shown.trace) && frame.shown.selection.likeness_of != frame.shown.version) {
     pen.prose("So many heads and tokens take a moment.", frame.palette.dim);
     pen.skip(10);
     if (widgets::link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y},
                       Align::left_middle, frame.palette.accent, "work it out"))
-      frame.commands.look([version = frame.version](View& v) { v.likeness_of = version; });
+      frame.commands.look([version = frame.shown.version](View& v) { v.selection.likeness_of = version; });
     pen.skip(12);
     return;
   }
-  const arma::mat& likeness = frame.statistics.likeness(frame.trace, frame.version);
+  const arma::mat& likeness = frame.statistics.likeness(frame.shown.trace, frame.shown.version);
   if (likeness.is_empty()) return pen.prose("It is being worked out …", frame.palette.dim);
   if (likeness.n_rows <= most_heads) {
     const std::vector<std::size_t> order = sorted_heads(frame);

@@ -31,13 +31,15 @@ std::string token_words(const std::vector<std::string>& tokens, const char* what
 
 std::string place_words(const Frame& frame, const Cells& cells) {
   const auto& stage = core::attention::info(std::get<Stage>(cells.source));
-  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
+  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
   std::string words = cells.count() == 1 ? stage.one : stage.title;
-  if (stage.per_head && frame.model.n_heads > 1) words += ", head " + to_string(cells.head);
-  if (cells.row1 - cells.row0 == 1) words += ", " + token_words(row_tokens(stage, sequence), "row", cells.row0);
+  if (stage.per_head && frame.shown.model.n_heads > 1) words += ", head " + to_string(cells.head);
+  if (cells.row1 - cells.row0 == 1)
+    words += ", " + token_words(row_tokens(stage, sequence), "row", cells.row0);
   if (cells.column1 - cells.column0 == 1 && stage.columns != core::attention::Columns::single) {
     const bool key = stage.columns == core::attention::Columns::tokens;
-    words += key ? " → " + token_words(sequence.keys(), "key", cells.column0) : ", column " + to_string(cells.column0);
+    words += key ? " → " + token_words(sequence.keys(), "key", cells.column0)
+                 : ", column " + to_string(cells.column0);
   }
   return words;
 }
@@ -46,7 +48,7 @@ std::string place_words(const Frame& frame, const Cells& cells) {
 std::vector<Cells> downstream(const Frame& frame, CellRef cell) {
   std::vector<Cells> all;
   while (true) {
-    const std::vector<Cells> next = core::explain::results(frame.model, frame.trace, cell);
+    const std::vector<Cells> next = core::explain::results(frame.shown.model, frame.shown.trace, cell);
     all.insert(all.end(), next.begin(), next.end());
     if (next.size() != 1 || next[0].count() != 1) return all;
     cell = nearest(next[0], cell);
@@ -56,14 +58,15 @@ std::vector<Cells> downstream(const Frame& frame, CellRef cell) {
 }  // namespace
 
 void draw_makers(Pen& pen, const Explanation& explanation) {
-  const auto& model = pen.frame.model;
+  const auto& model = pen.frame.shown.model;
   if (explanation.cell.stage != Stage::output || model.n_heads < 2) return;
   std::vector<double> by_head(model.n_heads, 0);
   std::size_t n_terms = 0;
   double bias = 0;
   for (const auto& step : explanation.steps)
     for (const Line& line : step.lines) {
-      if (step.cell == explanation.cell && line.role == Line::term && line.label.kind == core::explain::Label::head) {
+      if (step.cell == explanation.cell && line.role == Line::term &&
+          line.label.kind == core::explain::Label::head) {
         by_head[line.label.index] += line.value;
         ++n_terms;
       }
@@ -72,7 +75,8 @@ void draw_makers(Pen& pen, const Explanation& explanation) {
   if (n_terms == 0) return;
   pen.rule();
   pen.heading("Who made it");
-  for (std::size_t h = 0; h < by_head.size(); ++h) pen.pair("head " + to_string(h) + " adds", widgets::inspected(by_head[h]));
+  for (std::size_t h = 0; h < by_head.size(); ++h)
+    pen.pair("head " + to_string(h) + " adds", widgets::inspected(by_head[h]));
   if (model.projections && model.projections->output && model.projections->output->bias)
     pen.pair("the bias adds", widgets::inspected(bias));
 }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "app/state/pinning.hpp"
 #include "app/ui/panels/inspector/inspector_head.hpp"
 #include "app/ui/panels/inspector/inspector_links.hpp"
 #include "app/ui/panels/inspector/inspector_query.hpp"
 #include "app/ui/panels/inspector/inspector_row.hpp"
 #include "app/ui/panels/inspector/inspector_typed.hpp"
-#include "app/state/pinning.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/glossed_text.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -23,40 +23,49 @@ using widgets::Pen;
 void draw_top(Pen& pen, const char* state) {
   const Frame& frame = pen.frame;
   pen.skip(8);
-  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim), "INSPECTOR");
-  if (!frame.view.trail.empty()) {
+  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     "INSPECTOR");
+  if (!frame.shown.selection.trail.empty()) {
     const float x = pen.left + widgets::text_width(frame.fonts.sans13, "INSPECTOR") + frame.metrics.px(14);
-    if (widgets::link(frame, "inspector/back", frame.fonts.sans13, {x, pen.y}, Align::left_middle, frame.palette.accent, "‹ back"))
+    if (widgets::link(frame, "inspector/back", frame.fonts.sans13, {x, pen.y}, Align::left_middle,
+                      frame.palette.accent, "‹ back"))
       frame.commands.look(go_back);
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("Back to the cell whose operand you followed (Backspace)");
   }
-  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint), state);
+  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
+                     state);
   pen.skip(14);
 }
 
 /// What can be done with the pinned cell, at the right of the number in full.
 void draw_actions(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  if (!frame.view.pinned) return;
+  if (!frame.shown.selection.pinned) return;
   ImFont* font = frame.fonts.sans13;
-  if (widgets::link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle, frame.palette.accent, "copy as text")) {
-    const auto worked = core::explain::explain(frame.model, frame.trace, cell, frame.view.sequence);
-    frame.commands.add(CopyText{core::explain::plain_text(worked, frame.model.sequences[frame.view.sequence])});
+  if (widgets::link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle,
+                    frame.palette.accent, "copy as text")) {
+    const auto worked =
+        core::explain::explain(frame.shown.model, frame.shown.trace, cell, frame.shown.look.sequence);
+    frame.commands.add(
+        CopyText{core::explain::plain_text(worked, frame.shown.model.sequences[frame.shown.look.sequence])});
   }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies how this number comes about");
   const float x = pen.right - widgets::text_width(font, "copy as text") - frame.metrics.px(14);
-  if (const auto edit = mask_switch(cell, frame.trace)) {
+  if (const auto edit = mask_switch(cell, frame.shown.trace)) {
     const char* words = edit->visible ? "show" : "hide";
-    if (widgets::link(frame, "inspector/mask", font, {x, pen.y}, Align::right_middle, frame.palette.accent, words))
+    if (widgets::link(frame, "inspector/mask", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
+                      words))
       frame.commands.edit(*edit);
     if (ImGui::IsItemHovered())
-      ImGui::SetTooltip("%s this key %s its query, in every head (M)", edit->visible ? "Shows" : "Hides", edit->visible ? "to" : "from");
+      ImGui::SetTooltip("%s this key %s its query, in every head (M)", edit->visible ? "Shows" : "Hides",
+                        edit->visible ? "to" : "from");
   }
   if (cell.stage != Stage::embeddings) return;
-  if (widgets::link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent, "edit"))
+  if (widgets::link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
+                    "edit"))
     frame.commands.look([cell](View& v) {
-      v.edited = {core::editing::MatrixName::embeddings, v.sequence};
-      v.cursor = EditCursor{cell.row, cell.column, true};
+      v.look.edited = {core::editing::MatrixName::embeddings, v.look.sequence};
+      v.selection.cursor = EditCursor{cell.row, cell.column, true};
     });
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Puts the edit cursor on this number");
 }
@@ -68,16 +77,20 @@ void draw_value(Pen& pen, const CellRef& cell) {
   const double value = widgets::cell_value(frame, cell);
   const std::string text = widgets::inspected(value);
   const float title = widgets::text_width(frame.fonts.sans19, words.title) + frame.metrics.px(10);
-  ImFont* font = widgets::text_width(frame.fonts.mono32, text) + title <= pen.right - pen.left ? frame.fonts.mono32 : frame.fonts.sans19;
+  ImFont* font = widgets::text_width(frame.fonts.mono32, text) + title <= pen.right - pen.left
+                     ? frame.fonts.mono32
+                     : frame.fonts.sans19;
   pen.skip(22);
-  widgets::glossed_line(frame, frame.fonts.sans19, frame.palette.text, {pen.left, pen.y + frame.metrics.px(4)}, words.title);
+  widgets::glossed_line(frame, frame.fonts.sans19, frame.palette.text,
+                        {pen.left, pen.y + frame.metrics.px(4)}, words.title);
   widgets::draw_text(font, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text), text);
   frame.landmarks.mark("inspector/value", {pen.left, pen.y - 16}, {pen.right, pen.y + 16});
   pen.skip(28);
   const float room = pen.right - pen.left;
   float x = pen.left;
   const auto say = [&](const std::string& piece, Rgb colour) {
-    const std::string fitting = widgets::shortened(frame.fonts.sans15, piece, std::max(20.0f, room - (x - pen.left)));
+    const std::string fitting =
+        widgets::shortened(frame.fonts.sans15, piece, std::max(20.0f, room - (x - pen.left)));
     widgets::draw_text(frame.fonts.sans15, {x, pen.y}, Align::left_middle, packed(colour), fitting);
     x += widgets::text_width(frame.fonts.sans15, fitting);
   };
@@ -85,9 +98,11 @@ void draw_value(Pen& pen, const CellRef& cell) {
   say(words.relation, frame.palette.dim);
   if (!words.object.empty()) say(words.object, frame.palette.text);
   pen.skip(19);
-  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim), words.place);
+  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     words.place);
   pen.skip(19);
-  widgets::draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint), widgets::in_full(value));
+  widgets::draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint),
+                     widgets::in_full(value));
   draw_actions(pen, cell);
   pen.skip(10);
   if (!words.reason.empty()) {
@@ -99,13 +114,17 @@ void draw_value(Pen& pen, const CellRef& cell) {
 /// The pinned, else the hovered cell.
 void draw_cell(Pen& pen) {
   const Frame& frame = pen.frame;
-  const std::optional<CellRef>& cell = frame.view.pinned ? frame.view.pinned : frame.view.hovered;
-  draw_top(pen, frame.view.pinned ? "pinned · Esc releases" : cell ? "hovered · click pins" : "nothing pinned");
+  const std::optional<CellRef>& cell =
+      frame.shown.selection.pinned ? frame.shown.selection.pinned : frame.shown.selection.hovered;
+  draw_top(pen, frame.shown.selection.pinned ? "pinned · Esc releases"
+                : cell                       ? "hovered · click pins"
+                                             : "nothing pinned");
   if (!cell) {
     pen.skip(4);
     pen.prose("Hover a cell to see what it is made of. Click to keep it here.", frame.palette.dim);
   } else {
-    const auto explanation = core::explain::explain(frame.model, frame.trace, *cell, frame.view.sequence);
+    const auto explanation =
+        core::explain::explain(frame.shown.model, frame.shown.trace, *cell, frame.shown.look.sequence);
     draw_value(pen, *cell);
     draw_typed(pen, *cell);
     pen.rule();
@@ -122,12 +141,14 @@ void draw_cell(Pen& pen) {
 void draw_inspector(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
-  const TokensLook& tokens = frame.view.tokens;
-  if (frame.view.tab == Tab::tokens) {
-    draw_top(pen, tokens.hovered_query ? "hovered · click pins" : tokens.pinned_query ? "pinned · Esc releases" : "nothing pinned");
+  const TokensLook& tokens = frame.shown.look.tokens;
+  if (frame.shown.look.tab == Tab::tokens) {
+    draw_top(pen, tokens.hovered_query  ? "hovered · click pins"
+                  : tokens.pinned_query ? "pinned · Esc releases"
+                                        : "nothing pinned");
     draw_query(pen);
-  } else if (frame.view.tab == Tab::heads && !frame.view.pinned) {
-    draw_top(pen, frame.view.hovered_head ? "hovered" : "chosen");
+  } else if (frame.shown.look.tab == Tab::heads && !frame.shown.selection.pinned) {
+    draw_top(pen, frame.shown.selection.hovered_head ? "hovered" : "chosen");
     draw_head(pen);
   } else {
     draw_cell(pen);

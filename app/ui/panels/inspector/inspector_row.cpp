@@ -21,29 +21,38 @@ using widgets::Pen;
 
 constexpr std::size_t most_bars = 12, most_heads = 16;
 
-void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& name, double value, double top, bool hidden, bool dropped) {
+void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& name, double value, double top,
+              bool hidden, bool dropped) {
   const Frame& frame = pen.frame;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const bool chosen = j == cell.column;
   const float number = widgets::text_width(frame.fonts.mono13, "−0.0000") + frame.metrics.px(8);
-  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(frame.model.n_keys() - 1)) + frame.metrics.px(7);
+  const float index =
+      widgets::text_width(frame.fonts.mono12, std::to_string(frame.shown.model.n_keys() - 1)) +
+      frame.metrics.px(7);
   const float names = frame.metrics.px(frame.metrics.compact ? 52 : 62);
   const float from = pen.left + index + names, to = pen.right - number, half = frame.metrics.px(5);
   pen.skip(10);
-  widgets::draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint), std::to_string(j));
+  widgets::draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint),
+                     std::to_string(j));
   widgets::draw_text(frame.fonts.sans14, {pen.left + index, pen.y}, Align::left_middle,
-                     packed(chosen ? frame.palette.text : hidden ? frame.palette.faint : frame.palette.dim),
+                     packed(chosen   ? frame.palette.text
+                            : hidden ? frame.palette.faint
+                                     : frame.palette.dim),
                      widgets::shortened(frame.fonts.sans14, name, names - frame.metrics.px(4)));
   list->AddRectFilled({from, pen.y - half}, {to, pen.y + half}, packed(frame.palette.frame));
   if (hidden) {
-    widgets::hatch(list, {from, pen.y - half}, {to, pen.y + half}, frame.metrics.px(6), packed(frame.palette.hatch));
+    widgets::hatch(list, {from, pen.y - half}, {to, pen.y + half}, frame.metrics.px(6),
+                   packed(frame.palette.hatch));
   } else if (std::isfinite(value) && value > 0) {
     const double t = top > 0 ? std::min(1.0, value / top) : 0;
-    list->AddRectFilled({from, pen.y - half}, {from + (to - from) * static_cast<float>(t), pen.y + half},
-                        packed(render::colour_at(render::ColourMap::weights, frame.palette.dark, std::max(t, 0.15))));
+    list->AddRectFilled(
+        {from, pen.y - half}, {from + (to - from) * static_cast<float>(t), pen.y + half},
+        packed(render::colour_at(render::ColourMap::weights, frame.palette.dark, std::max(t, 0.15))));
   }
   const std::string text = hidden ? "hidden" : dropped ? "dropped" : widgets::fixed(value, 4);
-  widgets::draw_text(hidden || dropped ? frame.fonts.sans13 : frame.fonts.mono13, {pen.right, pen.y}, Align::right_middle,
+  widgets::draw_text(hidden || dropped ? frame.fonts.sans13 : frame.fonts.mono13, {pen.right, pen.y},
+                     Align::right_middle,
                      packed(hidden || dropped ? frame.palette.faint : frame.palette.text), text);
   pen.skip(9);
 }
@@ -51,16 +60,19 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
 /// The row of a weight: to whom it goes, its sum and how spread it is.
 void draw_weight_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  const auto &tokens = frame.model.sequences[frame.view.sequence].tokens, &keys = frame.model.sequences[frame.view.sequence].keys();
+  const auto &tokens = frame.shown.model.sequences[frame.shown.look.sequence].tokens,
+             &keys = frame.shown.model.sequences[frame.shown.look.sequence].keys();
   const StageInfo& stage = core::attention::info(cell.stage);
-  const arma::rowvec row = stage.matrix(frame.trace, cell.head).row(cell.row);
+  const arma::rowvec row = stage.matrix(frame.shown.trace, cell.head).row(cell.row);
   const RowFacts facts = core::attention::row_facts(row);
   const bool after_dropout = cell.stage == Stage::dropped_weights;
   pen.rule();
-  pen.heading("Row of " + widgets::shortened(frame.fonts.sans16, tokens[cell.row], (pen.right - pen.left) * 0.6f));
+  pen.heading("Row of " +
+              widgets::shortened(frame.fonts.sans16, tokens[cell.row], (pen.right - pen.left) * 0.6f));
   if (facts.largest > 0)
-    pen.prose(tokens[cell.row] + " listens most to " + (facts.where == cell.row && &keys == &tokens ? std::string("itself") : keys[facts.where]) + ", " +
-                  widgets::fixed(facts.largest, 4),
+    pen.prose(tokens[cell.row] + " listens most to " +
+                  (facts.where == cell.row && &keys == &tokens ? std::string("itself") : keys[facts.where]) +
+                  ", " + widgets::fixed(facts.largest, 4),
               frame.palette.dim);
   std::vector<std::size_t> order(row.n_elem);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -69,14 +81,15 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
       const double value = row[j];
       return std::isnan(value) ? -arma::datum::inf : value;
     };
-    std::partial_sort(order.begin(), order.begin() + most_bars, order.end(),
-                      [&](std::size_t a, std::size_t b) { return size(a) > size(b) || (size(a) == size(b) && a < b); });
+    std::partial_sort(
+        order.begin(), order.begin() + most_bars, order.end(),
+        [&](std::size_t a, std::size_t b) { return size(a) > size(b) || (size(a) == size(b) && a < b); });
     order.resize(most_bars);
   }
   for (const std::size_t j : order)
-    draw_bar(pen, cell, j, keys[j], row[j], core::attention::top_of_range(frame.model, cell.stage),
-             frame.trace.mask(cell.row, j) == 0 && row[j] == 0,
-             after_dropout && frame.trace.heads[cell.head].dropout_mask(cell.row, j) == 0);
+    draw_bar(pen, cell, j, keys[j], row[j], core::attention::top_of_range(frame.shown.model, cell.stage),
+             frame.shown.trace.mask(cell.row, j) == 0 && row[j] == 0,
+             after_dropout && frame.shown.trace.heads[cell.head].dropout_mask(cell.row, j) == 0);
   if (row.n_elem > most_bars) {
     double rest = 0;
     for (std::size_t j = 0; j < row.n_elem; ++j) rest += row[j];
@@ -87,22 +100,29 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   const bool is_distribution = !row.has_nan();
   pen.pair("row sum", is_distribution ? widgets::fixed(facts.sum, 4) : "NaN");
   if (cell.stage == Stage::weights && is_distribution) {
-    const auto visible = static_cast<std::size_t>(arma::accu(frame.trace.mask.row(cell.row)));
-    pen.pair("entropy, at most " + widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bit",
+    const auto visible = static_cast<std::size_t>(arma::accu(frame.shown.trace.mask.row(cell.row)));
+    pen.pair("entropy, at most " +
+                 widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bit",
              widgets::fixed(facts.entropy_bits, 4));
-    pen.pair("looks at as if at", widgets::fixed(facts.effective_count, 2) + (facts.effective_count == 1 ? " key" : " keys"));
-    if (frame.model.dropout.active())
-      pen.pair("row sum after dropout",
-               widgets::fixed(core::attention::row_facts(frame.trace.heads[cell.head].dropped_weights, cell.row).sum, 4));
+    pen.pair("looks at as if at",
+             widgets::fixed(facts.effective_count, 2) + (facts.effective_count == 1 ? " key" : " keys"));
+    if (frame.shown.model.dropout.active())
+      pen.pair(
+          "row sum after dropout",
+          widgets::fixed(
+              core::attention::row_facts(frame.shown.trace.heads[cell.head].dropped_weights, cell.row).sum,
+              4));
   }
-  if (after_dropout && frame.model.dropout.active())
-    pen.prose("A row sums to 1 before dropout, not after: survivors are enlarged by 1/(1 − p), so that only the average over many masks is 1.",
-              frame.palette.dim);
+  if (after_dropout && frame.shown.model.dropout.active())
+    pen.prose(
+        "A row sums to 1 before dropout, not after: survivors are enlarged by 1/(1 − p), so that only the average over many masks is 1.",
+        frame.palette.dim);
 }
 
 void draw_plain_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  const arma::rowvec row = core::attention::info(cell.stage).matrix(frame.trace, cell.head).row(cell.row);
+  const arma::rowvec row =
+      core::attention::info(cell.stage).matrix(frame.shown.trace, cell.head).row(cell.row);
   const RowFacts facts = core::attention::row_facts(row);
   if (row.n_elem < 2) return;
   pen.rule();
@@ -124,19 +144,21 @@ void draw_row(Pen& pen, const CellRef& cell) {
 void draw_other_heads(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   const StageInfo& stage = core::attention::info(cell.stage);
-  const std::size_t n_heads = frame.trace.heads.size();
+  const std::size_t n_heads = frame.shown.trace.heads.size();
   if (!stage.per_head || n_heads < 2) return;
   pen.rule();
   pen.heading("The same cell in each head");
   for (std::size_t h = 0; h < std::min(n_heads, most_heads); ++h) {
-    const std::string number = widgets::inspected(stage.matrix(frame.trace, h)(cell.row, cell.column));
+    const std::string number = widgets::inspected(stage.matrix(frame.shown.trace, h)(cell.row, cell.column));
     const std::string words = "head " + std::to_string(h);
     if (h == cell.head)
       pen.pair(words, number);
     else if (pen.linked_pair("inspector/head/" + std::to_string(h), words, number))
-      frame.commands.look([there = CellRef{cell.stage, h, cell.row, cell.column}](View& v) { follow(v, there); });
+      frame.commands.look(
+          [there = CellRef{cell.stage, h, cell.row, cell.column}](View& v) { follow(v, there); });
   }
-  if (n_heads > most_heads) pen.prose("and " + std::to_string(n_heads - most_heads) + " more heads", frame.palette.dim);
+  if (n_heads > most_heads)
+    pen.prose("and " + std::to_string(n_heads - most_heads) + " more heads", frame.palette.dim);
 }
 
 }  // namespace app::panels

@@ -20,16 +20,20 @@ std::optional<double> any_number(const std::string& text) {
 
 void draw_typed(widgets::Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  if (frame.view.pinned != cell || !can_be_typed_over(cell.stage)) return;
-  const core::attention::GivenPlace place{cell.stage, frame.view.sequence, cell.head, cell.row, cell.column};
-  const core::attention::GivenCell* typed = frame.model.given.find(place);
+  if (frame.shown.selection.pinned != cell || !can_be_typed_over(cell.stage)) return;
+  const core::attention::GivenPlace place{cell.stage, frame.shown.look.sequence, cell.head, cell.row,
+                                          cell.column};
+  const core::attention::GivenCell* typed = frame.shown.model.given.find(place);
   const float middle = pen.y + frame.metrics.frame / 2 + frame.metrics.px(4), width = frame.metrics.px(96);
   widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
                      typed ? "typed over" : "type over it (N)");
-  const float x = pen.left + widgets::text_width(frame.fonts.sans14, "type over it (N)") + frame.metrics.px(10);
+  const float x =
+      pen.left + widgets::text_width(frame.fonts.sans14, "type over it (N)") + frame.metrics.px(10);
   ImGui::SetCursorScreenPos({x, pen.y + frame.metrics.px(4)});
   const std::string shown = typed ? core::formats::number_text(typed->value) : "";
-  const auto answer = widgets::text_field(frame, "inspector/typed", shown, {.width = width, .font = frame.fonts.mono13, .alignment = widgets::Alignment::centre, .step = {}});
+  const auto answer = widgets::text_field(
+      frame, "inspector/typed", shown,
+      {.width = width, .font = frame.fonts.mono13, .alignment = widgets::Alignment::centre, .step = {}});
   if (answer.text && !(answer.text->empty() && !typed)) {
     if (answer.text->empty())
       frame.commands.edit(TypeOver{place, std::nullopt});
@@ -38,8 +42,8 @@ void draw_typed(widgets::Pen& pen, const CellRef& cell) {
     else
       frame.commands.add(ShowMessage{"type over: expected a number, got \"" + *answer.text + "\"", true});
   }
-  if (typed && widgets::link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle}, Align::right_middle,
-                             frame.palette.accent, "take back"))
+  if (typed && widgets::link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle},
+                             Align::right_middle, frame.palette.accent, "take back"))
     frame.commands.edit(TypeOver{place, std::nullopt});
   pen.skip(34);
 }

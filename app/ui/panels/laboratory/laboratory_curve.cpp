@@ -75,7 +75,7 @@ void choose_masks(const Frame& frame, const Axes& a) {
   if (!ImGui::IsItemActive()) return;
   const double share = (ImGui::GetIO().MousePos.x - a.min.x) / (a.max.x - a.min.x);
   const double masks = std::round(std::pow(most_masks, std::clamp(share, 0.0, 1.0)));
-  frame.commands.look([n = static_cast<std::size_t>(masks)](View& v) { v.laboratory_masks = n; });
+  frame.commands.look([n = static_cast<std::size_t>(masks)](View& v) { v.look.laboratory_masks = n; });
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
   for (std::size_t k = 0; k < distances.size(); ++k)
     points.emplace_back(a.x(static_cast<double>(k + 1)), a.y(distances[k]));
   list->AddPolyline(points.data(), static_cast<int>(points.size()), packed(frame.palette.accent), 0, 1.5f);
-  const std::size_t n = std::min(frame.view.laboratory_masks, distances.size());
+  const std::size_t n = std::min(frame.shown.look.laboratory_masks, distances.size());
   const ImVec2 chosen = points[n - 1];
   list->AddRectFilled({std::round(chosen.x), a.min.y}, {std::round(chosen.x) + 1, a.max.y},
                       packed(frame.palette.selection));

@@ -37,8 +37,9 @@ Layout lay_out(const Frame& frame) {
            0,
            0,
            0};
-  const float n = static_cast<float>(frame.model.n_tokens());
-  l.index = widgets::text_width(frame.fonts.mono12, std::to_string(frame.model.n_tokens() - 1)) + m.px(9);
+  const float n = static_cast<float>(frame.shown.model.n_tokens());
+  l.index =
+      widgets::text_width(frame.fonts.mono12, std::to_string(frame.shown.model.n_tokens() - 1)) + m.px(9);
   l.label = m.compact ? l.index : m.px(66);
   l.sums = m.px(sums_width);
   const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * m.px(gap)) / 3;
@@ -85,7 +86,7 @@ widgets::Heatmap map_of(const Frame& frame, const Layout& l, const char* place, 
   widgets::Heatmap map;
   map.place = place;
   map.stage = stage;
-  map.head = frame.view.head;
+  map.head = frame.shown.look.head;
   map.width = l.map_width, map.height = l.map_height;
   map.label_width = k == 0 ? l.label : l.index;
   map.column_tokens = !frame.metrics.compact;
@@ -140,7 +141,7 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
 }
 
 void one_mask(const Frame& frame, const Layout& l, float& y) {
-  const auto& dropout = frame.model.dropout;
+  const auto& dropout = frame.shown.model.dropout;
   heading(frame, l, y, "1",
           dropout.active()
               ? "One mask: each weight survives with probability 1 − p, survivors are multiplied by 1/(1 − p)"
@@ -247,7 +248,7 @@ void answer(const Frame& frame, ImVec2 at, float width) {
 void how_fast(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.laboratory;
   std::string words = "How fast the mean settles: largest distance from the weights after N masks";
-  if (lab.version != frame.version)
+  if (lab.version != frame.shown.version)
     words += " · being renewed";
   else if (!lab.is_complete())
     words += " · " + std::to_string(lab.count()) + " of " + std::to_string(Laboratory::most_masks) + " drawn";
@@ -263,7 +264,7 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
 void top_line(const Frame& frame, const Layout& l, float& y) {
   ImGui::SetCursorScreenPos({l.origin.x, y});
   if (widgets::button(frame, "laboratory/back", "‹ Stages", "Esc"))
-    frame.commands.look([](View& v) { v.tab = Tab::stages; });
+    frame.commands.look([](View& v) { v.look.tab = Tab::stages; });
   const float x = ImGui::GetItemRectMax().x + frame.metrics.px(16), middle = y + frame.metrics.frame / 2;
   widgets::draw_text(frame.fonts.sans19, {x, middle}, Align::left_middle, packed(frame.palette.text),
                      "Dropout laboratory");
@@ -272,16 +273,17 @@ void top_line(const Frame& frame, const Layout& l, float& y) {
   const float button = widgets::text_width(frame.fonts.sans14, again) + frame.metrics.px(18);
   ImGui::SetCursorScreenPos({right - button, y});
   if (widgets::button(frame, "laboratory/again", again, "The next seed, another mask (Space)"))
-    frame.commands.edit(core::editing::SetDropoutSeed{frame.model.dropout.seed + 1});
+    frame.commands.edit(core::editing::SetDropoutSeed{frame.shown.model.dropout.seed + 1});
   ImGui::SetCursorScreenPos({right - button - frame.metrics.px(16) - field, y});
   const auto step = [](std::uint64_t n, int by) {
     return by > 0 ? std::min<std::uint64_t>(2 * n, Laboratory::most_masks)
                   : std::max<std::uint64_t>(n / 2, 1);
   };
-  if (const auto n = widgets::count_field(frame, "laboratory/masks", "masks", frame.view.laboratory_masks,
-                                          field, step)) {
+  if (const auto n = widgets::count_field(frame, "laboratory/masks", "masks",
+                                          frame.shown.look.laboratory_masks, field, step)) {
     if (*n >= 1 && *n <= Laboratory::most_masks)
-      frame.commands.look([masks = static_cast<std::size_t>(*n)](View& v) { v.laboratory_masks = masks; });
+      frame.commands.look(
+          [masks = static_cast<std::size_t>(*n)](View& v) { v.look.laboratory_masks = masks; });
     else
       frame.commands.add(
           ShowMessage{"masks: expected a number from 1 to 1024, found " + std::to_string(*n), true});

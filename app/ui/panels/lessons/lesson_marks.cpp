@@ -30,15 +30,18 @@ void cover_other_stages(const Frame& frame) {
   constexpr std::string_view block = "block/";
   const auto& focus = frame.lesson->shown().focus;
   if (std::none_of(focus.begin(), focus.end(), is_stage)) return;
-  const auto is_spoken_of = [&](const std::string& name) { return is_focus(frame, "strip/" + name.substr(block.size())); };
+  const auto is_spoken_of = [&](const std::string& name) {
+    return is_focus(frame, "strip/" + name.substr(block.size()));
+  };
   for (const auto& [name, rect] : frame.landmarks.all()) {
     if (!name.starts_with(block) || is_spoken_of(name)) continue;
     float left = rect.min.x;
     for (const auto& [other, seen] : frame.landmarks.all())  // a block may reach under its left neighbour
-      if (other.starts_with(block) && is_spoken_of(other) && seen.min.y < rect.max.y && seen.max.y > rect.min.y &&
-          seen.min.x < rect.min.x)
+      if (other.starts_with(block) && is_spoken_of(other) && seen.min.y < rect.max.y &&
+          seen.max.y > rect.min.y && seen.min.x < rect.min.x)
         left = std::max(left, seen.max.x);
-    ImGui::GetWindowDrawList()->AddRectFilled({left, rect.min.y}, rect.max, packed(frame.palette.background, cover));
+    ImGui::GetWindowDrawList()->AddRectFilled({left, rect.min.y}, rect.max,
+                                              packed(frame.palette.background, cover));
   }
 }
 
@@ -59,19 +62,20 @@ float way_to_focus(const Frame& frame) {
   return up < 0 ? up : std::clamp(down, 0.0f, up);
 }
 
-/// Brings the stages that the step speaks of into view, once: the first frames of a step may still change the layout.
+/// Brings the stages that the step speaks of into view, once: the first frames of a step may still change the
+/// layout.
 void move_to_focus(const Frame& frame) {
-  if (!frame.view.lesson || frame.view.lesson->arrived) return;
+  if (!frame.shown.selection.lesson || frame.shown.selection.lesson->arrived) return;
   const float before = ImGui::GetScrollY();
   const float after = std::clamp(before + way_to_focus(frame), 0.0f, ImGui::GetScrollMaxY());
   ImGui::SetScrollY(after);
-  if (std::abs(after - before) < 1 && frame.view.lesson->frames_shown > 0)
+  if (std::abs(after - before) < 1 && frame.shown.selection.lesson->frames_shown > 0)
     frame.commands.look([](View& v) {
-      if (v.lesson) v.lesson->arrived = true;
+      if (v.selection.lesson) v.selection.lesson->arrived = true;
     });
   else
     frame.commands.look([](View& v) {
-      if (v.lesson) ++v.lesson->frames_shown;
+      if (v.selection.lesson) ++v.selection.lesson->frames_shown;
     });
 }
 

@@ -32,13 +32,12 @@ void draw_submenu(const Frame& frame, const Situation& situation, std::span<cons
 }  // namespace
 
 Situation situation_of(const Frame& frame) {
-  return {frame.model, frame.trace, frame.view, frame.document,
-          frame.newest ? *frame.newest : Newest{frame.model, frame.view},
-          [&frame] { return widgets::all_colour_ends(frame); }};
+  return {frame.shown, frame.newest,   frame.settings,
+          frame.forms, frame.document, [&frame] { return widgets::all_colour_ends(frame); }};
 }
 
 void draw_action_line(const Frame& frame, const Situation& situation, const Action& action) {
-  const std::string why = why_not(action, situation), key = key_words(action);
+  const std::string why = why_not(action, situation), key = key_words(action, situation.newest);
   const bool on = action.checked && action.checked(situation);
   if (ImGui::MenuItem((action.title + "##" + action.id).c_str(), key.empty() ? nullptr : key.c_str(), on,
                       action.command && why.empty()))

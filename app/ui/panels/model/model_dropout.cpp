@@ -24,7 +24,7 @@ std::string rate_text(double rate) {
 void rate_row(const Form& form) {
   form.label("dropout");
   const Frame& frame = form.frame;
-  double rate = frame.model.dropout.rate;
+  double rate = frame.newest.model.dropout.rate;
   constexpr double low = 0, high = 1;
   ImGui::PushFont(frame.fonts.mono14);
   ImGui::SetNextItemWidth(form.control_width());
@@ -41,12 +41,12 @@ void rate_row(const Form& form) {
     ImFont* font = frame.fonts.mono14;
     const float y = widgets::centred_y(font, form.at.y, frame.metrics.frame);
     widgets::draw_text_right(font, max.x - frame.metrics.px(8), y, frame.palette.text,
-                             rate_text(frame.model.dropout.rate));
+                             rate_text(frame.newest.model.dropout.rate));
   }
   if (!moved) return;
   if (ImGui::IsMouseDown(ImGuiMouseButton_Left))
     rate = std::round(rate * 100) / 100;  // typed rates stay as they are
-  if (rate != frame.model.dropout.rate) frame.commands.edit(SetDropoutRate{rate});
+  if (rate != frame.newest.model.dropout.rate) frame.commands.edit(SetDropoutRate{rate});
 }
 
 void seed_row(const Form& form) {
@@ -57,13 +57,13 @@ void seed_row(const Form& form) {
   };
   const float width = frame.metrics.px(frame.metrics.compact ? 44 : 56);
   if (const auto seed =
-          widgets::count_field(frame, "model/seed", "seed", frame.model.dropout.seed, width, step))
+          widgets::count_field(frame, "model/seed", "seed", frame.newest.model.dropout.seed, width, step))
     frame.commands.edit(SetDropoutSeed{*seed});
   widgets::tooltip("What the generator starts from: the same seed draws the same masks, as in PyTorch");
   form.place(form.label_width() + width + frame.metrics.px(frame.metrics.compact ? 8 : 14));
   const char* help = "Evaluation, when off: nothing is dropped.";
   if (const auto on =
-          widgets::checkbox(frame, "model/training", "training", frame.model.dropout.training, help))
+          widgets::checkbox(frame, "model/training", "training", frame.newest.model.dropout.training, help))
     frame.commands.edit(SetTraining{*on});
 }
 
@@ -71,7 +71,7 @@ void stream_row(const Form& form) {
   const Frame& frame = form.frame;
   const std::array options{widgets::Option{"mt19937", "As everywhere since PyTorch 2.7"},
                            widgets::Option{"mkl", "As on Linux on x86 before PyTorch 2.7"}};
-  const std::size_t current = frame.model.dropout.stream == DropoutStream::mkl ? 1 : 0;
+  const std::size_t current = frame.newest.model.dropout.stream == DropoutStream::mkl ? 1 : 0;
   form.label("stream");
   const char* again = "↻";
   const float button = widgets::text_width(frame.fonts.sans14, again) + 2 * frame.metrics.px(8);
@@ -81,7 +81,7 @@ void stream_row(const Form& form) {
     frame.commands.edit(SetDropoutStream{*chosen == 1 ? DropoutStream::mkl : DropoutStream::mt19937});
   form.place(form.width - button);
   if (widgets::button(frame, "model/draw_again", again, "Draw again: the next seed, another mask"))
-    frame.commands.edit(SetDropoutSeed{frame.model.dropout.seed + 1});
+    frame.commands.edit(SetDropoutSeed{frame.newest.model.dropout.seed + 1});
 }
 
 void given_row(const Form& form) {
@@ -92,10 +92,10 @@ void given_row(const Form& form) {
 }
 
 bool is_given(const Frame& frame) {
-  return !frame.model.dropout.given.empty();
+  return !frame.newest.model.dropout.given.empty();
 }
 bool is_drawn(const Frame& frame) {
-  return frame.model.dropout.rate > 0 && !is_given(frame);
+  return frame.newest.model.dropout.rate > 0 && !is_given(frame);
 }
 
 constexpr std::array table{ModelRow{always, rate_row, 4}, ModelRow{always, seed_row, 0},

@@ -14,16 +14,19 @@ using core::editing::ComputeStage;
 using core::editing::SwitchHead;
 
 void head_row(const Form& form) {
-  const std::size_t head = form.frame.view.head;
+  const std::size_t head = form.frame.newest.look.head;
   const std::string label = "head " + std::to_string(head);
   form.label(label.c_str());
-  const char* help = "Off, its contexts count as zero when the heads are merged (H); what it computes stays in sight.";
-  if (const auto on = widgets::checkbox(form.frame, "model/head_on", "counts", !form.frame.model.is_off(head), help))
+  const char* help =
+      "Off, its contexts count as zero when the heads are merged (H); what it computes stays in sight.";
+  if (const auto on = widgets::checkbox(form.frame, "model/head_on", "counts",
+                                        !form.frame.newest.model.is_off(head), help))
     form.frame.commands.edit(SwitchHead{head, *on});
 }
 
 /// Words with a button at the right end.
-bool offer(const Form& form, const std::string& words, const char* name, const char* button, const char* help) {
+bool offer(const Form& form, const std::string& words, const char* name, const char* button,
+           const char* help) {
   ImFont* font = form.frame.fonts.sans14;
   const float width = widgets::text_width(font, button) + 2 * form.frame.metrics.px(8);
   widgets::draw_text_within(font, {form.at.x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame)},
@@ -33,27 +36,40 @@ bool offer(const Form& form, const std::string& words, const char* name, const c
 }
 
 void given_row(const Form& form) {
-  const auto& stages = form.frame.model.given.stages;
+  const auto& stages = form.frame.newest.model.given.stages;
   std::string words = "given: ";
-  for (const auto& stage : stages) words += (&stage == &stages.front() ? "" : ", ") + std::string(core::attention::info(stage.stage).name);
+  for (const auto& stage : stages)
+    words += (&stage == &stages.front() ? "" : ", ") + std::string(core::attention::info(stage.stage).name);
   if (offer(form, words, "model/given", "change…", "Other numbers for a stage, or computed again (I)"))
-    form.frame.commands.look([stage = stages.back().stage](View& v) { v.given_stage = stage, v.dialog = Dialog::give; });
+    form.frame.commands.look([stage = stages.back().stage](View& v) {
+      v.forms.given_stage = stage, v.forms.dialog = Dialog::give;
+    });
 }
 
 void typed_row(const Form& form) {
-  const std::size_t n = form.frame.model.given.cells.size();
+  const std::size_t n = form.frame.newest.model.given.cells.size();
   const std::string words = std::to_string(n) + (n == 1 ? " cell" : " cells") + " typed over";
-  if (offer(form, words, "model/typed", "take back", "Computes them again")) form.frame.commands.edit(ClearTypedCells{});
+  if (offer(form, words, "model/typed", "take back", "Computes them again"))
+    form.frame.commands.edit(ClearTypedCells{});
 }
 
-bool has_heads(const Frame& frame) { return frame.model.n_heads > 1; }
-bool has_given(const Frame& frame) { return !frame.model.given.stages.empty(); }
-bool has_typed(const Frame& frame) { return !frame.model.given.cells.empty(); }
+bool has_heads(const Frame& frame) {
+  return frame.newest.model.n_heads > 1;
+}
+bool has_given(const Frame& frame) {
+  return !frame.newest.model.given.stages.empty();
+}
+bool has_typed(const Frame& frame) {
+  return !frame.newest.model.given.cells.empty();
+}
 
-constexpr std::array table{ModelRow{has_heads, head_row, 0}, ModelRow{has_given, given_row, 0}, ModelRow{has_typed, typed_row, 0}};
+constexpr std::array table{ModelRow{has_heads, head_row, 0}, ModelRow{has_given, given_row, 0},
+                           ModelRow{has_typed, typed_row, 0}};
 
 }  // namespace
 
-std::span<const ModelRow> head_rows() { return table; }
+std::span<const ModelRow> head_rows() {
+  return table;
+}
 
 }  // namespace app::panels

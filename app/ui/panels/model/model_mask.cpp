@@ -16,7 +16,7 @@ void causal_row(const Form& form) {
   form.label("mask");
   const char* help = "A token sees itself and what came before it, never what comes after.";
   if (const auto on =
-          widgets::checkbox(form.frame, "model/causal", "causal", form.frame.model.mask.causal, help))
+          widgets::checkbox(form.frame, "model/causal", "causal", form.frame.newest.model.mask.causal, help))
     form.frame.commands.edit(SetCausal{*on});
 }
 
@@ -31,7 +31,7 @@ void method_row(const Form& form) {
       widgets::Option{"softmax, then 0",
                       "Hidden weights become 0 after the softmax; rows then sum to less than 1."},
       widgets::Option{"−10⁹ before softmax", "Hidden scores become −10⁹, a finite stand-in for −∞."}};
-  const auto now = std::find(methods.begin(), methods.end(), form.frame.model.mask.method);
+  const auto now = std::find(methods.begin(), methods.end(), form.frame.newest.model.mask.method);
   const auto current = static_cast<std::size_t>(now - methods.begin());
   form.place(form.label_width());
   const auto chosen = widgets::combo(form.frame, "model/method", form.control_width(), options[current].words,
@@ -51,7 +51,7 @@ bool offer(const Form& form, Rgb colour, const std::string& words, const char* n
 }
 
 void cells_row(const Form& form) {
-  const std::size_t n = form.frame.model.mask.cells.size();
+  const std::size_t n = form.frame.newest.model.mask.cells.size();
   const std::string words = std::to_string(n) + (n == 1 ? " cell" : " cells") + " by hand";
   if (offer(form, form.frame.palette.dim, words, "model/clear_cells", "reset",
             "The rule alone decides again what is hidden"))
@@ -59,24 +59,23 @@ void cells_row(const Form& form) {
 }
 
 void empty_rows_row(const Form& form) {
-  const bool zeros = form.frame.model.mask.empty_rows == EmptyRows::zeros;
-  if (zeros
-          ? offer(form, form.frame.palette.dim, "queries without keys: zeros", "model/empty_rows", "use NaN",
-                  "As the formula says: 0/0 is not a number")
-          : offer(form, form.frame.palette.warning, "a query sees no key: NaN", "model/empty_rows",
-                  "use zeros", "Their rows of weights become 0, as some libraries do"))
+  const bool zeros = form.frame.newest.model.mask.empty_rows == EmptyRows::zeros;
+  if (zeros ? offer(form, form.frame.palette.dim, "queries without keys: zeros", "model/empty_rows",
+                    "use NaN", "As the formula says: 0/0 is not a number")
+            : offer(form, form.frame.palette.warning, "a query sees no key: NaN", "model/empty_rows",
+                    "use zeros", "Their rows of weights become 0, as some libraries do"))
     form.frame.commands.edit(SetEmptyRows{zeros ? EmptyRows::nan : EmptyRows::zeros});
 }
 
 bool has_cells(const Frame& frame) {
-  return !frame.model.mask.cells.empty();
+  return !frame.newest.model.mask.cells.empty();
 }
 
 /// Only cells hidden by hand can leave a query without keys: by the causal rule it sees itself.
 bool has_empty_rows(const Frame& frame) {
   if (!has_cells(frame)) return false;
-  const core::attention::StageMatrix& mask = frame.trace.mask;
-  for (const MaskCell& cell : frame.model.mask.cells)
+  const core::attention::StageMatrix& mask = frame.shown.trace.mask;
+  for (const MaskCell& cell : frame.newest.model.mask.cells)
     if (!cell.visible && cell.row < mask.n_rows() && arma::accu(mask.row(cell.row)) == 0) return true;
   return false;
 }

@@ -14,7 +14,7 @@ using namespace core::attention;
 using namespace core::editing;
 
 void scale_row(const Form& form) {
-  const Scale& scale = form.frame.model.scale;
+  const Scale& scale = form.frame.newest.model.scale;
   const std::array options{widgets::Option{"1/√d_head", "As in the paper"},
                            widgets::Option{"none", "Scores stay as they are"},
                            widgets::Option{"1/√d_model", "By the width of the embeddings"},
@@ -25,14 +25,14 @@ void scale_row(const Form& form) {
   if (const auto chosen = widgets::combo(form.frame, "model/scale", form.control_width(),
                                          options[current].words, options, current)) {
     // The factor starts where the rule before it left off.
-    const double factor = typed ? scale.factor : scale_factor(form.frame.model);
+    const double factor = typed ? scale.factor : scale_factor(form.frame.newest.model);
     form.frame.commands.edit(SetScale{{static_cast<ScaleRule>(*chosen), factor}});
   }
 }
 
 void factor_row(const Form& form) {
   form.label("factor");
-  const double old = form.frame.model.scale.factor;
+  const double old = form.frame.newest.model.scale.factor;
   if (const auto factor = widgets::real_field(form.frame, "model/factor", "scale", old, form.control_width()))
     form.frame.commands.edit(SetScale{{ScaleRule::factor, *factor}});
   widgets::tooltip("What the scores are multiplied by");
@@ -42,7 +42,7 @@ void scores_row(const Form& form) {
   const std::array options{
       widgets::Option{"Q·Kᵀ", "Each query meets each key"},
       widgets::Option{"uniform", "All scores are 0: plain averaging of what is visible"}};
-  const auto current = static_cast<std::size_t>(form.frame.model.scores);
+  const auto current = static_cast<std::size_t>(form.frame.newest.model.scores);
   form.label("scores");
   if (const auto chosen = widgets::combo(form.frame, "model/scores", form.control_width(),
                                          options[current].words, options, current))
@@ -54,7 +54,7 @@ void merge_row(const Form& form) {
       widgets::Option{"concatenate", "Heads stand side by side"},
       widgets::Option{"reshape, no transpose",
                       "A mistake often made: reshaped without the transpose, tokens and heads mix"}};
-  const auto current = static_cast<std::size_t>(form.frame.model.merge);
+  const auto current = static_cast<std::size_t>(form.frame.newest.model.merge);
   form.label("merge");
   if (const auto chosen = widgets::combo(form.frame, "model/merge", form.control_width(),
                                          options[current].words, options, current))
@@ -63,7 +63,7 @@ void merge_row(const Form& form) {
 
 void output_row(const Form& form) {
   form.label("output");
-  const auto& output = form.frame.model.projections->output;
+  const auto& output = form.frame.newest.model.projections->output;
   if (const auto on = widgets::checkbox(form.frame, "model/output", "W_o", output.has_value(),
                                         "The output projection: it mixes what the heads found"))
     form.frame.commands.edit(SetOutputProjection{*on});
@@ -75,7 +75,7 @@ void output_row(const Form& form) {
 }
 
 void context_row(const Form& form) {
-  const auto& length = form.frame.model.context_length;
+  const auto& length = form.frame.newest.model.context_length;
   form.label("context");
   widgets::FieldStyle style;
   style.width = form.field_width(), style.font = form.frame.fonts.mono14;
@@ -100,10 +100,10 @@ void context_row(const Form& form) {
 }
 
 void sequence_row(const Form& form) {
-  const std::size_t n = form.frame.model.sequences.size(), shown = form.frame.view.sequence;
+  const std::size_t n = form.frame.newest.model.sequences.size(), shown = form.frame.newest.look.sequence;
   const Frame& frame = form.frame;
   form.label("sequence");
-  const auto go = [&](std::size_t to) { frame.commands.look([to](View& view) { view.sequence = to; }); };
+  const auto go = [&](std::size_t to) { frame.commands.look([to](View& view) { view.look.sequence = to; }); };
   const bool several = n > 1;
   if (several && widgets::button(frame, "model/sequence_back", "‹", "The sequence before"))
     go(shown > 0 ? shown - 1 : n - 1);
@@ -121,15 +121,16 @@ void sequence_row(const Form& form) {
       frame.commands.edit(RemoveSequence{shown});
     ImGui::SameLine();
   }
-  if (widgets::button(frame, "model/sequence_add", "+", "Add a copy of this sequence: a batch, whose sequences do not see each other"))
+  if (widgets::button(frame, "model/sequence_add", "+",
+                      "Add a copy of this sequence: a batch, whose sequences do not see each other"))
     frame.commands.edit(AddSequence{shown});
 }
 
 bool has_projections(const Frame& frame) {
-  return frame.model.projections.has_value();
+  return frame.newest.model.projections.has_value();
 }
 bool has_factor(const Frame& frame) {
-  return frame.model.scale.rule == ScaleRule::factor;
+  return frame.newest.model.scale.rule == ScaleRule::factor;
 }
 constexpr std::array table{ModelRow{always, scale_row, 4},           ModelRow{has_factor, factor_row, 0},
                            ModelRow{always, scores_row, 0},          ModelRow{always, merge_row, 0},

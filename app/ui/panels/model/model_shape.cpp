@@ -69,7 +69,7 @@ std::uint64_t step_heads(std::uint64_t heads, int direction, std::uint64_t d_out
 }
 
 void tokens_row(const Form& form) {
-  const Model& model = form.frame.model;
+  const Model& model = form.frame.newest.model;
   form.label("tokens");
   const auto one = [](std::uint64_t v, int direction) { return step_by(v, direction, 1); };
   if (const auto n = widgets::count_field(form.frame, "model/tokens", "tokens", model.n_tokens(),
@@ -87,7 +87,7 @@ void tokens_row(const Form& form) {
 }
 
 void widths_row(const Form& form) {
-  const Model& model = form.frame.model;
+  const Model& model = form.frame.newest.model;
   const bool projected = model.projections.has_value();
   form.label("d_in");
   const auto input = [&](std::uint64_t v, int direction) {
@@ -114,7 +114,7 @@ void projections_row(const Form& form) {
   form.label("project");
   const char* help =
       "On: queries, keys and values are X times a learned matrix each. Off: all three are X itself.";
-  const bool on = form.frame.model.projections.has_value();
+  const bool on = form.frame.newest.model.projections.has_value();
   if (const auto next = widgets::checkbox(form.frame, "model/projections", "to Q, K, V", on, help))
     form.frame.commands.edit(SetProjections{*next});
   constexpr const char* words = "draw…";
@@ -127,7 +127,7 @@ void projections_row(const Form& form) {
 
 void bias_row(const Form& form) {
   form.label("bias");
-  const auto& p = *form.frame.model.projections;
+  const auto& p = *form.frame.newest.model.projections;
   struct Box {
     const char *name, *words;
     Part part;
@@ -139,7 +139,8 @@ void bias_row(const Form& form) {
   float offset = form.label_width();
   for (const Box& box : boxes) {
     form.place(offset);
-    if (const auto on = widgets::checkbox(form.frame, box.name, box.words, box.on, "A row of numbers that this projection adds"))
+    if (const auto on = widgets::checkbox(form.frame, box.name, box.words, box.on,
+                                          "A row of numbers that this projection adds"))
       form.frame.commands.edit(SetBias{box.part, *on});
     offset += std::min(form.frame.metrics.px(58), std::floor(form.control_width() / 3));
   }
@@ -153,10 +154,11 @@ void layer_row(const Form& form) {
   const Document& document = form.frame.document;
   std::vector<widgets::Option> options;
   for (std::size_t k = 0; k < document.layers.size(); ++k)
-    options.push_back({std::to_string(k) + (document.layers[k].empty() ? "" : "  ") + document.layers[k], "", false});
+    options.push_back(
+        {std::to_string(k) + (document.layers[k].empty() ? "" : "  ") + document.layers[k], "", false});
   form.label("layer");
-  if (const auto chosen = widgets::combo(form.frame, "model/layer", form.control_width(), options[document.layer].words,
-                                         options, document.layer))
+  if (const auto chosen = widgets::combo(form.frame, "model/layer", form.control_width(),
+                                         options[document.layer].words, options, document.layer))
     form.frame.commands.add(ChooseLayer{*chosen});
 }
 
@@ -165,13 +167,13 @@ bool has_evidence(const Frame& frame) {
   return preset && preset->evidence != Evidence::drawn;
 }
 bool has_projections(const Frame& frame) {
-  return frame.model.projections.has_value();
+  return frame.newest.model.projections.has_value();
 }
 
-constexpr std::array table{ModelRow{always, preset_row, 2},      ModelRow{has_evidence, evidence_row, 0, 8},
-                           ModelRow{has_layers, layer_row, 2},
-                           ModelRow{always, tokens_row, 2},      ModelRow{always, widths_row, 0},
-                           ModelRow{always, projections_row, 0}, ModelRow{has_projections, bias_row, 0}};
+constexpr std::array table{ModelRow{always, preset_row, 2},       ModelRow{has_evidence, evidence_row, 0, 8},
+                           ModelRow{has_layers, layer_row, 2},    ModelRow{always, tokens_row, 2},
+                           ModelRow{always, widths_row, 0},       ModelRow{always, projections_row, 0},
+                           ModelRow{has_projections, bias_row, 0}};
 
 }  // namespace
 

@@ -22,7 +22,8 @@ using render::NamedMap;
 constexpr float label_room = 84, control_room = 190, pitch = 29;
 
 const std::array ranges{
-    widgets::Option{"by matrix", "Each matrix of signed numbers sets the ends of its own colours; weights go from 0 to 1"},
+    widgets::Option{"by matrix",
+                    "Each matrix of signed numbers sets the ends of its own colours; weights go from 0 to 1"},
     widgets::Option{"by stage", "One range for all heads of a stage, so that heads can be compared"},
     widgets::Option{"one for all", "One range for all stages of signed numbers, in every head"},
     widgets::Option{"typed", "The ends that you type"}};
@@ -45,47 +46,53 @@ void change_ends(const Frame& frame, const char* which, Ends ColourChoice::*kept
   if (!(wanted.low < wanted.high)) {
     const bool equal = wanted.low == wanted.high;
     const std::string found = widgets::in_full(wanted.low) + " and " + widgets::in_full(wanted.high);
-    frame.commands.add(ShowMessage{std::string("colours of ") + which + ": expected a low end below the high end, found " + found +
+    frame.commands.add(ShowMessage{std::string("colours of ") + which +
+                                       ": expected a low end below the high end, found " + found +
                                        (equal ? ", which are equal" : ", which are swapped"),
                                    true});
     return;
   }
   frame.commands.look([kept, wanted](View& v) {
-    v.colours.*kept = wanted;
-    v.colours.locked.reset();
+    v.look.colours.*kept = wanted;
+    v.look.colours.locked.reset();
   });
 }
 
 void typed_row(Form& form, const char* which, Ends ColourChoice::*kept) {
   const Frame& frame = form.frame;
-  const Ends now = frame.view.colours.*kept;
+  const Ends now = frame.shown.look.colours.*kept;
   const std::string name = std::string("colours/") + which;
   const float width = frame.metrics.px(80);
   form.row(which);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  if (const auto low = widgets::real_field(frame, name + "/low", (name + ", low end").c_str(), now.low, width))
+  if (const auto low =
+          widgets::real_field(frame, name + "/low", (name + ", low end").c_str(), now.low, width))
     change_ends(frame, which, kept, {*low, now.high});
   widgets::tooltip("The low end of the colours: smaller numbers have a cut corner");
-  widgets::draw_text(frame.fonts.sans15,
-                     {at.x + width + frame.metrics.px(8), widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
-                     frame.palette.dim, "to");
+  widgets::draw_text(
+      frame.fonts.sans15,
+      {at.x + width + frame.metrics.px(8), widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
+      frame.palette.dim, "to");
   ImGui::SetCursorScreenPos({at.x + frame.metrics.px(control_room) - width, at.y});
-  if (const auto high = widgets::real_field(frame, name + "/high", (name + ", high end").c_str(), now.high, width))
+  if (const auto high =
+          widgets::real_field(frame, name + "/high", (name + ", high end").c_str(), now.high, width))
     change_ends(frame, which, kept, {now.low, *high});
   widgets::tooltip("The high end of the colours: larger numbers have a cut corner");
 }
 
-void map_row(Form& form, const char* words, const char* name, ColourMap ColourChoice::*kept, std::span<const NamedMap> maps) {
+void map_row(Form& form, const char* words, const char* name, ColourMap ColourChoice::*kept,
+             std::span<const NamedMap> maps) {
   const Frame& frame = form.frame;
   std::vector<widgets::Option> options;
   std::size_t now = 0;
   for (std::size_t k = 0; k < maps.size(); ++k) {
     options.push_back({maps[k].name, ""});
-    if (maps[k].map == frame.view.colours.*kept) now = k;
+    if (maps[k].map == frame.shown.look.colours.*kept) now = k;
   }
   form.row(words);
-  if (const auto chosen = widgets::combo(frame, name, frame.metrics.px(control_room), options[now].words, options, now))
-    frame.commands.look([kept, map = maps[*chosen].map](View& v) { v.colours.*kept = map; });
+  if (const auto chosen =
+          widgets::combo(frame, name, frame.metrics.px(control_room), options[now].words, options, now))
+    frame.commands.look([kept, map = maps[*chosen].map](View& v) { v.look.colours.*kept = map; });
   widgets::tooltip(std::string("The colours of ") + words);
   // The map itself, from its low end to its high one.
   const ImVec2 at{form.at.x + frame.metrics.px(label_room), form.at.y};
@@ -110,15 +117,16 @@ std::string colours_words(const ColourChoice& choice) {
 void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right) {
   ImGui::SetNextWindowPos(top_right, ImGuiCond_Always, {1, 0});
   if (!ImGui::BeginPopup(name)) return;
-  const ColourChoice& choice = frame.view.colours;
+  const ColourChoice& choice = frame.shown.look.colours;
   const ImVec2 start = ImGui::GetCursorScreenPos();
   Form form{frame, start};
   form.row("range");
   const auto now = static_cast<std::size_t>(choice.range);
-  if (const auto rule = widgets::combo(frame, "colours/range", frame.metrics.px(control_room), ranges[now].words, ranges, now))
+  if (const auto rule = widgets::combo(frame, "colours/range", frame.metrics.px(control_room),
+                                       ranges[now].words, ranges, now))
     frame.commands.look([rule = static_cast<RangeRule>(*rule)](View& v) {
-      v.colours.range = rule;
-      v.colours.locked.reset();
+      v.look.colours.range = rule;
+      v.look.colours.locked.reset();
     });
   if (choice.range == RangeRule::typed) {
     typed_row(form, "values", &ColourChoice::typed_values);
@@ -127,13 +135,15 @@ void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right) 
   form.row("measure");
   if (const auto measure = widgets::segmented(frame, "colours/measure", measures, choice.logarithmic ? 1 : 0))
     frame.commands.look([on = *measure == 1](View& v) {
-      v.colours.logarithmic = on;
-      v.colours.locked.reset();
+      v.look.colours.logarithmic = on;
+      v.look.colours.locked.reset();
     });
-  widgets::tooltip("Logarithmic: equal steps of colour are equal ratios. Zeros have none; beside the bar stands how many.");
+  widgets::tooltip(
+      "Logarithmic: equal steps of colour are equal ratios. Zeros have none; beside the bar stands how many.");
   form.row("ends");
-  if (widgets::checkbox(frame, "colours/lock", "locked as they are", choice.locked.has_value(),
-                        "The ends stay where they are, whatever the numbers do; what lies outside has a cut corner"))
+  if (widgets::checkbox(
+          frame, "colours/lock", "locked as they are", choice.locked.has_value(),
+          "The ends stay where they are, whatever the numbers do; what lies outside has a cut corner"))
     perform("colours/lock", situation_of(frame), frame.commands);
   map_row(form, "weights", "colours/sequential", &ColourChoice::sequential, render::sequential_maps());
   map_row(form, "values", "colours/diverging", &ColourChoice::diverging, render::diverging_maps());

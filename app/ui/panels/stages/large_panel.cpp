@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "app/state/zoom.hpp"
 #include "app/ui/panels/stages/profiles.hpp"
 #include "app/ui/panels/stages/stage_handling.hpp"
 #include "app/ui/widgets/buttons.hpp"
@@ -11,7 +12,6 @@
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "app/state/zoom.hpp"
 #include "core/text/words.hpp"
 
 namespace app::panels {
@@ -28,15 +28,15 @@ constexpr float largest_thumbnail = 64, thumbnail_gap = 12, title_height = 28, b
 std::vector<const StageInfo*> shown_stages(const Frame& frame) {
   std::vector<const StageInfo*> shown;
   for (const StageInfo& stage : core::attention::stages())
-    if (stage.present(frame.model) &&
-        (!frame.view.folded.contains(stage.stage) || frame.view.large == stage.stage))
+    if (stage.present(frame.shown.model) &&
+        (!frame.shown.look.folded.contains(stage.stage) || frame.shown.look.large == stage.stage))
       shown.push_back(&stage);
   return shown;
 }
 
 /// One stage as a button; matrices of features are narrower.
 void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float side) {
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, frame.view.head);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, frame.shown.look.head);
   const std::string name = std::string("large/stage/") + stage.name;
   const float wide = stage.columns == Columns::tokens
                          ? side
@@ -45,7 +45,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   widgets::Heatmap map;
   map.place = name;
   map.stage = stage.stage;
-  map.head = frame.view.head;
+  map.head = frame.shown.look.head;
   map.width = std::max(1, static_cast<int>(wide)), map.height = std::max(1, static_cast<int>(side));
   map.show_numbers = false;
   map.whole = true;
@@ -54,9 +54,9 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", stage.title);
-  if (pressed) frame.commands.look([s = stage.stage](View& v) { v.large = s; });
+  if (pressed) frame.commands.look([s = stage.stage](View& v) { v.look.large = s; });
   widgets::draw_picture(frame, map, at);
-  const bool chosen = frame.view.large == stage.stage;
+  const bool chosen = frame.shown.look.large == stage.stage;
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (chosen || focused)
     widgets::outline(list, {at.x - 4, at.y - 4}, {at.x + static_cast<float>(map.width) + 4, at.y + side + 4},
@@ -107,11 +107,11 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
   const auto lowered = [&](ImFont* small) {
     return top + std::round(0.797f * (f.sans17->FontSize - small->FontSize));
   };
-  std::string words = stage.formula(frame.model, false);
+  std::string words = stage.formula(frame.shown.model, false);
   x += widgets::draw_formula(f.sans14, {x, lowered(f.sans14)}, packed(frame.palette.dim), words) +
        frame.metrics.px(10);
   if (stage.per_head) {
-    words = "head " + std::to_string(frame.view.head);
+    words = "head " + std::to_string(frame.shown.look.head);
     widgets::draw_text(f.sans14, {x, lowered(f.sans14)}, Align::left_top, packed(frame.palette.dim), words);
     x += widgets::text_width(f.sans14, words) + frame.metrics.px(10);
   }
@@ -122,10 +122,10 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
   const float button_top = std::round(middle - frame.metrics.frame / 2);
   ImGui::SetCursorScreenPos({right - back, button_top});
   if (widgets::button(frame, "large/back", "all stages", "Back to the strip of all stages (Esc, L)"))
-    frame.commands.look([](View& v) { v.large.reset(); });
+    frame.commands.look([](View& v) { v.look.large.reset(); });
   ImGui::SetCursorScreenPos({right - back - gap - fit, button_top});
   if (widgets::button(frame, "large/fit", "fit", "Shows all cells again (F)"))
-    frame.commands.look([](View& v) { v.zoomed.clear(); });
+    frame.commands.look([](View& v) { v.look.zoomed.clear(); });
   const std::string measure = cell >= 1 ? "1 cell = " + widgets::fixed(cell, cell < 10 ? 1 : 0) + " px"
                                         : "1 px = " + widgets::fixed(1 / cell, 1) + " cells";
   widgets::draw_text(f.mono12, {right - back - fit - 2 * gap, middle}, Align::right_middle,
@@ -136,8 +136,8 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
 
 void draw_large(const Frame& frame) {
   const auto& m = frame.metrics;
-  const StageInfo& stage = core::attention::info(*frame.view.large);
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, frame.view.head);
+  const StageInfo& stage = core::attention::info(*frame.shown.look.large);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, frame.shown.look.head);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const ImVec2 room{ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
                     ImGui::GetContentRegionAvail().y};
@@ -146,10 +146,10 @@ void draw_large(const Frame& frame) {
   widgets::Heatmap map;
   map.place = std::string("large/") + stage.name;
   map.stage = stage.stage;
-  map.head = frame.view.head;
+  map.head = frame.shown.look.head;
   map.label_width = m.px(92);
   map.show_bar = stage.columns != Columns::single;
-  if (frame.view.gutters && stage.columns == Columns::tokens) map.gutter_width = m.px(54);
+  if (frame.shown.look.gutters && stage.columns == Columns::tokens) map.gutter_width = m.px(54);
   const float gutters = map.gutter_width * static_cast<float>(widgets::gutter_count(stage.stage));
   const float profile = m.px(profile_room), top = origin.y + thumbnails + m.px(title_height);
   const float across = room.x - map.label_width - gutters - profile - m.px(40);
@@ -160,7 +160,7 @@ void draw_large(const Frame& frame) {
       picture_size(frame, stage, numbers, {std::max(m.px(60), across), std::max(m.px(60), down)});
   map.width = static_cast<int>(size.x), map.height = static_cast<int>(size.y);
 
-  const CellWindow part = shown_part(frame.view, {numbers.n_rows(), numbers.n_cols()});
+  const CellWindow part = shown_part(frame.shown.look, {numbers.n_rows(), numbers.n_cols()});
   draw_title(frame, stage, numbers, size.x / static_cast<float>(part.right - part.left),
              {origin.x, origin.y + thumbnails}, room.x);
   widgets::draw_heatmap(frame, map, {origin.x, top});

@@ -18,7 +18,7 @@ using core::attention::StageInfo;
 constexpr float folded_height = 20;  // of the line of folded stages, at scale 1
 
 std::string heading(const Frame& frame, int line) {
-  const auto& model = frame.model;
+  const auto& model = frame.shown.model;
   switch (line) {
     case 1:
       return model.projections ? "Each token makes a query, a key and a value"
@@ -71,7 +71,7 @@ void draw_way_to_laboratory(const Frame& frame, ImVec2 at, float end) {
   if (at.x + widgets::text_width(frame.fonts.sans13, words) > end) return;
   if (widgets::link(frame, "strip/laboratory", frame.fonts.sans13, at, widgets::Align::left_middle,
                     frame.palette.accent, words))
-    frame.commands.look([](View& v) { v.tab = Tab::laboratory; });
+    frame.commands.look([](View& v) { v.look.tab = Tab::laboratory; });
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Many masks, their mean, and how fast it settles");
 }
 
@@ -80,15 +80,16 @@ void mark_title(const Frame& frame, const StageInfo& stage, ImVec2 min, float ri
   const ImVec2 max{right, min.y + frame.metrics.px(20)};
   frame.landmarks.mark(std::string("strip/title/") + stage.name, min, max);
   if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
-  ImGui::SetTooltip(frame.model.given.find(stage.stage) ? "Given; a right click computes it again (I)"
-                                                        : "A right click gives it other numbers (I)");
+  ImGui::SetTooltip(frame.shown.model.given.find(stage.stage) ? "Given; a right click computes it again (I)"
+                                                              : "A right click gives it other numbers (I)");
   if (ImGui::IsMouseClicked(1))
-    frame.commands.look([which = stage.stage](View& v) { v.given_stage = which, v.dialog = Dialog::give; });
+    frame.commands.look(
+        [which = stage.stage](View& v) { v.forms.given_stage = which, v.forms.dialog = Dialog::give; });
 }
 
 void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   const StageInfo& stage = core::attention::info(s.map.stage);
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, s.map.head);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, s.map.head);
   const auto& f = frame.fonts;
   ImFont* title = frame.metrics.compact ? f.sans16 : f.sans17;
   ImFont* formula = frame.metrics.compact ? f.sans13 : f.sans14;
@@ -100,7 +101,7 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   at.x += widgets::text_width(title, stage.title) + frame.metrics.px(10);
   if (core::attention::can_be_given(stage.stage))
     mark_title(frame, stage, {origin.x + s.title.x, at.y}, at.x);
-  const std::string words = formula_of(stage, frame.model, frame.metrics.compact);
+  const std::string words = formula_of(stage, frame.shown.model, frame.metrics.compact);
   if (!words.empty())
     at.x +=
         widgets::draw_formula(formula, {at.x, at.y + lowered(formula)}, packed(frame.palette.dim), words) +
@@ -129,7 +130,7 @@ void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b
 }
 
 bool is_folded(const Frame& frame, const StageInfo& stage) {
-  return stage.present(frame.model) && frame.view.folded.contains(stage.stage);
+  return stage.present(frame.shown.model) && frame.shown.look.folded.contains(stage.stage);
 }
 
 /// Whether any stage was folded away; small windows keep silent about those that are from the beginning.
@@ -157,7 +158,7 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
     if (x + widgets::text_width(font, stage.title) > origin.x + width) break;  // the View menu has them all
     if (widgets::link(frame, std::string("strip/unfold/") + stage.name, font, {x, middle},
                       widgets::Align::left_middle, frame.palette.accent, stage.title))
-      frame.commands.look([s = stage.stage](View& v) { v.folded.erase(s); });
+      frame.commands.look([s = stage.stage](View& v) { v.look.folded.erase(s); });
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows this stage in the strip again");
     x += widgets::text_width(font, stage.title) + frame.metrics.px(14);
   }
@@ -178,7 +179,7 @@ void mark_block(const Frame& frame, const StripMap& s, ImVec2 origin) {
 }  // namespace
 
 void draw_stages(const Frame& frame) {
-  if (frame.view.large && core::attention::info(*frame.view.large).present(frame.model))
+  if (frame.shown.look.large && core::attention::info(*frame.shown.look.large).present(frame.shown.model))
     return draw_large(frame);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float width = room.x - ImGui::GetStyle().ScrollbarSize;

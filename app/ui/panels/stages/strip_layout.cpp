@@ -39,7 +39,7 @@ int side(std::size_t count, int pitch, float largest) {
 
 float label_width(const Frame& frame, bool tokens) {
   const auto& m = frame.metrics;
-  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
+  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
   const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
   const float index = widgets::text_width(frame.fonts.mono12, std::to_string(n - 1)) + m.px(8);
   if (!tokens) return index + m.px(2);
@@ -52,7 +52,7 @@ float label_width(const Frame& frame, bool tokens) {
 
 StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row,
                  float room) {
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.trace, frame.view.head);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, frame.shown.look.head);
   const auto& m = frame.metrics;
   const bool square = stage.columns == Columns::tokens;
   const bool many = numbers.n_rows() > most_tokens_with_numbers;
@@ -61,7 +61,7 @@ StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cel
   StripMap s;
   s.map.place = std::string("strip/") + stage.name;
   s.map.stage = stage.stage;
-  s.map.head = frame.view.head;
+  s.map.head = frame.shown.look.head;
   const float widest = square ? largest
                               : m.px(!many            ? largest_map
                                      : stage.per_head ? many_features
@@ -73,10 +73,10 @@ StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cel
   s.map.column_tokens = !m.compact;
   s.map.label_width = label_width(frame, s.map.row_tokens);
   s.map.show_bar = stage.columns != Columns::single;
-  if (frame.view.gutters && square) s.map.gutter_width = m.px(42);
+  if (frame.shown.look.gutters && square) s.map.gutter_width = m.px(42);
   const float bar = (s.map.bar_beside ? widgets::bar_room(frame, s.map) : 0) +
                     s.map.gutter_width * static_cast<float>(widgets::gutter_count(s.map.stage));
-  const std::string formula = formula_of(stage, frame.model, m.compact);
+  const std::string formula = formula_of(stage, frame.shown.model, m.compact);
   const std::string shape = core::text::shape_text(numbers.n_rows(), numbers.n_cols());
   const float title = widgets::text_width(frame.fonts.sans17, stage.title) + m.px(20) +
                       widgets::formula_width(frame.fonts.sans14, formula) +
@@ -97,7 +97,7 @@ std::vector<StripRow> break_into_rows(const Frame& frame, const CellSize& cells,
   std::vector<StripRow> rows;
   float used = 0;
   for (const StageInfo& stage : core::attention::stages()) {
-    if (!stage.present(frame.model) || frame.view.folded.contains(stage.stage)) continue;
+    if (!stage.present(frame.shown.model) || frame.shown.look.folded.contains(stage.stage)) continue;
     const bool new_line = rows.empty() || rows.back().line != stage.line;
     StripMap next = measure(frame, stage, cells, new_line, width);
     if (!new_line && used + gap(frame, rows.back(), rows.back().maps.size()) + next.width > width) {
@@ -157,7 +157,7 @@ std::vector<StripRow> lay_out_strip(const Frame& frame, float width, float heigh
   width -= frame.metrics.px(12);  // the return arrows run at the right of all maps
   const int smallest = static_cast<int>(frame.metrics.px(frame.metrics.compact ? 31 : 39));
   const int largest = static_cast<int>(frame.metrics.px(64));
-  const bool many = frame.model.n_tokens() > most_tokens_with_numbers;
+  const bool many = frame.shown.model.n_tokens() > most_tokens_with_numbers;
   std::vector<StripRow> rows = break_into_rows(frame, cells_of(frame, smallest), width);
   const std::size_t fewest = rows.size();
   const float first_height = place(frame, rows, width);

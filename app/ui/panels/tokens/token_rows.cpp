@@ -16,8 +16,12 @@ using widgets::Align;
 constexpr float most_grey = 0.21f;
 constexpr int bends = 22;  // of a line
 
-const std::vector<std::string>& tokens_of(const Frame& frame) { return frame.model.sequences[frame.view.sequence].tokens; }
-const std::vector<std::string>& keys_of(const Frame& frame) { return frame.model.sequences[frame.view.sequence].keys(); }
+const std::vector<std::string>& tokens_of(const Frame& frame) {
+  return frame.shown.model.sequences[frame.shown.look.sequence].tokens;
+}
+const std::vector<std::string>& keys_of(const Frame& frame) {
+  return frame.shown.model.sequences[frame.shown.look.sequence].keys();
+}
 
 /// The next of 1, 2, 5, 10 … times a power of ten.
 double round_end(double largest) {
@@ -35,7 +39,8 @@ struct BoxStyle {
   std::optional<Rgb> outline{};
 };
 
-void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float left, float width, const BoxStyle& style) {
+void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float left, float width,
+              const BoxStyle& style) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float middle = l.middle(row), top = std::round(middle - l.box / 2);
   const ImVec2 min{left, top}, max{left + width, top + l.box};
@@ -43,10 +48,13 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
   list->AddRectFilled(min, max, packed(style.ground), rounding);
   if (style.hatched) widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch, 0.6f));
   const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbours do not touch
-  if (style.outline) widgets::outline(list, {min.x - around, min.y - around}, {max.x + around, max.y + around}, packed(*style.outline), around);
+  if (style.outline)
+    widgets::outline(list, {min.x - around, min.y - around}, {max.x + around, max.y + around},
+                     packed(*style.outline), around);
   const float index = widgets::text_width(frame.fonts.mono12, std::to_string(style.tokens.size() - 1));
   const float left_text = left + frame.metrics.px(8) + index;
-  widgets::draw_text(frame.fonts.mono12, {left_text, middle}, Align::right_middle, packed(frame.palette.faint), std::to_string(row));
+  widgets::draw_text(frame.fonts.mono12, {left_text, middle}, Align::right_middle,
+                     packed(frame.palette.faint), std::to_string(row));
   ImFont* font = l.box >= frame.metrics.px(20) ? frame.fonts.sans15 : frame.fonts.sans12;
   const float from = left_text + frame.metrics.px(8);
   widgets::draw_text(font, {from, middle}, Align::left_middle, packed(style.ink),
@@ -55,19 +63,21 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
 
 void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
   const Palette& p = frame.palette;
-  const bool chosen = frame.view.tokens.pinned_query == i, hovered = frame.view.tokens.hovered_query == i;
+  const bool chosen = frame.shown.look.tokens.pinned_query == i,
+             hovered = frame.shown.look.tokens.hovered_query == i;
   ImGui::SetCursorScreenPos({l.queries, std::round(l.middle(i) - l.pitch / 2)});
   const std::string name = "tokens/query/" + std::to_string(i);
   const bool pressed = widgets::hit_area(name.c_str(), {l.query_width, l.pitch});
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
   if (ImGui::IsItemHovered()) {
-    frame.commands.look([i](View& v) { v.tokens.hovered_query = i; });
+    frame.commands.look([i](View& v) { v.look.tokens.hovered_query = i; });
     if (widgets::text_width(frame.fonts.sans12, tokens_of(frame)[i]) > l.query_width - frame.metrics.px(44))
       ImGui::SetTooltip("%s", tokens_of(frame)[i].c_str());
   }
   if (pressed) frame.commands.look([i](View& v) { pin_query(v, i); });
-  BoxStyle style{tokens_of(frame), hovered || chosen ? p.frame_active : p.frame, hovered || chosen ? p.text : p.dim};
+  BoxStyle style{tokens_of(frame), hovered || chosen ? p.frame_active : p.frame,
+                 hovered || chosen ? p.text : p.dim};
   if (chosen) style.outline = p.selection;
   if (focused) style.outline = p.accent;
   draw_box(frame, l, i, l.queries, l.query_width, style);
@@ -75,12 +85,21 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
 
 void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool taken) {
   const Palette& p = frame.palette;
-  const auto query = frame.view.tokens.query();
-  const bool hidden = query && frame.trace.mask(*query, j) == 0, hovered = frame.view.tokens.hovered_key == j;
+  const auto query = frame.shown.look.tokens.query();
+  const bool hidden = query && frame.shown.trace.mask(*query, j) == 0,
+             hovered = frame.shown.look.tokens.hovered_key == j;
   const ImVec2 min{l.keys, l.middle(j) - l.pitch / 2}, max{l.keys + l.key_width, l.middle(j) + l.pitch / 2};
   frame.landmarks.mark("tokens/key/" + std::to_string(j), min, max);
-  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max)) frame.commands.look([j](View& v) { v.tokens.hovered_key = j; });
-  BoxStyle style{keys_of(frame), hidden ? p.hatch_ground : hovered ? p.frame_active : p.frame, hidden ? p.faint : taken || hovered ? p.text : p.dim, hidden};
+  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
+    frame.commands.look([j](View& v) { v.look.tokens.hovered_key = j; });
+  BoxStyle style{keys_of(frame),
+                 hidden    ? p.hatch_ground
+                 : hovered ? p.frame_active
+                           : p.frame,
+                 hidden             ? p.faint
+                 : taken || hovered ? p.text
+                                    : p.dim,
+                 hidden};
   if (taken) style.outline = p.operand;
   draw_box(frame, l, j, l.keys, l.key_width, style);
 }
@@ -88,20 +107,20 @@ void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool take
 /// Whether any head with lines gives the key enough weight for one.
 bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::size_t query, std::size_t key) {
   return std::any_of(heads.begin(), heads.end(), [&](std::size_t h) {
-    const double weight = frame.trace.heads[h].weights(query, key);
-    return weight > 0 && weight >= frame.view.tokens.hide_below;
+    const double weight = frame.shown.trace.heads[h].weights(query, key);
+    return weight > 0 && weight >= frame.shown.look.tokens.hide_below;
   });
 }
 
 }  // namespace
 
 Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
-  const auto query = frame.view.tokens.query();
+  const auto query = frame.shown.look.tokens.query();
   if (!query) return {};
-  Takes takes{std::vector<double>(frame.model.n_keys(), 0), 1};
+  Takes takes{std::vector<double>(frame.shown.model.n_keys(), 0), 1};
   double largest = 0;
   for (std::size_t j = 0; j < takes.sums.size(); ++j) {
-    for (const std::size_t h : heads) takes.sums[j] += frame.trace.heads[h].weights(*query, j);
+    for (const std::size_t h : heads) takes.sums[j] += frame.shown.trace.heads[h].weights(*query, j);
     if (std::isfinite(takes.sums[j])) largest = std::max(largest, takes.sums[j]);
   }
   takes.top = round_end(largest);
@@ -109,10 +128,11 @@ Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
 }
 
 void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vector<std::size_t>& heads) {
-  const auto query = frame.view.tokens.query();
+  const auto query = frame.shown.look.tokens.query();
   for (std::size_t row = l.first; row < l.end; ++row) {
-    if (row < frame.model.n_tokens()) draw_query(frame, l, row);
-    if (row < frame.model.n_keys()) draw_key(frame, l, row, query && is_taken(frame, heads, *query, row));
+    if (row < frame.shown.model.n_tokens()) draw_query(frame, l, row);
+    if (row < frame.shown.model.n_keys())
+      draw_key(frame, l, row, query && is_taken(frame, heads, *query, row));
   }
 }
 
@@ -137,7 +157,8 @@ struct Across {
 /// What a line says when the mouse is on it.
 void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
   const auto& tokens = tokens_of(frame);
-  const std::string words = tokens[line.query] + " " + std::to_string(line.query) + " → " + tokens[line.key] + " " + std::to_string(line.key);
+  const std::string words = tokens[line.query] + " " + std::to_string(line.query) + " → " + tokens[line.key] +
+                            " " + std::to_string(line.key);
   ImGui::BeginTooltip();
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
@@ -151,8 +172,9 @@ void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
 
 }  // namespace
 
-void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines& lines, const std::vector<std::size_t>& heads) {
-  const TokensLook& look = frame.view.tokens;
+void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines& lines,
+                      const std::vector<std::size_t>& heads) {
+  const TokensLook& look = frame.shown.look.tokens;
   const auto query = look.query();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float from = l.lines, to = l.keys - frame.metrics.px(4), bend = (to - from) * 0.5f;
@@ -165,10 +187,12 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
     ImVec2 a, b;
     float distance = 5;  // pixels, from which on the mouse is on no line
   } nearest;
-  const float crowd = std::min(1.0f, std::sqrt(400 / static_cast<float>(lines.lines.size() + 1)));  // many greys would add up to black
+  const float crowd = std::min(
+      1.0f, std::sqrt(400 / static_cast<float>(lines.lines.size() + 1)));  // many greys would add up to black
   for (const TokenLine& line : lines.lines) {
     if (std::max(line.query, line.key) < l.first || std::min(line.query, line.key) >= l.end) continue;
-    const bool bright = look.hovered_key ? look.hovered_key == line.key && (!query || query == line.query) : !query || query == line.query;
+    const bool bright = look.hovered_key ? look.hovered_key == line.key && (!query || query == line.query)
+                                         : !query || query == line.query;
     const bool grey = !bright && (query || look.hovered_key);
     const auto weight = static_cast<float>(std::min(line.weight, 1.0));
     const auto place = static_cast<float>(std::find(heads.begin(), heads.end(), line.head) - heads.begin());
@@ -177,7 +201,8 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
     const float least = query || look.hovered_key ? 0.45f : 0.12f * crowd;
     const ImU32 colour = grey ? packed(frame.palette.faint, most_grey * crowd * (0.25f + 0.75f * weight))
                               : packed(frame.palette.head(line.head), least + (1 - least) * weight);
-    list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, colour, grey ? 1.0f : 1 + 3 * weight, bends);
+    list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, colour, grey ? 1.0f : 1 + 3 * weight,
+                         bends);
     const float away = std::abs(a.y + (b.y - a.y) * down - mouse.y);
     if (among_lines && !grey && away < nearest.distance) {
       nearest.line = &line;
@@ -191,25 +216,30 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
   draw_line_tooltip(frame, *nearest.line);
 }
 
-void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes, const std::vector<std::size_t>& heads) {
-  const auto query = frame.view.tokens.query();
+void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
+                const std::vector<std::size_t>& heads) {
+  const auto query = frame.shown.look.tokens.query();
   if (!query) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
   for (std::size_t j = l.first; j < std::min(l.end, takes.sums.size()); ++j) {
-    if (frame.trace.mask(*query, j) == 0 && takes.sums[j] == 0) continue;
+    if (frame.shown.trace.mask(*query, j) == 0 && takes.sums[j] == 0) continue;
     const float middle = std::round(l.middle(j));
-    list->AddRectFilled({l.takes, middle - half}, {l.takes + l.bar_width, middle + half}, packed(frame.palette.frame));
+    list->AddRectFilled({l.takes, middle - half}, {l.takes + l.bar_width, middle + half},
+                        packed(frame.palette.frame));
     double sum = 0;
     for (const std::size_t h : heads) {
-      const double weight = frame.trace.heads[h].weights(*query, j), before = sum;
+      const double weight = frame.shown.trace.heads[h].weights(*query, j), before = sum;
       if (!(weight > 0)) continue;
       sum += weight;
-      const auto x = [&](double at) { return l.takes + l.bar_width * static_cast<float>(std::min(at / takes.top, 1.0)); };
+      const auto x = [&](double at) {
+        return l.takes + l.bar_width * static_cast<float>(std::min(at / takes.top, 1.0));
+      };
       list->AddRectFilled({x(before), middle - half}, {x(sum), middle + half}, packed(frame.palette.head(h)));
     }
     const bool taken = is_taken(frame, heads, *query, j);
-    widgets::draw_text(frame.fonts.mono13, {l.right, middle}, Align::right_middle, packed(taken ? frame.palette.text : frame.palette.faint),
+    widgets::draw_text(frame.fonts.mono13, {l.right, middle}, Align::right_middle,
+                       packed(taken ? frame.palette.text : frame.palette.faint),
                        widgets::fixed(takes.sums[j], 4));
   }
 }

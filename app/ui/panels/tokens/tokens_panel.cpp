@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/tokens/token_chips.hpp"
 #include "app/ui/panels/tokens/token_rows.hpp"
-#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -19,7 +19,7 @@ constexpr std::size_t most_lines = 3000;
 
 /// Queries stand at the left, keys at the right, from the same top.
 std::size_t n_rows(const Frame& frame) {
-  return std::max(frame.model.n_tokens(), frame.model.n_keys());
+  return std::max(frame.shown.model.n_tokens(), frame.shown.model.n_keys());
 }
 
 /// Columns that share the width; queries and keys as wide as their longest token, within reason.
@@ -28,7 +28,7 @@ TokenLayout columns(const Frame& frame, float left, float width) {
   TokenLayout l;
   const float narrow = m.px(86), wide = std::max(narrow, std::min(m.px(130), width * 0.17f));
   float longest = 0;
-  const core::attention::Sequence& sequence = frame.model.sequences[frame.view.sequence];
+  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
   for (const auto* tokens : {&sequence.tokens, &sequence.keys()})
     for (const std::string& token : *tokens)
       longest = std::max(longest, widgets::text_width(frame.fonts.sans15, token));
@@ -67,9 +67,9 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
   };
   title(l.queries, "Queries", "who listens");
   title(l.keys, "Keys", "who is heard");
-  const auto query = frame.view.tokens.query();
+  const auto query = frame.shown.look.tokens.query();
   if (!query) return;
-  const std::string& token = frame.model.sequences[frame.view.sequence].tokens[*query];
+  const std::string& token = frame.shown.model.sequences[frame.shown.look.sequence].tokens[*query];
   const float room = l.right - l.takes;
   const std::string name = widgets::shortened(
       frame.fonts.sans16, token,
@@ -89,15 +89,15 @@ std::string count_words(const Frame& frame, const TokenLines& lines) {
     words = "The strongest " + words + ", " + std::to_string(lines.above) + " are not hidden";
   words += "; they carry " + widgets::fixed(lines.total > 0 ? lines.carried / lines.total * 100 : 0, 1) +
            " % of the weight. ";
-  words += frame.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";
+  words += frame.shown.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";
   return words;
 }
 
 /// Puts the pinned query on the screen after the keyboard has moved it.
 void come_into_view(const Frame& frame, const TokenLayout& l, float height) {
-  const TokensLook& look = frame.view.tokens;
+  const TokensLook& look = frame.shown.look.tokens;
   if (!look.comes_into_view) return;
-  frame.commands.look([](View& v) { v.tokens.comes_into_view = false; });
+  frame.commands.look([](View& v) { v.look.tokens.comes_into_view = false; });
   if (!look.pinned_query) return;
   const float top = static_cast<float>(*look.pinned_query) * l.pitch, scroll = ImGui::GetScrollY();
   if (top < scroll) ImGui::SetScrollY(top);
@@ -131,9 +131,9 @@ void draw_tokens(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   draw_token_chips(frame, width);
   const std::vector<std::size_t> heads = heads_with_lines(frame);
-  const TokensLook& look = frame.view.tokens;
+  const TokensLook& look = frame.shown.look.tokens;
   const LineChoice choice{heads, look.hide_below, look.query(), most_lines};
-  const TokenLines& lines = frame.statistics.lines(frame.trace, frame.version, choice);
+  const TokenLines& lines = frame.statistics.lines(frame.shown.trace, frame.shown.version, choice);
   const Takes takes = takes_of(frame, heads);
   TokenLayout layout = columns(frame, origin.x, width);
   const float titles = ImGui::GetItemRectMax().y + m.px(8), top = titles + m.px(42), foot = m.px(26);

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "app/render/painter.hpp"
-#include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/editor/matrix_editor_parts.hpp"
+#include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/formats/files/number.hpp"
@@ -93,7 +93,7 @@ void draw_cells(const EditorFrame& e) {
   ImGui::PushClipRect({g.view_min.x + g.label_width, g.view_min.y + g.header_height}, g.view_max, true);
   for (std::size_t r = rows.first; r < rows.end; ++r)
     for (std::size_t c = columns.first; c < columns.end; ++c) draw_cell(e, r, c, largest, format);
-  if (const auto& cursor = e.frame.view.cursor;
+  if (const auto& cursor = e.frame.newest.selection.cursor;
       cursor && cursor->row < m.n_rows() && cursor->column < m.n_cols()) {
     const ImVec2 min = g.cell_min(cursor->row, cursor->column),
                  max(min.x + g.cell_size().x, min.y + g.cell_size().y);
@@ -106,13 +106,13 @@ void draw_cells(const EditorFrame& e) {
 /// far.
 void drag_number(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
-  const auto& cursor = e.frame.view.cursor;
+  const auto& cursor = e.frame.newest.selection.cursor;
   if (!cursor || cursor->row >= e.matrix.numbers.n_rows() || cursor->column >= e.matrix.numbers.n_cols())
     return;
   if (!ImGui::IsMouseDragging(ImGuiMouseButton_Left, drag_threshold)) return;
   if (!cursor->dragging) {
     e.frame.commands.look([](View& view) {
-      if (view.cursor) view.cursor->dragging = true;
+      if (view.selection.cursor) view.selection.cursor->dragging = true;
     });
   }
   const ImVec2 moved =
@@ -134,28 +134,28 @@ void edit_by_mouse(const EditorFrame& e) {
   const auto cell = g.cell_at(ImGui::GetMousePos());
   if (ImGui::IsItemHovered() && cell) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
-    if (!ImGui::IsItemActive() && !is_typing_cell(e.frame.view))
+    if (!ImGui::IsItemActive() && !is_typing_cell(e.frame.forms))
       tooltip(core::formats::number_text(e.matrix.numbers.at(cell->row, cell->column)));
   }
   if (ImGui::IsItemActivated() && cell) put_cursor(e.frame, cell->row, cell->column);
   if (ImGui::IsItemHovered() && cell && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     put_cursor(e.frame, cell->row, cell->column);
     start_typing(e.frame, core::formats::number_text(e.matrix.numbers.at(cell->row, cell->column)), true);
-  } else if (ImGui::IsItemActive() && !is_typing_cell(e.frame.view)) {
+  } else if (ImGui::IsItemActive() && !is_typing_cell(e.frame.forms)) {
     drag_number(e);
   }
 }
 
 void follow_focus(const Frame& frame) {
-  const auto& cursor = frame.view.cursor;
+  const auto& cursor = frame.newest.selection.cursor;
   if (!cursor) return;
   if (cursor->waiting) {
     ImGui::SetWindowFocus();
     frame.commands.look([](View& view) {
-      if (view.cursor) view.cursor->waiting = false;
+      if (view.selection.cursor) view.selection.cursor->waiting = false;
     });
   } else if (!ImGui::IsWindowFocused()) {
-    frame.commands.look([](View& view) { view.cursor.reset(); });
+    frame.commands.look([](View& view) { view.selection.cursor.reset(); });
   }
 }
 
@@ -187,7 +187,7 @@ void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) 
     typing_field(editor);
     row_labels(editor);
     edit_by_mouse(editor);
-    if (frame.view.cursor && ImGui::IsWindowFocused()) edit_by_keys(editor);
+    if (frame.newest.selection.cursor && ImGui::IsWindowFocused()) edit_by_keys(editor);
     ImGui::SetCursorScreenPos(grid.origin);
     ImGui::Dummy(whole);
   }

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/editor/matrix_editor_parts.hpp"
 #include "app/ui/widgets/editor/pasted_numbers.hpp"
+#include "app/ui/widgets/fields.hpp"
 #include "core/error.hpp"
 #include "core/formats/files/number.hpp"
 #include "core/text/words.hpp"
@@ -18,8 +18,8 @@ void move(const EditorFrame& e, long rows, long columns) {
   const auto moved = [](std::size_t from, long by, std::size_t n) {
     return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
   };
-  const std::size_t row = moved(e.frame.view.cursor->row, rows, e.grid.n_rows);
-  const std::size_t column = moved(e.frame.view.cursor->column, columns, e.grid.n_columns);
+  const std::size_t row = moved(e.frame.newest.selection.cursor->row, rows, e.grid.n_rows);
+  const std::size_t column = moved(e.frame.newest.selection.cursor->column, columns, e.grid.n_columns);
   const ImVec2 scroll = e.grid.scroll_to(row, column);
   ImGui::SetScrollX(ImGui::GetScrollX() + scroll.x);
   ImGui::SetScrollY(ImGui::GetScrollY() + scroll.y);
@@ -28,7 +28,7 @@ void move(const EditorFrame& e, long rows, long columns) {
 
 /// One cell on; behind the last column of a row comes the next row.
 void move_to_next(const EditorFrame& e, bool back) {
-  const auto& cursor = *e.frame.view.cursor;
+  const auto& cursor = *e.frame.newest.selection.cursor;
   const long all = static_cast<long>(e.grid.n_columns);
   if (!back && cursor.column + 1 == e.grid.n_columns)
     return move(e, 1, cursor.row + 1 < e.grid.n_rows ? -all : 0);
@@ -40,7 +40,7 @@ void paste(const EditorFrame& e) {
   const char* text = ImGui::GetClipboardText();
   try {
     const arma::mat block = pasted_numbers(text ? text : "");
-    const auto& cursor = *e.frame.view.cursor;
+    const auto& cursor = *e.frame.newest.selection.cursor;
     const std::size_t rows = e.grid.n_rows - cursor.row, columns = e.grid.n_columns - cursor.column;
     if (block.n_rows > rows || block.n_cols > columns)
       throw core::Error("pasted text: a block of " + core::text::shape_text(block.n_rows, block.n_cols) +
@@ -65,7 +65,7 @@ long page_rows(const EditorFrame& e) {
 }
 
 void commit(const EditorFrame& e, const std::string& text) {
-  const auto& cursor = *e.frame.view.cursor;
+  const auto& cursor = *e.frame.newest.selection.cursor;
   if (text == core::formats::number_text(e.matrix.numbers.at(cursor.row, cursor.column))) return;
   if (const auto number = read_number(text))
     e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, *number});
@@ -78,24 +78,24 @@ void commit(const EditorFrame& e, const std::string& text) {
 
 }  // namespace
 
-bool is_typing_cell(const View& view) {
-  return view.typed && view.typed->field == cell_field;
+bool is_typing_cell(const Forms& forms) {
+  return forms.typed && forms.typed->field == cell_field;
 }
 
 void put_cursor(const Frame& frame, std::size_t row, std::size_t column) {
-  frame.commands.look([=](View& view) { view.cursor = EditCursor{row, column}; });
+  frame.commands.look([=](View& view) { view.selection.cursor = EditCursor{row, column}; });
 }
 
 void start_typing(const Frame& frame, std::string text, bool selected) {
   frame.commands.look([text = std::move(text), selected](View& view) {
-    view.typed = Typed{cell_field, text, true, selected};
+    view.forms.typed = Typed{cell_field, text, true, selected};
   });
 }
 
 void edit_by_keys(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
-  const auto& cursor = *e.frame.view.cursor;
-  if (is_typing_cell(e.frame.view) || io.WantTextInput) return;
+  const auto& cursor = *e.frame.newest.selection.cursor;
+  if (is_typing_cell(e.frame.forms) || io.WantTextInput) return;
   if (cursor.row >= e.grid.n_rows || cursor.column >= e.grid.n_columns) return move(e, 0, 0);
   const long all = static_cast<long>(std::max(e.grid.n_rows, e.grid.n_columns));
   if (key_pressed(ImGuiKey_LeftArrow)) move(e, 0, -1);
@@ -117,11 +117,11 @@ void edit_by_keys(const EditorFrame& e) {
 }
 
 void typing_field(const EditorFrame& e) {
-  const auto& cursor = e.frame.view.cursor;
-  if (!is_typing_cell(e.frame.view) || !cursor || cursor->row >= e.grid.n_rows ||
+  const auto& cursor = e.frame.newest.selection.cursor;
+  if (!is_typing_cell(e.frame.forms) || !cursor || cursor->row >= e.grid.n_rows ||
       cursor->column >= e.grid.n_columns)
     return;
-  const std::string text = e.frame.view.typed->text;
+  const std::string text = e.frame.forms.typed->text;
   FieldStyle style;
   style.width = e.grid.cell_size().x, style.font = e.frame.fonts.mono14, style.alignment = Alignment::right;
   ImGui::SetCursorScreenPos(e.grid.cell_min(cursor->row, cursor->column));
@@ -133,9 +133,9 @@ void typing_field(const EditorFrame& e) {
   if (answer.left) {
     if (!escaped) commit(e, answer.text.value_or(text));
     if (entered) move(e, 1, 0);
-  } else if (up || down || tab || (entered && e.frame.view.typed->waiting)) {
+  } else if (up || down || tab || (entered && e.frame.forms.typed->waiting)) {
     commit(e, text);
-    e.frame.commands.look([](View& view) { view.typed.reset(); });
+    e.frame.commands.look([](View& view) { view.forms.typed.reset(); });
   }
   if (tab) move_to_next(e, ImGui::GetIO().KeyShift);
   if (up || down || (entered && !answer.left)) move(e, up ? -1 : 1, 0);

@@ -15,7 +15,7 @@ struct EditorFrame {
 /// The name of the field in which a cell's number is typed.
 inline constexpr const char* cell_field = "edit/typing";
 
-bool is_typing_cell(const View& view);
+bool is_typing_cell(const Forms& forms);
 /// Puts the cursor on a cell.
 void put_cursor(const Frame& frame, std::size_t row, std::size_t column);
 /// Starts typing at the cursor; selected: the first letter replaces the text.

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/widgets/editor/matrix_editor_parts.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/editor/matrix_editor_parts.hpp"
 #include "app/ui/widgets/text.hpp"
 
 namespace app::widgets {
@@ -59,7 +59,7 @@ void rename_field(const EditorFrame& e, std::size_t row) {
 
 void start_renaming(const EditorFrame& e, std::size_t row) {
   e.frame.commands.look([name = landmark(row), text = (*e.matrix.tokens)[row]](View& view) {
-    view.typed = Typed{name, text, true, true};
+    view.forms.typed = Typed{name, text, true, true};
   });
 }
 
@@ -101,8 +101,7 @@ void drag_token(const EditorFrame& e) {
 void token_mouse(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
   ImGui::SetCursorScreenPos({g.view_min.x, g.view_min.y + g.header_height});
-  hit_area("tokens",
-                         {g.label_width, g.view_max.y - g.view_min.y - g.header_height});
+  hit_area("tokens", {g.label_width, g.view_max.y - g.view_min.y - g.header_height});
   const auto row = g.label_at(ImGui::GetMousePos());
   const bool over = ImGui::IsItemHovered() && row;
   drag_token(e);
@@ -117,7 +116,7 @@ void row_labels(const EditorFrame& e) {
   const auto rows = g.visible_rows();
   ImGui::PushClipRect({g.view_min.x, g.view_min.y + g.header_height}, g.view_max, true);
   for (std::size_t row = rows.first; row < rows.end; ++row) {
-    const auto& typed = e.frame.view.typed;
+    const auto& typed = e.frame.forms.typed;
     if (e.matrix.tokens && typed && typed->field == landmark(row))
       rename_field(e, row);
     else

@@ -24,7 +24,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d) {
     return x + side + frame.metrics.px(5);
   };
   const bool is_mask = map.stage == Stage::mask;
-  const double factor = core::attention::top_of_range(frame.model, map.stage);
+  const double factor = core::attention::top_of_range(frame.shown.model, map.stage);
   const std::string kept = is_mask ? "visible" : "kept, × " + fixed(factor, 2);
   const std::string dropped = is_mask ? "hidden" : "dropped, × 0";
   const float y = std::round(d.far.y + frame.metrics.px(12));

@@ -19,6 +19,6 @@ struct ColourScale {
 };
 
 /// The map of colours that was chosen for numbers of a kind.
-render::ColourMap chosen_map(const View& view, core::attention::Colouring colouring);
+render::ColourMap chosen_map(const ColourChoice& colours, core::attention::Colouring colouring);
 
 }  // namespace app::widgets

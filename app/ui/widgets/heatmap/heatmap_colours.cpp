@@ -1,6 +1,6 @@
 // Which colours a heatmap's numbers have, and which of them are hidden or dropped.
-#include "app/work/colour_ends.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
+#include "app/work/colour_ends.hpp"
 
 namespace app::widgets {
 
@@ -11,13 +11,13 @@ bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
 const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
   if (!is_ready(frame, stage, head)) return frame.extents.last(stage, head);
   const Extent* known = frame.source ? frame.source->extent(stage, head) : nullptr;
-  return known ? frame.extents.remember(frame.version, stage, head, *known)
-               : frame.extents.of(frame.trace, frame.version, stage, head);
+  return known ? frame.extents.remember(frame.shown.version, stage, head, *known)
+               : frame.extents.of(frame.shown.trace, frame.shown.version, stage, head);
 }
 
 const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range) {
   return !frame.source || frame.source->is_small(stage, head)
-             ? &frame.extents.outside(frame.trace, frame.version, stage, head, range)
+             ? &frame.extents.outside(frame.shown.trace, frame.shown.version, stage, head, range)
              : frame.source->outside(stage, head, range);
 }
 
@@ -43,18 +43,18 @@ bool marks_hidden(const Heatmap& map) {
 const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
   if (!marks_hidden(map)) return nullptr;
   if (map.other && map.other->visible) return map.other->visible;
-  return frame.source ? frame.source->visible() : &*frame.trace.mask;
+  return frame.source ? frame.source->visible() : &*frame.shown.trace.mask;
 }
 
 bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (!marks_hidden(map)) return false;
   return map.other && map.other->visible ? (*map.other->visible)(row, column) == 0
-                                         : frame.trace.mask(row, column) == 0;
+                                         : frame.shown.trace.mask(row, column) == 0;
 }
 
 bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (map.other) return map.other->kept && (*map.other->kept)(row, column) == 0;
-  return marks_dropped(map) && frame.trace.heads[map.head].dropout_mask(row, column) == 0;
+  return marks_dropped(map) && frame.shown.trace.heads[map.head].dropout_mask(row, column) == 0;
 }
 
 bool marks_dropped(const Heatmap& map) {
@@ -63,7 +63,7 @@ bool marks_dropped(const Heatmap& map) {
 
 const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
   if (map.other) return map.other->kept;
-  return marks_dropped(map) ? &*frame.trace.heads[map.head].dropout_mask : nullptr;
+  return marks_dropped(map) ? &*frame.shown.trace.heads[map.head].dropout_mask : nullptr;
 }
 
 Colouring colouring_of(const Heatmap& map) {
@@ -73,14 +73,14 @@ Colouring colouring_of(const Heatmap& map) {
 
 Ends colour_ends(const Frame& frame, Stage stage, std::size_t head) {
   const auto extent = [&](Stage of, std::size_t h) { return extent_of_stage(frame, of, h); };
-  return app::colour_ends(frame.view.colours, frame.model, extent, stage, head);
+  return app::colour_ends(frame.shown.look.colours, frame.shown.model, extent, stage, head);
 }
 
 std::map<std::pair<Stage, std::size_t>, Ends> all_colour_ends(const Frame& frame) {
   std::map<std::pair<Stage, std::size_t>, Ends> ends;
   for (const StageInfo& stage : core::attention::stages()) {
-    if (!stage.present(frame.model)) continue;
-    for (std::size_t h = 0; h < (stage.per_head ? frame.trace.heads.size() : 1); ++h)
+    if (!stage.present(frame.shown.model)) continue;
+    for (std::size_t h = 0; h < (stage.per_head ? frame.shown.trace.heads.size() : 1); ++h)
       ends[{stage.stage, h}] = colour_ends(frame, stage.stage, h);
   }
   return ends;
@@ -88,7 +88,7 @@ std::map<std::pair<Stage, std::size_t>, Ends> all_colour_ends(const Frame& frame
 
 ColourScale scale_of(const Frame& frame, const Heatmap& map) {
   const Ends ends = map.other ? map.other->ends : colour_ends(frame, map.stage, map.head);
-  return {chosen_map(frame.view, colouring_of(map)), frame.palette.dark, ends};
+  return {chosen_map(frame.shown.look.colours, colouring_of(map)), frame.palette.dark, ends};
 }
 
 Extent shown_extent(const Frame& frame, const Heatmap& map) {
@@ -101,7 +101,7 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
   picture.place = map.place;
   if (frame.source && !map.other) picture.rows = frame.source->rows(map.stage, map.head);
   picture.visible = visible_cells(frame, map);
-  picture.version = map.other ? map.other->version : frame.version;
+  picture.version = map.other ? map.other->version : frame.shown.version;
   picture.map = scale.map;
   picture.dark = scale.dark;
   picture.low = scale.ends.low, picture.high = scale.ends.high;

@@ -51,7 +51,8 @@ int gutter_count(Stage stage) {
 }
 
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  const std::vector<RowFacts>& facts = frame.statistics.rows(frame.trace, frame.version, map.stage, map.head);
+  const std::vector<RowFacts>& facts =
+      frame.statistics.rows(frame.shown.trace, frame.shown.version, map.stage, map.head);
   double largest = 0;
   for (const RowFacts& row : facts) largest = std::max(largest, std::abs(row.sum));
   const std::array<Gutter, 2> gutters{

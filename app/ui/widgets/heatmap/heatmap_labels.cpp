@@ -38,7 +38,7 @@ void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
 }
 
 const core::attention::Sequence& sequence_of(const Frame& frame) {
-  return frame.model.sequences[frame.view.sequence];
+  return frame.shown.model.sequences[frame.shown.look.sequence];
 }
 
 /// The tokens that name the columns.
@@ -51,8 +51,11 @@ bool has_column_tokens(const Heatmap& map) {
 }
 
 /// Whether a name reaches into that of a neighbour a step away.
-bool touches(const Frame& frame, const std::vector<std::string>& tokens, std::size_t j, std::size_t step, float pitch) {
-  const auto width = [&](std::size_t k) { return k < tokens.size() ? text_width(frame.fonts.sans12, tokens[k]) : 0; };
+bool touches(const Frame& frame, const std::vector<std::string>& tokens, std::size_t j, std::size_t step,
+             float pitch) {
+  const auto width = [&](std::size_t k) {
+    return k < tokens.size() ? text_width(frame.fonts.sans12, tokens[k]) : 0;
+  };
   const float beside = std::max(j >= step ? width(j - step) : 0, width(j + step));
   return (width(j) + std::min(beside, pitch)) / 2 + frame.metrics.px(4) > pitch;
 }
@@ -62,14 +65,17 @@ bool turns_names(const Frame& frame, const Heatmap& map, float pitch) {
   const auto& tokens = column_tokens(frame, map);
   if (pitch < frame.metrics.px(turned_pitch) || tokens.size() > most_turned) return false;
   for (std::size_t j = 0; j < tokens.size(); ++j)
-    if (text_width(frame.fonts.sans12, tokens[j]) > pitch - frame.metrics.px(2) && touches(frame, tokens, j, 1, pitch)) return true;
+    if (text_width(frame.fonts.sans12, tokens[j]) > pitch - frame.metrics.px(2) &&
+        touches(frame, tokens, j, 1, pitch))
+      return true;
   return false;
 }
 
 }  // namespace
 
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  const auto& tokens = map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, sequence_of(frame));
+  const auto& tokens =
+      map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, sequence_of(frame));
   const float index_right = d.corner.x - frame.metrics.px(6);
   const std::size_t step = label_step(d.cell_height, frame.metrics.px(14));
   const float digits = text_width(frame.fonts.mono12, std::to_string(tokens.size() - 1));
@@ -94,7 +100,9 @@ void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) 
   const bool named = has_column_tokens(map), turned = named && turns_names(frame, map, d.cell_width);
   const auto& tokens = column_tokens(frame, map);
   const float widest = text_width(frame.fonts.mono12, std::to_string(d.numbers.n_cols)) + frame.metrics.px(6);
-  const float room = turned ? std::max(frame.metrics.px(turned_pitch), widest) : named ? frame.metrics.px(34) : widest;
+  const float room = turned  ? std::max(frame.metrics.px(turned_pitch), widest)
+                     : named ? frame.metrics.px(34)
+                             : widest;
   const std::size_t step = label_step(d.cell_width, room);
   const auto chosen = d.cross && !d.row_only ? std::optional(d.cross->column) : std::nullopt;
   const float index_middle = d.corner.y - frame.metrics.px(9), height = column_label_height(frame, map);
@@ -121,7 +129,8 @@ void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) 
 
 float column_label_height(const Frame& frame, const Heatmap& map) {
   if (!has_column_tokens(map) || (map.other && map.other->columns)) return frame.metrics.px(18);
-  const float pitch = static_cast<float>(map.width) / static_cast<float>(std::max<std::size_t>(1, frame.model.n_keys()));
+  const float pitch = static_cast<float>(map.width) /
+                      static_cast<float>(std::max<std::size_t>(1, frame.shown.model.n_keys()));
   if (!turns_names(frame, map, pitch)) return frame.metrics.px(32);
   float longest = 0;
   for (const std::string& token : column_tokens(frame, map))

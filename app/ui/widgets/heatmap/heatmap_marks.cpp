@@ -14,21 +14,23 @@ using core::attention::Columns;
 void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 colour, float thickness) {
   const ImVec2 a = d.cell_min(cells.row0, cells.column0), b = d.cell_max(cells.row1 - 1, cells.column1 - 1);
   const float least = 2 * thickness + 1;
-  outline(ImGui::GetWindowDrawList(), {a.x - 1, a.y - 1}, {std::max(b.x, a.x + least), std::max(b.y, a.y + least)},
-          colour, thickness);
+  outline(ImGui::GetWindowDrawList(), {a.x - 1, a.y - 1},
+          {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, colour, thickness);
 }
 
 /// What the pinned cell was worked out from, and more quietly what it goes into.
 void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  if (!frame.view.pinned) return;
+  if (!frame.shown.selection.pinned) return;
   const auto is_here = [&](const core::explain::Cells& cells) {
     return cells.source == core::explain::Source(map.stage) && (!d.stage.per_head || cells.head == map.head);
   };
   const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background, 0.5f));
-  for (const auto& cells : core::explain::results(frame.model, frame.trace, *frame.view.pinned))
+  for (const auto& cells :
+       core::explain::results(frame.shown.model, frame.shown.trace, *frame.shown.selection.pinned))
     if (is_here(cells)) outline_cells(d, cells, quiet, 2);
-  for (const CellRef& worked : core::explain::worked_out(frame.model, frame.trace, *frame.view.pinned))
-    for (const auto& cells : core::explain::operands(frame.model, frame.trace, worked))
+  for (const CellRef& worked :
+       core::explain::worked_out(frame.shown.model, frame.shown.trace, *frame.shown.selection.pinned))
+    for (const auto& cells : core::explain::operands(frame.shown.model, frame.shown.trace, worked))
       if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2);
 }
 
@@ -48,26 +50,28 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
     return cell && has_cells_of_stage(map) && cell->stage == map.stage &&
            (!d.stage.per_head || cell->head == map.head);
   };
-  if (is_here(frame.view.pinned)) {
-    const ImVec2 a = d.cell_min(frame.view.pinned->row, frame.view.pinned->column);
-    const ImVec2 b = d.cell_max(frame.view.pinned->row, frame.view.pinned->column);
-    outline(list, {a.x - 2, a.y - 2}, {std::max(b.x + 1, a.x + 4), std::max(b.y + 1, a.y + 4)}, packed(p.selection), 2);
+  if (is_here(frame.shown.selection.pinned)) {
+    const ImVec2 a = d.cell_min(frame.shown.selection.pinned->row, frame.shown.selection.pinned->column);
+    const ImVec2 b = d.cell_max(frame.shown.selection.pinned->row, frame.shown.selection.pinned->column);
+    outline(list, {a.x - 2, a.y - 2}, {std::max(b.x + 1, a.x + 4), std::max(b.y + 1, a.y + 4)},
+            packed(p.selection), 2);
     if (b.x - a.x > 6 && b.y - a.y > 6) outline(list, a, {b.x - 1, b.y - 1}, packed(p.selection_inner), 1);
   }
-  if (is_here(frame.view.hovered)) {
-    const ImVec2 a = d.cell_min(frame.view.hovered->row, frame.view.hovered->column);
-    const ImVec2 b = d.cell_max(frame.view.hovered->row, frame.view.hovered->column);
-    outline(list, {a.x - 1, a.y - 1}, {std::max(b.x, a.x + 2), std::max(b.y, a.y + 2)}, packed(p.selection), 1);
+  if (is_here(frame.shown.selection.hovered)) {
+    const ImVec2 a = d.cell_min(frame.shown.selection.hovered->row, frame.shown.selection.hovered->column);
+    const ImVec2 b = d.cell_max(frame.shown.selection.hovered->row, frame.shown.selection.hovered->column);
+    outline(list, {a.x - 1, a.y - 1}, {std::max(b.x, a.x + 2), std::max(b.y, a.y + 2)}, packed(p.selection),
+            1);
   }
 }
 
 /// Cells of the mask that were switched by hand.
 void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.other || d.stage.columns != Columns::tokens || map.stage == Stage::scores ||
-      map.stage == Stage::scaled_scores || !core::attention::info(Stage::mask).present(frame.model))
+      map.stage == Stage::scaled_scores || !core::attention::info(Stage::mask).present(frame.shown.model))
     return;
   const float side = std::min(frame.metrics.px(6), d.cell_height / 3);
-  for (const auto& cell : frame.model.mask.cells) {
+  for (const auto& cell : frame.shown.model.mask.cells) {
     const ImVec2 a = d.cell_min(cell.row, cell.column);
     ImGui::GetWindowDrawList()->AddRectFilled({a.x + 2, a.y + 2}, {a.x + 2 + side, a.y + 2 + side},
                                               packed(frame.palette.accent));
@@ -78,13 +82,14 @@ void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
 void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.other) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  for (const auto& [place, value] : frame.model.given.cells) {
-    const bool here = place.stage == map.stage && place.sequence == frame.view.sequence &&
+  for (const auto& [place, value] : frame.shown.model.given.cells) {
+    const bool here = place.stage == map.stage && place.sequence == frame.shown.look.sequence &&
                       (!d.stage.per_head || place.head == map.head);
     if (!here) continue;
     const ImVec2 a = d.cell_min(place.row, place.column), b = d.cell_max(place.row, place.column);
     const float side = std::max(3.0f, std::min(frame.metrics.px(8), (b.y - a.y) * 0.45f));
-    list->AddTriangleFilled({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side}, packed(frame.palette.selection));
+    list->AddTriangleFilled({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side},
+                            packed(frame.palette.selection));
     list->AddTriangle({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side}, packed(frame.palette.background), 1);
   }
 }

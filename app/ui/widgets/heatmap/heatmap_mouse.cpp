@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "app/state/pinning.hpp"
+#include "app/state/zoom.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 #include "app/ui/widgets/hit_area.hpp"
-#include "app/state/zoom.hpp"
 
 namespace app::widgets {
 namespace {
@@ -31,7 +31,8 @@ struct Block {
   std::size_t count() const { return (row1 - row0) * (column1 - column0); }
 };
 
-Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& pooled, std::size_t row, std::size_t column) {
+Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& pooled, std::size_t row,
+               std::size_t column) {
   Block b;
   b.row0 = row / pooled.rows * pooled.rows, b.column0 = column / pooled.columns * pooled.columns;
   b.row1 = std::min<std::size_t>(b.row0 + pooled.rows, d.numbers.n_rows);
@@ -39,7 +40,10 @@ Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& poo
   constexpr double infinity = std::numeric_limits<double>::infinity();
   // As the picture chooses: NaN wins, −∞ loses, else the largest, of signed numbers the one farthest from 0.
   const auto rank = [&](double v) {
-    return std::isnan(v) ? infinity : v == -infinity ? -infinity : render::is_diverging(map) ? std::abs(v) : v;
+    return std::isnan(v)               ? infinity
+           : v == -infinity            ? -infinity
+           : render::is_diverging(map) ? std::abs(v)
+                                       : v;
   };
   b.row = b.row0, b.column = b.column0;
   for (std::size_t j = b.column0; j < b.column1; ++j)
@@ -52,16 +56,19 @@ Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& poo
 std::string pooled_words(const Block& b, render::ColourMap map) {
   if (b.count() < 2) return "";
   const auto span = [](std::size_t from, std::size_t to) {
-    return from + 1 == to ? " " + std::to_string(from) : "s " + std::to_string(from) + " … " + std::to_string(to - 1);
+    return from + 1 == to ? " " + std::to_string(from)
+                          : "s " + std::to_string(from) + " … " + std::to_string(to - 1);
   };
-  return std::string("this pixel shows the ") + (render::is_diverging(map) ? "farthest from 0" : "largest") + " of " +
-         std::to_string(b.count()) + " cells: row" + span(b.row0, b.row1) + ", column" + span(b.column0, b.column1);
+  return std::string("this pixel shows the ") + (render::is_diverging(map) ? "farthest from 0" : "largest") +
+         " of " + std::to_string(b.count()) + " cells: row" + span(b.row0, b.row1) + ", column" +
+         span(b.column0, b.column1);
 }
 
 /// The wheel shows more or fewer cells around the mouse; Shift leaves it to what scrolls.
 void turn_wheel(const Frame& frame, const Drawn& d, ImVec2 place) {
   const ImGuiIO& io = ImGui::GetIO();
-  if (io.MouseWheel == 0 || io.KeyShift || wheel_scrolls(frame.view, io.MousePos.x, io.MousePos.y)) return;
+  if (io.MouseWheel == 0 || io.KeyShift || wheel_scrolls(frame.shown.selection, io.MousePos.x, io.MousePos.y))
+    return;
   const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
   const double factor = std::pow(wheel_step, -static_cast<double>(io.MouseWheel));
   frame.commands.look([=](View& v) { zoom(v, shape, place.y, place.x, factor); });
@@ -83,7 +90,8 @@ bool drags(const Frame& frame, const Drawn& d) {
 bool clicked() {
   const ImGuiIO& io = ImGui::GetIO();
   const float most = io.MouseDragThreshold;
-  return ImGui::IsItemDeactivated() && ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Left) &&
+  return ImGui::IsItemDeactivated() && ImGui::IsItemHovered() &&
+         ImGui::IsMouseReleased(ImGuiMouseButton_Left) &&
          io.MouseDragMaxDistanceSqr[ImGuiMouseButton_Left] < most * most;
 }
 
@@ -106,7 +114,7 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
     return;
   }
   turn_wheel(frame, d, place);
-  frame.commands.look([cell](View& v) { v.hovered = cell; });
+  frame.commands.look([cell](View& v) { v.selection.hovered = cell; });
   if (!map.other) draw_cell_tooltip(frame, cell, pooled_words(block, scale.map));
   if (clicked()) frame.commands.look([cell](View& v) { pin(v, cell); });
 }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "app/ui/widgets/heatmap/colour_bar.hpp"
-#include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 #include "app/state/zoom.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/heatmap/colour_bar.hpp"
+#include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 
 namespace app::widgets {
 namespace {
@@ -15,11 +15,11 @@ using core::attention::StageInfo;
 
 /// The pinned cell as a cross on another stage: token rows and columns carry over, features do not.
 void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
-  const std::optional<CellRef>& pinned = frame.view.pinned;
+  const std::optional<CellRef>& pinned = frame.shown.selection.pinned;
   if (!pinned || (!has_cells_of_stage(map) && !map.other->of_tokens)) return;
   const StageInfo& from = core::attention::info(pinned->stage);
   const bool here = pinned->stage == map.stage && (!d.stage.per_head || pinned->head == map.head);
-  const bool other_keys = !frame.model.sequences[frame.view.sequence].key_tokens.empty();
+  const bool other_keys = !frame.shown.model.sequences[frame.shown.look.sequence].key_tokens.empty();
   if (!here && other_keys && d.stage.rows != from.rows) return;
   const bool both_tokens = from.columns == Columns::tokens && d.stage.columns == Columns::tokens;
   if (here || both_tokens) {
@@ -33,7 +33,7 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
 /// Other numbers than a stage's are shown whole.
 CellWindow part_of(const Frame& frame, const Heatmap& map, const Numbers& numbers) {
   const Shape shape{numbers.n_rows, numbers.n_cols};
-  return has_cells_of_stage(map) && !map.whole ? shown_part(frame.view, shape) : whole(shape);
+  return has_cells_of_stage(map) && !map.whole ? shown_part(frame.shown.look, shape) : whole(shape);
 }
 
 Drawn drawn_at(const Frame& frame, const Heatmap& map, ImVec2 corner) {
@@ -60,9 +60,14 @@ CellRange cells_on_screen(const Drawn& d) {
   const auto index = [](double place, double most) {
     return static_cast<std::size_t>(std::clamp(place, 0.0, most));
   };
-  const auto n_rows = static_cast<double>(d.numbers.n_rows), n_columns = static_cast<double>(d.numbers.n_cols);
-  const auto row = [&](float y) { return d.part.top + static_cast<double>((y - d.corner.y) / d.cell_height); };
-  const auto column = [&](float x) { return d.part.left + static_cast<double>((x - d.corner.x) / d.cell_width); };
+  const auto n_rows = static_cast<double>(d.numbers.n_rows),
+             n_columns = static_cast<double>(d.numbers.n_cols);
+  const auto row = [&](float y) {
+    return d.part.top + static_cast<double>((y - d.corner.y) / d.cell_height);
+  };
+  const auto column = [&](float x) {
+    return d.part.left + static_cast<double>((x - d.corner.x) / d.cell_width);
+  };
   return {index(std::floor(std::max(row(low.y), d.part.top)), n_rows),
           index(std::ceil(std::min(row(high.y), d.part.bottom)), n_rows),
           index(std::floor(std::max(column(low.x), d.part.left)), n_columns),
@@ -77,7 +82,7 @@ float bar_room(const Frame& frame, const Heatmap& map) {
 
 Numbers shown_numbers(const Frame& frame, const Heatmap& map) {
   if (map.other) return Numbers(*map.other->numbers);
-  return Numbers(core::attention::info(map.stage).matrix(frame.trace, map.head));
+  return Numbers(core::attention::info(map.stage).matrix(frame.shown.trace, map.head));
 }
 
 void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner) {
@@ -87,9 +92,9 @@ void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner) {
 }
 
 void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left) {
-  const Drawn d = drawn_at(frame, map,
-                           {std::round(top_left.x + map.label_width),
-                            std::round(top_left.y + column_label_height(frame, map))});
+  const Drawn d = drawn_at(
+      frame, map,
+      {std::round(top_left.x + map.label_width), std::round(top_left.y + column_label_height(frame, map))});
   if (ImGui::IsRectVisible(top_left, {d.far.x, d.far.y + frame.metrics.px(30)})) {
     const ColourScale scale = scale_of(frame, map);
     ImDrawList* list = ImGui::GetWindowDrawList();

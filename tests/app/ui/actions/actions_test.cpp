@@ -8,11 +8,11 @@
 #include <memory>
 #include <set>
 
+#include "app/files/view_text.hpp"
+#include "app/state/pinning.hpp"
+#include "app/state/zoom.hpp"
 #include "app/ui/actions/action_finding.hpp"
 #include "app/ui/actions/key_words.hpp"
-#include "app/state/pinning.hpp"
-#include "app/files/view_text.hpp"
-#include "app/state/zoom.hpp"
 #include "core/editing/presets.hpp"
 #include "tests/support/program.hpp"
 
@@ -26,7 +26,12 @@ using core::attention::Stage;
 using testing::IsEmpty;
 
 app::Situation situation_of(const app::Store& store, const app::Document& document) {
-  return {store.model(), store.trace(), store.view(), document, store.newest(),
+  const app::View& view = store.view();
+  return {{store.model(), store.trace(), store.version(), view.look, view.selection},
+          store.newest(),
+          view.settings,
+          view.forms,
+          document,
           [] { return std::map<std::pair<Stage, std::size_t>, app::Ends>(); }};
 }
 
@@ -49,21 +54,27 @@ const Start starts[]{
         app::zoom(view, {6, 6}, 2, 1, 0.5);
       });
     },
-    [](gui::Program& p) { look(p, [](app::View& view) { view.head = 1; }); },
+    [](gui::Program& p) { look(p, [](app::View& view) { view.look.head = 1; }); },
+    [](gui::Program& p) {
+      p.edit(core::editing::SetOutputProjection{true});
+      for (const auto part : {core::editing::Part::query, core::editing::Part::key, core::editing::Part::value,
+                              core::editing::Part::output})
+        p.edit(core::editing::SetBias{part, true});
+    },
     [](gui::Program& p) {
       look(p, [](app::View& view) {
-        view.tab = Tab::tokens;
-        view.tokens.pinned_query = 3;
+        view.look.tab = Tab::tokens;
+        view.look.tokens.pinned_query = 3;
       });
     },
     [](gui::Program& p) {
       look(p, [](app::View& view) {
-        view.tab = Tab::tokens;
-        view.head = 1;
-        view.dark = false;
+        view.look.tab = Tab::tokens;
+        view.look.head = 1;
+        view.settings.dark = false;
       });
     },
-    [](gui::Program& p) { look(p, [](app::View& view) { view.tab = Tab::laboratory; }); },
+    [](gui::Program& p) { look(p, [](app::View& view) { view.look.tab = Tab::laboratory; }); },
     [](gui::Program& p) { p.store.dispatch(app::StartLesson{"000"}), p.run(); },
 };
 
@@ -89,21 +100,26 @@ Outcome outcome(gui::Program& program) {
     for (const auto& one : all) words += std::to_string(static_cast<int>(one)) + " ";
     return words;
   };
-  std::string rest = std::to_string(static_cast<int>(v.dialog)) + (v.dark ? " dark " : " light ") +
-                     std::to_string(v.scale) + " " + std::to_string(v.text_size) + " folded " +
-                     list(v.folded) + "zoomed " + std::to_string(v.zoomed.size()) + " trail " +
-                     std::to_string(v.trail.size());
-  for (const auto& [shape, part] : v.zoomed)
+  std::string rest = std::to_string(static_cast<int>(v.forms.dialog)) +
+                     (v.settings.dark ? " dark " : " light ") + std::to_string(v.settings.scale) + " " +
+                     std::to_string(v.settings.text_size) + " folded " + list(v.look.folded) + "zoomed " +
+                     std::to_string(v.look.zoomed.size()) + " trail " +
+                     std::to_string(v.selection.trail.size());
+  for (const auto& [shape, part] : v.look.zoomed)
     rest += " " + std::to_string(part.left) + " " + std::to_string(part.right);
-  rest += " maps " + std::to_string(static_cast<int>(v.colours.sequential)) + " " +
-          std::to_string(static_cast<int>(v.colours.diverging)) + (v.colours.locked ? " locked" : "");
-  rest += " copy " + std::to_string(static_cast<int>(v.copy.extent)) + " " + std::to_string(v.copy.form) +
-          " " + std::to_string(v.copy_decimals) + " typed " + (v.typed ? v.typed->field : "") +
-          (v.cursor ? " cursor" : "") + " given " + std::to_string(static_cast<int>(v.given_stage)) +
-          " tab " + std::to_string(static_cast<int>(v.tab));
-  rest += " lesson " + (v.lesson ? v.lesson->name + " " + std::to_string(v.lesson->step) : "") + " kept " +
-          std::to_string(store.references().size()) + (store.wants_to_quit() ? " quits" : "") + " of " +
-          document.preset + " " + document.title + " says " + store.message().text;
+  rest += " maps " + std::to_string(static_cast<int>(v.look.colours.sequential)) + " " +
+          std::to_string(static_cast<int>(v.look.colours.diverging)) +
+          (v.look.colours.locked ? " locked" : "");
+  rest += " copy " + std::to_string(static_cast<int>(v.settings.copy.extent)) + " " +
+          std::to_string(v.settings.copy.form) + " " + std::to_string(v.settings.copy_decimals) + " typed " +
+          (v.forms.typed ? v.forms.typed->field : "") + (v.selection.cursor ? " cursor" : "") + " given " +
+          std::to_string(static_cast<int>(v.forms.given_stage)) + " tab " +
+          std::to_string(static_cast<int>(v.look.tab));
+  rest +=
+      " lesson " +
+      (v.selection.lesson ? v.selection.lesson->name + " " + std::to_string(v.selection.lesson->step) : "") +
+      " kept " + std::to_string(store.references().size()) + (store.wants_to_quit() ? " quits" : "") +
+      " of " + document.preset + " " + document.title + " says " + store.message().text;
   rest += " copied " + program.store.take_clipboard().value_or("nothing");
   return {store.model(), app::view_text(v), rest};
 }
@@ -140,7 +156,7 @@ std::map<std::string, Start> starts_of(const std::string& menu) {
         if (!action.command) continue;
         anywhere.insert({action.id, nullptr});
         if (!why_not(action, situation).empty()) continue;
-        if (!action.keys.empty() && action.here(situation.view)) by_key.insert({action.id, start});
+        if (!action.keys.empty() && action.here(situation.newest)) by_key.insert({action.id, start});
         if (!anywhere[action.id]) anywhere[action.id] = start;
       }
   }
@@ -200,12 +216,13 @@ TEST_F(Actions, ShareNoKeyInTheSamePlace) {
     for (const bool in_lesson : {false, true})
       for (const bool in_editor : {false, true}) {
         app::View view;
-        view.tab = tab;
-        if (in_lesson) view.lesson = app::LessonPlace{"000"};
-        if (in_editor) view.cursor = app::EditCursor{};
+        view.look.tab = tab;
+        if (in_lesson) view.selection.lesson = app::LessonPlace{"000"};
+        if (in_editor) view.selection.cursor = app::EditCursor{};
+        const app::Newest newest{program.store.model(), view.look, view.selection};
         std::map<std::string, std::string> seen;
         for (const Action& action : rows)
-          for (const KeyPress& key : action.here(view) ? action.keys : std::vector<KeyPress>()) {
+          for (const KeyPress& key : action.here(newest) ? action.keys : std::vector<KeyPress>()) {
             const auto [other, is_new] = seen.insert({app::written(key), action.id});
             EXPECT_TRUE(is_new) << app::written(key) << " is " << other->second << " and " << action.id;
           }
@@ -227,7 +244,7 @@ TEST_F(Actions, FillTheKeySheet) {
   EXPECT_EQ(sheet["Show the first … ninth head"], "1 … 9");
   EXPECT_EQ(sheet["Pin a cell and walk over its neighbours"], "Shift+↑ ↓ ← →");
   EXPECT_EQ(sheet["Stages, Heads, Tokens, Compare, laboratory"], "Ctrl+1 … 5");
-  EXPECT_EQ(sheet["Zoom in, out; with the mouse: the wheel over a picture"], "+ −");
+  EXPECT_EQ(sheet["Zoom in, out; or the wheel over a picture"], "+ −");
   EXPECT_EQ(sheet["Find any action, preset, stage, lesson or setting"], "Ctrl+Shift+P");
   EXPECT_EQ(sheet["This sheet"], "F1, ?");
   EXPECT_EQ(sheet["In the matrix: the next number"], "Tab");
@@ -236,7 +253,7 @@ TEST_F(Actions, FillTheKeySheet) {
 TEST_F(Actions, LeaveMinusToTheMatrixEditor) {
   program.click("edit/cell/0/0");
   program.key(Key::minus);
-  EXPECT_THAT(program.store.view().zoomed, IsEmpty()) << "it begins a number";
+  EXPECT_THAT(program.store.view().look.zoomed, IsEmpty()) << "it begins a number";
 }
 
 }  // namespace

@@ -24,30 +24,30 @@ TEST_F(Shortcuts, ChangeTheModelAndTheView) {
   ui.key(Key::d);
   EXPECT_FALSE(ui.model.dropout.training);
   ui.key(Key::t);
-  EXPECT_FALSE(ui.view.dark);
+  EXPECT_FALSE(ui.view.settings.dark);
 }
 
 TEST_F(Shortcuts, CopyTheMatrixThatIsLookedAt) {
-  ui.view.pinned = app::CellRef{core::attention::Stage::mask, 0, 1, 1};
+  ui.view.selection.pinned = app::CellRef{core::attention::Stage::mask, 0, 1, 1};
   ui.key(Key::c, {.ctrl = true, .shift = true});
   ASSERT_EQ(ui.asked<app::CopyText>().size(), 1u);
   EXPECT_TRUE(ui.asked<app::CopyText>()[0].text.starts_with("1\t0\t0\t0\t0\t0\n1\t1\t0"));
-  ui.view.copy = {core::formats::CopyExtent::row, 4};
+  ui.view.settings.copy = {core::formats::CopyExtent::row, 4};
   ui.key(Key::c, {.ctrl = true, .shift = true});
   EXPECT_EQ(ui.asked<app::CopyText>()[1].text, "np.array([1., 1., 0., 0., 0., 0.])");
 }
 
 TEST_F(Shortcuts, ChooseHeadsThatExist) {
   ui.key(Key::digit_2);
-  EXPECT_EQ(ui.view.head, 1u);
+  EXPECT_EQ(ui.view.look.head, 1u);
   ui.key(Key::digit_3);
-  EXPECT_EQ(ui.view.head, 1u) << "there are two heads";
+  EXPECT_EQ(ui.view.look.head, 1u) << "there are two heads";
   ui.key(Key::bracket_right);
-  EXPECT_EQ(ui.view.head, 1u);
+  EXPECT_EQ(ui.view.look.head, 1u);
   ui.key(Key::bracket_left);
-  EXPECT_EQ(ui.view.head, 0u);
+  EXPECT_EQ(ui.view.look.head, 0u);
   ui.key(Key::bracket_left);
-  EXPECT_EQ(ui.view.head, 0u);
+  EXPECT_EQ(ui.view.look.head, 0u);
 }
 
 TEST_F(Shortcuts, AskForFilesAndSteps) {
@@ -70,17 +70,17 @@ TEST_F(Shortcuts, AreSilentWhileTextIsTyped) {
   ui.key(Key::c);
   ui.key(Key::t);
   EXPECT_TRUE(ui.model.mask.causal);
-  EXPECT_TRUE(ui.view.dark);
+  EXPECT_TRUE(ui.view.settings.dark);
 }
 
 TEST_F(Shortcuts, LeaveDigitsToTheMatrixEditor) {
   ui.click("edit/cell/0/0");
   ui.key(Key::digit_2);
-  EXPECT_EQ(ui.view.head, 0u);
+  EXPECT_EQ(ui.view.look.head, 0u);
 }
 
 TEST_F(Shortcuts, CopyTheCellUnderTheEditCursorElseThePinnedOne) {
-  ui.view.pinned = app::CellRef{core::attention::Stage::embeddings, 0, 0, 0};
+  ui.view.selection.pinned = app::CellRef{core::attention::Stage::embeddings, 0, 0, 0};
   ui.key(Key::c, {.ctrl = true});
   ui.model = core::editing::apply(ui.model, core::editing::SetCell{{}, 2, 1, 0.1});
   ui.click("edit/cell/2/1");
@@ -93,12 +93,12 @@ TEST_F(Shortcuts, CopyTheCellUnderTheEditCursorElseThePinnedOne) {
 
 TEST_F(Shortcuts, EscapeReleasesTheCursorFirstThenThePinnedCell) {
   ui.click("edit/cell/2/1");
-  ui.view.pinned = app::CellRef{};
+  ui.view.selection.pinned = app::CellRef{};
   ui.key(Key::escape);
-  EXPECT_FALSE(ui.view.cursor.has_value());
-  EXPECT_TRUE(ui.view.pinned.has_value());
+  EXPECT_FALSE(ui.view.selection.cursor.has_value());
+  EXPECT_TRUE(ui.view.selection.pinned.has_value());
   ui.key(Key::escape);
-  EXPECT_FALSE(ui.view.pinned.has_value());
+  EXPECT_FALSE(ui.view.selection.pinned.has_value());
 }
 
 TEST_F(Shortcuts, BringTheKeyboardIntoTheMatrix) {
@@ -106,23 +106,27 @@ TEST_F(Shortcuts, BringTheKeyboardIntoTheMatrix) {
   ui.run();
   ui.key(Key::right);
   ui.key(Key::delete_);
-  EXPECT_EQ(ui.view.cursor, (app::EditCursor{0, 1}));
+  EXPECT_EQ(ui.view.selection.cursor, (app::EditCursor{0, 1}));
   EXPECT_EQ((*ui.model.sequences[0].embeddings)(0, 1), 0);
 }
 
 TEST_F(Shortcuts, OpenAndCloseTheSheetThatListsThemAll) {
   ui.key(Key::slash, {.shift = true});
-  EXPECT_EQ(ui.view.dialog, app::Dialog::keys);
+  EXPECT_EQ(ui.view.forms.dialog, app::Dialog::keys);
   ui.run();
   const auto trace = core::attention::attend(ui.model, 0);
-  const auto listed = app::key_sheet(app::actions({ui.model, trace, ui.view, ui.document})).size();
+  const auto listed = app::key_sheet(app::actions({{ui.model, trace, 1, ui.view.look, ui.view.selection},
+                                                         {ui.model, ui.view.look, ui.view.selection},
+                                                         ui.view.settings,
+                                                         ui.view.forms,
+                                                         ui.document})).size();
   EXPECT_GT(listed, 40u);
   EXPECT_TRUE(ui.has("dialog/keys/0"));
   EXPECT_TRUE(ui.has("dialog/keys/" + std::to_string(listed - 1)));
   ui.key(Key::c);
   EXPECT_TRUE(ui.model.mask.causal) << "keys rest behind a dialog";
   ui.key(Key::escape);
-  EXPECT_EQ(ui.view.dialog, app::Dialog::none);
+  EXPECT_EQ(ui.view.forms.dialog, app::Dialog::none);
 }
 
 }  // namespace

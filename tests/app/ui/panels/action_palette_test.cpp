@@ -16,61 +16,61 @@ struct ActionPalette : testing::Test {
 };
 
 TEST_F(ActionPalette, OpensNearTheTopWithTheKeyboardInItsField) {
-  EXPECT_EQ(view().dialog, Dialog::palette);
+  EXPECT_EQ(view().forms.dialog, Dialog::palette);
   EXPECT_NEAR(program.centre("palette/field").x, 800, 1);
   EXPECT_LT(program.centre("palette/field").y, 120);
   program.type("caus");
-  EXPECT_EQ(view().search.text, "caus");
+  EXPECT_EQ(view().forms.search.text, "caus");
 }
 
 TEST_F(ActionPalette, DoesTheChosenLineOnEnter) {
   program.type("zoom");
   press(Key::enter);
-  EXPECT_EQ(view().dialog, Dialog::none);
-  EXPECT_EQ(view().zoomed.size(), 1u);
+  EXPECT_EQ(view().forms.dialog, Dialog::none);
+  EXPECT_EQ(view().look.zoomed.size(), 1u);
 }
 
 TEST_F(ActionPalette, GoesThroughItsLinesByKeys) {
   press(Key::down);
   press(Key::down);
   press(Key::up);
-  EXPECT_EQ(view().search.line, 1u);
+  EXPECT_EQ(view().forms.search.line, 1u);
   press(Key::up);
   press(Key::up);
-  EXPECT_EQ(view().search.line, 0u);
+  EXPECT_EQ(view().forms.search.line, 0u);
   press(Key::page_down);
-  EXPECT_EQ(view().search.line, 13u);
+  EXPECT_EQ(view().forms.search.line, 13u);
   EXPECT_TRUE(program.has("palette/line/13"));
   press(Key::page_down);
-  EXPECT_EQ(view().search.line, 26u);
+  EXPECT_EQ(view().forms.search.line, 26u);
   EXPECT_TRUE(program.has("palette/line/26")) << "the list follows";
   EXPECT_FALSE(program.has("palette/line/1"));
   program.type("f");
-  EXPECT_EQ(view().search.line, 0u) << "another text, another list";
-  EXPECT_EQ(view().search.text, "f");
+  EXPECT_EQ(view().forms.search.line, 0u) << "another text, another list";
+  EXPECT_EQ(view().forms.search.text, "f");
 }
 
 TEST_F(ActionPalette, StaysWhereWhatIsChosenCannotBeDone) {
   program.type("redo");
   press(Key::enter);
-  EXPECT_EQ(view().dialog, Dialog::palette);
+  EXPECT_EQ(view().forms.dialog, Dialog::palette);
   program.type("x");
-  EXPECT_EQ(view().search.text, "redox") << "the field has the keyboard again, its caret at the end";
+  EXPECT_EQ(view().forms.search.text, "redox") << "the field has the keyboard again, its caret at the end";
 }
 
 TEST_F(ActionPalette, ClosesOnEscapeAndRemembersNothing) {
   program.type("light");
   press(Key::escape);
-  EXPECT_EQ(view().dialog, Dialog::none);
-  EXPECT_TRUE(view().dark);
+  EXPECT_EQ(view().forms.dialog, Dialog::none);
+  EXPECT_TRUE(view().settings.dark);
   EXPECT_FALSE(program.has("palette/field"));
   open();
-  EXPECT_EQ(view().search.text, "");
+  EXPECT_EQ(view().forms.search.text, "");
 }
 
 TEST_F(ActionPalette, ClosesOnAClickElsewhereAndDoesNothingThere) {
   program.click("model/causal");
-  EXPECT_EQ(view().dialog, Dialog::none);
+  EXPECT_EQ(view().forms.dialog, Dialog::none);
   EXPECT_TRUE(program.store.model().mask.causal);
 }
 
@@ -78,7 +78,7 @@ TEST_F(ActionPalette, OpensWhatAsksForMore) {
   program.type("about");
   press(Key::enter);
   program.run(4);
-  EXPECT_EQ(view().dialog, Dialog::about);
+  EXPECT_EQ(view().forms.dialog, Dialog::about);
   EXPECT_TRUE(program.has("dialog/close"));
   EXPECT_FALSE(program.has("palette/field"));
 }
@@ -100,13 +100,13 @@ TEST_F(ActionPalette, SaysThatNothingWasFound) {
   program.type("qqq");
   EXPECT_FALSE(program.has("palette/line/0"));
   press(Key::enter);
-  EXPECT_EQ(view().dialog, Dialog::palette);
+  EXPECT_EQ(view().forms.dialog, Dialog::palette);
 }
 
 TEST_F(ActionPalette, ClosedLeavesKeysToTheWindow) {
   press(Key::escape);
   program.play(support::press({Key::t}));
-  EXPECT_FALSE(view().dark);
+  EXPECT_FALSE(view().settings.dark);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // How numbers become colours: ranges, locked and typed ends, logarithmic measure, what the settings keep.
 #include <gmock/gmock.h>
 
-#include "app/ui/panels/stages/stages_panel.hpp"
-#include "app/ui/panels/bars/view_bar.hpp"
 #include "app/files/remembered.hpp"
 #include "app/files/view_text.hpp"
+#include "app/ui/panels/bars/view_bar.hpp"
+#include "app/ui/panels/stages/stages_panel.hpp"
 #include "app/ui/widgets/heatmap/colour_scale.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "core/attention/attend.hpp"
@@ -56,7 +56,7 @@ TEST_F(Colours, OfAMatrixEndAtItsOwnLargestNumber) {
 }
 
 TEST_F(Colours, ByStageAreTheSameInEveryHead) {
-  ui.view.colours.range = RangeRule::stage;
+  ui.view.look.colours.range = RangeRule::stage;
   const double most = std::max(largest(Stage::queries, 0), largest(Stage::queries, 1));
   EXPECT_DOUBLE_EQ(of(Stage::queries, 0).high, most);
   EXPECT_DOUBLE_EQ(of(Stage::queries, 1).low, -most);
@@ -64,7 +64,7 @@ TEST_F(Colours, ByStageAreTheSameInEveryHead) {
 }
 
 TEST_F(Colours, OneForAllIsTheLargestNumberOfAllSignedStages) {
-  ui.view.colours.range = RangeRule::all_heads;
+  ui.view.look.colours.range = RangeRule::all_heads;
   EXPECT_EQ(of(Stage::queries, 0), of(Stage::output, 0));
   EXPECT_GE(of(Stage::queries, 0).high, largest(Stage::embeddings, 0));
   EXPECT_EQ(of(Stage::weights, 0), (Ends{0, 1})) << "weights keep their ends";
@@ -72,7 +72,7 @@ TEST_F(Colours, OneForAllIsTheLargestNumberOfAllSignedStages) {
 
 TEST_F(Colours, TypedEndsHoldForEveryStageOfTheirKind) {
   open();
-  ui.view.colours.range = RangeRule::typed;
+  ui.view.look.colours.range = RangeRule::typed;
   ui.run();
   type_into("colours/values/high", "2.5");
   type_into("colours/weights/high", "0.25");
@@ -82,9 +82,9 @@ TEST_F(Colours, TypedEndsHoldForEveryStageOfTheirKind) {
 
 TEST_F(Colours, RefuseTypedEndsThatAreEqualSwappedOrNoNumbersAndStayAsTheyAre) {
   open();
-  ui.view.colours.range = RangeRule::typed;
+  ui.view.look.colours.range = RangeRule::typed;
   ui.run();
-  const app::ColourChoice before = ui.view.colours;
+  const app::ColourChoice before = ui.view.look.colours;
   type_into("colours/values/high", "-1");
   EXPECT_THAT(ui.message.text, testing::HasSubstr("equal"));
   EXPECT_TRUE(ui.message.is_error);
@@ -96,7 +96,7 @@ TEST_F(Colours, RefuseTypedEndsThatAreEqualSwappedOrNoNumbersAndStayAsTheyAre) {
               testing::AllOf(testing::HasSubstr("expected a number"), testing::HasSubstr("warm")));
   type_into("colours/values/low", "nan");
   EXPECT_THAT(ui.message.text, testing::HasSubstr("nan"));
-  EXPECT_EQ(ui.view.colours, before);
+  EXPECT_EQ(ui.view.look.colours, before);
 }
 
 TEST_F(Colours, ThatAreLockedStayWhenTheNumbersGrow) {
@@ -111,7 +111,7 @@ TEST_F(Colours, ThatAreLockedStayWhenTheNumbersGrow) {
 }
 
 TEST_F(Colours, OnALogarithmicMeasureBeginFourDecadesBelowTheTopAtMost) {
-  ui.view.colours.logarithmic = true;
+  ui.view.look.colours.logarithmic = true;
   const Ends range = of(Stage::weights, 0);
   EXPECT_EQ(range.high, 1);
   EXPECT_GE(range.least, 1e-4);
@@ -137,18 +137,19 @@ TEST(ColourScale, GivesZeroTheColourOfZeroAndTellsTheSignsApart) {
 
 TEST(Remembered, IsReadBackAsItWas) {
   app::View view;
-  view.dark = false, view.scale = 1.5f, view.text_size = 1.1f, view.tab = app::Tab::tokens;
-  view.left_width = 310, view.right_width = 402, view.gutters = true;
-  view.folded = {Stage::mask, Stage::scores};
-  view.colours.sequential = ColourMap::magma, view.colours.diverging = ColourMap::red_blue,
-  view.colours.logarithmic = true;
+  view.settings.dark = false, view.settings.scale = 1.5f, view.settings.text_size = 1.1f,
+  view.look.tab = app::Tab::tokens;
+  view.settings.left_width = 310, view.settings.right_width = 402, view.look.gutters = true;
+  view.look.folded = {Stage::mask, Stage::scores};
+  view.look.colours.sequential = ColourMap::magma, view.look.colours.diverging = ColourMap::red_blue,
+  view.look.colours.logarithmic = true;
   app::View again;
   recall(remembered(view), again);
   EXPECT_EQ(remembered(again), remembered(view));
-  EXPECT_EQ(again.colours, view.colours);
-  EXPECT_EQ(again.folded, view.folded);
-  EXPECT_EQ(again.tab, app::Tab::tokens);
-  EXPECT_FLOAT_EQ(again.text_size, 1.1f);
+  EXPECT_EQ(again.look.colours, view.look.colours);
+  EXPECT_EQ(again.look.folded, view.look.folded);
+  EXPECT_EQ(again.look.tab, app::Tab::tokens);
+  EXPECT_FLOAT_EQ(again.settings.text_size, 1.1f);
 }
 
 TEST(Remembered, LeavesAsItIsWhatSettingsSayWrongly) {
@@ -165,14 +166,14 @@ TEST(Remembered, LeavesAsItIsWhatSettingsSayWrongly) {
 
 TEST(ViewText, KeepsRangeMeasureAndTheLargeStage) {
   app::View view;
-  view.colours.range = RangeRule::typed;
-  view.colours.typed_values = {-0.5, 4}, view.colours.typed_weights = {0.01, 0.2};
-  view.colours.logarithmic = true, view.gutters = true, view.large = Stage::scores;
+  view.look.colours.range = RangeRule::typed;
+  view.look.colours.typed_values = {-0.5, 4}, view.look.colours.typed_weights = {0.01, 0.2};
+  view.look.colours.logarithmic = true, view.look.gutters = true, view.look.large = Stage::scores;
   app::View again;
   recall_view(view_text(view), again);
-  EXPECT_EQ(again.colours, view.colours);
-  EXPECT_EQ(again.large, Stage::scores);
-  EXPECT_TRUE(again.gutters);
+  EXPECT_EQ(again.look.colours, view.look.colours);
+  EXPECT_EQ(again.look.large, Stage::scores);
+  EXPECT_TRUE(again.look.gutters);
 }
 
 }  // namespace

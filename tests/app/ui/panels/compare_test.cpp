@@ -7,10 +7,10 @@
 #include <limits>
 #include <map>
 
-#include "app/window/shell.hpp"
-#include "app/ui/actions/shortcuts.hpp"
-#include "app/window/shown_state.hpp"
 #include "app/store/store.hpp"
+#include "app/ui/actions/shortcuts.hpp"
+#include "app/window/shell.hpp"
+#include "app/window/shown_state.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/formats/sessions/session.hpp"
@@ -49,26 +49,28 @@ struct Compare : testing::Test {
     painter.pictures.clear();
     app::follow_held_key(store);
     const app::ShownState shown = app::shown_state(store);
-    app::draw_window({.model = shown.model,
-                      .trace = shown.trace,
-                      .version = shown.version,
-                      .compute_ms = 0,
-                      .view = shown.view,
-                      .document = document,
-                      .message = store.message(),
-                      .palette = given.palette,
-                      .metrics = given.metrics,
-                      .fonts = given.fonts,
-                      .painter = painter,
-                      .extents = given.extents,
-                      .statistics = given.statistics,
-                      .landmarks = given.landmarks,
-                      .commands = commands,
-                      .lesson = store.lesson(),
-                      .laboratory = store.laboratory(),
-                      .references = store.references(),
-                      .comparison = store.comparison(),
-                      .comparing = store.comparing().work()});
+    const app::Shown pair = shown.shown();
+    app::draw_window(
+        {.shown = pair,
+         .newest = shown.is_a ? app::Newest{pair.model, pair.look, pair.selection} : store.newest(),
+         .compute_ms = 0,
+         .settings = store.view().settings,
+         .forms = store.view().forms,
+         .document = document,
+         .message = store.message(),
+         .palette = given.palette,
+         .metrics = given.metrics,
+         .fonts = given.fonts,
+         .painter = painter,
+         .extents = given.extents,
+         .statistics = given.statistics,
+         .landmarks = given.landmarks,
+         .commands = commands,
+         .lesson = store.lesson(),
+         .laboratory = store.laboratory(),
+         .references = store.references(),
+         .comparison = store.comparison(),
+         .comparing = store.comparing().work()});
     carry_out(commands);
   }
   void carry_out(app::Commands& commands) {
@@ -78,7 +80,9 @@ struct Compare : testing::Test {
   void press(Key key) {
     app::Commands commands;
     const app::Document document = store.document();
-    app::handle_key({key}, {store.shown_model(), store.trace(), store.shown_view(), document, store.newest()},
+    const app::ShownState shown = app::shown_state(store);
+    app::handle_key({key},
+                    {shown.shown(), store.newest(), store.view().settings, store.view().forms, document},
                     commands);
     carry_out(commands);
     ui.run();
@@ -189,9 +193,9 @@ TEST_F(Compare, PinsTheSameCellInAInBAndInTheDifference) {
   ui.run();
   for (const char* column : {"/a", "/b", "/difference"}) {
     click_cell(std::string("compare/scaled_scores") + column, 2, 1, 6);
-    EXPECT_EQ(store.view().pinned, (CellRef{Stage::scaled_scores, 0, 2, 1})) << column;
+    EXPECT_EQ(store.view().selection.pinned, (CellRef{Stage::scaled_scores, 0, 2, 1})) << column;
     press(Key::escape);
-    EXPECT_FALSE(store.view().pinned);
+    EXPECT_FALSE(store.view().selection.pinned);
   }
 }
 
@@ -256,13 +260,13 @@ TEST_F(Compare, ShowsNothingOfBInPlaceOfWhichAStandsThatAHasNot) {
   const std::size_t n = store.model().n_tokens();
   const CellRef last{Stage::weights, 1, n + 2, n + 2};
   store.dispatch(app::ApplyEdit{core::editing::SetTokenCount{n + 3}});
-  store.dispatch(app::ChangeView{[last](app::View& v) { v.pinned = last; }});
+  store.dispatch(app::ChangeView{[last](app::View& v) { v.selection.pinned = last; }});
   support::finish_working(store);
   ui.run();
-  ASSERT_TRUE(store.view().shows_a);
-  EXPECT_FALSE(app::shown_state(store).view.pinned);
+  ASSERT_TRUE(store.view().selection.shows_a);
+  EXPECT_FALSE(app::shown_state(store).view.selection.pinned);
   ui.play({up, {}});
-  EXPECT_EQ(app::shown_state(store).view.pinned, last);
+  EXPECT_EQ(app::shown_state(store).view.selection.pinned, last);
 }
 
 TEST_F(Compare, ShowsAInPlaceOfBInEveryViewAsLongAsSpaceIsHeld) {
@@ -286,7 +290,7 @@ TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
   support::InputFrame down, up;
   down.key = app::KeyPress{Key::space}, up.released = Key::space;
   ui.play({down, {}});
-  EXPECT_FALSE(store.view().shows_a);
+  EXPECT_FALSE(store.view().selection.shows_a);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text,
               testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
@@ -317,7 +321,7 @@ TEST_F(Compare, ScrollsToTheStageOfARowAndPinsTheCellThatDiffersMost) {
   ui.run(3);
   EXPECT_LT(ui.landmarks().find("compare/block/output")->max.y, region.max.y + 1);
   const auto& output = found(Stage::output);
-  EXPECT_EQ(store.view().pinned, (CellRef{Stage::output, 0, output.row, output.column}));
+  EXPECT_EQ(store.view().selection.pinned, (CellRef{Stage::output, 0, output.row, output.column}));
   EXPECT_TRUE(ui.has("compare/pinned"));
 }
 
@@ -330,7 +334,7 @@ TEST_F(Compare, SaysWhichStagesOfAnotherShapeCannotBeComparedAndDrawsNone) {
   EXPECT_THAT(painter.pictures, testing::Not(testing::Contains(testing::Key("compare/embeddings/a"))));
   press(Key::t);
   ui.click("compare/row/weights");
-  EXPECT_FALSE(store.view().pinned);
+  EXPECT_FALSE(store.view().selection.pinned);
 }
 
 TEST_F(Compare, NamesTheStageThatOnlyAHas) {
@@ -417,7 +421,7 @@ TEST_F(Compare, SaysWhyAFileCannotBeAAndChangesNothing) {
   EXPECT_THAT(store.message().text, testing::HasSubstr("half.json"));
   EXPECT_THAT(store.message().text, testing::Not(testing::HasSubstr("\n")));
   EXPECT_TRUE(store.references().empty());
-  EXPECT_EQ(store.view().tab, app::Tab::stages);
+  EXPECT_EQ(store.view().look.tab, app::Tab::stages);
 }
 
 TEST_F(Compare, IsTheTabThatASessionComesBackTo) {
@@ -427,14 +431,14 @@ TEST_F(Compare, IsTheTabThatASessionComesBackTo) {
   support::finish_reading(store);
   app::Store other;
   other.open(directory.path() / "mine.json");
-  EXPECT_EQ(other.view().tab, app::Tab::compare);
+  EXPECT_EQ(other.view().look.tab, app::Tab::compare);
 }
 
 TEST_F(Compare, DropsOnlyTheChosenA) {
   press(Key::k);
   press(Key::k);
   press(Key::k);
-  store.dispatch(app::ChangeView{[](app::View& v) { v.reference = 1; }});
+  store.dispatch(app::ChangeView{[](app::View& v) { v.look.reference = 1; }});
   store.dispatch(app::DropReference{});
   ASSERT_EQ(store.references().size(), 2u);
   EXPECT_EQ(store.references()[0].name, "A1");

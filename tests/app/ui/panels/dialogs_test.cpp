@@ -26,8 +26,8 @@ struct Dialogs : testing::Test {
     std::ofstream(directory.path() / "picture.png") << "no numbers";
   }
   void show(Dialog dialog) {
-    ui.view.browser = app::browse(directory.path(), "");
-    ui.view.dialog = dialog;
+    ui.view.forms.browser = app::browse(directory.path(), "");
+    ui.view.forms.dialog = dialog;
     ui.run(4);
   }
   void type_name(const std::string& name) {
@@ -56,7 +56,7 @@ TEST_F(Dialogs, OpenTakesAChosenNameWithItsButton) {
   ui.click("dialog/confirm");
   EXPECT_TRUE(ui.asked<app::OpenFile>().empty()) << "nothing is chosen yet";
   ui.click("browser/entry/one.json");
-  EXPECT_EQ(ui.view.browser.name, "one.json");
+  EXPECT_EQ(ui.view.forms.browser.name, "one.json");
   ui.click("dialog/confirm");
   ASSERT_EQ(ui.asked<app::OpenFile>().size(), 1u);
   EXPECT_EQ(ui.asked<app::OpenFile>()[0].path, directory.path() / "one.json");
@@ -65,9 +65,9 @@ TEST_F(Dialogs, OpenTakesAChosenNameWithItsButton) {
 TEST_F(Dialogs, WalkThroughDirectories) {
   show(Dialog::open);
   ui.double_click("browser/entry/inner");
-  EXPECT_EQ(ui.view.browser.directory, directory.path() / "inner");
+  EXPECT_EQ(ui.view.forms.browser.directory, directory.path() / "inner");
   ui.click("browser/parent");
-  EXPECT_EQ(ui.view.browser.directory, directory.path());
+  EXPECT_EQ(ui.view.forms.browser.directory, directory.path());
 }
 
 TEST_F(Dialogs, SaveAsTakesATypedNameWithEnter) {
@@ -93,7 +93,7 @@ TEST_F(Dialogs, SaveAsAsksBeforeItReplacesAFile) {
 }
 
 TEST_F(Dialogs, ExportNamesTheFileOrTheDirectory) {
-  ui.view.pinned = app::CellRef{core::attention::Stage::scores, 1, 0, 0};
+  ui.view.selection.pinned = app::CellRef{core::attention::Stage::scores, 1, 0, 0};
   show(Dialog::export_files);
   ui.click("dialog/confirm");
   ui.click("dialog/what/2");
@@ -101,7 +101,7 @@ TEST_F(Dialogs, ExportNamesTheFileOrTheDirectory) {
   const auto asked = ui.asked<app::ExportAs>();
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[0].what, app::ExportWhat::matrix);
-  EXPECT_EQ(asked[0].matrix, *ui.view.pinned);
+  EXPECT_EQ(asked[0].matrix, *ui.view.selection.pinned);
   EXPECT_THAT(app::planned_files(ui.model, asked[0]),
               testing::ElementsAre(directory.path() / "scores.head1.csv"));
   EXPECT_EQ(asked[1].what, app::ExportWhat::everything);
@@ -141,7 +141,7 @@ TEST_F(Dialogs, ExportOffersWhatEachFormCanHold) {
   ui.click("dialog/form/4");  // PNG
   EXPECT_TRUE(ui.has("dialog/scale/3"));
   ui.click("dialog/scale/3");
-  EXPECT_EQ(ui.view.export_scale, 4);
+  EXPECT_EQ(ui.view.settings.export_scale, 4);
   ui.click("dialog/form/6");  // a program is always of the whole model
   EXPECT_FALSE(ui.has("dialog/what/0"));
   ui.click("dialog/confirm");
@@ -163,7 +163,7 @@ TEST_F(Dialogs, AskAboutUnsavedWork) {
 TEST_F(Dialogs, CloseWithEscapeAndLeaveTheWindowUsable) {
   show(Dialog::about);
   ui.key(Key::escape);
-  EXPECT_EQ(ui.view.dialog, Dialog::none);
+  EXPECT_EQ(ui.view.forms.dialog, Dialog::none);
   ui.run(3);
   ui.click("model/causal");
   EXPECT_FALSE(ui.model.mask.causal);

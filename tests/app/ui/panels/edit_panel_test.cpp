@@ -31,7 +31,7 @@ TEST_F(EditPanel, HasATabForEachMatrixOfTheModel) {
 
 TEST_F(EditPanel, EditsTheChosenMatrix) {
   ui.click("edit/tab/W_k");
-  EXPECT_EQ(ui.view.edited.name, MatrixName::key_weight);
+  EXPECT_EQ(ui.view.look.edited.name, MatrixName::key_weight);
   const double before = (*ui.model.projections->key.weight)(2, 3);
   ui.drag("edit/cell/2/3", 10, 0);
   EXPECT_NEAR((*ui.model.projections->key.weight)(2, 3) - before, 0.1, 1e-8);
@@ -64,14 +64,14 @@ TEST_F(EditPanel, FillsWithWhatTheMenuSays) {
 }
 
 TEST_F(EditPanel, DrawsRandomNumbersRowByRowAsPyTorchDoes) {
-  ui.view.fill.fill.seed = 7;
+  ui.view.forms.fill.fill.seed = 7;
   fill("rand");
   const auto rand = core::random::Generator(7).rand(18);
   for (std::size_t i = 0; i < 18; ++i) EXPECT_EQ(x()(i / 3, i % 3), static_cast<double>(rand[i]));
   ui.click("edit/random");
   const auto normal = core::random::Generator(7).normal(18);
   for (std::size_t i = 0; i < 18; ++i) EXPECT_EQ(x()(i / 3, i % 3), static_cast<double>(normal[i]));
-  EXPECT_EQ(ui.view.fill.fill.seed, 8u) << "each press takes the next seed";
+  EXPECT_EQ(ui.view.forms.fill.fill.seed, 8u) << "each press takes the next seed";
 }
 
 TEST_F(EditPanel, FillsAProjectionWithTheTransposedWeightOfLinear) {
@@ -85,7 +85,7 @@ TEST_F(EditPanel, FillsAProjectionWithTheTransposedWeightOfLinear) {
 TEST_F(EditPanel, KeepsEverythingWithinItsRegionInASmallWindow) {
   ImGui::GetIO().DisplaySize = {1280, 800};
   for (const MatrixName name : {MatrixName::embeddings, MatrixName::query_weight}) {
-    ui.view.edited.name = name;
+    ui.view.look.edited.name = name;
     ui.run(3);
     for (const auto& [mark, rect] : ui.landmarks().all())
       if (mark.starts_with("edit/")) {

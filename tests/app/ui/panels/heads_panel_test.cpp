@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/heads/head_figures.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
-#include "app/ui/panels/bars/view_bar.hpp"
 #include "core/attention/attend.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/ui_harness.hpp"
@@ -45,7 +45,7 @@ struct HeadsPanel : testing::Test {
 
   void SetUp() override {
     ui.model = spread_and_previous();
-    ui.view.tab = Tab::heads;
+    ui.view.look.tab = Tab::heads;
     ui.run();
   }
   /// The mean weight on the previous token, as it stands under a head.
@@ -67,38 +67,39 @@ TEST_F(HeadsPanel, PutsTheHeadOfThePreviousTokenFirstWhenSortedByIt) {
   ui.run();
   ui.click("view/order/previous");
   ui.run();
-  EXPECT_EQ(ui.view.heads_order, HeadFigure::previous);
+  EXPECT_EQ(ui.view.look.heads_order, HeadFigure::previous);
   EXPECT_TRUE(is_before(1, 0));
   EXPECT_EQ(previous_figure(1), "1.00");
   EXPECT_NE(previous_figure(0), "1.00");
-  ui.view.heads_order = HeadFigure::itself;  // 1/6 for the other, mean of 1, 1/2 … 1/6 for the spread one
+  ui.view.look.heads_order =
+      HeadFigure::itself;  // 1/6 for the other, mean of 1, 1/2 … 1/6 for the spread one
   ui.run();
   EXPECT_TRUE(is_before(0, 1));
-  ui.view.heads_order = HeadFigure::entropy;
+  ui.view.look.heads_order = HeadFigure::entropy;
   ui.run();
   EXPECT_TRUE(is_before(1, 0)) << "the least spread comes first";
 }
 
 TEST_F(HeadsPanel, ShowsFactsOfTheHoveredHeadUntilACellIsPinned) {
   ui.move_to("heads/1");
-  EXPECT_EQ(ui.view.hovered_head, 1u);
+  EXPECT_EQ(ui.view.selection.hovered_head, 1u);
   EXPECT_TRUE(ui.has("inspector/figure/previous"));
   EXPECT_TRUE(ui.has("inspector/likeness"));
   ui.click("heads/1");
   ui.run();
-  ASSERT_TRUE(ui.view.pinned);
+  ASSERT_TRUE(ui.view.selection.pinned);
   EXPECT_FALSE(ui.has("inspector/figure/previous"));
   EXPECT_TRUE(ui.has("inspector/value"));
 }
 
 TEST_F(HeadsPanel, ChoosesAHeadByItsNameAndFromTheLikeness) {
   ui.click("heads/name/1");
-  EXPECT_EQ(ui.view.head, 1u);
+  EXPECT_EQ(ui.view.look.head, 1u);
   ui.move_to("view/order");
-  ui.view.hovered_head.reset();  // the window does so in every frame
+  ui.view.selection.hovered_head.reset();  // the window does so in every frame
   ui.run();
   ui.click("inspector/most alike");
-  EXPECT_EQ(ui.view.head, 0u);
+  EXPECT_EQ(ui.view.look.head, 0u);
 }
 
 TEST_F(HeadsPanel, WorksOutTheLikenessOfVeryManyNumbersOnlyWhenAsked) {
@@ -116,7 +117,7 @@ TEST_F(HeadsPanel, WorksOutTheLikenessOfVeryManyNumbersOnlyWhenAsked) {
 
 TEST_F(HeadsPanel, OffersTheColoursOfSignedStagesAndOfWeights) {
   EXPECT_TRUE(ui.has("view/range"));
-  ui.view.heads_stage = app::Stage::scores;
+  ui.view.look.heads_stage = app::Stage::scores;
   ui.run();
   EXPECT_TRUE(ui.has("view/range"));
 }

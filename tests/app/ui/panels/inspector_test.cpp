@@ -34,7 +34,7 @@ struct Inspector : testing::Test {
   void click_cell(Stage stage, std::size_t row, std::size_t column) {
     const auto& info = core::attention::info(stage);
     const auto trace = core::attention::attend(ui.model);
-    const arma::mat& numbers = info.matrix(trace, ui.view.head);
+    const arma::mat& numbers = info.matrix(trace, ui.view.look.head);
     const auto rect = ui.landmarks().find(std::string("strip/") + info.name);
     ASSERT_TRUE(rect) << info.name;
     const float width = (rect->max.x - rect->min.x) / static_cast<float>(numbers.n_cols);
@@ -48,9 +48,10 @@ struct Inspector : testing::Test {
     ui.run();
   }
   void expect_pinned(const CellRef& cell) {
-    ASSERT_TRUE(ui.view.pinned);
-    EXPECT_STREQ(core::attention::info(ui.view.pinned->stage).name, core::attention::info(cell.stage).name);
-    EXPECT_EQ(ui.view.pinned, cell);
+    ASSERT_TRUE(ui.view.selection.pinned);
+    EXPECT_STREQ(core::attention::info(ui.view.selection.pinned->stage).name,
+                 core::attention::info(cell.stage).name);
+    EXPECT_EQ(ui.view.selection.pinned, cell);
   }
 };
 
@@ -96,7 +97,7 @@ TEST_F(Inspector, FollowsOperandsUpstreamToTheEmbeddingsAndBack) {
   ui.key(Key::backspace);
   expect_pinned({Stage::weights, 0, 1, 0});
   ui.key(Key::escape);
-  EXPECT_FALSE(ui.view.pinned);
+  EXPECT_FALSE(ui.view.selection.pinned);
 }
 
 TEST_F(Inspector, ForgetsTheWayBackWhenAnotherCellIsPinned) {
@@ -106,29 +107,29 @@ TEST_F(Inspector, ForgetsTheWayBackWhenAnotherCellIsPinned) {
   click_cell(Stage::scores, 2, 2);
   EXPECT_FALSE(ui.has("inspector/back"));
   click_cell(Stage::scores, 2, 2);
-  EXPECT_FALSE(ui.view.pinned);
+  EXPECT_FALSE(ui.view.selection.pinned);
 }
 
 TEST_F(Inspector, PutsTheEditCursorOnALearnedNumber) {
-  ui.view.head = 1;
+  ui.view.look.head = 1;
   ui.run();
   click_cell(Stage::keys, 2, 1);
   follow("step/0/line/1/b");
   expect_pinned({Stage::keys, 1, 2, 1});
-  EXPECT_EQ(ui.view.edited.name, MatrixName::key_weight);
-  ASSERT_TRUE(ui.view.cursor);
-  EXPECT_EQ(ui.view.cursor->row, 1u);
-  EXPECT_EQ(ui.view.cursor->column, 3u);  // column 1 of the second head's band of two
+  EXPECT_EQ(ui.view.look.edited.name, MatrixName::key_weight);
+  ASSERT_TRUE(ui.view.selection.cursor);
+  EXPECT_EQ(ui.view.selection.cursor->row, 1u);
+  EXPECT_EQ(ui.view.selection.cursor->column, 3u);  // column 1 of the second head's band of two
 }
 
 TEST_F(Inspector, PutsTheEditCursorOnAnEmbedding) {
   click_cell(Stage::embeddings, 4, 2);
   expect_pinned({Stage::embeddings, 0, 4, 2});
   ui.click("inspector/edit");
-  EXPECT_EQ(ui.view.edited.name, MatrixName::embeddings);
-  ASSERT_TRUE(ui.view.cursor);
-  EXPECT_EQ(ui.view.cursor->row, 4u);
-  EXPECT_EQ(ui.view.cursor->column, 2u);
+  EXPECT_EQ(ui.view.look.edited.name, MatrixName::embeddings);
+  ASSERT_TRUE(ui.view.selection.cursor);
+  EXPECT_EQ(ui.view.selection.cursor->row, 4u);
+  EXPECT_EQ(ui.view.selection.cursor->column, 2u);
 }
 
 TEST_F(Inspector, FoldsALongSumAndUnfoldsItOnAClick) {
@@ -166,13 +167,13 @@ TEST_F(Inspector, GoesToTheSameCellOfAnotherHeadAndDownstream) {
   click_cell(Stage::weights, 3, 2);
   follow("head/1");
   expect_pinned({Stage::weights, 1, 3, 2});
-  EXPECT_EQ(ui.view.head, 1u);
+  EXPECT_EQ(ui.view.look.head, 1u);
   follow("leads/0");
   expect_pinned({Stage::dropped_weights, 1, 3, 2});
   follow("leads/0");
-  EXPECT_EQ(ui.view.pinned->stage, Stage::contexts);
-  EXPECT_EQ(ui.view.pinned->row, 3u);
-  EXPECT_EQ(ui.view.trail.size(), 3u);
+  EXPECT_EQ(ui.view.selection.pinned->stage, Stage::contexts);
+  EXPECT_EQ(ui.view.selection.pinned->row, 3u);
+  EXPECT_EQ(ui.view.selection.trail.size(), 3u);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct MenuBar : testing::Test {
 
 TEST_F(MenuBar, AsksForWhatTheFileMenuNames) {
   choose("menu/File", "menu/file/open");
-  EXPECT_EQ(ui.view.dialog, app::Dialog::open);
+  EXPECT_EQ(ui.view.forms.dialog, app::Dialog::open);
   ui.key(app::Key::escape);
   choose("menu/File", "menu/file/save");
   EXPECT_EQ(ui.asked<app::SaveFile>().size(), 1u);
@@ -32,7 +32,7 @@ TEST_F(MenuBar, AsksForWhatTheFileMenuNames) {
 }
 
 TEST_F(MenuBar, CopiesAMatrixInTheFormThatIsChosenAndRemembersIt) {
-  ui.view.pinned = app::CellRef{Stage::mask, 0, 1, 0};
+  ui.view.selection.pinned = app::CellRef{Stage::mask, 0, 1, 0};
   ui.click("menu/Edit");
   ui.click("menu/Edit/Copy as");
   ui.click("menu/Edit/Copy as/Row");
@@ -40,7 +40,7 @@ TEST_F(MenuBar, CopiesAMatrixInTheFormThatIsChosenAndRemembersIt) {
   ASSERT_EQ(ui.asked<app::CopyText>().size(), 1u);
   EXPECT_EQ(ui.asked<app::CopyText>()[0].text,
             "\\begin{bmatrix}\n  1.000 & 1.000 & 0.000 & 0.000 & 0.000 & 0.000\n\\end{bmatrix}\n");
-  EXPECT_EQ(ui.view.copy, (app::CopyChoice{core::formats::CopyExtent::row, 3}));
+  EXPECT_EQ(ui.view.settings.copy, (app::CopyChoice{core::formats::CopyExtent::row, 3}));
 }
 
 TEST_F(MenuBar, CopiesTheModelAsAProgram) {
@@ -71,20 +71,20 @@ TEST_F(MenuBar, UndoesOnlyWhatCanBeUndone) {
 
 TEST_F(MenuBar, ChangesHowThingsLook) {
   choose("menu/View", "menu/theme/light");
-  EXPECT_FALSE(ui.view.dark);
+  EXPECT_FALSE(ui.view.settings.dark);
   choose("menu/View", "menu/View/Colours", "menu/colours/all");
-  EXPECT_EQ(ui.view.colours.range, app::RangeRule::all_heads);
+  EXPECT_EQ(ui.view.look.colours.range, app::RangeRule::all_heads);
   choose("menu/View", "menu/tab/heads");
-  EXPECT_EQ(ui.view.tab, app::Tab::heads);
+  EXPECT_EQ(ui.view.look.tab, app::Tab::heads);
   choose("menu/View", "menu/View/Scale", "menu/scale/150");
-  EXPECT_FLOAT_EQ(ui.view.scale, 1.5f);
+  EXPECT_FLOAT_EQ(ui.view.settings.scale, 1.5f);
 }
 
 TEST_F(MenuBar, FoldsAndUnfoldsStages) {
   choose("menu/View", "menu/View/Shown stages", "menu/shown/scores");
-  EXPECT_TRUE(ui.view.folded.contains(Stage::scores));
+  EXPECT_TRUE(ui.view.look.folded.contains(Stage::scores));
   choose("menu/View", "menu/View/Shown stages", "menu/shown/scores");
-  EXPECT_FALSE(ui.view.folded.contains(Stage::scores));
+  EXPECT_FALSE(ui.view.look.folded.contains(Stage::scores));
 }
 
 TEST_F(MenuBar, ShowsTheTitle) {

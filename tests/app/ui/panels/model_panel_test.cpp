@@ -66,7 +66,7 @@ TEST_F(ModelPanel, EscapeLeavesAFieldAsItWas) {
   ui.run();
   EXPECT_EQ(ui.model.n_tokens(), 6u);
   EXPECT_TRUE(ui.edits<SetTokenCount>().empty());
-  EXPECT_FALSE(ui.view.typed.has_value());
+  EXPECT_FALSE(ui.view.forms.typed.has_value());
 }
 
 TEST_F(ModelPanel, StepsHeadsAlongTheDivisorsOfTheWidth) {
@@ -255,9 +255,9 @@ TEST_F(ModelPanel, WalksThroughABatch) {
   ui.model = apply(ui.model, AddSequence{0});
   ui.run();
   ui.click("model/sequence_on");
-  EXPECT_EQ(ui.view.sequence, 1u);
+  EXPECT_EQ(ui.view.look.sequence, 1u);
   ui.click("model/sequence_on");
-  EXPECT_EQ(ui.view.sequence, 0u);
+  EXPECT_EQ(ui.view.look.sequence, 0u);
   ui.click("model/sequence_add");
   EXPECT_EQ(ui.model.sequences.size(), 3u);
   ui.click("model/sequence_remove");

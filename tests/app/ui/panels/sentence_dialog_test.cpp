@@ -13,7 +13,7 @@ struct SentenceDialog : testing::Test {
   void SetUp() override {
     p.click("menu/Edit");
     p.click("menu/edit/sentence");
-    ASSERT_EQ(p.store.view().dialog, Dialog::sentence);
+    ASSERT_EQ(p.store.view().forms.dialog, Dialog::sentence);
     p.run(3);
   }
 };
@@ -23,7 +23,7 @@ TEST_F(SentenceDialog, PutsTheTypedWordsInAsOneStepOfUndo) {
   p.type("the cat saw the cat");
   EXPECT_TRUE(p.has("sentence/token/4"));
   p.click("dialog/confirm");
-  EXPECT_EQ(p.store.view().dialog, Dialog::none);
+  EXPECT_EQ(p.store.view().forms.dialog, Dialog::none);
   const auto& sequence = p.store.model().sequences.front();
   EXPECT_EQ(sequence.tokens, (std::vector<std::string>{"the", "cat", "saw", "the", "cat"}));
   EXPECT_TRUE(arma::approx_equal((*sequence.embeddings).row(1), (*sequence.embeddings).row(4), "absdiff", 0));
@@ -38,18 +38,19 @@ TEST_F(SentenceDialog, TakesCharactersAndASeed) {
   p.ctrl(Key::a);
   p.type("7");
   p.key(Key::tab);
-  EXPECT_EQ(p.store.view().sentence.seed, 7u);
+  EXPECT_EQ(p.store.view().forms.sentence.seed, 7u);
   p.click("dialog/confirm");
   EXPECT_EQ(p.store.model().sequences.front().tokens, (std::vector<std::string>{"a", "b", "␣", "a"}));
 }
 
 TEST_F(SentenceDialog, RefusesTooMuchTextWithoutAHang) {
   const auto before = p.store.model();
-  p.store.dispatch(app::ChangeView{[](app::View& v) { v.sentence.text = std::string(1'000'000, 'a'); }});
+  p.store.dispatch(
+      app::ChangeView{[](app::View& v) { v.forms.sentence.text = std::string(1'000'000, 'a'); }});
   p.run(5);
   p.click("dialog/confirm");
   EXPECT_EQ(p.store.model(), before);
-  EXPECT_EQ(p.store.view().dialog, Dialog::sentence) << "the button is not to be pressed";
+  EXPECT_EQ(p.store.view().forms.dialog, Dialog::sentence) << "the button is not to be pressed";
   EXPECT_FALSE(p.has("sentence/token/0"));
 }
 
@@ -57,9 +58,9 @@ TEST_F(SentenceDialog, IsCancelledAndKeepsItsText) {
   const auto before = p.store.model();
   p.type("not yet");
   p.click("dialog/cancel");
-  EXPECT_EQ(p.store.view().dialog, Dialog::none);
+  EXPECT_EQ(p.store.view().forms.dialog, Dialog::none);
   EXPECT_EQ(p.store.model(), before);
-  EXPECT_EQ(p.store.view().sentence.text, "not yet");
+  EXPECT_EQ(p.store.view().forms.sentence.text, "not yet");
 }
 
 }  // namespace

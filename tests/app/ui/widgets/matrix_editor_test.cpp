@@ -46,7 +46,7 @@ TEST_F(MatrixEditor, DragsCoarselyWithShiftAndFinelyWithAlt) {
 TEST_F(MatrixEditor, AClickChangesNothing) {
   ui.click("edit/cell/2/1");
   EXPECT_TRUE(ui.asked<app::ApplyEdit>().empty());
-  EXPECT_EQ(ui.view.cursor, (app::EditCursor{2, 1}));
+  EXPECT_EQ(ui.view.selection.cursor, (app::EditCursor{2, 1}));
 }
 
 TEST_F(MatrixEditor, ATremblingClickChangesNothing) {
@@ -56,11 +56,11 @@ TEST_F(MatrixEditor, ATremblingClickChangesNothing) {
 
 TEST_F(MatrixEditor, TypesAfterADoubleClick) {
   ui.double_click("edit/cell/2/1");
-  ASSERT_TRUE(ui.view.typed.has_value());
+  ASSERT_TRUE(ui.view.forms.typed.has_value());
   ui.type("-1.25");
   ui.key(Key::enter);
   EXPECT_EQ(x()(2, 1), -1.25);
-  EXPECT_EQ(ui.view.cursor, (app::EditCursor{3, 1})) << "Enter goes on to the row below";
+  EXPECT_EQ(ui.view.selection.cursor, (app::EditCursor{3, 1})) << "Enter goes on to the row below";
 }
 
 TEST_F(MatrixEditor, ADigitStartsTypingAndKeepsItsPlace) {
@@ -70,14 +70,14 @@ TEST_F(MatrixEditor, ADigitStartsTypingAndKeepsItsPlace) {
   ui.type(".5");
   ui.key(Key::tab);
   EXPECT_EQ(x()(0, 0), 12.5);
-  EXPECT_EQ(ui.view.cursor, (app::EditCursor{0, 1}));
+  EXPECT_EQ(ui.view.selection.cursor, (app::EditCursor{0, 1}));
   ui.type("7");
   ui.key(Key::tab);
   ui.type("8");
   ui.key(Key::tab);
   EXPECT_EQ(x()(0, 1), 7);
   EXPECT_EQ(x()(0, 2), 8);
-  EXPECT_EQ(ui.view.cursor, (app::EditCursor{1, 0})) << "behind the last column comes the next row";
+  EXPECT_EQ(ui.view.selection.cursor, (app::EditCursor{1, 0})) << "behind the last column comes the next row";
 }
 
 TEST_F(MatrixEditor, ArrowsCommitAndMove) {
@@ -85,7 +85,7 @@ TEST_F(MatrixEditor, ArrowsCommitAndMove) {
   ui.type("3");
   ui.key(Key::down);
   EXPECT_EQ(x()(1, 0), 3);
-  EXPECT_EQ(ui.view.cursor, (app::EditCursor{2, 0}));
+  EXPECT_EQ(ui.view.selection.cursor, (app::EditCursor{2, 0}));
 }
 
 TEST_F(MatrixEditor, EscapeKeepsTheOldNumber) {
@@ -95,7 +95,7 @@ TEST_F(MatrixEditor, EscapeKeepsTheOldNumber) {
   ui.key(Key::escape);
   ui.run();
   EXPECT_TRUE(arma::approx_equal(x(), before, "absdiff", 0));
-  EXPECT_FALSE(ui.view.typed.has_value());
+  EXPECT_FALSE(ui.view.forms.typed.has_value());
 }
 
 TEST_F(MatrixEditor, AClickElsewhereHandsInTheNumber) {
@@ -103,7 +103,7 @@ TEST_F(MatrixEditor, AClickElsewhereHandsInTheNumber) {
   ui.type("9");
   ui.click("edit/cell/4/2");
   EXPECT_EQ(x()(2, 1), 9);
-  EXPECT_EQ(ui.view.cursor, (app::EditCursor{4, 2}));
+  EXPECT_EQ(ui.view.selection.cursor, (app::EditCursor{4, 2}));
   ui.double_click("edit/cell/2/1");
   ui.type("8");
   ui.click("model/causal");
@@ -127,7 +127,7 @@ TEST_F(MatrixEditor, WalksWithKeysAndStopsAtTheEdges) {
   ui.click("edit/cell/0/0");
   const auto expect_after = [&](Key key, std::size_t row, std::size_t column) {
     ui.key(key);
-    EXPECT_EQ(ui.view.cursor, (app::EditCursor{row, column}));
+    EXPECT_EQ(ui.view.selection.cursor, (app::EditCursor{row, column}));
   };
   expect_after(Key::up, 0, 0);
   expect_after(Key::down, 1, 0);
@@ -223,7 +223,7 @@ TEST_F(MatrixEditor, DrawsOnlyTheVisibleCellsOfALargeMatrix) {
     large.click("edit/cell/0/0");
     large.key(Key::end, {.ctrl = true});
     large.run();
-    EXPECT_EQ(large.view.cursor, (app::EditCursor{1999, 1999}));
+    EXPECT_EQ(large.view.selection.cursor, (app::EditCursor{1999, 1999}));
     EXPECT_TRUE(large.has("edit/cell/1999/1999")) << "the cursor stays in sight";
     EXPECT_FALSE(large.has("edit/cell/0/0"));
   }

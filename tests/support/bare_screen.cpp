@@ -1,0 +1,16 @@
+#include "tests/support/bare_screen.hpp"
+
+namespace support {
+
+void BareScreen::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
+  if (adjust) adjust(ImGui::GetIO());
+  ImGui::NewFrame();
+  ImFont* f = ImGui::GetFont();
+  fonts_.fonts = {f, f, f, f, f, f, f, f, f, f, f};
+}
+
+void BareScreen::end_frame(app::Rgb, const app::render::Damage::TextureVersion&) {
+  ImGui::Render();
+}
+
+}  // namespace support

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "app/platform/screen.hpp"
+#include "tests/support/bare_imgui.hpp"
+
+namespace support {
+
+/// A window without a display: nothing happens in it but what tests say.
+class BareScreen : public app::platform::Screen {
+ public:
+  explicit BareScreen(ImVec2 size) : imgui_(size) {}
+
+  bool wait(double) override { return true; }
+  void wake() override {}
+  bool should_close() const override { return closes; }
+  void cancel_close() override { closes = false; }
+  void begin_frame(const std::function<void(ImGuiIO&)>& adjust) override;
+  void end_frame(app::Rgb ground, const app::render::Damage::TextureVersion& version) override;
+  bool prepare_fonts(float) override { return false; }
+  bool is_loading_fonts() const override { return false; }
+  const app::platform::LoadedFonts& fonts() const override { return fonts_; }
+  void set_title(const std::string& words) override { title = words; }
+  ImVec2 size() const override { return ImGui::GetIO().DisplaySize; }
+  float scale() const override { return 1; }
+  std::vector<app::KeyPress> take_keys() override { return {}; }
+  std::vector<std::filesystem::path> take_dropped_files() override { return std::exchange(dropped, {}); }
+
+  bool closes = false;                         ///< the window is asked to close
+  std::string title;                           ///< the last one
+  std::vector<std::filesystem::path> dropped;  ///< files that fall on the window
+
+ private:
+  BareImGui imgui_;
+  app::platform::LoadedFonts fonts_;
+};
+
+}  // namespace support
