@@ -4,9 +4,8 @@
 # IMGUI_ROOT, or ImGui_ROOT, names another place to look in.
 find_path(IMGUI_INCLUDE_DIR imgui.h PATH_SUFFIXES imgui)
 find_library(IMGUI_LIBRARY imgui)
-find_path(STB_INCLUDE_DIR stb_image_write.h PATH_SUFFIXES stb)
 find_library(STB_LIBRARY stb)
-mark_as_advanced(IMGUI_INCLUDE_DIR IMGUI_LIBRARY STB_INCLUDE_DIR STB_LIBRARY)
+mark_as_advanced(IMGUI_INCLUDE_DIR IMGUI_LIBRARY STB_LIBRARY)
 
 if(IMGUI_INCLUDE_DIR)
   file(STRINGS "${IMGUI_INCLUDE_DIR}/imgui.h" ImGui_VERSION REGEX "#define IMGUI_VERSION[ \t]+\"")
@@ -14,7 +13,7 @@ if(IMGUI_INCLUDE_DIR)
 endif()
 
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(ImGui REQUIRED_VARS IMGUI_LIBRARY IMGUI_INCLUDE_DIR STB_LIBRARY STB_INCLUDE_DIR
+find_package_handle_standard_args(ImGui REQUIRED_VARS IMGUI_LIBRARY IMGUI_INCLUDE_DIR STB_LIBRARY
                                   VERSION_VAR ImGui_VERSION)
 
 if(ImGui_FOUND AND NOT TARGET ImGui::core)
@@ -24,7 +23,7 @@ if(ImGui_FOUND AND NOT TARGET ImGui::core)
     add_library(ImGui::${part} UNKNOWN IMPORTED)
     set_target_properties(ImGui::${part} PROPERTIES
       IMPORTED_LOCATION "${IMGUI_LIBRARY}"
-      INTERFACE_INCLUDE_DIRECTORIES "${IMGUI_INCLUDE_DIR};${STB_INCLUDE_DIR}"
+      INTERFACE_INCLUDE_DIRECTORIES "${IMGUI_INCLUDE_DIR}"
       INTERFACE_LINK_LIBRARIES "${STB_LIBRARY};Freetype::Freetype")
   endforeach()
   find_package(glfw3 3.3 REQUIRED)

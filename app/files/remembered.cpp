@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
+#include "core/formats/files/number.hpp"
 #include "core/text/words.hpp"
 
 namespace app {
@@ -20,17 +20,6 @@ constexpr std::array<std::pair<Tab, const char*>, 4> tabs{
 
 std::string percent(float share) {
   return std::to_string(std::lround(share * 100));
-}
-
-/// A whole number within bounds.
-std::optional<int> number(const Words& settings, const char* key, int least, int most) {
-  const auto it = settings.find(key);
-  if (it == settings.end()) return std::nullopt;
-  int value = 0;
-  const char* end = it->second.data() + it->second.size();
-  const auto read = std::from_chars(it->second.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end && value >= least && value <= most ? std::optional(value)
-                                                                                      : std::nullopt;
 }
 
 std::string word(const Words& settings, const char* key) {
@@ -65,6 +54,12 @@ std::set<Stage> folded_stages(const std::string& text) {
 
 }  // namespace
 
+std::optional<int> remembered_number(const Words& settings, const char* key, int least, int most) {
+  const auto number = core::formats::parse_whole_number(word(settings, key));
+  if (!number || std::cmp_less(*number, least) || std::cmp_greater(*number, most)) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
 Words remembered(const View& view) {
   Words s;
   s["theme"] = view.settings.dark ? "dark" : "light";
@@ -84,13 +79,13 @@ Words remembered(const View& view) {
 
 void recall(const Words& s, View& view) {
   if (const std::string theme = word(s, "theme"); !theme.empty()) view.settings.dark = theme != "light";
-  if (const auto scale = number(s, "scale_percent", 50, 400))
+  if (const auto scale = remembered_number(s, "scale_percent", 50, 400))
     view.settings.scale = static_cast<float>(*scale) / 100;
-  if (const auto size = number(s, "text_percent", 80, 150))
+  if (const auto size = remembered_number(s, "text_percent", 80, 150))
     view.settings.text_size = static_cast<float>(*size) / 100;
-  if (const auto left = number(s, "left_width", 0, 4000))
+  if (const auto left = remembered_number(s, "left_width", 0, 4000))
     view.settings.left_width = static_cast<float>(*left);
-  if (const auto right = number(s, "right_width", 0, 4000))
+  if (const auto right = remembered_number(s, "right_width", 0, 4000))
     view.settings.right_width = static_cast<float>(*right);
   for (const auto& [tab, name] : tabs)
     if (word(s, "view") == name) view.look.tab = tab;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "app/state/view.hpp"
@@ -13,5 +14,9 @@ std::map<std::string, std::string> remembered(const View& view);
 
 /// Takes over what such settings say; what they do not say, or say wrongly, stays as it is.
 void recall(const std::map<std::string, std::string>& settings, View& view);
+
+/// A whole number of the settings, when it lies within bounds.
+std::optional<int> remembered_number(const std::map<std::string, std::string>& settings, const char* key,
+                                     int least, int most);
 
 }  // namespace app

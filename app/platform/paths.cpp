@@ -54,13 +54,6 @@ fs::path config_directory() {
   return (config.is_absolute() ? config : home_directory() / ".config") / "attnscope";
 }
 
-std::vector<fs::path> with_recent(std::vector<fs::path> recent, const fs::path& file) {
-  std::erase(recent, file);
-  recent.insert(recent.begin(), file);
-  if (recent.size() > most_recent) recent.resize(most_recent);
-  return recent;
-}
-
 Memory read_memory(const fs::path& directory) {
   Memory memory;
   for (const std::string& line : lines_of(directory / "settings")) {

@@ -19,10 +19,6 @@ std::filesystem::path home_directory();
 /// $XDG_CONFIG_HOME/attnscope, or ~/.config/attnscope.
 std::filesystem::path config_directory();
 
-/// The recent files with that one at the front, each once, ten at most.
-std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path> recent,
-                                               const std::filesystem::path& file);
-
 /// Reads "settings" (key=value) and "recent" (one path a line) from a directory; what cannot be read is as if
 /// empty.
 Memory read_memory(const std::filesystem::path& directory);

@@ -13,7 +13,7 @@
 #include "app/platform/font_loader.hpp"
 #include "app/platform/keys.hpp"
 #include "app/platform/screen.hpp"
-#include "app/platform/screenshot.hpp"
+#include "app/platform/image.hpp"
 #include "app/platform/short_presses.hpp"
 #include "app/render/canvas.hpp"
 #include "app/render/damage.hpp"

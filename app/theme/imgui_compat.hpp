@@ -17,17 +17,14 @@ inline constexpr ImGuiKey keypad_enter = ImGuiKey_KeyPadEnter;
 inline ImTextureID texture_id(unsigned texture) {
   return (ImTextureID)(std::intptr_t)texture;
 }
-/// And back.
-inline unsigned texture_name(ImTextureID texture) {
-  return static_cast<unsigned>((std::intptr_t)texture);
-}
 
 /// The texture of a command, as a number that no other texture has.
 inline std::uint64_t drawn_texture(const ImDrawCmd& command) {
 #if IMGUI_VERSION_NUM >= 19200
   constexpr std::uint64_t of_imgui = std::uint64_t{1} << 63;  // perhaps not yet made by the backend
   const ImTextureRef& texture = command.TexRef;
-  return texture._TexData ? of_imgui | static_cast<std::uint64_t>(texture._TexData->UniqueID) : static_cast<std::uint64_t>(texture._TexID);
+  return texture._TexData ? of_imgui | static_cast<std::uint64_t>(texture._TexData->UniqueID)
+                          : static_cast<std::uint64_t>(texture._TexID);
 #else
   return static_cast<std::uint64_t>((std::intptr_t)command.GetTexID());
 #endif
@@ -43,7 +40,8 @@ inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGu
 }
 
 /// Text whose letters are all there, also those that lie outside of what is seen.
-inline void whole_text(ImDrawList* list, ImFont* font, float size, ImVec2 at, ImU32 colour, const char* begin, const char* end) {
+inline void whole_text(ImDrawList* list, ImFont* font, float size, ImVec2 at, ImU32 colour, const char* begin,
+                       const char* end) {
   constexpr float far = 1e6f;
   font->RenderText(list, size, at, colour, ImVec4(-far, -far, far, far), begin, end);
 }
@@ -74,68 +72,6 @@ inline bool key_down(ImGuiKey key) {
 #else
   return ImGui::IsKeyDown(ImGui::GetKeyIndex(key));
 #endif
-}
-
-// Scripted input, to be given before ImGui::NewFrame.
-
-/// A context without a backend knows no keys in old releases: call this once before put_key.
-inline void name_keys([[maybe_unused]] ImGuiIO& io) {
-#if IMGUI_VERSION_NUM < 18700
-  for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
-#endif
-}
-
-inline void put_mouse(ImGuiIO& io, ImVec2 position) {
-#if IMGUI_VERSION_NUM >= 18700
-  io.AddMousePosEvent(position.x, position.y);
-#else
-  io.MousePos = position;
-#endif
-}
-
-inline void put_button(ImGuiIO& io, int button, bool down) {
-#if IMGUI_VERSION_NUM >= 18700
-  io.AddMouseButtonEvent(button, down);
-#else
-  io.MouseDown[button] = down;
-#endif
-}
-
-inline void put_wheel(ImGuiIO& io, float x, float y) {
-#if IMGUI_VERSION_NUM >= 18700
-  io.AddMouseWheelEvent(x, y);
-#else
-  io.MouseWheelH += x;
-  io.MouseWheel += y;
-#endif
-}
-
-inline void put_key(ImGuiIO& io, ImGuiKey key, bool down) {
-#if IMGUI_VERSION_NUM >= 18700
-  io.AddKeyEvent(key, down);
-#else
-  if (io.KeyMap[key] >= 0) io.KeysDown[io.KeyMap[key]] = down;
-#endif
-}
-
-inline void put_modifiers(ImGuiIO& io, bool ctrl, bool shift, bool alt) {
-#if IMGUI_VERSION_NUM >= 18900
-  io.AddKeyEvent(ImGuiMod_Ctrl, ctrl);
-  io.AddKeyEvent(ImGuiMod_Shift, shift);
-  io.AddKeyEvent(ImGuiMod_Alt, alt);
-#elif IMGUI_VERSION_NUM >= 18700
-  io.AddKeyEvent(ImGuiKey_ModCtrl, ctrl);
-  io.AddKeyEvent(ImGuiKey_ModShift, shift);
-  io.AddKeyEvent(ImGuiKey_ModAlt, alt);
-#else
-  io.KeyCtrl = ctrl;
-  io.KeyShift = shift;
-  io.KeyAlt = alt;
-#endif
-}
-
-inline void put_text(ImGuiIO& io, const char* utf8) {
-  io.AddInputCharactersUTF8(utf8);
 }
 
 }  // namespace app::platform

@@ -13,13 +13,6 @@
 namespace app {
 namespace {
 
-int whole_number(const platform::Memory& memory, const char* key, int otherwise, int least, int most) {
-  const auto it = memory.settings.find(key);
-  if (it == memory.settings.end()) return otherwise;
-  const int value = std::atoi(it->second.c_str());
-  return value >= least && value <= most ? value : otherwise;
-}
-
 void recall_all(const platform::Memory& memory, Store& store) {
   store.set_recent(memory.recent);
   std::map<std::string, LessonProgress> progress;
@@ -50,8 +43,9 @@ int run_window(const WindowOptions& options) {
   Store store;
   recall_all(before, store);
   if (options.file) store.open(*options.file);
-  platform::Window window("attnscope", whole_number(before, "width", 1600, 960, 16384),
-                          whole_number(before, "height", 1000, 600, 16384),
+  platform::Window window("attnscope",
+                          remembered_number(before.settings, "width", 960, 16384).value_or(1600),
+                          remembered_number(before.settings, "height", 600, 16384).value_or(1000),
                           store.view().settings.scale * store.view().settings.text_size);
   render::HeatmapRenderer renderer;
   Loop loop(window, renderer, store);

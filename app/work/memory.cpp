@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 
 #include "core/attention/fast/engine.hpp"
 #include "core/attention/limits.hpp"
+#include "core/formats/files/number.hpp"
 #include "core/text/words.hpp"
 
 namespace app {
@@ -25,11 +25,9 @@ std::optional<std::uint64_t> available_bytes(std::string_view meminfo) {
   if (line == std::string_view::npos) return std::nullopt;
   std::string_view rest = meminfo.substr(line + name.size());
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  std::uint64_t kibibytes = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), kibibytes);
-  if (error != std::errc() || !std::string_view(end, rest.data() + rest.size()).starts_with(" kB"))
-    return std::nullopt;
-  return kibibytes << 10;
+  const auto kibibytes = core::formats::take_whole_number(rest);
+  if (!kibibytes || !rest.starts_with(" kB")) return std::nullopt;
+  return *kibibytes << 10;
 }
 
 std::uint64_t free_memory() {

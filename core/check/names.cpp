@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "core/formats/files/number.hpp"
 
 namespace core::check {
 namespace {
@@ -139,11 +140,8 @@ Meaning find(std::string_view name) {
 std::optional<std::size_t> cut_number(std::string& name, std::string_view word) {
   const std::size_t at = name.rfind(word);
   if (at == std::string::npos || at == 0) return std::nullopt;
-  std::size_t number = 0;
-  const char* end = name.data() + name.size();
-  const char* begin = name.data() + at + word.size();
-  const auto [stop, error] = std::from_chars(begin, end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  const auto number = formats::parse_whole_number(std::string_view(name).substr(at + word.size()));
+  if (!number) return std::nullopt;
   name.resize(at);
   while (!name.empty() && std::string_view("._-/ ").find(name.back()) != std::string_view::npos)
     name.pop_back();
@@ -156,12 +154,11 @@ Name take_apart(std::string_view name) {
   Name result{std::string(name), {}, {}};
   constexpr std::string_view sequence = "sequence";
   if (name.starts_with(sequence)) {
-    std::size_t number = 0;
-    const char* end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data() + sequence.size(), end, number);
-    if (error == std::errc() && stop != end && *stop == '/') {
-      result.sequence = number;
-      result.base = std::string(stop + 1, end);
+    std::string_view rest = name.substr(sequence.size());
+    const auto number = formats::take_whole_number(rest);
+    if (number && rest.starts_with('/')) {
+      result.sequence = *number;
+      result.base = rest.substr(1);
     }
   }
   result.head = cut_number(result.base, "head");

@@ -7,6 +7,7 @@
 
 #include "core/formats/files/json.hpp"
 #include "core/formats/files/number.hpp"
+#include "core/text/utf8.hpp"
 #include "core/text/words.hpp"
 
 namespace core::check {
@@ -25,21 +26,15 @@ std::string short_number(double value) {
 
 using Row = std::array<std::string, 6>;
 
-/// Letters of a text in UTF-8, which is what a column is wide.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 std::string aligned(const std::vector<Row>& rows) {
   std::array<std::size_t, std::tuple_size_v<Row>> widths{};
   for (const Row& row : rows)
-    for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], width_of(row[k]));
+    for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], text::character_count(row[k]));
   std::string text;
   for (const Row& row : rows) {
     std::string line;
     for (std::size_t k = 0; k < row.size(); ++k)
-      line += row[k] + std::string(widths[k] - width_of(row[k]) + 2, ' ');
+      line += row[k] + std::string(widths[k] - text::character_count(row[k]) + 2, ' ');
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }

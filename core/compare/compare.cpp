@@ -100,10 +100,4 @@ std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a,
   return result;
 }
 
-const StageDifference* first_difference(const std::vector<StageDifference>& stages) {
-  const auto it =
-      std::find_if(stages.begin(), stages.end(), [](const StageDifference& s) { return s.differs(); });
-  return it == stages.end() ? nullptr : &*it;
-}
-
 }  // namespace core::compare

@@ -41,7 +41,4 @@ std::vector<StageDifference> compare(const attention::Model& model_a, const atte
                                      const attention::Model& model_b, const attention::Trace& trace_b,
                                      double rounding = 0, const core::Token& token = {});
 
-/// The first stage that differs, or nullptr when A and B are equal in every stage.
-const StageDifference* first_difference(const std::vector<StageDifference>& stages);
-
 }  // namespace core::compare

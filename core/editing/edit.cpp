@@ -18,33 +18,6 @@ attention::Model apply(const attention::Model& model, const Edit& edit) {
 
 namespace cases {
 
-void change(Model& model, const SetScoreRule& edit) {
-  model.scores = edit.rule;
-}
-void change(Model& model, const SetScale& edit) {
-  model.scale = edit.scale;
-}
-void change(Model& model, const SetDropoutRate& edit) {
-  model.dropout.rate = edit.rate;
-}
-void change(Model& model, const SetTraining& edit) {
-  model.dropout.training = edit.training;
-}
-void change(Model& model, const SetDropoutSeed& edit) {
-  model.dropout.seed = edit.seed;
-}
-void change(Model& model, const SetDropoutStream& edit) {
-  model.dropout.stream = edit.stream;
-}
-void change(Model& model, const SetDropoutMask& edit) {
-  model.dropout.given = edit.masks;
-}
-void change(Model& model, const SetMergeRule& edit) {
-  model.merge = edit.rule;
-}
-void change(Model& model, const SetContextLength& edit) {
-  model.context_length = edit.context_length;
-}
 void change(Model& model, const SwitchMistake& edit) {
   const mistakes::Mistake* mistake = mistakes::find_mistake(edit.name);
   if (!mistake) refuse("mistake " + edit.name, "there is no such mistake");

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -53,23 +55,11 @@ struct SetHeadCount { std::size_t n_heads = 1; };
 struct SetProjections { bool on = true; };           ///< switched on, they start as identities
 struct SetOutputProjection { bool on = true; };      ///< the same
 struct SetBias { Part part = Part::query; bool on = true; };  ///< switched on, it starts as zeros
-struct SetScoreRule { attention::ScoreRule rule{}; };
-struct SetScale { attention::Scale scale; };
 /// Cells switched by hand stay as long as they differ from the rule.
 struct SetCausal { bool causal = true; };
-struct SetMaskMethod { attention::MaskMethod method{}; };
-struct SetEmptyRows { attention::EmptyRows rule{}; };
 /// Shows or hides one cell; back at what the causal rule says, it is no longer a cell switched by hand.
 struct SwitchMaskCell { std::size_t row = 0, column = 0; bool visible = true; };
 struct ClearMaskCells {};
-struct SetDropoutRate { double rate = 0; };
-struct SetTraining { bool training = true; };
-struct SetDropoutSeed { std::uint64_t seed = 0; };
-struct SetDropoutStream { attention::DropoutStream stream{}; };
-/// A given dropout mask, [sequence · n_heads + head]; empty goes back to drawing it.
-struct SetDropoutMask { std::vector<attention::SharedMatrix> masks; };
-struct SetMergeRule { attention::MergeRule rule{}; };
-struct SetContextLength { std::optional<std::size_t> context_length; };
 struct AddSequence { std::size_t copy_of = 0; };  ///< at the end of the batch
 struct RemoveSequence { std::size_t sequence = 0; };
 /// Gives a stage instead of computing it, one matrix for each head of each sequence; see core::attention::give().
@@ -83,6 +73,26 @@ struct SwitchHead { std::size_t head = 0; bool on = true; };
 /// Makes one of the mistakes of core/mistakes, or puts it right again.
 struct SwitchMistake { std::string name; bool on = true; };
 struct ReplaceModel { attention::Model model; std::string words = "new model"; };
+
+/// The member of a model at the end of a path of members.
+template <auto... path>
+auto& member(attention::Model& model) { return (model .* ... .* path); }
+
+/// Gives one member of the model a value and nothing else; edit_words.cpp has the words of each.
+template <auto... path>
+struct Set { std::remove_reference_t<decltype(member<path...>(std::declval<attention::Model&>()))> value{}; };
+using SetScoreRule = Set<&attention::Model::scores>;
+using SetScale = Set<&attention::Model::scale>;
+using SetMaskMethod = Set<&attention::Model::mask, &attention::Mask::method>;
+using SetEmptyRows = Set<&attention::Model::mask, &attention::Mask::empty_rows>;
+using SetDropoutRate = Set<&attention::Model::dropout, &attention::Dropout::rate>;
+using SetTraining = Set<&attention::Model::dropout, &attention::Dropout::training>;
+using SetDropoutSeed = Set<&attention::Model::dropout, &attention::Dropout::seed>;
+using SetDropoutStream = Set<&attention::Model::dropout, &attention::Dropout::stream>;
+/// A given dropout mask, [sequence · n_heads + head]; empty goes back to drawing it.
+using SetDropoutMask = Set<&attention::Model::dropout, &attention::Dropout::given>;
+using SetMergeRule = Set<&attention::Model::merge>;
+using SetContextLength = Set<&attention::Model::context_length>;
 
 using Edit = std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount, SetInputWidth,
                           SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias, SetScoreRule, SetScale,

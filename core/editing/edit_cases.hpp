@@ -26,20 +26,9 @@ void change(Model& model, const SetHeadCount& edit);
 void change(Model& model, const SetProjections& edit);
 void change(Model& model, const SetOutputProjection& edit);
 void change(Model& model, const SetBias& edit);
-void change(Model& model, const SetScoreRule& edit);
-void change(Model& model, const SetScale& edit);
 void change(Model& model, const SetCausal& edit);
-void change(Model& model, const SetMaskMethod& edit);
-void change(Model& model, const SetEmptyRows& edit);
 void change(Model& model, const SwitchMaskCell& edit);
 void change(Model& model, const ClearMaskCells& edit);
-void change(Model& model, const SetDropoutRate& edit);
-void change(Model& model, const SetTraining& edit);
-void change(Model& model, const SetDropoutSeed& edit);
-void change(Model& model, const SetDropoutStream& edit);
-void change(Model& model, const SetDropoutMask& edit);
-void change(Model& model, const SetMergeRule& edit);
-void change(Model& model, const SetContextLength& edit);
 void change(Model& model, const AddSequence& edit);
 void change(Model& model, const RemoveSequence& edit);
 void change(Model& model, const GiveStage& edit);
@@ -49,6 +38,11 @@ void change(Model& model, const ClearTypedCells& edit);
 void change(Model& model, const SwitchHead& edit);
 void change(Model& model, const SwitchMistake& edit);
 void change(Model& model, const ReplaceModel& edit);
+
+template <auto... path>
+void change(Model& model, const Set<path...>& edit) {
+  member<path...>(model) = edit.value;
+}
 
 /// Drops the cells that say what the causal rule says anyway.
 void drop_cells_that_follow_the_rule(Model& model);

@@ -23,14 +23,6 @@ void change(Model& model, const SetCausal& edit) {
   drop_cells_that_follow_the_rule(model);
 }
 
-void change(Model& model, const SetMaskMethod& edit) {
-  model.mask.method = edit.method;
-}
-
-void change(Model& model, const SetEmptyRows& edit) {
-  model.mask.empty_rows = edit.rule;
-}
-
 void change(Model& model, const SwitchMaskCell& edit) {
   require_index("mask", edit.row, model.n_tokens(), "rows");
   require_index("mask[" + std::to_string(edit.row) + "]", edit.column, model.n_keys(), "columns");

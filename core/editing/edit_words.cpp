@@ -104,20 +104,8 @@ Words words(const SetBias& e) {
   const std::string text = std::string(part(e.part)) + " bias";
   return {text, text};
 }
-Words words(const SetScoreRule&) {
-  return {"score rule", "source of the scores"};
-}
-Words words(const SetScale&) {
-  return {"scale", "scale"};
-}
 Words words(const SetCausal&) {
   return {"causal mask", "causal mask"};
-}
-Words words(const SetMaskMethod&) {
-  return {"mask method", "method of the mask"};
-}
-Words words(const SetEmptyRows&) {
-  return {"empty rows", "rows without visible keys"};
 }
 Words words(const SwitchMaskCell& e) {
   const std::string row = to_string(e.row), column = to_string(e.column);
@@ -125,27 +113,6 @@ Words words(const SwitchMaskCell& e) {
 }
 Words words(const ClearMaskCells&) {
   return {"", "reset of the mask"};
-}
-Words words(const SetDropoutRate&) {
-  return {"dropout rate", "dropout rate"};
-}
-Words words(const SetTraining&) {
-  return {"training", "training or evaluation"};
-}
-Words words(const SetDropoutSeed&) {
-  return {"dropout seed", "dropout seed"};
-}
-Words words(const SetDropoutStream&) {
-  return {"dropout stream", "dropout stream"};
-}
-Words words(const SetDropoutMask&) {
-  return {"", "dropout mask"};
-}
-Words words(const SetMergeRule&) {
-  return {"merge rule", "merging of the heads"};
-}
-Words words(const SetContextLength&) {
-  return {"context length", "context length"};
 }
 Words words(const AddSequence&) {
   return {"", "new sequence"};
@@ -161,7 +128,8 @@ Words words(const ComputeStage& e) {
 }
 Words words(const TypeOver& e) {
   const auto& p = e.place;
-  const std::string cell = std::string(info(p.stage).name) + "[" + to_string(p.row) + "," + to_string(p.column) + "]";
+  const std::string cell =
+      std::string(info(p.stage).name) + "[" + to_string(p.row) + "," + to_string(p.column) + "]";
   const std::string target = "typed " + cell + " " + to_string(p.sequence) + " " + to_string(p.head);
   return {e.value ? target : "", (e.value ? "typing over of " : "computing of ") + cell};
 }
@@ -176,6 +144,42 @@ Words words(const SwitchMistake& e) {
 }
 Words words(const ReplaceModel& e) {
   return {"", e.words};
+}
+
+struct MemberWords {
+  const char *target, *description;
+};
+/// Of an edit that sets a member: the same whatever the value.
+template <class Edit>
+constexpr MemberWords member_words = {};
+template <>
+constexpr MemberWords member_words<SetScoreRule> = {"score rule", "source of the scores"};
+template <>
+constexpr MemberWords member_words<SetScale> = {"scale", "scale"};
+template <>
+constexpr MemberWords member_words<SetMaskMethod> = {"mask method", "method of the mask"};
+template <>
+constexpr MemberWords member_words<SetEmptyRows> = {"empty rows", "rows without visible keys"};
+template <>
+constexpr MemberWords member_words<SetDropoutRate> = {"dropout rate", "dropout rate"};
+template <>
+constexpr MemberWords member_words<SetTraining> = {"training", "training or evaluation"};
+template <>
+constexpr MemberWords member_words<SetDropoutSeed> = {"dropout seed", "dropout seed"};
+template <>
+constexpr MemberWords member_words<SetDropoutStream> = {"dropout stream", "dropout stream"};
+template <>
+constexpr MemberWords member_words<SetDropoutMask> = {"", "dropout mask"};
+template <>
+constexpr MemberWords member_words<SetMergeRule> = {"merge rule", "merging of the heads"};
+template <>
+constexpr MemberWords member_words<SetContextLength> = {"context length", "context length"};
+
+template <auto... path>
+Words words(const Set<path...>&) {
+  constexpr MemberWords found = member_words<Set<path...>>;
+  static_assert(found.description, "an edit that sets a member needs its words above");
+  return {found.target, found.description};
 }
 
 Words words_of(const Edit& edit) {

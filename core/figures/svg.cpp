@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/figures/png_bytes.hpp"
+#include "core/text/utf8.hpp"
 
 namespace core::figures {
 namespace {
@@ -129,27 +130,13 @@ std::string patterns(const DisplayList& figure) {
   return text;
 }
 
-/// The length of the UTF-8 character that begins there, or 0 when it is none that XML knows.
+/// The length of the character that begins there, or 0 when it is none that XML knows.
 std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t k) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[k]));
-  };
-  const std::uint32_t first = byte(0);
-  if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-  const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
-                             : first >= 0xE0 && first < 0xF0 ? 3
-                             : first >= 0xF0 && first < 0xF5 ? 4
-                                                             : 0;
-  if (length == 0 || text.size() < length) return 0;
-  std::uint32_t code = first & (0xFFu >> (length + 1));
-  for (std::size_t k = 1; k < length; ++k) {
-    if ((byte(k) & 0xC0) != 0x80) return 0;
-    code = code << 6 | (byte(k) & 0x3F);
-  }
-  constexpr std::array<std::uint32_t, 5> least{0, 0, 0x80, 0x800, 0x10000};
-  const bool is_character = code >= least[length] && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF) &&
-                            code != 0xFFFE && code != 0xFFFF;
-  return is_character ? length : 0;
+  const auto character = text::first_character(text);
+  if (!character) return 0;
+  const char32_t c = character->value;
+  const bool known = c >= 0x20 ? c != 0xFFFE && c != 0xFFFF : c == '\t' || c == '\n' || c == '\r';
+  return known ? character->size : 0;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text/utf8.hpp"
+
 namespace core::figures {
 namespace {
 
@@ -16,10 +18,6 @@ constexpr std::array<short, 95> sans_widths{
     575, 775, 752, 295, 295, 656, 557, 863, 748, 787, 603, 787, 695, 635,  611, 732, 684, 989, 685,
     611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352,  635, 634, 278, 278, 579,
     278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838};
-
-bool continues(char c) {
-  return (c & 0xC0) == 0x80;
-}
 
 /// In thousandths of the em; what is beyond Latin is taken to be as wide as Chinese.
 double sans_width(std::string_view character) {
@@ -36,7 +34,7 @@ double text_width(std::string_view text, double size, bool mono) {
   double width = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     std::size_t end = begin + 1;
-    while (end < text.size() && continues(text[end])) ++end;
+    while (end < text.size() && !text::starts_character(text[end])) ++end;
     width += mono ? mono_width : sans_width(text.substr(begin, end - begin)) / 1000;
     begin = end;
   }
@@ -52,10 +50,7 @@ double text_width(const std::vector<Run>& runs) {
 std::string shortened(const std::string& text, double size, double room) {
   if (text_width(text, size) <= room) return text;
   std::string cut = text;
-  while (!cut.empty() && text_width(cut, size) + size > room) {
-    while (!cut.empty() && continues(cut.back())) cut.pop_back();
-    if (!cut.empty()) cut.pop_back();
-  }
+  while (!cut.empty() && text_width(cut, size) + size > room) text::drop_last_character(cut);
   return cut + "…";
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "core/mistakes/changes.hpp"
-#include "core/text/words.hpp"
 
 namespace core::mistakes {
 namespace {
@@ -267,10 +266,6 @@ std::span<const Mistake> mistakes() {
 const Mistake* find_mistake(std::string_view name) {
   const auto row = std::find_if(table.begin(), table.end(), [&](const Mistake& m) { return name == m.name; });
   return row == table.end() ? nullptr : &*row;
-}
-
-std::string known_mistakes() {
-  return text::joined(table, ", ", &Mistake::name);
 }
 
 bool applies(const Mistake& mistake, const Model& model) {

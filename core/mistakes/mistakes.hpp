@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "core/attention/model.hpp"
@@ -33,9 +32,6 @@ std::span<const Mistake> mistakes();
 
 /// The mistake of that name, or nullptr.
 const Mistake* find_mistake(std::string_view name);
-
-/// "no_scale, scale_sqrt_d_model, …": the names that one can be asked for by.
-std::string known_mistakes();
 
 /// Whether making it would change the model.
 bool applies(const Mistake& mistake, const Model& model);

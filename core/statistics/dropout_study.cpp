@@ -42,7 +42,6 @@ arma::mat DropoutStudy::next_mask() {
 void DropoutStudy::advance(std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     const arma::mat mask = next_mask();
-    if (first_mask_.empty()) first_mask_ = mask;
     const arma::mat dropped = weights_ % mask;
     sum_ += dropped;
     row_sums_.push_back(arma::sum(dropped, 1));

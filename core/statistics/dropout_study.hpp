@@ -24,8 +24,6 @@ class DropoutStudy {
 
   std::size_t count() const { return distances_.size(); }
   const arma::mat& weights() const { return weights_; }
-  /// The first mask: 0 for dropped, 1/(1 − rate) for kept; empty before one was drawn.
-  const arma::mat& first_mask() const { return first_mask_; }
   /// The mean of the dropped weights over all masks so far; empty before one was drawn.
   arma::mat mean() const;
   /// [N − 1]: the largest |mean − weights| of any cell after N masks; cells that are not finite are left out.
@@ -38,7 +36,7 @@ class DropoutStudy {
 
   Dropout dropout_;
   std::size_t draws_before_, draws_after_;  // of the same call, for other heads and sequences
-  arma::mat weights_, first_mask_, sum_;
+  arma::mat weights_, sum_;
   random::Generator generator_;
   std::vector<double> distances_;
   std::vector<arma::vec> row_sums_;

@@ -87,8 +87,4 @@ std::string in_full(double value) {
   return {buffer.data(), end.ptr};
 }
 
-int character_count(const std::string& text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 }  // namespace core::text

@@ -38,7 +38,4 @@ std::string scientific(double value);
 /// The shortest text that reads back to the same double, in ASCII: for tooltips and copying.
 std::string in_full(double value);
 
-/// How many characters a UTF-8 text has.
-int character_count(const std::string& text);
-
 }  // namespace core::text

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/text/utf8.hpp"
 
 namespace core::text {
 namespace {
@@ -33,43 +34,14 @@ bool is_in(const std::array<Range, n>& ranges, char32_t c) {
   return std::any_of(ranges.begin(), ranges.end(), [c](Range r) { return r.first <= c && c <= r.last; });
 }
 
-unsigned char byte(std::string_view text, std::size_t at) {
-  return static_cast<unsigned char>(text[at]);
-}
-
-/// How many bytes a character has that begins with this one; 0 when none does.
-std::size_t length_after(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) return 2;
-  if (first >= 0xE0 && first < 0xF0) return 3;
-  return first >= 0xF0 && first < 0xF5 ? 4 : 0;
-}
-
-/// The smallest code point that needs so many bytes.
-constexpr std::array<char32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};
-
-/// The character that begins at a byte, or nothing when none does.
-std::optional<CodePoint> decoded(std::string_view text, std::size_t at) {
-  const std::size_t size = length_after(byte(text, at));
-  if (size == 0 || size > text.size() - at) return std::nullopt;
-  char32_t value = size == 1 ? byte(text, at) : byte(text, at) & (0x7Fu >> size);
-  for (std::size_t k = 1; k < size; ++k) {
-    if ((byte(text, at + k) & 0xC0) != 0x80) return std::nullopt;
-    value = value << 6 | (byte(text, at + k) & 0x3F);
-  }
-  const bool surrogate = value >= 0xD800 && value < 0xE000;
-  if (value < smallest[size] || value > 0x10FFFF || surrogate) return std::nullopt;
-  return CodePoint{value, at, size};
-}
-
 }  // namespace
 
 std::vector<CodePoint> code_points(std::string_view text) {
   std::vector<CodePoint> points;
   for (std::size_t at = 0; at < text.size(); at += points.back().size) {
-    const auto point = decoded(text, at);
-    if (!point) throw Error("text: byte " + std::to_string(at) + " is no valid UTF-8");
-    points.push_back(*point);
+    const auto character = first_character(text.substr(at));
+    if (!character) throw Error("text: byte " + std::to_string(at) + " is no valid UTF-8");
+    points.push_back({character->value, at, character->size});
   }
   return points;
 }

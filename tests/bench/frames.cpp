@@ -14,6 +14,7 @@
 #include "app/render/heatmap_renderer.hpp"
 #include "app/window/loop.hpp"
 #include "tests/bench/frame_times.hpp"
+#include "tests/support/imgui_input.hpp"
 
 extern "C" void openblas_set_num_threads(int);
 extern char** environ;
@@ -80,7 +81,7 @@ class Bench {
   std::vector<double> moving(int count) {
     std::vector<double> times;
     for (int i = 0; i < count; ++i)
-      times.push_back(timed_frame([&](ImGuiIO& io) { app::platform::put_mouse(io, pointer_at(i)); }));
+      times.push_back(timed_frame([&](ImGuiIO& io) { support::put_mouse(io, pointer_at(i)); }));
     return times;
   }
 
@@ -106,11 +107,11 @@ class Bench {
     std::vector<double> times;
     for (int i = 0; i < count; ++i)
       times.push_back(timed_frame([&](ImGuiIO& io) {
-        app::platform::put_mouse(io, {width / 2.0f, height / 2.0f});
-        app::platform::put_modifiers(io, false, true, false);
-        app::platform::put_wheel(io, 0, i < count / 2 ? -1.0f : 1.0f);
+        support::put_mouse(io, {width / 2.0f, height / 2.0f});
+        support::put_modifiers(io, false, true, false);
+        support::put_wheel(io, 0, i < count / 2 ? -1.0f : 1.0f);
       }));
-    loop_.frame([](ImGuiIO& io) { app::platform::put_modifiers(io, false, false, false); });
+    loop_.frame([](ImGuiIO& io) { support::put_modifiers(io, false, false, false); });
     return times;
   }
 
@@ -151,8 +152,8 @@ class Bench {
     std::vector<double> times;
     for (int i = 0; i < count; ++i)
       times.push_back(timed_frame([&](ImGuiIO& io) {
-        app::platform::put_mouse(io, place->centre());
-        app::platform::put_wheel(io, 0, i < count / 2 ? 0.5f : -0.5f);
+        support::put_mouse(io, place->centre());
+        support::put_wheel(io, 0, i < count / 2 ? 0.5f : -0.5f);
       }));
     store_.dispatch(app::ChangeView{[](app::View& v) { v.look.zoomed.clear(); }});
     settle();
@@ -164,7 +165,7 @@ class Bench {
     std::vector<double> times;
     for (int i = 0; i < count; ++i)
       for (const bool down : {true, false}) {
-        times.push_back(timed_frame([&](ImGuiIO& io) { app::platform::put_key(io, ImGuiKey_Space, down); }));
+        times.push_back(timed_frame([&](ImGuiIO& io) { support::put_key(io, ImGuiKey_Space, down); }));
         for (const double ms : settle()) times.push_back(ms);
       }
     return times;

@@ -1,6 +1,7 @@
 #include "tests/support/bare_imgui.hpp"
 
 #include "app/theme/imgui_compat.hpp"
+#include "tests/support/imgui_input.hpp"
 
 namespace support {
 
@@ -11,7 +12,7 @@ BareImGui::BareImGui(ImVec2 size) {
   io.DisplaySize = size;
   // As the window's OpenGL has it: no limit of 65 536 vertices.
   io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
-  app::platform::name_keys(io);
+  support::name_keys(io);
 #if IMGUI_VERSION_NUM >= 19200
   io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
 #else

@@ -7,11 +7,12 @@
 #include <cstdlib>
 
 #include "app/theme/imgui_compat.hpp"
+#include "tests/support/imgui_input.hpp"
 
 namespace support {
 
 Painted painted(app::render::HeatmapRenderer& renderer, const app::render::Picture& picture) {
-  glBindTexture(GL_TEXTURE_2D, app::platform::texture_name(renderer.paint(picture)));
+  glBindTexture(GL_TEXTURE_2D, support::texture_name(renderer.paint(picture)));
   Painted result;
   glGetTexLevelParameteriv(GL_TEXTURE_2D, 0, GL_TEXTURE_WIDTH, &result.width);
   glGetTexLevelParameteriv(GL_TEXTURE_2D, 0, GL_TEXTURE_HEIGHT, &result.height);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/theme/imgui_compat.hpp"
+#include "tests/support/imgui_input.hpp"
 
 namespace support {
 namespace {
@@ -35,7 +36,7 @@ constexpr std::pair<Key, ImGuiKey> known_keys[] = {{Key::a, ImGuiKey_A},
 
 void put_key(ImGuiIO& io, Key key, bool down) {
   for (const auto& [ours, theirs] : known_keys)
-    if (ours == key) app::platform::put_key(io, theirs, down);
+    if (ours == key) support::put_key(io, theirs, down);
 }
 
 InputFrame at(ImVec2 mouse, Modifiers m = {}, float seconds = 1.0f / 60) {
@@ -106,14 +107,14 @@ Gesture press(app::KeyPress key) {
 
 void put(const InputFrame& input, ImGuiIO& io) {
   io.DeltaTime = input.seconds;
-  if (input.mouse) app::platform::put_mouse(io, *input.mouse);
-  if (input.left) app::platform::put_button(io, 0, *input.left);
-  if (input.right) app::platform::put_button(io, 1, *input.right);
-  if (input.wheel != 0) app::platform::put_wheel(io, 0, input.wheel);
-  app::platform::put_modifiers(io, input.ctrl, input.shift, input.alt);
+  if (input.mouse) support::put_mouse(io, *input.mouse);
+  if (input.left) support::put_button(io, 0, *input.left);
+  if (input.right) support::put_button(io, 1, *input.right);
+  if (input.wheel != 0) support::put_wheel(io, 0, input.wheel);
+  support::put_modifiers(io, input.ctrl, input.shift, input.alt);
   if (input.key) put_key(io, input.key->key, true);
   if (input.released) put_key(io, *input.released, false);
-  if (!input.text.empty()) app::platform::put_text(io, input.text.c_str());
+  if (!input.text.empty()) support::put_text(io, input.text.c_str());
 }
 
 }  // namespace support

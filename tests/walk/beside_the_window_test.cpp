@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "app/theme/imgui_compat.hpp"
+#include "tests/support/imgui_input.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {
@@ -21,7 +22,7 @@ struct LargeModel : testing::Test {
     } while (ui.store.is_renewing() || ui.store.is_working() || ui.loop.is_working());
   }
   void put_space(bool down) {
-    ui.loop.frame([down](ImGuiIO& io) { app::platform::put_key(io, ImGuiKey_Space, down); });
+    ui.loop.frame([down](ImGuiIO& io) { support::put_key(io, ImGuiKey_Space, down); });
   }
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "app/theme/imgui_compat.hpp"
+#include "core/text/utf8.hpp"
 
 namespace app::widgets {
 namespace {
@@ -68,9 +69,7 @@ std::string shortened(ImFont* font, const std::string& text, float room) {
   if (text_width(font, text) <= room) return text;
   std::string cut = text;
   while (!cut.empty()) {
-    do cut.pop_back();
-    while (!cut.empty() && (cut.back() & 0xC0) == 0x80);
-    if (!cut.empty() && (cut.back() & 0xC0) == 0xC0) cut.pop_back();
+    core::text::drop_last_character(cut);
     if (text_width(font, cut + "…") <= room) break;
   }
   return cut + "…";

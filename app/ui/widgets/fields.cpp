@@ -1,12 +1,12 @@
 #include "app/ui/widgets/fields.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <vector>
 
 #include "app/ui/widgets/text.hpp"
 #include "core/formats/files/number.hpp"
+#include "core/text/utf8.hpp"
 
 namespace app::widgets {
 namespace {
@@ -49,10 +49,7 @@ float padding_for(Alignment alignment, float width, float text, float least) {
 std::optional<std::uint64_t> read_count(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return core::formats::parse_whole_number(text);
 }
 
 void refuse(const Frame& frame, const char* words, const char* expected, const std::string& found) {
@@ -64,19 +61,7 @@ void refuse(const Frame& frame, const char* words, const char* expected, const s
 
 std::string typed_letters() {
   std::string text;
-  for (const unsigned c : ImGui::GetIO().InputQueueCharacters) {
-    const auto put = [&](unsigned byte) { text += static_cast<char>(byte); };
-    const auto put_six_bits = [&](unsigned shift) { put(0x80 | (c >> shift & 0x3f)); };
-    if (c < 0x80) {
-      put(c);
-    } else if (c < 0x800) {
-      put(0xc0 | c >> 6), put_six_bits(0);
-    } else if (c < 0x10000) {
-      put(0xe0 | c >> 12), put_six_bits(6), put_six_bits(0);
-    } else {
-      put(0xf0 | c >> 18), put_six_bits(12), put_six_bits(6), put_six_bits(0);
-    }
-  }
+  for (const ImWchar c : ImGui::GetIO().InputQueueCharacters) core::text::append_character(text, c);
   return text;
 }
 

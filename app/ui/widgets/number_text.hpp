@@ -6,7 +6,6 @@ namespace app::widgets {
 
 using core::text::cell_text;
 using core::text::CellRange;
-using core::text::character_count;
 using core::text::choose_format;
 using core::text::fixed;
 using core::text::in_full;

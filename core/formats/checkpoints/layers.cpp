@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/files/number.hpp"
 
 namespace core::formats::checkpoints {
 namespace {
@@ -172,11 +172,10 @@ std::optional<std::pair<std::string, std::size_t>> head_in(const std::string& pr
   constexpr std::string_view word = "heads.";
   const std::size_t at = prefix.rfind(word);
   if (at == prefix.npos || (at > 0 && prefix[at - 1] != '.')) return std::nullopt;
-  std::size_t head = 0;
-  const char* end = prefix.data() + prefix.size() - 1;
-  const auto [stop, error] = std::from_chars(prefix.data() + at + word.size(), end, head);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return std::pair(prefix.substr(0, at), head);
+  std::string_view rest = std::string_view(prefix).substr(at + word.size());
+  const auto head = take_whole_number(rest);
+  if (!head || rest.size() != 1) return std::nullopt;  // the point at the end
+  return std::pair(prefix.substr(0, at), *head);
 }
 
 void append(Source& source, const Source& head) {
@@ -237,13 +236,12 @@ const Layer& choose_layer(std::span<const Layer> layers, const std::string& chos
     throw Error(place + "expected a checkpoint of a known layout, found no attention in it");
   for (const Layer& layer : layers)
     if (layer.prefix == chosen || layer.prefix == chosen + ".") return layer;
-  std::size_t index = 0;
-  const auto [stop, error] = std::from_chars(chosen.data(), chosen.data() + chosen.size(), index);
-  if (error != std::errc() || stop != chosen.data() + chosen.size() || index >= layers.size())
+  const auto index = parse_whole_number(chosen);
+  if (!index || *index >= layers.size())
     throw Error(place + "expected a layer from 0 (" + layers.front().prefix + ") to " +
                 std::to_string(layers.size() - 1) + " (" + layers.back().prefix + "), got " +
                 quoted_briefly(chosen));
-  return layers[index];
+  return layers[*index];
 }
 
 }  // namespace core::formats::checkpoints

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/formats/files/number.hpp"
 #include "core/text/nearest.hpp"
+#include "core/text/utf8.hpp"
 #include "core/text/words.hpp"
 
 namespace core::formats {
@@ -16,11 +17,6 @@ using List = Value::array_t;
 using Object = Value::object_t;
 
 constexpr std::size_t deepest = 64;
-
-/// Whether a byte of UTF-8 is the first of a character.
-bool starts_character(char byte) {
-  return (byte & 0xC0) != 0x80;
-}
 
 std::string joined(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
@@ -71,7 +67,7 @@ class Builder {
     const std::string_view before = text_.substr(0, at);
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
     const std::string_view on_line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0: the first line
-    const auto column = std::ranges::count_if(on_line, starts_character) + 1;
+    const auto column = text::character_count(on_line) + 1;
     throw Error(file_name_ + ": line " + std::to_string(line) + ", column " + std::to_string(column) + ": " +
                 what_is_wrong(at, token, error));
   }
@@ -324,7 +320,7 @@ std::string quoted_briefly(std::string_view text) {
   constexpr std::size_t longest = 40;
   if (text.size() <= longest) return json_quoted(text);
   std::size_t end = longest;
-  while (end > 0 && !starts_character(text[end])) --end;
+  while (end > 0 && !text::starts_character(text[end])) --end;
   return json_quoted(std::string(text.substr(0, end)) + "…");
 }
 

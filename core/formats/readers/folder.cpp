@@ -1,7 +1,6 @@
 #include "core/formats/readers/folder.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <system_error>
@@ -10,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/formats/files/number.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -45,11 +45,7 @@ Tensor read(const Part& part, std::span<const std::size_t> leading, const Token&
 /// The number at the end of a name after a word: 3 for "weights.head3" after ".head".
 std::optional<std::size_t> number_after(const std::string& name, const std::string& word) {
   const std::size_t at = name.rfind(word);
-  if (at == name.npos || at + word.size() == name.size()) return std::nullopt;
-  std::size_t number = 0;
-  const char* end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + at + word.size(), end, number);
-  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+  return at == name.npos ? std::nullopt : parse_whole_number(std::string_view(name).substr(at + word.size()));
 }
 
 /// Parts 0, 1, 2 … of one shape as one; what they are called together begins the message when they are not.

@@ -1,10 +1,10 @@
 #include "core/formats/readers/npy_header.hpp"
 
-#include <charconv>
 #include <optional>
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/files/number.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -100,12 +100,10 @@ class Reader {
     expect('(');
     while (!accept(')')) {
       skip_blanks();
-      std::size_t length = 0;
-      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), length);
-      if (error != std::errc()) fail("a length of at most 2^64 - 1");
-      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+      const auto length = take_whole_number(rest_);
+      if (!length) fail("a length of at most 2^64 - 1");
       if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote it
-      shape.push_back(length);
+      shape.push_back(*length);
       if (shape.size() > most_dimensions) fail("at most 32 dimensions");
       if (!accept(',') && !next_is(')')) fail("',' or ')'");
     }

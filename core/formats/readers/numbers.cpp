@@ -6,6 +6,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/text/utf8.hpp"
+
 namespace core::formats::readers {
 namespace {
 
@@ -100,18 +102,8 @@ std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian
   std::string text;
   std::size_t end = 0;
   for (std::size_t k = 0; k + 4 <= n_bytes; k += 4) {
-    std::uint32_t c = load<std::uint32_t>(bytes + k, big_endian);
-    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
-    const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (c >> shift & 0x3f)); };
-    if (c < 0x80) {
-      text += static_cast<char>(c);
-    } else if (c < 0x800) {
-      text += static_cast<char>(0xc0 | c >> 6), tail(0);
-    } else if (c < 0x10000) {
-      text += static_cast<char>(0xe0 | c >> 12), tail(6), tail(0);
-    } else {
-      text += static_cast<char>(0xf0 | c >> 18), tail(12), tail(6), tail(0);
-    }
+    const std::uint32_t c = load<std::uint32_t>(bytes + k, big_endian);
+    text::append_character(text, c);
     if (c != 0) end = text.size();
   }
   text.resize(end);

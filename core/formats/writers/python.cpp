@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "core/text/code_points.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/formats/files/number.hpp"
 
 namespace core::formats::python {
 namespace {
@@ -27,10 +29,8 @@ std::string shortest(Float value) {
 /// PyTorch reads a decimal as float64 and then rounds it: in rare cases that is not the float32 next to the
 /// decimal.
 bool reads_back(float value) {
-  const std::string text = shortest(value);
-  double read = 0;
-  std::from_chars(text.data(), text.data() + text.size(), read);
-  return std::bit_cast<std::uint32_t>(static_cast<float>(read)) == std::bit_cast<std::uint32_t>(value);
+  const auto read = static_cast<float>(parse_number(shortest(value)).value());
+  return std::bit_cast<std::uint32_t>(read) == std::bit_cast<std::uint32_t>(value);
 }
 
 std::string element(double value, bool at_float32) {

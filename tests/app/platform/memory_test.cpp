@@ -5,8 +5,6 @@
 #include <fstream>
 
 #include "app/platform/paths.hpp"
-#include "app/platform/screenshot.hpp"
-#include "core/error.hpp"
 
 namespace {
 
@@ -47,36 +45,6 @@ TEST_F(Memories, ThatCannotBeWrittenSaySoAndNameThePlace) {
   std::ofstream(directory / "file") << "in the way";
   const std::string complaint = write_memory(directory / "file", {});
   EXPECT_NE(complaint.find((directory / "file").string()), std::string::npos) << complaint;
-}
-
-TEST(RecentFiles, HaveTheNewestFirstAndEachOnce) {
-  EXPECT_EQ(with_recent({"a", "b", "c"}, "b"), (std::vector<fs::path>{"b", "a", "c"}));
-}
-
-TEST(RecentFiles, AreTenAtMost) {
-  std::vector<fs::path> recent;
-  for (int i = 0; i < 12; ++i) recent = with_recent(recent, std::to_string(i));
-  ASSERT_EQ(recent.size(), 10u);
-  EXPECT_EQ(recent.front(), "11");
-  EXPECT_EQ(recent.back(), "2");
-}
-
-TEST_F(Memories, OfAScreenAreWrittenAsPng) {
-  save_png(directory / "picture.png", {2, 1, {255, 0, 0, 255, 0, 255, 0, 255}});
-  std::ifstream in(directory / "picture.png", std::ios::binary);
-  std::string start(8, ' ');
-  in.read(start.data(), 8);
-  EXPECT_EQ(start, "\x89PNG\r\n\x1a\n");
-}
-
-TEST_F(Memories, OfAScreenThatCannotBeWrittenNameTheFile) {
-  try {
-    save_png(directory / "missing" / "picture.png", {1, 1, {0, 0, 0, 255}});
-    FAIL() << "nothing was thrown";
-  } catch (const core::Error& e) {
-    EXPECT_EQ(e.what(),
-              (directory / "missing" / "picture.png").string() + ": the picture cannot be written there");
-  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/theme/imgui_compat.hpp"
+#include "tests/support/imgui_input.hpp"
 
 namespace {
 
@@ -15,7 +16,7 @@ class ShortPress : public testing::Test {
     ImGui::CreateContext();
     io().IniFilename = nullptr;
     io().DisplaySize = {100, 100};
-    app::platform::name_keys(io());
+    support::name_keys(io());
     unsigned char* pixels = nullptr;
     int width = 0, height = 0;
     io().Fonts->GetTexDataAsAlpha8(&pixels, &width, &height);

@@ -9,6 +9,7 @@
 #include "app/platform/fonts.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "core/error.hpp"
+#include "tests/support/imgui_input.hpp"
 
 namespace {
 
@@ -96,7 +97,7 @@ TEST_F(OpenWindow, TakesScriptedInput) {
   window.prepare_fonts(1);
   ImVec2 seen{-1, -1};
   for (int frame = 0; frame < 2; ++frame) {
-    window.begin_frame([](ImGuiIO& io) { put_mouse(io, {123, 45}); });
+    window.begin_frame([](ImGuiIO& io) { support::put_mouse(io, {123, 45}); });
     seen = ImGui::GetMousePos();
     window.end_frame(app::rgb(0));
   }

@@ -8,6 +8,7 @@
 #include "app/render/shader_program.hpp"
 #include "core/error.hpp"
 #include "tests/support/gl_context.hpp"
+#include "tests/support/imgui_input.hpp"
 #include "tests/support/painted.hpp"
 #include "tests/support/pictures.hpp"
 
@@ -71,7 +72,7 @@ TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
 
 TEST_F(Renderer, SaysWhenATextureWasPaintedLast) {
   const ImTextureID texture = renderer.paint(picture);
-  const auto name = static_cast<std::uint64_t>(app::platform::texture_name(texture));
+  const auto name = static_cast<std::uint64_t>(support::texture_name(texture));
   const std::uint64_t before = renderer.painted(name, {});
   EXPECT_NE(before, 0u);
   renderer.paint(picture);
@@ -157,7 +158,7 @@ TEST_F(Renderer, DrawsOfAPictureWithRowsOnlyTheRowsThatLookOtherwise) {
     Picture p = picture_of(cells, n, "rows", version);
     p.change = change;
     p.width = p.height = 2 * n;
-    return static_cast<std::uint64_t>(app::platform::texture_name(renderer.paint(p)));
+    return static_cast<std::uint64_t>(support::texture_name(renderer.paint(p)));
   };
   const std::uint64_t texture = paint(1, nullptr), before = renderer.painted(texture, {});
   const core::attention::fast::HeadChange fifth{false, {5}, {}, n};

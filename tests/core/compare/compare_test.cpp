@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/attention/attend.hpp"
+#include "tests/support/first_difference.hpp"
 
 namespace core::compare {
 namespace {
@@ -34,13 +35,13 @@ const arma::mat x{{1, 0}, {0, 2}};
 TEST(Compare, FindsNothingBetweenAModelAndItself) {
   const auto all = compared(bare(x), bare(x));
   EXPECT_FALSE(all.empty());
-  EXPECT_EQ(first_difference(all), nullptr);
+  EXPECT_EQ(support::first_difference(all), nullptr);
 }
 
 TEST(Compare, MeasuresEachStageAndSaysWhere) {
   const auto all = compared(bare(x), bare({{1, 0}, {0, 3}}));
-  ASSERT_NE(first_difference(all), nullptr);
-  EXPECT_EQ(first_difference(all)->stage, Stage::embeddings);
+  ASSERT_NE(support::first_difference(all), nullptr);
+  EXPECT_EQ(support::first_difference(all)->stage, Stage::embeddings);
   EXPECT_EQ(of(all, Stage::embeddings).largest, 1);
   EXPECT_EQ(of(all, Stage::embeddings).row, 1u);
   EXPECT_EQ(of(all, Stage::embeddings).column, 1u);
@@ -52,7 +53,7 @@ TEST(Compare, NamesTheScaledScoresFirstWhenOnlyTheScaleDiffers) {
   Model halved = bare(x);
   halved.scale = {ScaleRule::factor, 0.5};
   const auto all = compared(bare(x), halved);
-  EXPECT_EQ(first_difference(all)->stage, Stage::scaled_scores);
+  EXPECT_EQ(support::first_difference(all)->stage, Stage::scaled_scores);
   EXPECT_EQ(of(all, Stage::scaled_scores).largest, 2);  // 4 against 2
   EXPECT_FALSE(of(all, Stage::scores).differs());
 }
@@ -85,7 +86,7 @@ TEST(Compare, CallsAHiddenScoreInfinitelyFarFromAVisibleOne) {
   Model open = bare(x);
   open.mask.causal = false;
   const auto all = compared(bare(x), open);
-  EXPECT_EQ(first_difference(all)->stage, Stage::mask);
+  EXPECT_EQ(support::first_difference(all)->stage, Stage::mask);
   const StageDifference masked = of(all, Stage::masked_scores);
   EXPECT_EQ(masked.largest, std::numeric_limits<double>::infinity());
   EXPECT_EQ(masked.row, 0u);

@@ -6,6 +6,7 @@
 
 #include "core/attention/attend.hpp"
 #include "core/compare/compare.hpp"
+#include "tests/support/first_difference.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::compare {
@@ -26,7 +27,7 @@ const Switch& named(std::string_view name) {
 
 Stage first_stage(const Model& a, const Model& b) {
   const auto all = compare(a, attend(a), b, attend(b));
-  return first_difference(all)->stage;
+  return support::first_difference(all)->stage;
 }
 
 TEST(Switches, ComeBackWhenFlippedTwice) {

@@ -8,6 +8,7 @@
 #include "core/compare/compare.hpp"
 #include "core/editing/edit.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/first_difference.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::mistakes {
@@ -37,7 +38,7 @@ TEST(Mistakes, ChangeNoStageBeforeTheFirstThatTheyName) {
     const Model wrong = mistake.made(right);
     ASSERT_FALSE(attention::check(wrong)) << mistake.name;
     const auto stages = compare::compare(right, trace, wrong, attention::attend(wrong));
-    const auto* first = compare::first_difference(stages);
+    const auto* first = support::first_difference(stages);
     ASSERT_NE(first, nullptr) << mistake.name;
     EXPECT_GE(first->stage, mistake.first) << mistake.name;
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <vector>
 
 namespace app::platform {
@@ -11,8 +10,5 @@ struct Image {
   int width = 0, height = 0;
   std::vector<std::uint8_t> rgba;
 };
-
-/// Writes a PNG file under a temporary name and renames it. Throws core::Error that names the file.
-void save_png(const std::filesystem::path& path, const Image& image);
 
 }  // namespace app::platform
