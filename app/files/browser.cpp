@@ -11,12 +11,14 @@ Browser browse(const fs::path& directory, std::string name) {
   std::error_code error;
   Browser browser;
   browser.name = std::move(name);
-  browser.directory = fs::weakly_canonical(directory.empty() ? fs::current_path(error) : directory, error);
+  const fs::path wanted = directory.empty() ? fs::current_path(error) : directory;
+  browser.directory = fs::weakly_canonical(wanted, error);
+  if (error) browser.directory = wanted;
   if (browser.directory.empty()) browser.directory = "/";
   for (fs::directory_iterator it(browser.directory, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     BrowserEntry entry{it->path().filename().string(), it->is_directory(ignored), 0};
-    if (!entry.is_directory) entry.size = it->file_size(ignored);
+    if (const auto size = entry.is_directory ? 0 : it->file_size(ignored); !ignored) entry.size = size;
     browser.entries.push_back(std::move(entry));
   }
   if (error) browser.error = browser.directory.string() + ": " + error.message();

@@ -30,6 +30,13 @@ void FontLoader::stop() {
   if (coming_.valid()) coming_.wait();
 }
 
+void FontLoader::begin_again() {
+  if (now_.atlas)
+    now_.atlas->Locked = false;  // as every frame leaves it
+  else
+    now_.scale = 0;  // they have ended with the context
+}
+
 bool FontLoader::follow(float scale) {
   if (!takes_any_atlas) {
     if (now_.scale == scale) return false;

@@ -27,6 +27,9 @@ class FontLoader {
   /// allocates, in any thread.
   void stop();
 
+  /// Between two contexts: the next has the same fonts, or gets its own.
+  void begin_again();
+
   bool is_loading() const { return now_.glyphs != Glyphs::all; }
   const LoadedFonts& fonts() const { return now_.fonts; }
 

@@ -5,12 +5,13 @@
 #include <fstream>
 #include <system_error>
 
+#include "app/state/recent.hpp"
+
 namespace app::platform {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_recent = 10;
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);

@@ -63,6 +63,17 @@ Window::Window(const std::string& title, int width, int height, float font_scale
   glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwSwapInterval(1);
   watch_events();
+  begin_imgui();
+  canvas_.emplace();
+}
+
+Window::~Window() {
+  canvas_.reset();
+  end_imgui();
+  glfwDestroyWindow(window_);
+}
+
+void Window::begin_imgui() {
   IMGUI_CHECKVERSION();
   ImGui::CreateContext(font_loader_.first_atlas());
   ImGuiIO& io = ImGui::GetIO();
@@ -71,16 +82,23 @@ Window::Window(const std::string& title, int width, int height, float font_scale
   // The backend keeps our callbacks and calls them before its own.
   ImGui_ImplGlfw_InitForOpenGL(window_, true);
   ImGui_ImplOpenGL3_Init("#version 330 core");
-  canvas_.emplace();
 }
 
-Window::~Window() {
-  canvas_.reset();
+void Window::end_imgui() {
   ImGui_ImplOpenGL3_Shutdown();
   ImGui_ImplGlfw_Shutdown();
   font_loader_.stop();
   ImGui::DestroyContext();
-  glfwDestroyWindow(window_);
+}
+
+/// Windows, groups and styles that were begun can be ended only by whoever began them, and ImGui's own way to
+/// close what was left open ends the program where its assertions are on: a new context is what every release
+/// can do.
+void Window::abandon_frame() {
+  end_imgui();
+  font_loader_.begin_again();
+  begin_imgui();
+  damage_.forget();
 }
 
 void Window::watch_events() {

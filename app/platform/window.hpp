@@ -45,6 +45,7 @@ class Window : public Screen {
   /// Draws what differs from the frame before, on the ground colour, and shows it; version tells when a
   /// texture's pixels are others.
   void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {}) override;
+  void abandon_frame() override;
   /// The last frame as it was drawn.
   Image read_pixels() const;
   /// Between frames: sees to the fonts of that scale; whether there are others than before.
@@ -69,6 +70,8 @@ class Window : public Screen {
  private:
   struct Input;
   void watch_events();
+  void begin_imgui();
+  void end_imgui();
 
   FontLoader font_loader_;
   Display display_;

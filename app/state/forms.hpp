@@ -29,6 +29,7 @@ enum class Dialog {
   save_as,
   export_files,
   unsaved_work,
+  writing,
   memory,
   keys,
   about,

@@ -1,12 +1,13 @@
 #include "app/store/store.hpp"
 
 #include <algorithm>
-#include <new>
 
 #include "app/files/view_text.hpp"
 #include "app/state/any_command.hpp"
 #include "app/state/pinning.hpp"
+#include "app/state/recent.hpp"
 #include "app/state/view_bounds.hpp"
+#include "app/work/failure.hpp"
 #include "core/editing/presets.hpp"
 #include "core/error.hpp"
 
@@ -14,8 +15,6 @@ namespace app {
 namespace {
 
 namespace editing = core::editing;
-
-constexpr std::size_t longest_recent_list = 12;
 
 }  // namespace
 
@@ -30,33 +29,27 @@ Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::functi
 }
 
 void Store::dispatch(const Command& command) {
+  attempt("what was asked for",
+          [&] { std::visit([this](const auto& c) { carry_out(c); }, command.any().kinds()); });
+}
+
+void Store::attempt(const std::string& what, const std::function<void()>& act) {
   try {
-    std::visit([this](const auto& c) { carry_out(c); }, command.any().kinds());
-  } catch (const core::Error& error) {
-    say(error.what(), true);
+    act();
+  } catch (...) {
+    say(failure_text(what), true);
   }
 }
 
 void Store::settle() {
   jobs_.deliver();
-  leave_once_saved();
-  list_files();
-  try {
-    live_.follow(model_, view_.look.sequence);
-  } catch (const core::Error& error) {
-    say(error.what(), true);
-  } catch (const std::bad_alloc&) {
-    say("There is not enough memory for the stages of this model; the pictures are of the one before.", true);
-  }
-  assess_step();
-  try {
-    run_laboratory();
-    run_comparison();
-  } catch (const core::Error& error) {
-    say(error.what(), true);
-  } catch (const std::bad_alloc&) {
-    say("There is not enough memory for what this tab shows.", true);
-  }
+  leave_once_written();
+  attempt("the list of files", [this] { list_files(); });
+  attempt("the stages of this model; the pictures are of the one before",
+          [this] { live_.follow(model_, view_.look.sequence); });
+  attempt("this step of the lesson", [this] { assess_step(); });
+  attempt("the dropout laboratory", [this] { run_laboratory(); });
+  attempt("the comparison", [this] { run_comparison(); });
 }
 
 View Store::shown_view() const {
@@ -131,16 +124,14 @@ void Store::carry_out(const LoadPreset& command) {
 
 void Store::carry_out(const ShowDialog& command) {
   if (lesson_ && command.dialog == Dialog::save_as) return carry_out(SaveFile{});  // which says why not
+  if (view_.forms.dialog == Dialog::writing) carry_out(CancelQuestion{});
   if (command.dialog == Dialog::import_tensors) {
     if (origin_.source) choose_from(origin_.source->tensors);
     return;
   }
   if (command.dialog == Dialog::none && view_.forms.dialog != Dialog::none) carry_out(CancelReading{});
   view_.forms.dialog = command.dialog;
-  if (command.dialog == Dialog::none) {
-    waiting_.reset();
-    leaves_when_saved_ = false;
-  }
+  if (command.dialog == Dialog::none) stay();
   const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
                           command.dialog == Dialog::open_tensors || command.dialog == Dialog::open_given;
   if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_files) {
@@ -175,16 +166,19 @@ void Store::carry_out(const ShowMessage& command) {
 
 void Store::carry_out(const Quit& command) {
   if (lesson_) leave_lesson();
-  if (may_leave(command)) quit_ = true;
+  if (!may_leave(command)) return;
+  if (is_writing()) return leave_when_written(command);
+  quit_ = true;
 }
 
 void Store::carry_out(const DiscardAndContinue&) {
+  if (view_.forms.dialog == Dialog::writing) return exporting_.stop(true);
   view_.forms.dialog = Dialog::none;
   if (!waiting_) return;
   const Command next = *std::exchange(waiting_, std::nullopt);
-  discard_ = true;
+  given_up_ = model_;
   dispatch(next);
-  discard_ = false;
+  if (!waiting_) given_up_.reset();
 }
 
 void Store::carry_out(const TakeMemory&) {
@@ -194,20 +188,34 @@ void Store::carry_out(const TakeMemory&) {
 }
 
 void Store::carry_out(const CancelQuestion&) {
-  waiting_.reset();
+  stay();
   view_.forms.dialog = Dialog::none;
 }
 
 bool Store::may_leave(const Command& command) {
   if (saving_.is_busy()) {  // what is being saved is to become part of this document, not of the next
-    waiting_ = command;
-    leaves_when_saved_ = true;
+    leave_when_written(command);
     return false;
   }
-  if (discard_ || model_ == saved_) return true;
+  if (model_ == saved_ || given_up_ == model_) return true;
   waiting_ = command;
   view_.forms.dialog = Dialog::unsaved_work;
   return false;
+}
+
+void Store::leave_when_written(const Command& command) {
+  waiting_ = command;
+  leaves_when_written_ = true;
+  if (!command.as<Quit>()) return;
+  const std::filesystem::path& path = saving_.is_busy() ? saved_to_ : exported_;
+  view_.forms.question = path.filename().string() + " is being written. attnscope quits when that is done.";
+  view_.forms.dialog = Dialog::writing;
+}
+
+void Store::stay() {
+  waiting_.reset();
+  given_up_.reset();
+  leaves_when_written_ = false;
 }
 
 bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
@@ -225,6 +233,7 @@ bool Store::may_take_memory(const core::attention::Model& model, const Command& 
 void Store::start_with(core::attention::Model model, Origin origin) {
   model_ = saved_ = first_ = std::move(model);
   origin_ = std::move(origin);
+  given_up_.reset();
   history_.clear();
   release(view_);
   view_.selection.hovered.reset();
@@ -236,10 +245,9 @@ void Store::start_with(core::attention::Model model, Origin origin) {
 }
 
 void Store::remember(const std::filesystem::path& path) {
-  const std::filesystem::path whole = std::filesystem::absolute(path);
-  std::erase(recent_, whole);
-  recent_.insert(recent_.begin(), whole);
-  if (recent_.size() > longest_recent_list) recent_.resize(longest_recent_list);
+  std::error_code nowhere;  // where there is no current folder
+  const std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
+  recent_ = with_recent(std::move(recent_), nowhere ? path : whole);
 }
 
 void Store::keep_view_within_model() {

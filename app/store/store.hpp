@@ -158,7 +158,6 @@ class Store {
   /// The same for what nobody waits for; it is not read while something else is.
   void read_aside(const std::filesystem::path& path, const Reading& reading);
   void stop_reading();
-  void leave_once_saved();
   void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
   void list(const std::filesystem::path& directory);
   void list_files();
@@ -168,6 +167,14 @@ class Store {
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
+  /// The command goes on once what it must not break off is on the disk: quitting waits for all of it, and
+  /// says so; the others for what is being saved.
+  void leave_when_written(const Command& command);
+  void leave_once_written();
+  /// Nothing goes on after a question any longer.
+  void stay();
+  /// Does something; an exception becomes the message, and what was to be had is named in it.
+  void attempt(const std::string& what, const std::function<void()>& act);
   /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when
   /// there is not as much.
   bool may_take_memory(const core::attention::Model& model, const Command& command);
@@ -185,8 +192,8 @@ class Store {
   Message message_;
   std::vector<std::filesystem::path> recent_;
   std::optional<Command> waiting_;  // what goes on after the question about unsaved work or memory
-  bool leaves_when_saved_ = false;  // it goes on once what is being saved is safe
-  bool discard_ = false;            // the person has answered that unsaved work may go
+  bool leaves_when_written_ = false;  // it goes on once what is being written is safe
+  std::optional<core::attention::Model> given_up_;  // of which the person has answered that it may go
   std::optional<std::string> clipboard_;
   bool quit_ = false;
 
@@ -215,7 +222,7 @@ class Store {
     bool is_aside = false;  // a preview, a range or a list of files, for which nothing else is given up
   };
   ReadFile reading_;
-  std::filesystem::path exported_;                // what is being exported, or was last
+  std::filesystem::path saved_to_, exported_;     // what is being saved and exported, or was last
   std::optional<std::filesystem::path> to_list_;  // the folder that the file browser waits for
 
   // The last members: what is under way ends before what it is delivered to.

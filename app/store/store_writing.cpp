@@ -19,17 +19,18 @@ void Store::carry_out(const SaveFile&) {
 
 void Store::carry_out(const SaveFileAs& command) {
   save_to(command.path);
-  leaves_when_saved_ = waiting_.has_value();
+  leaves_when_written_ = waiting_.has_value();
 }
 
 void Store::carry_out(const SaveAndContinue&) {
   view_.forms.dialog = Dialog::none;
   if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
   save_to(*origin_.path);
-  leaves_when_saved_ = true;
+  if (waiting_) leave_when_written(*waiting_);
 }
 
 void Store::save_to(const std::filesystem::path& path) {
+  saved_to_ = path;
   saving_.start(
       [this, path, model = model_, view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
         formats::save_session(path, {model, view});
@@ -63,18 +64,20 @@ void Store::carry_out(const ExportAs& command) {
 }
 
 void Store::fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving) {
-  if (was_saving) {
-    leaves_when_saved_ = false;  // what is not saved is not left behind
-    if (view_.forms.dialog != Dialog::save_as) waiting_.reset();
-  }
   if (failure.is_stopped) return say("Stopped: nothing was exported");
-  say(failure.lacks_memory ? path.string() + ": there is not enough memory to write it" : failure.words,
-      true);
+  say(failure.lacks_memory ? path.string() + ": there is not enough memory to write it" : failure.words, true);
+  const bool is_awaited = leaves_when_written_ && (was_saving || (waiting_ && waiting_->as<Quit>()));
+  if (!is_awaited) return;
+  leaves_when_written_ = false;  // what is not written is not left behind
+  if (view_.forms.dialog != Dialog::save_as) stay();
+  if (view_.forms.dialog == Dialog::writing) view_.forms.dialog = Dialog::none;
 }
 
-void Store::leave_once_saved() {
-  if (!leaves_when_saved_ || saving_.is_busy()) return;
-  leaves_when_saved_ = false;
+void Store::leave_once_written() {
+  if (!leaves_when_written_ || saving_.is_busy()) return;
+  if (waiting_ && waiting_->as<Quit>() && exporting_.is_busy()) return;
+  leaves_when_written_ = false;
+  if (view_.forms.dialog == Dialog::writing) view_.forms.dialog = Dialog::none;
   if (waiting_) dispatch(*std::exchange(waiting_, std::nullopt));
 }
 

@@ -5,8 +5,9 @@
 
 #include "app/files/dropping.hpp"
 #include "app/ui/actions/shortcuts.hpp"
-#include "app/window/shell.hpp"
+#include "app/window/plain_window.hpp"
 #include "app/window/shown_state.hpp"
+#include "app/work/failure.hpp"
 
 namespace app {
 namespace {
@@ -24,10 +25,11 @@ bool is_over(const Landmarks& landmarks, const char* name) {
 
 }  // namespace
 
-Loop::Loop(platform::Screen& screen, render::Painter& painter, Store& store)
+Loop::Loop(platform::Screen& screen, render::Painter& painter, Store& store, Draw draw)
     : screen_(screen),
       painter_(painter),
       store_(store),
+      draw_(std::move(draw)),
       statistics_(store.jobs()),
       source_(store.jobs()),
       source_of_a_(store.jobs()) {
@@ -89,31 +91,56 @@ void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
     io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
 }
 
+/// Whether it could be done; if not, the message says why.
+bool Loop::attempt(const char* what, const std::function<void()>& act) {
+  try {
+    act();
+    return true;
+  } catch (...) {
+    store_.dispatch(ShowMessage{failure_text(what), true});
+    return false;
+  }
+}
+
 void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<KeyPress>& scripted_keys) {
   prepare_style();
   Commands commands;
   std::vector<KeyPress> keys = screen_.take_keys();
   keys.insert(keys.end(), scripted_keys.begin(), scripted_keys.end());
-  read_input(keys, commands);
+  attempt("a key", [&] { read_input(keys, commands); });
   steer_keyboard(keys);
   screen_.begin_frame(adjust);
   landmarks_.clear();
-  follow_held_key(store_);
-  draw(commands);
-  screen_.end_frame(
-      palette(store_.view().settings.dark).panel,
-      [this](std::uint64_t texture, const render::Share& part) { return painter_.painted(texture, part); });
+  follow_held_key(store_);  // before anything of the store is looked at: it may change all of it
+  if (undrawn_ && *undrawn_ != Undrawn{store_.version(), store_.view().look.tab}) undrawn_.reset();
+  if (attempt("this view", [&] { draw(commands); })) {
+    end_frame();
+  } else {
+    screen_.abandon_frame();
+    if (!undrawn_) frames_to_draw_ = frames_after_an_event + 1;  // of the plain window
+    undrawn_ = {store_.version(), store_.view().look.tab};
+  }
   painter_.end_frame();
   carry_out(commands);
 }
 
+void Loop::end_frame() {
+  const auto version = [this](std::uint64_t texture, const render::Share& part) {
+    return painter_.painted(texture, part);
+  };
+  attempt("this frame",
+          [&] { screen_.end_frame(palette(store_.view().settings.dark).panel, version); });
+}
+
 void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
-  const Document document = store_.document();
-  const ShownState shown = shown_state(store_);
   const View& view = store_.view();
-  for (const KeyPress& key : keys)
-    if (!ImGui::GetIO().WantTextInput)
+  if (!keys.empty() && !ImGui::GetIO().WantTextInput) {
+    undrawn_.reset();
+    const Document document = store_.document();
+    const ShownState shown = shown_state(store_);
+    for (const KeyPress& key : keys)
       handle_key(key, {shown.shown(), store_.newest(), view.settings, view.forms, document}, commands);
+  }
   for (const auto& path : screen_.take_dropped_files())
     commands.add(dropped(path, view, store_.model(), is_over(landmarks_, "edit/numbers")));
 }
@@ -134,7 +161,7 @@ void Loop::draw(Commands& commands) {
   const Renewal renewal = state.is_a ? Renewal{} : Renewal{store_.seconds_renewing(), store_.share_renewed()};
   const bool awaits_a = view.selection.shows_a && store_.comparing().work().is_renewing;
   const bool is_renewing = awaits_a || store_.is_renewing() || source.is_making() || painter_.is_behind();
-  draw_window({.shown = shown,
+  const Frame frame{.shown = shown,
                // As long as A stands in place of B, what edits shows A as well.
                .newest = state.is_a ? Newest{shown.model, shown.look, shown.selection} : store_.newest(),
                .compute_ms = store_.compute_ms(),
@@ -157,7 +184,11 @@ void Loop::draw(Commands& commands) {
                .comparing = store_.comparing().work(),
                .source = &source,
                .renewal = is_renewing ? &renewal : nullptr,
-               .opening = &opening});
+               .opening = &opening};
+  if (undrawn_)
+    draw_plain_window(frame);
+  else
+    draw_(frame);
 }
 
 void Loop::carry_out(Commands& commands) {

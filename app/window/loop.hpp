@@ -9,6 +9,7 @@
 #include "app/work/picture_source.hpp"
 #include "app/work/statistics.hpp"
 #include "app/ui/landmarks.hpp"
+#include "app/window/shell.hpp"
 #include "app/work/extents.hpp"
 
 namespace app {
@@ -16,7 +17,10 @@ namespace app {
 /// The corridor: events become commands, panels draw and ask, the store carries out, and round again.
 class Loop {
  public:
-  Loop(platform::Screen& screen, render::Painter& painter, Store& store);
+  using Draw = std::function<void(const Frame&)>;
+
+  /// draw is what fills the window.
+  Loop(platform::Screen& screen, render::Painter& painter, Store& store, Draw draw = draw_window);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -25,7 +29,8 @@ class Loop {
   bool step();
 
   /// Draws one frame and carries out what it asked for; scripted input is given in adjust, scripted keys
-  /// beside it.
+  /// beside it. An exception becomes the message; a frame that it breaks off is not shown, and a plain window
+  /// stands in its place until something is done about it.
   void frame(const std::function<void(ImGuiIO&)>& adjust = {},
              const std::vector<KeyPress>& scripted_keys = {});
 
@@ -39,7 +44,16 @@ class Loop {
   const Fonts& fonts() const { return screen_.fonts().fonts; }
 
  private:
+  /// What a frame depends on that cannot be drawn.
+  struct Undrawn {
+    std::uint64_t version = 0;
+    Tab tab{};
+    friend bool operator==(const Undrawn&, const Undrawn&) = default;
+  };
+
   void prepare_style();
+  bool attempt(const char* what, const std::function<void()>& act);
+  void end_frame();
   double seconds_to_wait() const;
   void read_input(const std::vector<KeyPress>& keys, Commands& commands);
   void draw(Commands& commands);
@@ -49,6 +63,8 @@ class Loop {
   platform::Screen& screen_;
   render::Painter& painter_;
   Store& store_;
+  Draw draw_;
+  std::optional<Undrawn> undrawn_;
   Extents extents_;
   Statistics statistics_;
   PictureSource source_, source_of_a_;  // of the live trace, and of the kept one in its place

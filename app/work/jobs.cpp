@@ -190,8 +190,13 @@ void Lane::cancel() {
   line_->running->token.stop();
 }
 
-void Lane::stop() {
+void Lane::stop(bool and_those_that_wait) {
+  std::deque<std::shared_ptr<Jobs::Started>> outdated;  // ends here, not under the lock
   const std::lock_guard lock(jobs_.board_->mutex);
+  if (and_those_that_wait) {
+    outdated = std::exchange(line_->waiting, {});
+    line_->undelivered -= static_cast<int>(outdated.size());
+  }
   if (line_->running) line_->running->token.stop();
 }
 

@@ -49,18 +49,18 @@ std::vector<CodePoint> code_points(std::string_view text) {
 std::u32string repaired_characters(std::string_view text) {
   std::u32string characters;
   for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = decoded(text, at).value_or(CodePoint{U'\uFFFD', at, 1});
-    characters += point.value;
-    at += point.size;
+    const auto character = first_character(text.substr(at));
+    characters += character ? character->value : U'\uFFFD';
+    at += character ? character->size : 1;
   }
   return characters;
 }
 
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const auto point = decoded(text, at);
-    if (!point) return false;
-    at += point->size;
+    const auto character = first_character(text.substr(at));
+    if (!character) return false;
+    at += character->size;
   }
   return true;
 }

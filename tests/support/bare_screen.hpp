@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "app/platform/screen.hpp"
 #include "tests/support/bare_imgui.hpp"
 
@@ -8,7 +10,7 @@ namespace support {
 /// A window without a display: nothing happens in it but what tests say.
 class BareScreen : public app::platform::Screen {
  public:
-  explicit BareScreen(ImVec2 size) : imgui_(size) {}
+  explicit BareScreen(ImVec2 size) { imgui_.emplace(size); }
 
   bool wait(double) override { return true; }
   void wake() override {}
@@ -16,6 +18,7 @@ class BareScreen : public app::platform::Screen {
   void cancel_close() override { closes = false; }
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust) override;
   void end_frame(app::Rgb ground, const app::render::Damage::TextureVersion& version) override;
+  void abandon_frame() override;
   bool prepare_fonts(float) override { return false; }
   bool is_loading_fonts() const override { return false; }
   const app::platform::LoadedFonts& fonts() const override { return fonts_; }
@@ -30,7 +33,7 @@ class BareScreen : public app::platform::Screen {
   std::vector<std::filesystem::path> dropped;  ///< files that fall on the window
 
  private:
-  BareImGui imgui_;
+  std::optional<BareImGui> imgui_;
   app::platform::LoadedFonts fonts_;
 };
 

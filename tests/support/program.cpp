@@ -44,8 +44,8 @@ ImVec2 Program::centre(const std::string& name) const {
 }
 
 void Program::frame(const support::InputFrame& input) {
-  support::finish_reading(store);
-  if (traces_ != Traces::wait) support::finish_working(store);
+  if (waits) support::finish_reading(store);
+  if (waits && traces_ != Traces::wait) support::finish_working(store);
   std::vector<app::KeyPress> keys;
   if (input.key) keys.push_back(*input.key);
   loop_.frame([&](ImGuiIO& io) { support::put(input, io); }, keys);

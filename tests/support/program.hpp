@@ -39,6 +39,7 @@ class Program {
  public:
   support::BareScreen screen;
   app::Store store;
+  bool waits = true;  ///< in every frame, for what is read, written and worked out beside it
 
   /// Draws frames without input.
   void run(int frames = 2);

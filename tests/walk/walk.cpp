@@ -25,8 +25,10 @@ bool same_bits(const arma::mat& a, const arma::mat& b) {
 
 }  // namespace
 
-Walk::Walk(int width, int height, double at_once_ms)
-    : window("attnscope", width, height), store(app::free_memory, at_once_ms), loop(window, renderer, store) {
+Walk::Walk(int width, int height, double at_once_ms, app::Loop::Draw draw)
+    : window("attnscope", width, height),
+      store(app::free_memory, at_once_ms),
+      loop(window, renderer, store, std::move(draw)) {
   while (window.wait(0.02)) {  // what the display has to say about a new window
   }
   held_.mouse = ImVec2(-1, -1);

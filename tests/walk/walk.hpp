@@ -17,8 +17,9 @@ using core::attention::Stage;
 /// The program as it is started, with hands on it; the real pointer and the clock have no say in it.
 class Walk : public support::Hands {
  public:
-  /// What takes longer than at_once_ms is computed beside the window.
-  explicit Walk(int width = 1600, int height = 1000, double at_once_ms = app::LiveTrace::frame_ms);
+  /// What takes longer than at_once_ms is computed beside the window; draw fills it.
+  explicit Walk(int width = 1600, int height = 1000, double at_once_ms = app::LiveTrace::frame_ms,
+                app::Loop::Draw draw = app::draw_window);
 
   app::platform::Window window;
   app::render::HeatmapRenderer renderer;

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "app/platform/paths.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/formats/sessions/session.hpp"
@@ -152,7 +153,7 @@ TEST(Store, WaitsForWhatIsBeingSavedBeforeItQuits) {
   store.dispatch(SaveFileAs{directory.path() / "kept.json"});
   store.dispatch(Quit{});
   EXPECT_FALSE(store.wants_to_quit());
-  EXPECT_EQ(store.view().forms.dialog, Dialog::none) << "nothing is to be asked: it is being saved";
+  EXPECT_EQ(store.view().forms.dialog, Dialog::writing) << "nothing is to be asked: it is being saved";
   support::finish_reading(store);
   EXPECT_TRUE(store.wants_to_quit());
   Store other;
@@ -171,6 +172,18 @@ TEST(Store, KeepsWhatIsBeingSavedApartFromTheFileThatIsOpenedMeanwhile) {
   EXPECT_EQ(store.document().preset, "004-causal");
   EXPECT_FALSE(store.document().path.has_value());
   EXPECT_EQ(store.recent().front(), std::filesystem::absolute(directory.path() / "mine.json"));
+}
+
+TEST(Store, KnowsAsManyRecentFilesAsTheNextRun) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  for (int k = 0; k < 13; ++k) {
+    store.dispatch(SaveFileAs{directory.path() / (std::to_string(k) + ".json")});
+    support::finish_reading(store);
+  }
+  platform::write_memory(directory.path() / "config", {{}, store.recent()});
+  EXPECT_EQ(platform::read_memory(directory.path() / "config").recent, store.recent());
+  EXPECT_EQ(store.recent().front().filename(), "12.json");
 }
 
 TEST(Store, CallsModifiedWhatWasEditedWhileItWasSaved) {

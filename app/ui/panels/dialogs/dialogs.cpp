@@ -37,6 +37,15 @@ void unsaved_work(const Frame& frame) {
   if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(CancelQuestion{});
 }
 
+void writing(const Frame& frame) {
+  const float width = frame.metrics.px(420);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/stop", "Stop it and quit")) frame.commands.add(DiscardAndContinue{});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Do not quit")) frame.commands.add(CancelQuestion{});
+}
+
 void memory(const Frame& frame) {
   const float width = frame.metrics.px(420);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
@@ -68,7 +77,8 @@ void about(const Frame& frame) {
 
 void close_on_escape(const Frame& frame) {
   if (!platform::key_pressed(ImGuiKey_Escape, false)) return;
-  if (frame.forms.dialog == Dialog::unsaved_work || frame.forms.dialog == Dialog::memory)
+  if (frame.forms.dialog == Dialog::unsaved_work || frame.forms.dialog == Dialog::memory ||
+      frame.forms.dialog == Dialog::writing)
     frame.commands.add(CancelQuestion{});
   else
     frame.commands.add(ShowDialog{Dialog::none});
@@ -89,6 +99,7 @@ constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
                            Row{Dialog::save_as, "Save as", draw_save_dialog},
                            Row{Dialog::export_files, "Export", draw_export_dialog},
                            Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
+                           Row{Dialog::writing, "Quit", writing},
                            Row{Dialog::memory, "A large model", memory},
                            Row{Dialog::keys, "Keys", keys_sheet},
                            Row{Dialog::about, "About", about},
@@ -114,7 +125,7 @@ void draw_dialogs(const Frame& frame) {
     if (open) {
       if (wanted) {
         row.draw(frame);
-        draw_reading_line(frame);
+        if (row.dialog != Dialog::writing) draw_reading_line(frame);
         close_on_escape(frame);
       } else {
         ImGui::CloseCurrentPopup();
