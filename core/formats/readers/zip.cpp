@@ -1,159 +1,167 @@
 #include "core/formats/readers/zip.hpp"
 
-#include <zlib.h>
+#include <unistd.h>
+#include <zip.h>
 
 #include <algorithm>
-#include <iterator>
-#include <new>
-#include <vector>
 
 #include "core/error.hpp"
-#include "core/formats/files/json.hpp"
+#include "core/formats/file.hpp"
+#include "core/formats/json.hpp"
 
 namespace core::formats::readers {
 namespace {
 
 using std::uint64_t;
 
-constexpr std::size_t block = std::size_t{1} << 18;
+constexpr uint64_t block = uint64_t{1} << 18;
+constexpr uint64_t most_members = 1 << 20;
+constexpr uint64_t largest_ratio = 1032;  // of deflate: 258 bytes from 2 bits
 
-[[noreturn]] void fail(const OpenFile& archive, const ZipMember& member, const std::string& what) {
-  throw Error(archive.path().string() + ": " + quoted_briefly(member.name) + ": damaged: " + what);
+std::string words_of(int code) {
+  switch (code) {
+    case ZIP_ER_NOZIP:
+      return "its directory is missing, it may have been cut short";
+    case ZIP_ER_EXISTS:
+      return "two of its members have one name";
+    case ZIP_ER_INCONS:
+      return "its records contradict each other";
+    case ZIP_ER_CRC:
+      return "its checksum is not the one that the archive gives";
+    case ZIP_ER_ZLIB:
+    case ZIP_ER_COMPRESSED_DATA:
+      return "it cannot be unpacked";
+    case ZIP_ER_EOF:
+      return "it ends too early";
+  }
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  const std::string words = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  return words;
 }
 
-/// zlib's state, given back with its owner.
-class Inflater {
- public:
-  Inflater() {
-    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();  // nothing else can fail here
-  }
-  Inflater(const Inflater& other) {
-    // zlib only reads from what it copies.
-    if (inflateCopy(&stream_, const_cast<z_stream*>(&other.stream_)) != Z_OK) throw std::bad_alloc();
-  }
-  Inflater& operator=(const Inflater&) = delete;
-  ~Inflater() { inflateEnd(&stream_); }
-  z_stream& stream() { return stream_; }
-
- private:
-  z_stream stream_{};
-};
-
-/// How far unpacking is, and zlib's state there.
-struct Place {
-  uint64_t read = 0, made = 0;  ///< bytes of the packed and of the unpacked content
-  Inflater inflater = {};
-};
-
-constexpr uint64_t least_between_marks = uint64_t{1} << 22, most_marks = 256;
-
-/// Hands the content of a member to take, with where it begins, block by block from a place on, until it says
-/// that it has enough. reached is called with the place after each block.
-///
-/// Throws core::Error when the content is longer or shorter than it claims.
-template <class Take, class Reached>
-void inflate_from(Place now, const OpenFile& archive, const ZipMember& member, Take take, Reached reached) {
-  z_stream& stream = now.inflater.stream();
-  stream.avail_in = 0;
-  std::vector<char> out(block);
-  std::string in;
-  for (int state = Z_OK; state != Z_STREAM_END;) {
-    if (stream.avail_in == 0) {
-      archive.read(member.begin + now.read, std::min<uint64_t>(block, member.packed - now.read), in);
-      now.read += in.size();
-      stream.next_in = reinterpret_cast<Bytef*>(in.data());
-      stream.avail_in = static_cast<uInt>(in.size());
-    }
-    stream.next_out = reinterpret_cast<Bytef*>(out.data());
-    stream.avail_out = static_cast<uInt>(out.size());
-    state = inflate(&stream, Z_NO_FLUSH);
-    const std::size_t n = out.size() - stream.avail_out;
-    if (state != Z_OK && state != Z_STREAM_END) fail(archive, member, "it cannot be unpacked");
-    if (state == Z_OK && n == 0 && now.read == member.packed) fail(archive, member, "it ends too early");
-    now.made += n;
-    if (now.made > member.size)
-      fail(archive, member,
-           "it unpacks to more than the " + std::to_string(member.size) + " bytes that it claims");
-    if (n > 0 && !take(std::string_view(out.data(), n), now.made - n)) return;
-    reached(now);
-  }
-  if (now.made < member.size)
-    fail(archive, member,
-         "it unpacks to " + std::to_string(now.made) + " bytes and claims " + std::to_string(member.size));
+std::string words_of(zip_file* file) {
+  return words_of(zip_error_code_zip(zip_file_get_error(file)));
 }
 
-/// The content of a member from its begin.
-template <class Take, class Reached>
-void unpack(const OpenFile& archive, const ZipMember& member, Take take, Reached reached) {
-  if (member.deflated) return inflate_from({}, archive, member, take, reached);
-  for (uint64_t at = 0; at < member.size; at += block)
-    if (!take(archive.bytes(member.begin + at, std::min<uint64_t>(block, member.size - at)), at)) return;
-}
-
-/// Those of the bytes that begin at a place of the content which are among from … from + count − 1.
-std::string_view part_of(std::string_view bytes, uint64_t at, uint64_t from, uint64_t count) {
-  const uint64_t begin = std::clamp<uint64_t>(from, at, at + bytes.size());
-  const uint64_t end = std::clamp<uint64_t>(from + count, at, at + bytes.size());
-  return bytes.substr(begin - at, end - begin);
+std::string words_of_lengths(uint64_t unpacked, uint64_t claimed) {
+  return "it unpacks to " + std::to_string(unpacked) + " bytes and claims " + std::to_string(claimed);
 }
 
 }  // namespace
 
-struct ZipMarks {
-  std::vector<Place> places;  ///< none of a member that is stored
-};
+bool looks_like_zip(std::string_view begin) {
+  return begin.starts_with("PK\3\4") || begin.starts_with("PK\5\6");
+}
 
-std::string zip_begin(const OpenFile& archive, const ZipMember& member, uint64_t count) {
-  std::string begin;
-  unpack(
-      archive, member,
-      [&](std::string_view bytes, uint64_t) {
-        begin += bytes.substr(0, count - begin.size());
-        return begin.size() < count;
-      },
-      [](const Place&) {});
+void ZipArchive::Close::operator()(zip* archive) const {
+  zip_discard(archive);
+}
+
+void ZipArchive::Close::operator()(zip_file* file) const {
+  zip_fclose(file);
+}
+
+ZipArchive::ZipArchive(const std::filesystem::path& path) : path_(path) {
+  const int descriptor = open_regular(path);
+  int error = ZIP_ER_NOZIP;  // libzip takes a file of nothing for an archive of nothing
+  if (::lseek(descriptor, 0, SEEK_END) > 0 && ::lseek(descriptor, 0, SEEK_SET) == 0)
+    archive_.reset(zip_fdopen(descriptor, ZIP_CHECKCONS, &error));
+  if (!archive_) {
+    ::close(descriptor);
+    fail(words_of(error));
+  }
+  const auto n_members = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
+  if (n_members > most_members) fail("it claims " + std::to_string(n_members) + " members");
+  for (uint64_t index = 0; index < n_members; ++index) members_.push_back(member_at(index));
+}
+
+void ZipArchive::fail(const std::string& what) const {
+  throw Error(path_.string() + ": damaged ZIP archive: " + what);
+}
+
+void ZipArchive::fail(const ZipMember& member, const std::string& what) const {
+  throw Error(path_.string() + ": " + quoted_briefly(member.name) + ": damaged: " + what);
+}
+
+ZipMember ZipArchive::member_at(uint64_t index) const {
+  zip_stat_t about;
+  constexpr auto needed =
+      ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+  if (zip_stat_index(archive_.get(), index, 0, &about) != 0 || (about.valid & needed) != needed)
+    fail("nothing is known of member " + std::to_string(index));
+  const std::string shown = quoted_briefly(about.name), place = path_.string() + ": " + shown;
+  if (about.encryption_method != ZIP_EM_NONE) throw Error(place + " is encrypted");
+  if (about.comp_method != ZIP_CM_STORE && about.comp_method != ZIP_CM_DEFLATE)
+    throw Error(place + ": expected it stored or deflated, got method " + std::to_string(about.comp_method));
+  const bool deflated = about.comp_method == ZIP_CM_DEFLATE;
+  if (!deflated && about.size != about.comp_size) fail(shown + " is stored but has two sizes");
+  if (about.size / largest_ratio > about.comp_size)
+    fail(shown + " claims " + std::to_string(about.size) + " bytes in " + std::to_string(about.comp_size));
+  return {about.name, index, about.size, deflated};
+}
+
+ZipArchive::File ZipArchive::opened(const ZipMember& member) const {
+  File file(zip_fopen_index(archive_.get(), member.index, 0));
+  if (!file) fail(member, zip_strerror(archive_.get()));
+  return file;
+}
+
+std::string ZipArchive::begin(const ZipMember& member, uint64_t count) const {
+  const std::lock_guard lock(mutex_);
+  const File file = opened(member);
+  std::string begin(std::min(count, member.size), '\0');
+  const zip_int64_t got = zip_fread(file.get(), begin.data(), begin.size());
+  if (got < 0) fail(member, words_of(file.get()));
+  if (static_cast<uint64_t>(got) < begin.size())
+    fail(member, words_of_lengths(static_cast<uint64_t>(got), member.size));
   return begin;
 }
 
-std::string zip_bytes(const OpenFile& archive, const ZipMember& member, uint64_t from, uint64_t count,
-                      std::shared_ptr<const ZipMarks>& marks, const Token& progress) {
+/// Makes sure that the next byte to be read of a member stands at from or before it.
+void ZipArchive::go_to(const ZipMember& member, uint64_t from) const {
+  if (!file_ || index_ != member.index || at_ > from) {
+    file_.reset();
+    file_ = opened(member);
+    index_ = member.index;
+    at_ = 0;
+  }
+  if (member.deflated || !checked_.contains(member.index)) return;
+  if (zip_fseek(file_.get(), static_cast<zip_int64_t>(from), SEEK_SET) != 0)
+    fail(member, words_of(file_.get()));
+  at_ = from;
+}
+
+/// Reads on until a byte, or the end of the member, and gives those of the bytes that are asked for.
+std::string ZipArchive::unpacked(const ZipMember& member, uint64_t from, uint64_t count, uint64_t until,
+                                 Progress& progress) const {
   std::string wanted;
   wanted.reserve(count);
-  if (marks) {  // it is known to be sound
-    const auto after = std::ranges::upper_bound(marks->places, from, {}, &Place::made);
-    const auto take = [&](std::string_view bytes, uint64_t at) {
-      progress.add(0);
-      wanted += part_of(bytes, at, from, count);
-      return at + bytes.size() < from + count;
-    };
-    if (after == marks->places.begin())
-      unpack(archive, member, take, [](const Place&) {});
-    else
-      inflate_from(*std::prev(after), archive, member, take, [](const Place&) {});
-    return wanted;
+  std::string bytes(block, '\0');
+  while (at_ < until) {
+    progress.add(0);
+    const zip_int64_t got = zip_fread(file_.get(), bytes.data(), std::min(block, until - at_));
+    if (got < 0) fail(member, words_of(file_.get()));
+    if (got == 0) break;
+    const uint64_t end = at_ + static_cast<uint64_t>(got);
+    const uint64_t first = std::clamp(from, at_, end), last = std::clamp(from + count, at_, end);
+    wanted.append(bytes, first - at_, last - first);
+    at_ = end;
+    if (at_ > member.size)
+      fail(member, "it unpacks to more than the " + std::to_string(member.size) + " bytes that it claims");
   }
-  auto found = std::make_shared<ZipMarks>();
-  const uint64_t between = std::max(least_between_marks, member.size / most_marks);
-  uLong checksum = crc32(0, nullptr, 0);
-  unpack(
-      archive, member,
-      [&](std::string_view bytes, uint64_t at) {
-        progress.add(0);
-        checksum =
-            crc32(checksum, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
-        wanted += part_of(bytes, at, from, count);
-        return true;
-      },
-      [&](const Place& now) {
-        const uint64_t last = found->places.empty() ? 0 : found->places.back().made;
-        if (now.made < last + between || now.made == member.size) return;
-        found->places.push_back(now);
-        Place& mark = found->places.back();
-        mark.read -= mark.inflater.stream().avail_in;  // what was fetched and is not used yet
-      });
-  if (checksum != member.checksum)
-    fail(archive, member, "its checksum is not the one that the archive gives");
-  marks = std::move(found);
+  return wanted;
+}
+
+std::string ZipArchive::bytes(const ZipMember& member, uint64_t from, uint64_t count,
+                              Progress& progress) const {
+  const std::lock_guard lock(mutex_);
+  const bool checked = checked_.contains(member.index);
+  go_to(member, checked ? from : 0);
+  std::string wanted = unpacked(member, from, count, checked ? from + count : UINT64_MAX, progress);
+  if (at_ < (checked ? from + count : member.size)) fail(member, words_of_lengths(at_, member.size));
+  checked_.insert(member.index);
   return wanted;
 }
 

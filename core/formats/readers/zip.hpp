@@ -1,45 +1,73 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/formats/readers/open_file.hpp"
-#include "core/token.hpp"
+#include "core/formats/progress.hpp"
+
+struct zip;
+struct zip_file;
 
 namespace core::formats::readers {
 
-/// A file in a ZIP archive, stored or deflated.
+/// A file in a ZIP archive.
 struct ZipMember {
   std::string name;
-  bool deflated = false;
-  std::uint32_t checksum = 0;           ///< CRC-32 of the content
-  std::uint64_t begin = 0, packed = 0;  ///< where its bytes are in the archive, and how many
-  std::uint64_t size = 0;               ///< of the content
+  std::uint64_t index = 0, size = 0;  ///< place in the archive; bytes of its content
+  bool deflated = false;              ///< or stored as it is
 };
 
 /// Whether bytes begin as a ZIP archive does.
 bool looks_like_zip(std::string_view begin);
 
-/// The members of an archive, with or without 64-bit sizes.
-///
-/// Throws core::Error when the archive is damaged or encrypted, members share bytes or names, or one claims
-/// to be longer than its packed bytes could become. Source: PKWARE, APPNOTE.TXT 6.3.9.
-std::vector<ZipMember> zip_members(const OpenFile& archive);
+/// A ZIP archive that is open; several threads may read it, one after the other.
+class ZipArchive {
+ public:
+  /// Throws core::Error when the archive is damaged, a member is encrypted or packed in another way than
+  /// deflate, or claims to be longer than its packed bytes could become.
+  explicit ZipArchive(const std::filesystem::path& path);
 
-/// The first count bytes of a member, not checked yet; fewer when it is shorter.
-std::string zip_begin(const OpenFile& archive, const ZipMember& member, std::uint64_t count);
+  const std::vector<ZipMember>& members() const { return members_; }
 
-/// Places in a member at which unpacking can begin, so that parts of it need no more than what lies between
-/// two of them; some 40 KB each, at most 256. Several threads may use them at once.
-struct ZipMarks;
+  /// The first count bytes of a member, not checked yet; fewer when it is shorter.
+  std::string begin(const ZipMember& member, std::uint64_t count) const;
 
-/// The bytes from … from + count − 1 of a member, of which no more than these are held in memory.
-///
-/// Without marks it is unpacked to its end, which its checksum must fit, and marks is set; later parts of the
-/// member are unpacked from the mark before them.
-std::string zip_bytes(const OpenFile& archive, const ZipMember& member, std::uint64_t from,
-                      std::uint64_t count, std::shared_ptr<const ZipMarks>& marks, const Token& progress);
+  /// The bytes from … from + count − 1 of a member, of which no more than these are held in memory.
+  ///
+  /// The first time it is unpacked to its end, which its length and its checksum must fit. After that a part
+  /// that follows the one before is unpacked alone, and any part of a member that is stored.
+  std::string bytes(const ZipMember& member, std::uint64_t from, std::uint64_t count,
+                    Progress& progress) const;
+
+ private:
+  struct Close {
+    void operator()(zip* archive) const;
+    void operator()(zip_file* file) const;
+  };
+  using File = std::unique_ptr<zip_file, Close>;
+
+  [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void fail(const ZipMember& member, const std::string& what) const;
+  ZipMember member_at(std::uint64_t index) const;
+  File opened(const ZipMember& member) const;
+  void go_to(const ZipMember& member, std::uint64_t from) const;
+  std::string unpacked(const ZipMember& member, std::uint64_t from, std::uint64_t count, std::uint64_t until,
+                       Progress& progress) const;
+
+  std::filesystem::path path_;
+  std::unique_ptr<zip, Close> archive_;
+  std::vector<ZipMember> members_;
+
+  mutable std::mutex mutex_;                  ///< for what follows and libzip's state
+  mutable std::set<std::uint64_t> checked_;   ///< members whose checksum is right
+  mutable File file_;                         ///< the member that was read last
+  mutable std::uint64_t index_ = 0, at_ = 0;  ///< which it is, and how far it has been read
+};
 
 }  // namespace core::formats::readers

@@ -26,16 +26,19 @@ std::string stage_array(const StageInfo& stage, const std::vector<Trace>& traces
   return bytes;
 }
 
-void add_linear(ZipWriter& zip, const std::string& name, const Linear& linear) {
-  const auto& [weight, bias] = linear;
-  zip.add(name + ".weight.npy", npy_bytes(weight));
-  if (!bias) return;
-  std::string bytes = npy_header({(*bias)->n_cols});
-  append_rows(bytes, *bias);
-  zip.add(name + ".bias.npy", bytes);
+using Files = std::vector<ZipContent>;
+
+void add_linear(Files& files, const std::string& name, const Linear& linear) {
+  files.push_back({name + ".weight.npy", [&linear] { return npy_bytes(linear.weight); }});
+  if (!linear.bias) return;
+  files.push_back({name + ".bias.npy", [&bias = *linear.bias] {
+                     std::string bytes = npy_header({bias->n_cols});
+                     append_rows(bytes, bias);
+                     return bytes;
+                   }});
 }
 
-void add_tokens(ZipWriter& zip, const std::string& name, const Model& model,
+void add_tokens(Files& files, const std::string& name, const Model& model,
                 std::vector<std::string> attention::Sequence::*part) {
   std::vector<std::string> all;
   for (const attention::Sequence& sequence : model.sequences)
@@ -43,7 +46,7 @@ void add_tokens(ZipWriter& zip, const std::string& name, const Model& model,
   if (all.empty()) return;
   std::vector<std::size_t> shape{all.size() / model.sequences.size()};
   if (model.sequences.size() > 1) shape.insert(shape.begin(), model.sequences.size());
-  zip.add(name + ".npy", npy_words(all, shape));
+  files.push_back({name + ".npy", [words = npy_words(all, shape)] { return words; }});
 }
 
 }  // namespace
@@ -52,22 +55,23 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
   const std::vector<const StageInfo*> wanted = wanted_stages(model, stages);
   std::vector<Trace> traces;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) traces.push_back(attention::attend(model, s));
-  ZipWriter zip;
-  add_tokens(zip, "tokens", model, &attention::Sequence::tokens);
-  add_tokens(zip, "key_tokens", model, &attention::Sequence::key_tokens);
-  for (const StageInfo* stage : wanted) {
-    const std::string bytes = stage_array(*stage, traces, model.n_heads);
-    if (progress) progress->add(bytes.size());
-    zip.add(std::string(stage->name) + ".npy", bytes);
-  }
+  Files files;
+  add_tokens(files, "tokens", model, &attention::Sequence::tokens);
+  add_tokens(files, "key_tokens", model, &attention::Sequence::key_tokens);
+  for (const StageInfo* stage : wanted)
+    files.push_back({std::string(stage->name) + ".npy", [&, stage] {
+                       std::string bytes = stage_array(*stage, traces, model.n_heads);
+                       if (progress) progress->add(bytes.size());
+                       return bytes;
+                     }});
   if (stages.empty() && model.projections) {
     const auto& [query, key, value, output] = *model.projections;
-    add_linear(zip, "projections.query", query);
-    add_linear(zip, "projections.key", key);
-    add_linear(zip, "projections.value", value);
-    if (output) add_linear(zip, "projections.output", *output);
+    add_linear(files, "projections.query", query);
+    add_linear(files, "projections.key", key);
+    add_linear(files, "projections.value", value);
+    if (output) add_linear(files, "projections.output", *output);
   }
-  return zip.finished();
+  return zip_bytes(files);
 }
 
 }  // namespace core::formats

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
-#include "core/token.hpp"
+#include "core/formats/progress.hpp"
 
 namespace core::formats {
 
@@ -15,9 +15,9 @@ namespace core::formats {
 /// "key_tokens" likewise, where other tokens are asked. stages are names of the table of stages; none means
 /// all that the model has, and beside them the learned matrices: "projections.query.weight" [d_in, d_out],
 /// "projections.query.bias" [d_out], and so on. Throws core::Error when the model cannot be computed, a name
-/// is not that of a stage, the model lacks the stage, or the archive would have 4 GiB. Source: NumPy,
-/// numpy.savez_compressed. Once the progress is cancelled it throws Stopped.
+/// is not that of a stage, or the model lacks the stage. Source: NumPy, numpy.savez_compressed. Once the
+/// progress is cancelled it throws Cancelled.
 std::string npz_bytes(const attention::Model& model, const std::vector<std::string>& stages = {},
-                      const Token* progress = nullptr);
+                      Progress* progress = nullptr);
 
 }  // namespace core::formats

@@ -1,8 +1,9 @@
 #include "core/formats/writers/zip_writer.hpp"
 
-#include <zlib.h>
+#include <zip.h>
 
-#include <limits>
+#include <algorithm>
+#include <exception>
 #include <memory>
 
 #include "core/error.hpp"
@@ -11,78 +12,113 @@
 namespace core::formats {
 namespace {
 
-constexpr std::uint16_t stored = 0, deflated = 8;
-constexpr std::uint16_t version = 20;  // 2.0: the first that knows deflate
-constexpr std::uint16_t names_are_utf8 = 1 << 11;
-constexpr std::uint16_t midnight = 0, first_day = 33;  // 1 January 1980
-constexpr std::size_t largest = std::numeric_limits<std::uint32_t>::max();
+constexpr zip_uint16_t midnight = 0, first_day = 33;  // 1 January 1980
+constexpr zip_uint32_t quickest = 1;
 
-/// Deflated without the header of zlib, as zip has it.
-std::string deflated_bytes(std::string_view content) {
-  z_stream stream{};
-  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw std::bad_alloc();
-  const std::unique_ptr<z_stream, int (*)(z_stream*)> owner(&stream, deflateEnd);
-  std::string packed(deflateBound(&stream, content.size()), '\0');
-  // zlib's interface is older than const.
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) throw std::bad_alloc();
-  packed.resize(stream.total_out);
-  return packed;
+/// What libzip asks a file for; an exception must not pass through it.
+struct Content {
+  const ZipContent* file;
+  std::string bytes = {};
+  std::size_t at = 0;
+  std::exception_ptr failure = {};
+
+  bool open() {
+    try {
+      bytes = file->make();
+      at = 0;
+      return true;
+    } catch (...) {
+      failure = std::current_exception();
+      return false;
+    }
+  }
+  zip_int64_t read(void* data, zip_uint64_t length) {
+    const std::size_t count = bytes.copy(static_cast<char*>(data), length, at);
+    at += count;
+    return static_cast<zip_int64_t>(count);
+  }
+};
+
+zip_int64_t answer(void* content, void* data, zip_uint64_t length, zip_source_cmd_t command) {
+  auto& c = *static_cast<Content*>(content);
+  switch (command) {
+    case ZIP_SOURCE_OPEN:
+      return c.open() ? 0 : -1;
+    case ZIP_SOURCE_READ:
+      return c.read(data, length);
+    case ZIP_SOURCE_CLOSE:
+      c.bytes = {};
+      return 0;
+    case ZIP_SOURCE_STAT:
+      zip_stat_init(static_cast<zip_stat_t*>(data));
+      return sizeof(zip_stat_t);
+    case ZIP_SOURCE_ERROR: {
+      zip_error_t error;
+      zip_error_init_with_code(&error, ZIP_ER_READ);
+      return zip_error_to_data(&error, data, length);
+    }
+    case ZIP_SOURCE_FREE:
+      return 0;
+    case ZIP_SOURCE_SUPPORTS:
+      return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE,
+                                            ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE, -1);
+    default:
+      return -1;
+  }
+}
+
+using Source = std::unique_ptr<zip_source_t, decltype(&zip_source_free)>;
+using Archive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
+
+[[noreturn]] void fail(const char* why) {
+  throw Error(std::string("the archive cannot be made: ") + why);
+}
+
+void add(zip_t* archive, Content& content) {
+  zip_source_t* source = zip_source_function(archive, answer, &content);
+  const zip_int64_t added =
+      source ? zip_file_add(archive, content.file->name.c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
+  if (added < 0) {
+    zip_source_free(source);
+    fail(zip_strerror(archive));
+  }
+  const auto index = static_cast<zip_uint64_t>(added);
+  if (zip_set_file_compression(archive, index, ZIP_CM_DEFAULT, quickest) != 0 ||
+      zip_file_set_dostime(archive, index, midnight, first_day, 0) != 0)
+    fail(zip_strerror(archive));
+}
+
+std::string bytes_of(zip_source_t* written) {
+  zip_stat_t about;
+  if (zip_source_stat(written, &about) != 0 || zip_source_open(written) != 0)
+    fail(zip_error_strerror(zip_source_error(written)));
+  std::string bytes(about.size, '\0');
+  const zip_int64_t got = zip_source_read(written, bytes.data(), bytes.size());
+  zip_source_close(written);
+  if (got < 0 || static_cast<std::size_t>(got) != bytes.size()) fail("it cannot be read back");
+  return bytes;
 }
 
 }  // namespace
 
-void ZipWriter::add(const std::string& name, std::string_view content) {
-  const Error too_large(name + ": too large: a zip archive holds less than 4 GiB");
-  if (content.size() >= largest / 2) throw too_large;  // deflateBound() must stay below the limit as well
-  const std::string packed = deflated_bytes(content);
-  const bool shorter = packed.size() < content.size();
-  const std::string_view data = shorter ? std::string_view(packed) : content;
-  constexpr std::size_t headers = 46 + 30 + 22;
-  if (bytes_.size() + data.size() + (entries_.size() + 1) * (headers + 2 * name.size()) >= largest)
-    throw too_large;
-  const auto* first = reinterpret_cast<const Bytef*>(content.data());
-  const Entry e{name,
-                static_cast<std::uint32_t>(crc32_z(crc32_z(0, nullptr, 0), first, content.size())),
-                static_cast<std::uint32_t>(data.size()),
-                static_cast<std::uint32_t>(content.size()),
-                static_cast<std::uint32_t>(bytes_.size()),
-                shorter ? deflated : stored};
-  append_little_endian(bytes_, std::uint32_t{0x04034b50});  // "PK\3\4"
-  for (const std::uint16_t field : {version, names_are_utf8, e.method, midnight, first_day})
-    append_little_endian(bytes_, field);
-  for (const std::uint32_t field : {e.checksum, e.packed_size, e.size}) append_little_endian(bytes_, field);
-  append_little_endian(bytes_, static_cast<std::uint16_t>(name.size()));
-  append_little_endian(bytes_, std::uint16_t{0});
-  bytes_.append(name).append(data);
-  entries_.push_back(e);
-}
-
-std::string ZipWriter::finished() const {
-  std::string bytes = bytes_;
-  for (const Entry& e : entries_) {
-    append_little_endian(bytes, std::uint32_t{0x02014b50});  // "PK\1\2"
-    for (const std::uint16_t field : {version, version, names_are_utf8, e.method, midnight, first_day})
-      append_little_endian(bytes, field);
-    for (const std::uint32_t field : {e.checksum, e.packed_size, e.size}) append_little_endian(bytes, field);
-    append_little_endian(bytes, static_cast<std::uint16_t>(e.name.size()));
-    for (int unused = 0; unused < 4; ++unused) append_little_endian(bytes, std::uint16_t{0});
-    append_little_endian(bytes, std::uint32_t{0600} << 16);  // who may read what is unpacked
-    append_little_endian(bytes, e.offset);
-    bytes += e.name;
+std::string zip_bytes(const std::vector<ZipContent>& files) {
+  const Source written(zip_source_buffer_create(nullptr, 0, 0, nullptr), zip_source_free);
+  if (!written) throw std::bad_alloc();
+  zip_source_keep(written.get());  // once for the archive
+  zip_error_t error;
+  zip_error_init(&error);
+  Archive archive(zip_open_from_source(written.get(), ZIP_TRUNCATE, &error), zip_discard);
+  if (!archive) fail(zip_error_strerror(&error));
+  std::vector<Content> contents;
+  for (const ZipContent& file : files) contents.push_back({&file});
+  for (Content& content : contents) add(archive.get(), content);
+  if (zip_close(archive.get()) != 0) {
+    for (const Content& content : contents)
+      if (content.failure) std::rethrow_exception(content.failure);
+    fail(zip_strerror(archive.get()));
   }
-  const auto count = static_cast<std::uint16_t>(entries_.size());
-  append_little_endian(bytes, std::uint32_t{0x06054b50});  // "PK\5\6"
-  for (const std::uint16_t field : {std::uint16_t{0}, std::uint16_t{0}, count, count})
-    append_little_endian(bytes, field);
-  append_little_endian(bytes, static_cast<std::uint32_t>(bytes.size() - 12 - bytes_.size()));
-  append_little_endian(bytes, static_cast<std::uint32_t>(bytes_.size()));
-  append_little_endian(bytes, std::uint16_t{0});
-  return bytes;
+  static_cast<void>(archive.release());  // closing has freed it
+  return bytes_of(written.get());
 }
 
 }  // namespace core::formats

@@ -2,39 +2,56 @@
 
 #include <gtest/gtest.h>
 
-using core::formats::ZipWriter;
+#include <random>
 
+#include "core/formats/progress.hpp"
+#include "core/formats/readers/zip.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace core::formats {
 namespace {
 
-std::string bytes(std::initializer_list<int> list) {
-  std::string text;
-  for (const int byte : list) text += static_cast<char>(byte);
-  return text;
+ZipContent file(const std::string& name, const std::string& content) {
+  return {name, [content] { return content; }};
 }
 
-TEST(ZipWriter, StoresAFileThatDeflateWouldLengthen) {
-  ZipWriter zip;
-  zip.add("n", "a");
-  // By hand after APPNOTE 4.3: the CRC-32 of "a" is E8B7BE43.
-  const std::string fields =
-      bytes({20, 0, 0, 8, 0, 0, 0, 0, 33, 0, 0x43, 0xBE, 0xB7, 0xE8, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0});
-  const std::string expected = "PK\3\4" + fields + "na" +                                       //
-                               "PK\1\2" + bytes({20, 0}) + fields +                             //
-                               bytes({0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x01, 0, 0, 0, 0}) + "n" +  //
-                               "PK\5\6" + bytes({0, 0, 0, 0, 1, 0, 1, 0, 47, 0, 0, 0, 32, 0, 0, 0, 0, 0});
-  EXPECT_EQ(zip.finished(), expected);
+std::string noise(std::size_t count) {
+  std::mt19937 random(1);
+  std::string bytes(count, '\0');
+  for (char& c : bytes) c = static_cast<char>(random());
+  return bytes;
 }
 
-TEST(ZipWriter, DeflatesWhatGetsShorter) {
-  ZipWriter zip;
-  zip.add("zeros", std::string(100000, '\0'));
-  const std::string archive = zip.finished();
-  EXPECT_EQ(archive[8], 8);  // the method
-  EXPECT_LT(archive.size(), 2000u);
+TEST(ZipBytes, HoldEveryFile) {
+  const std::string zeros(100000, '\0'), random = noise(100000);
+  const std::string bytes = zip_bytes({file("zeros", zeros), file("noise", random), file("empty", "")});
+  EXPECT_LT(bytes.size(), 102000u);
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "a.zip", bytes);
+  const readers::ZipArchive archive(directory / "a.zip");
+  ASSERT_EQ(archive.members().size(), 3u);
+  Progress progress;
+  EXPECT_EQ(archive.bytes(archive.members()[0], 0, zeros.size(), progress), zeros);
+  EXPECT_EQ(archive.bytes(archive.members()[1], 0, random.size(), progress), random);
+  EXPECT_EQ(archive.bytes(archive.members()[2], 0, 0, progress), "");
 }
 
-TEST(ZipWriter, WithoutFilesIsAnEmptyArchive) {
-  EXPECT_EQ(ZipWriter().finished(), "PK\5\6" + std::string(18, '\0'));
+TEST(ZipBytes, AreTheSameForTheSameFiles) {
+  const auto bytes = [] { return zip_bytes({file("a", "content"), file("b", std::string(5000, 'b'))}); };
+  const std::string first = bytes();
+  EXPECT_EQ(bytes(), first);
+  EXPECT_EQ(first.substr(10, 4), std::string("\0\0\x21\0", 4))
+      << "midnight of 1 January 1980, after APPNOTE 4.4.6";
+}
+
+TEST(ZipBytes, GivesOnWhatMakingAContentThrows) {
+  EXPECT_THROW(zip_bytes({file("a", "1"), {"b", []() -> std::string { throw Cancelled(); }}}), Cancelled);
+  EXPECT_EQ(support::error_of([] {
+              zip_bytes({file("a", "1"), file("a", "2")});
+            }),
+            "the archive cannot be made: File already exists");
 }
 
 }  // namespace
+}  // namespace core::formats
