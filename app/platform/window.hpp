@@ -3,6 +3,7 @@
 #include <imgui.h>
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>

@@ -3,7 +3,6 @@
 #include <cairo.h>
 
 #include <cmath>
-#include <cstring>
 #include <memory>
 
 #include "core/error.hpp"
@@ -141,18 +140,7 @@ std::string png_of(const DisplayList& figure, double scale) {
   for (const Item& item : figure.items) std::visit(Painter{c}, item);
   if (cairo_status(c) != CAIRO_STATUS_SUCCESS)
     throw Error(std::string("the figure cannot be drawn: ") + cairo_status_to_string(cairo_status(c)));
-  cairo_surface_flush(surface.get());
-  const unsigned char* data = cairo_image_surface_get_data(surface.get());
-  const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface.get()));
-  std::vector<Rgb> pixels;
-  pixels.reserve(static_cast<std::size_t>(columns * rows));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i)
-    for (std::size_t j = 0; j < static_cast<std::size_t>(columns); ++j) {
-      std::uint32_t pixel = 0;
-      std::memcpy(&pixel, data + i * stride + 4 * j, sizeof pixel);
-      pixels.push_back(colour::rgb(pixel & 0xffffff));
-    }
-  return png_bytes(static_cast<std::size_t>(rows), static_cast<std::size_t>(columns), pixels);
+  return png_bytes(surface.get());
 }
 
 }  // namespace core::figures

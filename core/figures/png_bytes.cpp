@@ -1,50 +1,51 @@
 #include "core/figures/png_bytes.hpp"
 
-#include <zlib.h>
+#include <cairo.h>
 
-#include <new>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "core/error.hpp"
 
 namespace core::figures {
 namespace {
 
-void append_big_endian(std::string& bytes, std::size_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
-}
-
-void append_chunk(std::string& bytes, const std::string& name, const std::string& content) {
-  append_big_endian(bytes, content.size());
-  const std::string checked = name + content;
-  bytes += checked;
-  append_big_endian(bytes, crc32_z(0, reinterpret_cast<const Bytef*>(checked.data()), checked.size()));
+cairo_status_t append(void* bytes, const unsigned char* data, unsigned int length) {
+  try {
+    static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), length);
+    return CAIRO_STATUS_SUCCESS;
+  } catch (...) {  // an exception must not pass through cairo
+    return CAIRO_STATUS_NO_MEMORY;
+  }
 }
 
 }  // namespace
 
-std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const colour::Rgb> pixels) {
-  std::string lines;
-  lines.reserve(rows * (3 * columns + 1));
-  for (std::size_t i = 0; i < rows; ++i) {
-    lines += '\0';  // as it is, without a filter
-    for (const colour::Rgb c : pixels.subspan(i * columns, columns))
-      lines += {static_cast<char>(c.r), static_cast<char>(c.g), static_cast<char>(c.b)};
-  }
-  uLongf size = compressBound(lines.size());
-  std::string packed(size, '\0');
-  const int result =
-      compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(lines.data()),
-                lines.size(), Z_DEFAULT_COMPRESSION);
-  if (result != Z_OK) throw std::bad_alloc();
-  packed.resize(size);
-
-  std::string header;
-  append_big_endian(header, columns);
-  append_big_endian(header, rows);
-  header += {8, 2, 0, 0, 0};  // 8 bits, red green blue, deflate, filters by line, not interlaced
-  std::string bytes("\x89PNG\r\n\x1a\n", 8);
-  append_chunk(bytes, "IHDR", header);
-  append_chunk(bytes, "IDAT", packed);
-  append_chunk(bytes, "IEND", "");
+std::string png_bytes(cairo_surface_t* surface) {
+  std::string bytes;
+  const cairo_status_t status = cairo_surface_write_to_png_stream(surface, append, &bytes);
+  if (status == CAIRO_STATUS_NO_MEMORY) throw std::bad_alloc();
+  if (status != CAIRO_STATUS_SUCCESS)
+    throw Error(std::string("the picture cannot be made: ") + cairo_status_to_string(status));
   return bytes;
+}
+
+std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const colour::Rgb> pixels) {
+  const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
+      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)),
+      cairo_surface_destroy);
+  if (unsigned char* line = cairo_image_surface_get_data(surface.get())) {
+    const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface.get()));
+    for (std::size_t i = 0; i < rows; ++i, line += stride)
+      for (std::size_t j = 0; j < columns; ++j) {
+        const colour::Rgb c = pixels[i * columns + j];
+        const std::uint32_t pixel = std::uint32_t{c.r} << 16 | std::uint32_t{c.g} << 8 | c.b;
+        std::memcpy(line + 4 * j, &pixel, sizeof pixel);
+      }
+    cairo_surface_mark_dirty(surface.get());
+  }
+  return png_bytes(surface.get());
 }
 
 }  // namespace core::figures

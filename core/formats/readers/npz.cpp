@@ -20,7 +20,7 @@ TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archi
   const std::string place = file_name + ": " + name + ": ";
   // The header is read unchecked; the numbers are given out only after the checksum of all has been found
   // right.
-  const Fetch begin = [&](std::uint64_t from, std::uint64_t count, std::string& buffer, Progress&) {
+  const Fetch begin = [&](std::uint64_t from, std::uint64_t count, std::string& buffer, const Token&) {
     if (buffer.size() < from + count) buffer = archive->begin(member, std::max(short_header, from + count));
     if (buffer.size() < from + count) throw Error(place + "expected a .npy header, got the end of the file");
     return std::string_view(buffer).substr(from, count);
@@ -28,7 +28,7 @@ TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archi
   RawTensor tensor = npy_tensor(name, place, member.size, begin);
   tensor.at_once = member.deflated;
   tensor.fetch = [archive, member, data_at = member.size - byte_count(tensor).value()](
-                     std::uint64_t from, std::uint64_t count, std::string& buffer, Progress& progress) {
+                     std::uint64_t from, std::uint64_t count, std::string& buffer, const Token& progress) {
     buffer = archive->bytes(member, data_at + from, count, progress);
     return std::string_view(buffer);
   };
@@ -37,7 +37,7 @@ TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archi
 
 }  // namespace
 
-TensorFile open_npz(const std::filesystem::path& path, Progress& progress) {
+TensorFile open_npz(const std::filesystem::path& path, const Token& progress) {
   const auto archive = std::make_shared<const ZipArchive>(path);
   std::vector<TensorFile::Entry> entries;
   for (const ZipMember& member : archive->members()) {

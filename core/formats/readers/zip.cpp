@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "core/formats/file.hpp"
-#include "core/formats/json.hpp"
+#include "core/formats/files/file.hpp"
+#include "core/formats/files/json.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -135,7 +135,7 @@ void ZipArchive::go_to(const ZipMember& member, uint64_t from) const {
 
 /// Reads on until a byte, or the end of the member, and gives those of the bytes that are asked for.
 std::string ZipArchive::unpacked(const ZipMember& member, uint64_t from, uint64_t count, uint64_t until,
-                                 Progress& progress) const {
+                                 const Token& progress) const {
   std::string wanted;
   wanted.reserve(count);
   std::string bytes(block, '\0');
@@ -155,7 +155,7 @@ std::string ZipArchive::unpacked(const ZipMember& member, uint64_t from, uint64_
 }
 
 std::string ZipArchive::bytes(const ZipMember& member, uint64_t from, uint64_t count,
-                              Progress& progress) const {
+                              const Token& progress) const {
   const std::lock_guard lock(mutex_);
   const bool checked = checked_.contains(member.index);
   go_to(member, checked ? from : 0);

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/formats/progress.hpp"
+#include "core/token.hpp"
 
 struct zip;
 struct zip_file;
@@ -43,7 +43,7 @@ class ZipArchive {
   /// The first time it is unpacked to its end, which its length and its checksum must fit. After that a part
   /// that follows the one before is unpacked alone, and any part of a member that is stored.
   std::string bytes(const ZipMember& member, std::uint64_t from, std::uint64_t count,
-                    Progress& progress) const;
+                    const Token& progress) const;
 
  private:
   struct Close {
@@ -58,7 +58,7 @@ class ZipArchive {
   File opened(const ZipMember& member) const;
   void go_to(const ZipMember& member, std::uint64_t from) const;
   std::string unpacked(const ZipMember& member, std::uint64_t from, std::uint64_t count, std::uint64_t until,
-                       Progress& progress) const;
+                       const Token& progress) const;
 
   std::filesystem::path path_;
   std::unique_ptr<zip, Close> archive_;

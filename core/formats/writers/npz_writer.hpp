@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
-#include "core/formats/progress.hpp"
+#include "core/token.hpp"
 
 namespace core::formats {
 
@@ -16,8 +16,8 @@ namespace core::formats {
 /// all that the model has, and beside them the learned matrices: "projections.query.weight" [d_in, d_out],
 /// "projections.query.bias" [d_out], and so on. Throws core::Error when the model cannot be computed, a name
 /// is not that of a stage, or the model lacks the stage. Source: NumPy, numpy.savez_compressed. Once the
-/// progress is cancelled it throws Cancelled.
+/// progress is cancelled it throws Stopped.
 std::string npz_bytes(const attention::Model& model, const std::vector<std::string>& stages = {},
-                      Progress* progress = nullptr);
+                      const Token* progress = nullptr);
 
 }  // namespace core::formats

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "app/platform/paths.hpp"
+#include "app/state/recent.hpp"
 
 namespace {
 
@@ -45,6 +46,18 @@ TEST_F(Memories, ThatCannotBeWrittenSaySoAndNameThePlace) {
   std::ofstream(directory / "file") << "in the way";
   const std::string complaint = write_memory(directory / "file", {});
   EXPECT_NE(complaint.find((directory / "file").string()), std::string::npos) << complaint;
+}
+
+TEST(RecentFiles, HaveTheNewestFirstAndEachOnce) {
+  EXPECT_EQ(app::with_recent({"a", "b", "c"}, "b"), (std::vector<fs::path>{"b", "a", "c"}));
+}
+
+TEST(RecentFiles, AreTenAtMost) {
+  std::vector<fs::path> recent;
+  for (int i = 0; i < 12; ++i) recent = app::with_recent(recent, std::to_string(i));
+  ASSERT_EQ(recent.size(), 10u);
+  EXPECT_EQ(recent.front(), "11");
+  EXPECT_EQ(recent.back(), "2");
 }
 
 }  // namespace

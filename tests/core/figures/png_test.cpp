@@ -1,8 +1,10 @@
 #include "core/figures/png.hpp"
 
+#include <cairo.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
+
+#include <cstring>
 
 #include "core/figures/png_bytes.hpp"
 #include "tests/support/error_of.hpp"
@@ -14,31 +16,34 @@ using testing::HasSubstr;
 
 namespace {
 
-/// The pixels of a PNG that we wrote: one IDAT chunk after the header, lines without a filter.
+/// The pixels of a PNG as libpng reads them.
 struct Picture {
   std::size_t columns = 0, rows = 0;
-  std::string lines;
+  std::vector<Rgb> pixels;
 
-  explicit Picture(const std::string& bytes) {
-    const auto number = [&](std::size_t at) {
-      std::size_t n = 0;
-      for (std::size_t k = 0; k < 4; ++k) n = n << 8 | static_cast<unsigned char>(bytes.at(at + k));
-      return n;
+  explicit Picture(std::string_view bytes) {
+    const auto read = [](void* rest, unsigned char* data, unsigned int length) {
+      auto& left = *static_cast<std::string_view*>(rest);
+      if (length > left.size()) return CAIRO_STATUS_READ_ERROR;
+      left.copy(reinterpret_cast<char*>(data), length);
+      left.remove_prefix(length);
+      return CAIRO_STATUS_SUCCESS;
     };
-    columns = number(16), rows = number(20);
-    EXPECT_EQ(bytes.substr(37, 4), "IDAT");
-    lines.resize(rows * (3 * columns + 1));
-    uLongf size = lines.size();
-    EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(lines.data()), &size,
-                         reinterpret_cast<const Bytef*>(bytes.data() + 41), number(33)),
-              Z_OK);
-    EXPECT_EQ(size, lines.size());
+    cairo_surface_t* surface = cairo_image_surface_create_from_png_stream(read, &bytes);
+    EXPECT_EQ(cairo_surface_status(surface), CAIRO_STATUS_SUCCESS);
+    EXPECT_EQ(cairo_image_surface_get_format(surface), CAIRO_FORMAT_RGB24);
+    columns = static_cast<std::size_t>(cairo_image_surface_get_width(surface));
+    rows = static_cast<std::size_t>(cairo_image_surface_get_height(surface));
+    const unsigned char* line = cairo_image_surface_get_data(surface);
+    for (std::size_t i = 0; i < rows; ++i, line += cairo_image_surface_get_stride(surface))
+      for (std::size_t j = 0; j < columns; ++j) {
+        std::uint32_t pixel = 0;
+        std::memcpy(&pixel, line + 4 * j, sizeof pixel);
+        pixels.push_back(rgb(pixel & 0xffffff));
+      }
+    cairo_surface_destroy(surface);
   }
-  Rgb at(std::size_t x, std::size_t y) const {
-    const std::size_t first = y * (3 * columns + 1) + 1 + 3 * x;
-    const auto channel = [&](std::size_t k) { return static_cast<std::uint8_t>(lines.at(first + k)); };
-    return {channel(0), channel(1), channel(2)};
-  }
+  Rgb at(std::size_t x, std::size_t y) const { return pixels.at(y * columns + x); }
 };
 
 DisplayList figure_of(std::vector<Item> items) {
@@ -52,6 +57,12 @@ TEST(PngBytes, HoldEveryPixel) {
   EXPECT_EQ(picture.columns, 3u);
   EXPECT_EQ(picture.rows, 2u);
   for (std::size_t k = 0; k < pixels.size(); ++k) EXPECT_EQ(picture.at(k % 3, k / 3), pixels[k]);
+}
+
+TEST(PngBytes, OfMorePixelsThanAnImageMayHaveAreRefused) {
+  const std::vector<Rgb> pixels(40000);
+  EXPECT_THAT(support::error_of([&] { png_bytes(1, pixels.size(), pixels); }),
+              HasSubstr("the picture cannot be made: "));
 }
 
 TEST(Png, HasScaleTimesAsManyPixels) {

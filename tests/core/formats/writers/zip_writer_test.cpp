@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "core/formats/progress.hpp"
+#include "core/token.hpp"
 #include "core/formats/readers/zip.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -31,7 +31,7 @@ TEST(ZipBytes, HoldEveryFile) {
   support::put_bytes(directory / "a.zip", bytes);
   const readers::ZipArchive archive(directory / "a.zip");
   ASSERT_EQ(archive.members().size(), 3u);
-  Progress progress;
+  core::Token progress;
   EXPECT_EQ(archive.bytes(archive.members()[0], 0, zeros.size(), progress), zeros);
   EXPECT_EQ(archive.bytes(archive.members()[1], 0, random.size(), progress), random);
   EXPECT_EQ(archive.bytes(archive.members()[2], 0, 0, progress), "");
@@ -46,7 +46,7 @@ TEST(ZipBytes, AreTheSameForTheSameFiles) {
 }
 
 TEST(ZipBytes, GivesOnWhatMakingAContentThrows) {
-  EXPECT_THROW(zip_bytes({file("a", "1"), {"b", []() -> std::string { throw Cancelled(); }}}), Cancelled);
+  EXPECT_THROW(zip_bytes({file("a", "1"), {"b", []() -> std::string { throw core::Stopped(); }}}), core::Stopped);
   EXPECT_EQ(support::error_of([] {
               zip_bytes({file("a", "1"), file("a", "2")});
             }),
