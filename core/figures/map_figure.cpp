@@ -66,13 +66,6 @@ Grid grid_of(const Map& map) {
   return g;
 }
 
-/// Every so many cells there is room for a label; powers of two, as people count on.
-std::size_t label_step(double cell, double room) {
-  std::size_t step = 1;
-  while (cell * static_cast<double>(step) < room) step *= 2;
-  return step;
-}
-
 void add_text(DisplayList& list, Point at, Anchor anchor, const std::string& words, double size, Rgb ink,
               bool mono = false) {
   list.items.emplace_back(Text{at, anchor, {{words, size, ink, mono}}});
@@ -148,18 +141,6 @@ void draw_columns(DisplayList& list, const Map& map, const Grid& g, const Labels
   }
 }
 
-/// The end of a range as it stands beside the bar.
-std::string end_text(double value) {
-  const double size = std::abs(value);
-  if (size == 0) return "0";
-  if (size >= 1e5 || size < 1e-4) return text::scientific(value);
-  return text::fixed(value, value == std::floor(value) ? 0
-                            : size >= 1000             ? 0
-                            : size >= 100              ? 1
-                            : size >= 0.1              ? 2
-                                                       : 4);
-}
-
 void add_bar(MapFigure& figure, const Map& map, const Palette& palette) {
   double smallest = map.shading.high, largest = map.shading.low;
   for (const double v : map.matrix.numbers)
@@ -185,8 +166,8 @@ DisplayList bar_figure(const colour::Shading& shading, double smallest, double l
       shading.map == colour::ColourMap::mask ? 2 : 64;  // a mask has no numbers in between
   constexpr double thick = 6, mark = 3, room = 5;
   DisplayList bar;
-  const std::string low_end = end_text(colour::number_on_bar(shading, 0)),
-                    high_end = end_text(colour::number_on_bar(shading, 1));
+  const std::string low_end = end_text(colour::number_on_bar(shading, 0), true),
+                    high_end = end_text(colour::number_on_bar(shading, 1), true);
   const double left = text_width(low_end, index_size, true) + room,
                right = text_width(high_end, index_size, true) + room;
   const double length = std::max(64.0, std::floor(width - left - right));

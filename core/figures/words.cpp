@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
+#include "core/text/cell_text.hpp"
+#include "core/text/formula.hpp"
 #include "core/text/utf8.hpp"
 
 namespace core::figures {
@@ -71,23 +74,26 @@ std::string drawable(std::string_view token) {
 
 std::vector<Run> formula_runs(std::string_view formula, double size, Rgb colour) {
   std::vector<Run> runs;
-  const auto add = [&](std::string_view text, bool subscript) {
-    if (text.empty()) return;
-    Run run{std::string(text), size, colour};
-    if (subscript) run.size = subscript_size * size, run.lowered = subscript_drop * size;
+  for (const text::FormulaPiece& piece : text::formula_pieces(formula)) {
+    Run run{std::string(piece.text), size, colour};
+    if (piece.subscript) run.size = subscript_size * size, run.lowered = subscript_drop * size;
     runs.push_back(run);
-  };
-  while (!formula.empty()) {
-    const std::size_t mark = std::min(formula.find('_'), formula.size());
-    add(formula.substr(0, mark), false);
-    if (mark + 1 >= formula.size()) break;
-    const std::size_t digits =
-        std::min(formula.find_first_not_of("0123456789", mark + 1), formula.size()) - mark - 1;
-    const std::size_t length = std::max<std::size_t>(digits, 1);
-    add(formula.substr(mark + 1, length), true);
-    formula.remove_prefix(mark + 1 + length);
   }
   return runs;
+}
+
+std::size_t label_step(double cell, double room) {
+  std::size_t step = 1;
+  while (cell * static_cast<double>(step) < room) step *= 2;
+  return step;
+}
+
+std::string end_text(double value, bool whole_alone) {
+  const double size = std::abs(value);
+  if (size == 0) return "0";
+  if (size >= 1e5 || size < 1e-4) return text::scientific(value);
+  if (whole_alone && value == std::floor(value)) return text::fixed(value, 0);
+  return text::fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 0.1 ? 2 : 4);
 }
 
 }  // namespace core::figures

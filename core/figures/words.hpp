@@ -22,4 +22,10 @@ std::string drawable(std::string_view token);
 /// A formula as runs: "W_q" is a W with a lowered q.
 std::vector<Run> formula_runs(std::string_view formula, double size, Rgb colour);
 
+/// Every how many cells there is room for a label: 1, 2, 4, 8, …, as people count on.
+std::size_t label_step(double cell, double room);
+
+/// The end of a range as it stands beside a colour bar; a whole number perhaps without decimals.
+std::string end_text(double value, bool whole_alone);
+
 }  // namespace core::figures

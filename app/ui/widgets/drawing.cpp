@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "app/theme/imgui_compat.hpp"
+#include "core/figures/words.hpp"
+#include "core/text/formula.hpp"
 #include "core/text/utf8.hpp"
 
 namespace app::widgets {
@@ -12,20 +14,6 @@ namespace {
 
 constexpr float subscript_size = 0.76f, subscript_drop = 0.36f;
 constexpr float middle_of_figures = 0.56f;  // of DejaVu's line box, from the top
-
-/// Calls visit(piece, is_subscript) for the pieces of "X·W_q + b_q".
-template <class Visit>
-void for_each_piece(std::string_view formula, Visit visit) {
-  while (!formula.empty()) {
-    const std::size_t mark = formula.find('_');
-    visit(formula.substr(0, mark), false);
-    if (mark == std::string_view::npos || mark + 1 >= formula.size()) return;
-    const std::size_t end = formula.find_first_not_of("0123456789", mark + 1);
-    const std::size_t digits = std::min(end, formula.size()) - mark - 1, length = std::max<std::size_t>(digits, 1);
-    visit(formula.substr(mark + 1, length), true);
-    formula.remove_prefix(mark + 1 + length);
-  }
-}
 
 /// The loaded font nearest to a subscript's size: a font drawn smaller than it was loaded is blurred.
 ImFont* subscript_font(const ImFont* font) {
@@ -78,21 +66,21 @@ std::string shortened(ImFont* font, const std::string& text, float room) {
 float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view formula) {
   const float start = left_top.x;
   ImFont* small = subscript_font(font);
-  for_each_piece(formula, [&](std::string_view piece, bool subscript) {
-    if (piece.empty()) return;
+  for (const auto& [piece, subscript] : core::text::formula_pieces(formula)) {
     ImFont* used = subscript ? small : font;
     const float drop = subscript ? std::round(font->FontSize * subscript_drop) : 0;
     ImGui::GetWindowDrawList()->AddText(used, used->FontSize, {std::round(left_top.x), std::round(left_top.y + drop)}, colour,
                                         piece.data(), piece.data() + piece.size());
     left_top.x += text_width(used, piece);
-  });
+  }
   return left_top.x - start;
 }
 
 float formula_width(ImFont* font, std::string_view formula) {
   float width = 0;
   ImFont* small = subscript_font(font);
-  for_each_piece(formula, [&](std::string_view piece, bool subscript) { width += text_width(subscript ? small : font, piece); });
+  for (const auto& [piece, subscript] : core::text::formula_pieces(formula))
+    width += text_width(subscript ? small : font, piece);
   return width;
 }
 
@@ -122,9 +110,7 @@ void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, float he
 }
 
 std::size_t label_step(float pitch, float room) {
-  std::size_t step = 1;
-  while (pitch * static_cast<float>(step) < room) step *= 2;
-  return step;
+  return core::figures::label_step(pitch, room);
 }
 
 }  // namespace app::widgets

@@ -33,4 +33,20 @@ TEST(FormulaRuns, LowerWhatStandsBehindAnUnderscore) {
   EXPECT_EQ(runs[3].text, "12");
 }
 
+TEST(LabelStep, DoublesUntilThereIsRoom) {
+  EXPECT_EQ(label_step(20, 14), 1u);
+  EXPECT_EQ(label_step(7, 14), 2u);
+  EXPECT_EQ(label_step(3, 14), 8u);
+}
+
+TEST(EndText, HasAsManyDecimalsAsSayAnything) {
+  EXPECT_EQ(end_text(0, true), "0");
+  EXPECT_EQ(end_text(-2, true), "−2");
+  EXPECT_EQ(end_text(2, false), "2.00");
+  EXPECT_EQ(end_text(1234.5, true), "1234");
+  EXPECT_EQ(end_text(123.45, true), "123.5");
+  EXPECT_EQ(end_text(0.01234, false), "0.0123");
+  EXPECT_EQ(end_text(1.25e7, true), "1.2e+07");
+}
+
 }  // namespace

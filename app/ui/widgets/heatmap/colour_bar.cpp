@@ -6,6 +6,7 @@
 
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
+#include "core/figures/words.hpp"
 #include "core/text/words.hpp"
 
 namespace app::widgets {
@@ -179,10 +180,7 @@ void draw_below(const Frame& frame, const Drawn& d, const ColourScale& scale, co
 }  // namespace
 
 std::string end_text(double value) {
-  const double size = std::abs(value);
-  if (size == 0) return "0";
-  if (size >= 1e5 || size < 1e-4) return scientific(value);
-  return fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 0.1 ? 2 : 4);
+  return core::figures::end_text(value, false);
 }
 
 void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
