@@ -1,6 +1,5 @@
 #include "app/platform/font_loader.hpp"
 
-#include <chrono>
 #include <utility>
 
 namespace app::platform {
@@ -17,17 +16,22 @@ FontLoader::Set FontLoader::load(float scale, Glyphs glyphs) {
   return set;
 }
 
-FontLoader::FontLoader(float scale) {
-  if (takes_any_atlas) coming_ = std::async(std::launch::async, load, scale, Glyphs::first);
+FontLoader::FontLoader(Jobs& jobs, float scale) : lane_(jobs) {
+  if (takes_any_atlas) begin(scale, Glyphs::first);
+}
+
+void FontLoader::begin(float scale, Glyphs glyphs) {
+  lane_.start([this, scale, glyphs](const core::Token&) -> Jobs::Delivery {
+    const auto set = std::make_shared<Set>(load(scale, glyphs));
+    return [this, set] { coming_ = std::move(*set); };
+  });
 }
 
 ImFontAtlas* FontLoader::first_atlas() {
-  if (coming_.valid()) now_ = coming_.get();
+  lane_.wait();
+  lane_.jobs().deliver();
+  if (coming_) now_ = *std::exchange(coming_, std::nullopt);
   return now_.atlas.get();
-}
-
-void FontLoader::stop() {
-  if (coming_.valid()) coming_.wait();
 }
 
 void FontLoader::begin_again() {
@@ -49,13 +53,11 @@ bool FontLoader::follow(float scale) {
   };
   const bool changed = now_.scale != scale;
   if (changed) take(load(scale, Glyphs::first));
-  if (coming_.valid()) {
-    if (coming_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return changed;
-    if (Set set = coming_.get(); set.scale == scale) return take(std::move(set)), true;
-  }
+  if (lane_.is_busy()) return changed;
+  if (coming_)
+    if (Set set = *std::exchange(coming_, std::nullopt); set.scale == scale) return take(std::move(set)), true;
   const bool is_first_frame = ImGui::GetFrameCount() == 0;  // it has the processors to itself
-  if (now_.glyphs != Glyphs::all && !is_first_frame)
-    coming_ = std::async(std::launch::async, load, scale, Glyphs::all);
+  if (now_.glyphs != Glyphs::all && !is_first_frame) begin(scale, Glyphs::all);
   return changed;
 }
 

@@ -2,10 +2,11 @@
 
 #include <imgui.h>
 
-#include <future>
 #include <memory>
+#include <optional>
 
 #include "app/platform/fonts.hpp"
+#include "app/work/jobs.hpp"
 
 namespace app::platform {
 
@@ -13,7 +14,7 @@ namespace app::platform {
 class FontLoader {
  public:
   /// Begins to load the first ones for that scale; there need not be a context of ImGui.
-  explicit FontLoader(float scale);
+  FontLoader(Jobs& jobs, float scale);
 
   /// For ImGui's context, which ends first: waits until the first ones are there. nullptr when ImGui is to
   /// make its own atlas.
@@ -25,7 +26,7 @@ class FontLoader {
 
   /// Before ImGui's context ends: waits for what is being loaded, as ImGui counts in its context what it
   /// allocates, in any thread.
-  void stop();
+  void stop() { lane_.wait(); }
 
   /// Between two contexts: the next has the same fonts, or gets its own.
   void begin_again();
@@ -41,9 +42,11 @@ class FontLoader {
     float scale = 0;
   };
   static Set load(float scale, Glyphs glyphs);
+  void begin(float scale, Glyphs glyphs);
 
   Set now_;
-  std::future<Set> coming_;
+  std::optional<Set> coming_;  // that were loaded
+  Lane lane_;
 };
 
 }  // namespace app::platform

@@ -56,8 +56,8 @@ struct Window::Input {
   }
 };
 
-Window::Window(const std::string& title, int width, int height, float font_scale)
-    : font_loader_(font_scale),
+Window::Window(Jobs& jobs, const std::string& title, int width, int height, float font_scale)
+    : font_loader_(jobs, font_scale),
       window_(display_.open(title.c_str(), std::max(width, smallest_width), std::max(height, smallest_height),
                             true)) {
   glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);

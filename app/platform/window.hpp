@@ -27,7 +27,7 @@ class Window : public Screen {
  public:
   /// The size is in screen coordinates; fonts for that scale are loaded while the display opens the window.
   /// Throws core::Error when there is no display or no OpenGL 3.3.
-  Window(const std::string& title, int width, int height, float font_scale = 1);
+  Window(Jobs& jobs, const std::string& title, int width, int height, float font_scale = 1);
   ~Window() override;
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;

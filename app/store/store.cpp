@@ -219,8 +219,8 @@ void Store::stay() {
 }
 
 bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
+  if (memory_need(model, 0).bytes <= bytes_without_a_question) return true;  // and the system is not asked
   const MemoryNeed need = memory_need(model, free_memory_());
-  if (need.bytes <= bytes_without_a_question) return true;
   if (need.is_too_much()) throw core::Error(need.words());
   if (need.bytes <= granted_bytes_) return true;
   asked_bytes_ = need.bytes;

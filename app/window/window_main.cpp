@@ -43,7 +43,7 @@ int run_window(const WindowOptions& options) {
   Store store;
   recall_all(before, store);
   if (options.file) store.open(*options.file);
-  platform::Window window("attnscope",
+  platform::Window window(store.jobs(), "attnscope",
                           remembered_number(before.settings, "width", 960, 16384).value_or(1600),
                           remembered_number(before.settings, "height", 600, 16384).value_or(1000),
                           store.view().settings.scale * store.view().settings.text_size);

@@ -14,6 +14,7 @@ namespace {
 
 using core::attention::Model;
 using core::attention::fast::Change;
+using core::attention::fast::Engine;
 
 constexpr std::chrono::milliseconds time_to_give_back{4};  // a trace that was recalled
 
@@ -43,7 +44,7 @@ std::deque<arma::mat> made_stages(const core::attention::Trace& trace) {
 
 }  // namespace
 
-bool LiveTrace::State::compute(Change& change, const core::Token* token) {
+bool LiveTrace::State::compute(Change& change, const core::Token* token, const Engine::Plan* plan) {
   const auto start = Clock::now();
   change = {};
   if (is_small(model)) {
@@ -53,7 +54,7 @@ bool LiveTrace::State::compute(Change& change, const core::Token* token) {
     engine_holds_a_model = true;
     reference.reset();
   } else {
-    change = engine.update(model, sequence, token);
+    change = plan ? engine.update(model, sequence, *plan, token) : engine.update(model, sequence, token);
     if (!change.completed) return false;
   }
   ms = ms_since(start);
@@ -89,10 +90,11 @@ void LiveTrace::follow(const Model& model, std::size_t sequence) {
     return;
   }
   const bool fits = same_shape(model, shown_->model);  // what fails half-way then leaves room for what was
-  const bool is_quick = is_small(model) || shown_->engine.estimated_ms(model, sequence) <= at_once_ms_;
+  const Engine::Plan plan = is_small(model) ? Engine::Plan() : shown_->engine.plan(model, sequence);
+  const bool is_quick = is_small(model) || plan.ms <= at_once_ms_;
   if (is_quick && fits && may_change_in_place()) {
     forget_what_was_asked();
-    update_in_place(model, sequence);
+    update_in_place(model, sequence, plan);
   } else if (is_small(model) || (is_quick && !fits)) {
     compute_at_once(model, sequence);
   } else {
@@ -122,9 +124,9 @@ bool LiveTrace::may_change_in_place() {
   return is_free();
 }
 
-bool LiveTrace::compute(State& state, Change& change, const core::Token* token) const {
+bool LiveTrace::compute(State& state, Change& change, const core::Token* token, const Engine::Plan* plan) const {
   if (before_) before_();
-  return state.compute(change, token);
+  return state.compute(change, token, plan);
 }
 
 void LiveTrace::forget_what_was_asked() {
@@ -141,12 +143,12 @@ void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
   show(std::move(next));
 }
 
-void LiveTrace::update_in_place(const Model& model, std::size_t sequence) {
+void LiveTrace::update_in_place(const Model& model, std::size_t sequence, const Engine::Plan& plan) {
   jobs_.let_go(made_stages(shown_->trace()));
   const Model before = std::exchange(shown_->model, model);
   const std::size_t sequence_before = std::exchange(shown_->sequence, sequence);
   try {
-    compute(*shown_, change_, nullptr);
+    compute(*shown_, change_, nullptr, &plan);
     ++version_;
   } catch (...) {  // the trace is what it was
     shown_->model = before;

@@ -88,7 +88,8 @@ class LiveTrace {
     const core::attention::Trace& trace() const { return reference ? *reference : engine.trace(); }
     bool is_of(const core::attention::Model& m, std::size_t s) const { return sequence == s && model == m; }
     /// The whole trace, or only what changed; false when it was called off.
-    bool compute(core::attention::fast::Change& change, const core::Token* token);
+    bool compute(core::attention::fast::Change& change, const core::Token* token,
+                 const core::attention::fast::Engine::Plan* plan);
   };
   struct Asked {
     core::attention::Model model;
@@ -108,11 +109,13 @@ class LiveTrace {
 
   bool may_change_in_place();
   void compute_at_once(const core::attention::Model& model, std::size_t sequence);
-  void update_in_place(const core::attention::Model& model, std::size_t sequence);
+  void update_in_place(const core::attention::Model& model, std::size_t sequence,
+                       const core::attention::fast::Engine::Plan& plan);
   void ask_for(const core::attention::Model& model, std::size_t sequence);
   void begin();
   void forget_what_was_asked();
-  bool compute(State& state, core::attention::fast::Change& change, const core::Token* token) const;
+  bool compute(State& state, core::attention::fast::Change& change, const core::Token* token,
+               const core::attention::fast::Engine::Plan* plan = nullptr) const;
   void show(std::shared_ptr<State> state);
   std::shared_ptr<State> new_state() const { return jobs_.leave(std::make_unique<State>()); }
 

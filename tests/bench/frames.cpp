@@ -328,7 +328,7 @@ int run(const char* program, const char* json, const std::string& only) {
                  processor_ms(RUSAGE_CHILDREN) / 9});
   }
   app::Store store;
-  app::platform::Window window("attnscope", width, height);
+  app::platform::Window window(store.jobs(), "attnscope", width, height);
   app::render::HeatmapRenderer renderer;
   app::Loop loop(window, renderer, store);
   loop.frame();

@@ -36,7 +36,7 @@ const std::vector<Room>& rooms() {
       {"app/files", {"core", "core/text", "core/attention", "core/attention/fast", "core/formats/files", "core/formats/tensors", "core/editing", "core/formats/writers", "core/figures", "core/formats/checkpoints", "core/formats/readers", "core/formats/sessions", "core/importing", "app/state", "app/work"}, {}},
       {"app/theme", {"core/colour"}, {"imgui"}},
       {"app/render", {"core", "core/parallel", "core/attention/fast", "core/colour", "app/theme"}, {"epoxy/", "imgui"}},
-      {"app/platform", {"core", "app/state", "app/theme", "app/render"}, {"GLFW/", "backends/imgui_impl", "fontconfig/", "imgui"}},
+      {"app/platform", {"core", "app/state", "app/work", "app/theme", "app/render"}, {"GLFW/", "backends/imgui_impl", "fontconfig/", "imgui"}},
       {"app/store", {"core", "core/attention", "core/formats/tensors", "core/check", "core/compare", "core/editing", "core/formats/readers", "core/formats/sessions", "app/state", "app/work", "app/files"}, {}},
       {"app/ui", {"core/attention", "app/state", "app/work", "app/files", "app/theme", "app/render"}, {"imgui"}},
       {"app/ui/actions", {"core", "core/formats/files", "core/mistakes", "core/compare", "core/editing", "core/lessons", "app/state", "app/files"}, {}},

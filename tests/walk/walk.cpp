@@ -26,8 +26,8 @@ bool same_bits(const arma::mat& a, const arma::mat& b) {
 }  // namespace
 
 Walk::Walk(int width, int height, double at_once_ms, app::Loop::Draw draw)
-    : window("attnscope", width, height),
-      store(app::free_memory, at_once_ms),
+    : store(app::free_memory, at_once_ms),
+      window(store.jobs(), "attnscope", width, height),
       loop(window, renderer, store, std::move(draw)) {
   while (window.wait(0.02)) {  // what the display has to say about a new window
   }

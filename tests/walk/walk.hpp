@@ -21,9 +21,9 @@ class Walk : public support::Hands {
   explicit Walk(int width = 1600, int height = 1000, double at_once_ms = app::LiveTrace::frame_ms,
                 app::Loop::Draw draw = app::draw_window);
 
+  app::Store store;
   app::platform::Window window;
   app::render::HeatmapRenderer renderer;
-  app::Store store;
   app::Loop loop;
 
   /// Off: frames are rasterised at a twentieth of their size, which is all that a test without pixels needs.

@@ -67,11 +67,13 @@ bool Engine::compute(const Model& model, std::size_t sequence, const Token* prog
 
 Change Engine::update(const Model& after, std::size_t sequence, const Token* progress) {
   require(after, sequence);
+  return update(after, sequence, plan(after, sequence), progress);
+}
+
+Change Engine::update(const Model& after, std::size_t sequence, const Plan& plan, const Token* progress) {
   Parts& p = *parts_;
-  if (!p.holds || p.by_reference || sequence != p.sequence || sequence >= p.held.sequences.size() ||
-      !covers(after))
-    return {.completed = p.compute(after, sequence, progress)};
-  const Difference d = difference(p.held, after, sequence);
+  if (!plan.difference) return {.completed = p.compute(after, sequence, progress)};
+  const Difference& d = *plan.difference;
   Change change{.everything = false};
   const auto changed = [&] {
     switch (d.redo) {
@@ -104,33 +106,35 @@ Change Engine::update(const Model& after, std::size_t sequence, const Token* pro
   return change;
 }
 
-double Engine::estimated_ms(const Model& after, std::size_t sequence) const {
+Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
   const Parts& p = *parts_;
-  if (check(after) || sequence >= after.sequences.size()) return 0;
   const double all = operations(after) / p.operations_per_ms;
-  if (!covers(after)) return 10 * all;  // as measured, about
-  if (!p.holds || p.by_reference || sequence != p.sequence || sequence >= p.held.sequences.size()) return all;
+  if (!covers(after)) return {10 * all, nullptr};  // as measured, about
+  if (!p.holds || p.by_reference || sequence != p.sequence || sequence >= p.held.sequences.size())
+    return {all, nullptr};
+  const auto d = std::make_shared<const Difference>(difference(p.held, after, sequence));
   const double n = double(after.n_tokens()), d_out = double(after.d_out());
   const double squares = n * n * (2 * d_out + 20 * double(after.n_heads)) / p.operations_per_ms;
-  switch (difference(p.held, after, sequence).redo) {
+  switch (d->redo) {
     case Redo::everything:
-      return all;
+      return {all, d};
     case Redo::scores:
-      return squares;
+      return {squares, d};
     case Redo::contexts: {
       const bool draws = after.dropout.active() && !(after.dropout == p.held.dropout);
-      return squares + (draws ? n * n * double(after.n_heads * after.sequences.size()) / draws_per_ms : 0);
+      const double drawn = draws ? n * n * double(after.n_heads * after.sequences.size()) / draws_per_ms : 0;
+      return {squares + drawn, d};
     }
     case Redo::projection_number:
-      return p.is_far_off() ? all : squares / double(after.n_heads);
+      return {p.is_far_off() ? all : squares / double(after.n_heads), d};
     case Redo::embedding_row:
     case Redo::mask_rows:
-      return 100 * n * d_out / p.operations_per_ms;
+      return {100 * n * d_out / p.operations_per_ms, d};
     case Redo::nothing:
     case Redo::output:
       break;
   }
-  return 0;
+  return {0, d};
 }
 
 const Trace& Engine::trace() const {

@@ -15,6 +15,8 @@
 
 namespace core::attention::fast {
 
+struct Difference;  // in difference.hpp
+
 /// Attention as attend() computes it, to rounding, but faster: on all processors, and after an edit only what
 /// changed.
 ///
@@ -42,8 +44,14 @@ class Engine {
   /// Throws core::Error as attend() does; the engine then holds what it held.
   Change update(const Model& after, std::size_t sequence = 0, const Token* progress = nullptr);
 
-  /// How long update() would take, in milliseconds: from what computing took on this machine so far.
-  double estimated_ms(const Model& after, std::size_t sequence = 0) const;
+  /// What update() would have to do to get to another model, which passes check().
+  struct Plan {
+    double ms = 0;                                 ///< it takes, from what computing took on this machine so far
+    std::shared_ptr<const Difference> difference;  ///< nullptr when everything is to be computed
+  };
+  Plan plan(const Model& after, std::size_t sequence = 0) const;
+  /// Carries out a plan that was made for that model, which is not checked again.
+  Change update(const Model& after, std::size_t sequence, const Plan& plan, const Token* progress = nullptr);
 
   /// Every stage; valid until the next compute() or update(). Empty before the first.
   const Trace& trace() const;

@@ -26,7 +26,8 @@ class OpenWindow : public testing::Test {
     window.begin_frame();
     window.end_frame(app::rgb(0));
   }
-  Window window{"attnscope tests", 960, 600};
+  app::Jobs jobs;
+  Window window{jobs, "attnscope tests", 960, 600};
 };
 
 TEST_F(OpenWindow, ShowsWhatWasDrawnInIt) {
@@ -156,7 +157,8 @@ TEST(NoDisplay, IsSaidInOneLineThatNamesTheWayOut) {
   const std::string display = std::getenv("DISPLAY") ? std::getenv("DISPLAY") : "";
   ::unsetenv("DISPLAY");
   try {
-    const Window window("attnscope tests", 960, 600);
+    app::Jobs jobs;
+    const Window window(jobs, "attnscope tests", 960, 600);
     ADD_FAILURE() << "nothing was thrown";
   } catch (const core::Error& e) {
     const std::string text = e.what();

@@ -174,6 +174,14 @@ TEST(Store, KeepsWhatIsBeingSavedApartFromTheFileThatIsOpenedMeanwhile) {
   EXPECT_EQ(store.recent().front(), std::filesystem::absolute(directory.path() / "mine.json"));
 }
 
+TEST(Store, AsksTheSystemForNothingWhenANumberIsEdited) {
+  int asked = 0;
+  Store store([&asked] { return ++asked, std::uint64_t{1} << 40; });
+  store.dispatch(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 0.5}});
+  store.settle();
+  EXPECT_EQ(asked, 0);
+}
+
 TEST(Store, KnowsAsManyRecentFilesAsTheNextRun) {
   const support::TemporaryDirectory directory;
   Store store;

@@ -151,7 +151,7 @@ TEST(LiveTrace, CountsTheNumbersThatDropoutDraws) {
   Model off = model, again = model;
   off.dropout.rate = 0;
   ++again.dropout.seed;
-  EXPECT_GT(engine.estimated_ms(again), engine.estimated_ms(off) + LiveTrace::frame_ms)
+  EXPECT_GT(engine.plan(again).ms, engine.plan(off).ms + LiveTrace::frame_ms)
       << "three million numbers are to be drawn";
 }
 
