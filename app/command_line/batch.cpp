@@ -12,10 +12,10 @@
 #include "core/figures/png.hpp"
 #include "core/figures/svg.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/writers/program.hpp"
 #include "core/random/draw_op.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace app {
 namespace {

@@ -1,8 +1,8 @@
 #include "app/files/filling.hpp"
 
 #include "core/error.hpp"
-#include "core/text/words.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/text/words.hpp"
 
 namespace app {
 namespace {

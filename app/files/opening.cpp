@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "core/error.hpp"
-#include "core/importing/embeddings.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/importing/embeddings.hpp"
 
 namespace app {
 namespace {

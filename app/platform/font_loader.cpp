@@ -55,7 +55,8 @@ bool FontLoader::follow(float scale) {
   if (changed) take(load(scale, Glyphs::first));
   if (lane_.is_busy()) return changed;
   if (coming_)
-    if (Set set = *std::exchange(coming_, std::nullopt); set.scale == scale) return take(std::move(set)), true;
+    if (Set set = *std::exchange(coming_, std::nullopt); set.scale == scale)
+      return take(std::move(set)), true;
   const bool is_first_frame = ImGui::GetFrameCount() == 0;  // it has the processors to itself
   if (now_.glyphs != Glyphs::all && !is_first_frame) begin(scale, Glyphs::all);
   return changed;

@@ -12,7 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";

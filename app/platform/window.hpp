@@ -12,9 +12,9 @@
 
 #include "app/platform/display.hpp"
 #include "app/platform/font_loader.hpp"
+#include "app/platform/image.hpp"
 #include "app/platform/keys.hpp"
 #include "app/platform/screen.hpp"
-#include "app/platform/image.hpp"
 #include "app/platform/short_presses.hpp"
 #include "app/render/canvas.hpp"
 #include "app/render/damage.hpp"

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "app/theme/imgui_compat.hpp"
 #include "app/render/part.hpp"
+#include "app/theme/imgui_compat.hpp"
 
 namespace app::render {
 namespace {

@@ -6,9 +6,9 @@
 #include <thread>
 #include <unordered_map>
 
-#include "app/theme/imgui_compat.hpp"
 #include "app/render/brush.hpp"
 #include "app/render/kept_picture.hpp"
+#include "app/theme/imgui_compat.hpp"
 
 namespace app::render {
 namespace {

@@ -32,8 +32,8 @@ void Pool::begin(const RowView& m, bool is_signed, std::size_t block_rows, std::
   strongest_.resize(n_rows_ * n_columns_);
 }
 
-Pool::Written Pool::renew(const RowView& m, bool is_signed, std::size_t block_rows,
-                          std::size_t block_columns, const HeadChange& change, core::ThreadPool& threads) {
+Pool::Written Pool::renew(const RowView& m, bool is_signed, std::size_t block_rows, std::size_t block_columns,
+                          const HeadChange& change, core::ThreadPool& threads) {
   const HeadChange everything;
   const bool known = fits(m, is_signed, block_rows, block_columns);
   if (!known) begin(m, is_signed, block_rows, block_columns);
@@ -46,8 +46,7 @@ void Pool::pool_along(const RowView& m, std::size_t row, std::size_t first, std:
   const double* numbers = m.numbers + row * m.stride;
   double* along = along_.data() + row * n_columns_;
   for (std::size_t c = first; c < last; ++c) {
-    const std::size_t begin = c * form_.block_columns,
-                      end = std::min(begin + form_.block_columns, m.n_cols);
+    const std::size_t begin = c * form_.block_columns, end = std::min(begin + form_.block_columns, m.n_cols);
     double best = numbers[begin];
     for (std::size_t j = begin + 1; j < end; ++j) best = stronger<is_signed>(best, numbers[j]);
     along[c] = best;

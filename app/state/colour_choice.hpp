@@ -10,8 +10,9 @@
 
 namespace app {
 
-/// Whose numbers set the ends of the colours of signed stages: each matrix its own, one range for all heads of a stage,
-/// one for every stage and head, or what was typed. Weights and masks have fixed ends, unless some were typed.
+/// Whose numbers set the ends of the colours of signed stages: each matrix its own, one range for all heads
+/// of a stage, one for every stage and head, or what was typed. Weights and masks have fixed ends, unless
+/// some were typed.
 enum class RangeRule { matrix, stage, all_heads, typed };
 
 /// The two ends of a range of colours.

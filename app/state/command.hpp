@@ -14,28 +14,60 @@
 namespace app {
 
 // What panels ask for; only Store::dispatch carries it out.
-struct ApplyEdit { core::editing::Edit edit; };
-struct ChangeView { std::function<void(View&)> change; };
+struct ApplyEdit {
+  core::editing::Edit edit;
+};
+struct ChangeView {
+  std::function<void(View&)> change;
+};
 struct EndGesture {};
 struct Undo {};
 struct Redo {};
-struct LoadPreset { std::string name; };
-struct OpenFile { std::filesystem::path path; };
+struct LoadPreset {
+  std::string name;
+};
+struct OpenFile {
+  std::filesystem::path path;
+};
 /// Makes a model of the file of tensors from which is to be chosen.
-struct ImportTensors { core::importing::Choices choices; };
-struct ChooseLayer { std::size_t layer = 0; };          ///< another layer of the file that the model was made of
-struct FinishOpening {};                               ///< what was read becomes the model, once unsaved work is safe
-struct MeasureTensor { std::string name; };            ///< the range of a tensor of that file
-struct PreviewFile { std::filesystem::path path; };    ///< a few words on a file that may be opened
+struct ImportTensors {
+  core::importing::Choices choices;
+};
+struct ChooseLayer {
+  std::size_t layer = 0;
+};                        ///< another layer of the file that the model was made of
+struct FinishOpening {};  ///< what was read becomes the model, once unsaved work is safe
+struct MeasureTensor {
+  std::string name;
+};  ///< the range of a tensor of that file
+struct PreviewFile {
+  std::filesystem::path path;
+};  ///< a few words on a file that may be opened
 struct CancelReading {};
 struct SaveFile {};  ///< where it came from, or asks for a name
-struct SaveFileAs { std::filesystem::path path; };
+struct SaveFileAs {
+  std::filesystem::path path;
+};
 /// One matrix, one stage or everything, as one file or as many in a directory.
-struct ExportAs { ExportForm form{}; ExportWhat what{}; CellRef matrix{}; std::filesystem::path path{}; };
-struct ShowDialog { Dialog dialog; };
-struct BrowseTo { std::filesystem::path directory; };
-struct CopyText { std::string text; };
-struct ShowMessage { std::string text; bool is_error = false; };
+struct ExportAs {
+  ExportForm form{};
+  ExportWhat what{};
+  CellRef matrix{};
+  std::filesystem::path path{};
+};
+struct ShowDialog {
+  Dialog dialog;
+};
+struct BrowseTo {
+  std::filesystem::path directory;
+};
+struct CopyText {
+  std::string text;
+};
+struct ShowMessage {
+  std::string text;
+  bool is_error = false;
+};
 /// Asks first when there is unsaved work, then does what is named: quit, or open, or a new preset.
 struct Quit {};
 struct DiscardAndContinue {};  ///< the answer to the question about unsaved work
@@ -44,23 +76,46 @@ struct CancelQuestion {};
 struct TakeMemory {};  ///< the answer to the question about memory
 /// Keeps the live model as a reference A, or the same with one of core::compare::switches() the other way.
 struct KeepReference {};
-struct KeepSwitched { std::size_t index = 0; };
-struct GiveFile { core::attention::Stage stage; std::filesystem::path path; };  ///< a stage's numbers from a file of tensors
-struct FillFromFile { core::editing::MatrixPlace place; std::filesystem::path path; };  ///< its numbers, and perhaps its tokens
-struct LoadReference { std::filesystem::path path; };  ///< a session file as A; the live model stays
+struct KeepSwitched {
+  std::size_t index = 0;
+};
+struct GiveFile {
+  core::attention::Stage stage;
+  std::filesystem::path path;
+};  ///< a stage's numbers from a file of tensors
+struct FillFromFile {
+  core::editing::MatrixPlace place;
+  std::filesystem::path path;
+};  ///< its numbers, and perhaps its tokens
+struct LoadReference {
+  std::filesystem::path path;
+};  ///< a session file as A; the live model stays
 /// Somebody's tensors, a file or a folder of files, as B against the live model.
-struct CheckTensors { std::filesystem::path path; };
+struct CheckTensors {
+  std::filesystem::path path;
+};
 /// Says which stage a tensor of the chosen file is: "" leaves it out, nothing goes by its name again.
-struct MapTensor { std::string tensor; std::optional<std::string> stage; };
-struct SearchCauses {};                                ///< of the difference of the chosen tensors
-struct StopSearch {};                                  ///< gives such a search up
-struct DropReference {};                               ///< the chosen one
-struct RenameReference { std::string title; };         ///< likewise
-struct ShowReference { bool on = true; };              ///< the chosen A in place of the live model in every view, or no more
+struct MapTensor {
+  std::string tensor;
+  std::optional<std::string> stage;
+};
+struct SearchCauses {};   ///< of the difference of the chosen tensors
+struct StopSearch {};     ///< gives such a search up
+struct DropReference {};  ///< the chosen one
+struct RenameReference {
+  std::string title;
+};  ///< likewise
+struct ShowReference {
+  bool on = true;
+};  ///< the chosen A in place of the live model in every view, or no more
 /// Puts the person's own work aside and goes to where that lesson was left.
-struct StartLesson { std::string name; };
+struct StartLesson {
+  std::string name;
+};
 /// One step on (+1) or back (−1), or the same one from its start (0).
-struct GoInLesson { int by = 1; };
+struct GoInLesson {
+  int by = 1;
+};
 /// Brings the person's own work back.
 struct LeaveLesson {};
 

@@ -191,7 +191,7 @@ class Store {
   Origin origin_;
   Message message_;
   std::vector<std::filesystem::path> recent_;
-  std::optional<Command> waiting_;  // what goes on after the question about unsaved work or memory
+  std::optional<Command> waiting_;    // what goes on after the question about unsaved work or memory
   bool leaves_when_written_ = false;  // it goes on once what is being written is safe
   std::optional<core::attention::Model> given_up_;  // of which the person has answered that it may go
   std::optional<std::string> clipboard_;

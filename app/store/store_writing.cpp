@@ -65,7 +65,8 @@ void Store::carry_out(const ExportAs& command) {
 
 void Store::fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving) {
   if (failure.is_stopped) return say("Stopped: nothing was exported");
-  say(failure.lacks_memory ? path.string() + ": there is not enough memory to write it" : failure.words, true);
+  say(failure.lacks_memory ? path.string() + ": there is not enough memory to write it" : failure.words,
+      true);
   const bool is_awaited = leaves_when_written_ && (was_saving || (waiting_ && waiting_->as<Quit>()));
   if (!is_awaited) return;
   leaves_when_written_ = false;  // what is not written is not left behind

@@ -20,7 +20,7 @@ ImVec4 vec(Rgb colour, float alpha = 1);
 
 /// Lengths at display scale 1 for the two densities of the window.
 struct Metrics {
-  float scale = 1;     ///< of the display; every length below is already multiplied by it
+  float scale = 1;       ///< of the display; every length below is already multiplied by it
   bool compact = false;  ///< narrower than 1400 or lower than 900 pixels at scale 1
   float left = 296, right = 332, padding = 16, pitch = 29;
   float menu = 28, status = 28, tabs = 36, frame = 24;
@@ -33,8 +33,8 @@ Metrics metrics(ImVec2 window, float scale);
 
 /// Every font the window uses: a size is the height in pixels, each its own atlas entry.
 struct Fonts {
-  ImFont *sans12 = nullptr, *sans13 = nullptr, *sans14 = nullptr, *sans15 = nullptr, *sans16 = nullptr, *sans17 = nullptr,
-         *sans19 = nullptr;
+  ImFont *sans12 = nullptr, *sans13 = nullptr, *sans14 = nullptr, *sans15 = nullptr, *sans16 = nullptr,
+         *sans17 = nullptr, *sans19 = nullptr;
   ImFont *mono12 = nullptr, *mono13 = nullptr, *mono14 = nullptr, *mono32 = nullptr;
 };
 

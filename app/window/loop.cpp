@@ -128,8 +128,7 @@ void Loop::end_frame() {
   const auto version = [this](std::uint64_t texture, const render::Share& part) {
     return painter_.painted(texture, part);
   };
-  attempt("this frame",
-          [&] { screen_.end_frame(palette(store_.view().settings.dark).panel, version); });
+  attempt("this frame", [&] { screen_.end_frame(palette(store_.view().settings.dark).panel, version); });
 }
 
 void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
@@ -162,29 +161,29 @@ void Loop::draw(Commands& commands) {
   const bool awaits_a = view.selection.shows_a && store_.comparing().work().is_renewing;
   const bool is_renewing = awaits_a || store_.is_renewing() || source.is_making() || painter_.is_behind();
   const Frame frame{.shown = shown,
-               // As long as A stands in place of B, what edits shows A as well.
-               .newest = state.is_a ? Newest{shown.model, shown.look, shown.selection} : store_.newest(),
-               .compute_ms = store_.compute_ms(),
-               .settings = view.settings,
-               .forms = view.forms,
-               .document = document,
-               .message = store_.message(),
-               .palette = palette(view.settings.dark),
-               .metrics = metrics(screen_.size(), scale_),
-               .fonts = fonts(),
-               .painter = painter_,
-               .extents = extents_,
-               .statistics = statistics_,
-               .landmarks = landmarks_,
-               .commands = commands,
-               .lesson = store_.lesson(),
-               .laboratory = store_.laboratory(),
-               .references = store_.references(),
-               .comparison = store_.comparison(),
-               .comparing = store_.comparing().work(),
-               .source = &source,
-               .renewal = is_renewing ? &renewal : nullptr,
-               .opening = &opening};
+                    // As long as A stands in place of B, what edits shows A as well.
+                    .newest = state.is_a ? Newest{shown.model, shown.look, shown.selection} : store_.newest(),
+                    .compute_ms = store_.compute_ms(),
+                    .settings = view.settings,
+                    .forms = view.forms,
+                    .document = document,
+                    .message = store_.message(),
+                    .palette = palette(view.settings.dark),
+                    .metrics = metrics(screen_.size(), scale_),
+                    .fonts = fonts(),
+                    .painter = painter_,
+                    .extents = extents_,
+                    .statistics = statistics_,
+                    .landmarks = landmarks_,
+                    .commands = commands,
+                    .lesson = store_.lesson(),
+                    .laboratory = store_.laboratory(),
+                    .references = store_.references(),
+                    .comparison = store_.comparison(),
+                    .comparing = store_.comparing().work(),
+                    .source = &source,
+                    .renewal = is_renewing ? &renewal : nullptr,
+                    .opening = &opening};
   if (undrawn_)
     draw_plain_window(frame);
   else

@@ -5,12 +5,11 @@
 #include "app/platform/screen.hpp"
 #include "app/render/painter.hpp"
 #include "app/store/store.hpp"
-#include "app/work/extents.hpp"
-#include "app/work/picture_source.hpp"
-#include "app/work/statistics.hpp"
 #include "app/ui/landmarks.hpp"
 #include "app/window/shell.hpp"
 #include "app/work/extents.hpp"
+#include "app/work/picture_source.hpp"
+#include "app/work/statistics.hpp"
 
 namespace app {
 

@@ -1,7 +1,7 @@
 #include "app/window/plain_window.hpp"
 
-#include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/panels/bars/menu_bar.hpp"
+#include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/widgets/text.hpp"
 
 namespace app {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "app/work/extents.hpp"
-#include "core/statistics/head_facts.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
 #include "core/compare/compare.hpp"
 #include "core/compare/difference.hpp"
+#include "core/statistics/head_facts.hpp"
 
 namespace core::formats {
 class TensorFile;

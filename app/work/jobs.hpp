@@ -134,7 +134,8 @@ class Lane {
   void start(Jobs::Job job, Jobs::Failed failed = {}, core::Token::Recalled recalled = nullptr);
   /// Drops every job and every result; the job under way is asked to stop.
   void cancel();
-  /// Asks the job under way to stop; it then fails with is_stopped. Those that wait are dropped where that is said.
+  /// Asks the job under way to stop; it then fails with is_stopped. Those that wait are dropped where that is
+  /// said.
   void stop(bool and_those_that_wait = false);
 
   /// Whether a job that was not cancelled waits, runs, or is to be taken over.

@@ -124,7 +124,8 @@ bool LiveTrace::may_change_in_place() {
   return is_free();
 }
 
-bool LiveTrace::compute(State& state, Change& change, const core::Token* token, const Engine::Plan* plan) const {
+bool LiveTrace::compute(State& state, Change& change, const core::Token* token,
+                        const Engine::Plan* plan) const {
   if (before_) before_();
   return state.compute(change, token, plan);
 }

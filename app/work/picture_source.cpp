@@ -28,8 +28,7 @@ void PictureSource::follow(const LiveTrace& live) {
   stop();
   extents_.clear();
   changes_.clear();
-  if (!live.change().everything)
-    changes_ = live.change().heads;
+  if (!live.change().everything) changes_ = live.change().heads;
   const core::attention::Model& model = live.model();
   const Mask mask{model.mask, model.n_tokens(), model.n_keys(),
                   core::attention::info(Stage::mask).present(model)};

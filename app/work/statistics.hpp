@@ -12,10 +12,10 @@
 #include "app/work/live_trace.hpp"
 #include "app/work/slot.hpp"
 #include "app/work/token_lines.hpp"
-#include "core/statistics/head_facts.hpp"
-#include "core/statistics/row_facts.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
+#include "core/statistics/head_facts.hpp"
+#include "core/statistics/row_facts.hpp"
 
 namespace app {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/statistics/head_facts.hpp"
 #include "core/attention/trace.hpp"
+#include "core/statistics/head_facts.hpp"
 
 namespace app {
 

@@ -75,8 +75,8 @@ std::optional<Problem> check_cells(const Model& model) {
     if (place.sequence >= model.sequences.size() || place.head >= n_heads || place.row >= size.n_rows ||
         place.column >= size.n_cols)
       return Problem{path, "expected a cell of " + to_string(model.sequences.size()) + " sequences, " +
-                               to_string(n_heads) + " heads, " + text::shape_text(size.n_rows, size.n_cols) + " " +
-                               stage.name + ", got sequence " + to_string(place.sequence) + ", head " +
+                               to_string(n_heads) + " heads, " + text::shape_text(size.n_rows, size.n_cols) +
+                               " " + stage.name + ", got sequence " + to_string(place.sequence) + ", head " +
                                to_string(place.head) + ", row " + to_string(place.row) + ", column " +
                                to_string(place.column)};
     if (k > 0 && model.given.cells[k - 1].place >= place)

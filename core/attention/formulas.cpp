@@ -34,7 +34,9 @@ arma::mat softmax_rows(const arma::mat& scores) {
   return renormalised(e, arma::sum(e, 1));
 }
 
-arma::mat softmax_columns(const arma::mat& scores) { return softmax_rows(scores.t()).t(); }
+arma::mat softmax_columns(const arma::mat& scores) {
+  return softmax_rows(scores.t()).t();
+}
 
 arma::mat renormalised(const arma::mat& weights, const arma::mat& row_sums) {
   arma::mat result = weights;

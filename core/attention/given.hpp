@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/matrix/shared_matrix.hpp"
 #include "core/attention/stage.hpp"
+#include "core/matrix/shared_matrix.hpp"
 
 namespace core::attention {
 

@@ -23,8 +23,8 @@ void drop_lost_cells(Model& model);
 /// How many tokens ask in stages that are given, of which there is at least one of at least one matrix.
 std::size_t n_queries_of(const std::vector<GivenStage>& stages);
 
-/// A model that knows nothing but what is given: tokens "0", "1", …, n_heads as many as there are matrices of a
-/// sequence, no embeddings, no causal mask, and no scale when it would have to be guessed.
+/// A model that knows nothing but what is given: tokens "0", "1", …, n_heads as many as there are matrices of
+/// a sequence, no embeddings, no causal mask, and no scale when it would have to be guessed.
 ///
 /// Throws core::Error when no stage is given or the stages are not as large as one another.
 Model model_of(std::vector<GivenStage> stages, std::size_t n_sequences = 1);

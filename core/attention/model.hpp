@@ -141,8 +141,8 @@ std::vector<std::string> numbered_tokens(std::size_t n_tokens);
 /// The number that multiplies the scores.
 double scale_factor(const Model& model);
 
-/// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active or does not
-/// rescale.
+/// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active or
+/// does not rescale.
 double survivor_factor(const Dropout& dropout);
 
 /// The column of a projection that is column k of a head.

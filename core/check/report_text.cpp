@@ -29,7 +29,8 @@ using Row = std::array<std::string, 6>;
 std::string aligned(const std::vector<Row>& rows) {
   std::array<std::size_t, std::tuple_size_v<Row>> widths{};
   for (const Row& row : rows)
-    for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], text::character_count(row[k]));
+    for (std::size_t k = 0; k < row.size(); ++k)
+      widths[k] = std::max(widths[k], text::character_count(row[k]));
   std::string text;
   for (const Row& row : rows) {
     std::string line;

@@ -50,7 +50,7 @@ CellLook look(const Shading& s, double number, bool hidden, bool dropped) {
 
 std::vector<double> strongest(ColourMap map, const arma::mat& numbers, Blocks rows, Blocks columns) {
   return is_diverging(map) ? strongest_of<true>(numbers, rows, columns)
-                                  : strongest_of<false>(numbers, rows, columns);
+                           : strongest_of<false>(numbers, rows, columns);
 }
 
 }  // namespace core::colour

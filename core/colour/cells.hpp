@@ -10,7 +10,8 @@ namespace core::colour {
 
 /// What is drawn beside the colour of a cell, as a sum of bits; shaders/heatmap.frag names them alike.
 namespace mark {
-constexpr unsigned hidden = 1, dropped = 2, minus_infinity = 4, not_a_number = 8, above = 16, below = 32, zero = 64;
+constexpr unsigned hidden = 1, dropped = 2, minus_infinity = 4, not_a_number = 8, above = 16, below = 32,
+                   zero = 64;
 }
 
 /// How a cell is drawn.
@@ -27,8 +28,8 @@ struct Shading {
   bool dots = false;  ///< exact zeros are marked
 };
 
-/// The look of a number in a range; ∞ is beyond any range and hatched as well, and what is smaller than the least size of a
-/// logarithmic range is below it.
+/// The look of a number in a range; ∞ is beyond any range and hatched as well, and what is smaller than the
+/// least size of a logarithmic range is below it.
 CellLook look(const Shading& shading, double number, bool hidden, bool dropped);
 
 /// A matrix's rows or columns in blocks of so many; the last block may have fewer.

@@ -23,27 +23,34 @@ constexpr std::array values_light{rgb(0x0d4679), rgb(0x17609f), rgb(0x3786c8), r
                                   rgb(0xd0e3f5), rgb(0xeef0f2), rgb(0xfbe0c2), rgb(0xf8c18a), rgb(0xee9b4e),
                                   rgb(0xd8741d), rgb(0xa4500a), rgb(0x7d3b05)};
 // Ends that sink into the ground as those above do; between them the published maps of Matplotlib at tenths.
-constexpr std::array magma_dark{rgb(0x17161f), rgb(0x231148), rgb(0x3b0f70), rgb(0x641a80), rgb(0x8c2981), rgb(0xb5367a),
-                                rgb(0xde4968), rgb(0xf66e5c), rgb(0xfe9f6d), rgb(0xfece91), rgb(0xfcfdbf)};
-constexpr std::array magma_light{rgb(0xf7f5ec), rgb(0xfede9f), rgb(0xfeb77e), rgb(0xfb8861), rgb(0xeb5760), rgb(0xc83e73),
-                                 rgb(0x9e2f7f), rgb(0x721f81), rgb(0x4a1079), rgb(0x221150), rgb(0x0b0924)};
-constexpr std::array cividis_dark{rgb(0x16202e), rgb(0x12305f), rgb(0x2a3f6d), rgb(0x434e6c), rgb(0x575d6d), rgb(0x6a6c71),
-                                  rgb(0x7d7c78), rgb(0x948e77), rgb(0xada172), rgb(0xc8b866), rgb(0xfee838)};
-constexpr std::array cividis_light{rgb(0xf6f4e6), rgb(0xeadb8a), rgb(0xc8b866), rgb(0xada172), rgb(0x948e77), rgb(0x7d7c78),
-                                   rgb(0x6a6c71), rgb(0x575d6d), rgb(0x434e6c), rgb(0x2a3f6d), rgb(0x00224e)};
+constexpr std::array magma_dark{rgb(0x17161f), rgb(0x231148), rgb(0x3b0f70), rgb(0x641a80),
+                                rgb(0x8c2981), rgb(0xb5367a), rgb(0xde4968), rgb(0xf66e5c),
+                                rgb(0xfe9f6d), rgb(0xfece91), rgb(0xfcfdbf)};
+constexpr std::array magma_light{rgb(0xf7f5ec), rgb(0xfede9f), rgb(0xfeb77e), rgb(0xfb8861),
+                                 rgb(0xeb5760), rgb(0xc83e73), rgb(0x9e2f7f), rgb(0x721f81),
+                                 rgb(0x4a1079), rgb(0x221150), rgb(0x0b0924)};
+constexpr std::array cividis_dark{rgb(0x16202e), rgb(0x12305f), rgb(0x2a3f6d), rgb(0x434e6c),
+                                  rgb(0x575d6d), rgb(0x6a6c71), rgb(0x7d7c78), rgb(0x948e77),
+                                  rgb(0xada172), rgb(0xc8b866), rgb(0xfee838)};
+constexpr std::array cividis_light{rgb(0xf6f4e6), rgb(0xeadb8a), rgb(0xc8b866), rgb(0xada172),
+                                   rgb(0x948e77), rgb(0x7d7c78), rgb(0x6a6c71), rgb(0x575d6d),
+                                   rgb(0x434e6c), rgb(0x2a3f6d), rgb(0x00224e)};
 constexpr std::array greys_dark{rgb(0x1b1e22), rgb(0xf4f6f8)};
 constexpr std::array greys_light{rgb(0xf4f5f7), rgb(0x14171a)};
 // After ColorBrewer's RdBu: red is negative, as in its name.
-constexpr std::array red_blue_dark{rgb(0xffb3a0), rgb(0xee7a62), rgb(0xcf4a43), rgb(0x98303a), rgb(0x55282f), rgb(0x22262b),
-                                   rgb(0x223a52), rgb(0x245a85), rgb(0x3480b8), rgb(0x67a9d6), rgb(0xabd3ef)};
-constexpr std::array red_blue_light{rgb(0x67001f), rgb(0xb2182b), rgb(0xd6604d), rgb(0xf4a582), rgb(0xfddbc7), rgb(0xf1f1f1),
-                                    rgb(0xd1e5f0), rgb(0x92c5de), rgb(0x4393c3), rgb(0x2166ac), rgb(0x053061)};
+constexpr std::array red_blue_dark{rgb(0xffb3a0), rgb(0xee7a62), rgb(0xcf4a43), rgb(0x98303a),
+                                   rgb(0x55282f), rgb(0x22262b), rgb(0x223a52), rgb(0x245a85),
+                                   rgb(0x3480b8), rgb(0x67a9d6), rgb(0xabd3ef)};
+constexpr std::array red_blue_light{rgb(0x67001f), rgb(0xb2182b), rgb(0xd6604d), rgb(0xf4a582),
+                                    rgb(0xfddbc7), rgb(0xf1f1f1), rgb(0xd1e5f0), rgb(0x92c5de),
+                                    rgb(0x4393c3), rgb(0x2166ac), rgb(0x053061)};
 constexpr std::array mask_dark{rgb(0x1b1e22), rgb(0x59626d)};
 constexpr std::array mask_light{rgb(0xf1f2f4), rgb(0xaab3bd)};
 
 constexpr std::array sequential{NamedMap{ColourMap::weights, "viridis"}, NamedMap{ColourMap::magma, "magma"},
                                 NamedMap{ColourMap::cividis, "cividis"}, NamedMap{ColourMap::greys, "greys"}};
-constexpr std::array diverging{NamedMap{ColourMap::values, "blue-orange"}, NamedMap{ColourMap::red_blue, "red-blue"}};
+constexpr std::array diverging{NamedMap{ColourMap::values, "blue-orange"},
+                               NamedMap{ColourMap::red_blue, "red-blue"}};
 
 constexpr double first_step = 0.08;  // from 0 to the smallest number of a logarithmic range
 
@@ -57,10 +64,12 @@ double share_of(double size, double largest, double least) {
   return size / largest;
 }
 
-/// With 0 in the middle and one measure for both signs; of a range on one side of 0 that half of the map alone.
+/// With 0 in the middle and one measure for both signs; of a range on one side of 0 that half of the map
+/// alone.
 double place_beside_zero(double low, double high, double number, double least) {
   const double largest = std::max(std::abs(low), std::abs(high));
-  if (low < 0 && high > 0) return 0.5 + std::copysign(0.5, number) * share_of(std::abs(number), largest, least);
+  if (low < 0 && high > 0)
+    return 0.5 + std::copysign(0.5, number) * share_of(std::abs(number), largest, least);
   const double nearest = least > 0 ? 0 : std::min(std::abs(low), std::abs(high));
   const double sign = low < 0 ? -0.5 : 0.5;
   return 0.5 + sign * share_of(std::abs(number) - nearest, largest - nearest, least);
@@ -88,8 +97,12 @@ std::span<const Rgb> stops(ColourMap map, bool dark) {
   return dark ? mask_dark : mask_light;
 }
 
-std::span<const NamedMap> sequential_maps() { return sequential; }
-std::span<const NamedMap> diverging_maps() { return diverging; }
+std::span<const NamedMap> sequential_maps() {
+  return sequential;
+}
+std::span<const NamedMap> diverging_maps() {
+  return diverging;
+}
 
 Rgb colour_at(ColourMap map, bool dark, double t) {
   const std::span<const Rgb> all = stops(map, dark);

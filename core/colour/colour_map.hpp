@@ -18,7 +18,9 @@ enum class ColourMap {
 };
 
 /// Whether a map has a middle for 0 and a side for each sign.
-constexpr bool is_diverging(ColourMap map) { return map == ColourMap::values || map == ColourMap::red_blue; }
+constexpr bool is_diverging(ColourMap map) {
+  return map == ColourMap::values || map == ColourMap::red_blue;
+}
 
 /// A map that people can choose: its name in settings and in words.
 struct NamedMap {
@@ -37,9 +39,9 @@ Rgb colour_at(ColourMap map, bool dark, double t);
 
 /// Where a number stands in low … high: 0 … 1, clamped; NaN is 0.
 ///
-/// A range without extent is the middle of the diverging maps and the beginning of the others. In diverging maps 0 is
-/// always the middle, and both signs have one measure. With least > 0 the measure is logarithmic: numbers smaller than
-/// that in size stand where 0 stands, least itself a step beside it.
+/// A range without extent is the middle of the diverging maps and the beginning of the others. In diverging
+/// maps 0 is always the middle, and both signs have one measure. With least > 0 the measure is logarithmic:
+/// numbers smaller than that in size stand where 0 stands, least itself a step beside it.
 double place_in_range(ColourMap map, double low, double high, double number, double least = 0);
 
 }  // namespace core::colour

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "core/statistics/head_facts.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
+#include "core/statistics/head_facts.hpp"
 #include "core/token.hpp"
 
 namespace core::compare {

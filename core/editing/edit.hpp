@@ -16,8 +16,14 @@ namespace core::editing {
 /// The matrices of a model that can be edited cell by cell.
 enum class MatrixName {
   embeddings,
-  query_weight, key_weight, value_weight, output_weight,
-  query_bias, key_bias, value_bias, output_bias
+  query_weight,
+  key_weight,
+  value_weight,
+  output_weight,
+  query_bias,
+  key_bias,
+  value_bias,
+  output_bias
 };
 
 /// One editable matrix; the sequence counts for embeddings only.
@@ -31,56 +37,121 @@ struct MatrixPlace {
 enum class Part { query, key, value, output };
 
 // Each edit is a small struct; apply() has a case for each, and a forgotten case does not compile.
-struct SetCell { MatrixPlace place; std::size_t row = 0, column = 0; double value = 0; };
+struct SetCell {
+  MatrixPlace place;
+  std::size_t row = 0, column = 0;
+  double value = 0;
+};
 /// Writes a block of numbers with its top left corner at (row, column); it must fit.
-struct SetBlock { MatrixPlace place; std::size_t row = 0, column = 0; arma::mat values; };
-struct RenameToken { std::size_t sequence = 0, row = 0; std::string name; };
-/// A new token with zeros before row, in every sequence; row may be n_tokens. Without a name it gets its index.
+struct SetBlock {
+  MatrixPlace place;
+  std::size_t row = 0, column = 0;
+  arma::mat values;
+};
+struct RenameToken {
+  std::size_t sequence = 0, row = 0;
+  std::string name;
+};
+/// A new token with zeros before row, in every sequence; row may be n_tokens. Without a name it gets its
+/// index.
 ///
-/// Here and in the other edits of tokens, cells of the mask that were switched by hand, a given dropout mask, given stages
-/// and cells typed over follow their tokens; new cells of a dropout mask are 1, of other given stages 0. Keys that are
-/// other tokens stay as they are.
-struct InsertToken { std::size_t row = 0; std::string name; };
-struct RemoveToken { std::size_t row = 0; };
-/// Moves a token of one sequence, with its numbers and its given dropout mask, so that it ends up at row `to`.
+/// Here and in the other edits of tokens, cells of the mask that were switched by hand, a given dropout mask,
+/// given stages and cells typed over follow their tokens; new cells of a dropout mask are 1, of other given
+/// stages 0. Keys that are other tokens stay as they are.
+struct InsertToken {
+  std::size_t row = 0;
+  std::string name;
+};
+struct RemoveToken {
+  std::size_t row = 0;
+};
+/// Moves a token of one sequence, with its numbers and its given dropout mask, so that it ends up at row
+/// `to`.
 ///
-/// The mask is for all sequences: cells switched by hand go along only when there is a single sequence, and those that
-/// the causal rule gives at the new place are switched by hand no longer.
-struct MoveToken { std::size_t sequence = 0, from = 0, to = 0; };
-struct SetTokenCount { std::size_t n_tokens = 1; };  ///< new tokens are zeros at the end; the rest is kept
-struct SetInputWidth { std::size_t d_in = 1; };      ///< new columns and rows are zeros; the rest is kept
-struct SetOutputWidth { std::size_t d_out = 1; };    ///< the same for the projections' columns
+/// The mask is for all sequences: cells switched by hand go along only when there is a single sequence, and
+/// those that the causal rule gives at the new place are switched by hand no longer.
+struct MoveToken {
+  std::size_t sequence = 0, from = 0, to = 0;
+};
+struct SetTokenCount {
+  std::size_t n_tokens = 1;
+};  ///< new tokens are zeros at the end; the rest is kept
+struct SetInputWidth {
+  std::size_t d_in = 1;
+};  ///< new columns and rows are zeros; the rest is kept
+struct SetOutputWidth {
+  std::size_t d_out = 1;
+};  ///< the same for the projections' columns
 /// The columns are cut into that many bands; heads that a given dropout mask lacks keep everything.
-struct SetHeadCount { std::size_t n_heads = 1; };
-struct SetProjections { bool on = true; };           ///< switched on, they start as identities
-struct SetOutputProjection { bool on = true; };      ///< the same
-struct SetBias { Part part = Part::query; bool on = true; };  ///< switched on, it starts as zeros
+struct SetHeadCount {
+  std::size_t n_heads = 1;
+};
+struct SetProjections {
+  bool on = true;
+};  ///< switched on, they start as identities
+struct SetOutputProjection {
+  bool on = true;
+};  ///< the same
+struct SetBias {
+  Part part = Part::query;
+  bool on = true;
+};  ///< switched on, it starts as zeros
 /// Cells switched by hand stay as long as they differ from the rule.
-struct SetCausal { bool causal = true; };
+struct SetCausal {
+  bool causal = true;
+};
 /// Shows or hides one cell; back at what the causal rule says, it is no longer a cell switched by hand.
-struct SwitchMaskCell { std::size_t row = 0, column = 0; bool visible = true; };
+struct SwitchMaskCell {
+  std::size_t row = 0, column = 0;
+  bool visible = true;
+};
 struct ClearMaskCells {};
-struct AddSequence { std::size_t copy_of = 0; };  ///< at the end of the batch
-struct RemoveSequence { std::size_t sequence = 0; };
-/// Gives a stage instead of computing it, one matrix for each head of each sequence; see core::attention::give().
-struct GiveStage { attention::GivenStage stage; };
+struct AddSequence {
+  std::size_t copy_of = 0;
+};  ///< at the end of the batch
+struct RemoveSequence {
+  std::size_t sequence = 0;
+};
+/// Gives a stage instead of computing it, one matrix for each head of each sequence; see
+/// core::attention::give().
+struct GiveStage {
+  attention::GivenStage stage;
+};
 /// Computes a stage again that was given.
-struct ComputeStage { attention::Stage stage = attention::Stage::weights; };
+struct ComputeStage {
+  attention::Stage stage = attention::Stage::weights;
+};
 /// Types one cell of a stage over, or takes back what was typed when there is no value.
-struct TypeOver { attention::GivenPlace place; std::optional<double> value; };
+struct TypeOver {
+  attention::GivenPlace place;
+  std::optional<double> value;
+};
 struct ClearTypedCells {};  ///< takes back every cell that was typed over
-struct SwitchHead { std::size_t head = 0; bool on = true; };
+struct SwitchHead {
+  std::size_t head = 0;
+  bool on = true;
+};
 /// Makes one of the mistakes of core/mistakes, or puts it right again.
-struct SwitchMistake { std::string name; bool on = true; };
-struct ReplaceModel { attention::Model model; std::string words = "new model"; };
+struct SwitchMistake {
+  std::string name;
+  bool on = true;
+};
+struct ReplaceModel {
+  attention::Model model;
+  std::string words = "new model";
+};
 
 /// The member of a model at the end of a path of members.
 template <auto... path>
-auto& member(attention::Model& model) { return (model .* ... .* path); }
+auto& member(attention::Model& model) {
+  return (model.*....*path);
+}
 
 /// Gives one member of the model a value and nothing else; edit_words.cpp has the words of each.
 template <auto... path>
-struct Set { std::remove_reference_t<decltype(member<path...>(std::declval<attention::Model&>()))> value{}; };
+struct Set {
+  std::remove_reference_t<decltype(member<path...>(std::declval<attention::Model&>()))> value{};
+};
 using SetScoreRule = Set<&attention::Model::scores>;
 using SetScale = Set<&attention::Model::scale>;
 using SetMaskMethod = Set<&attention::Model::mask, &attention::Mask::method>;
@@ -94,23 +165,26 @@ using SetDropoutMask = Set<&attention::Model::dropout, &attention::Dropout::give
 using SetMergeRule = Set<&attention::Model::merge>;
 using SetContextLength = Set<&attention::Model::context_length>;
 
-using Edit = std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount, SetInputWidth,
-                          SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias, SetScoreRule, SetScale,
-                          SetCausal, SetMaskMethod, SetEmptyRows, SwitchMaskCell, ClearMaskCells, SetDropoutRate, SetTraining,
-                          SetDropoutSeed, SetDropoutStream, SetDropoutMask, SetMergeRule, SetContextLength, AddSequence,
-                          RemoveSequence, GiveStage, ComputeStage, TypeOver, ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
+using Edit =
+    std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount,
+                 SetInputWidth, SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias,
+                 SetScoreRule, SetScale, SetCausal, SetMaskMethod, SetEmptyRows, SwitchMaskCell,
+                 ClearMaskCells, SetDropoutRate, SetTraining, SetDropoutSeed, SetDropoutStream,
+                 SetDropoutMask, SetMergeRule, SetContextLength, AddSequence, RemoveSequence, GiveStage,
+                 ComputeStage, TypeOver, ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
 
 /// The matrix at a place, or nullptr when the model has none there.
 const attention::SharedMatrix* find_matrix(const attention::Model& model, MatrixPlace place);
 
 /// The model after one edit; matrices that the edit does not touch stay shared.
 ///
-/// The model must pass attention::check(). Throws core::Error, in one line, when the edit does not fit or the result
-/// could not be computed or would break a limit of core/attention/limits.hpp.
-/// Call it by its full name: beside a std::variant a bare apply() also finds std::apply.
+/// The model must pass attention::check(). Throws core::Error, in one line, when the edit does not fit or the
+/// result could not be computed or would break a limit of core/attention/limits.hpp. Call it by its full
+/// name: beside a std::variant a bare apply() also finds std::apply.
 attention::Model apply(const attention::Model& model, const Edit& edit);
 
-/// What the edit changes, as a key: edits in a row with the same key are one gesture; empty for edits that never join.
+/// What the edit changes, as a key: edits in a row with the same key are one gesture; empty for edits that
+/// never join.
 std::string target(const Edit& edit);
 
 /// The edit in words for the Edit menu: "change of W_q[0,1]", "causal mask", "removal of a token".

@@ -101,7 +101,8 @@ void change(Model& model, const SetCell& edit) {
   const std::string matrix = path(model, edit.place);
   require_fit(matrix, m, edit.row, edit.column, 1, 1);
   require_finite(matrix, edit.row, edit.column, edit.value);
-  if (!attention::same_bits(m.at(edit.row, edit.column), edit.value)) m.set(edit.row, edit.column, edit.value);
+  if (!attention::same_bits(m.at(edit.row, edit.column), edit.value))
+    m.set(edit.row, edit.column, edit.value);
 }
 
 void change(Model& model, const SetBlock& edit) {

@@ -61,7 +61,8 @@ void rearrange_given(Model& model, std::size_t s, const Order& order, const Orde
     const attention::StageInfo& stage = info(given.stage);
     const double fill = given.stage == attention::Stage::dropout_mask ? 1 : 0;
     for (SharedMatrix& m : std::span(given.matrices).subspan(s * n_heads, n_heads))
-      m = taken(m, stage.rows == Rows::keys ? keys : order, stage.columns == Columns::tokens ? keys : unchanged(m->n_cols), fill);
+      m = taken(m, stage.rows == Rows::keys ? keys : order,
+                stage.columns == Columns::tokens ? keys : unchanged(m->n_cols), fill);
   }
 }
 
@@ -183,7 +184,8 @@ void change(Model& model, const AddSequence& edit) {
   }
   std::vector<attention::GivenCell> cells;
   for (attention::GivenCell cell : model.given.cells)
-    if (cell.place.sequence == edit.copy_of) cell.place.sequence = model.sequences.size(), cells.push_back(cell);
+    if (cell.place.sequence == edit.copy_of)
+      cell.place.sequence = model.sequences.size(), cells.push_back(cell);
   model.given.cells.insert(model.given.cells.end(), cells.begin(), cells.end());
   std::ranges::sort(model.given.cells, {}, &attention::GivenCell::place);
   model.sequences.push_back(Sequence(model.sequences[edit.copy_of]));

@@ -33,8 +33,8 @@ std::vector<Cells> without_typed_cells(const Model& model, const Trace& trace, c
   const auto& typed = model.given.cells;
   const auto inside = [&](const attention::GivenCell& cell) {
     const auto& p = cell.place;
-    return Source(p.stage) == cells.source && p.sequence == trace.sequence && p.head == cells.head && cells.row0 <= p.row &&
-           p.row < cells.row1 && cells.column0 <= p.column && p.column < cells.column1;
+    return Source(p.stage) == cells.source && p.sequence == trace.sequence && p.head == cells.head &&
+           cells.row0 <= p.row && p.row < cells.row1 && cells.column0 <= p.column && p.column < cells.column1;
   };
   const auto first = std::find_if(typed.begin(), typed.end(), inside);
   if (first == typed.end()) return {cells};
@@ -119,7 +119,8 @@ std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAd
   for (const Part& part : rule.parts) {
     const auto cells = reached(model, trace, part, cell);
     if (!cells) continue;
-    if (rule.operation == Operation::softmax && rule.parts[1].reach == Reach::nothing) {  // else −∞ may become NaN
+    if (rule.operation == Operation::softmax &&
+        rule.parts[1].reach == Reach::nothing) {  // else −∞ may become NaN
       const auto runs = runs_that_count(model, trace, *cells);
       all.insert(all.end(), runs.begin(), runs.end());
     } else {

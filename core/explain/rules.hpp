@@ -12,32 +12,32 @@ namespace core::explain {
 
 /// What is done with the parts of a cell.
 enum class Operation {
-  given,        ///< typed in, read, drawn or ruled: no parts
-  zero,         ///< 0 by a rule of the model
-  copied,       ///< the one part
-  dot_product,  ///< Σ first · second, and + third when it is there
-  scaled,       ///< the part by the scale
-  masked,       ///< the first where the second is 1, else the fill of the mask's method
+  given,           ///< typed in, read, drawn or ruled: no parts
+  zero,            ///< 0 by a rule of the model
+  copied,          ///< the one part
+  dot_product,     ///< Σ first · second, and + third when it is there
+  scaled,          ///< the part by the scale
+  masked,          ///< the first where the second is 1, else the fill of the mask's method
   masked_product,  ///< the same of the first times the third
-  softmax,      ///< exp(own − max) / Σ exp(each − max) over the part, or over the first times the second
-  product,      ///< first × second
-  sum,          ///< Σ of the part
-  quotient      ///< first ÷ second
+  softmax,  ///< exp(own − max) / Σ exp(each − max) over the part, or over the first times the second
+  product,  ///< first × second
+  sum,      ///< Σ of the part
+  quotient  ///< first ÷ second
 };
 
 /// Which cells of a source belong to cell (row, column) of a head; d_head columns of a projection are a
 /// head's.
 enum class Reach {
   nothing,
-  same_cell,    ///< (row, column)
-  row,          ///< the whole row of the query
-  key_row,      ///< the whole row of the key that the column stands for
-  column,       ///< the whole column
+  same_cell,     ///< (row, column)
+  row,           ///< the whole row of the query
+  key_row,       ///< the whole row of the key that the column stands for
+  column,        ///< the whole column
   softmax_line,  ///< the whole row, or the whole column when the softmax runs over queries
-  row_total,    ///< (row, 0)
-  projection,   ///< the column of a learned matrix that makes this column of this head
-  banded_cell,  ///< (row, the column of X that is this column of this head)
-  merged_cell   ///< the cell of one head's contexts that the merge puts here
+  row_total,     ///< (row, 0)
+  projection,    ///< the column of a learned matrix that makes this column of this head
+  banded_cell,   ///< (row, the column of X that is this column of this head)
+  merged_cell    ///< the cell of one head's contexts that the merge puts here
 };
 
 struct Part {

@@ -116,11 +116,12 @@ std::string words(const Label& label, const std::vector<std::string>& tokens) {
 std::string plain_text(const Explanation& explanation, const attention::Sequence& sequence) {
   const auto& cell = explanation.cell;
   const auto& stage = attention::info(cell.stage);
-  std::string text = std::string(stage.name) + (stage.per_head ? ", head " + to_string(cell.head) : "") +
-                     ", row " + to_string(cell.row) + " (" + attention::row_tokens(stage, sequence)[cell.row] + "), column " +
-                     to_string(cell.column) +
-                     (stage.columns == attention::Columns::tokens ? " (" + sequence.keys()[cell.column] + ")" : "") +
-                     " = " + number(explanation.result) + "\n";
+  std::string text =
+      std::string(stage.name) + (stage.per_head ? ", head " + to_string(cell.head) : "") + ", row " +
+      to_string(cell.row) + " (" + attention::row_tokens(stage, sequence)[cell.row] + "), column " +
+      to_string(cell.column) +
+      (stage.columns == attention::Columns::tokens ? " (" + sequence.keys()[cell.column] + ")" : "") + " = " +
+      number(explanation.result) + "\n";
   for (std::size_t s = 0; s < explanation.steps.size(); ++s) {
     const Step& step = explanation.steps[s];
     text += "\n" + to_string(s + 1) + "  " + step.title +

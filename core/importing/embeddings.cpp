@@ -5,9 +5,9 @@
 #include <span>
 
 #include "core/error.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/random/generator.hpp"
 #include "core/text/words.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::importing {
 namespace {

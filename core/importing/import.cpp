@@ -6,10 +6,10 @@
 #include "core/error.hpp"
 #include "core/formats/checkpoints/projections.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "core/importing/embeddings.hpp"
 #include "core/importing/stages_in.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::importing {
 namespace {

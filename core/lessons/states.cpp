@@ -1,8 +1,8 @@
 #include "core/lessons/states.hpp"
 
 #include "core/editing/presets.hpp"
-#include "core/error.hpp"
 #include "core/editing/sentence.hpp"
+#include "core/error.hpp"
 
 namespace core::lessons {
 

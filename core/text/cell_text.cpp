@@ -21,7 +21,9 @@ void for_each_finite(const arma::mat& m, CellRange r, Visit visit) {
       if (std::isfinite(m(i, j))) visit(m(i, j));
 }
 
-int digits_before_point(double largest) { return largest < 10 ? 1 : 1 + static_cast<int>(std::floor(std::log10(largest))); }
+int digits_before_point(double largest) {
+  return largest < 10 ? 1 : 1 + static_cast<int>(std::floor(std::log10(largest)));
+}
 
 /// How many of the decimals of a number are not trailing zeros once it is rounded to that many.
 int needed_decimals(double value, int decimals) {
@@ -33,7 +35,9 @@ int needed_decimals(double value, int decimals) {
 
 }  // namespace
 
-double unit_for(double largest) { return largest > 0 && largest < 0.01 ? 0.001 : 1; }
+double unit_for(double largest) {
+  return largest > 0 && largest < 0.01 ? 0.001 : 1;
+}
 
 NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters,
                            std::optional<double> unit) {
@@ -61,7 +65,8 @@ std::string fixed(double value, int decimals) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "∞" : std::string(minus) + "∞";
   std::array<char, 400> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, decimals);
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, decimals);
   std::string text = with_real_minus(buffer.data(), end.ptr);
   const bool rounds_to_zero = text.find_first_of("123456789") == std::string::npos;
   return rounds_to_zero && text.starts_with(minus) ? text.substr(std::string(minus).size()) : text;
@@ -69,7 +74,8 @@ std::string fixed(double value, int decimals) {
 
 std::string scientific(double value) {
   std::array<char, 40> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific, 1);
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific, 1);
   return with_real_minus(buffer.data(), end.ptr);
 }
 

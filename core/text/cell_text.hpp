@@ -8,9 +8,9 @@ namespace core::text {
 
 /// How the numbers of one matrix are written in its cells: one count of decimals for all of them.
 struct NumberFormat {
-  int decimals = 4;   ///< 0 … 4
-  double unit = 1;    ///< 1, or 0.001 when the largest number is below 0.01
-  bool fits = true;   ///< whether one decimal fits at all; else no numbers are drawn
+  int decimals = 4;  ///< 0 … 4
+  double unit = 1;   ///< 1, or 0.001 when the largest number is below 0.01
+  bool fits = true;  ///< whether one decimal fits at all; else no numbers are drawn
 };
 
 /// Rows and columns of a matrix from the first to before the last.
@@ -21,12 +21,13 @@ struct CellRange {
 /// The unit of numbers whose largest size is that: 1, or 0.001 below 0.01.
 double unit_for(double largest);
 
-/// The most decimals, up to 4, with which the widest number of the range takes at most max_characters; in their own unit, or
-/// in that of the whole matrix they are a part of.
+/// The most decimals, up to 4, with which the widest number of the range takes at most max_characters; in
+/// their own unit, or in that of the whole matrix they are a part of.
 NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters,
                            std::optional<double> unit = std::nullopt);
 
-/// A number as it stands in a cell: "0.484", "−∞", "NaN"; an exact zero is "0", a whole 1 is "1" when plain_one.
+/// A number as it stands in a cell: "0.484", "−∞", "NaN"; an exact zero is "0", a whole 1 is "1" when
+/// plain_one.
 std::string cell_text(double value, const NumberFormat& format, bool plain_one);
 
 /// With a fixed count of decimals and U+2212 as minus.

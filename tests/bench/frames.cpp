@@ -8,10 +8,10 @@
 #include <functional>
 #include <random>
 
-#include "app/store/store.hpp"
-#include "app/theme/imgui_compat.hpp"
 #include "app/platform/window.hpp"
 #include "app/render/heatmap_renderer.hpp"
+#include "app/store/store.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/window/loop.hpp"
 #include "tests/bench/frame_times.hpp"
 #include "tests/support/imgui_input.hpp"

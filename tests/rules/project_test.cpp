@@ -36,7 +36,8 @@ TEST(Project, HasARuleForEveryRoomAndNoRoomWithoutFiles) {
 TEST(Project, HasNoRoomThatUsesOneFurtherUp) {
   std::set<std::string_view> below;
   for (const Room& room : rooms()) {
-    for (const std::string_view used : room.uses) EXPECT_TRUE(below.contains(used)) << room.folder << " uses " << used;
+    for (const std::string_view used : room.uses)
+      EXPECT_TRUE(below.contains(used)) << room.folder << " uses " << used;
     EXPECT_TRUE(below.insert(room.folder).second) << room.folder << " has two rules";
   }
 }

@@ -8,8 +8,9 @@ namespace tests::rules {
 /// A folder of the project and what its files may include, beside each other.
 struct Room {
   std::string_view folder;
-  std::vector<std::string_view> uses;       ///< rooms, all of which stand before it in the table
-  std::vector<std::string_view> libraries;  ///< of those that not everybody may include; see guarded_libraries()
+  std::vector<std::string_view> uses;  ///< rooms, all of which stand before it in the table
+  std::vector<std::string_view>
+      libraries;  ///< of those that not everybody may include; see guarded_libraries()
 };
 
 /// Every room, from the ground up: what stands above can be used by nobody below.

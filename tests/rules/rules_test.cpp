@@ -56,7 +56,8 @@ TEST(IncludesRule, AllowsWhatPointsDown) {
             "#include \"core/random/generator.hpp\"\n#include \"core/error.hpp\"\n#include <cmath>"},
            {"app/render/shader_program.cpp", "#include \"shaders.hpp\"\n#include <epoxy/gl.h>"},
            {"app/platform/window.cpp", "#include <GLFW/glfw3.h>"},
-           {"app/ui/panels/heads/heads_panel.cpp", "// #include \"app/store/store.hpp\"\n/*\n#include <epoxy/gl.h>\n*/"},
+           {"app/ui/panels/heads/heads_panel.cpp",
+            "// #include \"app/store/store.hpp\"\n/*\n#include <epoxy/gl.h>\n*/"},
        })
     EXPECT_THAT(forbidden_includes({{c.file, c.line}}), IsEmpty()) << c.file;
 }

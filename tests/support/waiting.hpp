@@ -24,7 +24,8 @@ inline void finish_working(app::Store& store) {
     const app::Laboratory* shown = store.laboratory();
     return store.view().look.tab == app::Tab::laboratory && !(shown && shown->version == store.version());
   };
-  for (store.settle(); store.comparing().is_busy() || awaits_masks(); store.settle()) std::this_thread::yield();
+  for (store.settle(); store.comparing().is_busy() || awaits_masks(); store.settle())
+    std::this_thread::yield();
 }
 
 }  // namespace support

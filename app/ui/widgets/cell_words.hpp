@@ -13,7 +13,8 @@ struct CellWords {
   std::string relation;  ///< " listens to ", or what the column is
   std::string object;    ///< "Your", or ""
   std::string place;     ///< "head 0 · query 1 → key 0"
-  std::string reason;    ///< why the value is what it is when that is special: "hidden: key 3 comes after query 1", or ""
+  std::string reason;  ///< why the value is what it is when that is special: "hidden: key 3 comes after query
+                       ///< 1", or ""
 };
 
 /// The number in a cell.
@@ -21,7 +22,8 @@ double cell_value(const Frame& frame, const CellRef& cell);
 
 CellWords cell_words(const Frame& frame, const CellRef& cell);
 
-/// The tooltip of a hovered cell: tokens, place, the value in full and the reason; a remark as the last line, or "".
+/// The tooltip of a hovered cell: tokens, place, the value in full and the reason; a remark as the last line,
+/// or "".
 void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark = "");
 
 }  // namespace app::widgets

@@ -21,7 +21,8 @@ ImFont* subscript_font(const ImFont* font) {
   ImFont* nearest = nullptr;
   for (ImFont* other : ImGui::GetIO().Fonts->Fonts) {
     if (other->FontSize > font->FontSize) continue;
-    if (!nearest || std::abs(other->FontSize - wanted) < std::abs(nearest->FontSize - wanted)) nearest = other;
+    if (!nearest || std::abs(other->FontSize - wanted) < std::abs(nearest->FontSize - wanted))
+      nearest = other;
   }
   return nearest;
 }
@@ -37,13 +38,14 @@ void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::st
   if (align == Align::middle) position.x -= text_width(font, text) / 2;
   if (align == Align::right_middle) position.x -= text_width(font, text);
   if (align != Align::left_top) position.y -= font->FontSize * middle_of_figures;
-  ImGui::GetWindowDrawList()->AddText(font, font->FontSize, {std::round(position.x), std::round(position.y)}, colour, text.data(),
-                                      text.data() + text.size());
+  ImGui::GetWindowDrawList()->AddText(font, font->FontSize, {std::round(position.x), std::round(position.y)},
+                                      colour, text.data(), text.data() + text.size());
 }
 
 void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::string_view text) {
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const ImVec2 start{std::round(bottom_middle.x - font->FontSize * (1 - middle_of_figures)), std::round(bottom_middle.y)};
+  const ImVec2 start{std::round(bottom_middle.x - font->FontSize * (1 - middle_of_figures)),
+                     std::round(bottom_middle.y)};
   // It is drawn level and its corners are turned about the start.
   const int first = list->VtxBuffer.Size;
   platform::whole_text(list, font, font->FontSize, start, colour, text.data(), text.data() + text.size());
@@ -69,7 +71,8 @@ float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view
   for (const auto& [piece, subscript] : core::text::formula_pieces(formula)) {
     ImFont* used = subscript ? small : font;
     const float drop = subscript ? std::round(font->FontSize * subscript_drop) : 0;
-    ImGui::GetWindowDrawList()->AddText(used, used->FontSize, {std::round(left_top.x), std::round(left_top.y + drop)}, colour,
+    ImGui::GetWindowDrawList()->AddText(used, used->FontSize,
+                                        {std::round(left_top.x), std::round(left_top.y + drop)}, colour,
                                         piece.data(), piece.data() + piece.size());
     left_top.x += text_width(used, piece);
   }
@@ -95,18 +98,27 @@ void hatch(ImDrawList* list, ImVec2 min, ImVec2 max, float step, ImU32 colour) {
   const float height = max.y - min.y;
   list->PushClipRect(min, max, true);
   const float phase = std::fmod(min.x + max.y, step);  // fixed to the screen, so that hatches meet
-  for (float x = min.x - height - phase; x < max.x; x += step) list->AddLine({x, max.y}, {x + height, min.y}, colour);
+  for (float x = min.x - height - phase; x < max.x; x += step)
+    list->AddLine({x, max.y}, {x + height, min.y}, colour);
   list->PopClipRect();
 }
 
 void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, float head) {
-  const float dx = to.x > from.x ? 1.0f : to.x < from.x ? -1.0f : 0.0f, dy = to.y > from.y ? 1.0f : to.y < from.y ? -1.0f : 0.0f;
-  const ImVec2 low{std::min(from.x, to.x), std::min(from.y, to.y)}, high{std::max(from.x, to.x), std::max(from.y, to.y)};
-  list->AddRectFilled({std::floor(low.x), std::floor(low.y)}, {std::floor(high.x) + (dy != 0), std::floor(high.y) + (dx != 0)}, colour);
+  const float dx = to.x > from.x   ? 1.0f
+                   : to.x < from.x ? -1.0f
+                                   : 0.0f,
+              dy = to.y > from.y   ? 1.0f
+                   : to.y < from.y ? -1.0f
+                                   : 0.0f;
+  const ImVec2 low{std::min(from.x, to.x), std::min(from.y, to.y)},
+      high{std::max(from.x, to.x), std::max(from.y, to.y)};
+  list->AddRectFilled({std::floor(low.x), std::floor(low.y)},
+                      {std::floor(high.x) + (dy != 0), std::floor(high.y) + (dx != 0)}, colour);
   const ImVec2 tip{std::floor(to.x) + 0.5f, std::floor(to.y) + 0.5f};
   const ImVec2 back{tip.x - dx * head, tip.y - dy * head};
   const float half = head * 0.5f;
-  list->AddTriangleFilled(tip, {back.x - dy * half, back.y + dx * half}, {back.x + dy * half, back.y - dx * half}, colour);
+  list->AddTriangleFilled(tip, {back.x - dy * half, back.y + dx * half},
+                          {back.x + dy * half, back.y - dx * half}, colour);
 }
 
 std::size_t label_step(float pitch, float room) {

@@ -8,7 +8,8 @@
 
 namespace app::widgets {
 
-/// Which point of a text lies at the given position; "middle" centres figures and lower-case letters, not the line box.
+/// Which point of a text lies at the given position; "middle" centres figures and lower-case letters, not the
+/// line box.
 enum class Align { left_top, left_middle, right_middle, middle };
 
 float text_width(ImFont* font, std::string_view text);
@@ -22,7 +23,8 @@ void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::str
 /// The text, or as much of it as fits the room with … at its end; never less than one character.
 std::string shortened(ImFont* font, const std::string& text, float room);
 
-/// Draws "X·W_q + b_q" with the letter or the digits after each underscore small and lowered; returns the width.
+/// Draws "X·W_q + b_q" with the letter or the digits after each underscore small and lowered; returns the
+/// width.
 float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view formula);
 float formula_width(ImFont* font, std::string_view formula);
 

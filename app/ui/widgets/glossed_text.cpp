@@ -91,7 +91,8 @@ float line_height(const Frame& frame, ImFont* font) {
 /// A dotted line under a term, which is explained as long as the mouse is on it.
 void gloss(const Frame& frame, const Term& term, ImVec2 min, ImVec2 max, float underline) {
   for (float x = min.x; x < max.x; x += frame.metrics.px(4))
-    ImGui::GetWindowDrawList()->AddRectFilled({x, underline}, {x + frame.metrics.px(2), underline + 1}, packed(frame.palette.faint));
+    ImGui::GetWindowDrawList()->AddRectFilled({x, underline}, {x + frame.metrics.px(2), underline + 1},
+                                              packed(frame.palette.faint));
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max)) explain_term(frame, term);
 }
 
@@ -107,8 +108,10 @@ void explain_term(const Frame& frame, const Term& term, const std::string& remar
 }
 
 const Term* term_of(Stage stage) {
-  constexpr std::array words{"embedding", "query",  "key",    "value",      "score",  "scale",    "mask",     "−∞",         "softmax",
-                             "mask",      "row",    "weight", "dropout",    "survivor", "context",  "concatenate", "output projection"};
+  constexpr std::array words{
+      "embedding",        "query", "key", "value",  "score",   "scale",    "mask",    "−∞",
+      "softmax",          "mask",  "row", "weight", "dropout", "survivor", "context", "concatenate",
+      "output projection"};
   static_assert(words.size() == static_cast<std::size_t>(Stage::output) + 1);
   return core::lessons::find_term(words.at(static_cast<std::size_t>(stage)));
 }
@@ -122,7 +125,8 @@ void glossed_line(const Frame& frame, ImFont* font, Rgb colour, ImVec2 left_midd
     if (!piece.term) continue;
     const std::string_view word = bare(piece.word);
     const float left = left_middle.x + piece.x, right = left + text_width(font, word);
-    gloss(frame, *piece.term, {left, left_middle.y - half}, {right, left_middle.y + half}, std::round(left_middle.y + half));
+    gloss(frame, *piece.term, {left, left_middle.y - half}, {right, left_middle.y + half},
+          std::round(left_middle.y + half));
   }
 }
 

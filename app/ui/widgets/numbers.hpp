@@ -7,7 +7,8 @@ namespace app::widgets {
 /// The numbers of a heatmap: a matrix, or a stage that is not copied for a few of its cells.
 class Numbers {
  public:
-  explicit Numbers(const arma::mat& matrix) : n_rows(matrix.n_rows), n_cols(matrix.n_cols), matrix_(&matrix) {}
+  explicit Numbers(const arma::mat& matrix)
+      : n_rows(matrix.n_rows), n_cols(matrix.n_cols), matrix_(&matrix) {}
   explicit Numbers(const core::attention::StageMatrix& stage)
       : n_rows(stage.n_rows()), n_cols(stage.n_cols()), stage_(&stage) {}
 
@@ -16,7 +17,9 @@ class Numbers {
     return matrix_ ? (*matrix_)(row, column) : (*stage_)(row, column);
   }
   /// All of them; made now where they are not kept.
-  operator const arma::mat&() const { return matrix_ ? *matrix_ : **stage_; }  // NOLINT(google-explicit-constructor)
+  operator const arma::mat&() const {
+    return matrix_ ? *matrix_ : **stage_;
+  }  // NOLINT(google-explicit-constructor)
 
  private:
   const arma::mat* matrix_ = nullptr;

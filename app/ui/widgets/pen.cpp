@@ -19,7 +19,9 @@ std::string inspected(double value) {
 bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb colour,
           const std::string& text) {
   const float width = text_width(font, text), half = std::round(font->FontSize * 0.6f);
-  const float left = align == Align::right_middle ? at.x - width : align == Align::middle ? at.x - width / 2 : at.x;
+  const float left = align == Align::right_middle ? at.x - width
+                     : align == Align::middle     ? at.x - width / 2
+                                                  : at.x;
   const ImVec2 min{std::round(left), std::round(at.y) - half};
   ImGui::SetCursorScreenPos(min);
   const bool pressed = hit_area(name.c_str(), {width, 2 * half});
@@ -29,15 +31,19 @@ bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, 
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (ImGui::IsItemHovered()) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-    list->AddRectFilled({min.x, min.y + 2 * half - 1}, {min.x + std::round(width), min.y + 2 * half}, packed(colour));
+    list->AddRectFilled({min.x, min.y + 2 * half - 1}, {min.x + std::round(width), min.y + 2 * half},
+                        packed(colour));
   }
-  if (focused) outline(list, {min.x - 3, min.y - 1}, {min.x + width + 3, min.y + 2 * half + 1}, packed(frame.palette.accent), 2);
+  if (focused)
+    outline(list, {min.x - 3, min.y - 1}, {min.x + width + 3, min.y + 2 * half + 1},
+            packed(frame.palette.accent), 2);
   return pressed;
 }
 
 void Pen::rule() {
   skip(10);
-  ImGui::GetWindowDrawList()->AddRectFilled({left, std::round(y)}, {right, std::round(y) + 1}, packed(frame.palette.line));
+  ImGui::GetWindowDrawList()->AddRectFilled({left, std::round(y)}, {right, std::round(y) + 1},
+                                            packed(frame.palette.line));
   skip(12);
 }
 
@@ -51,7 +57,8 @@ void Pen::heading(const std::string& words) {
 void Pen::pair(const std::string& words, const std::string& number) {
   skip(10);
   const float room = right - left - text_width(frame.fonts.mono14, number) - frame.metrics.px(8);
-  glossed_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y}, shortened(frame.fonts.sans14, words, room));
+  glossed_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y},
+               shortened(frame.fonts.sans14, words, room));
   draw_text(frame.fonts.mono14, {right, y}, Align::right_middle, packed(frame.palette.text), number);
   skip(10);
 }

@@ -10,7 +10,8 @@ namespace app::widgets {
 /// A number as the inspector writes it: four decimals, or a power of ten when they would not tell it.
 std::string inspected(double value);
 
-/// Text that can be pressed; underlined and an outline when it has the mouse or the keyboard. Marked in landmarks.
+/// Text that can be pressed; underlined and an outline when it has the mouse or the keyboard. Marked in
+/// landmarks.
 bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb colour,
           const std::string& text);
 

@@ -46,7 +46,7 @@ class Engine {
 
   /// What update() would have to do to get to another model, which passes check().
   struct Plan {
-    double ms = 0;                                 ///< it takes, from what computing took on this machine so far
+    double ms = 0;  ///< it takes, from what computing took on this machine so far
     std::shared_ptr<const Difference> difference;  ///< nullptr when everything is to be computed
   };
   Plan plan(const Model& after, std::size_t sequence = 0) const;

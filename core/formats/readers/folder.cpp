@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/files/number.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -1,8 +1,8 @@
 #include "core/formats/sessions/session_files.hpp"
 
 #include "core/error.hpp"
-#include "core/formats/tensors/tensor_file.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/formats/tensors/tensor_file.hpp"
 
 namespace core::formats {
 namespace {

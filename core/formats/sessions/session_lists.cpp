@@ -36,7 +36,8 @@ std::string matrix_text(const arma::mat& m, const std::string& indent) {
                    [&](std::size_t i, const std::string&) { return row_text(m, i); });
 }
 
-std::string heads_text(const std::vector<attention::SharedMatrix>& matrices, std::size_t n_heads, std::size_t n_sequences) {
+std::string heads_text(const std::vector<attention::SharedMatrix>& matrices, std::size_t n_heads,
+                       std::size_t n_sequences) {
   const auto heads_of = [&](std::size_t sequence, const std::string& indent) {
     return list_text(indices(n_heads), indent, true, [&](std::size_t head, const std::string& inner) {
       return matrix_text(matrices[sequence * n_heads + head], inner);

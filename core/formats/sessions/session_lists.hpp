@@ -33,6 +33,7 @@ std::string row_text(const arma::mat& m, std::size_t i);
 std::string matrix_text(const arma::mat& m, const std::string& indent);
 
 /// [sequence · n_heads + head] as a list of a matrix a head, for each sequence when there are several.
-std::string heads_text(const std::vector<attention::SharedMatrix>& matrices, std::size_t n_heads, std::size_t n_sequences);
+std::string heads_text(const std::vector<attention::SharedMatrix>& matrices, std::size_t n_heads,
+                       std::size_t n_sequences);
 
 }  // namespace core::formats

@@ -59,7 +59,8 @@ void read_names(const Json& place, bool is_batch, const std::filesystem::path& f
 std::vector<Sequence> read_embeddings(const Json& embeddings, const std::filesystem::path& folder) {
   std::vector<Sequence> sequences;
   if (is_list_of_matrices(embeddings))
-    for (const Json& item : embeddings.items("a list of matrices")) sequences.push_back({{}, read_matrix(item, folder)});
+    for (const Json& item : embeddings.items("a list of matrices"))
+      sequences.push_back({{}, read_matrix(item, folder)});
   else
     sequences.push_back({{}, read_matrix(embeddings, folder)});
   return sequences;
@@ -67,7 +68,8 @@ std::vector<Sequence> read_embeddings(const Json& embeddings, const std::filesys
 
 /// Without embeddings what is given tells how many tokens there are.
 std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
-  return std::vector<Sequence>(given.n_sequences, {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
+  return std::vector<Sequence>(given.n_sequences,
+                               {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
 }
 
 Linear read_linear(const Json& place) {
@@ -116,8 +118,7 @@ Mask read_mask(const Json& place) {
   return mask;
 }
 
-void read_given_heads(const Json& place, std::size_t n_heads,
-                      std::vector<attention::SharedMatrix>& given) {
+void read_given_heads(const Json& place, std::size_t n_heads, std::vector<attention::SharedMatrix>& given) {
   const std::vector<Json> heads = place.items("a list of matrices of 0 and 1, one for each head");
   if (heads.size() != n_heads)
     place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
@@ -192,7 +193,8 @@ Model read_model(const Json& top, const std::filesystem::path& folder) {
   auto embeddings = top.member("embeddings");
   if (embeddings && embeddings->is_null()) embeddings.reset();
   const bool is_known = embeddings || read.n_sequences == 0;
-  m.sequences = is_known ? read_embeddings(top.required("embeddings"), folder) : sequences_without_embeddings(read);
+  m.sequences =
+      is_known ? read_embeddings(top.required("embeddings"), folder) : sequences_without_embeddings(read);
   const bool is_batch = is_known ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
   m.n_heads = std::max<std::size_t>(1, read.n_heads);
   m.given = std::move(read.given);
@@ -207,7 +209,8 @@ Model read_model(const Json& top, const std::filesystem::path& folder) {
     if (m.n_keys() != s.embeddings->n_rows) s.key_tokens = attention::numbered_tokens(m.n_keys());
   }
   if (const auto t = top.member("tokens")) read_names(*t, is_batch, folder, &Sequence::tokens, m.sequences);
-  if (const auto t = top.member("key_tokens")) read_names(*t, is_batch, folder, &Sequence::key_tokens, m.sequences);
+  if (const auto t = top.member("key_tokens"))
+    read_names(*t, is_batch, folder, &Sequence::key_tokens, m.sequences);
   if (const auto s = top.member("scores")) m.scores = s->word(score_words);
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
@@ -223,8 +226,9 @@ Model read_model(const Json& top, const std::filesystem::path& folder) {
 
 Session parse_session(std::string_view text, const std::string& file_name) {
   const Json top = parse_json(text, file_name);
-  top.expect_keys({"attnscope", "tokens", "key_tokens", "embeddings", "projections", "n_heads", "scores", "scale", "mask",
-                   "dropout", "merge_heads", "context_length", "departures", "given", "heads_off", "view"});
+  top.expect_keys({"attnscope", "tokens", "key_tokens", "embeddings", "projections", "n_heads", "scores",
+                   "scale", "mask", "dropout", "merge_heads", "context_length", "departures", "given",
+                   "heads_off", "view"});
   const Json version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
   Session session{read_model(top, std::filesystem::path(file_name).parent_path()), ""};

@@ -29,9 +29,11 @@ std::string tokens_text(const std::vector<std::string>& tokens) {
 }
 
 /// Names a token of each sequence, once when all have the same.
-std::string all_tokens_text(const std::vector<Sequence>& sequences, std::vector<std::string> Sequence::*tokens) {
+std::string all_tokens_text(const std::vector<Sequence>& sequences,
+                            std::vector<std::string> Sequence::*tokens) {
   const auto& first = sequences.front().*tokens;
-  if (std::ranges::all_of(sequences, [&](const Sequence& s) { return s.*tokens == first; })) return tokens_text(first);
+  if (std::ranges::all_of(sequences, [&](const Sequence& s) { return s.*tokens == first; }))
+    return tokens_text(first);
   return list_text(sequences, "  ", true,
                    [&](const Sequence& s, const std::string&) { return tokens_text(s.*tokens); });
 }
@@ -125,7 +127,8 @@ std::string session_text(const Session& session) {
     text += ",\n  \"" + std::string(key) + "\": " + value;
   };
   add("tokens", all_tokens_text(m.sequences, &Sequence::tokens));
-  if (!m.sequences.front().key_tokens.empty()) add("key_tokens", all_tokens_text(m.sequences, &Sequence::key_tokens));
+  if (!m.sequences.front().key_tokens.empty())
+    add("key_tokens", all_tokens_text(m.sequences, &Sequence::key_tokens));
   add("embeddings", embeddings_text(m.sequences));
   add("projections", projections_text(m));
   add("n_heads", std::to_string(m.n_heads));
@@ -138,7 +141,8 @@ std::string session_text(const Session& session) {
   if (!(m.departures == attention::Departures())) add("departures", departures_text(m.departures));
   if (!m.given.empty()) add("given", given_text(m));
   if (!m.heads_off.empty())
-    add("heads_off", list_text(m.heads_off, "", false, [](std::size_t h, const std::string&) { return std::to_string(h); }));
+    add("heads_off", list_text(m.heads_off, "", false,
+                               [](std::size_t h, const std::string&) { return std::to_string(h); }));
   if (!session.view.empty()) add("view", view_text(session.view));
   return text + "\n}\n";
 }

@@ -48,7 +48,8 @@ Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading);
 
 /// The numbers at leading indices that leave two dimensions, or one, which becomes a row, or none.
 ///
-/// Throws core::Error, naming the tensor, when more remain, it holds text or nothing, or an index is too large.
+/// Throws core::Error, naming the tensor, when more remain, it holds text or nothing, or an index is too
+/// large.
 arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading = {});
 
 }  // namespace core::formats

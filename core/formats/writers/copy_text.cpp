@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/formats/writers/csv.hpp"
 #include "core/formats/files/number.hpp"
+#include "core/formats/writers/csv.hpp"
 #include "core/formats/writers/python.hpp"
 
 namespace core::formats {

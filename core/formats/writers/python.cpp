@@ -6,9 +6,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/text/code_points.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/files/number.hpp"
+#include "core/text/code_points.hpp"
 
 namespace core::formats::python {
 namespace {

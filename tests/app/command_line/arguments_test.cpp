@@ -57,8 +57,9 @@ TEST(Arguments, OfProgramNameAModelAndPerhapsAFile) {
 }
 
 TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
-  const auto command = std::get<WriteSession>(parse_arguments({"session", "m.safetensors", "--layer", "2", "--heads", "4",
-                                                               "--embeddings", "x.npz", "--tensor", "L2", "--out", "F"}));
+  const auto command =
+      std::get<WriteSession>(parse_arguments({"session", "m.safetensors", "--layer", "2", "--heads", "4",
+                                              "--embeddings", "x.npz", "--tensor", "L2", "--out", "F"}));
   EXPECT_EQ(std::get<std::filesystem::path>(command.source), "m.safetensors");
   EXPECT_EQ(command.choices.layer, "2");
   EXPECT_EQ(command.choices.n_heads, 4u);
@@ -69,8 +70,8 @@ TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
 }
 
 TEST(Arguments, NameStagesThatAreGiven) {
-  const Arguments result = parse_arguments(
-      {"session", "--given", "weights=a.npy", "--given", "values=b.npz:v", "--layer", "3", "--out", "F.json", "s.json"});
+  const Arguments result = parse_arguments({"session", "--given", "weights=a.npy", "--given",
+                                            "values=b.npz:v", "--layer", "3", "--out", "F.json", "s.json"});
   const auto& command = std::get<WriteSession>(result);
   EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
   ASSERT_EQ(command.choices.given.size(), 2u);
@@ -85,7 +86,8 @@ TEST(Arguments, RefuseStagesThatCannotBeGiven) {
   const std::string stages =
       "expected STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, weights or dropout_mask";
   for (const char* wrong : {"output=a.npy", "weights", "weights="})
-    EXPECT_EQ(usage_error({"export", "--given", wrong, "--out", "D"}), "--given: " + stages + ", got \"" + wrong + "\"");
+    EXPECT_EQ(usage_error({"export", "--given", wrong, "--out", "D"}),
+              "--given: " + stages + ", got \"" + wrong + "\"");
   EXPECT_EQ(usage_error({"export", "--given", "weights=a", "--layer", "x", "--out", "D"}),
             "--layer: expected a whole number for given tensors, got \"x\"");
 }
@@ -136,26 +138,32 @@ TEST(Arguments, OfFigureThatAreWrongAreNamed) {
     return usage_error(more);
   };
   EXPECT_EQ(wrong({"--out", "F.svg"}), "figure: expected either --stage NAME or --strip");
-  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--stage", "weights"}), "figure: expected either --stage NAME or --strip");
-  EXPECT_EQ(wrong({"--out", "F.gif", "--strip"}), "figure: --out: expected a name that ends in .svg or .png, got \"F.gif\"");
-  EXPECT_EQ(wrong({"--out", "F.png", "--strip", "--scale", "0"}), "figure: --scale: expected a number from 0.1 to 16, got \"0\"");
+  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--stage", "weights"}),
+            "figure: expected either --stage NAME or --strip");
+  EXPECT_EQ(wrong({"--out", "F.gif", "--strip"}),
+            "figure: --out: expected a name that ends in .svg or .png, got \"F.gif\"");
+  EXPECT_EQ(wrong({"--out", "F.png", "--strip", "--scale", "0"}),
+            "figure: --scale: expected a number from 0.1 to 16, got \"0\"");
   EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--head", "x"}),
             "figure: --head: expected a whole number, 0 for the first, got \"x\"");
   EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--all-heads"}),
             "figure: --all-heads: expected with a --stage, and without --head and --strip");
   EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--sequence", "-1"}),
             "figure: --sequence: expected a whole number, 0 for the first, got \"-1\"");
-  EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--colours", "magma,jet"}),
-            "figure: --colours: expected one of viridis, magma, cividis, greys, blue-orange, red-blue, got \"jet\"");
+  EXPECT_EQ(
+      wrong({"--out", "F.svg", "--strip", "--colours", "magma,jet"}),
+      "figure: --colours: expected one of viridis, magma, cividis, greys, blue-orange, red-blue, got \"jet\"");
   for (const std::string range : {"1", "1:1", "2:1", "a:b", "0:inf", ":"})
-    EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--range", range}),
-              "figure: --range: expected matrix, stage, all or LOW:HIGH, two numbers of which the second is larger, got \"" +
-                  range + "\"");
+    EXPECT_EQ(
+        wrong({"--out", "F.svg", "--strip", "--range", range}),
+        "figure: --range: expected matrix, stage, all or LOW:HIGH, two numbers of which the second is larger, got \"" +
+            range + "\"");
 }
 
 TEST(Arguments, OfSessionNameAPresetAndAFile) {
   const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
-  EXPECT_EQ(std::get<const core::editing::Preset*>(std::get<WriteSession>(result).source), core::editing::find_preset("multi-head"));
+  EXPECT_EQ(std::get<const core::editing::Preset*>(std::get<WriteSession>(result).source),
+            core::editing::find_preset("multi-head"));
   EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
 }
 
@@ -189,8 +197,7 @@ TEST(Arguments, OfCheckThatAreWrongAreNamed) {
     more.insert(more.begin(), {"check", "s.json", "--against", "T"});
     return usage_error(more);
   };
-  EXPECT_EQ(error({"--preset", "multi-head"}),
-            "check: expected either a FILE or --preset NAME, got both");
+  EXPECT_EQ(error({"--preset", "multi-head"}), "check: expected either a FILE or --preset NAME, got both");
   EXPECT_EQ(error({"--rtol", "-1"}), "--rtol: expected a number from 0, got \"-1\"");
   EXPECT_EQ(error({"--atol", "inf"}), "--atol: expected a number from 0, got \"inf\"");
   EXPECT_EQ(error({"--map", "weights"}), "--map: expected NAME=STAGE, got \"weights\"");

@@ -100,9 +100,11 @@ TEST(PrintError, StaysOnOneLine) {
 
 TEST(Batch, MakesASessionOfALayerOfACheckpoint) {
   const support::TemporaryDirectory dir;
-  const std::string checkpoint = FIXTURES "/tiny_gpt/attention.safetensors", golden = FIXTURES "/tiny_gpt/golden.npz";
+  const std::string checkpoint = FIXTURES "/tiny_gpt/attention.safetensors",
+                    golden = FIXTURES "/tiny_gpt/golden.npz";
   const auto file = (dir / "s.json").string();
-  const Outcome outcome = run({"session", checkpoint, "--layer", "1", "--embeddings", golden, "--tensor", "L1.ln_1", "--out", file});
+  const Outcome outcome = run(
+      {"session", checkpoint, "--layer", "1", "--embeddings", golden, "--tensor", "L1.ln_1", "--out", file});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.err, "");
   const core::attention::Model model = core::formats::load_session(file).model;
@@ -117,7 +119,8 @@ TEST(Batch, ExportsALayerOfACheckpoint) {
   const support::TemporaryDirectory dir;
   const std::string checkpoint = FIXTURES "/checkpoints/llama.safetensors";
   const auto run_it = [&](const char* layer) {
-    return run({"export", checkpoint, "--heads", "2", "--layer", layer, "--tensor", "x", "--out", (dir / "D").string(), "--stages", "queries"});
+    return run({"export", checkpoint, "--heads", "2", "--layer", layer, "--tensor", "x", "--out",
+                (dir / "D").string(), "--stages", "queries"});
   };
   EXPECT_EQ(run_it("0").status, 0);
   EXPECT_TRUE(std::filesystem::exists(dir / "D/queries.head1.csv"));

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "app/theme/imgui_compat.hpp"
 #include "app/render/shader_program.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "core/error.hpp"
 #include "tests/support/gl_context.hpp"
 #include "tests/support/imgui_input.hpp"

@@ -11,8 +11,8 @@
 
 namespace {
 
-using core::attention::fast::HeadChange;
 using app::render::Pool;
+using core::attention::fast::HeadChange;
 using core::attention::fast::RowView;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();

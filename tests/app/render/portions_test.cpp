@@ -7,12 +7,12 @@
 
 namespace {
 
-using core::attention::fast::HeadChange;
 using app::render::ColourMap;
 using app::render::MatrixTexels;
 using app::render::Picture;
 using app::render::RowTexels;
 using app::render::Texels;
+using core::attention::fast::HeadChange;
 
 constexpr std::size_t n = 53;
 

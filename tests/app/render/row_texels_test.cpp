@@ -9,13 +9,13 @@
 
 namespace {
 
-using core::attention::fast::HeadChange;
 using app::render::ColourMap;
 using app::render::has_rows;
 using app::render::Part;
 using app::render::Picture;
 using app::render::RowTexels;
 using app::render::Texels;
+using core::attention::fast::HeadChange;
 
 /// Weights as the engine keeps them, and the same as a matrix.
 struct Weights {

@@ -74,7 +74,8 @@ TEST_F(StatisticsOfATrace, OfTheRowsOfTwoStagesAreThereInTheEnd) {
 
 TEST_F(StatisticsOfATrace, OfRowsOfAHeadThatTheNextTraceHasNotAreForgotten) {
   support::Random random(52);
-  const LiveTrace many(jobs, support::model(random, 6, 8, 8, 8), 1e9), one(jobs, support::model(random, 6, 8, 8, 1), 1e9);
+  const LiveTrace many(jobs, support::model(random, 6, 8, 8, 8), 1e9),
+      one(jobs, support::model(random, 6, 8, 8, 1), 1e9);
   statistics.read_from(many);
   EXPECT_EQ(statistics.rows(many.trace(), 1, Stage::weights, 7).size(), 6u);
   statistics.read_from(one);

@@ -7,7 +7,9 @@
 namespace core::attention {
 namespace {
 
-arma::mat column(double a, double b) { return arma::vec{a, b}; }
+arma::mat column(double a, double b) {
+  return arma::vec{a, b};
+}
 
 TEST(SoftmaxRows, OfARowWithoutVisibleKeysIsNaN) {
   const arma::mat w = softmax_rows(arma::mat{{-INFINITY, -INFINITY}, {0, -INFINITY}});

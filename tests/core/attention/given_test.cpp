@@ -67,9 +67,11 @@ TEST_F(GivenStages, OfPyTorchGiveWhatPyTorchMakesOfThem) {
 }
 
 TEST_F(GivenStages, ReplaceWhatIsComputedAndLeadOn) {
-  for (const auto& [stage, name] : {std::pair(scores, "scores"), std::pair(scaled_scores, "scaled"), std::pair(weights, "weights")}) {
+  for (const auto& [stage, name] :
+       {std::pair(scores, "scores"), std::pair(scaled_scores, "scaled"), std::pair(weights, "weights")}) {
     Model other = model;
-    other.projections->query.weight = arma::mat(arma::size(*model.projections->query.weight));  // no longer counts
+    other.projections->query.weight =
+        arma::mat(arma::size(*model.projections->query.weight));  // no longer counts
     give(other, given(stage, name));
     const Trace trace = attend(other, 1);
     EXPECT_TRUE(is_near(trace.heads[1].weights, reference("weights", 1, 1), 1e-12)) << name;
@@ -79,12 +81,13 @@ TEST_F(GivenStages, ReplaceWhatIsComputedAndLeadOn) {
 
 TEST_F(GivenStages, HideWhatLiesBeforeThem) {
   give(model, given(weights, "weights"));
-  EXPECT_THAT(stages_of(model),
-              ElementsAre(embeddings, values, weights, dropout_mask, dropped_weights, contexts, concatenated, output));
+  EXPECT_THAT(stages_of(model), ElementsAre(embeddings, values, weights, dropout_mask, dropped_weights,
+                                            contexts, concatenated, output));
   take_back(model, weights);
   give(model, given(scores, "scores"));
-  EXPECT_THAT(stages_of(model), ElementsAre(embeddings, values, scores, scaled_scores, mask, masked_scores, weights, dropout_mask,
-                                            dropped_weights, contexts, concatenated, output));
+  EXPECT_THAT(stages_of(model),
+              ElementsAre(embeddings, values, scores, scaled_scores, mask, masked_scores, weights,
+                          dropout_mask, dropped_weights, contexts, concatenated, output));
   take_back(model, scores);
   give(model, given(values, "V"));
   EXPECT_EQ(stages_of(model), stages_of(golden::model_of(fixture)));
@@ -130,9 +133,12 @@ TEST(GivenAlone, ScoresAreNotScaledByAWidthThatNobodyKnows) {
 }
 
 TEST(GivenAlone, ValuesOrQueriesDoNotSuffice) {
-  EXPECT_EQ(support::error_of([] { model_of({{values, {arma::mat(2, 2)}}}); }),
+  EXPECT_EQ(support::error_of([] {
+              model_of({{values, {arma::mat(2, 2)}}});
+            }),
             "given: expected weights, scores, or queries and keys: what is given does not lead to weights");
-  EXPECT_EQ(support::error_of([] { model_of({}); }), "given: expected at least one stage of at least one matrix");
+  EXPECT_EQ(support::error_of([] { model_of({}); }),
+            "given: expected at least one stage of at least one matrix");
 }
 
 /// Four queries over six keys: the last of six tokens, as with a cache of keys.
@@ -181,7 +187,8 @@ TEST(MoreQueriesThanKeys, HaveNoCausalMask) {
   Model model = model_of({{scores, {arma::mat(3, 2, arma::fill::zeros)}}});
   EXPECT_TRUE(is_near(attend(model).heads[0].weights, arma::mat(3, 2).fill(0.5), 0));
   model.mask.causal = true;
-  EXPECT_EQ(check(model)->message, "expected at least as many keys as queries for a causal mask, got 3 queries and 2 keys");
+  EXPECT_EQ(check(model)->message,
+            "expected at least as many keys as queries for a causal mask, got 3 queries and 2 keys");
 }
 
 TEST(ShapesOfStages, AreThoseOfTheTrace) {
@@ -241,7 +248,8 @@ TEST(HeadSwitchedOff, CountsAsZeroWhenHeadsAreMerged) {
   EXPECT_TRUE(is_near(after.heads[0].contexts, before.heads[0].contexts, 0));
   EXPECT_TRUE(is_near((*after.concatenated).head_cols(2), arma::zeros(3, 2), 0));
   EXPECT_TRUE(is_near((*after.concatenated).tail_cols(2), (*before.concatenated).tail_cols(2), 0));
-  const arma::mat rest = (*before.concatenated).tail_cols(2) * model.projections->output->weight->tail_rows(2);
+  const arma::mat rest =
+      (*before.concatenated).tail_cols(2) * model.projections->output->weight->tail_rows(2);
   EXPECT_TRUE(is_near(after.output, rest + arma::repmat(**model.projections->output->bias, 3, 1), 1e-14));
 }
 
@@ -267,8 +275,9 @@ TEST(CheckGiven, NamesAStageThatDoesNotFit) {
   EXPECT_EQ(given(zeros(queries, 2, 3, 3)), "given.queries: expected 2 columns, as the keys have, got 3");
   EXPECT_EQ(given(zeros(values, 2, 3, 5)),
             "given.values: expected 2 columns, as the heads' rows of the output projection have, got 5");
-  EXPECT_EQ(given(zeros(contexts, 2, 3, 2)),
-            "given.contexts: expected one of queries, keys, values, scores, scaled_scores, masked_scores, weights, dropout_mask");
+  EXPECT_EQ(
+      given(zeros(contexts, 2, 3, 2)),
+      "given.contexts: expected one of queries, keys, values, scores, scaled_scores, masked_scores, weights, dropout_mask");
   GivenStage uneven = zeros(scores, 2, 3, 3);
   uneven.matrices[1] = arma::mat(3, 2);
   EXPECT_EQ(given(uneven), "given.scores[1]: expected 3×3 (n_tokens × n_keys), got 3×2");
@@ -281,12 +290,18 @@ TEST(CheckGiven, NamesKeysWithoutNames) {
 }
 
 TEST(CheckGiven, NamesACellThatDoesNotFit) {
-  const auto typed = [](GivenPlace place) { return problem([&](Model& m) { m.given.cells = {{place, 1}}; }); };
+  const auto typed = [](GivenPlace place) {
+    return problem([&](Model& m) { m.given.cells = {{place, 1}}; });
+  };
   EXPECT_EQ(typed({weights, 0, 1, 2, 2}), "");
-  EXPECT_EQ(typed({weights, 0, 2, 0, 0}),
-            "given.cells[0]: expected a cell of 1 sequences, 2 heads, 3×3 weights, got sequence 0, head 2, row 0, column 0");
-  EXPECT_EQ(typed({row_sums, 0, 0, 0, 0}), "given.cells[0]: expected a stage that the model has, got row_sums");
-  EXPECT_EQ(problem([](Model& m) { m.given.cells = {{{scores, 0, 0, 1, 0}, 1}, {{scores, 0, 0, 0, 0}, 1}}; }),
+  EXPECT_EQ(
+      typed({weights, 0, 2, 0, 0}),
+      "given.cells[0]: expected a cell of 1 sequences, 2 heads, 3×3 weights, got sequence 0, head 2, row 0, column 0");
+  EXPECT_EQ(typed({row_sums, 0, 0, 0, 0}),
+            "given.cells[0]: expected a stage that the model has, got row_sums");
+  EXPECT_EQ(problem([](Model& m) {
+              m.given.cells = {{{scores, 0, 0, 1, 0}, 1}, {{scores, 0, 0, 0, 0}, 1}};
+            }),
             "given.cells[1]: expected each cell once, sorted by stage, sequence, head, row and column");
 }
 

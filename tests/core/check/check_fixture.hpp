@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/check/check.hpp"
-#include "core/formats/sessions/session.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/formats/sessions/session.hpp"
 
 /// What tests/fixtures/check holds: models, and tensors made with mistakes by NumPy.
 namespace support {

@@ -32,8 +32,9 @@ TEST(ColourBar, OfARangeWithoutExtentIsItsMiddle) {
 }
 
 TEST(ColourBar, GivesBackWhereANumberStands) {
-  for (const Shading& s : std::array{Shading{ColourMap::values, -3, 7}, Shading{ColourMap::values, -5, 5, 0.01},
-                                     Shading{ColourMap::weights, 0, 2, 0.5}, Shading{ColourMap::values, -8, -2, 2}})
+  for (const Shading& s :
+       std::array{Shading{ColourMap::values, -3, 7}, Shading{ColourMap::values, -5, 5, 0.01},
+                  Shading{ColourMap::weights, 0, 2, 0.5}, Shading{ColourMap::values, -8, -2, 2}})
     for (const double share : {0.0, 0.2, 0.7, 1.0})
       EXPECT_NEAR(share_of_bar(s, number_on_bar(s, share)), share, 1e-12) << s.low << " " << share;
 }

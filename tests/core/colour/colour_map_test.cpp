@@ -8,10 +8,10 @@
 #include <set>
 #include <string>
 
-using core::colour::rgb;
 using core::colour::colour_at;
 using core::colour::ColourMap;
 using core::colour::place_in_range;
+using core::colour::rgb;
 
 namespace {
 
@@ -99,7 +99,8 @@ TEST(ColourMaps, AllStartInTheGroundAndAreNamedOnce) {
         EXPECT_TRUE(dark ? sum < 160 : sum > 680) << map.name << ": 0 sinks into the ground";
       }
     }
-  EXPECT_THAT(names, testing::IsSupersetOf({"viridis", "magma", "cividis", "greys", "blue-orange", "red-blue"}));
+  EXPECT_THAT(names,
+              testing::IsSupersetOf({"viridis", "magma", "cividis", "greys", "blue-orange", "red-blue"}));
 }
 
 }  // namespace

@@ -21,20 +21,25 @@ Model small_model(std::size_t n_sequences = 1) {
 }
 
 /// [row][column] = 10 · row + column, the same in every head.
-GivenStage counted(attention::Stage stage, std::size_t rows, std::size_t columns, std::size_t n_matrices = 2) {
+GivenStage counted(attention::Stage stage, std::size_t rows, std::size_t columns,
+                   std::size_t n_matrices = 2) {
   arma::mat m(rows, columns);
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < columns; ++j) m(i, j) = static_cast<double>(10 * i + j);
   return {stage, std::vector<SharedMatrix>(n_matrices, m)};
 }
 
-const arma::mat& given_of(const Model& model, attention::Stage stage) { return *model.given.find(stage)->matrices.front(); }
+const arma::mat& given_of(const Model& model, attention::Stage stage) {
+  return *model.given.find(stage)->matrices.front();
+}
 
 std::string refusal(const Model& model, const Edit& edit) {
   return support::error_of([&] { editing::apply(model, edit); });
 }
 
-bool equal(const arma::mat& a, const arma::mat& b) { return arma::approx_equal(a, b, "absdiff", 0); }
+bool equal(const arma::mat& a, const arma::mat& b) {
+  return arma::approx_equal(a, b, "absdiff", 0);
+}
 
 TEST(GiveStage, IsTakenBackByComputingIt) {
   const Model before = small_model();
@@ -47,8 +52,9 @@ TEST(GiveStage, IsTakenBackByComputingIt) {
 TEST(GiveStage, RefusesWhatDoesNotFit) {
   EXPECT_EQ(refusal(small_model(), GiveStage{counted(weights, 4, 4)}),
             "given.weights[0]: expected 3×4 (n_tokens × n_keys), got 4×4");
-  EXPECT_EQ(refusal(small_model(), GiveStage{counted(embeddings, 3, 3)}),
-            "given.embeddings: expected one of queries, keys, values, scores, scaled_scores, masked_scores, weights, dropout_mask");
+  EXPECT_EQ(
+      refusal(small_model(), GiveStage{counted(embeddings, 3, 3)}),
+      "given.embeddings: expected one of queries, keys, values, scores, scaled_scores, masked_scores, weights, dropout_mask");
 }
 
 TEST(GiveStage, NumbersKeysThatAreOtherTokens) {
@@ -90,7 +96,8 @@ TEST(TypeOver, RefusesCellsThatAreNotThere) {
 TEST(TypeOver, IsForgottenWithItsStage) {
   Model model = editing::apply(small_model(), SetMaskMethod{attention::MaskMethod::renormalise});
   model = editing::apply(model, TypeOver{{row_sums, 0, 0, 1, 0}, 2});
-  EXPECT_TRUE(editing::apply(model, SetMaskMethod{attention::MaskMethod::negative_infinity}).given.cells.empty());
+  EXPECT_TRUE(
+      editing::apply(model, SetMaskMethod{attention::MaskMethod::negative_infinity}).given.cells.empty());
 }
 
 TEST(SwitchHead, GoesOffAndOn) {
@@ -110,7 +117,8 @@ TEST(TokensOfGivenStages, TakeTheirNumbersAlong) {
   EXPECT_TRUE(equal(given_of(moved, scores), arma::mat{{22, 20, 21}, {2, 0, 1}, {12, 10, 11}}));
   EXPECT_EQ(moved.given.cells[0].place, (attention::GivenPlace{weights, 0, 1, 0, 2}));
   const Model inserted = editing::apply(model, InsertToken{1, "new"});
-  EXPECT_TRUE(equal(given_of(inserted, scores), arma::mat{{0, 0, 1, 2}, {0, 0, 0, 0}, {10, 0, 11, 12}, {20, 0, 21, 22}}));
+  EXPECT_TRUE(equal(given_of(inserted, scores),
+                    arma::mat{{0, 0, 1, 2}, {0, 0, 0, 0}, {10, 0, 11, 12}, {20, 0, 21, 22}}));
   EXPECT_EQ(editing::apply(inserted, RemoveToken{1}), model);
   EXPECT_TRUE(editing::apply(model, RemoveToken{2}).given.cells.empty());
 }

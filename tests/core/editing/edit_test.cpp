@@ -430,7 +430,8 @@ TEST(Apply, RefusesSizesBeforeItAllocatesThem) {
   EXPECT_THAT(refusal(m, SetOutputWidth{20000}),
               HasSubstr("expected at most 16384 columns (d_out), got 20000"));
   // Four projections of 16384² numbers are 8 GiB, and there are the embeddings.
-  EXPECT_THAT(refusal(editing::apply(m, SetInputWidth{16384}), SetOutputWidth{16384}), HasSubstr("would need 8.0 GiB, expected at most 8.0 GiB"));
+  EXPECT_THAT(refusal(editing::apply(m, SetInputWidth{16384}), SetOutputWidth{16384}),
+              HasSubstr("would need 8.0 GiB, expected at most 8.0 GiB"));
 }
 
 TEST(CheckSize, AcceptsAThousandTokensInTwelveHeads) {

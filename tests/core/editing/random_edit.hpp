@@ -28,7 +28,8 @@ inline std::vector<attention::SharedMatrix> random_masks(Random& r, const attent
   std::vector<attention::SharedMatrix> masks;
   if (below(r, 4) == 0) return masks;
   const std::size_t count = m.sequences.size() * m.n_heads + (below(r, 5) == 0 ? 1 : 0);
-  for (std::size_t k = 0; k < count; ++k) masks.emplace_back(support::zeros_and_ones(r, m.n_tokens(), m.n_keys()));
+  for (std::size_t k = 0; k < count; ++k)
+    masks.emplace_back(support::zeros_and_ones(r, m.n_tokens(), m.n_keys()));
   return masks;
 }
 
@@ -118,11 +119,14 @@ inline Edit random_edit(Random& r, const attention::Model& m, std::size_t kind) 
       },
       [](Random& g, const attention::Model& w, std::size_t rows) -> Edit {
         const attention::GivenPlace place{static_cast<attention::Stage>(below(g, attention::n_stages)),
-                                          below(g, w.sequences.size()), below(g, w.n_heads), below(g, rows), below(g, 4)};
+                                          below(g, w.sequences.size()), below(g, w.n_heads), below(g, rows),
+                                          below(g, 4)};
         return TypeOver{place, coin(g) ? std::optional(number(g)) : std::nullopt};
       },
       [](Random&, const attention::Model&, std::size_t) -> Edit { return ClearTypedCells{}; },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit { return SwitchHead{below(g, w.n_heads + 1), coin(g)}; },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+        return SwitchHead{below(g, w.n_heads + 1), coin(g)};
+      },
       [](Random& g, const attention::Model&, std::size_t) -> Edit {
         const auto all = mistakes::mistakes();
         return SwitchMistake{all[below(g, all.size())].name, below(g, 3) > 0};

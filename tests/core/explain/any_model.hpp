@@ -13,7 +13,8 @@ namespace core::explain {
 inline void give_any(support::Random& random, attention::Model& m) {
   using namespace attention;
   using enum Stage;
-  constexpr std::array all{queries, keys, values, scores, scaled_scores, masked_scores, weights, dropout_mask};
+  constexpr std::array all{queries,       keys,          values,  scores,
+                           scaled_scores, masked_scores, weights, dropout_mask};
   for (std::size_t k = support::below(random, 3); k > 0; --k)
     give(m, support::given_stage(random, m, all[support::below(random, all.size())]));
   for (std::size_t k = 0; k < 20; ++k) {
@@ -21,9 +22,10 @@ inline void give_any(support::Random& random, attention::Model& m) {
     const StageShape shape = shape_of(m, stage);
     const std::size_t n_heads = info(stage).per_head ? m.n_heads : 1;
     if (stage != embeddings && stage != mask)
-      m.given.cells.push_back({{stage, support::below(random, m.sequences.size()), support::below(random, n_heads),
-                                support::below(random, shape.n_rows), support::below(random, shape.n_cols)},
-                               support::number(random)});
+      m.given.cells.push_back(
+          {{stage, support::below(random, m.sequences.size()), support::below(random, n_heads),
+            support::below(random, shape.n_rows), support::below(random, shape.n_cols)},
+           support::number(random)});
   }
   std::ranges::sort(m.given.cells, {}, &GivenCell::place);
   const auto twice = std::ranges::unique(m.given.cells, {}, &GivenCell::place);
@@ -75,7 +77,8 @@ inline attention::Model any_model(support::Random& random) {
   m.departures.mask_diagonal = coin(random) ? 0 : static_cast<int>(below(random, 5)) - 2;
   m.departures.mask_transposed = below(random, 4) == 0;
   m.departures.large_negative = coin(random) ? -1e9 : -1e4;
-  m.departures.dropout_place = coin(random) ? DropoutPlace::weights : static_cast<DropoutPlace>(below(random, 3));
+  m.departures.dropout_place =
+      coin(random) ? DropoutPlace::weights : static_cast<DropoutPlace>(below(random, 3));
   m.departures.split = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
   m.departures.merge = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
   if (below(random, 3) == 0) give_any(random, m);

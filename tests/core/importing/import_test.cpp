@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "core/attention/attend.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/writers/npy.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::importing {
 namespace {

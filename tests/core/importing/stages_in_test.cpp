@@ -6,9 +6,9 @@
 #include <bit>
 
 #include "core/attention/attend.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::importing {
 namespace {

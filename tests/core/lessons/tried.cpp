@@ -1,7 +1,7 @@
 #include "tests/core/lessons/tried.hpp"
 
-#include "core/lessons/states.hpp"
 #include "core/editing/sentence.hpp"
+#include "core/lessons/states.hpp"
 
 namespace tests {
 namespace {

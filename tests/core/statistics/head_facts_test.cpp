@@ -18,7 +18,9 @@ using Words = std::vector<std::string>;
 
 constexpr double near_enough = 1e-12;
 
-auto is(double value) { return Optional(DoubleNear(value, near_enough)); }
+auto is(double value) {
+  return Optional(DoubleNear(value, near_enough));
+}
 
 HeadFacts facts_of_preset(const char* name) {
   const Model model = editing::find_preset(name)->make();

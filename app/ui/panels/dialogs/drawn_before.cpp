@@ -24,8 +24,8 @@ TypedBefore read(const std::string& text) {
 }
 
 bool pressed_enter() {
-  return !ImGui::GetIO().WantTextInput &&
-         (platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(platform::keypad_enter, false));
+  return !ImGui::GetIO().WantTextInput && (platform::key_pressed(ImGuiKey_Enter, false) ||
+                                           platform::key_pressed(platform::keypad_enter, false));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ using Rows = std::span<const ModelRow>;
 /// Calls each(row) for the rows that the model has, in the order of the panel.
 template <class Each>
 void for_each_row(const Frame& frame, Each each) {
-  for (const Rows rows : {shape_rows(), head_rows(), mask_rows(), dropout_rows(), rule_rows(), mistake_rows()})
+  for (const Rows rows :
+       {shape_rows(), head_rows(), mask_rows(), dropout_rows(), rule_rows(), mistake_rows()})
     for (const ModelRow& row : rows)
       if (row.present(frame)) each(row);
 }

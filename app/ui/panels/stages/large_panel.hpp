@@ -4,7 +4,8 @@
 
 namespace app::panels {
 
-/// One stage as large as the view allows, with the others as thumbnails above it and the chosen row and column as profiles.
+/// One stage as large as the view allows, with the others as thumbnails above it and the chosen row and
+/// column as profiles.
 void draw_large(const Frame& frame);
 
 }  // namespace app::panels

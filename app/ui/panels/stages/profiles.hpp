@@ -10,9 +10,11 @@ struct PictureFrame {
   CellWindow part;
 };
 
-/// The row and the column of the pinned, else the hovered cell as lengths, on the same pixels as the picture: the column right
-/// of it, the row below, both from the point `at` on and so wide; where they meet, the whole map with the picture's part.
-void draw_profiles(const Frame& frame, const core::attention::StageInfo& stage, const core::attention::StageMatrix& numbers,
-                   const PictureFrame& picture, ImVec2 at, float room);
+/// The row and the column of the pinned, else the hovered cell as lengths, on the same pixels as the picture:
+/// the column right of it, the row below, both from the point `at` on and so wide; where they meet, the whole
+/// map with the picture's part.
+void draw_profiles(const Frame& frame, const core::attention::StageInfo& stage,
+                   const core::attention::StageMatrix& numbers, const PictureFrame& picture, ImVec2 at,
+                   float room);
 
 }  // namespace app::panels

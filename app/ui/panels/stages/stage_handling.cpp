@@ -34,7 +34,8 @@ void draw_menu(const Frame& frame, Stage stage) {
   };
   const bool is_large = frame.shown.look.large.has_value();
   const Action* alone = find_action(all, "stages/alone");
-  if (line("large", is_large ? "Back to all stages" : "Show large", alone ? key_words(*alone, frame.newest) : ""))
+  if (line("large", is_large ? "Back to all stages" : "Show large",
+           alone ? key_words(*alone, frame.newest) : ""))
     switch_large(frame, stage);
   if (line("fold", "Fold away", "", !is_large))
     frame.commands.look([stage](View& view) { view.look.folded.insert(stage); });

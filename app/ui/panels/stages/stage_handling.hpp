@@ -6,11 +6,13 @@
 
 namespace app::panels {
 
-/// A stage's title as an item of that name: explained on hover, a press shows the stage alone, or the strip again.
-void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, ImFont* font, ImVec2 left_top);
+/// A stage's title as an item of that name: explained on hover, a press shows the stage alone, or the strip
+/// again.
+void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, ImFont* font,
+                      ImVec2 left_top);
 
-/// What can be done with the stage whose heatmap was drawn last: a double click shows it alone, or the strip again; a right
-/// click opens a menu.
+/// What can be done with the stage whose heatmap was drawn last: a double click shows it alone, or the strip
+/// again; a right click opens a menu.
 void handle_stage(const Frame& frame, Stage stage);
 
 }  // namespace app::panels

@@ -17,9 +17,9 @@ struct StripMap {
 
 /// A row of maps; a line of the strip may need several.
 struct StripRow {
-  int line = 1;           ///< 1 … 4
-  bool first = true;      ///< whether the line's heading stands above it
-  float heading = 0;      ///< y of the heading, or of the return arrow
+  int line = 1;       ///< 1 … 4
+  bool first = true;  ///< whether the line's heading stands above it
+  float heading = 0;  ///< y of the heading, or of the return arrow
   float top = 0, bottom = 0;
   std::vector<StripMap> maps;
 };

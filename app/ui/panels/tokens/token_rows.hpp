@@ -11,8 +11,8 @@ namespace app::panels {
 struct TokenLayout {
   float queries = 0, lines = 0, keys = 0, takes = 0;  ///< left edges; lines run from lines to keys
   float query_width = 0, key_width = 0, bar_width = 0, right = 0;
-  float top = 0, pitch = 1, box = 1;                  ///< of row 0, between rows, and the height of a token's box
-  std::size_t first = 0, end = 0;                     ///< rows that can be seen
+  float top = 0, pitch = 1, box = 1;  ///< of row 0, between rows, and the height of a token's box
+  std::size_t first = 0, end = 0;     ///< rows that can be seen
 
   float middle(std::size_t row) const { return top + (static_cast<float>(row) + 0.5f) * pitch; }
 };
@@ -29,9 +29,11 @@ Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads);
 /// The queries at the left, each to hover and to press, and the keys at the right.
 void draw_token_boxes(const Frame& frame, const TokenLayout& layout, const std::vector<std::size_t>& heads);
 
-void draw_token_lines(const Frame& frame, const TokenLayout& layout, const TokenLines& lines, const std::vector<std::size_t>& heads);
+void draw_token_lines(const Frame& frame, const TokenLayout& layout, const TokenLines& lines,
+                      const std::vector<std::size_t>& heads);
 
 /// The sums as bars, a part for each head.
-void draw_takes(const Frame& frame, const TokenLayout& layout, const Takes& takes, const std::vector<std::size_t>& heads);
+void draw_takes(const Frame& frame, const TokenLayout& layout, const Takes& takes,
+                const std::vector<std::size_t>& heads);
 
 }  // namespace app::panels

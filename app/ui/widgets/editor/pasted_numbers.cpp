@@ -28,7 +28,9 @@ formats::Tensor numbers_of(std::string_view text) {
 
 }  // namespace
 
-formats::Tensor pasted_tensor(std::string_view text) { return numbers_of(text); }
+formats::Tensor pasted_tensor(std::string_view text) {
+  return numbers_of(text);
+}
 
 arma::mat pasted_numbers(std::string_view text) {
   const formats::Tensor tensor = numbers_of(text);

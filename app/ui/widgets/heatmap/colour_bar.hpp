@@ -6,11 +6,12 @@
 
 namespace app::widgets {
 
-/// The colour bar below or beside a picture, with its ends, the true extremes as triangles, and the chosen cell's value; for
-/// 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.
+/// The colour bar below or beside a picture, with its ends, the true extremes as triangles, and the chosen
+/// cell's value; for 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.
 void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale);
 
-/// The end of a range as it stands beside the bar: whole ends bare, others with as many decimals as say something.
+/// The end of a range as it stands beside the bar: whole ends bare, others with as many decimals as say
+/// something.
 std::string end_text(double value);
 
 }  // namespace app::widgets

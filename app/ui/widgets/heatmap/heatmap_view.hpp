@@ -15,19 +15,22 @@ namespace app::widgets {
 /// Numbers that are no stage, to be drawn in the manner of one; what is pointed at must outlive the drawing.
 struct OtherNumbers {
   const arma::mat* numbers = nullptr;
-  std::uint64_t version = 0;                            ///< another number, other numbers
-  Ends ends;                                            ///< of the colours
-  const std::vector<std::string>* rows = nullptr;       ///< names beside the rows' indices
-  const std::vector<std::string>* keys = nullptr;       ///< names above columns of tokens, when they are not the shown ones
-  const std::vector<std::string>* columns = nullptr;    ///< names above the columns instead of indices, or nullptr
-  bool of_tokens = false;  ///< rows and columns are the shown tokens: hidden cells and the pinned cross are marked
-  /// Cell for cell those of the stage in another state: hovering and clicking mean the live stage's cell, and whoever
-  /// draws the map says in a tooltip what is there.
+  std::uint64_t version = 0;                       ///< another number, other numbers
+  Ends ends;                                       ///< of the colours
+  const std::vector<std::string>* rows = nullptr;  ///< names beside the rows' indices
+  const std::vector<std::string>* keys =
+      nullptr;  ///< names above columns of tokens, when they are not the shown ones
+  const std::vector<std::string>* columns =
+      nullptr;  ///< names above the columns instead of indices, or nullptr
+  bool of_tokens =
+      false;  ///< rows and columns are the shown tokens: hidden cells and the pinned cross are marked
+  /// Cell for cell those of the stage in another state: hovering and clicking mean the live stage's cell, and
+  /// whoever draws the map says in a tooltip what is there.
   bool of_stage = false;
   std::optional<core::attention::Colouring> colouring = {};  ///< instead of the stage's
-  const arma::mat* visible = nullptr;                   ///< 0 = hidden, instead of the live mask
-  const arma::mat* kept = nullptr;                      ///< 0 = dropped, or nullptr
-  const Extent* extent = nullptr;                       ///< of the numbers, when it is known
+  const arma::mat* visible = nullptr;                        ///< 0 = hidden, instead of the live mask
+  const arma::mat* kept = nullptr;                           ///< 0 = dropped, or nullptr
+  const Extent* extent = nullptr;                            ///< of the numbers, when it is known
 };
 
 /// One heatmap: which numbers, how large, and what stands around it.
@@ -43,8 +46,10 @@ struct Heatmap {
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
   bool whole = false;        ///< shows all of the matrix, whatever is zoomed
-  float gutter_width = 0;    ///< of each of the columns of row sums and entropies right of the picture; 0 = none
-  const OtherNumbers* other = nullptr;  ///< instead of the stage's own; its cells are pinned only when they are of the stage
+  float gutter_width =
+      0;  ///< of each of the columns of row sums and entropies right of the picture; 0 = none
+  const OtherNumbers* other =
+      nullptr;  ///< instead of the stage's own; its cells are pinned only when they are of the stage
 };
 
 /// Heights and widths around the picture, in pixels.
@@ -56,7 +61,8 @@ Numbers shown_numbers(const Frame& frame, const Heatmap& map);
 
 /// Draws the picture with labels, numbers, marks and bar; its labels start at top_left.
 ///
-/// Hovering previews a cell and a click pins it, or releases it when it is pinned; the wheel zooms, dragging moves what is shown.
+/// Hovering previews a cell and a click pins it, or releases it when it is pinned; the wheel zooms, dragging
+/// moves what is shown.
 void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left);
 
 /// The picture alone, without anything around it, at a place on the screen.

@@ -116,10 +116,11 @@ TEST_F(Shortcuts, OpenAndCloseTheSheetThatListsThemAll) {
   ui.run();
   const auto trace = core::attention::attend(ui.model, 0);
   const auto listed = app::key_sheet(app::actions({{ui.model, trace, 1, ui.view.look, ui.view.selection},
-                                                         {ui.model, ui.view.look, ui.view.selection},
-                                                         ui.view.settings,
-                                                         ui.view.forms,
-                                                         ui.document})).size();
+                                                   {ui.model, ui.view.look, ui.view.selection},
+                                                   ui.view.settings,
+                                                   ui.view.forms,
+                                                   ui.document}))
+                          .size();
   EXPECT_GT(listed, 40u);
   EXPECT_TRUE(ui.has("dialog/keys/0"));
   EXPECT_TRUE(ui.has("dialog/keys/" + std::to_string(listed - 1)));

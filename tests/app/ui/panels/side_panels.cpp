@@ -1,8 +1,8 @@
 #include "tests/app/ui/panels/side_panels.hpp"
 
+#include "app/ui/panels/bars/menu_bar.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/panels/edit/edit_panel.hpp"
-#include "app/ui/panels/bars/menu_bar.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
 
 namespace gui {

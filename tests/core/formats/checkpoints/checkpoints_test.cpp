@@ -3,9 +3,9 @@
 
 #include "core/attention/attend.hpp"
 #include "core/formats/checkpoints/projections.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <random>
 
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::readers {
 namespace {

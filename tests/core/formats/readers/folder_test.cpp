@@ -4,10 +4,10 @@
 
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/writers/export.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::readers {
 namespace {

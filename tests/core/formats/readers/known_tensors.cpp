@@ -22,8 +22,7 @@ Tensor tensor_of(const std::string& name, const Json& json) {
   for (const auto& [key, value] : json.members()) {
     if (key == "dtype") tensor.dtype = dtype_named(value.text());
     if (key == "shape")
-      for (const Json& length : value.items_if_any("a list"))
-        tensor.shape.push_back(length.whole(0));
+      for (const Json& length : value.items_if_any("a list")) tensor.shape.push_back(length.whole(0));
     if (key == "numbers")
       for (const Json& text : value.items_if_any("a list"))
         tensor.numbers.push_back(std::strtod(text.text().c_str(), nullptr));

@@ -1,10 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::readers {
 namespace {

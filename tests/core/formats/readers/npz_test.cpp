@@ -1,13 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/formats/writers/npy.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
+#include "core/formats/writers/npy.hpp"
 #include "core/formats/writers/zip_writer.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::readers {
 namespace {

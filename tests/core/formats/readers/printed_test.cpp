@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/formats/readers/tensor_formats.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats::readers {
 namespace {

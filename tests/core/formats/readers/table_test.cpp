@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/formats/writers/csv.hpp"
 #include "core/formats/readers/written_number.hpp"
+#include "core/formats/writers/csv.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 

@@ -38,15 +38,16 @@ struct GivenTensors : testing::Test {
     write_atomically(path, counted_npy(shape, count));
     return path.string();
   }
-  std::string error(const std::optional<attention::Model>& start, const std::string& stage, const std::string& source,
-                    std::optional<std::size_t> layer = {}) {
+  std::string error(const std::optional<attention::Model>& start, const std::string& stage,
+                    const std::string& source, std::optional<std::size_t> layer = {}) {
     const std::vector<GivenTensor> tensors{{stage, source, layer}};
     std::string text = support::error_of([&] { with_given_tensors(start, tensors); });
-    if (const auto at = text.find(dir.path().string()); at != text.npos) text.erase(at, dir.path().string().size() + 1);
+    if (const auto at = text.find(dir.path().string()); at != text.npos)
+      text.erase(at, dir.path().string().size() + 1);
     return text;
   }
-  attention::Model given(const std::optional<attention::Model>& start, const std::string& stage, const std::string& source,
-                         std::optional<std::size_t> layer = {}) {
+  attention::Model given(const std::optional<attention::Model>& start, const std::string& stage,
+                         const std::string& source, std::optional<std::size_t> layer = {}) {
     const std::vector<GivenTensor> tensors{{stage, source, layer}};
     return with_given_tensors(start, tensors);
   }
@@ -82,14 +83,19 @@ TEST_F(GivenTensors, ReplaceTheEmbeddings) {
 }
 
 TEST_F(GivenTensors, AreRefusedInOneLine) {
-  EXPECT_EQ(error(std::nullopt, "weights", file("2, 2, 3, 3", 36)), "t.npy: t: expected one layer chosen, got [2, 2, 3, 3]");
-  EXPECT_EQ(error(model, "weights", file("2, 2, 3, 3", 36)), "t.npy: t: expected one layer chosen, or 1 sequences, got [2, 2, 3, 3]");
-  EXPECT_EQ(error(model, "weights", file("7", 7)),
-            "t.npy: t: expected [rows, columns], [heads, rows, columns] or [sequences, heads, rows, columns], got [7]");
-  EXPECT_EQ(error(model, "weights", file("3, 3, 3", 27)), "given.weights: expected 2 matrices, one for each head, got 3");
+  EXPECT_EQ(error(std::nullopt, "weights", file("2, 2, 3, 3", 36)),
+            "t.npy: t: expected one layer chosen, got [2, 2, 3, 3]");
+  EXPECT_EQ(error(model, "weights", file("2, 2, 3, 3", 36)),
+            "t.npy: t: expected one layer chosen, or 1 sequences, got [2, 2, 3, 3]");
+  EXPECT_EQ(
+      error(model, "weights", file("7", 7)),
+      "t.npy: t: expected [rows, columns], [heads, rows, columns] or [sequences, heads, rows, columns], got [7]");
+  EXPECT_EQ(error(model, "weights", file("3, 3, 3", 27)),
+            "given.weights: expected 2 matrices, one for each head, got 3");
   EXPECT_EQ(error(model, "queries", file("3, 5", 15)), "t.npy: t: expected columns for 2 heads, got [3, 5]");
   EXPECT_EQ(error(model, "weights", file("3, 3", 9) + ":w"), "t.npy: expected a tensor w, got t");
-  EXPECT_EQ(error(std::nullopt, "embeddings", file("3, 3", 9)), "embeddings: expected a session or a preset for them");
+  EXPECT_EQ(error(std::nullopt, "embeddings", file("3, 3", 9)),
+            "embeddings: expected a session or a preset for them");
 }
 
 }  // namespace

@@ -7,11 +7,11 @@
 #include <array>
 
 #include "core/attention/attend.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats {
 namespace {

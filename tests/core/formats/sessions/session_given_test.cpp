@@ -16,7 +16,9 @@ using namespace attention;
 using enum Stage;
 using testing::HasSubstr;
 
-Model model_in(const std::string& text) { return parse_session(text, "s.json").model; }
+Model model_in(const std::string& text) {
+  return parse_session(text, "s.json").model;
+}
 
 std::string error_in(const std::string& text) {
   return support::error_of([&] { parse_session(text, "s.json"); });
@@ -32,13 +34,15 @@ TEST(SessionGiven, StartsFromWeightsAlone) {
 }
 
 TEST(SessionGiven, TakesOneHeadWithoutAListOfHeads) {
-  const Model model = model_in(R"({"attnscope": 1, "scale": "none", "given": {"scores": [[0, 1], [2, "-inf"]]}})");
+  const Model model =
+      model_in(R"({"attnscope": 1, "scale": "none", "given": {"scores": [[0, 1], [2, "-inf"]]}})");
   EXPECT_EQ(model.n_heads, 1u);
   EXPECT_EQ(attend(model).heads[0].weights(1, 1), 0);
 }
 
 TEST(SessionGiven, TakesABatch) {
-  const Model model = model_in(R"({"attnscope": 1, "given": {"weights": [[[[0.5]], [[0.25]]], [[[1]], [[0.125]]]]}})");
+  const Model model =
+      model_in(R"({"attnscope": 1, "given": {"weights": [[[[0.5]], [[0.25]]], [[[1]], [[0.125]]]]}})");
   ASSERT_EQ(model.sequences.size(), 2u);
   EXPECT_EQ(model.n_heads, 2u);
   EXPECT_EQ(attend(model, 1).heads[1].weights(0, 0), 0.125);
@@ -60,17 +64,20 @@ TEST(SessionGiven, TypesSingleCellsOver) {
 
 TEST(SessionGiven, NamesWhatIsWrong) {
   EXPECT_EQ(error_in(R"({"attnscope": 1})"), "s.json: expected the key \"embeddings\", got none");
-  EXPECT_EQ(error_in(R"({"attnscope": 1, "given": {"weigths": [[1]]}})"),
-            "s.json: given: expected only the keys queries, keys, values, scores, scaled_scores, masked_scores, weights, "
-            "dropout_mask, cells, got \"weigths\"; did you mean \"weights\"?");
+  EXPECT_EQ(
+      error_in(R"({"attnscope": 1, "given": {"weigths": [[1]]}})"),
+      "s.json: given: expected only the keys queries, keys, values, scores, scaled_scores, masked_scores, weights, "
+      "dropout_mask, cells, got \"weigths\"; did you mean \"weights\"?");
   EXPECT_EQ(error_in(R"({"attnscope": 1, "given": {"weights": [[[1, 0], [0.5, "half"]]]}})"),
             "s.json: given.weights[0][1][1]: expected a number, \"inf\", \"-inf\" or \"nan\", got \"half\"");
   EXPECT_EQ(error_in(R"({"attnscope": 1, "given": {"keys": [[[1]]], "queries": [[[1]], [[1]]]}})"),
             "s.json: given.keys: expected 2 matrices as of the stage before, got 1");
   EXPECT_EQ(error_in(R"({"attnscope": 1, "given": {"scores": [[[1]]]}})"),
             "s.json: scale: expected \"none\" or a number, as what is given does not tell d_head");
-  EXPECT_EQ(error_in(R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [{"stage": "scores", "row": 0, "column": 1, "value": 1}]}})"),
-            "s.json: given.cells[0]: expected a cell of 1 sequences, 1 heads, 1×1 scores, got sequence 0, head 0, row 0, column 1");
+  EXPECT_EQ(
+      error_in(
+          R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [{"stage": "scores", "row": 0, "column": 1, "value": 1}]}})"),
+      "s.json: given.cells[0]: expected a cell of 1 sequences, 1 heads, 1×1 scores, got sequence 0, head 0, row 0, column 1");
   EXPECT_THAT(error_in(R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [
     {"stage": "scores", "row": 0, "column": 0, "value": 1}, {"stage": "scores", "row": 0, "column": 0, "value": 2}]}})"),
               HasSubstr("expected each cell once, got scores [0, 0] of head 0 twice"));

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <sstream>
 
-#include "core/formats/writers/export.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/files/number.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "core/formats/writers/export.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 /// Sessions with every option, exported and held against make_sessions.py, which shares no code with the

@@ -52,9 +52,15 @@ class RandomModels {
     if (flip()) m.context_length = n + upto(5);
     m.dropout.rescale = flip();
     if (flip())
-      m.departures = {static_cast<SoftmaxOver>(upto(1)), flip(), static_cast<int>(upto(4)) - 2, flip(), number(),
-                      static_cast<DropoutPlace>(upto(2)), static_cast<HeadColumns>(upto(1)),
-                      static_cast<HeadColumns>(upto(1)), static_cast<Precision>(upto(3))};
+      m.departures = {static_cast<SoftmaxOver>(upto(1)),
+                      flip(),
+                      static_cast<int>(upto(4)) - 2,
+                      flip(),
+                      number(),
+                      static_cast<DropoutPlace>(upto(2)),
+                      static_cast<HeadColumns>(upto(1)),
+                      static_cast<HeadColumns>(upto(1)),
+                      static_cast<Precision>(upto(3))};
     return m;
   }
 

@@ -6,12 +6,12 @@
 #include "core/attention/attend.hpp"
 #include "core/attention/stages.hpp"
 #include "core/editing/presets.hpp"
-#include "core/formats/writers/export.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
+#include "core/formats/writers/export.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
 
 // That NumPy reads the same numbers is held by tests/python.
 

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "core/token.hpp"
 #include "core/formats/readers/zip.hpp"
+#include "core/token.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -46,7 +46,8 @@ TEST(ZipBytes, AreTheSameForTheSameFiles) {
 }
 
 TEST(ZipBytes, GivesOnWhatMakingAContentThrows) {
-  EXPECT_THROW(zip_bytes({file("a", "1"), {"b", []() -> std::string { throw core::Stopped(); }}}), core::Stopped);
+  EXPECT_THROW(zip_bytes({file("a", "1"), {"b", []() -> std::string { throw core::Stopped(); }}}),
+               core::Stopped);
   EXPECT_EQ(support::error_of([] {
               zip_bytes({file("a", "1"), file("a", "2")});
             }),
