@@ -89,13 +89,14 @@ void LiveTrace::follow(const Model& model, std::size_t sequence) {
     spare_.reset();
     return;
   }
-  const bool fits = same_shape(model, shown_->model);  // what fails half-way then leaves room for what was
+  const bool fits = changes_in_place_ &&
+                    same_shape(model, shown_->model);  // what fails half-way then leaves room for what was
   const Engine::Plan plan = is_small(model) ? Engine::Plan() : shown_->engine.plan(model, sequence);
   const bool is_quick = is_small(model) || plan.ms <= at_once_ms_;
   if (is_quick && fits && may_change_in_place()) {
     forget_what_was_asked();
     update_in_place(model, sequence, plan);
-  } else if (is_small(model) || (is_quick && !fits)) {
+  } else if (is_small(model) || (is_quick && changes_in_place_ && !fits)) {
     compute_at_once(model, sequence);
   } else {
     if (!asked_ || asked_->sequence != sequence || !(asked_->model == model)) ask_for(model, sequence);

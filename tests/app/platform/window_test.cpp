@@ -23,6 +23,7 @@ class OpenWindow : public testing::Test {
     }
   }
   void show_nothing() {
+    jobs.deliver();
     window.begin_frame();
     window.end_frame(app::rgb(0));
   }

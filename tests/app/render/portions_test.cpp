@@ -31,7 +31,7 @@ Picture picture_of(const Numbers& numbers, std::uint64_t version) {
   Picture p;
   p.version = version;
   p.rows.numbers = numbers.cells.data();
-  p.rows.stride = p.rows.n_rows = p.rows.n_columns = n;
+  p.rows.stride = p.rows.n_rows = p.rows.n_cols = n;
   p.map = ColourMap::weights, p.low = 0, p.high = 1;
   p.visible = &numbers.visible;
   p.right = p.bottom = static_cast<double>(n);

@@ -182,7 +182,10 @@ struct LargeModel : testing::Test {
     ui.store.open(directory.path() / "large.json");
   }
   void wait() {
-    while (ui.store.is_renewing() || ui.is_working()) ui.run(1);
+    const auto is_under_way = [&] {
+      return ui.store.is_renewing() || ui.is_working() || ui.has("status/renewal");
+    };
+    for (int frame = 0; frame < 2000 && is_under_way(); ++frame) ui.run(1);
     ui.run();
   }
 };

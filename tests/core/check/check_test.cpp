@@ -287,10 +287,14 @@ TEST_F(OneCheck, ToleranceIsWhatWasAsked) {
 
 TEST_F(OneCheck, StopsWhenToldTo) {
   const auto file = support::tensors_in_memory(fixture.tensors("no_scale"));
-  int asked = 0;
-  const Report report = check(model, match(model, file, {}), {}, [&] { return ++asked < 3; });
-  EXPECT_EQ(asked, 3);
+  core::Token stopped, goes_on;
+  stopped.stop();
+  const Report report = check(model, match(model, file, {}), {}, stopped);
   EXPECT_FALSE(report.agrees);
+  EXPECT_TRUE(report.explanations.empty());
+  EXPECT_EQ(stopped.done(), 0u);
+  EXPECT_FALSE(check(model, match(model, file, {}), {}, goes_on).explanations.empty());
+  EXPECT_GT(goes_on.done(), 0u) << "what was tried is counted";
 }
 
 TEST_F(OneCheck, ReportsAsJson) {

@@ -124,12 +124,12 @@ TEST(Engine, CanBeCalledOffAndComputesAgain) {
   const Model m = calm_model(random, 200, 8, 8, 2);
   Engine engine(2);
   core::Token progress;
-  progress.cancelled = true;
-  EXPECT_FALSE(engine.compute(m, 0, &progress));
+  core::Token stopped;
+  stopped.stop();
+  EXPECT_FALSE(engine.compute(m, 0, &stopped));
   EXPECT_EQ(engine.rows(Stage::weights, 0).numbers, nullptr);
-  progress.cancelled = false;
   EXPECT_TRUE(engine.compute(m, 0, &progress));
-  EXPECT_EQ(progress.fraction, 1);
+  EXPECT_EQ(progress.share(), 1);
   EXPECT_TRUE(agree(m, engine.trace(), attend(m), rounding));
 }
 
