@@ -11,7 +11,7 @@ using support::below;
 using support::coin;
 using support::InputFrame;
 
-constexpr std::size_t n_events = 10000;
+constexpr std::size_t n_events = 15000;
 constexpr int width = 960, height = 600;
 
 constexpr Key keys[] = {Key::a,
