@@ -15,11 +15,12 @@ target_compile_definitions(attnscope_settings INTERFACE ARMA_DONT_USE_WRAPPER AR
 # Contraction is off everywhere: the generator's bits and the tests' exact equalities depend on it.
 target_compile_options(attnscope_settings INTERFACE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow
                        $<$<BOOL:${ATTNSCOPE_STRICT}>:-Werror>)
+string(COMPARE NOTEQUAL "${ATTNSCOPE_SANITIZE}" "" is_sanitized)  # its commas would part arguments of an expression
 # Optimising or sanitizing, g++ 12 warns of copies inside std::string that cannot happen (GCC bug 105651, mended in 13).
 target_compile_options(attnscope_settings INTERFACE
-  "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<OR:$<NOT:$<CONFIG:Debug>>,$<BOOL:${ATTNSCOPE_SANITIZE}>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict>")
+  "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<OR:$<NOT:$<CONFIG:Debug>>,$<BOOL:${is_sanitized}>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict>")
 target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads)
-if(ATTNSCOPE_SANITIZE)
+if(is_sanitized)
   target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer)
   target_link_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE})
