@@ -24,6 +24,9 @@ CopySource copy_source(const Situation& situation, const std::optional<CellRef>&
 std::string copied_words(const Situation& situation, const std::optional<CellRef>& cell = {});
 bool names_a_cell(const Situation& situation, const std::optional<CellRef>& cell = {});
 
+/// The number under the edit cursor, else that of the pinned or the hovered cell, to the last bit.
+std::optional<std::string> copied_number(const Situation& situation);
+
 /// What of it is copied in a form, with the decimals of the view.
 std::string copied_as(const Situation& situation, const CopySource& source, CopyChoice choice);
 

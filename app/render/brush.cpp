@@ -16,10 +16,10 @@ void set_colour(const ShaderProgram& program, const char* name, Rgb c) {
 
 void set_look(const ShaderProgram& program, const Picture& p, float scale) {
   const Palette& colours = palette(p.dark);
-  set_colour(program, "ground", colours.background);
-  set_colour(program, "hatch", colours.hatch);
-  set_colour(program, "hatch_ground", colours.hatch_ground);
-  set_colour(program, "bad", colours.bad);
+  set_colour(program, "ground", colours.ground.back);
+  set_colour(program, "hatch", colours.hatch.lines);
+  set_colour(program, "hatch_ground", colours.hatch.ground);
+  set_colour(program, "bad", colours.status.bad);
   set_colour(program, "light_ink", readable_on(rgb(0x000000)));
   set_colour(program, "dark_ink", readable_on(rgb(0xffffff)));
   glUniform1f(program.uniform("ground_share"), p.dark ? 0.46f : 0.55f);
@@ -76,7 +76,7 @@ void Brush::begin(const Picture& p, const Texture& pixels) {
 
 void Brush::clear(const Picture& p, const Texture& pixels) {
   begin(p, pixels);
-  const ImVec4 ground = vec(palette(p.dark).background);
+  const ImVec4 ground = vec(palette(p.dark).ground.back);
   const std::array<float, 4> colour{ground.x, ground.y, ground.z, 1};
   glClearBufferfv(GL_COLOR, 0, colour.data());
 }

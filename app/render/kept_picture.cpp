@@ -13,13 +13,13 @@ constexpr std::size_t tile = 16;  // pixels across and down that have one versio
 
 /// What the colours of texels are made from. Pointers count: other matrices of one version are other numbers.
 auto numbers_key(const Picture& p) {
-  return std::tie(p.numbers, p.rows.numbers, p.rows.sums, p.visible, p.kept, p.version, p.flags_version,
-                  p.map, p.dark, p.low, p.high, p.least, p.dots);
+  return std::tie(p.cells.numbers, p.cells.rows.numbers, p.cells.rows.sums, p.cells.visible, p.cells.kept,
+                  p.cells.version, p.cells.flags_version, p.map, p.dark, p.low, p.high, p.least, p.dots);
 }
 
 /// Which part of the matrix is shown, and how large.
 auto part_key(const Picture& p) {
-  return std::tie(p.width, p.height, p.left, p.top, p.right, p.bottom);
+  return std::tie(p.width, p.height, p.part.left, p.part.top, p.part.right, p.part.bottom);
 }
 
 /// What else the pixels are made from.
@@ -58,7 +58,7 @@ double KeptPicture::cells_to_read(const Picture& p) const {
   const bool same_blocks = picture_ && has_rows(p) && has_rows(*picture_) && picture_->width == p.width &&
                            picture_->height == p.height;
   if (same_blocks && !change_since(&*picture_, p).all) return 0;
-  const double cells = std::max(0.0, (p.right - p.left) * (p.bottom - p.top));
+  const double cells = std::max(0.0, (p.part.right - p.part.left) * (p.part.bottom - p.part.top));
   return has_rows(p) ? cells : 2 * cells;  // numbers by columns, and their marks, take about twice as long
 }
 

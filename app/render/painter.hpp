@@ -29,30 +29,39 @@ struct Cross {
   friend bool operator==(const Cross&, const Cross&) = default;
 };
 
-/// What a heatmap is to show; an equal picture of equal numbers is not drawn again.
-///
-/// The matrices must live until paint() returns. Marks: −inf and cells whose hidden is 0 are hatched, NaN is
-/// crossed corner to corner, cells whose dropped is 0 bear a ×, numbers outside low … high a cut corner.
-struct Picture {
-  std::string place;  ///< where it stands in the window, as a key: "strip/weights"
+/// The numbers behind a picture; the matrices must live until paint() returns.
+struct PictureCells {
   const arma::mat* numbers = nullptr;
   const arma::mat* visible = nullptr;  ///< of the size of numbers: 0 = hidden, or nullptr
   const arma::mat* kept = nullptr;     ///< of the size of numbers: 0 = dropped, or nullptr
   RowView rows;  ///< the same numbers as they are kept, where that is known; numbers may then be nullptr
   const HeadChange* change = nullptr;  ///< of rows: what differs from the version before, where that is known
+  std::uint64_t version = 0;           ///< changes whenever the numbers behind the pointers may have changed
+  std::uint64_t flags_version = 0;     ///< where there are rows: the same for visible and kept
+};
+
+/// The part of a matrix between two columns and two rows, in cells.
+struct MatrixPart {
+  double left = 0, top = 0, right = 0, bottom = 0;
+};
+
+/// What a heatmap is to show; an equal picture of equal numbers is not drawn again.
+///
+/// Marks: −inf and cells whose hidden is 0 are hatched, NaN is crossed corner to corner, cells whose dropped
+/// is 0 bear a ×, numbers outside low … high a cut corner.
+struct Picture {
+  std::string place;  ///< where it stands in the window, as a key: "strip/weights"
+  PictureCells cells;
   bool pending =
       false;  ///< the numbers are still to come: the last picture of the place stays, or there is none
-  std::uint64_t version = 0;        ///< changes whenever the numbers behind the pointers may have changed
-  std::uint64_t flags_version = 0;  ///< of pictures with rows: the same for visible and kept
   ColourMap map = ColourMap::values;
   bool dark = true;
   double low = -1, high = 1;
   double least = 0;   ///< of a logarithmic range: the smallest size with a colour of its own; 0 = linear
   bool dots = false;  ///< exact zeros bear a dot, where no numbers stand in the cells
   int width = 0, height = 0;  ///< in pixels, of the whole picture
-  /// The part of the matrix that fills the picture, in cells: column and row of its corners.
-  double left = 0, top = 0, right = 0, bottom = 0;
-  bool gaps = true;  ///< one pixel of ground between cells, for cells of eight pixels and more
+  MatrixPart part;            ///< of the matrix that fills the picture
+  bool gaps = true;           ///< one pixel of ground between cells, for cells of eight pixels and more
   std::optional<Cross> cross;
   int phase = 0;  ///< (x + y) of the picture's corner on the screen modulo 6, so that hatches meet
 };

@@ -75,29 +75,31 @@ std::vector<double> block_flags(const arma::mat& flags, Pooling block) {
 }
 
 Pooling pooling(const Picture& p) {
-  return {cells_a_pixel(p.bottom - p.top, p.height), cells_a_pixel(p.right - p.left, p.width)};
+  return {cells_a_pixel(p.part.bottom - p.part.top, p.height),
+          cells_a_pixel(p.part.right - p.part.left, p.width)};
 }
 
 bool has_rows(const Picture& p) {
-  return p.rows.numbers && p.width > 0 && p.height > 0 && p.left == 0 && p.top == 0 &&
-         p.right == static_cast<double>(p.rows.n_cols) && p.bottom == static_cast<double>(p.rows.n_rows);
+  return p.cells.rows.numbers && p.width > 0 && p.height > 0 && p.part.left == 0 && p.part.top == 0 &&
+         p.part.right == static_cast<double>(p.cells.rows.n_cols) &&
+         p.part.bottom == static_cast<double>(p.cells.rows.n_rows);
 }
 
 Placing placing(const Picture& p, const Texels& t) {
   const auto block_rows = static_cast<double>(t.pooling.rows),
              block_columns = static_cast<double>(t.pooling.columns);
-  return {p.left / block_columns - static_cast<double>(t.first_column),
-          p.top / block_rows - static_cast<double>(t.first_row), (p.right - p.left) / block_columns,
-          (p.bottom - p.top) / block_rows};
+  return {p.part.left / block_columns - static_cast<double>(t.first_column),
+          p.part.top / block_rows - static_cast<double>(t.first_row),
+          (p.part.right - p.part.left) / block_columns, (p.part.bottom - p.part.top) / block_rows};
 }
 
 MatrixTexels::MatrixTexels(const Picture& p) {
   Texels t;
-  if (!p.numbers || p.numbers->is_empty() || p.width <= 0 || p.height <= 0) return;
-  if (!(p.right > p.left) || !(p.bottom > p.top)) return;
+  if (!p.cells.numbers || p.cells.numbers->is_empty() || p.width <= 0 || p.height <= 0) return;
+  if (!(p.part.right > p.part.left) || !(p.part.bottom > p.part.top)) return;
   t.pooling = pooling(p);
-  rows_ = touched(p.top, p.bottom, p.numbers->n_rows, t.pooling.rows);
-  columns_ = touched(p.left, p.right, p.numbers->n_cols, t.pooling.columns);
+  rows_ = touched(p.part.top, p.part.bottom, p.cells.numbers->n_rows, t.pooling.rows);
+  columns_ = touched(p.part.left, p.part.right, p.cells.numbers->n_cols, t.pooling.columns);
   t.rows = rows_.end - rows_.begin, t.columns = columns_.end - columns_.begin;
   if (t.rows == 0 || t.columns == 0) return;
   t.first_row = rows_.begin, t.first_column = columns_.begin;
@@ -123,11 +125,11 @@ bool MatrixTexels::advance(const Picture& p, double cells, core::ThreadPool& thr
 
 void MatrixTexels::make(const Picture& p, const Shades& shades, std::size_t first, std::size_t last) {
   const Blocks columns{columns_.begin + first, columns_.begin + last, columns_.size};
-  const std::vector<double> numbers = core::colour::strongest(p.map, *p.numbers, rows_, columns);
+  const std::vector<double> numbers = core::colour::strongest(p.map, *p.cells.numbers, rows_, columns);
   const auto flags = [&](const arma::mat* m) {
     return m ? any_of_blocks(*m, rows_, columns) : std::vector<double>{};
   };
-  const std::vector<double> visible = flags(p.visible), kept = flags(p.kept);
+  const std::vector<double> visible = flags(p.cells.visible), kept = flags(p.cells.kept);
   const std::size_t count = last - first;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const bool hidden = !visible.empty() && visible[i] == 0, dropped = !kept.empty() && kept[i] == 0;

@@ -7,7 +7,7 @@ namespace app::render {
 namespace {
 
 auto flags_key(const Picture& p) {
-  return std::tie(p.visible, p.kept, p.flags_version, p.width, p.height);
+  return std::tie(p.cells.visible, p.cells.kept, p.cells.flags_version, p.width, p.height);
 }
 
 auto range_key(const Picture& p) {
@@ -22,25 +22,26 @@ bool same_source(const RowView& a, const RowView& b) {
 }  // namespace
 
 HeadChange change_since(const Picture* before, const Picture& now) {
-  if (!before || !same_source(before->rows, now.rows)) return {};
-  if (before->version == now.version) return {false, {}, {}, now.rows.n_rows};
-  return now.change && before->version + 1 == now.version ? *now.change : HeadChange{};
+  if (!before || !same_source(before->cells.rows, now.cells.rows)) return {};
+  if (before->cells.version == now.cells.version) return {false, {}, {}, now.cells.rows.n_rows};
+  return now.cells.change && before->cells.version + 1 == now.cells.version ? *now.cells.change
+                                                                            : HeadChange{};
 }
 
 Pool::Written RowTexels::pool(const Picture& p, const HeadChange& change) {
   const Pooling block = pooling(p);
   pooled_ = p;
-  return pool_.renew(p.rows, is_diverging(p.map), block.rows, block.columns, change, threads_);
+  return pool_.renew(p.cells.rows, is_diverging(p.map), block.rows, block.columns, change, threads_);
 }
 
 bool RowTexels::fits(const Picture& p) const {
   const Pooling block = pooling(p);
-  return pooled_ && pool_.fits(p.rows, is_diverging(p.map), block.rows, block.columns);
+  return pooled_ && pool_.fits(p.cells.rows, is_diverging(p.map), block.rows, block.columns);
 }
 
 bool RowTexels::holds(const Picture& p) const {
-  return fits(p) && same_source(pooled_->rows, p.rows) && pooled_->version == p.version &&
-         pooled_rows_ == p.rows.n_rows;
+  return fits(p) && same_source(pooled_->cells.rows, p.cells.rows) &&
+         pooled_->cells.version == p.cells.version && pooled_rows_ == p.cells.rows.n_rows;
 }
 
 HeadChange RowTexels::change_for(const Picture& p, const Picture* before) const {
@@ -50,13 +51,13 @@ HeadChange RowTexels::change_for(const Picture& p, const Picture* before) const 
 bool RowTexels::prepare(const Picture& p, const Picture* before, double cells) {
   if (!change_for(p, before).all) return true;
   const HeadChange change = pooled_ && fits(p) ? change_since(&*pooled_, p) : HeadChange{};
-  if (!fits(p)) pool_.begin(p.rows, is_diverging(p.map), pooling(p).rows, pooling(p).columns);
+  if (!fits(p)) pool_.begin(p.cells.rows, is_diverging(p.map), pooling(p).rows, pooling(p).columns);
   if (change.all)
     pooled_rows_ = 0;
-  else if (pooled_->version != p.version)
+  else if (pooled_->cells.version != p.cells.version)
     pool(p, change);
-  const std::size_t block = pooling(p).rows, n_rows = p.rows.n_rows;
-  const auto rows_in_time = static_cast<std::size_t>(cells / static_cast<double>(p.rows.n_cols));
+  const std::size_t block = pooling(p).rows, n_rows = p.cells.rows.n_rows;
+  const auto rows_in_time = static_cast<std::size_t>(cells / static_cast<double>(p.cells.rows.n_cols));
   const std::size_t end =
       std::min(n_rows, pooled_rows_ + std::max<std::size_t>(1, rows_in_time / block) * block);
   HeadChange rows;
@@ -72,13 +73,13 @@ std::vector<Part> RowTexels::renew(const Picture& p, const Picture* before) {
   const HeadChange change = change_for(p, before);
   Pool::Written written{std::vector<bool>(pool_.n_rows(), true), std::nullopt};
   if (!change.all || !holds(p)) written = pool(p, change);
-  pooled_rows_ = p.rows.n_rows;
+  pooled_rows_ = p.cells.rows.n_rows;
   const bool same_flags = before && flags_key(*before) == flags_key(p);
   const bool same_range = before && range_key(*before) == range_key(p);
   const bool same_size = before && texels_.rows == pool_.n_rows() && texels_.columns == pool_.n_columns();
   if (!same_flags) {
-    visible_ = p.visible ? block_flags(*p.visible, block) : std::vector<double>();
-    kept_ = p.kept ? block_flags(*p.kept, block) : std::vector<double>();
+    visible_ = p.cells.visible ? block_flags(*p.cells.visible, block) : std::vector<double>();
+    kept_ = p.cells.kept ? block_flags(*p.cells.kept, block) : std::vector<double>();
   }
   texels_.rows = pool_.n_rows(), texels_.columns = pool_.n_columns();
   texels_.pooling = block;

@@ -19,4 +19,9 @@ struct AnyCommand
   const variant& kinds() const { return *this; }
 };
 
+template <class Kind>
+const Kind* Command::as() const {
+  return std::get_if<Kind>(&any_->kinds());
+}
+
 }  // namespace app

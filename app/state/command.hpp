@@ -127,7 +127,7 @@ class Command {
   /// Every kind above can be one.
   template <class Kind>
   Command(Kind kind);
-  /// The command where it is of this kind, else nullptr.
+  /// The command where it is of this kind, else nullptr; for those who include any_command.hpp.
   template <class Kind>
   const Kind* as() const;
   const AnyCommand& any() const { return *any_; }

@@ -2,23 +2,40 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/attention/model.hpp"
+#include "core/editing/history.hpp"
+
 namespace app {
 
-/// One line at the foot of the window.
-struct Message {
-  std::string text;
-  bool is_error = false;
+struct TensorSource;  // in files/opening.hpp
+
+/// Where a model came from.
+struct Origin {
+  std::string title;                                     ///< the file's name, or the preset's title
+  std::string preset = {};                               ///< or ""
+  std::optional<std::filesystem::path> path = {};        ///< where it is saved
+  std::shared_ptr<const TensorSource> source = nullptr;  ///< the tensors that it was made of, or nullptr
 };
 
-/// What is open and whether it is saved.
+/// A piece of work: a model, as it is, as it was saved and as it was opened, and the way back.
 struct Document {
-  std::string title;                          ///< the file's name, or the preset's title
-  std::optional<std::filesystem::path> path;  ///< where it is saved
-  std::string preset;                         ///< the preset it was made from, or ""
+  core::attention::Model model, saved, first;
+  Origin origin;
+  core::editing::History history = core::editing::History();
+
+  bool is_modified() const { return !(model == saved); }
+};
+
+/// What the window says of the document.
+struct DocumentState {
+  std::string title;
+  std::optional<std::filesystem::path> path = {};  ///< where it is saved
+  std::string preset;                              ///< the preset it was made from, or ""
   bool modified = false;
   bool is_preset = false;  ///< the model is still the preset's, to the last bit
   bool can_undo = false, can_redo = false;
@@ -27,6 +44,12 @@ struct Document {
   bool of_tensors = false;                    ///< it was made of a file of tensors, in which is to be chosen
   std::vector<std::string> layers;            ///< of that file, "" for a number alone
   std::size_t layer = 0;                      ///< the one that the model was made of
+};
+
+/// One line at the foot of the window.
+struct Message {
+  std::string text;
+  bool is_error = false;
 };
 
 }  // namespace app

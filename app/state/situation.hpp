@@ -17,7 +17,7 @@ struct Situation {
   Newest newest;
   const Settings& settings;
   const Forms& forms;
-  const Document& document;
+  const DocumentState& document;
   /// The ends of all colours as they are now; empty where no picture is drawn.
   std::function<std::map<std::pair<Stage, std::size_t>, Ends>()> colour_ends = {};
 };

@@ -23,8 +23,7 @@ Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::functi
       live_(jobs_, editing::default_preset().make(), at_once_ms, std::move(before_computing)) {
   jobs_.fail_by([this](const Failure& failure) { say(failure.words, true); });
   const editing::Preset& preset = editing::default_preset();
-  start_with(preset.make(), {preset.title, preset.name, std::nullopt});
-  message_ = {};
+  start_with(preset.make(), {preset.title, preset.name});
   settle();
 }
 
@@ -37,7 +36,7 @@ void Store::attempt(const std::string& what, const std::function<void()>& act) {
   try {
     act();
   } catch (...) {
-    say(failure_text(what), true);
+    say(failure_of(what).words, true);
   }
 }
 
@@ -46,8 +45,10 @@ void Store::settle() {
   leave_once_written();
   attempt("the list of files", [this] { list_files(); });
   attempt("the stages of this model; the pictures are of the one before",
-          [this] { live_.follow(model_, view_.look.sequence); });
-  attempt("this step of the lesson", [this] { assess_step(); });
+          [this] { live_.follow(document_.model, view_.look.sequence); });
+  attempt("this step of the lesson", [this] {
+    if (shows_newest()) lessons_.assess(live_, view_.look.sequence);
+  });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
 }
@@ -60,28 +61,34 @@ View Store::shown_view() const {
   return view;
 }
 
-Document Store::document() const {
-  const TensorSource* source = !lesson_ && origin_.source ? &*origin_.source : nullptr;
-  return {.title = lesson_ ? std::string("lesson: ") + lesson_->state.lesson->title : origin_.title,
-          .path = origin_.path,
-          .preset = lesson_ ? "" : origin_.preset,
-          .modified = !((lesson_ ? lesson_->own_model : model_) == saved_),
-          .is_preset = !lesson_ && !origin_.preset.empty() && model_ == first_,
-          .can_undo = history_.can_undo(),
-          .can_redo = history_.can_redo(),
-          .undo_words = history_.undo_description(),
-          .redo_words = history_.redo_description(),
+DocumentState Store::document() const {
+  const auto& [title, preset, path, source] = document_.origin;
+  const Document& own = lessons_.own(document_);
+  return {.title = title,
+          .path = own.origin.path,
+          .preset = preset,
+          .modified = own.is_modified(),
+          .is_preset = !preset.empty() && document_.model == document_.first,
+          .can_undo = document_.history.can_undo(),
+          .can_redo = document_.history.can_redo(),
+          .undo_words = document_.history.undo_description(),
+          .redo_words = document_.history.redo_description(),
           .recent = recent_,
           .of_tensors = source != nullptr,
           .layers = source ? source->layers : std::vector<std::string>(),
           .layer = source ? source->layer : 0};
 }
 
+void Store::recall(Kept kept) {
+  recent_ = std::move(kept.recent);
+  lessons_.progress = std::move(kept.progress);
+}
+
 void Store::carry_out(const ApplyEdit& command) {
-  core::attention::Model after = editing::apply(model_, command.edit);
-  if (after == model_ || !may_take_memory(after, command)) return;
-  history_.record(model_, editing::target(command.edit), editing::describe(command.edit));
-  model_ = std::move(after);
+  core::attention::Model after = editing::apply(document_.model, command.edit);
+  if (after == document_.model || !may_take_memory(after, command)) return;
+  document_.history.record(document_.model, editing::target(command.edit), editing::describe(command.edit));
+  document_.model = std::move(after);
   keep_view_within_model();
   message_ = {};
 }
@@ -92,23 +99,25 @@ void Store::carry_out(const ChangeView& command) {
 }
 
 void Store::carry_out(const EndGesture&) {
-  end_gesture();
+  document_.history.end_gesture();
 }
 
 void Store::carry_out(const Undo&) {
-  if (!history_.can_undo()) return say("There is nothing to undo.");
-  const std::string words = history_.undo_description();
-  model_ = history_.undo(model_);
-  if (lesson_ && !history_.can_undo())
+  editing::History& history = document_.history;
+  if (!history.can_undo()) return say("There is nothing to undo.");
+  const std::string words = history.undo_description();
+  document_.model = history.undo(document_.model);
+  if (lessons_.is_under_way() && !history.can_undo())
     return carry_out(LeaveLesson{});  // what was undone is the lesson itself
   keep_view_within_model();
   say("Undone: " + words);
 }
 
 void Store::carry_out(const Redo&) {
-  if (!history_.can_redo()) return say("There is nothing to redo.");
-  const std::string words = history_.redo_description();
-  model_ = history_.redo(model_);
+  editing::History& history = document_.history;
+  if (!history.can_redo()) return say("There is nothing to redo.");
+  const std::string words = history.redo_description();
+  document_.model = history.redo(document_.model);
   keep_view_within_model();
   say("Done again: " + words);
 }
@@ -116,17 +125,19 @@ void Store::carry_out(const Redo&) {
 void Store::carry_out(const LoadPreset& command) {
   const editing::Preset* preset = editing::find_preset(command.name);
   if (!preset) throw core::Error("preset " + command.name + ": there is no such preset");
-  if (lesson_) leave_lesson();
+  leave_lesson();
   if (!may_leave(command)) return;
-  start_with(preset->make(), {preset->title, preset->name, std::nullopt});
+  start_with(preset->make(), {preset->title, preset->name});
   say(std::string(preset->title) + ": " + preset->about);
 }
 
 void Store::carry_out(const ShowDialog& command) {
-  if (lesson_ && command.dialog == Dialog::save_as) return carry_out(SaveFile{});  // which says why not
+  if (lessons_.is_under_way() && command.dialog == Dialog::save_as)
+    return carry_out(SaveFile{});  // which says why not
   if (view_.forms.dialog == Dialog::writing) carry_out(CancelQuestion{});
+  const Origin& origin = document_.origin;
   if (command.dialog == Dialog::import_tensors) {
-    if (origin_.source) choose_from(origin_.source->tensors);
+    if (origin.source) choose_from(origin.source->tensors);
     return;
   }
   if (command.dialog == Dialog::none && view_.forms.dialog != Dialog::none) carry_out(CancelReading{});
@@ -134,19 +145,18 @@ void Store::carry_out(const ShowDialog& command) {
   if (command.dialog == Dialog::none) stay();
   const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
                           command.dialog == Dialog::open_tensors || command.dialog == Dialog::open_given;
-  if (is_opening || command.dialog == Dialog::save_as || command.dialog == Dialog::export_files) {
-    if (view_.forms.browser.directory.empty() && origin_.path)
-      view_.forms.browser.directory = origin_.path->parent_path();
-    list(view_.forms.browser.directory);
-    if (command.dialog == Dialog::save_as)
-      view_.forms.browser.name = origin_.path
-                                     ? origin_.path->filename().string()
-                                     : (origin_.preset.empty() ? "attention" : origin_.preset) + ".json";
-    if (is_opening) view_.forms.browser.name.clear();
-    if (command.dialog != Dialog::export_files)
-      view_.forms.typed = Typed{"browser/name", view_.forms.browser.name, true, true};
-    message_ = {};  // an error of this dialog is shown in it, one from before is not
-  }
+  if (!is_opening && command.dialog != Dialog::save_as && command.dialog != Dialog::export_files) return;
+  Browser& browser = view_.forms.browser;
+  if (const auto& path = lessons_.own(document_).origin.path; browser.directory.empty() && path)
+    browser.directory = path->parent_path();
+  list(browser.directory);
+  if (command.dialog == Dialog::save_as)
+    browser.name = origin.path ? origin.path->filename().string()
+                               : (origin.preset.empty() ? "attention" : origin.preset) + ".json";
+  if (is_opening) browser.name.clear();
+  if (command.dialog != Dialog::export_files)
+    view_.forms.typed = Typed{"browser/name", browser.name, true, true};
+  message_ = {};  // an error of this dialog is shown in it, one from before is not
 }
 
 void Store::carry_out(const BrowseTo& command) {
@@ -165,26 +175,25 @@ void Store::carry_out(const ShowMessage& command) {
 }
 
 void Store::carry_out(const Quit& command) {
-  if (lesson_) leave_lesson();
+  leave_lesson();
   if (!may_leave(command)) return;
   if (is_writing()) return leave_when_written(command);
   quit_ = true;
 }
 
 void Store::carry_out(const DiscardAndContinue&) {
-  if (view_.forms.dialog == Dialog::writing) return exporting_.stop(true);
+  if (view_.forms.dialog == Dialog::writing) return writer_.exporting.stop(true);
   view_.forms.dialog = Dialog::none;
-  if (!waiting_) return;
-  const Command next = *std::exchange(waiting_, std::nullopt);
-  given_up_ = model_;
-  dispatch(next);
-  if (!waiting_) given_up_.reset();
+  if (!waiting_.next) return;
+  waiting_.given_up = document_.model;
+  go_on();
+  if (!waiting_.next) waiting_.given_up.reset();
 }
 
 void Store::carry_out(const TakeMemory&) {
-  granted_bytes_ = std::max(granted_bytes_, asked_bytes_);
+  waiting_.granted_bytes = std::max(waiting_.granted_bytes, waiting_.asked_bytes);
   view_.forms.dialog = Dialog::none;
-  if (waiting_) dispatch(*std::exchange(waiting_, std::nullopt));
+  go_on();
 }
 
 void Store::carry_out(const CancelQuestion&) {
@@ -193,48 +202,54 @@ void Store::carry_out(const CancelQuestion&) {
 }
 
 bool Store::may_leave(const Command& command) {
-  if (saving_.is_busy()) {  // what is being saved is to become part of this document, not of the next
+  if (writer_.saving.is_busy()) {  // what is being saved is to become part of this document, not of the next
     leave_when_written(command);
     return false;
   }
-  if (model_ == saved_ || given_up_ == model_) return true;
-  waiting_ = command;
+  if (!document_.is_modified() || waiting_.given_up == document_.model) return true;
+  waiting_.next = command;
   view_.forms.dialog = Dialog::unsaved_work;
   return false;
 }
 
 void Store::leave_when_written(const Command& command) {
-  waiting_ = command;
-  leaves_when_written_ = true;
+  waiting_.next = command;
+  waiting_.is_for_writing = true;
   if (!command.as<Quit>()) return;
-  const std::filesystem::path& path = saving_.is_busy() ? saved_to_ : exported_;
-  view_.forms.question = path.filename().string() + " is being written. attnscope quits when that is done.";
+  view_.forms.question =
+      writer_.path().filename().string() + " is being written. attnscope quits when that is done.";
   view_.forms.dialog = Dialog::writing;
 }
 
+bool Store::is_quitting() const {
+  return waiting_.next && waiting_.next->as<Quit>();
+}
+
+void Store::go_on() {
+  if (waiting_.next) dispatch(*std::exchange(waiting_.next, std::nullopt));
+}
+
 void Store::stay() {
-  waiting_.reset();
-  given_up_.reset();
-  leaves_when_written_ = false;
+  waiting_.next.reset();
+  waiting_.given_up.reset();
+  waiting_.is_for_writing = false;
 }
 
 bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
   if (memory_need(model, 0).bytes <= bytes_without_a_question) return true;  // and the system is not asked
   const MemoryNeed need = memory_need(model, free_memory_());
   if (need.is_too_much()) throw core::Error(need.words());
-  if (need.bytes <= granted_bytes_) return true;
-  asked_bytes_ = need.bytes;
-  waiting_ = command;
+  if (need.bytes <= waiting_.granted_bytes) return true;
+  waiting_.asked_bytes = need.bytes;
+  waiting_.next = command;
   view_.forms.question = need.words() + ".";
   view_.forms.dialog = Dialog::memory;
   return false;
 }
 
 void Store::start_with(core::attention::Model model, Origin origin) {
-  model_ = saved_ = first_ = std::move(model);
-  origin_ = std::move(origin);
-  given_up_.reset();
-  history_.clear();
+  document_ = {model, model, model, std::move(origin)};
+  waiting_.given_up.reset();
   release(view_);
   view_.selection.hovered.reset();
   view_.look.tokens.pinned_query.reset();
@@ -252,7 +267,44 @@ void Store::remember(const std::filesystem::path& path) {
 
 void Store::keep_view_within_model() {
   view_.look.reference = references_.empty() ? 0 : std::min(view_.look.reference, references_.size() - 1);
-  keep_within(view_, model_);
+  keep_within(view_, document_.model);
+}
+
+void Store::carry_out(const StartLesson& command) {
+  const core::lessons::Lesson* lesson = core::lessons::find_lesson(command.name);
+  if (!lesson) throw core::Error("lesson " + command.name + ": there is no such lesson");
+  leave_lesson();
+  lessons_.start(*lesson, document_, view_);
+  view_.forms.dialog = Dialog::none;
+  keep_view_within_model();
+  message_ = {};
+}
+
+void Store::carry_out(const GoInLesson& command) {
+  if (!lesson()) return;
+  const std::size_t last = lesson()->lesson->steps().size() - 1, now = lesson()->step;
+  if (command.by > 0 && now == last) return say("That was the last step. Esc brings your own work back.");
+  if (command.by < 0 && now == 0) return say("This is the first step.");
+  lessons_.begin(command.by > 0 ? now + 1 : command.by < 0 ? now - 1 : now, document_, view_);
+  keep_view_within_model();
+  message_ = {};
+}
+
+void Store::carry_out(const LeaveLesson&) {
+  if (!lesson()) return;
+  leave_lesson();
+  say("Your own work is back.");
+}
+
+void Store::leave_lesson() {
+  if (!lesson()) return;
+  lessons_.leave(document_, view_);
+  keep_view_within_model();
+}
+
+void Store::run_laboratory() {
+  if (view_.look.tab != Tab::laboratory) return drawing_.stop();
+  drawing_.follow(live_, std::min(view_.look.head, live_.model().n_heads - 1), view_.look.laboratory_masks);
 }
 
 }  // namespace app

@@ -2,27 +2,30 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 
-#include "app/files/opening.hpp"
 #include "app/state/command.hpp"
 #include "app/state/document.hpp"
-#include "app/state/lesson_state.hpp"
 #include "app/state/pair.hpp"
 #include "app/state/view.hpp"
+#include "app/store/file_work.hpp"
+#include "app/store/lessons.hpp"
 #include "app/work/comparing.hpp"
 #include "app/work/jobs.hpp"
 #include "app/work/laboratory.hpp"
 #include "app/work/live_trace.hpp"
 #include "app/work/memory.hpp"
-#include "core/attention/model.hpp"
-#include "core/editing/history.hpp"
 
 namespace app {
 
-/// The only writer: it owns the model and everything around it, and changes it by commands alone.
+/// What the store keeps for a person from one run of the program to the next, beside the view.
+struct Kept {
+  std::vector<std::filesystem::path> recent;       ///< files, newest first
+  std::map<std::string, LessonProgress> progress;  ///< by the lesson's name
+};
+
+/// The only writer: it owns the document and everything around it, and changes it by commands alone.
 class Store {
  public:
   /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer
@@ -34,74 +37,53 @@ class Store {
   void dispatch(const Command& command);
   /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path);
-  /// What is being read, and from what is to be chosen.
-  Opening opening() const;
-  bool is_reading() const { return reader_.is_busy(); }
-  /// Whether sessions or exports are being written.
-  bool is_writing() const { return saving_.is_busy() || exporting_.is_busy(); }
-  /// What takes longer than a frame.
-  Jobs& jobs() { return jobs_; }
-  /// Ends the undo step that edits in a row were joined into.
-  void end_gesture() { history_.end_gesture(); }
   /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
   /// beside the window.
   void settle();
+  /// What takes longer than a frame.
+  Jobs& jobs() { return jobs_; }
 
   /// The newest model and what is looked at: what edits change and files keep.
-  const core::attention::Model& model() const { return model_; }
+  const core::attention::Model& model() const { return document_.model; }
   const View& view() const { return view_; }
-  Newest newest() const { return {model_, view_.look, view_.selection}; }
+  Newest newest() const { return {document_.model, view_.look, view_.selection}; }
   /// Whether the trace is of that; else it is still to come, or could not be computed.
-  bool shows_newest() const { return live_.sequence() == view_.look.sequence && live_.model() == model_; }
-  /// The model that the trace is of, and the view as far as that model has what is looked at.
-  const core::attention::Model& shown_model() const { return live_.model(); }
-  View shown_view() const;
-  const core::attention::Trace& trace() const { return live_.trace(); }
-  std::uint64_t version() const { return live_.version(); }
-  double compute_ms() const { return live_.compute_ms(); }
-  /// Whether the newest trace is being computed, how long it has been, and how much of the work is done.
-  bool is_renewing() const { return live_.is_behind(); }
-  double seconds_renewing() const { return live_.seconds_behind(); }
-  double share_renewed() const { return live_.share_done(); }
+  bool shows_newest() const { return live_.is_of(document_.model, view_.look.sequence); }
+  /// The trace, the model that it is of, and whether it is being renewed.
   const LiveTrace& live() const { return live_; }
-  Document document() const;
+  /// The view as far as that model has what is looked at.
+  View shown_view() const;
+  DocumentState document() const;
   const Message& message() const { return message_; }
   bool wants_to_quit() const { return quit_; }
   /// Text that a command put aside for the clipboard, once.
   std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
+  Kept kept() const { return {recent_, lessons_.progress}; }
+  void recall(Kept kept);
+
   /// The lesson under way, or nullptr.
-  const LessonState* lesson() const { return lesson_ ? &lesson_->state : nullptr; }
-  const std::map<std::string, LessonProgress>& progress() const { return progress_; }
-  void set_progress(std::map<std::string, LessonProgress> progress) { progress_ = std::move(progress); }
+  const LessonState* lesson() const { return lessons_.state(); }
   /// The dropout laboratory, or nullptr where it is not shown or has no mask yet.
   const Laboratory* laboratory() const { return drawing_.laboratory(); }
-  /// The states that were kept, and the chosen one against the live model, or nullptr where that is not
-  /// shown.
+  /// The states that were kept, and the chosen one against the live model.
   std::span<const Reference> references() const { return references_; }
-  const Comparison* comparison() const { return comparing_.comparison(); }
   const Comparing& comparing() const { return comparing_; }
+
+  /// What is being read, and from what is to be chosen.
+  Opening opening() const;
+  bool is_reading() const { return reader_.is_busy(); }
+  /// Whether sessions or exports are being written.
+  bool is_writing() const { return writer_.is_busy(); }
   /// Whether anything but the trace and files is being worked out beside the window.
   bool is_working() const { return comparing_.is_busy() || drawing_.is_busy(); }
-  const std::vector<std::filesystem::path>& recent() const { return recent_; }
-  void set_recent(std::vector<std::filesystem::path> recent) { recent_ = std::move(recent); }
 
  private:
-  struct Origin {
-    std::string title, preset;
-    std::optional<std::filesystem::path> path;
-    std::optional<TensorSource> source = {};  // what it was made of
-  };
-
-  /// A lesson under way, and the person's own work that it put aside.
-  struct LessonUnderWay {
-    core::attention::Model own_model;
-    core::editing::History own_history;
-    View own_view;
-    core::attention::Model start;   // of the step
-    core::attention::Trace before;  // of the start, for the shown sequence
-    std::size_t before_sequence = 0;
-    std::uint64_t assessed = 0;  // the version of the trace that was looked at
-    LessonState state;
+  /// What goes on after a question, about unsaved work or memory.
+  struct Waiting {
+    std::optional<Command> next;
+    bool is_for_writing = false;                     // it goes on once what is being written is safe
+    std::optional<core::attention::Model> given_up;  // of which the person has answered that it may go
+    std::uint64_t asked_bytes = 0, granted_bytes = bytes_without_a_question;  // that stages may take
   };
 
   void carry_out(const ApplyEdit&);
@@ -145,18 +127,15 @@ class Store {
   void carry_out(const RenameReference&);
   void carry_out(const ShowReference&);
 
-  void begin_step(std::size_t step);
-  void assess_step();
   void leave_lesson();
   void run_laboratory();
   void keep(core::attention::Model model, std::string title);
   void run_comparison();
 
   /// Reads something beside the window and carries out what it gives; what was being read before is given up.
-  using Reading = std::function<Jobs::Delivery(const core::Token&)>;
-  void read_beside(const std::filesystem::path& path, const Reading& reading);
+  void read_beside(const std::filesystem::path& path, const Jobs::Job& reading);
   /// The same for what nobody waits for; it is not read while something else is.
-  void read_aside(const std::filesystem::path& path, const Reading& reading);
+  void read_aside(const std::filesystem::path& path, const Jobs::Job& reading);
   void stop_reading();
   void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
   void list(const std::filesystem::path& directory);
@@ -171,7 +150,9 @@ class Store {
   /// says so; the others for what is being saved.
   void leave_when_written(const Command& command);
   void leave_once_written();
-  /// Nothing goes on after a question any longer.
+  bool is_quitting() const;
+  /// What waits goes on, or nothing does any longer.
+  void go_on();
   void stay();
   /// Does something; an exception becomes the message, and what was to be had is named in it.
   void attempt(const std::string& what, const std::function<void()>& act);
@@ -185,52 +166,27 @@ class Store {
   void keep_view_within_model();
   void say(std::string text, bool is_error = false) { message_ = {std::move(text), is_error}; }
 
-  core::attention::Model model_, saved_, first_;  // as it is, as it was saved, as it was opened
-  core::editing::History history_;
+  Document document_;
   View view_;
-  Origin origin_;
   Message message_;
+  Waiting waiting_;
   std::vector<std::filesystem::path> recent_;
-  std::optional<Command> waiting_;    // what goes on after the question about unsaved work or memory
-  bool leaves_when_written_ = false;  // it goes on once what is being written is safe
-  std::optional<core::attention::Model> given_up_;  // of which the person has answered that it may go
   std::optional<std::string> clipboard_;
   bool quit_ = false;
-
-  std::optional<LessonUnderWay> lesson_;
-  std::map<std::string, LessonProgress> progress_;
-
+  Lessons lessons_;
   std::vector<Reference> references_;
   std::uint64_t last_reference_ = 0;
-
-  std::function<std::uint64_t()> free_memory_;
-  std::uint64_t asked_bytes_ = 0, granted_bytes_ = bytes_without_a_question;  // that stages may take
-
-  /// A model that was read, and where it came from.
-  struct Ready {
-    std::filesystem::path path;
-    core::importing::Imported imported;
-    std::optional<TensorSource> source;
-  };
-  /// What is being read or was read last.
-  struct ReadFile {
-    std::filesystem::path path;
-    std::optional<OpenedTensors> tensors;
-    std::optional<Ready> ready;  // until the question about unsaved work is answered
-    std::filesystem::path previewed;
-    std::string preview;
-    bool is_aside = false;  // a preview, a range or a list of files, for which nothing else is given up
-  };
-  ReadFile reading_;
-  std::filesystem::path saved_to_, exported_;     // what is being saved and exported, or was last
+  FoundInFiles found_;
   std::optional<std::filesystem::path> to_list_;  // the folder that the file browser waits for
+  std::function<std::uint64_t()> free_memory_;
 
   // The last members: what is under way ends before what it is delivered to.
   Jobs jobs_;
   LiveTrace live_;
   Comparing comparing_{jobs_};
   MaskDrawing drawing_{jobs_};
-  Lane saving_{jobs_, Lane::Takes::every}, exporting_{jobs_, Lane::Takes::every}, reader_{jobs_};
+  FileWriter writer_{jobs_};
+  FileReader reader_{jobs_};
 };
 
 }  // namespace app

@@ -1,7 +1,5 @@
 // The part of the store that opens files: they are read beside the window, and what is found is taken in when
 // it is there.
-#include <new>
-
 #include "app/files/browser.hpp"
 #include "app/files/filling.hpp"
 #include "app/files/view_text.hpp"
@@ -23,19 +21,18 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
 
 }  // namespace
 
-void Store::read_beside(const std::filesystem::path& path, const Reading& reading) {
+void Store::read_beside(const std::filesystem::path& path, const Jobs::Job& reading) {
   stop_reading();
-  reading_.path = path;
-  reading_.is_aside = false;
-  reader_.start(reading, [this, path](const Failure& failure) {
-    if (!failure.is_stopped) say((failure.lacks_memory ? path.string() + ": " : "") + failure.words, true);
+  reader_.begin(path, reading, [this, path](const Failure& failure) {
+    if (!failure.is_stopped)
+      say(failure.lacks_memory ? path.string() + ": there is not enough memory for it" : failure.words, true);
   });
 }
 
-void Store::read_aside(const std::filesystem::path& path, const Reading& reading) {
-  if (reader_.is_busy() && !reading_.is_aside) return;
+void Store::read_aside(const std::filesystem::path& path, const Jobs::Job& reading) {
+  if (!reader_.is_free_for_asides()) return;
   read_beside(path, reading);
-  reading_.is_aside = true;
+  reader_.set_aside();
 }
 
 void Store::stop_reading() {
@@ -53,7 +50,7 @@ void Store::list(const std::filesystem::path& directory) {
 }
 
 void Store::list_files() {
-  if (!to_list_ || (reader_.is_busy() && !reading_.is_aside)) return;
+  if (!to_list_ || !reader_.is_free_for_asides()) return;
   const std::filesystem::path directory = *to_list_;
   read_aside(directory, [this, directory](const core::Token&) -> Jobs::Delivery {
     auto listed = std::make_shared<Browser>(browse(directory, ""));
@@ -77,19 +74,18 @@ void Store::open(const std::filesystem::path& path) {
 }
 
 Opening Store::opening() const {
-  Opening opening{
-      reading_.path,      reader_.is_busy(), 0,    0, reading_.tensors ? &*reading_.tensors : nullptr,
-      reading_.previewed, reading_.preview,  false};
-  if (exporting_.is_busy() && (!opening.is_reading || reading_.is_aside)) {
-    opening.path = exported_;
-    opening.is_reading = opening.is_writing = true;
-    opening.seconds = exporting_.seconds();
-    opening.bytes = exporting_.done();
-    return opening;
-  }
-  if (!opening.is_reading) return opening;
-  opening.seconds = reader_.seconds();
-  opening.bytes = reader_.done();
+  Opening opening{.path = reader_.path(),
+                  .is_reading = reader_.is_busy(),
+                  .seconds = reader_.seconds(),
+                  .bytes = reader_.bytes(),
+                  .tensors = found_.tensors ? &*found_.tensors : nullptr,
+                  .previewed = found_.previewed,
+                  .preview = found_.preview};
+  if (!writer_.exporting.is_busy() || !reader_.is_free_for_asides()) return opening;
+  opening.path = writer_.exported;
+  opening.is_reading = opening.is_writing = true;
+  opening.seconds = writer_.exporting.seconds();
+  opening.bytes = writer_.exporting.done();
   return opening;
 }
 
@@ -117,7 +113,7 @@ void Store::take(FoundInFile found) {
       say("The names do not tell what the tensors are: say which is which.");
     return;
   }
-  reading_.ready = Ready{reading_.path, std::move(*found.imported), std::move(found.source)};
+  found_.ready = {reader_.path(), std::move(*found.imported), std::move(found.source)};
   carry_out(FinishOpening{});
 }
 
@@ -130,8 +126,9 @@ void Store::choose_from(OpenedTensors tensors) {
             : !form.choices.stages.empty() || std::ranges::any_of(tensors.file->tensors(), is_of_heads)
                 ? ImportAs::stages
                 : ImportAs::by_hand;
-  if (origin_.source && origin_.source->tensors.file == tensors.file) form.layer = origin_.source->layer;
-  reading_.tensors = std::move(tensors);
+  const auto& source = lessons_.own(document_).origin.source;
+  if (source && source->tensors.file == tensors.file) form.layer = source->layer;
+  found_.tensors = std::move(tensors);
   view_.forms.import = std::move(form);
   view_.forms.dialog = Dialog::import_tensors;
   message_ = {};
@@ -141,37 +138,39 @@ void Store::import_from(const OpenedTensors& tensors, const core::importing::Cho
   read_beside(tensors.file->path(), [this, tensors, choices](const core::Token& progress) -> Jobs::Delivery {
     auto made = std::make_shared<MadeOfTensors>(make_of(tensors, choices, progress));
     return [this, made] {
-      reading_.ready =
-          Ready{made->source.tensors.file->path(), std::move(made->imported), std::move(made->source)};
+      found_.ready = {made->source.tensors.file->path(), std::move(made->imported), std::move(made->source)};
       carry_out(FinishOpening{});
     };
   });
 }
 
 void Store::carry_out(const ImportTensors& command) {
-  if (reading_.tensors) import_from(*reading_.tensors, command.choices);
+  if (found_.tensors) import_from(*found_.tensors, command.choices);
 }
 
 void Store::carry_out(const ChooseLayer& command) {
-  if (!origin_.source || lesson_) return;
-  core::importing::Choices choices = origin_.source->choices;
+  if (!document_.origin.source) return;
+  core::importing::Choices choices = document_.origin.source->choices;
   choices.layer = std::to_string(command.layer);
-  import_from(origin_.source->tensors, choices);
+  import_from(document_.origin.source->tensors, choices);
 }
 
 void Store::carry_out(const FinishOpening& command) {
-  if (!reading_.ready) return;
+  if (!found_.ready) return;
   try {
-    if (!may_take_memory(reading_.ready->imported.model, command)) return;
+    if (!may_take_memory(found_.ready->imported.model, command)) return;
   } catch (const core::Error&) {
-    reading_.ready.reset();
+    found_.ready.reset();
     throw;
   }
-  if (lesson_) leave_lesson();
+  leave_lesson();
   if (!may_leave(command)) return;
-  Ready ready = *std::exchange(reading_.ready, std::nullopt);
-  Origin origin{ready.path.filename().string(), "", std::nullopt, std::move(ready.source)};
-  if (!origin.source) origin.path = ready.path;
+  FoundInFiles::Ready ready = *std::exchange(found_.ready, std::nullopt);
+  Origin origin{ready.path.filename().string()};
+  if (ready.source)
+    origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));
+  else
+    origin.path = ready.path;
   start_with(std::move(ready.imported.model), std::move(origin));
   recall_view(ready.imported.view, view_);
   keep_view_within_model();
@@ -180,20 +179,20 @@ void Store::carry_out(const FinishOpening& command) {
 }
 
 void Store::carry_out(const MeasureTensor& command) {
-  if (!reading_.tensors || reading_.tensors->ranges.contains(command.name)) return;
-  const auto file = reading_.tensors->file;
+  if (!found_.tensors || found_.tensors->ranges.contains(command.name)) return;
+  const auto file = found_.tensors->file;
   read_aside(file->path(), [this, file, name = command.name](const core::Token& progress) -> Jobs::Delivery {
     const TensorRange range = measure(*file, name, progress);
     return [this, file, name, range] {
-      if (reading_.tensors && reading_.tensors->file == file) reading_.tensors->ranges[name] = range;
+      if (found_.tensors && found_.tensors->file == file) found_.tensors->ranges[name] = range;
     };
   });
 }
 
 void Store::carry_out(const PreviewFile& command) {
-  if (reader_.is_busy() && !reading_.is_aside) return;
-  reading_.previewed = command.path;
-  reading_.preview = "";
+  if (!reader_.is_free_for_asides()) return;
+  found_.previewed = command.path;
+  found_.preview = "";
   read_aside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
     std::string preview;
     try {
@@ -204,13 +203,13 @@ void Store::carry_out(const PreviewFile& command) {
       preview = error.what();
     }
     return [this, path, preview] {
-      if (reading_.previewed == path) reading_.preview = preview;
+      if (found_.previewed == path) found_.preview = preview;
     };
   });
 }
 
 void Store::carry_out(const GiveFile& command) {
-  read_beside(command.path, [this, command, model = model_](const core::Token&) -> Jobs::Delivery {
+  read_beside(command.path, [this, command, model = document_.model](const core::Token&) -> Jobs::Delivery {
     const std::vector<formats::GivenTensor> given{
         {core::attention::info(command.stage).name, command.path.string()}};
     const auto stage = std::make_shared<core::attention::GivenStage>(
@@ -226,19 +225,19 @@ void Store::carry_out(const FillFromFile& command) {
   read_beside(command.path, [this, command](const core::Token& progress) -> Jobs::Delivery {
     const auto file = std::make_shared<NumbersInFile>(numbers_in_file(command.path, progress));
     return [this, file, place = command.place] {
-      end_gesture();
-      carry_out(ApplyEdit{edit_with(*file, model_, place)});
-      end_gesture();
+      document_.history.end_gesture();
+      carry_out(ApplyEdit{edit_with(*file, document_.model, place)});
+      document_.history.end_gesture();
       if (view_.forms.dialog == Dialog::none) say("Taken from " + file->path.string());
     };
   });
 }
 
 void Store::carry_out(const CancelReading&) {
-  if (opening().is_writing) return exporting_.stop();
-  if (!reader_.is_busy() || reading_.is_aside) return;
+  if (opening().is_writing) return writer_.exporting.stop();
+  if (reader_.is_free_for_asides()) return;
   stop_reading();
-  say("Stopped reading " + reading_.path.string());
+  say("Stopped reading " + reader_.path().string());
 }
 
 }  // namespace app

@@ -18,21 +18,21 @@ void Store::keep(core::attention::Model model, std::string title) {
 }
 
 void Store::carry_out(const KeepReference&) {
-  keep(model_, document().title);
+  keep(document_.model, document().title);
   say("Kept as " + references_.back().name +
       ". Change something: the Compare tab shows what follows from it.");
 }
 
 void Store::carry_out(const KeepSwitched& command) {
   const core::compare::Switch& way = core::compare::switches()[command.index];
-  core::attention::Model other = way.flipped(model_);
+  core::attention::Model other = way.flipped(document_.model);
   if (const auto problem = core::attention::check(other))
     throw core::Error(problem->path + ": " + problem->message);
   const std::string state = way.state(other);
   keep(std::move(other), state + " · " + document().title);
   view_.look.tab = Tab::compare;
   say(references_.back().name + " is the model with " + state + "; B is the live one, with " +
-      way.state(model_) + ".");
+      way.state(document_.model) + ".");
 }
 
 void Store::carry_out(const DropReference&) {
@@ -53,7 +53,7 @@ void Store::carry_out(const ShowReference& command) {
   const Reference& a = references_[view_.look.reference];
   if (a.tensors && view_.look.tab != Tab::compare)
     return say(a.name + " are tensors: the Compare tab shows them in place of A", true);
-  if (const std::string obstacle = why_not_in_place_of(a.model, model_); !obstacle.empty())
+  if (const std::string obstacle = why_not_in_place_of(a.model, document_.model); !obstacle.empty())
     return say(a.name + " cannot stand in place of B: " + obstacle, true);
   view_.selection.shows_a = true;
 }
@@ -68,7 +68,7 @@ void Store::carry_out(const LoadReference& command) {
       keep(std::move(found->imported->model), path.filename().string());
       view_.forms.dialog = Dialog::none;
       view_.look.tab = Tab::compare;
-      const std::string obstacle = why_not_in_place_of(references_.back().model, model_);
+      const std::string obstacle = why_not_in_place_of(references_.back().model, document_.model);
       say("Opened " + path.string() + " as " + references_.back().name +
               (obstacle.empty() ? "" : "; " + obstacle),
           !obstacle.empty());
@@ -79,13 +79,13 @@ void Store::carry_out(const LoadReference& command) {
 void Store::carry_out(const CheckTensors& command) {
   read_beside(
       command.path,
-      [this, path = command.path, model = model_,
+      [this, path = command.path, model = document_.model,
        sequence = view_.look.sequence](const core::Token& progress) -> Jobs::Delivery {
         auto file =
             std::make_shared<const core::formats::TensorFile>(core::formats::open_tensors(path, progress));
         core::check::match(model, *file, {}, sequence);  // when nothing fits, it says so and nothing is kept
         return [this, path, file] {
-          keep(model_, path.filename().string());
+          keep(document_.model, path.filename().string());
           references_.back().name = "T" + std::to_string(references_.back().id);
           references_.back().tensors = file;
           view_.forms.dialog = Dialog::none;
@@ -120,7 +120,7 @@ void Store::run_comparison() {
     view_.selection.shows_a = false;
     return comparing_.stop();
   }
-  const std::size_t head = std::min(view_.look.head, shown_model().n_heads - 1);
+  const std::size_t head = std::min(view_.look.head, live_.model().n_heads - 1);
   comparing_.follow(references_[view_.look.reference], live_, head, view_.look.difference,
                     view_.look.tab == Tab::compare);
 }

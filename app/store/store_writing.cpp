@@ -1,6 +1,4 @@
 // The part of the store that writes files: sessions and exports, beside the window.
-#include <new>
-
 #include "app/files/exporting.hpp"
 #include "app/files/view_text.hpp"
 #include "app/store/store.hpp"
@@ -12,32 +10,33 @@ namespace app {
 namespace formats = core::formats;
 
 void Store::carry_out(const SaveFile&) {
-  if (lesson_) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
-  if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
-  save_to(*origin_.path);
+  if (lesson()) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
+  if (!document_.origin.path) return carry_out(ShowDialog{Dialog::save_as});
+  save_to(*document_.origin.path);
 }
 
 void Store::carry_out(const SaveFileAs& command) {
   save_to(command.path);
-  leaves_when_written_ = waiting_.has_value();
+  waiting_.is_for_writing = waiting_.next.has_value();
 }
 
 void Store::carry_out(const SaveAndContinue&) {
   view_.forms.dialog = Dialog::none;
-  if (!origin_.path) return carry_out(ShowDialog{Dialog::save_as});
-  save_to(*origin_.path);
-  if (waiting_) leave_when_written(*waiting_);
+  if (!document_.origin.path) return carry_out(ShowDialog{Dialog::save_as});
+  save_to(*document_.origin.path);
+  if (waiting_.next) leave_when_written(*waiting_.next);
 }
 
 void Store::save_to(const std::filesystem::path& path) {
-  saved_to_ = path;
-  saving_.start(
-      [this, path, model = model_, view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
+  writer_.saved_to = path;
+  writer_.saving.start(
+      [this, path, model = document_.model, view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
         formats::save_session(path, {model, view});
         return [this, path, model] {
-          saved_ = model;  // which may have been edited since
-          origin_.path = path;
-          origin_.title = path.filename().string();
+          Document& own = lessons_.own(document_);
+          own.saved = model;  // which may have been edited since
+          own.origin.path = path;
+          own.origin.title = path.filename().string();
           if (view_.forms.dialog == Dialog::save_as) view_.forms.dialog = Dialog::none;
           remember(path);
           say("Saved " + path.string());
@@ -48,10 +47,10 @@ void Store::save_to(const std::filesystem::path& path) {
 
 void Store::carry_out(const ExportAs& command) {
   const auto trace = shows_newest() ? live_.lease().trace : nullptr;
-  exported_ = command.path;
-  exporting_.start(
-      [this, command, model = model_, trace, view = view_,
-       title = origin_.title](const core::Token& progress) -> Jobs::Delivery {
+  writer_.exported = command.path;
+  writer_.exporting.start(
+      [this, command, model = document_.model, trace, view = view_,
+       title = document_.origin.title](const core::Token& progress) -> Jobs::Delivery {
         const auto files = export_as({model, trace.get(), view, title}, command, progress);
         return [this, files, path = command.path] {
           if (view_.forms.dialog == Dialog::export_files) view_.forms.dialog = Dialog::none;
@@ -67,19 +66,19 @@ void Store::fail_to_write(const std::filesystem::path& path, const Failure& fail
   if (failure.is_stopped) return say("Stopped: nothing was exported");
   say(failure.lacks_memory ? path.string() + ": there is not enough memory to write it" : failure.words,
       true);
-  const bool is_awaited = leaves_when_written_ && (was_saving || (waiting_ && waiting_->as<Quit>()));
+  const bool is_awaited = waiting_.is_for_writing && (was_saving || is_quitting());
   if (!is_awaited) return;
-  leaves_when_written_ = false;  // what is not written is not left behind
+  waiting_.is_for_writing = false;  // what is not written is not left behind
   if (view_.forms.dialog != Dialog::save_as) stay();
   if (view_.forms.dialog == Dialog::writing) view_.forms.dialog = Dialog::none;
 }
 
 void Store::leave_once_written() {
-  if (!leaves_when_written_ || saving_.is_busy()) return;
-  if (waiting_ && waiting_->as<Quit>() && exporting_.is_busy()) return;
-  leaves_when_written_ = false;
+  if (!waiting_.is_for_writing || writer_.saving.is_busy()) return;
+  if (is_quitting() && writer_.exporting.is_busy()) return;
+  waiting_.is_for_writing = false;
   if (view_.forms.dialog == Dialog::writing) view_.forms.dialog = Dialog::none;
-  if (waiting_) dispatch(*std::exchange(waiting_, std::nullopt));
+  go_on();
 }
 
 }  // namespace app

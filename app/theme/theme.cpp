@@ -40,21 +40,21 @@ void apply_style(const Palette& p, const Metrics& m) {
 
   ImVec4* c = s.Colors;
   c[ImGuiCol_Text] = vec(p.text), c[ImGuiCol_TextDisabled] = vec(p.faint);
-  c[ImGuiCol_WindowBg] = vec(p.panel), c[ImGuiCol_ChildBg] = vec(p.panel, 0),
-  c[ImGuiCol_PopupBg] = vec(p.raised);
-  c[ImGuiCol_MenuBarBg] = vec(p.panel, 0), c[ImGuiCol_Border] = vec(p.strong_line),
-  c[ImGuiCol_BorderShadow] = vec(p.panel, 0);
-  c[ImGuiCol_FrameBg] = c[ImGuiCol_Button] = c[ImGuiCol_Header] = vec(p.frame);
-  c[ImGuiCol_FrameBgHovered] = c[ImGuiCol_ButtonHovered] = c[ImGuiCol_HeaderHovered] = vec(p.frame_hovered);
-  c[ImGuiCol_FrameBgActive] = c[ImGuiCol_ButtonActive] = c[ImGuiCol_HeaderActive] = vec(p.frame_active);
-  c[ImGuiCol_TitleBg] = c[ImGuiCol_TitleBgActive] = c[ImGuiCol_TitleBgCollapsed] = vec(p.panel);
-  c[ImGuiCol_ScrollbarBg] = vec(p.panel, 0), c[ImGuiCol_ScrollbarGrab] = vec(p.frame_active);
+  c[ImGuiCol_WindowBg] = vec(p.ground.panel), c[ImGuiCol_ChildBg] = vec(p.ground.panel, 0),
+  c[ImGuiCol_PopupBg] = vec(p.ground.raised);
+  c[ImGuiCol_MenuBarBg] = vec(p.ground.panel, 0), c[ImGuiCol_Border] = vec(p.strong_line),
+  c[ImGuiCol_BorderShadow] = vec(p.ground.panel, 0);
+  c[ImGuiCol_FrameBg] = c[ImGuiCol_Button] = c[ImGuiCol_Header] = vec(p.control.rest);
+  c[ImGuiCol_FrameBgHovered] = c[ImGuiCol_ButtonHovered] = c[ImGuiCol_HeaderHovered] = vec(p.control.hovered);
+  c[ImGuiCol_FrameBgActive] = c[ImGuiCol_ButtonActive] = c[ImGuiCol_HeaderActive] = vec(p.control.active);
+  c[ImGuiCol_TitleBg] = c[ImGuiCol_TitleBgActive] = c[ImGuiCol_TitleBgCollapsed] = vec(p.ground.panel);
+  c[ImGuiCol_ScrollbarBg] = vec(p.ground.panel, 0), c[ImGuiCol_ScrollbarGrab] = vec(p.control.active);
   c[ImGuiCol_ScrollbarGrabHovered] = c[ImGuiCol_ScrollbarGrabActive] = vec(p.faint);
   c[ImGuiCol_CheckMark] = c[ImGuiCol_SliderGrab] = c[ImGuiCol_SliderGrabActive] = vec(p.accent);
   c[ImGuiCol_Separator] = vec(p.line),
   c[ImGuiCol_SeparatorHovered] = c[ImGuiCol_SeparatorActive] = vec(p.strong_line);
   c[ImGuiCol_TextSelectedBg] = vec(p.accent, 0.35f), c[ImGuiCol_NavHighlight] = vec(p.accent);
-  c[ImGuiCol_PlotHistogram] = vec(p.accent), c[ImGuiCol_ModalWindowDimBg] = vec(p.background, 0.6f);
+  c[ImGuiCol_PlotHistogram] = vec(p.accent), c[ImGuiCol_ModalWindowDimBg] = vec(p.ground.back, 0.6f);
 }
 
 }  // namespace app

@@ -33,32 +33,41 @@ struct Renewal {
   double share = 0;    ///< of the work that is done, 0 … 1
 };
 
+/// What is worked out of the model for the panels, and how far that is.
+struct Work {
+  double compute_ms = 0;  ///< of the shown trace
+  Extents& extents;
+  Statistics& statistics;
+  const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
+  const PictureSource* source = nullptr;   ///< of the trace's pictures, or nullptr
+  const Renewal* renewal = nullptr;        ///< or nullptr when nothing is being renewed
+  const Opening* opening = nullptr;        ///< what is being read, and from what is to be chosen
+};
+
+/// The states that were kept, and the chosen one against the live model.
+struct Compared {
+  std::span<const Reference> references = {};  ///< Look::reference chooses
+  const Comparison* comparison = nullptr;      ///< where it is shown, or nullptr
+  ComparisonWork work = {};                    ///< what is still to come of it
+};
+
 /// All that a panel gets: it reads, draws and asks.
 struct Frame {
   Shown shown;
   Newest newest;
-  double compute_ms;  ///< of the shown trace
   const Settings& settings;
   const Forms& forms;
-  const Document& document;
+  const DocumentState& document;
   const Message& message;
   const Palette& palette;
   const Metrics& metrics;
   const Fonts& fonts;
   render::Painter& painter;
-  Extents& extents;
-  Statistics& statistics;
   Landmarks& landmarks;
   Commands& commands;
-  const LessonState* lesson = nullptr;         ///< of the lesson under way, or nullptr
-  const Laboratory* laboratory = nullptr;      ///< where it is shown, or nullptr
-  std::span<const Reference> references = {};  ///< all that were kept; Look::reference chooses
-  const Comparison* comparison =
-      nullptr;                    ///< of the chosen one with the live model where it is shown, or nullptr
-  ComparisonWork comparing = {};  ///< what is still to come of that
-  const PictureSource* source = nullptr;  ///< of the trace's pictures, or nullptr
-  const Renewal* renewal = nullptr;       ///< or nullptr when nothing is being renewed
-  const Opening* opening = nullptr;       ///< what is being read, and from what is to be chosen
+  Work work;
+  Compared compared = {};
+  const LessonState* lesson = nullptr;  ///< of the lesson under way, or nullptr
 
   /// Whether what is shown is of the newest model.
   bool shows_newest() const {

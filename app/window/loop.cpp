@@ -42,7 +42,7 @@ Loop::~Loop() {
 
 double Loop::seconds_to_wait() const {
   if (frames_to_draw_ > 0 || painter_.is_behind()) return 0;
-  if (store_.is_renewing() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
+  if (store_.live().is_behind() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
       screen_.is_loading_fonts())
     return progress_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
@@ -53,7 +53,7 @@ bool Loop::step() {
   const bool something_happened = screen_.wait(seconds_to_wait());
   if (something_happened || typing || store_.is_reading() || store_.is_writing())
     frames_to_draw_ = frames_after_an_event;
-  if (store_.is_renewing() || store_.is_working() || painter_.is_behind() || screen_.is_loading_fonts())
+  if (store_.live().is_behind() || store_.is_working() || painter_.is_behind() || screen_.is_loading_fonts())
     frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().forms.dialog) != store_.view().forms.dialog)
     frames_to_draw_ = frames_to_dim;
@@ -97,7 +97,7 @@ bool Loop::attempt(const char* what, const std::function<void()>& act) {
     act();
     return true;
   } catch (...) {
-    store_.dispatch(ShowMessage{failure_text(what), true});
+    store_.dispatch(ShowMessage{failure_of(what).words, true});
     return false;
   }
 }
@@ -112,13 +112,13 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   screen_.begin_frame(adjust);
   landmarks_.clear();
   follow_held_key(store_);  // before anything of the store is looked at: it may change all of it
-  if (undrawn_ && *undrawn_ != Undrawn{store_.version(), store_.view().look.tab}) undrawn_.reset();
+  if (undrawn_ && *undrawn_ != Undrawn{store_.live().version(), store_.view().look.tab}) undrawn_.reset();
   if (attempt("this view", [&] { draw(commands); })) {
     end_frame();
   } else {
     screen_.abandon_frame();
     if (!undrawn_) frames_to_draw_ = frames_after_an_event + 1;  // of the plain window
-    undrawn_ = {store_.version(), store_.view().look.tab};
+    undrawn_ = {store_.live().version(), store_.view().look.tab};
   }
   painter_.end_frame();
   carry_out(commands);
@@ -128,14 +128,15 @@ void Loop::end_frame() {
   const auto version = [this](std::uint64_t texture, const render::Share& part) {
     return painter_.painted(texture, part);
   };
-  attempt("this frame", [&] { screen_.end_frame(palette(store_.view().settings.dark).panel, version); });
+  attempt("this frame",
+          [&] { screen_.end_frame(palette(store_.view().settings.dark).ground.panel, version); });
 }
 
 void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
   const View& view = store_.view();
   if (!keys.empty() && !ImGui::GetIO().WantTextInput) {
     undrawn_.reset();
-    const Document document = store_.document();
+    const DocumentState document = store_.document();
     const ShownState shown = shown_state(store_);
     for (const KeyPress& key : keys)
       handle_key(key, {shown.shown(), store_.newest(), view.settings, view.forms, document}, commands);
@@ -147,7 +148,7 @@ void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
 void Loop::draw(Commands& commands) {
   const ShownState state = shown_state(store_);
   const Shown shown = state.shown();
-  const Document document = store_.document();
+  const DocumentState document = store_.document();
   const Opening opening = store_.opening();
   const View& view = store_.view();
   statistics_.read_from(state.live);
@@ -157,33 +158,34 @@ void Loop::draw(Commands& commands) {
   else
     source_of_a_.stop();
   const PictureSource& source = state.is_a ? source_of_a_ : source_;
-  const Renewal renewal = state.is_a ? Renewal{} : Renewal{store_.seconds_renewing(), store_.share_renewed()};
+  const Renewal renewal =
+      state.is_a ? Renewal{} : Renewal{store_.live().seconds_behind(), store_.live().share_done()};
   const bool awaits_a = view.selection.shows_a && store_.comparing().work().is_renewing;
-  const bool is_renewing = awaits_a || store_.is_renewing() || source.is_making() || painter_.is_behind();
-  const Frame frame{.shown = shown,
-                    // As long as A stands in place of B, what edits shows A as well.
-                    .newest = state.is_a ? Newest{shown.model, shown.look, shown.selection} : store_.newest(),
-                    .compute_ms = store_.compute_ms(),
-                    .settings = view.settings,
-                    .forms = view.forms,
-                    .document = document,
-                    .message = store_.message(),
-                    .palette = palette(view.settings.dark),
-                    .metrics = metrics(screen_.size(), scale_),
-                    .fonts = fonts(),
-                    .painter = painter_,
-                    .extents = extents_,
-                    .statistics = statistics_,
-                    .landmarks = landmarks_,
-                    .commands = commands,
-                    .lesson = store_.lesson(),
-                    .laboratory = store_.laboratory(),
-                    .references = store_.references(),
-                    .comparison = store_.comparison(),
-                    .comparing = store_.comparing().work(),
-                    .source = &source,
-                    .renewal = is_renewing ? &renewal : nullptr,
-                    .opening = &opening};
+  const bool is_renewing =
+      awaits_a || store_.live().is_behind() || source.is_making() || painter_.is_behind();
+  const Frame frame{
+      .shown = shown,
+      // As long as A stands in place of B, what edits shows A as well.
+      .newest = state.is_a ? Newest{shown.model, shown.look, shown.selection} : store_.newest(),
+      .settings = view.settings,
+      .forms = view.forms,
+      .document = document,
+      .message = store_.message(),
+      .palette = palette(view.settings.dark),
+      .metrics = metrics(screen_.size(), scale_),
+      .fonts = fonts(),
+      .painter = painter_,
+      .landmarks = landmarks_,
+      .commands = commands,
+      .work = {.compute_ms = store_.live().compute_ms(),
+               .extents = extents_,
+               .statistics = statistics_,
+               .laboratory = store_.laboratory(),
+               .source = &source,
+               .renewal = is_renewing ? &renewal : nullptr,
+               .opening = &opening},
+      .compared = {store_.references(), store_.comparing().comparison(), store_.comparing().work()},
+      .lesson = store_.lesson()};
   if (undrawn_)
     draw_plain_window(frame);
   else
@@ -192,10 +194,10 @@ void Loop::draw(Commands& commands) {
 
 void Loop::carry_out(Commands& commands) {
   for (const Command& command : commands.take()) store_.dispatch(command);
-  if (!ImGui::IsAnyItemActive()) store_.end_gesture();
+  if (!ImGui::IsAnyItemActive()) store_.dispatch(EndGesture{});
   store_.settle();
   if (const auto text = store_.take_clipboard()) ImGui::SetClipboardText(text->c_str());
-  const Document document = store_.document();
+  const DocumentState document = store_.document();
   screen_.set_title((document.modified ? "• " : "") + document.title + " – attnscope");
 }
 

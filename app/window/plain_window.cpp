@@ -18,8 +18,9 @@ void draw_plain_window(const Frame& frame) {
   ImGui::SetCursorScreenPos({m.padding, m.menu + m.padding});
   ImGui::BeginGroup();
   const float width = size.x - 2 * m.padding;
-  widgets::paragraph(frame.fonts.sans17, frame.message.is_error ? frame.palette.bad : frame.palette.text,
-                     width, frame.message.text.empty() ? " " : frame.message.text);
+  widgets::paragraph(frame.fonts.sans17,
+                     frame.message.is_error ? frame.palette.status.bad : frame.palette.text, width,
+                     frame.message.text.empty() ? " " : frame.message.text);
   widgets::paragraph(
       frame.fonts.sans15, frame.palette.dim, width,
       "This view cannot be drawn. The model is as it was: it can be saved (Ctrl+S) and the last "

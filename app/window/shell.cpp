@@ -60,7 +60,7 @@ ImVec4 view_place(const Frame& f, const Regions& r) {
 }
 
 void draw_inspector_and_words(const Frame& frame) {
-  if (frame.shown.look.tab == Tab::compare && !frame.references.empty())
+  if (frame.shown.look.tab == Tab::compare && !frame.compared.references.empty())
     panels::draw_compare_list(frame);
   else
     panels::draw_inspector(frame);
@@ -176,7 +176,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
 /// The ground of the views; the window itself is filled with that of the panels.
 void draw_ground(const Frame& frame, const Regions& r) {
   ImGui::GetWindowDrawList()->AddRectFilled({r.left, r.top}, {r.size.x - r.right, r.bottom},
-                                            packed(frame.palette.background));
+                                            packed(frame.palette.ground.back));
 }
 
 void draw_lines(const Frame& frame, const Regions& r) {

@@ -22,7 +22,7 @@ ShownState shown_state(const Store& store) {
   const LiveTrace* kept = store.comparing().kept();
   const View view = store.shown_view();
   if (!view.selection.shows_a || !kept || view.look.tab == Tab::compare)
-    return {store.live(), store.version(), view};
+    return {store.live(), store.live().version(), view};
   ShownState a{*kept, numbers_of_a | kept->version(), view, true};
   a.view.look.sequence = kept->sequence();
   keep_within(a.view, kept->model());

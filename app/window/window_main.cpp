@@ -14,21 +14,22 @@ namespace app {
 namespace {
 
 void recall_all(const platform::Memory& memory, Store& store) {
-  store.set_recent(memory.recent);
-  std::map<std::string, LessonProgress> progress;
+  Kept kept{memory.recent, {}};
   for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
     const auto text = memory.settings.find(std::string("lesson ") + lesson.name);
     if (text == memory.settings.end()) continue;
-    if (const auto known = read_progress(text->second, lesson.steps().size())) progress[lesson.name] = *known;
+    if (const auto known = read_progress(text->second, lesson.steps().size()))
+      kept.progress[lesson.name] = *known;
   }
-  store.set_progress(std::move(progress));
+  store.recall(std::move(kept));
   store.dispatch(ChangeView{[&](View& view) { recall(memory.settings, view); }});
 }
 
 platform::Memory memory_of(const Store& store, ImVec2 size) {
+  const Kept kept = store.kept();
   platform::Memory memory;
-  memory.recent = store.recent();
-  for (const auto& [name, progress] : store.progress())
+  memory.recent = kept.recent;
+  for (const auto& [name, progress] : kept.progress)
     memory.settings["lesson " + name] = progress_text(progress);
   for (const auto& [key, value] : remembered(store.view())) memory.settings[key] = value;
   memory.settings["width"] = std::to_string(static_cast<int>(size.x));

@@ -5,22 +5,29 @@
 #include <new>
 
 #include "core/error.hpp"
+#include "core/token.hpp"
 
 namespace app {
 
-std::string failure_text(const std::string& what) {
+Failure failure_of(const std::string& what) {
+  const auto with = [&](const char* words, const char* link) {
+    return what.empty() ? words : words + (link + what);
+  };
+  const std::string wrong = with("Something went wrong", " with ");
   try {
     throw;
+  } catch (const core::Stopped& stopped) {
+    return {stopped.what(), true};
   } catch (const core::Error& error) {
-    return error.what();
+    return {error.what()};
   } catch (const std::bad_alloc&) {
-    return "There is not enough memory for " + what;
+    return {with("There is not enough memory", " for "), false, true};
   } catch (const std::filesystem::filesystem_error& error) {
-    return error.path1().string() + ": " + error.code().message();
+    return {error.path1().string() + ": " + error.code().message()};
   } catch (const std::exception& error) {
-    return "Something went wrong with " + what + ": " + error.what();
+    return {wrong + ": " + error.what()};
   } catch (...) {
-    return "Something went wrong with " + what;
+    return {wrong};
   }
 }
 

@@ -1,8 +1,5 @@
 #include "app/work/jobs.hpp"
 
-#include <exception>
-#include <new>
-
 #include "core/error.hpp"
 
 namespace app {
@@ -11,20 +8,6 @@ namespace {
 constexpr std::size_t most_threads = 16;  // a long job never keeps a short one waiting
 
 }  // namespace
-
-Failure failure_of(const std::exception_ptr& problem) {
-  try {
-    std::rethrow_exception(problem);
-  } catch (const core::Stopped& stopped) {
-    return {stopped.what(), true};
-  } catch (const std::bad_alloc&) {
-    return {"there is not enough memory for it", false, true};
-  } catch (const std::exception& error) {
-    return {error.what()};
-  } catch (...) {
-    return {"something unknown went wrong"};
-  }
-}
 
 Jobs::Jobs() = default;
 
@@ -89,7 +72,7 @@ void Jobs::take(Started& job) {
       if (job.delivery) job.delivery();
       return;
     } catch (...) {
-      job.problem = failure_of(std::current_exception());
+      job.problem = failure_of();
     }
   }
   if (job.failed) return job.failed(job.problem);
@@ -145,7 +128,7 @@ void Jobs::Board::run_one(std::unique_lock<std::mutex>& lock) {
     if (!job->token.goes_on() && !job->line->keeps_every) job->problem.is_stopped = job->has_failed = true;
   } catch (...) {
     job->has_failed = true;
-    job->problem = failure_of(std::current_exception());
+    job->problem = failure_of();
   }
   job->job = {};  // what it held may end beside the window
   lock.lock();

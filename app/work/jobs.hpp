@@ -13,16 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "app/work/failure.hpp"
 #include "core/token.hpp"
 
 namespace app {
-
-/// Why a job has not given what it was to give.
-struct Failure {
-  std::string words;        ///< one line
-  bool is_stopped = false;  ///< it was asked to stop
-  bool lacks_memory = false;
-};
 
 /// What takes longer than a frame is done here, on threads beside the window; what comes of it is taken over
 /// once a frame. Jobs are started through a Lane or a Slot.
@@ -154,8 +148,5 @@ class Lane {
   Jobs& jobs_;
   std::shared_ptr<Jobs::Line> line_;
 };
-
-/// What an exception that is being handled says.
-Failure failure_of(const std::exception_ptr& problem);
 
 }  // namespace app

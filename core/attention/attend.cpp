@@ -29,9 +29,9 @@ Trace attend(const Model& model, std::size_t sequence) {
   const auto projected = [&](Stage stage, const Projecting* rule) {
     return source.computes(stage) ? rule->compute(t.embeddings, model) : arma::mat();
   };
-  const arma::mat q = projected(Stage::queries, rules.query);
-  const arma::mat k = projected(Stage::keys, rules.key);
-  const arma::mat v = projected(Stage::values, rules.value);
+  const arma::mat q = projected(Stage::queries, rules.project.query);
+  const arma::mat k = projected(Stage::keys, rules.project.key);
+  const arma::mat v = projected(Stage::values, rules.project.value);
   const std::vector<arma::mat> dropout_masks = drawn_dropout_masks(model, sequence);
 
   std::vector<arma::mat> contexts;
@@ -48,16 +48,17 @@ Trace attend(const Model& model, std::size_t sequence) {
     head.scaled_scores = stage(Stage::scaled_scores, rules.scale, head.scores, model);
     head.dropout_mask = source(Stage::dropout_mask, h, [&] { return dropout_masks[h]; });
     head.masked_scores = stage(Stage::masked_scores, rules.mask, head.scaled_scores, t.mask, so_far);
-    head.unmasked_weights = stage(Stage::unmasked_weights, rules.softmax_first, head.masked_scores, so_far);
-    head.zeroed_weights = stage(Stage::zeroed_weights, rules.zero, head.unmasked_weights, t.mask);
-    head.row_sums = stage(Stage::row_sums, rules.sum, head.zeroed_weights);
+    head.unmasked_weights =
+        stage(Stage::unmasked_weights, rules.unmasked.softmax, head.masked_scores, so_far);
+    head.zeroed_weights = stage(Stage::zeroed_weights, rules.unmasked.zero, head.unmasked_weights, t.mask);
+    head.row_sums = stage(Stage::row_sums, rules.unmasked.sum, head.zeroed_weights);
     head.weights = stage(Stage::weights, rules.weigh, t.mask, so_far);
     head.dropped_weights = stage(Stage::dropped_weights, rules.drop, head.weights, head.dropout_mask);
     head.contexts = stage(Stage::contexts, rules.mix, head.dropped_weights, head.values);
     contexts.push_back(model.is_off(h) ? arma::zeros(arma::size(*head.contexts)) : *head.contexts);
   }
   t.concatenated = source(Stage::concatenated, 0, [&] { return rules.merge->compute(contexts); });
-  t.output = source(Stage::output, 0, [&] { return rules.output->compute(t.concatenated, model); });
+  t.output = source(Stage::output, 0, [&] { return rules.project.output->compute(t.concatenated, model); });
   return t;
 }
 

@@ -64,24 +64,24 @@ Rules rules_of(const Model& m) {
   const Departures& d = m.departures;
   const bool renormalises = m.mask.method == MaskMethod::renormalise;
   const bool masks_later = renormalises || m.mask.method == MaskMethod::zero_after_softmax;
-  return {.query = m.projections ? &projected_query : &unprojected,
-          .key = m.projections ? &projected_key : &unprojected,
-          .value = m.projections ? &projected_value : &unprojected,
+  return {.project = {.query = m.projections ? &projected_query : &unprojected,
+                      .key = m.projections ? &projected_key : &unprojected,
+                      .value = m.projections ? &projected_value : &unprojected,
+                      .output = m.projections && m.projections->output ? &projected_output : &without_output},
           .split = d.split == HeadColumns::bands ? &in_bands : &mistaken::interleaved,
           .score = scoring(m),
           .scale = scaling(m),
           .see = seeing(m),
           .mask = masking(m),
           .softmax = normalising(m),
-          .softmax_first = masks_later ? normalising(m) : nullptr,
-          .zero = renormalises ? &zero_where_hidden : nullptr,
-          .sum = renormalises ? &sum_of_row : nullptr,
+          .unmasked = {.softmax = masks_later ? normalising(m) : nullptr,
+                       .zero = renormalises ? &zero_where_hidden : nullptr,
+                       .sum = renormalises ? &sum_of_row : nullptr},
           .weigh = weighing(m),
           .survive = surviving(m.dropout),
           .drop = d.dropout_place == DropoutPlace::weights ? &of_weights : &mistaken::dropped_before,
           .mix = &weighted_values,
           .merge = merging(m),
-          .output = m.projections && m.projections->output ? &projected_output : &without_output,
           .precision = d.precision};
 }
 

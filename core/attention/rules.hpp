@@ -86,24 +86,33 @@ struct Merging : Rule<arma::mat(const std::vector<arma::mat>& contexts)> {
   Layout layout;
 };
 
+/// What matrices are multiplied by.
+struct Projectors {
+  const Projecting *query, *key, *value, *output;
+};
+
+/// The steps before the mask, when it comes after the softmax; the last two only when rows are renormalised.
+struct Unmasked {
+  const Normalising* softmax;
+  const Zeroing* zero;
+  const Summing* sum;
+};
+
 /// The steps of one model, in the order of the paper; none where the model has no such step.
 struct Rules {
-  const Projecting *query, *key, *value;
+  Projectors project;
   const Splitting* split;
   const Scoring* score;
   const Scaling* scale;
   const Seeing* see;
   const Masking* mask;
   const Normalising* softmax;
-  const Normalising* softmax_first;  ///< the softmax when the mask comes after it, else none
-  const Zeroing* zero;               ///< with the next: only when rows are renormalised
-  const Summing* sum;
+  Unmasked unmasked;
   const Weighing* weigh;
   const Surviving* survive;
   const Dropping* drop;
   const Mixing* mix;
   const Merging* merge;
-  const Projecting* output;
   Precision precision;  ///< what every computed stage is rounded to
 };
 

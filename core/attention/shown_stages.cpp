@@ -15,9 +15,9 @@ StageSet set_of(std::initializer_list<Stage> stages) {
 
 /// Whether the rules of the model have such a stage, known or not.
 bool has(const Rules& rules, Stage stage) {
-  if (stage == Stage::unmasked_weights) return rules.softmax_first;
-  if (stage == Stage::zeroed_weights) return rules.zero;
-  return stage != Stage::row_sums || rules.sum;
+  if (stage == Stage::unmasked_weights) return rules.unmasked.softmax;
+  if (stage == Stage::zeroed_weights) return rules.unmasked.zero;
+  return stage != Stage::row_sums || rules.unmasked.sum;
 }
 
 /// What a stage is made of when it is computed.
@@ -41,8 +41,8 @@ StageSet made_of(const Rules& rules, Stage stage) {
     case row_sums:
       return set_of({zeroed_weights});
     case weights:
-      if (rules.sum) return set_of({zeroed_weights, row_sums});
-      return rules.softmax_first ? set_of({unmasked_weights, mask}) : set_of({masked_scores});
+      if (rules.unmasked.sum) return set_of({zeroed_weights, row_sums});
+      return rules.unmasked.softmax ? set_of({unmasked_weights, mask}) : set_of({masked_scores});
     case dropped_weights:
       return set_of({weights, dropout_mask});
     case contexts:

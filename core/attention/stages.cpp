@@ -17,15 +17,21 @@ template <Stage stage>
 bool shown(const Model& m) {
   return contains(shown_stages(m), stage);
 }
+F formula_of(const auto* rule, const Model& m, bool brief) {
+  return rule ? rule->formula(m, brief) : F();
+}
 /// The formula of the rule by which a stage is computed.
 template <auto rule>
 F said(const Model& m, bool brief) {
-  const auto* const found = rules_of(m).*rule;
-  return found ? found->formula(m, brief) : F();
+  return formula_of(rules_of(m).*rule, m, brief);
 }
-template <auto rule>
+template <auto group, auto rule>
+F said(const Model& m, bool brief) {
+  return formula_of(rules_of(m).*group.*rule, m, brief);
+}
+template <auto projection>
 F said_of_head(const Model& m, bool brief) {
-  return said<rule>(m, brief) + said<&Rules::split>(m, brief);
+  return said<&Rules::project, projection>(m, brief) + said<&Rules::split>(m, brief);
 }
 
 const std::array table{
@@ -34,13 +40,13 @@ const std::array table{
               shown<Stage::embeddings>,
               [](const Trace& t, std::size_t) -> const StageMatrix& { return t.embeddings; }},
     StageInfo{Stage::queries, "queries", "Queries", "Query", true, Rows::queries, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Rules::query>, shown<Stage::queries>,
+              Colouring::signed_values, 1, said_of_head<&Projectors::query>, shown<Stage::queries>,
               [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].queries; }},
     StageInfo{Stage::keys, "keys", "Keys", "Key", true, Rows::keys, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Rules::key>, shown<Stage::keys>,
+              Colouring::signed_values, 1, said_of_head<&Projectors::key>, shown<Stage::keys>,
               [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].keys; }},
     StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Rules::value>, shown<Stage::values>,
+              Colouring::signed_values, 1, said_of_head<&Projectors::value>, shown<Stage::values>,
               [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].values; }},
     StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens,
               Colouring::signed_values, 2, said<&Rules::score>, shown<Stage::scores>,
@@ -56,14 +62,15 @@ const std::array table{
               [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].masked_scores; }},
     StageInfo{
         Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true,
-        Rows::queries, Columns::tokens, Colouring::weights, 3, said<&Rules::softmax_first>,
+        Rows::queries, Columns::tokens, Colouring::weights, 3, said<&Rules::unmasked, &Unmasked::softmax>,
         shown<Stage::unmasked_weights>,
         [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].unmasked_weights; }},
     StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true, Rows::queries,
-              Columns::tokens, Colouring::weights, 3, said<&Rules::zero>, shown<Stage::zeroed_weights>,
+              Columns::tokens, Colouring::weights, 3, said<&Rules::unmasked, &Unmasked::zero>,
+              shown<Stage::zeroed_weights>,
               [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].zeroed_weights; }},
     StageInfo{Stage::row_sums, "row_sums", "Row sums", "Row sum", true, Rows::queries, Columns::single,
-              Colouring::weights, 3, said<&Rules::sum>, shown<Stage::row_sums>,
+              Colouring::weights, 3, said<&Rules::unmasked, &Unmasked::sum>, shown<Stage::row_sums>,
               [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].row_sums; }},
     StageInfo{Stage::weights, "weights", "Weights", "Weight", true, Rows::queries, Columns::tokens,
               Colouring::weights, 3, said<&Rules::weigh>, shown<Stage::weights>,
@@ -81,7 +88,7 @@ const std::array table{
               Columns::features, Colouring::signed_values, 4, said<&Rules::merge>, shown<Stage::concatenated>,
               [](const Trace& t, std::size_t) -> const StageMatrix& { return t.concatenated; }},
     StageInfo{Stage::output, "output", "Output", "Output", false, Rows::queries, Columns::features,
-              Colouring::signed_values, 4, said<&Rules::output>, shown<Stage::output>,
+              Colouring::signed_values, 4, said<&Rules::project, &Projectors::output>, shown<Stage::output>,
               [](const Trace& t, std::size_t) -> const StageMatrix& { return t.output; }},
 };
 

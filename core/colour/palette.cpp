@@ -6,14 +6,14 @@ namespace {
 Palette dark_palette() {
   Palette p;
   p.dark = true;
-  p.background = rgb(0x121417), p.panel = rgb(0x191c20), p.raised = rgb(0x1f2328);
-  p.frame = rgb(0x262b31), p.frame_hovered = rgb(0x30363d), p.frame_active = rgb(0x3a414a);
+  p.ground.back = rgb(0x121417), p.ground.panel = rgb(0x191c20), p.ground.raised = rgb(0x1f2328);
+  p.control.rest = rgb(0x262b31), p.control.hovered = rgb(0x30363d), p.control.active = rgb(0x3a414a);
   p.line = rgb(0x2a2f35), p.strong_line = rgb(0x3a4149);
   p.text = rgb(0xdfe3e7), p.dim = rgb(0x99a1aa), p.faint = rgb(0x747d87);
   p.accent = rgb(0x8fb4d6), p.selection = rgb(0xffffff), p.selection_inner = rgb(0x000000),
   p.operand = rgb(0xff82b8);
-  p.warning = rgb(0xf0c24b), p.bad = rgb(0xff7a6e), p.good = rgb(0x8fcf9a);
-  p.hatch = rgb(0x4a515a), p.hatch_ground = rgb(0x191c20);
+  p.status.warning = rgb(0xf0c24b), p.status.bad = rgb(0xff7a6e), p.status.good = rgb(0x8fcf9a);
+  p.hatch.lines = rgb(0x4a515a), p.hatch.ground = rgb(0x191c20);
   p.heads = {rgb(0xe8a33d), rgb(0x5ab4ea), rgb(0x35c293), rgb(0xe9dc5a),
              rgb(0xe3714a), rgb(0xd487b8), rgb(0x9f92f3), rgb(0xb3bac2)};
   return p;
@@ -22,14 +22,14 @@ Palette dark_palette() {
 Palette light_palette() {
   Palette p;
   p.dark = false;
-  p.background = rgb(0xffffff), p.panel = rgb(0xf4f5f7), p.raised = rgb(0xebedf0);
-  p.frame = rgb(0xe4e7eb), p.frame_hovered = rgb(0xd8dce2), p.frame_active = rgb(0xc9cfd7);
+  p.ground.back = rgb(0xffffff), p.ground.panel = rgb(0xf4f5f7), p.ground.raised = rgb(0xebedf0);
+  p.control.rest = rgb(0xe4e7eb), p.control.hovered = rgb(0xd8dce2), p.control.active = rgb(0xc9cfd7);
   p.line = rgb(0xdadee3), p.strong_line = rgb(0xc0c6ce);
   p.text = rgb(0x1c2127), p.dim = rgb(0x5a636e), p.faint = rgb(0x767f89);
   p.accent = rgb(0x2f6699), p.selection = rgb(0x0a0d10), p.selection_inner = rgb(0xffffff),
   p.operand = rgb(0xc2136b);
-  p.warning = rgb(0x8a6100), p.bad = rgb(0xb3261e), p.good = rgb(0x256b35);
-  p.hatch = rgb(0xb4bac2), p.hatch_ground = rgb(0xf4f5f7);
+  p.status.warning = rgb(0x8a6100), p.status.bad = rgb(0xb3261e), p.status.good = rgb(0x256b35);
+  p.hatch.lines = rgb(0xb4bac2), p.hatch.ground = rgb(0xf4f5f7);
   p.heads = {rgb(0xb06a00), rgb(0x1f78b4), rgb(0x0f8f66), rgb(0x8a7a00),
              rgb(0xc04a1c), rgb(0xb0467f), rgb(0x6a58c8), rgb(0x5f6873)};
   return p;

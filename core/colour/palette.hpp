@@ -9,14 +9,27 @@ namespace core::colour {
 
 /// The colours of a theme by role; colour belongs to the data, the rest is grey.
 struct Palette {
+  struct Ground {
+    Rgb back, panel, raised;
+  };
+  struct Control {
+    Rgb rest, hovered, active;
+  };
+  struct Status {
+    Rgb warning, bad, good;
+  };
+  struct Hatch {
+    Rgb lines, ground;
+  };
+
   bool dark = true;
-  Rgb background, panel, raised;
-  Rgb frame, frame_hovered, frame_active;
+  Ground ground;
+  Control control;
   Rgb line, strong_line;
   Rgb text, dim, faint;
   Rgb accent, selection, selection_inner, operand;
-  Rgb warning, bad, good;
-  Rgb hatch, hatch_ground;
+  Status status;
+  Hatch hatch;
   std::array<Rgb, 8> heads;  ///< of heads beside each other, again from the first after the last
 
   Rgb head(std::size_t h) const { return heads[h % heads.size()]; }

@@ -30,10 +30,10 @@ bool is_uniform(const Model& m, const Trace&, const CellAddress&) {
   return rules_of(m).score == &attention::intended::uniform;
 }
 bool masks_before(const Model& m, const Trace&, const CellAddress&) {
-  return !rules_of(m).softmax_first;
+  return !rules_of(m).unmasked.softmax;
 }
 bool renormalises(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).sum;
+  return rules_of(m).unmasked.sum;
 }
 bool is_zeroed_row(const Model& m, const Trace& t, const CellAddress& c) {
   return m.mask.empty_rows == attention::EmptyRows::zeros && arma::accu(t.mask.row(c.row)) == 0;

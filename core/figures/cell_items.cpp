@@ -62,14 +62,14 @@ void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& l
                const Palette& p) {
   const Rgb ink = colour::readable_on(ground);
   if (look.marks & mark::not_a_number) {
-    all.nans.colour = p.bad;
+    all.nans.colour = p.status.bad;
     all.nans.ends.push_back({Point{area.x, area.y}, Point{area.x + area.width, area.y + area.height}});
     all.nans.ends.push_back({Point{area.x, area.y + area.height}, Point{area.x + area.width, area.y}});
     return;
   }
   const bool hatched = look.marks & (mark::hidden | mark::minus_infinity);
   if (hatched) {
-    const Rgb line = look.marks & mark::minus_infinity ? p.hatch : colour::mix(ink, ground, 0.18f);
+    const Rgb line = look.marks & mark::minus_infinity ? p.hatch.lines : colour::mix(ink, ground, 0.18f);
     Hatch& hatch = all.hatches[key(line)];
     hatch.line = line;
     add_hatch(hatch, area, !grid.separate);
@@ -89,7 +89,7 @@ void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& l
 }  // namespace
 
 Rgb ground_of(const Map& map, const CellLook& look, const Palette& palette) {
-  if (look.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch_ground;
+  if (look.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch.ground;
   const colour::Shading& s = map.shading;
   const double place =
       look.marks & mark::dropped ? colour::place_in_range(s.map, s.low, s.high, 0, s.least) : look.place;
@@ -107,7 +107,8 @@ void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palet
       if (grid.separate) {
         list.items.emplace_back(Box{grid.cell(i, j), ground});
       } else {
-        if (look.marks & mark::not_a_number) ground = palette.bad;  // its cross is not to be seen so small
+        if (look.marks & mark::not_a_number)
+          ground = palette.status.bad;  // its cross is not to be seen so small
         image.pixels.push_back(ground);
       }
     }
@@ -140,14 +141,14 @@ double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const P
       const CellLook& look = grid.look(i, j);
       if (look.marks & mark::dropped || (!format.fits && std::isfinite(v) && v != 0)) continue;
       Rgb ink = colour::readable_on(ground_of(map, look, palette));
-      if (std::isnan(v)) ink = palette.bad;
+      if (std::isnan(v)) ink = palette.status.bad;
       if (std::isinf(v) || look.marks & mark::hidden) ink = palette.faint;
       const Area a = grid.cell(i, j);
       const std::string words = text::cell_text(v, format, map.plain_one);
       const Point middle{a.x + a.width / 2, a.y + a.height / 2};
       if (std::isnan(v)) {  // the cross gives way to the word
         const double half = text_width(words, number_size, true) / 2 + 2;
-        list.items.emplace_back(Box{{middle.x - half, middle.y - 7, 2 * half, 14}, palette.hatch_ground});
+        list.items.emplace_back(Box{{middle.x - half, middle.y - 7, 2 * half, 14}, palette.hatch.ground});
       }
       list.items.emplace_back(
           Text{{middle.x, middle.y + 0.36 * number_size}, Anchor::middle, {{words, number_size, ink, true}}});

@@ -199,7 +199,7 @@ DisplayList figure(const Model& model, const Trace& trace, const FigureOptions& 
   const DisplayList inner = content(source, notes);
   const DisplayList words = notes_figure(notes, source.palette, std::max(inner.width, 320.0));
   DisplayList whole;
-  whole.ground = source.palette.background;
+  whole.ground = source.palette.ground.back;
   whole.title = words_of(model, options);
   append(whole, inner, {margin, margin});
   whole.height = margin + inner.height;

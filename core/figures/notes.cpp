@@ -26,7 +26,7 @@ constexpr Sample samples[]{
 void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
   constexpr double side = 12;
   const bool plain = mark == colour::mark::not_a_number || mark == colour::mark::minus_infinity;
-  const Rgb ground = plain ? p.hatch_ground : colour::colour_at(colour::ColourMap::weights, p.dark, 0),
+  const Rgb ground = plain ? p.hatch.ground : colour::colour_at(colour::ColourMap::weights, p.dark, 0),
             ink = colour::readable_on(ground);
   list.items.emplace_back(Box{{x, 0, side, side}, ground});
   const auto cross = [&](Rgb ink_of_cross, double thickness) {
@@ -35,11 +35,12 @@ void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
         thickness,
         ink_of_cross});
   };
-  if (mark == colour::mark::minus_infinity) list.items.emplace_back(Hatch{{{x, 0, side, side}}, p.hatch});
+  if (mark == colour::mark::minus_infinity)
+    list.items.emplace_back(Hatch{{{x, 0, side, side}}, p.hatch.lines});
   if (mark == colour::mark::hidden)
     list.items.emplace_back(Hatch{{{x, 0, side, side}}, colour::mix(ink, ground, 0.3f)});
   if (mark == colour::mark::dropped) cross(ink, 1.5);
-  if (mark == colour::mark::not_a_number) cross(p.bad, 1.2);
+  if (mark == colour::mark::not_a_number) cross(p.status.bad, 1.2);
   const bool above = mark == colour::mark::above;
   if (above || mark == colour::mark::below) {
     const double y = above ? 0 : side, inner = above ? 6 : side - 6;

@@ -92,7 +92,7 @@ class Bench {
       const auto before = Clock::now();
       edit();
       store_.settle();
-      while (store_.is_renewing()) {
+      while (store_.live().is_behind()) {
         window_.wait(0.01);
         store_.settle();
       }
@@ -122,12 +122,12 @@ class Bench {
     std::vector<double> times, renewed;
     const auto start = Clock::now();
     auto last = start;
-    for (std::uint64_t version = store_.version(); ms_since(start) < seconds * 1e3;) {
+    for (std::uint64_t version = store_.live().version(); ms_since(start) < seconds * 1e3;) {
       const auto before = Clock::now();
       (this->*slider)();
       loop_.frame();
       times.push_back(ms_since(before));
-      if (std::exchange(version, store_.version()) == store_.version()) continue;
+      if (std::exchange(version, store_.live().version()) == store_.live().version()) continue;
       renewed.push_back(ms_since(last));
       last = Clock::now();
     }
@@ -202,9 +202,9 @@ class Bench {
     constexpr double most_ms = 3000;
     const auto start = Clock::now();
     std::vector<double> times;
-    for (int quiet = 0; quiet < 10 && (store_.is_renewing() || ms_since(start) < most_ms); ++quiet) {
+    for (int quiet = 0; quiet < 10 && (store_.live().is_behind() || ms_since(start) < most_ms); ++quiet) {
       times.push_back(timed_frame());
-      if (!store_.is_renewing() && !store_.is_working() && !loop_.is_working()) continue;
+      if (!store_.live().is_behind() && !store_.is_working() && !loop_.is_working()) continue;
       window_.wait(0.01);
       quiet = 0;
     }

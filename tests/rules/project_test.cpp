@@ -9,6 +9,7 @@
 #include "tests/rules/includes_rule.hpp"
 #include "tests/rules/listing_rule.hpp"
 #include "tests/rules/rooms.hpp"
+#include "tests/rules/size_rule.hpp"
 #include "tests/rules/state_rule.hpp"
 
 namespace tests::rules {
@@ -49,6 +50,18 @@ TEST(Project, HasNoCrowdedRoom) {
     units[file.path.substr(0, end)].insert(file.path.substr(end, file.path.rfind('.') - end));
   }
   for (const auto& [room, inside] : units) EXPECT_LE(inside.size(), 25u) << room;
+}
+
+TEST(Project, HasNoTypeThatOffersTooMuch) {
+  std::size_t n_types = 0;
+  for (const File& file : code({"core", "app"})) {
+    for (const TypeSize& type : type_sizes(file.text)) {
+      ++n_types;
+      EXPECT_LE(type.members, 15u) << file.path << ": " << type.name;
+      EXPECT_LE(type.functions, 25u) << file.path << ": " << type.name;
+    }
+  }
+  EXPECT_GT(n_types, 300u);
 }
 
 TEST(Project, HasNothingButMainInTheProgramsRoot) {

@@ -4,6 +4,7 @@
 
 #include "tests/rules/includes_rule.hpp"
 #include "tests/rules/listing_rule.hpp"
+#include "tests/rules/size_rule.hpp"
 #include "tests/rules/state_rule.hpp"
 
 namespace tests::rules {
@@ -100,6 +101,33 @@ TEST(StateRule, LeavesConstantsFunctionsAndWordsAlone) {
            "const char* s = R\"(void f() { static int n; })\";",
        })
     EXPECT_THAT(mutable_statics(text), IsEmpty()) << text;
+}
+
+TEST(SizeRule, CountsWhatATypeOffers) {
+  struct Expected {
+    const char* text;
+    std::size_t members, functions;
+  };
+  for (
+      const Expected& e : std::vector<Expected>{
+          {"struct A { int a, b = f(1, 2); std::vector<std::pair<int, int>> c{1, 2}; };", 3, 0},
+          {"class A { int a; void f(); };", 0, 0},
+          {"class A { public: explicit A(int n) : n_(n) {} int n() const { return n_; } private: int n_; };",
+           0, 2},
+          {"struct A { std::function<void(int)> f; int (*g)(int) = nullptr; };", 2, 0},
+          {"struct A { enum class B { x, y }; using C = int; friend bool operator==(const A&, const A&) = default; };",
+           0, 0},
+          {"struct A : B<int> { bool operator()(int a, int b) const; A& operator=(A&&); };", 0, 2},
+          {"struct A { struct B; B* b; template <class T> T get() const; static A of(int, int); };", 1, 2},
+          {"struct A { int a[3]; std::array<int, 2> b; // int c;\n };", 2, 0},
+      }) {
+    const auto sizes = type_sizes(e.text);
+    ASSERT_THAT(sizes, SizeIs(1)) << e.text;
+    EXPECT_EQ(sizes[0].members, e.members) << e.text;
+    EXPECT_EQ(sizes[0].functions, e.functions) << e.text;
+  }
+  EXPECT_THAT(type_sizes("struct A { struct B { int b; }; int a; }; enum class C { x }; struct D;"),
+              SizeIs(2));
 }
 
 TEST(ListingRule, FindsASourceThatNoListNames) {

@@ -19,7 +19,7 @@ class Hands {
     for (int i = 0; i < frames; ++i) frame({});
   }
   /// Plays a gesture, a frame each.
-  void play(const Gesture& gesture) {
+  virtual void play(const Gesture& gesture) {
     for (const InputFrame& input : gesture) frame(input);
   }
 
@@ -35,11 +35,12 @@ class Hands {
   void key(app::Key key, Modifiers m = {}) { play(support::press({key, m.ctrl, m.shift, m.alt})); }
 
   bool has(const std::string& name) const { return landmarks().find(name).has_value(); }
-  ImVec2 centre(const std::string& name) const {
-    const auto rect = landmarks().find(name);
-    if (!rect) throw std::runtime_error("nothing on the screen is called " + name);
-    return rect->centre();
+  app::Landmarks::Rect rect(const std::string& name) const {
+    const auto found = landmarks().find(name);
+    if (!found) throw std::runtime_error("nothing on the screen is called " + name);
+    return *found;
   }
+  ImVec2 centre(const std::string& name) const { return rect(name).centre(); }
 
  protected:
   virtual void frame(const InputFrame& input) = 0;

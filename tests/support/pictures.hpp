@@ -13,9 +13,9 @@ namespace support {
 inline app::render::Picture whole_picture(const arma::mat& numbers, app::render::ColourMap map,
                                           int cell_width, int cell_height) {
   app::render::Picture p;
-  p.place = "test", p.numbers = &numbers, p.map = map;
+  p.place = "test", p.cells.numbers = &numbers, p.map = map;
   p.low = map == app::render::ColourMap::values ? -1 : 0;
-  p.right = static_cast<double>(numbers.n_cols), p.bottom = static_cast<double>(numbers.n_rows);
+  p.part.right = static_cast<double>(numbers.n_cols), p.part.bottom = static_cast<double>(numbers.n_rows);
   p.width = cell_width * static_cast<int>(numbers.n_cols),
   p.height = cell_height * static_cast<int>(numbers.n_rows);
   return p;
@@ -31,8 +31,8 @@ inline app::render::Texels texels(const app::render::Picture& p) {
 
 /// The texels of a picture whose rows are known, made of the same numbers as a matrix.
 inline app::render::Texels texels_of_matrix(const arma::mat& numbers, app::render::Picture p) {
-  p.rows = {};
-  p.numbers = &numbers;
+  p.cells.rows = {};
+  p.cells.numbers = &numbers;
   return texels(p);
 }
 

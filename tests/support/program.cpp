@@ -7,8 +7,10 @@
 
 namespace gui {
 
-Program::Program(ImVec2 size, double at_once_ms)
-    : screen(size), store(app::free_memory, at_once_ms, [this] { before_computing(); }) {
+Program::Program(ImVec2 size, double at_once_ms, app::render::Painter* painter)
+    : screen(size),
+      store(app::free_memory, at_once_ms, [this] { before_computing(); }),
+      loop_(screen, painter ? *painter : no_painter_, store) {
   run();
 }
 
@@ -17,30 +19,11 @@ void Program::before_computing() const {
   if (std::this_thread::get_id() != window_thread_) traces_.wait(Traces::wait);
 }
 
-void Program::run(int frames) {
-  for (int k = 0; k < frames; ++k) frame({});
-}
-
-void Program::play(const support::Gesture& gesture) {
-  for (const support::InputFrame& input : gesture) frame(input);
-  run();
-}
-
 void Program::edit(const core::editing::Edit& edit) {
   store.dispatch(app::ApplyEdit{edit});
-  store.end_gesture();
+  store.dispatch(app::EndGesture{});
   store.settle();
   run();
-}
-
-app::Landmarks::Rect Program::rect(const std::string& name) const {
-  const auto found = loop_.landmarks().find(name);
-  if (!found) throw std::runtime_error("nothing on the screen is called " + name);
-  return *found;
-}
-
-ImVec2 Program::centre(const std::string& name) const {
-  return rect(name).centre();
 }
 
 void Program::frame(const support::InputFrame& input) {

@@ -7,15 +7,17 @@
 
 #include "app/window/loop.hpp"
 #include "tests/support/bare_screen.hpp"
-#include "tests/support/ui_input.hpp"
+#include "tests/support/hands.hpp"
 
 namespace gui {
 
 /// The program with its real loop, but without a display and without OpenGL.
-class Program {
+class Program : public support::Hands {
  public:
-  explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms);
-  ~Program() { set_traces(Traces::come); }
+  /// painter is a test's own, or nullptr: then nothing is painted.
+  explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms,
+                   app::render::Painter* painter = nullptr);
+  ~Program() override { set_traces(Traces::come); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -41,28 +43,23 @@ class Program {
   app::Store store;
   bool waits = true;  ///< in every frame, for what is read, written and worked out beside it
 
-  /// Draws frames without input.
-  void run(int frames = 2);
-  void play(const support::Gesture& gesture);
-  void key(app::Key key) { play(support::press({key})); }
-  void ctrl(app::Key key) { play(support::press({key, true})); }
-  void type(const std::string& text) { play(support::type(text)); }
-  void click(const std::string& name) { play(support::click(centre(name))); }
-  void move_to(const std::string& name) { play(support::move_to(centre(name))); }
+  /// A gesture, and the frames in which it shows.
+  void play(const support::Gesture& gesture) override {
+    Hands::play(gesture);
+    run();
+  }
+  void ctrl(app::Key k) { key(k, {true}); }
   void edit(const core::editing::Edit& edit);
 
   /// Whether the loop waits for anything but the trace.
   bool is_working() const { return loop_.is_working(); }
-  bool has(const std::string& name) const { return loop_.landmarks().find(name).has_value(); }
-  /// The middle of a landmark; throws when there is none of that name.
-  ImVec2 centre(const std::string& name) const;
-  app::Landmarks::Rect rect(const std::string& name) const;
+  const app::Landmarks& landmarks() const override { return loop_.landmarks(); }
 
  private:
-  void frame(const support::InputFrame& input);
+  void frame(const support::InputFrame& input) override;
 
-  support::NoPainter painter_;
-  app::Loop loop_{screen, painter_, store};
+  support::NoPainter no_painter_;
+  app::Loop loop_;
 };
 
 }  // namespace gui

@@ -38,7 +38,6 @@ void UiHarness::frame(const InputFrame& input) {
   const app::View seen = view;
   draw_({.shown = this->shown(seen),
          .newest = newest(seen),
-         .compute_ms = 0,
          .settings = seen.settings,
          .forms = seen.forms,
          .document = document,
@@ -47,10 +46,9 @@ void UiHarness::frame(const InputFrame& input) {
          .metrics = metrics,
          .fonts = fonts,
          .painter = painter,
-         .extents = extents_,
-         .statistics = statistics_,
          .landmarks = landmarks_,
-         .commands = commands});
+         .commands = commands,
+         .work = {.extents = extents_, .statistics = statistics_}});
   ImGui::Render();
   vertices_ = ImGui::GetDrawData()->TotalVtxCount;
   for (const app::Command& command : commands.take()) {

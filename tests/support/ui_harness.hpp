@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/state/any_command.hpp"
 #include "app/ui/frame.hpp"
 #include "app/work/extents.hpp"
 #include "tests/support/bare_imgui.hpp"
@@ -23,7 +24,7 @@ class UiHarness : public Hands {
 
   core::attention::Model model;
   app::View view;
-  app::Document document;
+  app::DocumentState document;
   app::Message message;
 
   const app::Landmarks& landmarks() const override { return landmarks_; }

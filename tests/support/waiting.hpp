@@ -22,7 +22,8 @@ inline void finish_reading(app::Store& store) {
 inline void finish_working(app::Store& store) {
   const auto awaits_masks = [&] {
     const app::Laboratory* shown = store.laboratory();
-    return store.view().look.tab == app::Tab::laboratory && !(shown && shown->version == store.version());
+    return store.view().look.tab == app::Tab::laboratory &&
+           !(shown && shown->version == store.live().version());
   };
   for (store.settle(); store.comparing().is_busy() || awaits_masks(); store.settle())
     std::this_thread::yield();

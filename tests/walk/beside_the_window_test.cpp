@@ -19,7 +19,7 @@ struct LargeModel : testing::Test {
   void rest() {
     do {
       ui.run(1);
-    } while (ui.store.is_renewing() || ui.store.is_working() || ui.loop.is_working());
+    } while (ui.store.live().is_behind() || ui.store.is_working() || ui.loop.is_working());
   }
   void put_space(bool down) {
     ui.loop.frame([down](ImGuiIO& io) { support::put_key(io, ImGuiKey_Space, down); });
@@ -28,12 +28,12 @@ struct LargeModel : testing::Test {
 
 TEST_F(LargeModel, IsShownWithoutAStageThatTheWindowsThreadMade) {
   ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 0, 0, 0.5}});
-  while (ui.store.is_renewing()) ui.store.settle();
+  while (ui.store.live().is_behind()) ui.store.settle();
   ui.loop.frame();
-  EXPECT_FALSE(ui.store.trace().heads[0].scores.is_made());
-  EXPECT_FALSE(ui.store.trace().mask.is_made());
+  EXPECT_FALSE(ui.store.live().trace().heads[0].scores.is_made());
+  EXPECT_FALSE(ui.store.live().trace().mask.is_made());
   rest();
-  EXPECT_TRUE(ui.store.trace().heads[0].scores.is_made());
+  EXPECT_TRUE(ui.store.live().trace().heads[0].scores.is_made());
 }
 
 TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {

@@ -121,11 +121,12 @@ TEST_F(EditorInTheWindow, RenamesATokenEverywhere) {
 TEST_F(EditorInTheWindow, ChangesAProjectionOfOneHead) {
   ui.click("edit/tab/W_v");
   const arma::mat before = *ui.model().projections->value.weight;
-  const arma::mat first = ui.store.trace().heads[0].contexts, second = ui.store.trace().heads[1].contexts;
+  const arma::mat first = ui.store.live().trace().heads[0].contexts,
+                  second = ui.store.live().trace().heads[1].contexts;
   ui.drag("edit/cell/0/0", 60, 0);
   EXPECT_NE((*ui.model().projections->value.weight)(0, 0), before(0, 0));
-  EXPECT_FALSE(arma::approx_equal(*ui.store.trace().heads[0].contexts, first, "absdiff", 0));
-  EXPECT_TRUE(arma::approx_equal(*ui.store.trace().heads[1].contexts, second, "absdiff", 0));
+  EXPECT_FALSE(arma::approx_equal(*ui.store.live().trace().heads[0].contexts, first, "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().heads[1].contexts, second, "absdiff", 0));
 }
 
 }  // namespace

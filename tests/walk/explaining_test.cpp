@@ -92,10 +92,10 @@ TEST_F(WithoutAMouse, ANumberIsChangedComparedAndTakenBack) {
   EXPECT_EQ((*ui.model().sequences[0].embeddings)(0, 0), 2.5);
   keys({Key::digit_4}, {.ctrl = true});
   EXPECT_EQ(view().look.tab, app::Tab::compare);
-  ASSERT_NE(ui.store.comparison(), nullptr);
-  ASSERT_NE(ui.store.comparison()->first, nullptr);
-  EXPECT_EQ(ui.store.comparison()->first->all.stage, Stage::embeddings);
-  EXPECT_DOUBLE_EQ(ui.store.comparison()->first->all.largest, 2.5 - before);
+  ASSERT_NE(ui.store.comparing().comparison(), nullptr);
+  ASSERT_NE(ui.store.comparing().comparison()->first, nullptr);
+  EXPECT_EQ(ui.store.comparing().comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_DOUBLE_EQ(ui.store.comparing().comparison()->first->all.largest, 2.5 - before);
   keys({Key::z}, {.ctrl = true});
   EXPECT_EQ((*ui.model().sequences[0].embeddings)(0, 0), before);
 }

@@ -12,7 +12,7 @@ using core::editing::SetCell;
 
 void edit(walk::Walk& ui, const core::editing::Edit& edit) {
   ui.store.dispatch(app::ApplyEdit{edit});
-  ui.store.end_gesture();
+  ui.store.dispatch(app::EndGesture{});
   ui.run();
 }
 

@@ -65,11 +65,11 @@ TEST_F(Looks, APinDimsWhatLiesOffItsRowAndColumn) {
 TEST_F(Looks, ThemesSwitchTheGroundAndTheColoursOfTheData) {
   const ImVec2 corner(ui.landmarks().find("region/stages")->max.x - 30,
                       ui.landmarks().find("region/stages")->max.y - 4);
-  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(true).background));
+  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(true).ground.back));
   ui.key(Key::t);
   ui.run();
   EXPECT_FALSE(ui.store.view().settings.dark);
-  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(false).background));
+  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(false).ground.back));
   EXPECT_TRUE(alike(ui.cell_colour("strip/weights", 6, 6, 5, 0),
                     app::render::colour_at(app::render::ColourMap::weights, false, ui.weight(5, 0))));
 }

@@ -63,7 +63,7 @@ TEST_F(ModelInTheWindow, GrowsToTwentyTokensAndShrinksToOne) {
     ASSERT_EQ(ui.model().n_tokens(), n);
   }
   EXPECT_TRUE(arma::approx_equal(ui.model().sequences[0].embeddings->rows(0, 5), numbers, "absdiff", 0));
-  EXPECT_EQ(ui.store.trace().heads[0].weights.n_rows(), 20u);
+  EXPECT_EQ(ui.store.live().trace().heads[0].weights.n_rows(), 20u);
   ui.fill_in("model/tokens", "3");
   EXPECT_EQ(ui.model().n_tokens(), 3u);
   ui.right_click("edit/token/1");

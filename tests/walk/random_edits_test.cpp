@@ -69,14 +69,14 @@ TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
     hand.wheel = below(random, 10) == 0 ? 1.f : 0.f;
     ui.play({hand});
   }
-  while (ui.store.is_working() || ui.store.is_renewing()) ui.run(1);
+  while (ui.store.is_working() || ui.store.live().is_behind()) ui.run(1);
   const core::attention::Model& model = ui.store.model();
-  ASSERT_EQ(ui.store.shown_model(), model);
+  ASSERT_EQ(ui.store.live().model(), model);
   const core::attention::Trace expected = core::attention::attend(model, ui.store.view().look.sequence);
-  EXPECT_TRUE(arma::approx_equal(*ui.store.trace().output, *expected.output, "both", 1e-12, 1e-10));
+  EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().output, *expected.output, "both", 1e-12, 1e-10));
   for (std::size_t h = 0; h < n_heads; ++h)
-    EXPECT_TRUE(arma::approx_equal(*ui.store.trace().heads[h].weights, *expected.heads[h].weights, "both",
-                                   1e-12, 1e-10))
+    EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().heads[h].weights, *expected.heads[h].weights,
+                                   "both", 1e-12, 1e-10))
         << h;
 }
 

@@ -118,14 +118,14 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
       ui.store.dispatch(app::BrowseTo{directory.path()});
     in_dialogs = ui.store.view().forms.dialog == app::Dialog::none ? 0 : in_dialogs + 1;
     if (in_dialogs > 40) ui.store.dispatch(app::CancelQuestion{});
-    if (ui.store.version() == last_version) continue;
-    last_version = ui.store.version();
+    if (ui.store.live().version() == last_version) continue;
+    last_version = ui.store.live().version();
     ++changes;
     const auto problem = core::attention::check(ui.model());
     ASSERT_FALSE(problem.has_value()) << "event " << i << ": " << problem->path << ": " << problem->message;
-    ASSERT_EQ(ui.store.trace().heads.size(), ui.model().n_heads) << "event " << i;
-    ASSERT_EQ(ui.store.trace().output.n_rows(), ui.model().n_tokens()) << "event " << i;
-    ASSERT_EQ(ui.store.trace().output.n_cols(), ui.model().d_out()) << "event " << i;
+    ASSERT_EQ(ui.store.live().trace().heads.size(), ui.model().n_heads) << "event " << i;
+    ASSERT_EQ(ui.store.live().trace().output.n_rows(), ui.model().n_tokens()) << "event " << i;
+    ASSERT_EQ(ui.store.live().trace().output.n_cols(), ui.model().d_out()) << "event " << i;
   }
   EXPECT_GT(changes, 100u) << "the hands have hit too little";
 }

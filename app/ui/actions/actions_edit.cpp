@@ -1,6 +1,6 @@
+#include "app/files/copying.hpp"
 #include "app/state/pinning.hpp"
 #include "app/ui/actions/action_rows.hpp"
-#include "app/ui/actions/shortcuts.hpp"
 #include "core/editing/draw_model.hpp"
 
 namespace app::rows {
@@ -35,9 +35,9 @@ void add_steps(Rows& rows, const Situation& s) {
                   .group = 1,
                   .keys = {ctrl(Key::c)},
                   .sheet = "Copy the chosen number, in full",
-                  .why_not = unless([](const Situation& now) { return copied_text(now).has_value(); },
+                  .why_not = unless([](const Situation& now) { return copied_number(now).has_value(); },
                                     "no number is chosen"),
-                  .command = [](const Situation& now) { return Asked{CopyText{*copied_text(now)}}; }});
+                  .command = [](const Situation& now) { return Asked{CopyText{*copied_number(now)}}; }});
 }
 
 void add_tokens(Rows& rows) {

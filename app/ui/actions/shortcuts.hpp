@@ -1,8 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include "app/state/command.hpp"
 #include "app/state/key_press.hpp"
 #include "app/state/situation.hpp"
@@ -13,9 +10,5 @@ namespace app {
 ///
 /// Nothing happens while a dialog is open; call it only when no text is being typed (io.WantTextInput).
 void handle_key(const KeyPress& press, const Situation& situation, Commands& commands);
-
-/// The text that Ctrl+C copies: the edit cursor's number, else the pinned, else the hovered cell's, in full;
-/// or nothing.
-std::optional<std::string> copied_text(const Situation& situation);
 
 }  // namespace app

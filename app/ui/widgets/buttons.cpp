@@ -30,9 +30,9 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
 
   const Palette& p = frame.palette;
   const float alpha = ImGui::GetStyle().Alpha;  // lowered inside BeginDisabled
-  const Rgb ground = ImGui::IsItemActive()    ? p.frame_active
-                     : ImGui::IsItemHovered() ? p.frame_hovered
-                                              : p.frame;
+  const Rgb ground = ImGui::IsItemActive()    ? p.control.active
+                     : ImGui::IsItemHovered() ? p.control.hovered
+                                              : p.control.rest;
   const ImVec2 corner(at.x, std::round(at.y + (height - box) / 2)), end(corner.x + box, corner.y + box);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(corner, end, packed(ground, alpha), frame.metrics.px(3));
@@ -86,7 +86,7 @@ std::optional<std::size_t> segmented(const Frame& frame, const std::string& name
     if (i > 0) ImGui::SameLine(0, 1);
     const std::string part = name + "/" + std::to_string(i);
     ImGui::PushStyleColor(ImGuiCol_Button,
-                          vec(i == current ? frame.palette.frame_active : frame.palette.frame));
+                          vec(i == current ? frame.palette.control.active : frame.palette.control.rest));
     ImGui::PushStyleColor(ImGuiCol_Text, vec(i == current ? frame.palette.text : frame.palette.dim));
     if (ImGui::Button((words[i] + "##" + part).c_str(), {0, frame.metrics.frame})) pressed = i;
     ImGui::PopStyleColor(2);

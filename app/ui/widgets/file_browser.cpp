@@ -93,7 +93,7 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
   const Browser& browser = frame.forms.browser;
   std::optional<fs::path> chosen;
   path_line(frame, size.x);
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background));
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
   const float list_height = size.y - 3 * (frame.metrics.frame + ImGui::GetStyle().ItemSpacing.y);
   if (ImGui::BeginChild("entries", {size.x, std::max(frame.metrics.px(80), list_height)})) {
     ImGui::PushFont(frame.fonts.sans15);
@@ -122,7 +122,7 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
   }
   const std::string& error =
       browser.error.empty() && frame.message.is_error ? frame.message.text : browser.error;
-  paragraph(frame.fonts.sans14, frame.palette.bad, size.x, error.empty() ? " " : error);
+  paragraph(frame.fonts.sans14, frame.palette.status.bad, size.x, error.empty() ? " " : error);
   return chosen;
 }
 

@@ -24,20 +24,20 @@ size_t block_rows(const Heads& all, size_t n_threads) {
 /// Takes down what dropout keeps.
 void put_kept(Heads& all, const Model& model, size_t sequence) {
   all.kept = {};
-  all.first_kept = 0;
   if (!model.dropout.active()) return;
   const size_t n = model.n_tokens(), per_sequence = model.n_heads * n * n;
   if (model.dropout.given.empty()) {
     random::Generator generator(model.dropout.seed);
-    all.kept = kept(generator, model.dropout, (sequence + 1) * per_sequence);
-    all.first_kept = sequence * per_sequence;
+    all.kept.bits = kept(generator, model.dropout, (sequence + 1) * per_sequence);
+    all.kept.first = sequence * per_sequence;
     return;
   }
-  all.kept = random::Bits(per_sequence);
+  all.kept.bits = random::Bits(per_sequence);
   for (size_t h = 0; h < model.n_heads; ++h)
     for (size_t i = 0; i < n; ++i)
       for (size_t j = 0; j < n; ++j)
-        all.kept.add((h * n + i) * n + j, model.dropout.given[sequence * model.n_heads + h]->at(i, j) != 0);
+        all.kept.bits.add((h * n + i) * n + j,
+                          model.dropout.given[sequence * model.n_heads + h]->at(i, j) != 0);
 }
 
 }  // namespace
@@ -97,8 +97,8 @@ void Engine::Parts::prepare(const Model& model, size_t s) {
   all.uniform = model.scores == ScoreRule::uniform;
   all.scale = scale_factor(model);
   all.empty_rows = model.mask.empty_rows;
-  all.survivor_factor = survivor_factor(model.dropout);
   put_kept(all, model, s);
+  all.kept.factor = survivor_factor(model.dropout);
 }
 
 std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress) {

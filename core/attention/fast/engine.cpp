@@ -26,8 +26,10 @@ void require(const Model& model, std::size_t sequence) {
 
 bool covers(const Model& model) {
   // Named one by one, so that a new step does not compile until it is known whether the engine takes it.
-  const auto& [query, key, value, split, score, scale, see, mask, softmax, softmax_first, zero, sum, weigh,
-               survive, drop, mix, merge, output, precision] = rules_of(model);
+  const auto& [project, split, score, scale, see, mask, softmax, unmasked, weigh, survive, drop, mix, merge,
+               precision] = rules_of(model);
+  const auto& [query, key, value, output] = project;
+  const auto& [softmax_first, zero, sum] = unmasked;
   const bool any_of_its_kind = query && key && value && scale && weigh && survive && mix && output;
   return any_of_its_kind && model.given.empty() && model.heads_off.empty() && split == &intended::in_bands &&
          (score == &intended::query_by_key || score == &intended::uniform) &&
@@ -146,7 +148,8 @@ RowView Engine::rows(Stage stage, std::size_t head) const {
   if (!p.holds || p.by_reference || head >= p.all.heads.size()) return {};
   const Head& h = p.all.heads[head];
   const std::size_t n = p.all.n_tokens;
-  const bool weights = stage == Stage::weights || (stage == Stage::dropped_weights && p.all.kept.empty());
+  const bool weights =
+      stage == Stage::weights || (stage == Stage::dropped_weights && p.all.kept.bits.empty());
   if (stage != Stage::masked_scores && !weights) return {};
   RowView view{h.scores.data(), p.all.row_stride, n, n};
   if (weights)

@@ -50,9 +50,9 @@ bool work_out_exponentials(Heads& all, std::size_t h, std::size_t i, double* to)
 /// Contexts of rows first … end − 1, of their exponentials.
 void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t end, double* exponentials) {
   const std::size_t* ends = all.visibility.ends().data() + first;
-  for (std::size_t i = first; i < end && !all.kept.empty(); ++i)
-    all.kept.each_no(all.first_kept + (h * all.n_tokens + i) * all.n_tokens, ends[i - first],
-                     [row = exponentials + (i - first) * all.row_stride](std::size_t j) { row[j] = 0; });
+  for (std::size_t i = first; i < end && !all.kept.bits.empty(); ++i)
+    all.kept.bits.each_no(all.kept.first + (h * all.n_tokens + i) * all.n_tokens, ends[i - first],
+                          [row = exponentials + (i - first) * all.row_stride](std::size_t j) { row[j] = 0; });
   all.kernels->contexts({exponentials, all.row_stride, ends, all.heads[h].sums.data() + first,
                          all.context_factor(), all.value(h, 0), all.value_stride, all.d_head,
                          all.context(h, first), all.d_out, end - first});

@@ -22,6 +22,13 @@ struct Head {
   std::vector<float> losses;          ///< [row]: roundings since the row was worked out afresh
 };
 
+/// Which weights of a sequence dropout keeps.
+struct Survivors {
+  random::Bits bits;      ///< [sequence][head][row][column]; empty when dropout is not active
+  std::size_t first = 0;  ///< where this sequence's begin
+  double factor = 1;      ///< what dropout multiplies those by
+};
+
 /// All heads of one sequence, and what each block of their rows is computed from.
 struct Heads {
   std::size_t n_tokens = 0, d_head = 0, d_out = 0, row_stride = 0, value_stride = 0;
@@ -30,9 +37,7 @@ struct Heads {
   double scale = 1;
   EmptyRows empty_rows = EmptyRows::nan;
   Visibility visibility;
-  double survivor_factor = 1;  ///< of dropout
-  random::Bits kept;           ///< of dropout, [sequence][head][row][column]; empty when it is not active
-  std::size_t first_kept = 0;  ///< where this sequence's begin
+  Survivors kept;
   std::vector<Head> heads;
   Buffer contexts;  ///< n_tokens × d_out, the heads side by side
   Buffer panels;    ///< of embeddings or contexts while they are multiplied
@@ -54,14 +59,14 @@ struct Heads {
   /// The largest k·k of a head's keys.
   double longest_key_squared(std::size_t h) const;
   bool is_kept(std::size_t h, std::size_t i, std::size_t j) const {
-    return kept.empty() || kept[first_kept + (h * n_tokens + i) * n_tokens + j];
+    return kept.bits.empty() || kept.bits[kept.first + (h * n_tokens + i) * n_tokens + j];
   }
   /// What dropout multiplies a weight by.
   double kept_factor(std::size_t h, std::size_t i, std::size_t j) const {
-    return kept.empty() ? 1 : is_kept(h, i, j) ? survivor_factor : 0;
+    return kept.bits.empty() ? 1 : is_kept(h, i, j) ? kept.factor : 0;
   }
   /// What multiplies contexts, beside the weights of what dropout keeps.
-  double context_factor() const { return kept.empty() ? 1 : survivor_factor; }
+  double context_factor() const { return kept.bits.empty() ? 1 : kept.factor; }
 };
 
 /// How much of a row is worked out anew.

@@ -169,7 +169,7 @@ bool Engine::Parts::update_value(const Difference& d, const std::vector<double>&
   }
   if (!finite(all, after) || !allow_drift(before, after, largest_size(increments))) return false;
   for_blocks(all, threads, [&](size_t first, size_t end) {
-    if (all.kept.empty())
+    if (all.kept.bits.empty())
       update_context_column(all, h, first, end, c, after.data());
     else
       work_out(all, h, first, end, From::weights);

@@ -30,15 +30,15 @@ struct CheckTensors : testing::Test {
     program.store.dispatch(app::CheckTensors{path});
     program.run();
   }
-  const app::TensorCheck& found() const { return *program.store.comparison()->tensors; }
+  const app::TensorCheck& found() const { return *program.store.comparing().comparison()->tensors; }
 };
 
 TEST_F(CheckTensors, BecomeBWithTheFirstDifferenceAndItsCause) {
   check(tensors("no_scale", {"queries", "scaled_scores", "weights"}));
   ASSERT_EQ(program.store.view().look.tab, app::Tab::compare);
   EXPECT_THAT(found().report.causes(), ElementsAre("no_scale"));
-  EXPECT_EQ(program.store.comparison()->stages.size(), 3u);
-  EXPECT_EQ(program.store.comparison()->first->all.stage, Stage::scaled_scores);
+  EXPECT_EQ(program.store.comparing().comparison()->stages.size(), 3u);
+  EXPECT_EQ(program.store.comparing().comparison()->first->all.stage, Stage::scaled_scores);
   EXPECT_TRUE(program.has("compare/show_mistake/0"));
 }
 
@@ -63,7 +63,7 @@ TEST_F(CheckTensors, MistakeIsShownInTheModelAndUndone) {
 TEST_F(CheckTensors, ThatAreRightAgree) {
   check(tensors("", {"weights", "output"}));
   EXPECT_TRUE(found().report.agrees);
-  EXPECT_EQ(program.store.comparison()->first, nullptr);
+  EXPECT_EQ(program.store.comparing().comparison()->first, nullptr);
 }
 
 TEST_F(CheckTensors, OfUnknownNamesAreMatchedByHand) {
@@ -76,7 +76,7 @@ TEST_F(CheckTensors, OfUnknownNamesAreMatchedByHand) {
   program.store.dispatch(app::MapTensor{"frobnicated", "output"});
   program.run();
   EXPECT_TRUE(found().matched.left_out.empty());
-  EXPECT_EQ(program.store.comparison()->stages.back().all.stage, Stage::output);
+  EXPECT_EQ(program.store.comparing().comparison()->stages.back().all.stage, Stage::output);
 }
 
 TEST_F(CheckTensors, ThatFitNothingAreRefusedAndNothingIsKept) {
@@ -90,7 +90,7 @@ TEST_F(CheckTensors, StayWhenTheModelNoLongerFitsThem) {
   check(tensors("no_scale", {"weights"}));
   program.edit(core::editing::RemoveToken{0});
   program.run();
-  ASSERT_NE(program.store.comparison(), nullptr);
+  ASSERT_NE(program.store.comparing().comparison(), nullptr);
   EXPECT_FALSE(found().report.agrees);
 }
 

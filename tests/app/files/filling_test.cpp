@@ -1,5 +1,6 @@
 // Files that are dropped: on the matrix editor, on a dialog, anywhere else.
 #include "app/files/filling.hpp"
+#include "app/state/any_command.hpp"
 
 #include <gmock/gmock.h>
 

@@ -39,7 +39,7 @@ TEST_F(GivenInWindow, TypesANumberOverThePinnedCellAndTakesItBack) {
   program.type("0.5");
   program.key(Key::enter);
   ASSERT_TRUE(model().given.find(GivenPlace{scores, 0, 0, 2, 1}));
-  EXPECT_EQ(program.store.trace().heads[0].scores(2, 1), 0.5);
+  EXPECT_EQ(program.store.live().trace().heads[0].scores(2, 1), 0.5);
   EXPECT_EQ(program.store.document().undo_words, "typing over of scores[2,1]");
   program.click("inspector/computed");
   EXPECT_TRUE(model().given.empty());
@@ -72,7 +72,7 @@ TEST_F(GivenInWindow, SwitchesTheChosenHead) {
 
 TEST_F(GivenInWindow, KeepsAStageAndComputesItAgain) {
   pin({weights, 0, 2, 1});
-  const double before = program.store.trace().heads[0].weights(2, 1);
+  const double before = program.store.live().trace().heads[0].weights(2, 1);
   program.key(Key::i);
   program.click("give/keep");
   ASSERT_TRUE(model().given.find(weights));
@@ -80,7 +80,7 @@ TEST_F(GivenInWindow, KeepsAStageAndComputesItAgain) {
   EXPECT_FALSE(program.has("strip/scores"));
   EXPECT_TRUE(program.has("strip/weights"));
   program.edit(core::editing::SetScale{{core::attention::ScaleRule::none, 1}});
-  EXPECT_EQ(program.store.trace().heads[0].weights(2, 1), before);
+  EXPECT_EQ(program.store.live().trace().heads[0].weights(2, 1), before);
   program.click("model/given");
   program.click("give/compute");
   EXPECT_TRUE(model().given.empty());
@@ -97,16 +97,16 @@ TEST_F(GivenInWindow, PastesTheChosenHeadOrAllOfThem) {
   }
   one += "]";
   pin({scores, 0, 0, 0});
-  const double other = program.store.trace().heads[1].scores(2, 1);
+  const double other = program.store.live().trace().heads[1].scores(2, 1);
   ImGui::SetClipboardText(one.c_str());
   program.key(Key::i);
   program.click("give/paste");
-  EXPECT_EQ(program.store.trace().heads[0].scores(2, 1), 21);
-  EXPECT_EQ(program.store.trace().heads[1].scores(2, 1), other);
+  EXPECT_EQ(program.store.live().trace().heads[0].scores(2, 1), 21);
+  EXPECT_EQ(program.store.live().trace().heads[1].scores(2, 1), other);
   ImGui::SetClipboardText(("tensor([" + one + ", " + one + "])").c_str());
   program.key(Key::i);
   program.click("give/paste");
-  EXPECT_EQ(program.store.trace().heads[1].scores(2, 1), 21);
+  EXPECT_EQ(program.store.live().trace().heads[1].scores(2, 1), 21);
   ImGui::SetClipboardText("[[1, 2]]");
   program.key(Key::i);
   program.click("give/paste");
@@ -131,7 +131,7 @@ TEST_F(GivenInWindow, TakesAStageFromAFile) {
   program.store.dispatch(app::GiveFile{weights, directory / "theirs.txt"});
   program.run();
   ASSERT_TRUE(model().given.find(weights)) << program.store.message().text;
-  EXPECT_EQ(program.store.trace().heads[1].weights(2, 5), 0.25);
+  EXPECT_EQ(program.store.live().trace().heads[1].weights(2, 5), 0.25);
 }
 
 TEST_F(GivenInWindow, DrawsEveryViewOfWeightsAlone) {
@@ -160,7 +160,7 @@ TEST_F(GivenInWindow, ComparesAModelWithTheSameModelFromGivenWeights) {
   program.click("give/keep");
   look([](View& v) { v.look.tab = Tab::compare; });
   program.run();
-  EXPECT_TRUE(program.store.comparison());
+  EXPECT_TRUE(program.store.comparing().comparison());
 }
 
 }  // namespace

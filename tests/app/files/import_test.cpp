@@ -154,7 +154,7 @@ std::string npy_of_layers(int n_layers) {
 }
 
 double first_weight(const Program& program) {
-  return program.store.trace().heads[0].weights(0, 0);
+  return program.store.live().trace().heads[0].weights(0, 0);
 }
 
 TEST(OpenedWeights, AreShownAtOnceAndAnotherLayerIsAClickAway) {
@@ -203,7 +203,7 @@ TEST(ImportDialog, GivesTheStagesThatAreNamed) {
   ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
   const auto golden = core::formats::open_tensors(fixtures + "/tiny_gpt/golden.npz");
   const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
-  EXPECT_EQ(arma::abs(arma::mat(program.store.trace().heads[3].weights) - weights).max(), 0);
+  EXPECT_EQ(arma::abs(arma::mat(program.store.live().trace().heads[3].weights) - weights).max(), 0);
 }
 
 TEST(OpenDialog, SaysWhatIsInTheFileThatIsChosen) {

@@ -26,10 +26,10 @@ using Work = HeatmapRenderer::Work;
 Picture picture_of(const std::vector<double>& cells, std::size_t n, const std::string& place,
                    std::uint64_t version) {
   Picture p;
-  p.place = place, p.version = version;
-  p.rows = {cells.data(), n, n, n};
+  p.place = place, p.cells.version = version;
+  p.cells.rows = {cells.data(), n, n, n};
   p.map = ColourMap::weights, p.low = 0, p.high = 1;
-  p.right = p.bottom = static_cast<double>(n);
+  p.part.right = p.part.bottom = static_cast<double>(n);
   return p;
 }
 
@@ -52,7 +52,7 @@ TEST_F(Renderer, DoesNothingForAnEqualPicture) {
 TEST_F(Renderer, ShowsNewNumbersOfANewVersion) {
   const auto before = support::painted(renderer, picture);
   numbers.zeros();
-  ++picture.version;
+  ++picture.cells.version;
   const auto after = support::painted(renderer, picture);
   EXPECT_EQ(renderer.work(), (Work{2, 2}));
   EXPECT_EQ(after.at(10, 10), app::render::colour_at(ColourMap::weights, true, 0));
@@ -62,11 +62,11 @@ TEST_F(Renderer, ShowsNewNumbersOfANewVersion) {
 TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
   const auto before = support::painted(renderer, picture);
   Picture next = picture;
-  next.pending = true, next.numbers = nullptr, ++next.version;
+  next.pending = true, next.cells.numbers = nullptr, ++next.cells.version;
   EXPECT_EQ(support::painted(renderer, next).at(10, 10), before.at(10, 10));
   EXPECT_EQ(renderer.work(), (Work{1, 1}));
   numbers.zeros();
-  next.pending = false, next.numbers = &numbers;
+  next.pending = false, next.cells.numbers = &numbers;
   EXPECT_EQ(support::painted(renderer, next).at(10, 10), app::render::colour_at(ColourMap::weights, true, 0));
 }
 
@@ -86,7 +86,7 @@ TEST_F(Renderer, SaysWhenATextureWasPaintedLast) {
 TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {
   renderer.paint(picture);
   const arma::mat other(4, 4, arma::fill::zeros);
-  picture.numbers = &other;
+  picture.cells.numbers = &other;
   EXPECT_EQ(support::painted(renderer, picture).at(10, 10),
             app::render::colour_at(ColourMap::weights, true, 0));
 }
@@ -107,7 +107,7 @@ TEST_F(Renderer, UploadsOfAPictureWithRowsWhatChangedAndShowsAllOfIt) {
   std::vector<double> cells(n * n, 0.25);
   const auto asked = [&](std::uint64_t version, const core::attention::fast::HeadChange* change) {
     Picture p = picture_of(cells, n, "rows", version);
-    p.change = change;
+    p.cells.change = change;
     p.width = p.height = 2 * n;
     return p;
   };
@@ -130,8 +130,9 @@ TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
   for (const int pixels : {53, 61, 40, 160}) {
     const auto asked = [&](std::uint64_t version, const core::attention::fast::HeadChange* change) {
       Picture p = picture_of(cells, n, "rows", version);
-      p.rows.largest = largest.data(), p.rows.sums = sums.data(), p.rows.exponentials = support::exponentials;
-      p.change = change;
+      p.cells.rows.largest = largest.data(), p.cells.rows.sums = sums.data(),
+      p.cells.rows.exponentials = support::exponentials;
+      p.cells.change = change;
       p.width = pixels, p.height = pixels - 3;
       return p;
     };
@@ -156,7 +157,7 @@ TEST_F(Renderer, DrawsOfAPictureWithRowsOnlyTheRowsThatLookOtherwise) {
   std::vector<double> cells(n * n, 0.25);
   const auto paint = [&](std::uint64_t version, const core::attention::fast::HeadChange* change) {
     Picture p = picture_of(cells, n, "rows", version);
-    p.change = change;
+    p.cells.change = change;
     p.width = p.height = 2 * n;
     return static_cast<std::uint64_t>(support::texture_name(renderer.paint(p)));
   };
@@ -216,7 +217,7 @@ TEST_F(Renderer, TakesSeveralFramesForAPictureThatIsTooLargeForOne) {
   for (const bool by_rows : {true, false}) {
     const auto shows = [&](double value, std::uint64_t version) {
       Picture p = picture_of(cells, n, by_rows ? "rows" : "matrix", version);
-      if (!by_rows) p.rows = {}, p.numbers = &matrix;
+      if (!by_rows) p.cells.rows = {}, p.cells.numbers = &matrix;
       p.width = p.height = 20;
       const auto image = support::painted(renderer, p);
       renderer.end_frame();
@@ -244,7 +245,7 @@ TEST_F(Renderer, ShowsAnotherPartCoarselyUntilItIsMade) {
   arma::mat matrix(n, n, arma::fill::value(0.25));
   matrix.cols(0, 299).fill(0.75);
   Picture p = picture_of({}, n, "matrix", 1);
-  p.rows = {}, p.numbers = &matrix;
+  p.cells.rows = {}, p.cells.numbers = &matrix;
   p.width = p.height = 30;
   const auto frame = [&] {
     const auto image = support::painted(renderer, p);
@@ -253,7 +254,7 @@ TEST_F(Renderer, ShowsAnotherPartCoarselyUntilItIsMade) {
   };
   do frame();
   while (renderer.is_behind());
-  p.right = 2900;
+  p.part.right = 2900;
   const auto left = app::render::colour_at(ColourMap::weights, true, 0.75);
   const auto coarse = frame();
   EXPECT_TRUE(renderer.is_behind());

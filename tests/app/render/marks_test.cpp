@@ -56,7 +56,7 @@ TEST_P(Marks, HatchMinusInfinityInStepsOfSixAndNothingElse) {
   for (int y = 0; y < 23; ++y) {
     for (int x = 0; x < 38; ++x) {
       const bool on = (x + y + 4) % 6 == 0;
-      ASSERT_EQ(image.at(x, y), on ? palette(dark).hatch : palette(dark).hatch_ground) << x << "," << y;
+      ASSERT_EQ(image.at(x, y), on ? palette(dark).hatch.lines : palette(dark).hatch.ground) << x << "," << y;
     }
   }
 }
@@ -64,7 +64,7 @@ TEST_P(Marks, HatchMinusInfinityInStepsOfSixAndNothingElse) {
 TEST_P(Marks, HatchAHiddenWeightFaintlyOverItsColour) {
   const arma::mat m = one(0.0), none(1, 1, arma::fill::zeros);
   Picture p = cell(m, ColourMap::weights);
-  p.visible = &none;
+  p.cells.visible = &none;
   const Painted image = painted(p);
   const Rgb zero = colour_at(ColourMap::weights, dark, 0);
   EXPECT_LE(difference(image.at(0, 0), app::mix(app::readable_on(zero), zero, 0.18f)), 1);
@@ -76,7 +76,7 @@ TEST_P(Marks, HatchAHiddenWeightFaintlyOverItsColour) {
 TEST_P(Marks, CrossOutADroppedCellInTheMiddleOnly) {
   const arma::mat m = one(0.0);
   Picture p = cell(m, ColourMap::weights);
-  p.kept = &m;
+  p.cells.kept = &m;
   const Painted image = painted(p);
   const Rgb zero = colour_at(ColourMap::weights, dark, 0), ink = app::readable_on(zero);
   EXPECT_EQ(image.at(19, 11), ink);
@@ -96,7 +96,7 @@ TEST_P(Marks, TellADroppedCellFromAZeroEvenWhenItIsSmall) {
     Picture p = whole_picture(m, ColourMap::weights, size, size);
     p.dark = dark;
     const Painted plain = painted(p);
-    p.kept = &m;
+    p.cells.kept = &m;
     EXPECT_NE(painted(p).pixels, plain.pixels) << size;
   }
 }
@@ -104,8 +104,10 @@ TEST_P(Marks, TellADroppedCellFromAZeroEvenWhenItIsSmall) {
 TEST_P(Marks, CrossANaNFromCornerToCorner) {
   const arma::mat m = one(nan);
   const Painted image = painted(cell(m));
-  const Rgb ground = palette(dark).hatch_ground;
-  const auto near_bad = [&](Rgb c) { return difference(c, palette(dark).bad) < difference(c, ground); };
+  const Rgb ground = palette(dark).hatch.ground;
+  const auto near_bad = [&](Rgb c) {
+    return difference(c, palette(dark).status.bad) < difference(c, ground);
+  };
   EXPECT_TRUE(near_bad(image.at(0, 0)));
   EXPECT_TRUE(near_bad(image.at(37, 0)));
   EXPECT_TRUE(near_bad(image.at(0, 22)));
@@ -151,7 +153,7 @@ TEST_P(Marks, MixCellsOffTheCrossWithTheGround) {
   p.cross = Cross{1, 2};
   const Painted image = painted(p);
   const Rgb bright = colour_at(ColourMap::weights, dark, 1);
-  const Rgb dimmed = app::mix(palette(dark).background, bright, dark ? 0.46f : 0.55f);
+  const Rgb dimmed = app::mix(palette(dark).ground.back, bright, dark ? 0.46f : 0.55f);
   for (int i = 0; i < 3; ++i) {
     for (int j = 0; j < 3; ++j) {
       const Rgb expected = i == 1 || j == 2 ? bright : dimmed;
@@ -164,7 +166,7 @@ TEST_P(Marks, KeepTheCrossOnItsCellsWhenZoomed) {
   const arma::mat m(8, 8, arma::fill::ones);
   Picture p = cell(m, ColourMap::weights);
   p.cross = Cross{5, 6};
-  p.left = 5, p.right = 7, p.top = 4, p.bottom = 6, p.width = p.height = 60;
+  p.part.left = 5, p.part.right = 7, p.part.top = 4, p.part.bottom = 6, p.width = p.height = 60;
   const Painted image = painted(p);
   const Rgb bright = colour_at(ColourMap::weights, dark, 1);
   EXPECT_NE(image.at(15, 15), bright);
@@ -176,13 +178,13 @@ TEST_P(Marks, GrowWithTheDisplay) {
   const arma::mat m = one(-infinity);
   Picture p = whole_picture(m, ColourMap::values, 60, 60);
   p.dark = dark;
-  const int once = count(painted(p), palette(dark).hatch);
+  const int once = count(painted(p), palette(dark).hatch.lines);
   renderer_.set_scale(2);
   const Painted image = painted(p);
   // Lines of twice the thickness at twice the distance.
-  EXPECT_NEAR(count(image, palette(dark).hatch), once, 60);
-  EXPECT_EQ(image.at(1, 0), palette(dark).hatch);
-  EXPECT_EQ(image.at(6, 0), palette(dark).hatch_ground);
+  EXPECT_NEAR(count(image, palette(dark).hatch.lines), once, 60);
+  EXPECT_EQ(image.at(1, 0), palette(dark).hatch.lines);
+  EXPECT_EQ(image.at(6, 0), palette(dark).hatch.ground);
 }
 
 INSTANTIATE_TEST_SUITE_P(BothThemes, Marks, testing::Bool(),

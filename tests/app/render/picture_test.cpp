@@ -29,9 +29,9 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// The whole matrix on that many pixels.
 Picture whole(const arma::mat& numbers, ColourMap map, int width, int height) {
   Picture p;
-  p.numbers = &numbers, p.map = map, p.width = width, p.height = height;
+  p.cells.numbers = &numbers, p.map = map, p.width = width, p.height = height;
   p.low = map == ColourMap::values ? -1 : 0;
-  p.right = static_cast<double>(numbers.n_cols), p.bottom = static_cast<double>(numbers.n_rows);
+  p.part.right = static_cast<double>(numbers.n_cols), p.part.bottom = static_cast<double>(numbers.n_rows);
   return p;
 }
 
@@ -70,7 +70,7 @@ TEST(Pooling, IsAWholeNumberOfCellsSoThatABlockHasAPixelAtLeast) {
 TEST(Pooling, CountsOnlyTheVisiblePart) {
   const arma::mat m(1024, 1024);
   Picture p = whole(m, ColourMap::weights, 100, 100);
-  p.left = 300, p.right = 400, p.top = 0, p.bottom = 200;
+  p.part.left = 300, p.part.right = 400, p.part.top = 0, p.part.bottom = 200;
   EXPECT_EQ(pooling(p).columns, 1u);
   EXPECT_EQ(pooling(p).rows, 2u);
 }
@@ -106,9 +106,9 @@ TEST(Block, IsHiddenOrDroppedOnlyWhenEveryCellIs) {
   const arma::mat m(2, 2, arma::fill::zeros);
   arma::mat flags(2, 2, arma::fill::zeros);
   Picture p = whole(m, ColourMap::weights, 1, 1);
-  p.visible = &flags;
+  p.cells.visible = &flags;
   EXPECT_EQ(marks(only(texels(p))), mark::hidden);
-  p.visible = nullptr, p.kept = &flags;
+  p.cells.visible = nullptr, p.cells.kept = &flags;
   EXPECT_EQ(marks(only(texels(p))), mark::dropped);
   flags(0, 1) = 1.25;
   EXPECT_EQ(only(texels(p)), at(ColourMap::weights, 0));
@@ -131,7 +131,7 @@ TEST(VisiblePart, BeginsWithTheCellAtItsCorner) {
   arma::mat m(8, 8, arma::fill::zeros);
   m(2, 5) = 1;
   Picture p = whole(m, ColourMap::weights, 100, 100);
-  p.left = 5.5, p.right = 7.5, p.top = 2, p.bottom = 4;
+  p.part.left = 5.5, p.part.right = 7.5, p.part.top = 2, p.part.bottom = 4;
   const Texels t = texels(p);
   EXPECT_EQ(t.columns, 3u);
   EXPECT_EQ(t.rows, 2u);
@@ -143,10 +143,10 @@ TEST(VisiblePart, BeginsWithTheCellAtItsCorner) {
 TEST(VisiblePart, BeyondTheMatrixHasNoTexels) {
   const arma::mat m(2, 2, arma::fill::zeros);
   Picture p = whole(m, ColourMap::weights, 100, 100);
-  p.left = -2, p.right = 2;
+  p.part.left = -2, p.part.right = 2;
   EXPECT_EQ(texels(p).columns, 2u);
   EXPECT_EQ(placing(p, texels(p)).left, -2);
-  p.left = 5, p.right = 7;
+  p.part.left = 5, p.part.right = 7;
   EXPECT_TRUE(texels(p).data.empty());
 }
 
@@ -195,7 +195,7 @@ TEST(Texels, AreMarkedInTheInkThatCanBeReadOnTheirColour) {
   const arma::mat m{{0.0, 0.5, 1.0}}, none(1, 3, arma::fill::zeros);
   for (const bool dark : {true, false}) {
     Picture p = whole(m, ColourMap::weights, 300, 100);
-    p.dark = dark, p.visible = &none;
+    p.dark = dark, p.cells.visible = &none;
     for (const Texel& t : texels(p).data) {
       const bool is_light = app::readable_on(t.colour) == app::readable_on(app::rgb(0x000000));
       EXPECT_EQ((t.marks & light_ink) != 0, is_light) << dark;
@@ -207,7 +207,7 @@ TEST(Texels, AreMarkedInTheInkThatCanBeReadOnTheirColour) {
 TEST(DroppedCell, ThatIsHiddenAsWellIsShownAsHidden) {
   const arma::mat m(1, 1, arma::fill::zeros), none(1, 1, arma::fill::zeros);
   Picture p = whole(m, ColourMap::weights, 20, 20);
-  p.visible = p.kept = &none;
+  p.cells.visible = p.cells.kept = &none;
   EXPECT_EQ(marks(only(texels(p))), mark::hidden);
 }
 
@@ -223,9 +223,9 @@ TEST(Texels, OfALogarithmicRangeMarkWhatIsSmallerThanItsLeast) {
   Picture p = whole(small, ColourMap::weights, 1, 1);
   p.least = 0.001;
   EXPECT_EQ(marks(only(texels(p))), mark::below);
-  p.numbers = &zero;
+  p.cells.numbers = &zero;
   EXPECT_EQ(only(texels(p)), at(ColourMap::weights, 0)) << "0 is no number that is too small";
-  p.numbers = &least;
+  p.cells.numbers = &least;
   EXPECT_EQ(marks(only(texels(p))), 0u);
 }
 
@@ -235,10 +235,10 @@ TEST(Texels, MarkExactZerosWhereNoNumbersStand) {
   EXPECT_EQ(marks(only(texels(p))), 0u);
   p.dots = true;
   EXPECT_EQ(marks(only(texels(p))), mark::zero);
-  p.numbers = &nearly;
+  p.cells.numbers = &nearly;
   EXPECT_EQ(marks(only(texels(p))), 0u);
   const arma::mat hidden{0.0};
-  p.numbers = &zero, p.visible = &hidden;
+  p.cells.numbers = &zero, p.cells.visible = &hidden;
   EXPECT_EQ(marks(only(texels(p))), mark::hidden) << "it is hatched already";
 }
 

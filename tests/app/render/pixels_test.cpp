@@ -71,7 +71,7 @@ TEST_F(Pixels, OfARangeWithoutExtentAreZerosColour) {
 TEST_F(Pixels, LeaveAGapAtTheRightAndTheBottomOfEveryCell) {
   const arma::mat m(2, 3, arma::fill::ones);
   const Painted image = painted(whole_picture(m, ColourMap::weights, 10, 8));
-  const Rgb cell = colour_at(ColourMap::weights, true, 1), ground = app::palette(true).background;
+  const Rgb cell = colour_at(ColourMap::weights, true, 1), ground = app::palette(true).ground.back;
   for (int y = 0; y < image.height; ++y) {
     for (int x = 0; x < image.width; ++x)
       ASSERT_EQ(image.at(x, y), x % 10 == 9 || y % 8 == 7 ? ground : cell) << x << "," << y;
@@ -95,22 +95,22 @@ TEST_F(Pixels, OfCellsThatAreNoWholeNumberWideHaveOneGapEach) {
   p.width = 100;
   const Painted image = painted(p);
   int gaps = 0;
-  for (int x = 0; x < 100; ++x) gaps += image.at(x, 3) == app::palette(true).background;
+  for (int x = 0; x < 100; ++x) gaps += image.at(x, 3) == app::palette(true).ground.back;
   EXPECT_EQ(gaps, 7);
-  EXPECT_EQ(image.at(99, 3), app::palette(true).background);
+  EXPECT_EQ(image.at(99, 3), app::palette(true).ground.back);
 }
 
 TEST_F(Pixels, OfAZoomedPartAreTheCellsOfThatPart) {
   const arma::mat m = ramp(0, 1);
   Picture p = whole_picture(m, ColourMap::weights, 20, 20);
-  p.left = 2.5, p.right = 4.5, p.top = 6, p.bottom = 8, p.width = p.height = 80;
+  p.part.left = 2.5, p.part.right = 4.5, p.part.top = 6, p.part.bottom = 8, p.width = p.height = 80;
   const Painted image = painted(p);
   const auto expected = [&](arma::uword i, arma::uword j) {
     return colour_at(ColourMap::weights, true, m(i, j));
   };
   EXPECT_LE(difference(image.at(0, 0), expected(6, 2)), 1);
   EXPECT_LE(difference(image.at(18, 0), expected(6, 2)), 1);
-  EXPECT_EQ(image.at(19, 0), app::palette(true).background);
+  EXPECT_EQ(image.at(19, 0), app::palette(true).ground.back);
   EXPECT_LE(difference(image.at(20, 0), expected(6, 3)), 1);
   EXPECT_LE(difference(image.at(79, 78), expected(7, 4)), 1);
 }
@@ -118,11 +118,11 @@ TEST_F(Pixels, OfAZoomedPartAreTheCellsOfThatPart) {
 TEST_F(Pixels, BeyondTheMatrixAreGround) {
   const arma::mat m(1, 1, arma::fill::ones);
   Picture p = whole_picture(m, ColourMap::weights, 30, 30);
-  p.left = -1, p.right = 2, p.width = 90;
+  p.part.left = -1, p.part.right = 2, p.width = 90;
   const Painted image = painted(p);
-  EXPECT_EQ(image.at(15, 15), app::palette(true).background);
+  EXPECT_EQ(image.at(15, 15), app::palette(true).ground.back);
   EXPECT_EQ(image.at(45, 15), colour_at(ColourMap::weights, true, 1));
-  EXPECT_EQ(image.at(75, 15), app::palette(true).background);
+  EXPECT_EQ(image.at(75, 15), app::palette(true).ground.back);
 }
 
 TEST_F(Pixels, OfOneRowOneColumnAndOneCellFillThePicture) {
@@ -172,7 +172,7 @@ TEST_F(Pixels, OfAnEmptyMatrixAreGround) {
   p.width = 3, p.height = 2, p.dark = false;
   const Painted image = painted(p);
   ASSERT_EQ(image.pixels.size(), 6u);
-  for (const Rgb pixel : image.pixels) EXPECT_EQ(pixel, app::palette(false).background);
+  for (const Rgb pixel : image.pixels) EXPECT_EQ(pixel, app::palette(false).ground.back);
 }
 
 }  // namespace

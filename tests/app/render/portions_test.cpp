@@ -29,12 +29,12 @@ struct Numbers {
 /// A picture of all of the numbers, in blocks of four cells.
 Picture picture_of(const Numbers& numbers, std::uint64_t version) {
   Picture p;
-  p.version = version;
-  p.rows.numbers = numbers.cells.data();
-  p.rows.stride = p.rows.n_rows = p.rows.n_cols = n;
+  p.cells.version = version;
+  p.cells.rows.numbers = numbers.cells.data();
+  p.cells.rows.stride = p.cells.rows.n_rows = p.cells.rows.n_cols = n;
   p.map = ColourMap::weights, p.low = 0, p.high = 1;
-  p.visible = &numbers.visible;
-  p.right = p.bottom = static_cast<double>(n);
+  p.cells.visible = &numbers.visible;
+  p.part.right = p.part.bottom = static_cast<double>(n);
   p.width = p.height = 14;
   return p;
 }
@@ -51,11 +51,11 @@ TEST(TexelsOfAMatrix, AreTheSameInPortionsAndAtOnce) {
   const Numbers numbers(random);
   const arma::mat m = numbers.matrix();
   Picture p = picture_of(numbers, 1);
-  p.rows = {};
-  p.numbers = &m;
+  p.cells.rows = {};
+  p.cells.numbers = &m;
   for (const auto& [left, right] : {std::pair{0.0, 53.0}, {17.5, 41.0}, {30.0, 33.0}})
     for (const double cells : {1.0, 300.0, 1e9}) {
-      p.left = left, p.right = right;
+      p.part.left = left, p.part.right = right;
       MatrixTexels portions(p);
       int count = 1;
       while (!portions.advance(p, cells, threads)) ++count;
@@ -96,7 +96,7 @@ TEST(TexelsOfRows, FollowAnEditBetweenTwoPortions) {
   change.column = 31;
   for (std::size_t k = 0; k < n; ++k)
     second.cells[2 * n + k] = second.cells[40 * n + k] = second.cells[k * n + 31] = 0.75;
-  next.version = 3, next.change = &change;
+  next.cells.version = 3, next.cells.change = &change;
   while (!texels.prepare(next, &shown, 20 * n)) {
   }
   texels.renew(next, &shown);
@@ -117,7 +117,7 @@ TEST(TexelsOfRows, AreThoseOfTheShownPictureAgainWhenTheNextOneIsGivenUp) {
   change.rows = {50};
   for (std::size_t k = 0; k < n; ++k) first.cells[50 * n + k] = 0.25;
   Picture edited = picture_of(first, 2);
-  edited.change = &change;
+  edited.cells.change = &change;
   texels.renew(edited, &shown);
   expect_equal(texels.texels(), support::texels_of_matrix(first.matrix(), edited));
 }

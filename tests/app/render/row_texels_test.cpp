@@ -37,10 +37,10 @@ struct Weights {
   }
   Picture picture(int pixels) const {
     Picture p;
-    p.rows = {cells.data(), n, n, n, largest.data(), sums.data(), support::exponentials};
+    p.cells.rows = {cells.data(), n, n, n, largest.data(), sums.data(), support::exponentials};
     p.map = ColourMap::weights, p.low = 0, p.high = 1;
-    p.visible = &visible;
-    p.right = p.bottom = static_cast<double>(n);
+    p.cells.visible = &visible;
+    p.part.right = p.part.bottom = static_cast<double>(n);
     p.width = p.height = pixels;
     return p;
   }
@@ -83,10 +83,10 @@ TEST(RowTexels, AreAfterEditsThoseOfTheEditedMatrix) {
       }
       for (std::size_t i = token; i < w.n; ++i) w.sums[i] *= 1.1;
       Picture now = w.picture(pixels);
-      now.version = last.version + 1;
-      now.change = &change;
+      now.cells.version = last.cells.version + 1;
+      now.cells.change = &change;
       rows.renew(now, &last);
-      now.change = nullptr;
+      now.cells.change = nullptr;
       last = now;
       ASSERT_TRUE(equal(rows.texels(), of_the_matrix(w, now))) << pixels << " " << edit;
     }
@@ -103,7 +103,7 @@ TEST(RowTexels, AreAllMadeAnewWhenAVersionWasMissed) {
   for (double& cell : w.cells) cell -= 1;
   const HeadChange small{false, {3}, {}, w.n};
   Picture later = w.picture(10);
-  later.version = first.version + 2, later.change = &small;
+  later.cells.version = first.cells.version + 2, later.cells.change = &small;
   rows.renew(later, &first);
   EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, later)));
 }
@@ -121,7 +121,7 @@ TEST(RowTexels, FollowTheRangeAndTheMaskWhileTheNumbersStay) {
   EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, wider)));
   w.visible.zeros();
   Picture masked = wider;
-  masked.flags_version = 1;
+  masked.cells.flags_version = 1;
   rows.renew(masked, &wider);
   EXPECT_TRUE(equal(rows.texels(), of_the_matrix(w, masked)));
 }
@@ -131,7 +131,7 @@ TEST(RowTexels, TellWeightsFromTheScoresOfWhichTheyAreMade) {
   const Weights w(random, 20);
   const Picture weights = w.picture(10);
   Picture scores = weights;
-  scores.rows = {w.cells.data(), w.n, w.n, w.n};
+  scores.cells.rows = {w.cells.data(), w.n, w.n, w.n};
   core::ThreadPool threads(3);
   RowTexels fresh(threads);
   fresh.renew(scores, nullptr);
@@ -156,12 +156,12 @@ TEST(RowTexels, SayWhereTheyLookOtherwise) {
   const Picture first = w.picture(10);
   EXPECT_EQ(rows.renew(first, nullptr), (std::vector{Part{0, 0, 10, 10}}));
   Picture second = first;
-  ++second.version;
+  ++second.cells.version;
   const HeadChange row{false, {7}, {}, w.n};
-  second.change = &row;
+  second.cells.change = &row;
   EXPECT_TRUE(rows.renew(second, &first).empty()) << "the same numbers";
   Picture third = second;
-  ++third.version;
+  ++third.cells.version;
   w.cells[7 * w.n + 4] = w.cells[7 * w.n + 9] = 0.75;
   EXPECT_EQ(rows.renew(third, &second), (std::vector{Part{0, 0, 8, 8}})) << "the tile of both cells";
 }
@@ -171,7 +171,7 @@ TEST(RowTexels, AreForWholePicturesOnly) {
   const Weights w(random, 20);
   Picture p = w.picture(10);
   EXPECT_TRUE(has_rows(p));
-  p.left = 1;
+  p.part.left = 1;
   EXPECT_FALSE(has_rows(p));
   EXPECT_FALSE(has_rows(Picture{}));
 }

@@ -44,7 +44,7 @@ TEST(Lesson, IsLeftByUndoingPastItsStart) {
   const auto own = store.model();
   start(store, "000");
   store.dispatch(ApplyEdit{SetCausal{false}});
-  store.end_gesture();
+  store.dispatch(app::EndGesture{});
   store.dispatch(Undo{});
   EXPECT_NE(store.lesson(), nullptr) << "the first undo takes back what was tried";
   EXPECT_TRUE(store.model().mask.causal);
@@ -90,9 +90,9 @@ TEST(Lesson, KeepsItsProgress) {
   store.dispatch(GoInLesson{1});
   store.dispatch(GoInLesson{1});
   store.dispatch(LeaveLesson{});
-  EXPECT_EQ(store.progress().at("dropout"), (LessonProgress{2, {0}}));
+  EXPECT_EQ(store.kept().progress.at("dropout"), (LessonProgress{2, {0}}));
   Store later;
-  later.set_progress(store.progress());
+  later.recall(store.kept());
   start(later, "dropout");
   EXPECT_EQ(later.lesson()->step, 2u);
   EXPECT_TRUE(later.lesson()->done.contains(0));

@@ -27,7 +27,7 @@ ApplyEdit change(double value) {
 TEST(Store, StartsWithTheDefaultPresetComputed) {
   const Store store;
   EXPECT_EQ(store.model(), core::editing::default_preset().make());
-  EXPECT_EQ(store.trace().heads.size(), store.model().n_heads);
+  EXPECT_EQ(store.live().trace().heads.size(), store.model().n_heads);
   EXPECT_FALSE(store.document().modified);
 }
 
@@ -50,28 +50,28 @@ TEST(Store, KnowsWhetherTheModelIsStillThePresetsEvenWhenItWasSaved) {
 
 TEST(Store, ComputesTheTraceOfTheEditedModel) {
   Store store;
-  const auto version = store.version();
+  const auto version = store.live().version();
   store.dispatch(change(2.5));
   store.settle();
-  EXPECT_GT(store.version(), version);
+  EXPECT_GT(store.live().version(), version);
   const auto expected = core::attention::attend(store.model());
-  EXPECT_TRUE(arma::approx_equal(*store.trace().output, *expected.output, "absdiff", 0));
-  EXPECT_EQ(store.trace().embeddings(1, 2), 2.5);
+  EXPECT_TRUE(arma::approx_equal(*store.live().trace().output, *expected.output, "absdiff", 0));
+  EXPECT_EQ(store.live().trace().embeddings(1, 2), 2.5);
 }
 
 TEST(Store, ComputesNothingWhenNothingChanged) {
   Store store;
-  const auto version = store.version();
+  const auto version = store.live().version();
   store.dispatch(ChangeView{[](View& v) { v.look.head = 1; }});
   store.settle();
-  EXPECT_EQ(store.version(), version);
+  EXPECT_EQ(store.live().version(), version);
 }
 
 TEST(Store, JoinsADragIntoOneStep) {
   Store store;
   const auto before = store.model();
   for (int k = 1; k <= 20; ++k) store.dispatch(change(0.01 * k));
-  store.end_gesture();
+  store.dispatch(app::EndGesture{});
   store.dispatch(Undo{});
   EXPECT_EQ(store.model(), before);
   store.dispatch(Redo{});
@@ -125,7 +125,7 @@ TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
   EXPECT_EQ(other.view().look.head, 1u);
   EXPECT_EQ(other.view().look.tab, Tab::heads);
   EXPECT_EQ(other.view().selection.pinned, (CellRef{Stage::scores, 1, 2, 3}));
-  EXPECT_EQ(other.recent().front(), std::filesystem::absolute(path));
+  EXPECT_EQ(other.kept().recent.front(), std::filesystem::absolute(path));
 }
 
 TEST(Store, SavesFirstWhenAskedToAndThenGoesOn) {
@@ -171,7 +171,7 @@ TEST(Store, KeepsWhatIsBeingSavedApartFromTheFileThatIsOpenedMeanwhile) {
   support::finish_reading(store);
   EXPECT_EQ(store.document().preset, "004-causal");
   EXPECT_FALSE(store.document().path.has_value());
-  EXPECT_EQ(store.recent().front(), std::filesystem::absolute(directory.path() / "mine.json"));
+  EXPECT_EQ(store.kept().recent.front(), std::filesystem::absolute(directory.path() / "mine.json"));
 }
 
 TEST(Store, AsksTheSystemForNothingWhenANumberIsEdited) {
@@ -189,9 +189,9 @@ TEST(Store, KnowsAsManyRecentFilesAsTheNextRun) {
     store.dispatch(SaveFileAs{directory.path() / (std::to_string(k) + ".json")});
     support::finish_reading(store);
   }
-  platform::write_memory(directory.path() / "config", {{}, store.recent()});
-  EXPECT_EQ(platform::read_memory(directory.path() / "config").recent, store.recent());
-  EXPECT_EQ(store.recent().front().filename(), "12.json");
+  platform::write_memory(directory.path() / "config", {{}, store.kept().recent});
+  EXPECT_EQ(platform::read_memory(directory.path() / "config").recent, store.kept().recent);
+  EXPECT_EQ(store.kept().recent.front().filename(), "12.json");
 }
 
 TEST(Store, CallsModifiedWhatWasEditedWhileItWasSaved) {

@@ -67,7 +67,7 @@ struct OlderPictures : testing::TestWithParam<Traces> {
     program.set_traces(GetParam());
     program.edit(edit);
     ASSERT_FALSE(store.shows_newest());
-    ASSERT_EQ(store.is_renewing(), GetParam() == Traces::wait);
+    ASSERT_EQ(store.live().is_behind(), GetParam() == Traces::wait);
   }
   void look(const std::function<void(View&)>& change) {
     store.dispatch(app::ChangeView{change});
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Newest, OlderPictures, testing::Values(Traces::wait, Tr
 TEST_P(OlderPictures, AreDrawnInEveryTabWhateverOfTheNewestModelIsLookedAt) {
   for (const Edit& edit : other_shapes()) {
     SCOPED_TRACE(core::editing::describe(edit));
-    const Model before = store.shown_model();
+    const Model before = store.live().model();
     leave_behind(edit);
     const CellRef cell = last_cell(store.model());
     look([&](View& v) {
@@ -105,7 +105,7 @@ TEST_P(OlderPictures, AreDrawnInEveryTabWhateverOfTheNewestModelIsLookedAt) {
       });
       program.move_to("region/status");
     }
-    EXPECT_TRUE(store.shown_model() == before);
+    EXPECT_TRUE(store.live().model() == before);
     EXPECT_LT(store.shown_view().look.head, before.n_heads);
     EXPECT_LT(store.shown_view().look.sequence, before.sequences.size());
     catch_up();
@@ -140,7 +140,7 @@ TEST_P(OlderPictures, DoNotStartTheStepOfALesson) {
   ASSERT_FALSE(store.shows_newest());
   EXPECT_EQ(store.lesson()->version, 0u) << "its exhibit would be of another model's trace";
   catch_up();
-  EXPECT_EQ(store.lesson()->version, store.version());
+  EXPECT_EQ(store.lesson()->version, store.live().version());
 }
 
 TEST_P(OlderPictures, AreNotKeptAsAStageOfTheNewestModel) {

@@ -37,7 +37,7 @@ struct LargeComparison : testing::Test {
   }
   void finish() {
     do support::finish_working(store);
-    while (store.is_renewing());
+    while (store.live().is_behind());
     support::finish_working(store);
   }
   void edit(double number) {
@@ -48,52 +48,52 @@ struct LargeComparison : testing::Test {
 
 TEST_F(LargeComparison, IsWorkedOutBesideTheWindow) {
   store.settle();
-  EXPECT_EQ(store.comparison(), nullptr) << "the window's thread compares nothing";
+  EXPECT_EQ(store.comparing().comparison(), nullptr) << "the window's thread compares nothing";
   EXPECT_TRUE(store.comparing().work().is_renewing);
   finish();
-  ASSERT_NE(store.comparison(), nullptr);
+  ASSERT_NE(store.comparing().comparison(), nullptr);
   EXPECT_FALSE(store.comparing().work().is_renewing);
-  EXPECT_EQ(store.comparison()->first, nullptr);
-  EXPECT_FALSE(store.comparison()->is_exact);
+  EXPECT_EQ(store.comparing().comparison()->first, nullptr);
+  EXPECT_FALSE(store.comparing().comparison()->is_exact);
 }
 
 TEST_F(LargeComparison, StaysThatOfTheLastStateUntilTheNextIsComplete) {
   finish();
-  const std::uint64_t version = store.comparison()->key.version;
+  const std::uint64_t version = store.comparing().comparison()->key.version;
   edit(7);
-  ASSERT_NE(store.comparison(), nullptr);
-  EXPECT_EQ(store.comparison()->key.version, version);
+  ASSERT_NE(store.comparing().comparison(), nullptr);
+  EXPECT_EQ(store.comparing().comparison()->key.version, version);
   EXPECT_TRUE(store.comparing().work().is_renewing);
   finish();
-  EXPECT_EQ(store.comparison()->key.version, store.version());
-  ASSERT_NE(store.comparison()->first, nullptr);
-  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
-  EXPECT_EQ(store.comparison()->first->numbers_b(1, 2), 7);
+  EXPECT_EQ(store.comparing().comparison()->key.version, store.live().version());
+  ASSERT_NE(store.comparing().comparison()->first, nullptr);
+  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_EQ(store.comparing().comparison()->first->numbers_b(1, 2), 7);
 }
 
 TEST_F(LargeComparison, FollowsADragToTheLastNumber) {
   finish();
   for (int k = 1; k <= 60; ++k) edit(k);
   finish();
-  EXPECT_EQ(store.shown_model(), store.model());
-  EXPECT_EQ(store.comparison()->first->numbers_b(1, 2), 60);
+  EXPECT_EQ(store.live().model(), store.model());
+  EXPECT_EQ(store.comparing().comparison()->first->numbers_b(1, 2), 60);
 }
 
 TEST_F(LargeComparison, OfAnotherHeadKnowsAllHeadsAlready) {
   edit(7);
   finish();
-  const auto before = store.comparison()->stages.back().all;
+  const auto before = store.comparing().comparison()->stages.back().all;
   store.dispatch(ChangeView{[](View& v) { v.look.head = 3; }});
   finish();
-  EXPECT_EQ(store.comparison()->key.head, 3u);
-  EXPECT_EQ(store.comparison()->stages.back().all.largest, before.largest);
+  EXPECT_EQ(store.comparing().comparison()->key.head, 3u);
+  EXPECT_EQ(store.comparing().comparison()->stages.back().all.largest, before.largest);
 }
 
 TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
   finish();
   store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::stages; }});
   store.settle();
-  EXPECT_EQ(store.comparison(), nullptr);
+  EXPECT_EQ(store.comparing().comparison(), nullptr);
   EXPECT_EQ(store.comparing().kept(), nullptr);
 }
 
@@ -116,12 +116,12 @@ struct LargeCheck : LargeComparison {
 TEST_F(LargeCheck, IsMadeBesideTheWindow) {
   check("no_scale");
   store.settle();
-  EXPECT_EQ(store.comparison(), nullptr) << "the window's thread checks nothing";
+  EXPECT_EQ(store.comparing().comparison(), nullptr) << "the window's thread checks nothing";
   EXPECT_TRUE(store.comparing().work().is_renewing);
   finish();
-  ASSERT_NE(store.comparison(), nullptr);
-  EXPECT_THAT(store.comparison()->tensors->report.causes(), testing::ElementsAre("no_scale"));
-  EXPECT_TRUE(store.comparison()->tensors->searched);
+  ASSERT_NE(store.comparing().comparison(), nullptr);
+  EXPECT_THAT(store.comparing().comparison()->tensors->report.causes(), testing::ElementsAre("no_scale"));
+  EXPECT_TRUE(store.comparing().comparison()->tensors->searched);
 }
 
 TEST_F(LargeCheck, CanBeStoppedAndBegunAgain) {
@@ -130,14 +130,14 @@ TEST_F(LargeCheck, CanBeStoppedAndBegunAgain) {
   store.dispatch(StopSearch{});
   finish();
   EXPECT_FALSE(store.comparing().work().is_searching);
-  EXPECT_FALSE(store.comparison()->tensors->searched);
-  EXPECT_NE(store.comparison()->first, nullptr) << "what differs is known without a search";
+  EXPECT_FALSE(store.comparing().comparison()->tensors->searched);
+  EXPECT_NE(store.comparing().comparison()->first, nullptr) << "what differs is known without a search";
   store.dispatch(SearchCauses{});
   store.settle();
   EXPECT_TRUE(store.comparing().work().is_searching);
   finish();
-  EXPECT_TRUE(store.comparison()->tensors->searched);
-  EXPECT_TRUE(store.comparison()->tensors->report.explanations.empty());
+  EXPECT_TRUE(store.comparing().comparison()->tensors->searched);
+  EXPECT_TRUE(store.comparing().comparison()->tensors->report.explanations.empty());
 }
 
 TEST_F(LargeCheck, OfAnOutdatedModelIsGivenUp) {
@@ -145,8 +145,8 @@ TEST_F(LargeCheck, OfAnOutdatedModelIsGivenUp) {
   while (!store.comparing().work().is_searching) store.settle();
   edit(7);
   finish();
-  EXPECT_FALSE(store.comparison()->tensors->searched) << "the search was for the model before";
-  EXPECT_EQ(store.comparison()->key.version, store.version());
+  EXPECT_FALSE(store.comparing().comparison()->tensors->searched) << "the search was for the model before";
+  EXPECT_EQ(store.comparing().comparison()->key.version, store.live().version());
 }
 
 }  // namespace

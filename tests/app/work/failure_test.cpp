@@ -26,7 +26,7 @@ std::string words_of(const Thrown& thrown) {
   try {
     throw thrown;
   } catch (...) {
-    return failure_text("the masks");
+    return failure_of("the masks").words;
   }
 }
 

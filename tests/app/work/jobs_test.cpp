@@ -182,7 +182,7 @@ TEST_F(JobsBesideTheWindow, FailAloneAndInWords) {
   other.wait();
   third.start(says(order, 'x'));
   jobs.finish();
-  EXPECT_THAT(said, ElementsAre("out of chalk", "no room on the board"));
+  EXPECT_THAT(said, ElementsAre("Something went wrong: out of chalk", "no room on the board"));
   EXPECT_EQ(order, "x");
   EXPECT_FALSE(one.is_busy() || other.is_busy());
 }

@@ -31,7 +31,7 @@ TEST_F(Laboratory, ShowsTheMeanOfAsManyMasksAsAreAskedFor) {
   ASSERT_NE(p.store.laboratory(), nullptr);
   const app::Laboratory& lab = *p.store.laboratory();
   EXPECT_EQ(lab.count(), app::Laboratory::most_masks);
-  core::attention::DropoutStudy study(p.store.model(), 0, 0, p.store.trace().heads[0].weights);
+  core::attention::DropoutStudy study(p.store.model(), 0, 0, p.store.live().trace().heads[0].weights);
   study.advance(64);
   EXPECT_TRUE(arma::approx_equal(lab.mean, study.mean(), "absdiff", 0));
   EXPECT_TRUE(arma::approx_equal(lab.difference, study.mean() - study.weights(), "absdiff", 0));
@@ -45,7 +45,7 @@ TEST_F(Laboratory, TakesTheNumberOfMasksFromItsField) {
   p.key(Key::enter);
   settle();
   EXPECT_EQ(p.store.laboratory()->n_masks, 16u);
-  core::attention::DropoutStudy study(p.store.model(), 0, 0, p.store.trace().heads[0].weights);
+  core::attention::DropoutStudy study(p.store.model(), 0, 0, p.store.live().trace().heads[0].weights);
   study.advance(16);
   EXPECT_TRUE(arma::approx_equal(p.store.laboratory()->mean, study.mean(), "absdiff", 0));
 }
@@ -133,7 +133,7 @@ TEST(LaboratoryOfAnEditedModel, StaysThatOfTheOldOneUntilTheNewOneHasAMask) {
   ASSERT_NE(p.store.laboratory(), nullptr);
   EXPECT_EQ(p.store.laboratory()->version, version);
   support::finish_working(p.store);
-  EXPECT_EQ(p.store.laboratory()->version, p.store.version());
+  EXPECT_EQ(p.store.laboratory()->version, p.store.live().version());
   EXPECT_FALSE(arma::approx_equal(p.store.laboratory()->ones, ones, "absdiff", 0));
   p.store.dispatch(app::ApplyEdit{core::editing::RemoveToken{0}});
   p.store.settle();

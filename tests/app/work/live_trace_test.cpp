@@ -183,7 +183,7 @@ struct LargeModel : testing::Test {
   }
   void wait() {
     const auto is_under_way = [&] {
-      return ui.store.is_renewing() || ui.is_working() || ui.has("status/renewal");
+      return ui.store.live().is_behind() || ui.is_working() || ui.has("status/renewal");
     };
     for (int frame = 0; frame < 2000 && is_under_way(); ++frame) ui.run(1);
     ui.run();
@@ -191,20 +191,20 @@ struct LargeModel : testing::Test {
 };
 
 TEST_F(LargeModel, IsEditedWhileThePicturesAreStillOfTheLastOne) {
-  ASSERT_TRUE(ui.store.is_renewing());
+  ASSERT_TRUE(ui.store.live().is_behind());
   ui.run();
   wait();
   const Model before = ui.store.model();
   ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.5}}});
   ui.store.settle();
-  EXPECT_TRUE(ui.store.is_renewing());
-  EXPECT_EQ(ui.store.shown_model(), before);
+  EXPECT_TRUE(ui.store.live().is_behind());
+  EXPECT_EQ(ui.store.live().model(), before);
   ui.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 3, 1, 0.75});
   EXPECT_EQ(ui.store.model().scale.factor, 0.5);
   EXPECT_EQ((*ui.store.model().sequences[0].embeddings)(3, 1), 0.75);
   wait();
-  EXPECT_EQ(ui.store.shown_model(), ui.store.model());
-  EXPECT_TRUE(same_numbers(ui.store.trace(), core::attention::attend(ui.store.model())));
+  EXPECT_EQ(ui.store.live().model(), ui.store.model());
+  EXPECT_TRUE(same_numbers(ui.store.live().trace(), core::attention::attend(ui.store.model())));
   ui.store.dispatch(Undo{});
   ui.store.dispatch(Undo{});
   EXPECT_EQ(ui.store.model(), before);
@@ -216,7 +216,7 @@ TEST_F(LargeModel, MayBeLeftForAnotherShapeWhileItIsComputed) {
   }});
   EXPECT_EQ(ui.store.view().look.head, 7u);
   EXPECT_LT(ui.store.shown_view().look.head,
-            ui.store.trace().heads.size());  // the pictures have two heads of six tokens
+            ui.store.live().trace().heads.size());  // the pictures have two heads of six tokens
   EXPECT_FALSE(ui.store.shown_view().selection.pinned);
   ui.run();
   wait();
@@ -225,8 +225,8 @@ TEST_F(LargeModel, MayBeLeftForAnotherShapeWhileItIsComputed) {
   ui.store.dispatch(LoadPreset{"004-causal"});
   ui.store.dispatch(DiscardAndContinue{});
   ui.run();
-  EXPECT_FALSE(ui.store.is_renewing());
-  EXPECT_EQ(ui.store.shown_model(), core::editing::find_preset("004-causal")->make());
+  EXPECT_FALSE(ui.store.live().is_behind());
+  EXPECT_EQ(ui.store.live().model(), core::editing::find_preset("004-causal")->make());
 }
 
 TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
@@ -234,9 +234,9 @@ TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
   const support::TemporaryDirectory directory;
   const auto path = directory.path() / "w.csv";
   ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.25}}});
-  const Model shown = ui.store.shown_model();
+  const Model shown = ui.store.live().model();
   ui.store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 2, 0, 0}, path});
-  EXPECT_EQ(ui.store.shown_model(), shown) << "the window's thread waits for no trace";
+  EXPECT_EQ(ui.store.live().model(), shown) << "the window's thread waits for no trace";
   support::finish_reading(ui.store);
   core::attention::fast::Engine engine;
   engine.compute(ui.store.model());
@@ -260,7 +260,7 @@ TEST_F(LargeModel, SaysThatItIsBeingRenewed) {
   EXPECT_FALSE(ui.has("status/renewal"));
   ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.125}}});
   ui.store.settle();
-  ASSERT_TRUE(ui.store.is_renewing());
+  ASSERT_TRUE(ui.store.live().is_behind());
   ui.run(1);
   EXPECT_TRUE(ui.has("status/renewal"));
   wait();

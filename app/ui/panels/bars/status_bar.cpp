@@ -13,15 +13,17 @@ namespace app::panels {
 namespace {
 
 std::string hint(const Frame& frame) {
-  if (frame.shown.selection.shows_a && !frame.references.empty() && frame.shown.look.tab != Tab::compare)
-    return frame.references[frame.shown.look.reference].name +
-           (frame.comparing.is_renewing ? " is being computed" : " in place of B, as long as Space is held");
+  if (frame.shown.selection.shows_a && !frame.compared.references.empty() &&
+      frame.shown.look.tab != Tab::compare)
+    return frame.compared.references[frame.shown.look.reference].name +
+           (frame.compared.work.is_renewing ? " is being computed"
+                                            : " in place of B, as long as Space is held");
   if (frame.shown.look.tab == Tab::stages && frame.shown.look.large && !frame.shown.selection.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
   if (frame.shown.look.tab == Tab::laboratory)
     return "Space draws again · D switches dropout · Esc goes back to the stages";
   if (frame.shown.look.tab == Tab::compare)
-    return !frame.references.empty()
+    return !frame.compared.references.empty()
                ? "K keeps B as a new A · hold Space to see A in place of B · Esc releases"
                : "K, or a right click on the preset, keeps this as A";
   if (frame.shown.selection.lesson)
@@ -50,14 +52,14 @@ std::string duration(double ms) {
 /// How long the pictures took, or that they are of an older model; gives the width that it keeps for both.
 float draw_state(const Frame& frame, float right, float middle) {
   ImFont* font = frame.fonts.sans14;
-  const std::string time = duration(frame.compute_ms);
+  const std::string time = duration(frame.work.compute_ms);
   const float width = std::max(widgets::text_width(font, time),
-                               frame.renewal ? widgets::text_width(font, "being renewed, 00 %") : 0);
-  if (!frame.renewal) {
+                               frame.work.renewal ? widgets::text_width(font, "being renewed, 00 %") : 0);
+  if (!frame.work.renewal) {
     widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), time);
     return width;
   }
-  const Renewal& renewal = *frame.renewal;
+  const Renewal& renewal = *frame.work.renewal;
   const bool long_enough = renewal.seconds >= unnoticed_seconds;
   const std::string words =
       "being renewed" +
@@ -68,7 +70,7 @@ float draw_state(const Frame& frame, float right, float middle) {
   if (!long_enough) return width;
   const float top = std::round(middle + frame.metrics.px(9)), bottom = top + frame.metrics.px(2);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled({right - width, top}, {right, bottom}, packed(frame.palette.frame));
+  list->AddRectFilled({right - width, top}, {right, bottom}, packed(frame.palette.control.rest));
   list->AddRectFilled({right - width, top},
                       {right - width + width * static_cast<float>(renewal.share), bottom},
                       packed(frame.palette.accent));
@@ -101,7 +103,7 @@ void draw_status(const Frame& frame) {
   widgets::draw_text(font, {origin.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim), words);
   if (!speaks) return;
   const float half = words.empty() ? origin.x : origin.x + widgets::text_width(font, words) + gap;
-  const Rgb colour = frame.message.is_error ? frame.palette.bad : frame.palette.text;
+  const Rgb colour = frame.message.is_error ? frame.palette.status.bad : frame.palette.text;
   widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(colour),
                      widgets::shortened(font, message, right - half));
   ImGui::SetCursorScreenPos({half, origin.y});

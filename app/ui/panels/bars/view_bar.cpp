@@ -78,8 +78,8 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
     left = right - width * static_cast<float>(n);
     for (std::size_t h = 0; h < n; ++h) {
       ImGui::SetCursorScreenPos({left + width * static_cast<float>(h), top});
-      ImGui::PushStyleColor(ImGuiCol_Button, vec(h == frame.shown.look.head ? frame.palette.frame_active
-                                                                            : frame.palette.frame));
+      ImGui::PushStyleColor(ImGuiCol_Button, vec(h == frame.shown.look.head ? frame.palette.control.active
+                                                                            : frame.palette.control.rest));
       if (ImGui::Button(std::to_string(h).c_str(), {width, height}))
         frame.commands.look([h](View& v) { v.look.head = h; });
       ImGui::PopStyleColor();

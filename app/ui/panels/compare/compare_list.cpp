@@ -26,7 +26,7 @@ void draw_tick(const Frame& frame, ImVec2 middle) {
   const std::array<ImVec2, 3> tick{ImVec2(middle.x - r, middle.y),
                                    ImVec2(middle.x - r / 3, middle.y + r * 0.7f),
                                    ImVec2(middle.x + r, middle.y - r * 0.7f)};
-  ImGui::GetWindowDrawList()->AddPolyline(tick.data(), 3, packed(frame.palette.good), 0,
+  ImGui::GetWindowDrawList()->AddPolyline(tick.data(), 3, packed(frame.palette.status.good), 0,
                                           frame.metrics.px(1.5f));
 }
 
@@ -38,19 +38,20 @@ void draw_square(const Frame& frame, ImVec2 middle, Rgb colour) {
 
 void draw_first(Pen& pen) {
   const Frame& frame = pen.frame;
-  const ComparedStage* first = frame.comparison->first;
+  const ComparedStage* first = frame.compared.comparison->first;
   pen.skip(20);
   widgets::draw_text(frame.fonts.sans17, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
                      "First difference");
   const char* name = first ? core::attention::info(first->all.stage).title : "none";
   widgets::draw_text(frame.fonts.sans17, {pen.right, pen.y}, Align::right_middle,
-                     packed(first ? frame.palette.warning : frame.palette.good), name);
+                     packed(first ? frame.palette.status.warning : frame.palette.status.good), name);
   frame.landmarks.mark("compare/first", {pen.left, pen.y - frame.metrics.px(10)},
                        {pen.right, pen.y + frame.metrics.px(10)});
   pen.skip(14);
-  const bool at_once = first && first == &frame.comparison->stages.front();
-  const bool rounds = std::ranges::any_of(
-      frame.comparison->stages, [](const ComparedStage& s) { return s.within && s.all.largest > 0; });
+  const bool at_once = first && first == &frame.compared.comparison->stages.front();
+  const bool rounds = std::ranges::any_of(frame.compared.comparison->stages, [](const ComparedStage& s) {
+    return s.within && s.all.largest > 0;
+  });
   pen.prose(!first    ? rounds ? "A and B are equal to rounding in every cell of every stage."
                                : "A and B are equal in every cell of every stage."
             : at_once ? "A and B differ from the very first stage."
@@ -79,16 +80,17 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   const std::string name = std::string("compare/row/") + info.name;
   const bool pressed = widgets::hit_area(name.c_str(), {max.x - min.x, height});
   frame.landmarks.mark_item(name);
-  const bool is_first = &stage == frame.comparison->first;
+  const bool is_first = &stage == frame.compared.comparison->first;
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  if (is_first || ImGui::IsItemHovered()) list->AddRectFilled(min, max, packed(frame.palette.raised));
-  if (is_first) list->AddRectFilled(min, {min.x + frame.metrics.px(2), max.y}, packed(frame.palette.warning));
+  if (is_first || ImGui::IsItemHovered()) list->AddRectFilled(min, max, packed(frame.palette.ground.raised));
+  if (is_first)
+    list->AddRectFilled(min, {min.x + frame.metrics.px(2), max.y}, packed(frame.palette.status.warning));
   if (focused) widgets::outline(list, min, max, packed(frame.palette.accent), 2);
   const float indent = frame.metrics.px(18);
   const ImVec2 mark{pen.left + frame.metrics.px(5), std::round(middle)};
   if (!stage.within)
-    draw_square(frame, mark, is_first ? frame.palette.warning : frame.palette.dim);
+    draw_square(frame, mark, is_first ? frame.palette.status.warning : frame.palette.dim);
   else
     draw_tick(frame, mark);
   const Rgb ink = !stage.within ? frame.palette.text : frame.palette.faint;
@@ -122,8 +124,8 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
 /// The chosen A's name, to be typed.
 void draw_name(Pen& pen) {
   const Frame& frame = pen.frame;
-  if (frame.references.empty()) return;
-  const Reference& a = frame.references[frame.shown.look.reference];
+  if (frame.compared.references.empty()) return;
+  const Reference& a = frame.compared.references[frame.shown.look.reference];
   const float label = frame.metrics.px(62);
   pen.skip(2);
   widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
@@ -161,13 +163,13 @@ void draw_pinned(Pen& pen) {
 /// How equal is meant, or that the comparison is of a state before this one.
 void draw_standing(Pen& pen) {
   const Frame& frame = pen.frame;
-  const ComparisonWork& work = frame.comparing;
-  std::string words = !frame.comparison            ? ""
-                      : frame.comparison->tensors  ? "within tolerance, all heads"
-                      : frame.comparison->is_exact ? "exact, all heads"
-                                                   : "to rounding, all heads";
+  const ComparisonWork& work = frame.compared.work;
+  std::string words = !frame.compared.comparison            ? ""
+                      : frame.compared.comparison->tensors  ? "within tolerance, all heads"
+                      : frame.compared.comparison->is_exact ? "exact, all heads"
+                                                            : "to rounding, all heads";
   if (work.is_renewing) {
-    words = frame.comparison ? "being renewed" : "being compared";
+    words = frame.compared.comparison ? "being renewed" : "being compared";
     if (work.seconds >= unnoticed_seconds) words += ", " + widgets::fixed(work.seconds, 1) + " s";
     const float half = frame.metrics.px(8);
     frame.landmarks.mark("compare/renewal", {pen.left, pen.y - half}, {pen.right, pen.y + half});
@@ -179,7 +181,7 @@ void draw_standing(Pen& pen) {
 /// What the comparison found.
 void draw_found(Pen& pen) {
   const Frame& frame = pen.frame;
-  if (frame.comparison->tensors)
+  if (frame.compared.comparison->tensors)
     draw_compare_report(pen);
   else
     draw_first(pen);
@@ -192,15 +194,15 @@ void draw_found(Pen& pen) {
   widgets::draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(2), pen.y}, Align::right_middle, faint,
                      "cell");
   pen.skip(11);
-  for (const ComparedStage& stage : frame.comparison->stages) draw_line(pen, stage);
-  if (frame.comparison->tensors) draw_compare_matching(pen);
+  for (const ComparedStage& stage : frame.compared.comparison->stages) draw_line(pen, stage);
+  if (frame.compared.comparison->tensors) draw_compare_matching(pen);
   draw_pinned(pen);
 }
 
 }  // namespace
 
 std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, const CellRef& cell) {
-  const Comparison& c = *frame.comparison;
+  const Comparison& c = *frame.compared.comparison;
   const auto& stages = c.stages;
   const auto it =
       std::ranges::find_if(stages, [&](const ComparedStage& s) { return s.all.stage == cell.stage; });
@@ -226,7 +228,7 @@ std::string compared_number(double value) {
 
 std::string compared_cell(const Frame& frame, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  const core::attention::Sequence& sequence = live_sequence(*frame.comparison);
+  const core::attention::Sequence& sequence = live_sequence(*frame.compared.comparison);
   const auto name = [&](const std::string& token) {
     return widgets::shortened(frame.fonts.sans14, token, frame.metrics.px(90));
   };
@@ -245,7 +247,7 @@ void draw_compare_list(const Frame& frame) {
                      "COMPARE");
   draw_standing(pen);
   pen.skip(8);
-  if (frame.comparison) draw_found(pen);
+  if (frame.compared.comparison) draw_found(pen);
   pen.rule();
   draw_name(pen);
   pen.heading("Another A");

@@ -28,8 +28,8 @@ struct Side {
 Ends common_ends(const Frame& frame, const ComparedStage& stage) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   if (info.colouring != Colouring::signed_values)
-    return {0, std::max(core::attention::top_of_range(frame.comparison->model, info.stage),
-                        core::attention::top_of_range(frame.comparison->live, info.stage))};
+    return {0, std::max(core::attention::top_of_range(frame.compared.comparison->model, info.stage),
+                        core::attention::top_of_range(frame.compared.comparison->live, info.stage))};
   const double most = std::max({-stage.a.smallest, stage.a.largest, -stage.b.smallest, stage.b.largest});
   return {-most, most};
 }
@@ -55,7 +55,7 @@ widgets::Heatmap map_of(const Frame& frame, const CompareLayout& l, const Compar
   widgets::Heatmap map;
   map.place = std::string("compare/") + info.name + names[column];
   map.stage = info.stage;
-  map.head = info.per_head ? frame.comparison->key.head : 0;
+  map.head = info.per_head ? frame.compared.comparison->key.head : 0;
   map.width = info.columns == Columns::tokens ? l.square : l.features(frame.metrics, stage.difference.n_cols);
   map.height = l.height;
   map.label_width = column == 0 ? l.label_a : l.label;
@@ -71,7 +71,7 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
   const StageInfo& info = core::attention::info(stage.all.stage);
   widgets::Heatmap map = map_of(frame, l, stage, column);
   widgets::OtherNumbers numbers{.numbers = &side.numbers,
-                                .version = frame.comparison->revision,
+                                .version = frame.compared.comparison->revision,
                                 .ends = common_ends(frame, stage),
                                 .rows = &row_tokens(info, side.sequence),
                                 .keys = &side.sequence.keys(),
@@ -87,18 +87,18 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
 
 void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at) {
   const StageInfo& info = core::attention::info(stage.all.stage);
-  const bool is_signed = frame.comparison->key.kind != DifferenceKind::absolute;
+  const bool is_signed = frame.compared.comparison->key.kind != DifferenceKind::absolute;
   const double most = std::max(-stage.apart.smallest, stage.apart.largest);
   widgets::Heatmap map = map_of(frame, l, stage, 2);
   widgets::OtherNumbers numbers{.numbers = &stage.difference,
-                                .version = frame.comparison->revision,
+                                .version = frame.compared.comparison->revision,
                                 .ends = {is_signed ? -most : 0, most},
-                                .rows = &row_tokens(info, live_sequence(*frame.comparison)),
+                                .rows = &row_tokens(info, live_sequence(*frame.compared.comparison)),
                                 .of_stage = true,
                                 .colouring = is_signed ? Colouring::signed_values : Colouring::weights,
                                 .extent = &stage.apart};
   if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
-    numbers.visible = &frame.comparison->visible;
+    numbers.visible = &frame.compared.comparison->visible;
   map.other = &numbers;
   widgets::draw_heatmap(frame, map, {at.x + l.left(2), at.y});
   draw_tooltip(frame, stage);
@@ -108,7 +108,7 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
 
 float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
                          bool swapped) {
-  const Comparison& c = *frame.comparison;
+  const Comparison& c = *frame.compared.comparison;
   const core::attention::Sequence &of_reference = c.model.sequences[c.sequence], &of_live = live_sequence(c);
   // Tensors stand on the right, and what hides their numbers is what the model hides.
   const bool of_tensors = c.tensors != nullptr;

@@ -43,7 +43,7 @@ void draw_empty(const Frame& frame) {
 
 void draw_reference_chooser(const Frame& frame, float width) {
   std::vector<widgets::Option> options;
-  for (const Reference& r : frame.references) options.push_back({r.name + " · " + r.title, ""});
+  for (const Reference& r : frame.compared.references) options.push_back({r.name + " · " + r.title, ""});
   const std::size_t now = frame.shown.look.reference;
   if (const auto chosen = widgets::combo(frame, "compare/reference", width, options[now].words, options, now))
     frame.commands.look([k = *chosen](View& v) { v.look.reference = k; });
@@ -59,7 +59,8 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
                        words);
     return x + m.px(20);
   };
-  const std::size_t kept = frame.references[frame.shown.look.reference].tensors ? 1 : 0, live = 1 - kept;
+  const std::size_t kept = frame.compared.references[frame.shown.look.reference].tensors ? 1 : 0,
+                    live = 1 - kept;
   const std::array<float, 2> after{letter(0, "A"), letter(1, swapped ? "A" : "B")};
   const float drop = m.px(26);
   ImGui::SetCursorScreenPos({after[kept], top});
@@ -73,7 +74,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
       in_place ? "in place of B" : frame.document.title + (frame.document.modified ? ", edited" : "");
   const ImVec2 words{after[live], widgets::centred_y(frame.fonts.sans15, top, m.frame)};
   widgets::draw_text_within(frame.fonts.sans15, words, origin.x + l.picture(live) + l.column - after[live],
-                            in_place ? frame.palette.warning : frame.palette.dim, title);
+                            in_place ? frame.palette.status.warning : frame.palette.dim, title);
   ImGui::SetCursorScreenPos({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
   if (const auto kind = widgets::segmented(frame, "compare/kind", kinds,
                                            static_cast<std::size_t>(frame.shown.look.difference)))
@@ -83,7 +84,8 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
 void draw_warning(const Frame& frame, ImVec2 middle) {
   const float r = frame.metrics.px(6);
   ImGui::GetWindowDrawList()->AddTriangleFilled({middle.x, middle.y - r}, {middle.x - r, middle.y + r},
-                                                {middle.x + r, middle.y + r}, packed(frame.palette.warning));
+                                                {middle.x + r, middle.y + r},
+                                                packed(frame.palette.status.warning));
 }
 
 std::string result_words(const Frame& frame, const ComparedStage& stage) {
@@ -92,7 +94,7 @@ std::string result_words(const Frame& frame, const ComparedStage& stage) {
     return stage.all.largest > 0 ? "equal to rounding, largest " + compared_number(stage.all.largest)
                                  : "equal in every cell";
   if (stage.within) return "within tolerance, largest " + compared_number(stage.all.largest);
-  const std::size_t head = frame.comparison->key.head;
+  const std::size_t head = frame.compared.comparison->key.head;
   const bool per_head = core::attention::info(stage.all.stage).per_head;
   if (stage.shown.distance == 0)
     return "equal in head " + std::to_string(head) + ", not in head " + std::to_string(stage.all.head);
@@ -112,17 +114,18 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   widgets::draw_text(title, {at.x, middle}, Align::left_middle, packed(ink), info.title);
   float x = at.x + widgets::text_width(title, info.title) + m.px(10);
   const bool of_b = stage.all.in_b;
-  const std::string formula = formula_of(info, of_b ? frame.comparison->live : frame.comparison->model, true);
+  const std::string formula =
+      formula_of(info, of_b ? frame.compared.comparison->live : frame.compared.comparison->model, true);
   if (!formula.empty()) {
     ImFont* font = frame.fonts.sans14;
     x += widgets::draw_formula(font, {x, widgets::centred_y(font, at.y, m.px(title_height))},
                                packed(frame.palette.dim), formula) +
          m.px(16);
   }
-  if (&stage == frame.comparison->first) {
+  if (&stage == frame.compared.comparison->first) {
     draw_warning(frame, {x + m.px(6), middle});
     widgets::draw_text(frame.fonts.sans14, {x + m.px(18), middle}, Align::left_middle,
-                       packed(frame.palette.warning), "first stage that differs");
+                       packed(frame.palette.status.warning), "first stage that differs");
     x += m.px(30) + widgets::text_width(frame.fonts.sans14, "first stage that differs");
   }
   widgets::draw_text(frame.fonts.sans14, {at.x + width, middle}, Align::right_middle,
@@ -134,7 +137,7 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
 void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   ImVec2 at = origin;
-  for (const ComparedStage& stage : frame.comparison->stages) {
+  for (const ComparedStage& stage : frame.compared.comparison->stages) {
     const ImVec2 start = at;
     if (frame.shown.selection.sought == stage.all.stage) {
       ImGui::SetScrollY(start.y - origin.y);
@@ -154,16 +157,17 @@ void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
 }  // namespace
 
 void draw_compare(const Frame& frame) {
-  if (frame.references.empty()) return draw_empty(frame);
+  if (frame.compared.references.empty()) return draw_empty(frame);
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const std::size_t n_tokens = (frame.comparison ? frame.comparison->live : frame.shown.model).n_tokens();
+  const std::size_t n_tokens =
+      (frame.compared.comparison ? frame.compared.comparison->live : frame.shown.model).n_tokens();
   const CompareLayout l =
       lay_out_comparison(frame.metrics, n_tokens, room.x - ImGui::GetStyle().ScrollbarSize);
   const bool swapped = frame.shown.selection.shows_a;
   draw_header(frame, l, origin, swapped);
   const float top = frame.metrics.px(header_height);
-  if (!frame.comparison) {  // a moment for small models
-    if (frame.comparing.seconds < unnoticed_seconds) return;
+  if (!frame.compared.comparison) {  // a moment for small models
+    if (frame.compared.work.seconds < unnoticed_seconds) return;
     const float middle = origin.y + top + frame.metrics.px(title_height) / 2;
     widgets::draw_text(frame.fonts.sans14, {origin.x, middle}, Align::left_middle, packed(frame.palette.dim),
                        "Every stage of every head is being compared.");

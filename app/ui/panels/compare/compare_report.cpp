@@ -29,7 +29,7 @@ void card(Pen& pen, Rgb edge, Draw draw) {
   pen.skip(6);
   list->ChannelsSetCurrent(0);
   const ImVec2 min{around.left, around.y}, max{around.right, pen.y};
-  list->AddRectFilled(min, max, packed(pen.frame.palette.raised), m.px(3));
+  list->AddRectFilled(min, max, packed(pen.frame.palette.ground.raised), m.px(3));
   list->AddRectFilled(min, {min.x + m.px(3), max.y}, packed(edge));
   list->ChannelsMerge();
   pen.left = around.left, pen.right = around.right;
@@ -43,7 +43,7 @@ bool wide_button(Pen& pen, const std::string& name, const char* words, const cha
   ImGui::PushStyleColor(ImGuiCol_Button, vec(frame.palette.accent));
   ImGui::PushStyleColor(ImGuiCol_ButtonHovered, vec(frame.palette.accent));
   ImGui::PushStyleColor(ImGuiCol_ButtonActive, vec(frame.palette.text));
-  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.background));
+  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.ground.back));
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::PushID(name.c_str());
   const bool pressed = ImGui::Button(words, {pen.right - pen.left, frame.metrics.frame});
@@ -105,8 +105,8 @@ void draw_causes(Pen& pen, const TensorCheck& check) {
     small_words(pen, "cause not known");
     pen.prose("None of the known mistakes, alone or in pairs, explains all of the tensors.",
               frame.palette.text);
-  } else if (frame.comparing.is_searching) {
-    const ComparisonWork& work = frame.comparing;
+  } else if (frame.compared.work.is_searching) {
+    const ComparisonWork& work = frame.compared.work;
     small_words(pen, "looking for the cause");
     pen.prose(std::to_string(work.tried) + (work.tried == 1 ? " mistake" : " mistakes, alone and in pairs,") +
                   " tried so far, " + widgets::fixed(work.seconds_searched, 1) + " s",
@@ -155,23 +155,23 @@ std::optional<std::string> stage_of(std::size_t choice) {
 
 void draw_compare_report(Pen& pen) {
   const Frame& frame = pen.frame;
-  const TensorCheck& check = *frame.comparison->tensors;
+  const TensorCheck& check = *frame.compared.comparison->tensors;
   const auto* first = check.report.first_difference();
   pen.skip(6);
   if (!check.problem.empty()) {
-    card(pen, frame.palette.warning, [&] {
-      headline(pen, "nothing to compare", "", frame.palette.warning);
+    card(pen, frame.palette.status.warning, [&] {
+      headline(pen, "nothing to compare", "", frame.palette.status.warning);
       pen.prose(check.problem, frame.palette.text);
     });
   } else if (check.report.agrees || !first) {
-    card(pen, frame.palette.good, [&] {
-      headline(pen, "first stage that differs", "none", frame.palette.good);
+    card(pen, frame.palette.status.good, [&] {
+      headline(pen, "first stage that differs", "none", frame.palette.status.good);
       pen.prose("Every tensor agrees with the live model within the tolerance.", frame.palette.dim);
     });
   } else {
-    card(pen, frame.palette.warning, [&] {
+    card(pen, frame.palette.status.warning, [&] {
       headline(pen, "first stage that differs", core::attention::info(first->stage).title,
-               frame.palette.warning);
+               frame.palette.status.warning);
       if (!first->obstacle.empty()) pen.prose(first->tensor + ": " + first->obstacle, frame.palette.dim);
       draw_causes(pen, check);
     });
@@ -180,7 +180,7 @@ void draw_compare_report(Pen& pen) {
 
 void draw_compare_matching(Pen& pen) {
   const Frame& frame = pen.frame;
-  const auto& names = frame.comparison->tensors->matched.left_out;
+  const auto& names = frame.compared.comparison->tensors->matched.left_out;
   pen.skip(8);
   if (!names.empty()) pen.prose(left_out(names), frame.palette.dim);
   ImGui::SetCursorScreenPos({pen.left, pen.y});
@@ -191,11 +191,11 @@ void draw_compare_matching(Pen& pen) {
 
 void draw_match_dialog(const Frame& frame) {
   const float width = std::min(frame.metrics.px(620), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
-  if (frame.shown.look.reference >= frame.references.size() ||
-      !frame.references[frame.shown.look.reference].tensors) {
+  if (frame.shown.look.reference >= frame.compared.references.size() ||
+      !frame.compared.references[frame.shown.look.reference].tensors) {
     widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "There are no tensors to be matched.");
   } else {
-    const Reference& reference = frame.references[frame.shown.look.reference];
+    const Reference& reference = frame.compared.references[frame.shown.look.reference];
     const std::vector<widgets::Option> options = choices();
     const float column = width - frame.metrics.px(200),
                 height = ImGui::GetIO().DisplaySize.y - frame.metrics.px(260);

@@ -60,7 +60,7 @@ void torch_box(const Frame& frame, const std::string& lines) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float line = frame.fonts.mono13->FontSize + frame.metrics.px(4);
   const ImVec2 size(draw_dialog_width(frame) - draw_dialog_labels(frame), 11 * line + frame.metrics.px(16));
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background));
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(8)});
   platform::begin_child("torch", size, false,
                         ImGuiWindowFlags_AlwaysUseWindowPadding | ImGuiWindowFlags_HorizontalScrollbar);

@@ -58,7 +58,7 @@ std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::strin
   const bool bad = !before.error.empty();
   const ImVec2 at(left + draw_dialog_labels(frame), ImGui::GetCursorScreenPos().y);
   ImGui::SetCursorScreenPos(at);
-  widgets::paragraph(frame.fonts.sans14, bad ? frame.palette.bad : frame.palette.faint, width,
+  widgets::paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.faint, width,
                      bad ? before.error : hint);
   if (bad) frame.landmarks.mark_item(name + "/error");
   const float two_lines = 2 * frame.fonts.sans14->FontSize + frame.metrics.px(8);

@@ -83,7 +83,7 @@ void question_to_replace(const Frame& frame, const ExportAs& e, const std::vecto
   const std::size_t n = already_there(files);
   const std::string words = files.size() == 1 ? files.front().filename().string() + " exists. Replace it?"
                                               : std::to_string(n) + " of these files exist. Replace them?";
-  widgets::paragraph(frame.fonts.sans15, frame.palette.bad, browser_size(frame).x, words);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, browser_size(frame).x, words);
   if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(e);
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/keep", "Keep")) change(frame, [](View&) {});

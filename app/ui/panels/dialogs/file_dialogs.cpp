@@ -42,7 +42,7 @@ bool is_folder(const fs::path& path) {
 }
 
 void question_to_replace(const Frame& frame, const fs::path& path) {
-  widgets::paragraph(frame.fonts.sans15, frame.palette.bad, browser_size(frame).x,
+  widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, browser_size(frame).x,
                      path.filename().string() + " exists. Replace it?");
   if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(SaveFileAs{path});
   ImGui::SameLine();
@@ -58,16 +58,16 @@ fs::path with_json(fs::path path) {
 /// Says what is in the file whose name was chosen; it is read beside the window.
 void preview(const Frame& frame) {
   const fs::path path = widgets::chosen_path(frame.forms.browser);
-  const bool is_known = frame.opening && frame.opening->previewed == path;
+  const bool is_known = frame.work.opening && frame.work.opening->previewed == path;
   const auto& entries = frame.forms.browser.entries;
   const bool is_file = std::any_of(entries.begin(), entries.end(), [&](const BrowserEntry& e) {
     return !e.is_directory && e.name == frame.forms.browser.name;
   });
   if (is_file && !is_known) frame.commands.add(PreviewFile{path});
-  const std::string words = !is_file                                      ? " "
-                            : is_known && !frame.opening->preview.empty() ? frame.opening->preview
-                            : is_known && frame.opening->is_reading       ? "…"
-                                                                          : " ";
+  const std::string words = !is_file                                           ? " "
+                            : is_known && !frame.work.opening->preview.empty() ? frame.work.opening->preview
+                            : is_known && frame.work.opening->is_reading       ? "…"
+                                                                               : " ";
   widgets::draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_size(frame).x,
                           frame.metrics.px(18), frame.palette.dim, words);
   ImGui::Dummy({browser_size(frame).x, frame.metrics.px(38)});

@@ -140,7 +140,7 @@ void tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) 
   const float room = std::clamp(ImGui::GetIO().DisplaySize.y - frame.metrics.px(420), least, most);
   const float line = frame.fonts.mono13->FontSize + ImGui::GetStyle().ItemSpacing.y;
   const float height = std::min(room, float(n) * line + 2 * pad);
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background));
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {pad, pad});
   if (ImGui::BeginChild("tensors", {width, height}, false, ImGuiWindowFlags_AlwaysUseWindowPadding)) {
     ImGui::PushFont(frame.fonts.mono13);
@@ -221,8 +221,9 @@ void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width)
 }  // namespace
 
 void draw_import_dialog(const Frame& frame) {
-  if (!frame.opening || !frame.opening->tensors) return frame.commands.add(ShowDialog{Dialog::none});
-  const OpenedTensors& tensors = *frame.opening->tensors;
+  if (!frame.work.opening || !frame.work.opening->tensors)
+    return frame.commands.add(ShowDialog{Dialog::none});
+  const OpenedTensors& tensors = *frame.work.opening->tensors;
   const float width = dialog_width(frame);
   const std::size_t n = tensors.file->tensors().size();
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
@@ -231,8 +232,8 @@ void draw_import_dialog(const Frame& frame) {
   tensor_list(frame, tensors, width);
   draw_choices(frame, tensors, width);
   const Message& message = frame.message;
-  widgets::paragraph(frame.fonts.sans14, message.is_error ? frame.palette.bad : frame.palette.dim, width,
-                     message.text.empty() ? " " : message.text);
+  widgets::paragraph(frame.fonts.sans14, message.is_error ? frame.palette.status.bad : frame.palette.dim,
+                     width, message.text.empty() ? " " : message.text);
   const auto choices = choices_of(frame.forms.import, tensors);
   if (!choices) ImGui::BeginDisabled();
   const bool confirmed = widgets::button(frame, "dialog/confirm", "Open");
@@ -244,12 +245,13 @@ void draw_import_dialog(const Frame& frame) {
 }
 
 bool takes_long(const Frame& frame) {
-  return frame.opening && frame.opening->is_reading && frame.opening->seconds >= unnoticed_seconds;
+  return frame.work.opening && frame.work.opening->is_reading &&
+         frame.work.opening->seconds >= unnoticed_seconds;
 }
 
 void draw_reading_line(const Frame& frame) {
   if (!takes_long(frame)) return;
-  const Opening& opening = *frame.opening;
+  const Opening& opening = *frame.work.opening;
   std::string words = (opening.is_writing ? "Writing " : "Reading ") + opening.path.filename().string();
   if (opening.bytes > 0) words += ": " + std::to_string(opening.bytes / 1000000) + " MB";
   ImGui::AlignTextToFramePadding();

@@ -52,7 +52,8 @@ void draw_palette_line(const Frame& frame, const Situation& situation, const Fou
   const Action& action = *found.action;
   const std::string why = why_not(action, situation), key = key_words(action, situation.newest);
   const auto px = [&](float length) { return frame.metrics.px(length); };
-  if (chosen) ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(frame.palette.frame_hovered), px(3));
+  if (chosen)
+    ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(frame.palette.control.hovered), px(3));
   const float gutter = px(28), keys = px(120), height = max.y - min.y;
   if (action.checked && action.checked(situation))
     draw_check(frame, {min.x + gutter / 2, min.y + height / 2});

@@ -75,7 +75,7 @@ void draw_chips(const Frame& frame, const std::vector<std::string>& tokens, floa
                          frame.palette.dim, "…");
       break;
     }
-    ImGui::GetWindowDrawList()->AddRectFilled(a, {a.x + w, a.y + height}, packed(frame.palette.frame),
+    ImGui::GetWindowDrawList()->AddRectFilled(a, {a.x + w, a.y + height}, packed(frame.palette.control.rest),
                                               frame.metrics.px(3));
     widgets::draw_text(font, {a.x + pad, widgets::centred_y(font, a.y, height)}, frame.palette.text, shown);
     frame.landmarks.mark("sentence/token/" + std::to_string(i), a, {a.x + w, a.y + height});
@@ -137,7 +137,7 @@ void draw_sentence_dialog(const Frame& frame) {
                 : counted(taken.tokens.size(), "token") + ", " +
                       std::to_string(core::text::vocabulary(taken.tokens).size()) + " distinct";
   const bool bad = too_long || !taken.problem.empty();
-  widgets::paragraph(frame.fonts.sans14, bad ? frame.palette.bad : frame.palette.dim, width, words);
+  widgets::paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.dim, width, words);
   frame.landmarks.mark_item("sentence/count");
   draw_chips(frame, taken.tokens, width);
   const bool ready = !taken.tokens.empty() && !bad;

@@ -11,8 +11,8 @@ namespace app::panels {
 using core::attention::HeadFigure;
 
 const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
-  return frame.statistics.heads(frame.shown.trace, frame.shown.version,
-                                frame.shown.model.sequences[frame.shown.look.sequence].tokens);
+  return frame.work.statistics.heads(frame.shown.trace, frame.shown.version,
+                                     frame.shown.model.sequences[frame.shown.look.sequence].tokens);
 }
 
 std::string figure_text(HeadFigure figure, const std::optional<double>& value) {

@@ -95,7 +95,7 @@ void draw_caption(const Frame& frame, std::size_t h, ImVec2 at, float width) {
     widgets::draw_text(frame.fonts.mono12, {at.x + width, middle}, widgets::Align::right_middle, packed(ink),
                        number);
   const float top = at.y + frame.metrics.px(27), bottom = top + frame.metrics.px(3);
-  list->AddRectFilled({at.x, top}, {at.x + width, bottom}, packed(frame.palette.frame));
+  list->AddRectFilled({at.x, top}, {at.x + width, bottom}, packed(frame.palette.control.rest));
   const double share = value ? std::clamp(*value / figure_top(frame, shown_figure(frame)), 0.0, 1.0) : 0;
   list->AddRectFilled({at.x, top}, {at.x + width * static_cast<float>(share), bottom},
                       packed(chosen ? frame.palette.accent : frame.palette.faint));
@@ -124,7 +124,7 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
               right = left + width;
   const ImVec2 tile_min{left - m.px(8), top - m.px(22)}, tile_max{right + m.px(8), bottom + m.px(36)};
   if (stage.per_head && h == frame.shown.selection.hovered_head)
-    list->AddRectFilled(tile_min, tile_max, packed(frame.palette.raised), m.px(3));
+    list->AddRectFilled(tile_min, tile_max, packed(frame.palette.ground.raised), m.px(3));
   widgets::draw_heatmap(frame, map, {corner.x, corner.y + drop});
   if (!stage.per_head) {
     widgets::draw_text(frame.fonts.sans14, {left, bottom + m.px(16)}, widgets::Align::left_middle,

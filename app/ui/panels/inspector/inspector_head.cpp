@@ -22,7 +22,7 @@ void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<dou
   widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
                      figure.title);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.frame));
+  list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
   if (value && *value > 0) {
     const double share = std::min(*value, 1.0);
     const Rgb colour =

@@ -44,7 +44,7 @@ void draw_cells(const Frame& frame, const Grid& g, const arma::mat& likeness,
     for (std::size_t c = 0; c < g.count; ++c) {
       const double value = likeness(order[r], order[c]);
       const Rgb colour = std::isnan(value)
-                             ? frame.palette.hatch_ground
+                             ? frame.palette.hatch.ground
                              : render::colour_at(render::ColourMap::weights, frame.palette.dark, value);
       const ImVec2 a = g.at(r, c), b = g.at(r + 1, c + 1);
       list->AddRectFilled(a, {b.x - gap, b.y - gap}, packed(colour));
@@ -121,7 +121,7 @@ void draw_likeness(Pen& pen, std::size_t head) {
     pen.skip(12);
     return;
   }
-  const arma::mat& likeness = frame.statistics.likeness(frame.shown.trace, frame.shown.version);
+  const arma::mat& likeness = frame.work.statistics.likeness(frame.shown.trace, frame.shown.version);
   if (likeness.is_empty()) return pen.prose("It is being worked out …", frame.palette.dim);
   if (likeness.n_rows <= most_heads) {
     const std::vector<std::size_t> order = sorted_heads(frame);

@@ -52,7 +52,7 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
                      widgets::shortened(frame.fonts.sans14, sequence_of(frame).keys()[key],
                                         from - words - frame.metrics.px(4)));
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.frame));
+  list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
   const float share = static_cast<float>(std::clamp(weight, 0.0, 1.0));
   list->AddRectFilled({from, middle - half}, {from + (to - from) * share, middle + half},
                       packed(frame.palette.head(head)));

@@ -40,7 +40,7 @@ Axes axes_for(const Frame& frame, const Laboratory& lab, ImVec2 at, ImVec2 size)
 
 void draw_grid(const Frame& frame, const Axes& a) {
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled(a.min, a.max, packed(frame.palette.panel));
+  list->AddRectFilled(a.min, a.max, packed(frame.palette.ground.panel));
   const ImU32 line = packed(frame.palette.line);
   for (const double n : std::array<double, 6>{1, 4, 16, 64, 256, 1024}) {
     const float x = std::round(a.x(n));
@@ -81,7 +81,7 @@ void choose_masks(const Frame& frame, const Axes& a) {
 }  // namespace
 
 void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
-  const Laboratory& lab = *frame.laboratory;
+  const Laboratory& lab = *frame.work.laboratory;
   const Axes a = axes_for(frame, lab, at, size);
   draw_grid(frame, a);
   choose_masks(frame, a);
@@ -111,7 +111,7 @@ std::size_t drawn_ticks(const Laboratory& lab, std::size_t n_masks) {
 }
 
 void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_masks) {
-  const Laboratory& lab = *frame.laboratory;
+  const Laboratory& lab = *frame.work.laboratory;
   const std::size_t rows = lab.n_rows(), n = std::min(n_masks, lab.count());
   if (n == 0) return;
   double largest = 2;

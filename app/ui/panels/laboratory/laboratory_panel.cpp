@@ -108,7 +108,8 @@ void sign(const Frame& frame, const Layout& l, int after, float y, const char* w
 
 /// Each row's sum before and after dropout, and a word about rows that lost everything.
 void row_sums(const Frame& frame, const Layout& l, float y) {
-  const arma::vec &sums_before = frame.laboratory->sums_before, &sums_after = frame.laboratory->sums_after;
+  const arma::vec &sums_before = frame.work.laboratory->sums_before,
+                  &sums_after = frame.work.laboratory->sums_after;
   const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
   const float top = y + widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
   const float pitch = static_cast<float>(l.map_height) / static_cast<float>(sums_before.n_elem);
@@ -130,14 +131,15 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
                        packed(frame.palette.faint), "→");
     const std::string sum = after == 0 ? "0" : widgets::fixed(after, 3);
     widgets::draw_text(frame.fonts.mono13, {right, middle}, Align::right_middle,
-                       packed(after == 0 && before > 0 ? frame.palette.warning : frame.palette.text), sum);
+                       packed(after == 0 && before > 0 ? frame.palette.status.warning : frame.palette.text),
+                       sum);
   }
   if (lost == 0) return;
   const std::string words =
       std::to_string(lost) + (lost == 1 ? " row lost everything" : " rows lost everything");
   widgets::draw_text(frame.fonts.sans13,
                      {left, top + static_cast<float>(l.map_height) + frame.metrics.px(13)},
-                     Align::left_middle, packed(frame.palette.warning), words);
+                     Align::left_middle, packed(frame.palette.status.warning), words);
 }
 
 void one_mask(const Frame& frame, const Layout& l, float& y) {
@@ -165,7 +167,7 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
 }
 
 void many_masks(const Frame& frame, const Layout& l, float& y) {
-  const Laboratory& lab = *frame.laboratory;
+  const Laboratory& lab = *frame.work.laboratory;
   const std::size_t n = std::min(lab.n_masks, lab.count());
   heading(frame, l, y, "2", "Many masks: on average nothing changes, which is why survivors are enlarged");
   title(frame, l, 0, y, "Mean of " + std::to_string(n), "dropped weights");
@@ -200,7 +202,7 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
 }
 
 void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
-  const arma::rowvec& after = frame.laboratory->ones;
+  const arma::rowvec& after = frame.work.laboratory->ones;
   title(frame, l, 2, at.y, "Ten ones", "the same rule on a vector");
   const float cell = std::floor(std::min(frame.metrics.px(32), width / static_cast<float>(after.n_elem)));
   const float height = frame.metrics.px(24);
@@ -246,7 +248,7 @@ void answer(const Frame& frame, ImVec2 at, float width) {
 }
 
 void how_fast(const Frame& frame, const Layout& l, float& y) {
-  const Laboratory& lab = *frame.laboratory;
+  const Laboratory& lab = *frame.work.laboratory;
   std::string words = "How fast the mean settles: largest distance from the weights after N masks";
   if (lab.version != frame.shown.version)
     words += " · being renewed";
@@ -299,7 +301,7 @@ void draw_laboratory(const Frame& frame) {
   const Layout l = lay_out(frame);
   float y = l.origin.y;
   top_line(frame, l, y);
-  if (!frame.laboratory) return heading(frame, l, y, "", "The first masks are being drawn");
+  if (!frame.work.laboratory) return heading(frame, l, y, "", "The first masks are being drawn");
   one_mask(frame, l, y);
   many_masks(frame, l, y);
   how_fast(frame, l, y);

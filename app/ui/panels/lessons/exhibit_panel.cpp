@@ -83,7 +83,7 @@ void draw_bars(const Frame& frame, const Placed& place, ImVec2 at, float row) {
         frame.fonts.sans13, {from - frame.metrics.px(8), middle}, widgets::Align::right_middle,
         packed(frame.palette.dim),
         widgets::shortened(frame.fonts.sans13, p.rows[i], place.labels - frame.metrics.px(10)));
-    list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.frame));
+    list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
     if (std::isfinite(v) && v > 0)
       list->AddRectFilled(
           {from, middle - half}, {from + (to - from) * static_cast<float>(std::min(v, 1.0)), middle + half},

@@ -41,7 +41,7 @@ void cover_other_stages(const Frame& frame) {
           seen.max.y > rect.min.y && seen.min.x < rect.min.x)
         left = std::max(left, seen.max.x);
     ImGui::GetWindowDrawList()->AddRectFilled({left, rect.min.y}, rect.max,
-                                              packed(frame.palette.background, cover));
+                                              packed(frame.palette.ground.back, cover));
   }
 }
 

@@ -51,10 +51,11 @@ void draw_progress(const Frame& frame, float right, float middle) {
                      packed(frame.palette.dim), words);
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (std::size_t k = 0; k < n; ++k, x += pitch) {
-    const Rgb colour = k <= state.step ? frame.palette.accent : frame.palette.frame_active;
+    const Rgb colour = k <= state.step ? frame.palette.accent : frame.palette.control.active;
     list->AddRectFilled({x, middle - half}, {x + width, middle + half}, packed(colour));
     if (state.done.contains(k))
-      list->AddRectFilled({x, middle + half + 2}, {x + width, middle + half + 4}, packed(frame.palette.good));
+      list->AddRectFilled({x, middle + half + 2}, {x + width, middle + half + 4},
+                          packed(frame.palette.status.good));
     frame.landmarks.mark("lesson/progress/" + std::to_string(k), {x, middle - half},
                          {x + width, middle + half});
   }
@@ -65,10 +66,10 @@ void draw_box(const Frame& frame, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = box_height(frame, width), label = box_label_width(frame);
   ImFont* font = frame.fonts.sans15;
-  ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + width, at.y + height}, packed(frame.palette.panel),
-                                            frame.metrics.px(3));
+  ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + width, at.y + height},
+                                            packed(frame.palette.ground.panel), frame.metrics.px(3));
   const ImVec2 words(at.x + frame.metrics.px(12), at.y + frame.metrics.px(6));
-  widgets::draw_text(font, words, seen ? frame.palette.good : frame.palette.accent,
+  widgets::draw_text(font, words, seen ? frame.palette.status.good : frame.palette.accent,
                      seen ? "✓ Seen" : "Try it");
   ImGui::SetCursorScreenPos({at.x + label, words.y});
   widgets::glossed_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12),
@@ -97,9 +98,9 @@ void draw_keys(const Frame& frame) {
     if (widgets::hit_area(key.name, {width, height})) frame.commands.add(key.command);
     frame.landmarks.mark_item(key.name);
     const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
-    ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + cap, at.y + height},
-                                              packed(lit ? frame.palette.frame_active : frame.palette.frame),
-                                              frame.metrics.px(3));
+    ImGui::GetWindowDrawList()->AddRectFilled(
+        at, {at.x + cap, at.y + height},
+        packed(lit ? frame.palette.control.active : frame.palette.control.rest), frame.metrics.px(3));
     const float middle = at.y + height / 2;
     widgets::draw_text(font, {at.x + cap / 2, middle}, widgets::Align::middle, packed(frame.palette.text),
                        key.key);
@@ -142,7 +143,7 @@ void draw_lesson(const Frame& frame) {
   if (is_done(frame) && frame.lesson->seen.empty()) {
     const float x = at.x + widgets::text_width(frame.fonts.sans17, step.title) + frame.metrics.px(12);
     widgets::draw_text(frame.fonts.sans14, {x, title + frame.metrics.px(title_line) / 2},
-                       widgets::Align::left_middle, packed(frame.palette.good), "✓ tried before");
+                       widgets::Align::left_middle, packed(frame.palette.status.good), "✓ tried before");
   }
   ImGui::SetCursorScreenPos({at.x, title + frame.metrics.px(title_line)});
   widgets::glossed_text(frame, frame.fonts.sans15, frame.palette.text, width, step.text);

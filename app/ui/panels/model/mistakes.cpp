@@ -40,7 +40,8 @@ void mistake_row(const Form& form) {
   const float width = widgets::text_width(frame.fonts.sans14, mend) + 2 * frame.metrics.px(8);
   ImFont* font = frame.fonts.sans14;
   const ImVec2 at(form.at.x, widgets::centred_y(font, form.at.y, frame.metrics.frame));
-  widgets::draw_text_within(font, at, form.width - width - frame.metrics.px(6), frame.palette.warning, names);
+  widgets::draw_text_within(font, at, form.width - width - frame.metrics.px(6), frame.palette.status.warning,
+                            names);
   frame.landmarks.mark("model/mistakes", at,
                        {form.at.x + form.width - width, form.at.y + frame.metrics.frame});
   form.place(form.width - width);

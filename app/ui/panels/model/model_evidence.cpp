@@ -64,7 +64,7 @@ void evidence_row(const Form& form) {
   const float pitch = frame.metrics.px(16);
   const bool ticked = is_printed(*preset);
   const float indent = ticked ? frame.metrics.px(18) : 0;
-  if (ticked) widgets::draw_text(font, form.at, frame.palette.good, "✓");
+  if (ticked) widgets::draw_text(font, form.at, frame.palette.status.good, "✓");
   const ImVec2 at(form.at.x + indent, form.at.y);
   widgets::draw_two_lines(font, at, form.width - indent, pitch,
                           ticked ? frame.palette.dim : frame.palette.faint, words(*preset));

@@ -62,7 +62,7 @@ void empty_rows_row(const Form& form) {
   const bool zeros = form.frame.newest.model.mask.empty_rows == EmptyRows::zeros;
   if (zeros ? offer(form, form.frame.palette.dim, "queries without keys: zeros", "model/empty_rows",
                     "use NaN", "As the formula says: 0/0 is not a number")
-            : offer(form, form.frame.palette.warning, "a query sees no key: NaN", "model/empty_rows",
+            : offer(form, form.frame.palette.status.warning, "a query sees no key: NaN", "model/empty_rows",
                     "use zeros", "Their rows of weights become 0, as some libraries do"))
     form.frame.commands.edit(SetEmptyRows{zeros ? EmptyRows::nan : EmptyRows::zeros});
 }

@@ -26,7 +26,7 @@ std::string_view group_of(const Preset& preset) {
 }
 
 void preset_row(const Form& form) {
-  const Document& document = form.frame.document;
+  const DocumentState& document = form.frame.document;
   const Preset* current = find_preset(document.preset);
   std::string shown = current ? current->title : document.title;
   if (current && !document.is_preset) shown += " · edited";
@@ -151,7 +151,7 @@ bool has_layers(const Frame& frame) {
 }
 
 void layer_row(const Form& form) {
-  const Document& document = form.frame.document;
+  const DocumentState& document = form.frame.document;
   std::vector<widgets::Option> options;
   for (std::size_t k = 0; k < document.layers.size(); ++k)
     options.push_back(

@@ -80,7 +80,7 @@ void draw_row(const Frame& frame, const core::attention::StageMatrix& stage, con
   const Profile p{frame, {picture.min.x, top}, {picture.max.x, top + room},
                   false, picture.part.left,    picture.part.right,
                   extent};
-  ImGui::GetWindowDrawList()->AddRectFilled(p.min, p.max, packed(frame.palette.panel));
+  ImGui::GetWindowDrawList()->AddRectFilled(p.min, p.max, packed(frame.palette.ground.panel));
   draw_bars(p, numbers.n_elem, cell.column, [&](std::size_t j) { return numbers[j]; });
   const float right = picture.min.x - frame.metrics.px(6);
   const auto text = [&](float y, Rgb colour, const std::string& words) {
@@ -101,7 +101,7 @@ void draw_column(const Frame& frame, const core::attention::StageMatrix& stage, 
   const Profile p{frame, {left, picture.min.y}, {left + room, picture.max.y},
                   true,  picture.part.top,      picture.part.bottom,
                   extent};
-  ImGui::GetWindowDrawList()->AddRectFilled(p.min, p.max, packed(frame.palette.panel));
+  ImGui::GetWindowDrawList()->AddRectFilled(p.min, p.max, packed(frame.palette.ground.panel));
   draw_bars(p, numbers.n_elem, cell.row, [&](std::size_t i) { return numbers[i]; });
   const float y = picture.min.y - frame.metrics.px(9);
   widgets::draw_text(frame.fonts.mono12, {left, y}, Align::left_middle, packed(frame.palette.faint),

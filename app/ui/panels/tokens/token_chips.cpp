@@ -21,7 +21,7 @@ void draw_chip(const Frame& frame, std::size_t h, ImVec2 at, float width) {
   const bool on = has_lines(frame, h);
   const std::string name = "tokens/head/" + std::to_string(h);
   ImGui::SetCursorScreenPos(at);
-  ImGui::PushStyleColor(ImGuiCol_Button, vec(on ? p.frame_active : p.frame));
+  ImGui::PushStyleColor(ImGuiCol_Button, vec(on ? p.control.active : p.control.rest));
   const bool pressed = ImGui::Button(("##" + name).c_str(), {width, frame.metrics.frame});
   ImGui::PopStyleColor();
   frame.landmarks.mark_item(name);

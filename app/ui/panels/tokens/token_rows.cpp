@@ -46,7 +46,8 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
   const ImVec2 min{left, top}, max{left + width, top + l.box};
   const float rounding = l.box >= frame.metrics.px(20) ? frame.metrics.px(3) : 0;
   list->AddRectFilled(min, max, packed(style.ground), rounding);
-  if (style.hatched) widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch, 0.6f));
+  if (style.hatched)
+    widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.6f));
   const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbours do not touch
   if (style.outline)
     widgets::outline(list, {min.x - around, min.y - around}, {max.x + around, max.y + around},
@@ -76,7 +77,7 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
       ImGui::SetTooltip("%s", tokens_of(frame)[i].c_str());
   }
   if (pressed) frame.commands.look([i](View& v) { pin_query(v, i); });
-  BoxStyle style{tokens_of(frame), hovered || chosen ? p.frame_active : p.frame,
+  BoxStyle style{tokens_of(frame), hovered || chosen ? p.control.active : p.control.rest,
                  hovered || chosen ? p.text : p.dim};
   if (chosen) style.outline = p.selection;
   if (focused) style.outline = p.accent;
@@ -93,9 +94,9 @@ void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool take
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
     frame.commands.look([j](View& v) { v.look.tokens.hovered_key = j; });
   BoxStyle style{keys_of(frame),
-                 hidden    ? p.hatch_ground
-                 : hovered ? p.frame_active
-                           : p.frame,
+                 hidden    ? p.hatch.ground
+                 : hovered ? p.control.active
+                           : p.control.rest,
                  hidden             ? p.faint
                  : taken || hovered ? p.text
                                     : p.dim,
@@ -226,7 +227,7 @@ void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
     if (frame.shown.trace.mask(*query, j) == 0 && takes.sums[j] == 0) continue;
     const float middle = std::round(l.middle(j));
     list->AddRectFilled({l.takes, middle - half}, {l.takes + l.bar_width, middle + half},
-                        packed(frame.palette.frame));
+                        packed(frame.palette.control.rest));
     double sum = 0;
     for (const std::size_t h : heads) {
       const double weight = frame.shown.trace.heads[h].weights(*query, j), before = sum;

@@ -133,7 +133,7 @@ void draw_tokens(const Frame& frame) {
   const std::vector<std::size_t> heads = heads_with_lines(frame);
   const TokensLook& look = frame.shown.look.tokens;
   const LineChoice choice{heads, look.hide_below, look.query(), most_lines};
-  const TokenLines& lines = frame.statistics.lines(frame.shown.trace, frame.shown.version, choice);
+  const TokenLines& lines = frame.work.statistics.lines(frame.shown.trace, frame.shown.version, choice);
   const Takes takes = takes_of(frame, heads);
   TokenLayout layout = columns(frame, origin.x, width);
   const float titles = ImGui::GetItemRectMax().y + m.px(8), top = titles + m.px(42), foot = m.px(26);

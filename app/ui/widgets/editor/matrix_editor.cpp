@@ -39,7 +39,7 @@ arma::mat cut_out(const core::attention::SharedMatrix& m, const CellRange& cells
 }
 
 Rgb ground_of(const Palette& palette, double number, double largest) {
-  if (!std::isfinite(number)) return palette.frame;
+  if (!std::isfinite(number)) return palette.control.rest;
   const double share = largest > 0 ? number / largest : 0;
   return render::colour_at(render::ColourMap::values, palette.dark, 0.5 + strongest * share);
 }
@@ -67,7 +67,7 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
                max(min.x + size.x, min.y + size.y);
   const Rgb ground = ground_of(p, number, largest);
   ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(ground), e.frame.metrics.px(3));
-  const Rgb ink = std::isfinite(number) ? readable_on(ground) : p.bad;
+  const Rgb ink = std::isfinite(number) ? readable_on(ground) : p.status.bad;
   const std::string text = format.fits ? cell_text(number, format, false) : "…";
   draw_text_right(font, max.x - e.frame.metrics.px(e.frame.metrics.compact ? 4 : 6),
                   centred_y(font, min.y, size.y), ink, text);

@@ -34,7 +34,7 @@ void draw_label(const EditorFrame& e, std::size_t row) {
     draw_text_right(mono, max.x - m.px(8), centred_y(mono, min.y, height), p.faint, index);
   } else {
     ImFont* sans = e.frame.fonts.sans15;
-    ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(p.frame), m.px(3));
+    ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(p.control.rest), m.px(3));
     draw_text(mono, {min.x + m.px(7), centred_y(mono, min.y, height)}, p.faint, index);
     const float x = min.x + m.px(7) + text_width(mono, index) + m.px(7);
     draw_text_within(sans, {x, centred_y(sans, min.y, height)}, max.x - x - m.px(3), p.text,

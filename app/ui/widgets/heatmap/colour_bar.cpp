@@ -191,7 +191,7 @@ void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const Colo
                        packed(frame.palette.faint),
                        packed(frame.palette.dim),
                        packed(frame.palette.selection),
-                       packed(frame.palette.background)};
+                       packed(frame.palette.ground.back)};
   const Extent extent = shown_extent(frame, map);
   const std::vector<Note> notes = notes_of(frame, map, d, scale);
   const float room = bar_room(frame, map);

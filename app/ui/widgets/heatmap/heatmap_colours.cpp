@@ -5,20 +5,20 @@
 namespace app::widgets {
 
 bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
-  return !frame.source || frame.source->is_ready(stage, head);
+  return !frame.work.source || frame.work.source->is_ready(stage, head);
 }
 
 const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
-  if (!is_ready(frame, stage, head)) return frame.extents.last(stage, head);
-  const Extent* known = frame.source ? frame.source->extent(stage, head) : nullptr;
-  return known ? frame.extents.remember(frame.shown.version, stage, head, *known)
-               : frame.extents.of(frame.shown.trace, frame.shown.version, stage, head);
+  if (!is_ready(frame, stage, head)) return frame.work.extents.last(stage, head);
+  const Extent* known = frame.work.source ? frame.work.source->extent(stage, head) : nullptr;
+  return known ? frame.work.extents.remember(frame.shown.version, stage, head, *known)
+               : frame.work.extents.of(frame.shown.trace, frame.shown.version, stage, head);
 }
 
 const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range) {
-  return !frame.source || frame.source->is_small(stage, head)
-             ? &frame.extents.outside(frame.shown.trace, frame.shown.version, stage, head, range)
-             : frame.source->outside(stage, head, range);
+  return !frame.work.source || frame.work.source->is_small(stage, head)
+             ? &frame.work.extents.outside(frame.shown.trace, frame.shown.version, stage, head, range)
+             : frame.work.source->outside(stage, head, range);
 }
 
 namespace {
@@ -43,7 +43,7 @@ bool marks_hidden(const Heatmap& map) {
 const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
   if (!marks_hidden(map)) return nullptr;
   if (map.other && map.other->visible) return map.other->visible;
-  return frame.source ? frame.source->visible() : &*frame.shown.trace.mask;
+  return frame.work.source ? frame.work.source->visible() : &*frame.shown.trace.mask;
 }
 
 bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
@@ -99,32 +99,31 @@ Extent shown_extent(const Frame& frame, const Heatmap& map) {
 render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
   render::Picture picture;
   picture.place = map.place;
-  if (frame.source && !map.other) picture.rows = frame.source->rows(map.stage, map.head);
-  picture.visible = visible_cells(frame, map);
-  picture.version = map.other ? map.other->version : frame.shown.version;
+  if (frame.work.source && !map.other) picture.cells.rows = frame.work.source->rows(map.stage, map.head);
+  picture.cells.visible = visible_cells(frame, map);
+  picture.cells.version = map.other ? map.other->version : frame.shown.version;
   picture.map = scale.map;
   picture.dark = scale.dark;
   picture.low = scale.ends.low, picture.high = scale.ends.high;
   picture.least = scale.is_logarithmic() ? scale.ends.least : 0;
   picture.dots = numbers_strength(frame, map, d) == 0;
   picture.width = map.width, picture.height = map.height;
-  picture.left = d.part.left, picture.top = d.part.top;
-  picture.right = d.part.right, picture.bottom = d.part.bottom;
+  picture.part = {d.part.left, d.part.top, d.part.right, d.part.bottom};
   picture.cross = d.cross;
   picture.phase = static_cast<int>(d.corner.x + d.corner.y) % 6;
-  picture.pending = (marks_hidden(map) && !picture.visible) ||
+  picture.pending = (marks_hidden(map) && !picture.cells.visible) ||
                     (!map.other && ((!render::has_rows(picture) && !is_ready(frame, map.stage, map.head)) ||
                                     (marks_dropped(map) && !is_ready(frame, Stage::dropout_mask, map.head))));
   if (picture.pending) {
-    picture.rows = {};
+    picture.cells.rows = {};
     return picture;
   }
-  picture.kept = kept_cells(frame, map);
+  picture.cells.kept = kept_cells(frame, map);
   if (render::has_rows(picture)) {
-    picture.change = frame.source->change(map.head);
-    picture.flags_version = frame.source->mask_version();
+    picture.cells.change = frame.work.source->change(map.head);
+    picture.cells.flags_version = frame.work.source->mask_version();
   } else {
-    picture.numbers = &static_cast<const arma::mat&>(d.numbers);
+    picture.cells.numbers = &static_cast<const arma::mat&>(d.numbers);
   }
   return picture;
 }

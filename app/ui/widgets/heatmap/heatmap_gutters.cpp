@@ -52,7 +52,7 @@ int gutter_count(Stage stage) {
 
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const std::vector<RowFacts>& facts =
-      frame.statistics.rows(frame.shown.trace, frame.shown.version, map.stage, map.head);
+      frame.work.statistics.rows(frame.shown.trace, frame.shown.version, map.stage, map.head);
   double largest = 0;
   for (const RowFacts& row : facts) largest = std::max(largest, std::abs(row.sum));
   const std::array<Gutter, 2> gutters{
@@ -68,7 +68,7 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
               packed(frame.palette.faint), gutter.title);
     if (d.cell_height < frame.metrics.px(smallest_line))
       ImGui::GetWindowDrawList()->AddRectFilled({left, d.corner.y}, {right, d.far.y},
-                                                packed(frame.palette.panel));
+                                                packed(frame.palette.ground.panel));
     for (std::size_t i = 0; i < facts.size(); ++i)
       if (d.shows_row(i)) draw_figure(frame, d, gutter, facts[i].*gutter.figure, left, right, i);
     frame.landmarks.mark(map.place + "/gutter/" + gutter.title, {left, d.corner.y}, {right, d.far.y});

@@ -24,7 +24,7 @@ void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const auto is_here = [&](const core::explain::Cells& cells) {
     return cells.source == core::explain::Source(map.stage) && (!d.stage.per_head || cells.head == map.head);
   };
-  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background, 0.5f));
+  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.ground.back, 0.5f));
   for (const auto& cells :
        core::explain::results(frame.shown.model, frame.shown.trace, *frame.shown.selection.pinned))
     if (is_here(cells)) outline_cells(d, cells, quiet, 2);
@@ -90,7 +90,7 @@ void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
     const float side = std::max(3.0f, std::min(frame.metrics.px(8), (b.y - a.y) * 0.45f));
     list->AddTriangleFilled({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side},
                             packed(frame.palette.selection));
-    list->AddTriangle({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side}, packed(frame.palette.background), 1);
+    list->AddTriangle({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side}, packed(frame.palette.ground.back), 1);
   }
 }
 

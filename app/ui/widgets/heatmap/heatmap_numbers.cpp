@@ -15,9 +15,9 @@ constexpr float faint_width = 22, faint_height = 12, full_width = 26, full_heigh
 /// The colour that really lies under a number, after dimming.
 Rgb ground_of(const Frame& frame, const Drawn& d, const ColourScale& scale, std::size_t i, std::size_t j) {
   const double v = d.numbers(i, j);
-  const Rgb colour = std::isfinite(v) ? scale.colour(v) : frame.palette.hatch_ground;
+  const Rgb colour = std::isfinite(v) ? scale.colour(v) : frame.palette.hatch.ground;
   const bool off = d.cross && d.cross->row != i && (d.row_only || d.cross->column != j);
-  return off ? mix(colour, frame.palette.background, frame.palette.dark ? 0.54f : 0.45f) : colour;
+  return off ? mix(colour, frame.palette.ground.back, frame.palette.dark ? 0.54f : 0.45f) : colour;
 }
 
 /// Few characters may come close to the edge; more decimals are only worth a clear distance.
@@ -64,7 +64,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
       if (dropped || (!format.fits && std::isfinite(v) && v != 0)) continue;
       const bool hidden = is_hidden(frame, map, i, j);
       Rgb ink = readable_on(ground_of(frame, d, scale, i, j));
-      if (std::isnan(v)) ink = frame.palette.bad;
+      if (std::isnan(v)) ink = frame.palette.status.bad;
       if (std::isinf(v) || hidden) ink = frame.palette.faint;
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       const ImVec2 middle{std::floor((a.x + b.x - 1) / 2), std::floor((a.y + b.y - 1) / 2)};
@@ -77,7 +77,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
       if (std::isnan(v)) {  // the cross gives way to the word
         ImGui::GetWindowDrawList()->AddRectFilled({middle.x - half_width - 2, middle.y - 7},
                                                   {middle.x + half_width + 2, middle.y + 7},
-                                                  packed(frame.palette.hatch_ground));
+                                                  packed(frame.palette.hatch.ground));
       }
       draw_text(font, middle, Align::middle, packed(ink, visible), text);
     }

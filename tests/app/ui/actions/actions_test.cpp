@@ -25,9 +25,9 @@ using app::Tab;
 using core::attention::Stage;
 using testing::IsEmpty;
 
-app::Situation situation_of(const app::Store& store, const app::Document& document) {
+app::Situation situation_of(const app::Store& store, const app::DocumentState& document) {
   const app::View& view = store.view();
-  return {{store.model(), store.trace(), store.version(), view.look, view.selection},
+  return {{store.model(), store.live().trace(), store.live().version(), view.look, view.selection},
           store.newest(),
           view.settings,
           view.forms,
@@ -57,7 +57,7 @@ void give_everything_that_can_go_wrong(gui::Program& program) {
 using Start = void (*)(gui::Program&);
 const Start starts[]{
     [](gui::Program& p) {
-      p.store.set_recent({"/nowhere/attention.json"});
+      p.store.recall({{"/nowhere/attention.json"}, {}});
       p.edit(core::editing::SetCausal{false});
       p.edit(core::editing::SetTraining{false});
       p.store.dispatch(app::Undo{});
@@ -102,7 +102,7 @@ Outcome outcome(gui::Program& program) {
   program.run();
   const app::Store& store = program.store;
   const app::View& v = store.view();
-  const app::Document document = store.document();
+  const app::DocumentState document = store.document();
   const auto list = [](const auto& all) {
     std::string words;
     for (const auto& one : all) words += std::to_string(static_cast<int>(one)) + " ";
@@ -157,7 +157,7 @@ std::map<std::string, Start> starts_of(const std::string& menu) {
   std::map<std::string, Start> by_key, anywhere;
   for (const Start start : starts) {
     const auto program = begin(start);
-    const app::Document document = program->store.document();
+    const app::DocumentState document = program->store.document();
     const app::Situation situation = situation_of(program->store, document);
     for (const auto& subject : app::subjects())
       for (const Action& action : subject.menu == menu ? subject.actions(situation) : std::vector<Action>()) {
@@ -183,7 +183,7 @@ TEST_P(EveryAction, DoesTheSameByMenuKeyAndPalette) {
     EXPECT_TRUE(start) << "it can be done nowhere";
     if (!start) continue;
     auto program = begin(start);
-    const app::Document document = program->store.document();
+    const app::DocumentState document = program->store.document();
     const auto all = app::actions(situation_of(program->store, document));
     const Action action = *app::find_action(all, id);
     by_palette(*program, action);
@@ -209,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(OfMenu, EveryAction, testing::Values("File", "Edit", "V
 
 struct Actions : testing::Test {
   gui::Program program;
-  app::Document document = program.store.document();
+  app::DocumentState document = program.store.document();
   std::vector<Action> all() const { return app::actions(situation_of(program.store, document)); }
 };
 

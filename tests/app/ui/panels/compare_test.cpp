@@ -8,14 +8,12 @@
 #include <map>
 
 #include "app/store/store.hpp"
-#include "app/ui/actions/shortcuts.hpp"
-#include "app/window/shell.hpp"
 #include "app/window/shown_state.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tests/support/ui_harness.hpp"
 #include "tests/support/waiting.hpp"
 
 namespace {
@@ -32,66 +30,23 @@ using core::editing::SetCell;
 struct Remembering : app::render::Painter {
   std::map<std::string, app::render::Picture> pictures;
   ImTextureID paint(const app::render::Picture& picture) override {
+    if (std::exchange(is_new_frame, false)) pictures.clear();
     pictures[picture.place] = picture;
     return ImGui::GetIO().Fonts->TexID;
   }
+  void end_frame() override { is_new_frame = true; }
+
+ private:
+  bool is_new_frame = true;
 };
 
 struct Compare : testing::Test {
-  app::Store store;
   Remembering painter;
-  support::UiHarness ui{[this](const app::Frame& given) { draw(given); }};
+  gui::Program ui{{1600, 1000}, app::LiveTrace::frame_ms, &painter};
+  app::Store& store = ui.store;
 
-  /// The whole window of the store; what it asks for is carried out at once.
-  void draw(const app::Frame& given) {
-    const app::Document document = store.document();
-    app::Commands commands;
-    painter.pictures.clear();
-    app::follow_held_key(store);
-    const app::ShownState shown = app::shown_state(store);
-    const app::Shown pair = shown.shown();
-    app::draw_window(
-        {.shown = pair,
-         .newest = shown.is_a ? app::Newest{pair.model, pair.look, pair.selection} : store.newest(),
-         .compute_ms = 0,
-         .settings = store.view().settings,
-         .forms = store.view().forms,
-         .document = document,
-         .message = store.message(),
-         .palette = given.palette,
-         .metrics = given.metrics,
-         .fonts = given.fonts,
-         .painter = painter,
-         .extents = given.extents,
-         .statistics = given.statistics,
-         .landmarks = given.landmarks,
-         .commands = commands,
-         .lesson = store.lesson(),
-         .laboratory = store.laboratory(),
-         .references = store.references(),
-         .comparison = store.comparison(),
-         .comparing = store.comparing().work()});
-    carry_out(commands);
-  }
-  void carry_out(app::Commands& commands) {
-    for (const app::Command& command : commands.take()) store.dispatch(command);
-    support::finish_working(store);
-  }
-  void press(Key key) {
-    app::Commands commands;
-    const app::Document document = store.document();
-    const app::ShownState shown = app::shown_state(store);
-    app::handle_key({key},
-                    {shown.shown(), store.newest(), store.view().settings, store.view().forms, document},
-                    commands);
-    carry_out(commands);
-    ui.run();
-  }
-  void edit(core::editing::Edit e) {
-    store.dispatch(app::ApplyEdit{std::move(e)});
-    support::finish_working(store);
-    ui.run();
-  }
+  void press(Key key) { ui.key(key); }
+  void edit(const core::editing::Edit& e) { ui.edit(e); }
   /// Presses the middle of a cell of a picture that is n × n.
   void click_cell(const std::string& picture, std::size_t row, std::size_t column, std::size_t n) {
     const auto rect = ui.landmarks().find(picture);
@@ -103,7 +58,7 @@ struct Compare : testing::Test {
         support::click({middle(rect->min.x, rect->max.x, column), middle(rect->min.y, rect->max.y, row)}));
   }
   const core::compare::StageDifference& found(Stage stage) const {
-    for (const auto& s : store.comparison()->stages)
+    for (const auto& s : store.comparing().comparison()->stages)
       if (s.all.stage == stage) return s.all;
     throw std::out_of_range(core::attention::info(stage).name);
   }
@@ -115,9 +70,9 @@ TEST_F(Compare, NamesTheFirstStageAndTheLargestChangeOfEachAsTheEngineComputesTh
   edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 2.5});
   ui.click("tabs/Compare");
   ui.run();
-  ASSERT_NE(store.comparison(), nullptr);
-  ASSERT_NE(store.comparison()->first, nullptr);
-  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+  ASSERT_NE(store.comparing().comparison(), nullptr);
+  ASSERT_NE(store.comparing().comparison()->first, nullptr);
+  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings);
   EXPECT_TRUE(ui.has("compare/first"));
 
   const Trace a = core::attention::attend(before), b = core::attention::attend(store.model());
@@ -147,8 +102,8 @@ TEST_F(Compare, ShowsWhatToDoAsLongAsThereIsNothingToCompareWith) {
   EXPECT_FALSE(ui.has("compare/first"));
   ui.click("reference/keep");
   ui.run();
-  ASSERT_NE(store.comparison(), nullptr);
-  EXPECT_EQ(store.comparison()->first, nullptr) << "nothing differs yet";
+  ASSERT_NE(store.comparing().comparison(), nullptr);
+  EXPECT_EQ(store.comparing().comparison()->first, nullptr) << "nothing differs yet";
   ui.click("reference/drop");
   ui.run();
   EXPECT_TRUE(store.references().empty());
@@ -176,13 +131,13 @@ TEST_F(Compare, FlipsASwitchForAAndLeavesBAlone) {
     ui.click(std::string("reference/") + name);
     ui.run();
     EXPECT_EQ(store.model(), live);
-    ASSERT_NE(store.comparison()->first, nullptr) << name;
-    EXPECT_EQ(store.comparison()->first->all.stage, stage);
+    ASSERT_NE(store.comparing().comparison()->first, nullptr) << name;
+    EXPECT_EQ(store.comparing().comparison()->first->all.stage, stage);
   }
   EXPECT_EQ(store.references().size(), 4u);
   ui.click("compare/reference");
   ui.click("compare/reference/0");
-  EXPECT_EQ(store.comparison()->first->all.stage, Stage::mask);
+  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::mask);
   EXPECT_EQ(found(Stage::masked_scores).largest, std::numeric_limits<double>::infinity());
 }
 
@@ -208,14 +163,14 @@ TEST_F(Compare, GivesAAndBOneRangeAndTheDifferenceOneThatIsSymmetric) {
   const auto& b = painter.pictures.at("compare/scaled_scores/b");
   const auto& d = painter.pictures.at("compare/scaled_scores/difference");
   const double most =
-      arma::abs(*store.comparison()->trace->heads[0].scaled_scores).max();  // unscaled, so larger
+      arma::abs(*store.comparing().comparison()->trace->heads[0].scaled_scores).max();  // unscaled, so larger
   EXPECT_EQ(a.low, -most);
   EXPECT_EQ(a.high, most);
   EXPECT_EQ(b.low, -most);
   EXPECT_EQ(b.high, most);
   EXPECT_EQ(d.low, -d.high);
-  const arma::mat apart =
-      *store.comparison()->trace->heads[0].scaled_scores - *store.trace().heads[0].scaled_scores;
+  const arma::mat apart = *store.comparing().comparison()->trace->heads[0].scaled_scores -
+                          *store.live().trace().heads[0].scaled_scores;
   EXPECT_EQ(d.high, arma::abs(apart).max()) << "of the shown head";
 }
 
@@ -225,7 +180,7 @@ TEST_F(Compare, ShowsTheKindOfDifferenceThatIsChosen) {
   ui.click("tabs/Compare");
   ui.run();
   const double was = -(*store.model().sequences[0].embeddings)(1, 2);
-  const auto shown = [&] { return store.comparison()->stages.front().difference(1, 2); };
+  const auto shown = [&] { return store.comparing().comparison()->stages.front().difference(1, 2); };
   EXPECT_EQ(shown(), 2 * was);
   ui.click("compare/kind/2");
   EXPECT_EQ(shown(), 2);
@@ -240,7 +195,7 @@ TEST_F(Compare, ShowsAInPlaceOfBAsLongAsSpaceIsHeld) {
   edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
   ui.click("tabs/Compare");
   ui.run();
-  const auto b = [&] { return (*painter.pictures.at("compare/embeddings/b").numbers)(0, 0); };
+  const auto b = [&] { return (*painter.pictures.at("compare/embeddings/b").cells.numbers)(0, 0); };
   const double kept = store.references()[0].model.sequences[0].embeddings->at(0, 0);
   EXPECT_EQ(b(), 3);
   support::InputFrame down, up;
@@ -272,7 +227,7 @@ TEST_F(Compare, ShowsNothingOfBInPlaceOfWhichAStandsThatAHasNot) {
 TEST_F(Compare, ShowsAInPlaceOfBInEveryViewAsLongAsSpaceIsHeld) {
   press(Key::k);
   edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
-  const auto shown = [&] { return (*painter.pictures.at("strip/embeddings").numbers)(0, 0); };
+  const auto shown = [&] { return (*painter.pictures.at("strip/embeddings").cells.numbers)(0, 0); };
   EXPECT_EQ(shown(), 3);
   support::InputFrame down, up;
   down.key = app::KeyPress{Key::space}, up.released = Key::space;
@@ -281,7 +236,7 @@ TEST_F(Compare, ShowsAInPlaceOfBInEveryViewAsLongAsSpaceIsHeld) {
   EXPECT_EQ(shown(), store.references()[0].model.sequences[0].embeddings->at(0, 0));
   ui.play({up, {}});
   EXPECT_EQ(shown(), 3);
-  EXPECT_EQ(store.comparison(), nullptr) << "nothing is compared where nothing is shown of it";
+  EXPECT_EQ(store.comparing().comparison(), nullptr) << "nothing is compared where nothing is shown of it";
 }
 
 TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
@@ -294,7 +249,7 @@ TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text,
               testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
-  EXPECT_EQ(painter.pictures.at("strip/embeddings").numbers, &*store.trace().embeddings);
+  EXPECT_EQ(painter.pictures.at("strip/embeddings").cells.numbers, &*store.live().trace().embeddings);
 }
 
 TEST_F(Compare, RenamesTheChosenA) {
@@ -351,11 +306,12 @@ TEST_F(Compare, FollowsTheLiveModelWithoutComputingAAgain) {
   press(Key::k);
   ui.click("tabs/Compare");
   ui.run();
-  const auto traced = store.comparison()->key.trace, compared = store.comparison()->revision;
+  const auto traced = store.comparing().comparison()->key.trace,
+             compared = store.comparing().comparison()->revision;
   edit(SetCell{{MatrixName::embeddings, 0}, 0, 0, 3});
-  EXPECT_EQ(store.comparison()->key.trace, traced);
-  EXPECT_GT(store.comparison()->revision, compared);
-  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_EQ(store.comparing().comparison()->key.trace, traced);
+  EXPECT_GT(store.comparing().comparison()->revision, compared);
+  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings);
 }
 
 TEST_F(Compare, HidesNoChangeOfASmallModelHoweverTiny) {
@@ -364,8 +320,8 @@ TEST_F(Compare, HidesNoChangeOfASmallModelHoweverTiny) {
   edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 1e-14});
   ui.click("tabs/Compare");
   ui.run();
-  ASSERT_NE(store.comparison()->first, nullptr);
-  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings);
+  ASSERT_NE(store.comparing().comparison()->first, nullptr);
+  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings);
   EXPECT_EQ(found(Stage::embeddings).largest, 1e-14);
 }
 
@@ -376,11 +332,12 @@ TEST_F(Compare, NamesTheMaskFirstWhereItIsSwitchedInAModelForTheEngine) {
   edit(core::editing::SetCausal{!store.model().mask.causal});
   ui.click("tabs/Compare");
   ui.run();
-  ASSERT_NE(store.comparison()->first, nullptr);
-  EXPECT_EQ(store.comparison()->first->all.stage, Stage::mask);
+  ASSERT_NE(store.comparing().comparison()->first, nullptr);
+  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::mask);
   EXPECT_FALSE(found(Stage::scaled_scores).differs());
   edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, (*store.model().sequences[0].embeddings)(1, 2) + 1e-14});
-  EXPECT_EQ(store.comparison()->first->all.stage, Stage::embeddings) << "what is copied has no rounding";
+  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings)
+      << "what is copied has no rounding";
 }
 
 TEST_F(Compare, KeepsWorkingWithManyTokensAndAnyHead) {
@@ -390,7 +347,7 @@ TEST_F(Compare, KeepsWorkingWithManyTokensAndAnyHead) {
   edit(SetCell{{MatrixName::embeddings, 0}, 63, 0, 1});
   ui.click("tabs/Compare");
   press(Key::bracket_right);
-  EXPECT_EQ(store.comparison()->key.head, 1u);
+  EXPECT_EQ(store.comparing().comparison()->key.head, 1u);
   EXPECT_THAT(painter.pictures, testing::Contains(testing::Key("compare/embeddings/difference")));
   edit(core::editing::SetHeadCount{1});
   EXPECT_EQ(found(Stage::queries).obstacle, "A is 2 heads of 64×2, B is 1 head of 64×4");
@@ -409,7 +366,7 @@ TEST_F(Compare, TakesAFromASessionFileAndLeavesBAlone) {
   EXPECT_FALSE(store.document().path.has_value());
   ASSERT_EQ(store.references().size(), 1u);
   EXPECT_EQ(store.references()[0].title, "open.json");
-  EXPECT_EQ(store.comparison()->first->all.stage, Stage::mask);
+  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::mask);
 }
 
 TEST_F(Compare, SaysWhyAFileCannotBeAAndChangesNothing) {

@@ -1,0 +1,101 @@
+#include "app/store/lessons.hpp"
+
+#include <algorithm>
+
+#include "core/attention/attend.hpp"
+#include "core/attention/stages.hpp"
+
+namespace app {
+namespace {
+
+using core::lessons::Lesson;
+using core::lessons::Moment;
+using core::lessons::Step;
+
+constexpr const char* the_lesson = "the lesson";  // a step of the history
+
+/// What a step points at comes out of its fold, into a strip that shows all of it.
+void unfold_focus(View& view, const Step& step) {
+  for (const std::string_view name : step.focus) {
+    constexpr std::string_view strip = "strip/";
+    if (!name.starts_with(strip)) continue;
+    if (const auto* stage = core::attention::find_stage(name.substr(strip.size())))
+      view.look.folded.erase(stage->stage);
+    view.look.large.reset();
+    view.look.zoomed.clear();
+  }
+}
+
+/// What a person chose to look at, without what belongs to the window as a whole.
+void look_as_before(View& view, const View& before) {
+  view.look.tab = before.look.tab;
+  view.look.sequence = before.look.sequence, view.look.head = before.look.head;
+  view.look.heads_stage = before.look.heads_stage;
+  view.look.folded = before.look.folded;
+  view.look.large = before.look.large;
+  view.look.edited = before.look.edited;
+  view.selection.pinned = before.selection.pinned;
+  view.selection.cursor.reset();
+  view.forms.typed.reset();
+}
+
+}  // namespace
+
+void Lessons::start(const Lesson& lesson, Document& document, View& view) {
+  under_way_.emplace().own = std::exchange(document, Document());
+  under_way_->own_view = view;
+  under_way_->state.lesson = &lesson;
+  const LessonProgress& known = progress[lesson.name];
+  under_way_->state.done = known.done;
+  const bool finished = known.done.size() == lesson.steps().size();
+  begin(finished ? 0 : known.step, document, view);
+}
+
+void Lessons::begin(std::size_t step, Document& document, View& view) {
+  UnderWay& l = *under_way_;
+  const Step& shown = l.state.lesson->steps()[step];
+  l.state.step = step;
+  l.state.seen.clear();
+  l.start = shown.start();
+  l.assessed = 0;
+  progress[l.state.lesson->name] = {step, l.state.done};
+  document = {l.start, l.start, l.start, {std::string("lesson: ") + l.state.lesson->title}};
+  document.history.record(l.own.model, "", the_lesson);  // undone, it brings the person's own work back
+  document.history.end_gesture();
+  look_as_before(view, {});
+  view.look.folded = l.own_view.look.folded;
+  unfold_focus(view, shown);
+  view.selection.lesson = LessonPlace{l.state.lesson->name, step};
+}
+
+void Lessons::assess(const LiveTrace& live, std::size_t sequence) {
+  if (!under_way_ || under_way_->assessed == live.version()) return;
+  UnderWay& l = *under_way_;
+  sequence = std::min(sequence, l.start.sequences.size() - 1);
+  if (l.assessed == 0 || l.before_sequence != sequence) {
+    l.before = core::attention::attend(l.start, sequence);
+    l.before_sequence = sequence;
+  }
+  l.assessed = live.version();
+  const Moment moment{l.start, l.before, live.model(), live.trace()};
+  const Step& step = l.state.shown();
+  l.state.pictures = core::lessons::pictures(step.exhibit, moment);
+  l.state.version = live.version();
+  if (!step.done(moment)) return;
+  l.state.seen = step.seen(moment);
+  l.state.done.insert(l.state.step);
+  progress[l.state.lesson->name].done = l.state.done;
+}
+
+void Lessons::leave(Document& document, View& view) {
+  document = std::move(under_way_->own);
+  // The first undo after a lesson takes nothing of one's own away.
+  if (document.history.undo_description() != the_lesson)
+    document.history.record(document.model, "", the_lesson);
+  document.history.end_gesture();
+  look_as_before(view, under_way_->own_view);
+  view.selection.lesson.reset();
+  under_way_.reset();
+}
+
+}  // namespace app

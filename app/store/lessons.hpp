@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "app/state/document.hpp"
+#include "app/state/lesson_state.hpp"
+#include "app/state/view.hpp"
+#include "app/work/live_trace.hpp"
+
+namespace app {
+
+/// The lesson under way, with the person's own work that it put aside, and how far each lesson was taken.
+class Lessons {
+ public:
+  /// Puts the document aside and another one in its place: the lesson, at the step where it was left.
+  void start(const core::lessons::Lesson& lesson, Document& document, View& view);
+  /// Goes to a step of the lesson under way, as it starts.
+  void begin(std::size_t step, Document& document, View& view);
+  /// Brings the person's own work back.
+  void leave(Document& document, View& view);
+  /// Looks what was done in the shown step; live is of the newest model.
+  void assess(const LiveTrace& live, std::size_t sequence);
+
+  bool is_under_way() const { return under_way_.has_value(); }
+  /// Of the lesson under way, or nullptr.
+  const LessonState* state() const { return under_way_ ? &under_way_->state : nullptr; }
+  /// The person's own work: what was put aside, or the document.
+  const Document& own(const Document& document) const { return under_way_ ? under_way_->own : document; }
+  Document& own(Document& document) { return under_way_ ? under_way_->own : document; }
+
+  std::map<std::string, LessonProgress> progress;  ///< by the lesson's name
+
+ private:
+  struct UnderWay {
+    Document own;
+    View own_view;
+    core::attention::Trace before;  // of the step's start, for the shown sequence
+    std::size_t before_sequence = 0;
+    std::uint64_t assessed = 0;  // the version of the trace that was looked at
+    core::attention::Model start;
+    LessonState state;
+  };
+  std::optional<UnderWay> under_way_;
+};
+
+}  // namespace app
