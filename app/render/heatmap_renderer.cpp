@@ -16,15 +16,15 @@ namespace {
 constexpr std::uint64_t frames_kept = 120;
 constexpr double cells_a_frame = 7e6, few_cells = 1e5;
 
-struct Entry {
-  explicit Entry(core::ThreadPool& threads) : picture(threads) {}
-  KeptPicture picture;
-  std::uint64_t last_frame = 0;
-};
-
 }  // namespace
 
 struct HeatmapRenderer::State {
+  struct Entry {
+    explicit Entry(core::ThreadPool& threads) : picture(threads) {}
+    KeptPicture picture;
+    std::uint64_t last_frame = 0;
+  };
+
   Brush brush;
   core::ThreadPool threads{std::max(1u, std::thread::hardware_concurrency())};
   std::map<std::string, Entry> pictures;  // by their places

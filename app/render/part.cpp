@@ -5,8 +5,8 @@
 namespace app::render {
 namespace {
 
-std::size_t tiles(std::size_t texels, std::size_t tile) {
-  return (texels + tile - 1) / tile;
+std::size_t tiles(std::size_t texels, std::size_t side) {
+  return (texels + side - 1) / side;
 }
 
 /// Four cells of a grid become one, which is set when one of them is.

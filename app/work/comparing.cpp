@@ -5,10 +5,10 @@
 namespace app {
 namespace {
 
-constexpr std::size_t quick_cells = 50'000;  // some ms for all stages
+constexpr std::size_t quick_comparison_cells = 50'000;  // some ms for all stages
 
 bool is_quick(const core::attention::Model& model) {
-  return model.n_heads * model.n_tokens() * model.n_keys() <= quick_cells;
+  return model.n_heads * model.n_tokens() * model.n_keys() <= quick_comparison_cells;
 }
 
 ComparedState state_of(const LiveTrace& trace) {

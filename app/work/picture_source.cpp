@@ -9,7 +9,7 @@ namespace {
 
 using core::attention::Stage;
 
-constexpr std::uint64_t quick_cells = 100'000;
+constexpr std::uint64_t quick_picture_cells = 100'000;
 
 /// Where what is known of a stage stands.
 std::pair<Stage, std::size_t> place_of(Stage stage, std::size_t head) {
@@ -49,7 +49,7 @@ void PictureSource::renew_visible() {
   masks_.cancel();
   visible_.reset();
   ++mask_version_;
-  if (mask_->n_tokens * mask_->n_keys <= quick_cells) {
+  if (mask_->n_tokens * mask_->n_keys <= quick_picture_cells) {
     visible_ = std::make_shared<const arma::mat>(cells(model));
     return;
   }
@@ -62,7 +62,7 @@ void PictureSource::renew_visible() {
 bool PictureSource::is_small(Stage stage, std::size_t head) const {
   if (!live_) return true;
   const core::attention::StageMatrix& numbers = core::attention::info(stage).matrix(live_->trace(), head);
-  return numbers.n_rows() * numbers.n_cols() <= quick_cells;
+  return numbers.n_rows() * numbers.n_cols() <= quick_picture_cells;
 }
 
 bool PictureSource::is_ready(Stage stage, std::size_t head) const {

@@ -7,8 +7,8 @@ using core::attention::HeadFacts;
 using core::attention::RowFacts;
 using core::attention::Trace;
 
-constexpr std::uint64_t quick_logarithms = 2'000'000;  // some 30 ms
-constexpr std::uint64_t quick_cells = 400'000;         // some 4 ms of logarithms
+constexpr std::uint64_t quick_logarithms = 2'000'000;   // some 30 ms
+constexpr std::uint64_t quick_entropy_cells = 400'000;  // some 4 ms of logarithms
 
 StatisticOf key_of(const Trace& trace, std::uint64_t version, std::uint64_t choice = 0) {
   return {version, trace.heads.size(), trace.mask.n_rows(), choice};
@@ -16,7 +16,7 @@ StatisticOf key_of(const Trace& trace, std::uint64_t version, std::uint64_t choi
 
 bool is_quick(const Trace& trace) {
   const std::uint64_t n = trace.mask.n_rows();
-  return trace.heads.size() * n * n <= quick_cells;
+  return trace.heads.size() * n * n <= quick_entropy_cells;
 }
 
 std::vector<RowFacts> facts_of_rows(const Trace& trace, core::attention::Stage stage, std::size_t head,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/attention/rounding.hpp"
 #include "core/check/computed.hpp"
@@ -13,12 +12,11 @@ namespace {
 using attention::Precision;
 using formats::Dtype;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Sums in float32 round more often than once a stage.
 constexpr double float32_sums = 16;
 constexpr double far = 1e-2;
 /// In some rows float32 errs less than in all of them.
-constexpr double sample_slack = 8;
+constexpr double float32_sample_slack = 8;
 
 /// What numbers of a type are rounded to; integers and bools are exact.
 Precision precision_of(Dtype dtype) {
@@ -39,7 +37,7 @@ double distance(double theirs, double ours, Dtype dtype) {
   if (std::isinf(theirs) && attention::rounded(precision_of(dtype), ours) == theirs)
     return 0;  // it does not hold ours
   const double d = std::abs(theirs - ours);
-  return std::isnan(d) ? infinity : d;
+  return std::isnan(d) ? arma::datum::inf : d;
 }
 
 struct Limits {
@@ -65,7 +63,7 @@ Agreement compared(const double* theirs, const Reading& r, const arma::mat& ours
     for (std::size_t j = 0; j < r.n_columns; ++j) {
       const double their = row[j * r.per_column], our = ours.at(a, j);
       const double magnitude = std::abs(our);
-      if (magnitude > here.magnitude && magnitude < infinity) here.magnitude = magnitude;
+      if (magnitude > here.magnitude && magnitude < arma::datum::inf) here.magnitude = magnitude;
       if (their == our) continue;
       const double d = distance(their, our, limits.dtype);
       if (here.within && !limits.within(d, our)) here.within = false;
@@ -130,7 +128,7 @@ Agreement agreement(const Theirs& theirs, const Reading& reading, const Computed
   Agreement result = compared(theirs, reading, ours, limits);
   const bool exact = precision_of(theirs.rounding) == Precision::float64;
   if (result.within || exact || ours.model().departures.precision != Precision::float64) return result;
-  const double slack = ours.sample() ? sample_slack : 1;
+  const double slack = ours.sample() ? float32_sample_slack : 1;
   if (result.largest > slack * far * (1 + result.magnitude))
     return result;  // further than float32 ever rounds
   limits.more = slack * float32_sums * ours.float32_error(reading);

@@ -1,7 +1,6 @@
 #include "core/check/computed.hpp"
 
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "core/attention/attend.hpp"
@@ -13,11 +12,9 @@ namespace {
 
 using attention::HeadTrace;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 void add_masks(const arma::mat& visible, std::vector<arma::mat>& forms) {
   forms.push_back(1 - visible);
-  forms.push_back(attention::masked(arma::mat(arma::size(visible)), visible, -infinity));
+  forms.push_back(attention::masked(arma::mat(arma::size(visible)), visible, -arma::datum::inf));
 }
 
 void add_masked_scores(const Model& model, const HeadTrace& head, const arma::mat& visible,

@@ -19,7 +19,7 @@ constexpr double few = 4;
 /// those of sums whose terms are rounded one by one, as some libraries do in float16.
 constexpr double alike = 0.5;
 /// A few rows may err less, or otherwise, than all of them.
-constexpr double sample_slack = 4;
+constexpr double rounding_sample_slack = 4;
 
 /// Numbers that must lie on a grid before that says anything.
 constexpr std::size_t enough = 8;
@@ -71,7 +71,7 @@ Distances distances(const Theirs& theirs, const Reading& reading, const Computed
     slacks += slack(c.exact) * slack(c.exact);
   });
   const Precision precision = coarse.model().departures.precision;
-  const double slackness = exact.sample() ? sample_slack : 1;
+  const double slackness = exact.sample() ? rounding_sample_slack : 1;
   for_each_cell(theirs, reading, exact, coarse, [&](const Cell& c) {
     if (!std::isfinite(c.theirs) || !std::isfinite(c.exact) || !std::isfinite(c.coarse)) {
       result.possible = result.possible && (same_kind(c.theirs, c.coarse) || same_kind(c.theirs, c.exact));

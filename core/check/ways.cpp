@@ -19,16 +19,16 @@ using mistakes::find_mistake;
 using mistakes::Mistake;
 using mistakes::Which;
 
-using Rows = std::vector<const Mistake*>;
+using MistakeRows = std::vector<const Mistake*>;
 
-Rows rows(std::initializer_list<const char*> names) {
-  Rows found;
+MistakeRows rows(std::initializer_list<const char*> names) {
+  MistakeRows found;
   for (const char* name : names) found.push_back(find_mistake(name));
   return found;
 }
 
-/// Rows made together; where one of them changes nothing, so do all.
-Way of_rows(const Rows& rows) {
+/// MistakeRows made together; where one of them changes nothing, so do all.
+Way of_rows(const MistakeRows& rows) {
   Stage first = rows.front()->first;
   for (const Mistake* row : rows) first = std::min(first, row->first);
   // Which of the projections comes first is turned round where queries and keys are swapped.
@@ -46,7 +46,7 @@ Way of_rows(const Rows& rows) {
 
 template <class Change>
 Way other(const char* name, Change change) {
-  const Rows row = rows({name});
+  const MistakeRows row = rows({name});
   return {row, change, row.front()->first};
 }
 
@@ -105,7 +105,7 @@ bool is_coarse(const Mistake& mistake) {
 
 void add_roundings(std::vector<Way>& ways) {
   for (const auto& [name, precision] : coarse) {
-    const Rows row = rows({name});
+    const MistakeRows row = rows({name});
     const auto inputs = [precision = precision](const Model& m) {
       return mistakes::with_rounded_inputs(m, precision);
     };

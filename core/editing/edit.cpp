@@ -11,7 +11,7 @@ attention::Model apply(const attention::Model& model, const Edit& edit) {
   attention::Model next = model;
   std::visit([&](const auto& e) { cases::change(next, e); }, edit);
   drop_lost_cells(next);
-  if (auto problem = check(next)) cases::refuse(problem->path, problem->message);
+  if (auto problem = attention::check(next)) cases::refuse(problem->path, problem->message);
   cases::require_size(size_of(next));
   return next;
 }

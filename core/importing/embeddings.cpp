@@ -23,7 +23,7 @@ constexpr std::array names_of_embeddings{"embeddings", "x",    "inputs", "input"
                                          "embedding",  "ln_1", "embed",  "inputs_embeds"};
 
 [[noreturn]] void fail(const TensorFile& file, const std::string& what) {
-  throw Error(file.path().string() + ": " + what);
+  throw Error(file.place() + what);
 }
 
 bool can_be_embeddings(const TensorInfo& info) {

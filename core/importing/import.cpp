@@ -17,10 +17,6 @@ namespace {
 using formats::TensorFile;
 namespace checkpoints = formats::checkpoints;
 
-std::string place_of(const TensorFile& file) {
-  return file.path().string() + ": ";
-}
-
 /// The number of a layer among all, which a scale may depend on.
 std::size_t index_of(const std::vector<checkpoints::Layer>& layers, const checkpoints::Layer& layer) {
   return static_cast<std::size_t>(&layer - layers.data());
@@ -29,7 +25,7 @@ std::size_t index_of(const std::vector<checkpoints::Layer>& layers, const checkp
 void check(const TensorFile& file, const attention::Model& model) {
   auto problem = attention::check(model);
   if (!problem) problem = attention::check_size(model);
-  if (problem) throw Error(place_of(file) + problem->path + ": " + problem->message);
+  if (problem) throw Error(file.place() + problem->path + ": " + problem->message);
 }
 
 Imported import_checkpoint(const TensorFile& file, const std::vector<checkpoints::Layer>& layers,
@@ -37,7 +33,7 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<checkpoints
   const checkpoints::Config config = checkpoints::config_beside(file.path());
   const checkpoints::Layer* layer = nullptr;
   if (!choices.mapping)
-    layer = &checkpoints::choose_layer(layers, choices.layer.empty() ? "0" : choices.layer, place_of(file));
+    layer = &checkpoints::choose_layer(layers, choices.layer.empty() ? "0" : choices.layer, file.place());
   const checkpoints::Layer by_hand{"", nullptr, choices.mapping.value_or(checkpoints::Mapping{}), 0};
   const checkpoints::Layer& chosen = layer ? *layer : by_hand;
   checkpoints::Attention read = checkpoints::read_attention(

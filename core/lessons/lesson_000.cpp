@@ -26,7 +26,7 @@ bool only_last_word_changed(const Moment& m) {
   return arma::all(rows.head(rows.n_elem - 1) == 0);
 }
 
-constexpr Step steps[] = {
+constexpr Step causal_attention_table[] = {
     {"Words become numbers",
      "Each word is a row of numbers, its embedding. Here six words have three numbers each, as PyTorch "
      "draws them with rand(6, 3) at seed 123; a trained model would have learned them.",
@@ -191,7 +191,7 @@ constexpr Step steps[] = {
 }  // namespace
 
 std::span<const Step> causal_attention_steps() {
-  return steps;
+  return causal_attention_table;
 }
 
 }  // namespace core::lessons

@@ -27,7 +27,7 @@ double loops_against_product(const Moment& m) {
   return largest_difference(loops, head_now(m).scores);
 }
 
-constexpr Step steps[] = {
+constexpr Step dot_products_table[] = {
     {"One query asks",
      "Take journey as the query: multiply its numbers by those of a word, feature by feature, and add up. "
      "The larger this dot product, the more the two point the same way; no learned matrix is in it yet.",
@@ -129,7 +129,7 @@ constexpr Step steps[] = {
 }  // namespace
 
 std::span<const Step> dot_products_steps() {
-  return steps;
+  return dot_products_table;
 }
 
 }  // namespace core::lessons

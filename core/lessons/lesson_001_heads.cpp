@@ -22,7 +22,7 @@ std::size_t leaking_rows(const arma::vec& moved) {
   return arma::accu(moved.head(moved.n_elem - 1) > 1e-12);
 }
 
-constexpr Step steps[] = {
+constexpr Step multi_head_table[] = {
     {"Pairs to learn from",
      "A model that is to guess the next word learns from every beginning of a sentence: five words make "
      "four pairs. Row i of the mask shows what may be read when word i + 1 is guessed.",
@@ -149,7 +149,7 @@ constexpr Step steps[] = {
 }  // namespace
 
 std::span<const Step> multi_head_steps() {
-  return steps;
+  return multi_head_table;
 }
 
 }  // namespace core::lessons

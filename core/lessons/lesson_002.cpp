@@ -19,11 +19,7 @@ Model full() {
   return preset("002-full");
 }
 
-const arma::mat& weights(const Moment& m) {
-  return head_now(m).weights;
-}
-
-constexpr Step steps[] = {
+constexpr Step why_attention_table[] = {
     {"One token back",
      "A bigram model guesses the next token from the present one alone. In a grid of weights that is the "
      "diagonal: each word listens to itself, and all that came before is lost.",
@@ -160,7 +156,7 @@ constexpr Step steps[] = {
 }  // namespace
 
 std::span<const Step> why_attention_steps() {
-  return steps;
+  return why_attention_table;
 }
 
 }  // namespace core::lessons

@@ -16,7 +16,7 @@ Model masked_scores() {
   return preset("003-masked-scores");
 }
 
-constexpr Step steps[] = {
+constexpr Step causal_class_table[] = {
     {"Words to know",
      "The words on the right are the notebook's own glossary; hover one wherever a lesson uses it. Its six "
      "words have no names, only numbers drawn at seed 123.",
@@ -105,7 +105,7 @@ constexpr Step steps[] = {
 }  // namespace
 
 std::span<const Step> causal_class_steps() {
-  return steps;
+  return causal_class_table;
 }
 
 }  // namespace core::lessons

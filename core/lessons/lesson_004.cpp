@@ -34,7 +34,7 @@ double moved_but_last(const arma::mat& before, const arma::mat& now) {
   return row_differences(before, now).head(before.n_rows - 1).max();
 }
 
-constexpr Step steps[] = {
+constexpr Step two_masks_table[] = {
     {"Attention without a mask",
      "Your journey starts with one step, three features to two, drawn at seed 123. Nothing is hidden: the "
      "first word listens to words that it cannot know yet.",
@@ -125,7 +125,7 @@ constexpr Step steps[] = {
 }  // namespace
 
 std::span<const Step> two_masks_steps() {
-  return steps;
+  return two_masks_table;
 }
 
 }  // namespace core::lessons

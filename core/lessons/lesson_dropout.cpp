@@ -25,7 +25,7 @@ double lost_rows(const arma::vec& sums) {
   return static_cast<double>(arma::accu(sums == 0));
 }
 
-constexpr Step steps[] = {
+constexpr Step dropout_table[] = {
     {"Switch it on",
      "While a model is trained, dropout sets each weight to 0 with probability p, so that no path is relied "
      "on too much. It comes after the softmax and before the values.",
@@ -128,7 +128,7 @@ constexpr Step steps[] = {
 }  // namespace
 
 std::span<const Step> dropout_steps() {
-  return steps;
+  return dropout_table;
 }
 
 }  // namespace core::lessons

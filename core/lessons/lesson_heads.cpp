@@ -7,16 +7,12 @@ namespace {
 
 using attention::Model;
 
-const arma::mat& weights(const Moment& m) {
-  return head_now(m).weights;
-}
-
 /// Whether the sequence still has so many tokens, and cells can be asked for by number.
 bool has_tokens(const Moment& m, std::size_t n) {
   return m.model.n_tokens() == n;
 }
 
-constexpr Step steps[] = {
+constexpr Step heads_table[] = {
     {"The one before",
      "Each token is a word, one-hot, beside its position, one-hot. W_k gives the position itself, W_q the "
      "position before: query i matches key i − 1.",
@@ -104,7 +100,7 @@ constexpr Step steps[] = {
 }  // namespace
 
 std::span<const Step> heads_steps() {
-  return steps;
+  return heads_table;
 }
 
 }  // namespace core::lessons

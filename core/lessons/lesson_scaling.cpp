@@ -22,7 +22,7 @@ double mean_entropy(const attention::HeadTrace& head) {
   return arma::mean(entropies(head.weights));
 }
 
-constexpr Step steps[] = {
+constexpr Step scaling_table[] = {
     {"Wide rows, wide scores",
      "Each score here adds up 65 products, and sums of many numbers spread wide: √65 ≈ 8 times as wide as "
      "one product. Dividing by √d_head brings them back, whatever the width.",
@@ -115,7 +115,7 @@ constexpr Step steps[] = {
 }  // namespace
 
 std::span<const Step> scaling_steps() {
-  return steps;
+  return scaling_table;
 }
 
 }  // namespace core::lessons

@@ -17,7 +17,7 @@ app::Rgb pixel_of(const app::platform::Image& image, int x, int y) {
   return {image.rgba[at], image.rgba[at + 1], image.rgba[at + 2]};
 }
 
-bool same_bits(const arma::mat& a, const arma::mat& b) {
+bool same_numbers(const arma::mat& a, const arma::mat& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
     return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
   });
@@ -115,7 +115,7 @@ bool same_bits(const core::attention::Model& a, const core::attention::Model& b)
     for (std::size_t s = 0; s < (name == MatrixName::embeddings ? a.sequences.size() : 1); ++s) {
       const auto* x = core::editing::find_matrix(a, {name, s});
       const auto* y = core::editing::find_matrix(b, {name, s});
-      if (x && y && !same_bits(**x, **y)) return false;
+      if (x && y && !same_numbers(**x, **y)) return false;
     }
   return true;
 }

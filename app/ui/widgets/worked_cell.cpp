@@ -41,14 +41,14 @@ Signs signs(Form form) {
 }
 
 /// Widths of the columns of one step, so that its terms stand below each other.
-struct Columns {
+struct ColumnWidths {
   float label = 0, a = 0, b = 0;
 };
 
-Columns columns_of(const Pen& pen, const ex::Step& step, const std::vector<std::size_t>& shown) {
+ColumnWidths columns_of(const Pen& pen, const ex::Step& step, const std::vector<std::size_t>& shown) {
   ImFont* mono = pen.frame.fonts.mono14;
   const auto& tokens = pen.frame.shown.model.sequences[pen.frame.shown.look.sequence].keys();
-  Columns columns;
+  ColumnWidths columns;
   float signs_width = 0, value = 0;
   for (const std::size_t k : shown) {
     const Line& line = step.lines[k];
@@ -74,7 +74,7 @@ float draw_sign(const Pen& pen, float x, const char* sign) {
   return x + text_width(pen.frame.fonts.mono14, sign);
 }
 
-void draw_line(Pen& pen, const std::string& name, const Line& line, const Columns& widths) {
+void draw_line(Pen& pen, const std::string& name, const Line& line, const ColumnWidths& widths) {
   const Frame& frame = pen.frame;
   const float indent = pen.left + frame.metrics.px(18);
   const bool is_term = line.role == Line::term;
@@ -150,7 +150,7 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
   const ex::Folded folded = ex::fold(step, most_terms);
   const bool unfolded = folded.others > 0 && frame.shown.selection.unfolded == number;
   const ex::Folded shown = unfolded ? ex::fold(step, step.lines.size()) : folded;
-  const Columns widths = columns_of(pen, step, shown.lines);
+  const ColumnWidths widths = columns_of(pen, step, shown.lines);
   bool told = folded.others == 0;
   for (const std::size_t k : shown.lines) {
     const bool past_terms = step.lines[k].role != Line::term;

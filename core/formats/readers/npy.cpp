@@ -12,7 +12,7 @@ namespace core::formats::readers {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr std::uint64_t longest_header = std::uint64_t{1} << 20;
+constexpr std::uint64_t longest_npy_header = std::uint64_t{1} << 20;
 
 struct Kind {
   const char* code;  ///< as in descr, without the byte order
@@ -80,8 +80,8 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
   if (length > n_bytes - before_header)
     throw Error(tensor.place + "expected a header of " + std::to_string(length) + " bytes, got a file of " +
                 std::to_string(n_bytes));
-  if (length > longest_header)
-    throw Error(tensor.place + "expected a header of at most " + std::to_string(longest_header) +
+  if (length > longest_npy_header)
+    throw Error(tensor.place + "expected a header of at most " + std::to_string(longest_npy_header) +
                 " bytes, got " + std::to_string(length));
   const std::uint64_t data_at = before_header + length;
   const NpyHeader header =

@@ -9,8 +9,6 @@
 namespace core::formats::readers {
 namespace {
 
-constexpr std::size_t most_dimensions = 32;  // as in NumPy
-
 class Reader {
  public:
   Reader(std::string_view text, const std::string& place) : rest_(text), place_(place) {}

@@ -13,7 +13,6 @@
 namespace core::formats::readers {
 namespace {
 
-constexpr std::size_t most_dimensions = 32;
 constexpr std::string_view blanks = " \t\r\n";
 
 bool is_word(char c) {

@@ -15,7 +15,7 @@ namespace {
 using std::uint64_t;
 
 constexpr uint64_t length_bytes = 8;
-constexpr uint64_t longest_header = uint64_t{100} << 20;  // as the library has it
+constexpr uint64_t longest_safetensors_header = uint64_t{100} << 20;  // as the library has it
 
 constexpr std::array dtype_words{
     Word{"F64", Dtype::f64},      Word{"F32", Dtype::f32}, Word{"F16", Dtype::f16}, Word{"BF16", Dtype::bf16},
@@ -86,17 +86,18 @@ uint64_t checked_header_length(const OpenFile& file, const std::string& file_nam
     throw Error(file_name + ": expected a safetensors file, got one of " + std::to_string(file.size()) +
                 " bytes");
   const uint64_t length = header_length(file.bytes(0, length_bytes));
-  if (length > file.size() - length_bytes || length > longest_header)
+  if (length > file.size() - length_bytes || length > longest_safetensors_header)
     throw Error(file_name + ": expected a header of at most " +
-                std::to_string(std::min(file.size() - length_bytes, longest_header)) + " bytes, it claims " +
-                std::to_string(length));
+                std::to_string(std::min(file.size() - length_bytes, longest_safetensors_header)) +
+                " bytes, it claims " + std::to_string(length));
   return length;
 }
 
 }  // namespace
 
 bool looks_like_safetensors(std::string_view begin) {
-  return begin.size() > length_bytes && begin[length_bytes] == '{' && header_length(begin) <= longest_header;
+  return begin.size() > length_bytes && begin[length_bytes] == '{' &&
+         header_length(begin) <= longest_safetensors_header;
 }
 
 TensorFile open_safetensors(const std::filesystem::path& path, const Token& progress) {

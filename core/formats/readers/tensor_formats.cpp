@@ -28,7 +28,7 @@ bool is_text(std::string_view begin) {
   });
 }
 
-constexpr std::array table{
+constexpr std::array tensor_format_table{
     TensorFormat{"folder", "", "a folder of such files, such as attnscope exports",
                  [](const Path& path, std::string_view) {
                    std::error_code ignored;
@@ -63,7 +63,7 @@ constexpr std::array table{
 
 std::string all_endings() {
   std::string text;
-  for (const TensorFormat& f : table)
+  for (const TensorFormat& f : tensor_format_table)
     if (*f.endings) text += (text.empty() ? "" : " ") + std::string(f.endings);
   return text;
 }
@@ -71,20 +71,21 @@ std::string all_endings() {
 }  // namespace
 
 std::span<const TensorFormat> tensor_formats() {
-  return table;
+  return tensor_format_table;
 }
 
 const TensorFormat& tensor_format_of(const Path& path) {
   const std::string begin = read_begin(path, longest_begin);
-  const auto row =
-      std::ranges::find_if(table, [&](const TensorFormat& f) { return f.is_meant(path, begin); });
-  if (row == table.end()) throw Error(path.string() + ": expected a file of tensors (" + all_endings() + ")");
+  const auto row = std::ranges::find_if(tensor_format_table,
+                                        [&](const TensorFormat& f) { return f.is_meant(path, begin); });
+  if (row == tensor_format_table.end())
+    throw Error(path.string() + ": expected a file of tensors (" + all_endings() + ")");
   return *row;
 }
 
 bool has_tensor_ending(const Path& path) {
   const std::string ending = path.extension().string();
-  return !ending.empty() && std::ranges::any_of(table, [&](const TensorFormat& f) {
+  return !ending.empty() && std::ranges::any_of(tensor_format_table, [&](const TensorFormat& f) {
     return (" " + std::string(f.endings) + " ").find(" " + ending + " ") != std::string::npos;
   });
 }

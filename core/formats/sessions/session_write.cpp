@@ -23,22 +23,22 @@ std::string quoted_word(const std::array<Word<Meaning>, n>& words, Meaning meani
   return "\"" + std::string(found->text) + "\"";
 }
 
-std::string tokens_text(const std::vector<std::string>& tokens) {
+std::string tokens_json(const std::vector<std::string>& tokens) {
   return list_text(tokens, "", false,
                    [](const std::string& token, const std::string&) { return json_quoted(token); });
 }
 
 /// Names a token of each sequence, once when all have the same.
-std::string all_tokens_text(const std::vector<Sequence>& sequences,
+std::string all_tokens_json(const std::vector<Sequence>& sequences,
                             std::vector<std::string> Sequence::*tokens) {
   const auto& first = sequences.front().*tokens;
   if (std::ranges::all_of(sequences, [&](const Sequence& s) { return s.*tokens == first; }))
-    return tokens_text(first);
+    return tokens_json(first);
   return list_text(sequences, "  ", true,
-                   [&](const Sequence& s, const std::string&) { return tokens_text(s.*tokens); });
+                   [&](const Sequence& s, const std::string&) { return tokens_json(s.*tokens); });
 }
 
-std::string embeddings_text(const std::vector<Sequence>& sequences) {
+std::string embeddings_json(const std::vector<Sequence>& sequences) {
   if (sequences.front().embeddings->n_cols == 0) return "null";
   if (sequences.size() == 1) return matrix_text(sequences.front().embeddings, "  ");
   return list_text(sequences, "  ", true, [](const Sequence& s, const std::string& indent) {
@@ -46,39 +46,39 @@ std::string embeddings_text(const std::vector<Sequence>& sequences) {
   });
 }
 
-std::string linear_text(const Linear& linear) {
+std::string linear_json(const Linear& linear) {
   return "{\n      \"weight\": " + matrix_text(linear.weight, "      ") +
          ",\n      \"bias\": " + (linear.bias ? row_text(*linear.bias, 0) : "null") + "\n    }";
 }
 
-std::string projections_text(const Model& m) {
+std::string projections_json(const Model& m) {
   if (!m.projections) return "null";
   const auto& p = *m.projections;
-  return "{\n    \"query\": " + linear_text(p.query) + ",\n    \"key\": " + linear_text(p.key) +
-         ",\n    \"value\": " + linear_text(p.value) +
-         ",\n    \"output\": " + (p.output ? linear_text(*p.output) : "null") + "\n  }";
+  return "{\n    \"query\": " + linear_json(p.query) + ",\n    \"key\": " + linear_json(p.key) +
+         ",\n    \"value\": " + linear_json(p.value) +
+         ",\n    \"output\": " + (p.output ? linear_json(*p.output) : "null") + "\n  }";
 }
 
-std::string boolean_text(bool value) {
+std::string boolean_json(bool value) {
   return value ? "true" : "false";
 }
 
-std::string mask_text(const attention::Mask& mask) {
-  std::string text = "{\"causal\": " + boolean_text(mask.causal) +
+std::string mask_json(const attention::Mask& mask) {
+  std::string text = "{\"causal\": " + boolean_json(mask.causal) +
                      ", \"method\": " + quoted_word(method_words, mask.method) +
                      ", \"empty_rows\": " + quoted_word(empty_row_words, mask.empty_rows);
   if (!mask.cells.empty())
     text += ", \"cells\": " +
             list_text(mask.cells, "", false, [](const attention::MaskCell& cell, const std::string&) {
               return "[" + std::to_string(cell.row) + ", " + std::to_string(cell.column) + ", " +
-                     boolean_text(cell.visible) + "]";
+                     boolean_json(cell.visible) + "]";
             });
   return text + "}";
 }
 
-std::string dropout_text(const Model& m) {
+std::string dropout_json(const Model& m) {
   const attention::Dropout& d = m.dropout;
-  std::string text = "{\"rate\": " + number_text(d.rate) + ", \"training\": " + boolean_text(d.training) +
+  std::string text = "{\"rate\": " + number_text(d.rate) + ", \"training\": " + boolean_json(d.training) +
                      ", \"seed\": " + std::to_string(d.seed) +
                      ", \"stream\": " + quoted_word(stream_words, d.stream);
   if (!d.rescale) text += ", \"rescale\": false";
@@ -87,7 +87,7 @@ std::string dropout_text(const Model& m) {
 }
 
 /// Only what departs: most models depart in nothing.
-std::string departures_text(const attention::Departures& d) {
+std::string departures_json(const attention::Departures& d) {
   const attention::Departures none;
   std::string text;
   const auto add = [&](const char* key, const std::string& value) {
@@ -106,12 +106,12 @@ std::string departures_text(const attention::Departures& d) {
   return text + "}";
 }
 
-std::string scale_text(const attention::Scale& scale) {
+std::string scale_json(const attention::Scale& scale) {
   return scale.rule == attention::ScaleRule::factor ? number_text(scale.factor)
                                                     : quoted_word(scale_words, scale.rule);
 }
 
-std::string view_text(const std::string& view) {
+std::string view_json(const std::string& view) {
   const Json json = parse_json(view, "view");
   if (!json.is_object()) throw Error("view: expected an object");
   return json_text(json);
@@ -126,24 +126,24 @@ std::string session_text(const Session& session) {
   const auto add = [&](const char* key, const std::string& value) {
     text += ",\n  \"" + std::string(key) + "\": " + value;
   };
-  add("tokens", all_tokens_text(m.sequences, &Sequence::tokens));
+  add("tokens", all_tokens_json(m.sequences, &Sequence::tokens));
   if (!m.sequences.front().key_tokens.empty())
-    add("key_tokens", all_tokens_text(m.sequences, &Sequence::key_tokens));
-  add("embeddings", embeddings_text(m.sequences));
-  add("projections", projections_text(m));
+    add("key_tokens", all_tokens_json(m.sequences, &Sequence::key_tokens));
+  add("embeddings", embeddings_json(m.sequences));
+  add("projections", projections_json(m));
   add("n_heads", std::to_string(m.n_heads));
   add("scores", quoted_word(score_words, m.scores));
-  add("scale", scale_text(m.scale));
-  add("mask", mask_text(m.mask));
-  add("dropout", dropout_text(m));
+  add("scale", scale_json(m.scale));
+  add("mask", mask_json(m.mask));
+  add("dropout", dropout_json(m));
   add("merge_heads", quoted_word(merge_words, m.merge));
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
-  if (!(m.departures == attention::Departures())) add("departures", departures_text(m.departures));
+  if (!(m.departures == attention::Departures())) add("departures", departures_json(m.departures));
   if (!m.given.empty()) add("given", given_text(m));
   if (!m.heads_off.empty())
     add("heads_off", list_text(m.heads_off, "", false,
                                [](std::size_t h, const std::string&) { return std::to_string(h); }));
-  if (!session.view.empty()) add("view", view_text(session.view));
+  if (!session.view.empty()) add("view", view_json(session.view));
   return text + "\n}\n";
 }
 

@@ -19,6 +19,9 @@ const char* dtype_name(Dtype dtype);
 /// Any number of lengths, the last of the index that runs fastest; none for a single number.
 using Shape = std::vector<std::size_t>;
 
+/// As many as NumPy has; readers of text refuse more.
+constexpr std::size_t most_dimensions = 32;
+
 /// "[12, 512, 512]".
 std::string shape_text(const Shape& shape);
 

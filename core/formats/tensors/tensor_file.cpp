@@ -42,8 +42,8 @@ const TensorInfo* TensorFile::find(std::string_view name) const {
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading,
                         const Token& progress) const {
   const TensorInfo* info = find(name);
-  if (!info) throw Error(path_.string() + ": there is no tensor " + quoted_briefly(name) + " in it");
-  check_part(*info, leading, path_.string() + ": " + info->name + ": ");
+  if (!info) throw Error(place() + "there is no tensor " + quoted_briefly(name) + " in it");
+  check_part(*info, leading, place() + info->name + ": ");
   return reads_[static_cast<std::size_t>(info - infos_.data())](leading, progress);
 }
 

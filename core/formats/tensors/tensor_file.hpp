@@ -29,6 +29,8 @@ class TensorFile {
   TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries);
 
   const std::filesystem::path& path() const { return path_; }
+  /// "FILE: ", what errors of it begin with.
+  std::string place() const { return path_.string() + ": "; }
   /// The name of its format in the table of tensor_formats.
   const char* format() const { return format_; }
   /// All tensors, in the order of the file.

@@ -9,7 +9,7 @@
 namespace core::formats {
 namespace {
 
-constexpr std::array table{
+constexpr std::array matrix_format_table{
     MatrixFormat{"csv", "text for spreadsheets, NumPy and pandas", csv_text},
     MatrixFormat{"npy", "NumPy's own file of one array, without labels",
                  [](const LabelledMatrix& m, bool) { return npy_bytes(m.numbers); }},
@@ -18,13 +18,13 @@ constexpr std::array table{
 }  // namespace
 
 std::span<const MatrixFormat> matrix_formats() {
-  return table;
+  return matrix_format_table;
 }
 
 const MatrixFormat* find_matrix_format(std::string_view name) {
-  const auto row =
-      std::find_if(table.begin(), table.end(), [&](const MatrixFormat& f) { return name == f.name; });
-  return row == table.end() ? nullptr : &*row;
+  const auto row = std::find_if(matrix_format_table.begin(), matrix_format_table.end(),
+                                [&](const MatrixFormat& f) { return name == f.name; });
+  return row == matrix_format_table.end() ? nullptr : &*row;
 }
 
 }  // namespace core::formats

@@ -23,7 +23,6 @@ using app::render::Texels;
 using support::texels;
 namespace mark = app::render::mark;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// The whole matrix on that many pixels.
@@ -87,7 +86,7 @@ TEST(Block, OfASignedStageShowsTheNumberFarthestFromZero) {
 
 TEST(Block, WithANaNShowsItWhereverItStands) {
   for (const arma::uword at : {0u, 1u, 2u, 3u}) {
-    arma::mat m{{0.5, 1.0}, {0.25, infinity}};
+    arma::mat m{{0.5, 1.0}, {0.25, arma::datum::inf}};
     m(at) = nan;
     EXPECT_EQ(marks(only(texels(whole(m, ColourMap::weights, 1, 1)))), mark::not_a_number) << at;
     EXPECT_EQ(marks(only(texels(whole(m, ColourMap::values, 1, 1)))), mark::not_a_number) << at;
@@ -96,7 +95,7 @@ TEST(Block, WithANaNShowsItWhereverItStands) {
 
 TEST(Block, IsMinusInfinityOnlyWhenEveryCellIs) {
   arma::mat m(2, 2);
-  m.fill(-infinity);
+  m.fill(-arma::datum::inf);
   EXPECT_EQ(marks(only(texels(whole(m, ColourMap::values, 1, 1)))), mark::minus_infinity);
   m(1, 0) = 0;
   EXPECT_EQ(only(texels(whole(m, ColourMap::values, 1, 1))), at(ColourMap::values, 0.5));
@@ -151,7 +150,7 @@ TEST(VisiblePart, BeyondTheMatrixHasNoTexels) {
 }
 
 TEST(Number, OutsideTheRangeIsMarkedOnItsSide) {
-  const arma::mat m{{2.0, -2.0, 1.0, infinity}};
+  const arma::mat m{{2.0, -2.0, 1.0, arma::datum::inf}};
   const Texels t = texels(whole(m, ColourMap::values, 400, 100));
   ASSERT_EQ(t.data.size(), 4u);
   EXPECT_EQ(t.data[0].colour, colour_at(ColourMap::values, true, 1));

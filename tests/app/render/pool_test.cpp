@@ -15,14 +15,12 @@ using app::render::Pool;
 using core::attention::fast::HeadChange;
 using core::attention::fast::RowView;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 /// A matrix as the engine keeps one: row after row with some room between, and a largest and a sum a row.
-struct Numbers {
+struct Cells {
   std::size_t rows, columns, stride;
   std::vector<double> cells, largest, sums;
 
-  Numbers(support::Random& random, std::size_t n_rows, std::size_t n_columns)
+  Cells(support::Random& random, std::size_t n_rows, std::size_t n_columns)
       : rows(n_rows),
         columns(n_columns),
         stride(n_columns + 3),
@@ -67,7 +65,7 @@ Pool pooled(const RowView& m, bool is_signed, std::size_t block) {
 
 TEST(Pool, ShowsOfEachBlockTheLargestWeight) {
   const double two = std::log(2), four = std::log(4), eight = std::log(8);
-  const std::vector<double> cells{0, two, -infinity, two, four, two}, largest{two, eight}, sums{2, 4};
+  const std::vector<double> cells{0, two, -arma::datum::inf, two, four, two}, largest{two, eight}, sums{2, 4};
   const Pool pool =
       pooled({cells.data(), 3, 2, 3, largest.data(), sums.data(), support::exponentials}, false, 2);
   ASSERT_EQ(pool.n_rows(), 1u);
@@ -77,7 +75,7 @@ TEST(Pool, ShowsOfEachBlockTheLargestWeight) {
 }
 
 TEST(Pool, ShowsRowsWithoutVisibleKeysAsTheEngineKeepsThem) {
-  const std::vector<double> cells(4, -infinity), largest{0, -infinity}, sums{1, 1};
+  const std::vector<double> cells(4, -arma::datum::inf), largest{0, -arma::datum::inf}, sums{1, 1};
   const Pool pool =
       pooled({cells.data(), 2, 2, 2, largest.data(), sums.data(), support::exponentials}, false, 1);
   EXPECT_EQ(pool(0, 0), 0);
@@ -85,15 +83,16 @@ TEST(Pool, ShowsRowsWithoutVisibleKeysAsTheEngineKeepsThem) {
 }
 
 TEST(Pool, OfSignedNumbersShowsTheOneFarthestFromZeroAndMinusInfinityLast) {
-  const std::vector<double> cells{-infinity, -3, 2, -infinity, -infinity, -infinity};
+  const std::vector<double> cells{-arma::datum::inf, -3, 2, -arma::datum::inf, -arma::datum::inf,
+                                  -arma::datum::inf};
   const Pool pool = pooled({cells.data(), 6, 1, 6}, true, 3);
   EXPECT_EQ(pool(0, 0), -3);
-  EXPECT_EQ(pool(0, 1), -infinity);
+  EXPECT_EQ(pool(0, 1), -arma::datum::inf);
 }
 
 TEST(Pool, ShowsANaNWhereverItStands) {
   for (const std::size_t at : {0u, 3u, 5u}) {
-    std::vector<double> cells{1, 2, 3, 4, 5, infinity};
+    std::vector<double> cells{1, 2, 3, 4, 5, arma::datum::inf};
     cells[at] = std::numeric_limits<double>::quiet_NaN();
     EXPECT_TRUE(std::isnan(pooled({cells.data(), 3, 2, 3}, false, 3)(0, 0))) << at;
     EXPECT_TRUE(std::isnan(pooled({cells.data(), 3, 2, 3}, true, 3)(0, 0))) << at;
@@ -104,7 +103,7 @@ TEST(Pool, RenewedWhereTheNumbersChangedIsTheSameAsPooledAnew) {
   support::Random random(31);
   for (const std::size_t block : {1u, 2u, 3u, 7u})
     for (const bool is_signed : {false, true}) {
-      Numbers m(random, 29, 23);
+      Cells m(random, 29, 23);
       Pool pool = pooled(m.view(), is_signed, block);
       for (int edit = 0; edit < 40; ++edit) {
         HeadChange change{false, {}, {}, m.rows};
@@ -129,7 +128,7 @@ TEST(Pool, RenewedWhereTheNumbersChangedIsTheSameAsPooledAnew) {
 
 TEST(Pool, NamesEveryBlockThatItWrote) {
   support::Random random(32);
-  Numbers m(random, 20, 20);
+  Cells m(random, 20, 20);
   Pool pool = pooled(m.view(), false, 2);
   const Pool before = pool;
   m.change_row(random, 5);
@@ -147,7 +146,7 @@ TEST(Pool, NamesEveryBlockThatItWrote) {
 
 TEST(Pool, LooksAtEverythingWhenTheShapeOrTheBlocksAreOthers) {
   support::Random random(33);
-  const Numbers small(random, 9, 9), large(random, 14, 11);
+  const Cells small(random, 9, 9), large(random, 14, 11);
   Pool pool = pooled(small.view(), false, 3);
   const HeadChange nothing{false, {}, {}, SIZE_MAX};
   renew(pool, large.view(), false, 3, nothing);

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "app/state/zoom.hpp"
-#include "app/ui/panels/stages/stages_panel.hpp"
+#include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/ui_harness.hpp"
 
 namespace {
@@ -51,13 +51,8 @@ TEST(Zoom, BringsACellIntoThePart) {
   EXPECT_EQ(shown_part(view.look, eight), (CellWindow{0, 4, 4, 8})) << "it is there already";
 }
 
-/// The strip in a window of its own.
-void draw_strip(const app::Frame& frame) {
-  support::in_window("strip", {0, 0}, ImGui::GetIO().DisplaySize, [&] { app::panels::draw_stages(frame); });
-}
-
 struct ZoomedStrip : testing::Test {
-  support::UiHarness ui{draw_strip, {1200, 1000}};
+  support::UiHarness ui{gui::draw_strip, {1200, 1000}};
   Shape tokens{ui.model.n_tokens(), ui.model.n_tokens()};
   ImVec2 weights() const { return ui.centre("strip/weights"); }
 };

@@ -255,7 +255,7 @@ TEST(HeadSwitchedOff, CountsAsZeroWhenHeadsAreMerged) {
 
 /// "path: message" of what check() finds in a model of three tokens, two heads and d_head = 2 after a change.
 template <class Change>
-std::string problem(Change change) {
+std::string problem_of_given(Change change) {
   support::Random random(27);
   Model model = support::model(random, 3, 3, 4, 2);
   change(model);
@@ -268,7 +268,9 @@ GivenStage zeros(Stage stage, std::size_t count, std::size_t rows, std::size_t c
 }
 
 TEST(CheckGiven, NamesAStageThatDoesNotFit) {
-  const auto given = [](GivenStage stage) { return problem([&](Model& m) { m.given.stages = {stage}; }); };
+  const auto given = [](GivenStage stage) {
+    return problem_of_given([&](Model& m) { m.given.stages = {stage}; });
+  };
   EXPECT_EQ(given(zeros(weights, 2, 3, 3)), "");
   EXPECT_EQ(given(zeros(weights, 3, 3, 3)), "given.weights: expected 2 matrices, one for each head, got 3");
   EXPECT_EQ(given(zeros(weights, 2, 4, 3)), "given.weights[0]: expected 3×3 (n_tokens × n_keys), got 4×3");
@@ -285,13 +287,13 @@ TEST(CheckGiven, NamesAStageThatDoesNotFit) {
 
 TEST(CheckGiven, NamesKeysWithoutNames) {
   const auto cross = [](Model& m) { m.given.stages = {zeros(weights, 2, 3, 5)}; };
-  EXPECT_EQ(problem(cross), "key_tokens: expected 5 tokens, one for each key, got 0");
-  EXPECT_EQ(problem([&](Model& m) { give(m, zeros(weights, 2, 3, 5)); }), "");
+  EXPECT_EQ(problem_of_given(cross), "key_tokens: expected 5 tokens, one for each key, got 0");
+  EXPECT_EQ(problem_of_given([&](Model& m) { give(m, zeros(weights, 2, 3, 5)); }), "");
 }
 
 TEST(CheckGiven, NamesACellThatDoesNotFit) {
   const auto typed = [](GivenPlace place) {
-    return problem([&](Model& m) { m.given.cells = {{place, 1}}; });
+    return problem_of_given([&](Model& m) { m.given.cells = {{place, 1}}; });
   };
   EXPECT_EQ(typed({weights, 0, 1, 2, 2}), "");
   EXPECT_EQ(
@@ -299,15 +301,19 @@ TEST(CheckGiven, NamesACellThatDoesNotFit) {
       "given.cells[0]: expected a cell of 1 sequences, 2 heads, 3×3 weights, got sequence 0, head 2, row 0, column 0");
   EXPECT_EQ(typed({row_sums, 0, 0, 0, 0}),
             "given.cells[0]: expected a stage that the model has, got row_sums");
-  EXPECT_EQ(problem([](Model& m) {
+  EXPECT_EQ(problem_of_given([](Model& m) {
               m.given.cells = {{{scores, 0, 0, 1, 0}, 1}, {{scores, 0, 0, 0, 0}, 1}};
             }),
             "given.cells[1]: expected each cell once, sorted by stage, sequence, head, row and column");
 }
 
 TEST(CheckGiven, NamesHeadsThatCannotBeSwitched) {
-  EXPECT_EQ(problem([](Model& m) { m.heads_off = {2}; }), "heads_off[0]: expected a head below 2, got 2");
-  EXPECT_EQ(problem([](Model& m) { m.heads_off = {1, 0}; }), "heads_off[1]: expected each head once, sorted");
+  EXPECT_EQ(problem_of_given([](Model& m) { m.heads_off = {2}; }),
+            "heads_off[0]: expected a head below 2, got 2");
+  EXPECT_EQ(problem_of_given([](Model& m) {
+              m.heads_off = {1, 0};
+            }),
+            "heads_off[1]: expected each head once, sorted");
 }
 
 }  // namespace

@@ -12,14 +12,13 @@
 /// What tests/fixtures/check holds: models, and tensors made with mistakes by NumPy.
 namespace support {
 
-using core::formats::Tensor;
 using core::formats::TensorFile;
 
 /// A file of tensors that is in memory.
-inline TensorFile tensors_in_memory(std::vector<Tensor> tensors) {
+inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors) {
   std::vector<TensorFile::Entry> entries;
-  for (Tensor& tensor : tensors) {
-    const auto shared = std::make_shared<const Tensor>(std::move(tensor));
+  for (core::formats::Tensor& tensor : tensors) {
+    const auto shared = std::make_shared<const core::formats::Tensor>(std::move(tensor));
     entries.push_back({*shared, [shared](std::span<const std::size_t> leading, const core::Token&) {
                          return core::formats::part_of(*shared, leading);
                        }});
@@ -43,8 +42,9 @@ class CheckFixture {
   }
 
   /// The tensors of a case, or only those stages of it.
-  std::vector<Tensor> tensors(const std::string& name, const std::set<std::string>& stages = {}) const {
-    std::vector<Tensor> found;
+  std::vector<core::formats::Tensor> tensors(const std::string& name,
+                                             const std::set<std::string>& stages = {}) const {
+    std::vector<core::formats::Tensor> found;
     for (const auto& info : file_.tensors()) {
       const std::size_t slash = info.name.find('/');
       if (info.name.substr(0, slash) != name) continue;
@@ -61,7 +61,8 @@ class CheckFixture {
 };
 
 /// A model against tensors, with the usual tolerance.
-inline core::check::Report checked(const core::attention::Model& model, std::vector<Tensor> tensors) {
+inline core::check::Report checked(const core::attention::Model& model,
+                                   std::vector<core::formats::Tensor> tensors) {
   return core::check::check(model, core::check::match(model, tensors_in_memory(std::move(tensors)), {}), {});
 }
 

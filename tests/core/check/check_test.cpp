@@ -19,9 +19,9 @@
 namespace core::check {
 namespace {
 
+using formats::Tensor;
 using support::checked;
 using support::CheckFixture;
-using support::Tensor;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;

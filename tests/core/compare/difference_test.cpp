@@ -13,22 +13,22 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity(),
                  nan = std::numeric_limits<double>::quiet_NaN();
 
-const arma::mat a{{1, -2, 0}, {4, 0.5, 3}}, b{{1, 2, 0}, {5, 0.25, 0}};
+const arma::mat matrix_a{{1, -2, 0}, {4, 0.5, 3}}, matrix_b{{1, 2, 0}, {5, 0.25, 0}};
 
 void expect_equal(const arma::mat& actual, const arma::mat& expected) {
   EXPECT_TRUE(arma::approx_equal(actual, expected, "absdiff", 0)) << actual << expected;
 }
 
 TEST(Difference, SubtractsBFromA) {
-  expect_equal(difference(DifferenceKind::a_minus_b, a, b), {{0, -4, 0}, {-1, 0.25, 3}});
+  expect_equal(difference(DifferenceKind::a_minus_b, matrix_a, matrix_b), {{0, -4, 0}, {-1, 0.25, 3}});
 }
 
 TEST(Difference, HasNoSignWhenAbsolute) {
-  expect_equal(difference(DifferenceKind::absolute, a, b), {{0, 4, 0}, {1, 0.25, 3}});
+  expect_equal(difference(DifferenceKind::absolute, matrix_a, matrix_b), {{0, 4, 0}, {1, 0.25, 3}});
 }
 
 TEST(Difference, IsRelativeToTheLargerOfTheTwo) {
-  expect_equal(difference(DifferenceKind::relative, a, b), {{0, -2, 0}, {-0.2, 0.5, 1}});
+  expect_equal(difference(DifferenceKind::relative, matrix_a, matrix_b), {{0, -2, 0}, {-0.2, 0.5, 1}});
 }
 
 TEST(Difference, OfEqualInfinitiesAndOfTwoNaNsIsZero) {
@@ -55,7 +55,7 @@ TEST(Difference, OfTwoShapesIsRefusedInOneLine) {
 }
 
 TEST(Farthest, FindsTheLargestDistanceAndItsCell) {
-  const Farthest found = farthest(a, b);
+  const Farthest found = farthest(matrix_a, matrix_b);
   EXPECT_EQ(found.distance, 4);
   EXPECT_EQ(found.row, 0u);
   EXPECT_EQ(found.column, 1u);

@@ -36,7 +36,7 @@ TEST(Switches, ComeBackWhenFlippedTwice) {
   for (const Switch& s : switches()) {
     const Model other = s.flipped(model);
     EXPECT_FALSE(other == model) << s.name;
-    EXPECT_FALSE(check(other)) << s.name;
+    EXPECT_FALSE(attention::check(other)) << s.name;
     EXPECT_NE(s.state(other), s.state(model)) << s.name;
     EXPECT_EQ(s.flipped(other), model) << s.name;
   }

@@ -3,7 +3,7 @@
 
 #include "core/attention/attend.hpp"
 #include "core/editing/edit.hpp"
-#include "tests/support/error_of.hpp"
+#include "tests/core/editing/refusal.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::editing {
@@ -15,7 +15,7 @@ using attention::SharedMatrix;
 using enum attention::Stage;
 
 /// Three tokens in two heads of two columns.
-Model small_model(std::size_t n_sequences = 1) {
+Model three_tokens(std::size_t n_sequences = 1) {
   support::Random random(41);
   return support::model(random, 3, 3, 4, 2, n_sequences);
 }
@@ -33,16 +33,12 @@ const arma::mat& given_of(const Model& model, attention::Stage stage) {
   return *model.given.find(stage)->matrices.front();
 }
 
-std::string refusal(const Model& model, const Edit& edit) {
-  return support::error_of([&] { editing::apply(model, edit); });
-}
-
 bool equal(const arma::mat& a, const arma::mat& b) {
   return arma::approx_equal(a, b, "absdiff", 0);
 }
 
 TEST(GiveStage, IsTakenBackByComputingIt) {
-  const Model before = small_model();
+  const Model before = three_tokens();
   const Model given = editing::apply(before, GiveStage{counted(weights, 3, 3)});
   EXPECT_EQ(attention::attend(given).heads[1].weights(2, 1), 21);
   EXPECT_EQ(editing::apply(given, ComputeStage{weights}), before);
@@ -50,15 +46,15 @@ TEST(GiveStage, IsTakenBackByComputingIt) {
 }
 
 TEST(GiveStage, RefusesWhatDoesNotFit) {
-  EXPECT_EQ(refusal(small_model(), GiveStage{counted(weights, 4, 4)}),
+  EXPECT_EQ(refusal(three_tokens(), GiveStage{counted(weights, 4, 4)}),
             "given.weights[0]: expected 3×4 (n_tokens × n_keys), got 4×4");
   EXPECT_EQ(
-      refusal(small_model(), GiveStage{counted(embeddings, 3, 3)}),
+      refusal(three_tokens(), GiveStage{counted(embeddings, 3, 3)}),
       "given.embeddings: expected one of queries, keys, values, scores, scaled_scores, masked_scores, weights, dropout_mask");
 }
 
 TEST(GiveStage, NumbersKeysThatAreOtherTokens) {
-  const Model before = editing::apply(small_model(), SwitchMaskCell{0, 2, true});
+  const Model before = editing::apply(three_tokens(), SwitchMaskCell{0, 2, true});
   const Model wide = editing::apply(before, GiveStage{counted(weights, 3, 5)});
   EXPECT_EQ(wide.sequences[0].keys(), attention::numbered_tokens(5));
   const Model narrow = editing::apply(wide, GiveStage{counted(weights, 3, 2)});
@@ -67,7 +63,7 @@ TEST(GiveStage, NumbersKeysThatAreOtherTokens) {
 }
 
 TEST(GiveStage, ForgetsCellsThatItHides) {
-  Model model = editing::apply(small_model(), TypeOver{{scores, 0, 0, 1, 1}, 3});
+  Model model = editing::apply(three_tokens(), TypeOver{{scores, 0, 0, 1, 1}, 3});
   model = editing::apply(model, TypeOver{{contexts, 0, 0, 1, 1}, 4});
   model = editing::apply(model, GiveStage{counted(weights, 3, 3)});
   ASSERT_EQ(model.given.cells.size(), 1u);
@@ -75,7 +71,7 @@ TEST(GiveStage, ForgetsCellsThatItHides) {
 }
 
 TEST(TypeOver, SetsAndTakesBackOneCell) {
-  const Model before = small_model();
+  const Model before = three_tokens();
   const Model typed = editing::apply(before, TypeOver{{scores, 0, 1, 2, 0}, 0.5});
   EXPECT_EQ(attention::attend(typed).heads[1].scores(2, 0), 0.5);
   const Model again = editing::apply(typed, TypeOver{{scores, 0, 1, 2, 0}, 0.75});
@@ -85,7 +81,7 @@ TEST(TypeOver, SetsAndTakesBackOneCell) {
 }
 
 TEST(TypeOver, RefusesCellsThatAreNotThere) {
-  const Model m = small_model();
+  const Model m = three_tokens();
   EXPECT_EQ(refusal(m, TypeOver{{scores, 0, 2, 0, 0}, 1}), "scores[2]: there are only 2 heads");
   EXPECT_EQ(refusal(m, TypeOver{{scores, 0, 0, 3, 0}, 1}), "scores[3]: there are only 3 rows");
   EXPECT_EQ(refusal(m, TypeOver{{queries, 0, 0, 0, 2}, 1}), "queries[2]: there are only 2 columns");
@@ -94,14 +90,14 @@ TEST(TypeOver, RefusesCellsThatAreNotThere) {
 }
 
 TEST(TypeOver, IsForgottenWithItsStage) {
-  Model model = editing::apply(small_model(), SetMaskMethod{attention::MaskMethod::renormalise});
+  Model model = editing::apply(three_tokens(), SetMaskMethod{attention::MaskMethod::renormalise});
   model = editing::apply(model, TypeOver{{row_sums, 0, 0, 1, 0}, 2});
   EXPECT_TRUE(
       editing::apply(model, SetMaskMethod{attention::MaskMethod::negative_infinity}).given.cells.empty());
 }
 
 TEST(SwitchHead, GoesOffAndOn) {
-  const Model before = small_model();
+  const Model before = three_tokens();
   const Model off = editing::apply(before, SwitchHead{1, false});
   EXPECT_EQ(off.heads_off, std::vector<std::size_t>{1});
   EXPECT_EQ(editing::apply(off, SwitchHead{1, false}), off);
@@ -111,7 +107,7 @@ TEST(SwitchHead, GoesOffAndOn) {
 }
 
 TEST(TokensOfGivenStages, TakeTheirNumbersAlong) {
-  Model model = editing::apply(small_model(), GiveStage{counted(scores, 3, 3)});
+  Model model = editing::apply(three_tokens(), GiveStage{counted(scores, 3, 3)});
   model = editing::apply(model, TypeOver{{weights, 0, 1, 2, 1}, 0.25});
   const Model moved = editing::apply(model, MoveToken{0, 2, 0});
   EXPECT_TRUE(equal(given_of(moved, scores), arma::mat{{22, 20, 21}, {2, 0, 1}, {12, 10, 11}}));
@@ -124,13 +120,13 @@ TEST(TokensOfGivenStages, TakeTheirNumbersAlong) {
 }
 
 TEST(TokensOfGivenStages, LeaveOtherKeysAlone) {
-  const Model model = editing::apply(small_model(), GiveStage{counted(weights, 3, 5)});
+  const Model model = editing::apply(three_tokens(), GiveStage{counted(weights, 3, 5)});
   const Model fewer = editing::apply(model, RemoveToken{0});
   EXPECT_TRUE(equal(given_of(fewer, weights), arma::mat{{10, 11, 12, 13, 14}, {20, 21, 22, 23, 24}}));
 }
 
 TEST(SequencesOfGivenStages, TakeTheirNumbersAlong) {
-  Model model = editing::apply(small_model(2), GiveStage{counted(keys, 3, 2, 4)});
+  Model model = editing::apply(three_tokens(2), GiveStage{counted(keys, 3, 2, 4)});
   model = editing::apply(model, TypeOver{{weights, 1, 0, 0, 0}, 0.25});
   const Model more = editing::apply(model, AddSequence{1});
   EXPECT_EQ(more.given.find(keys)->matrices.size(), 6u);

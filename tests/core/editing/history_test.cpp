@@ -59,7 +59,7 @@ TEST(History, LeadsTenThousandRandomEditsBackAndForthBitForBit) {
     ++accepted[kind];
     ++steps;
     history.end_gesture();
-    ASSERT_FALSE(check(model).has_value()) << describe(edit);
+    ASSERT_FALSE(attention::check(model).has_value()) << describe(edit);
     if (k % 20 == 0) attend(model, model.sequences.size() - 1);
   }
   for (std::size_t kind = 0; kind < accepted.size(); ++kind) EXPECT_GT(accepted[kind], 30) << "kind " << kind;

@@ -16,7 +16,7 @@ namespace {
 
 using support::is_near;
 
-arma::mat weights(const char* preset) {
+arma::mat weights_of(const char* preset) {
   return attention::attend(find_preset(preset)->make()).heads[0].weights;
 }
 
@@ -105,26 +105,26 @@ TEST(MultiHeadAsWritten, LeaksLaterTokensAndTheCorrectOneDoesNot) {
 
 TEST(HeadPreviousToken, LooksOnePlaceBack) {
   EXPECT_TRUE(
-      is_near(weights("head-previous-token"), matching_weights(6, {{}, {0}, {1}, {2}, {3}, {4}}), 1e-14));
+      is_near(weights_of("head-previous-token"), matching_weights(6, {{}, {0}, {1}, {2}, {3}, {4}}), 1e-14));
 }
 
 TEST(HeadFirstToken, LooksAtPositionZero) {
   EXPECT_TRUE(
-      is_near(weights("head-first-token"), matching_weights(6, {{0}, {0}, {0}, {0}, {0}, {0}}), 1e-14));
+      is_near(weights_of("head-first-token"), matching_weights(6, {{0}, {0}, {0}, {0}, {0}, {0}}), 1e-14));
 }
 
 TEST(HeadSameToken, LooksAtItsOwnWordSoFar) {  // a rose is a rose is
-  EXPECT_TRUE(is_near(weights("head-same-token"),
+  EXPECT_TRUE(is_near(weights_of("head-same-token"),
                       matching_weights(6, {{0}, {1}, {2}, {0, 3}, {1, 4}, {2, 5}}), 1e-14));
 }
 
 TEST(HeadAverage, LooksAtAllThatIsVisibleAlike) {
-  EXPECT_TRUE(is_near(weights("head-average"), matching_weights(6, {{}, {}, {}, {}, {}, {}}), 1e-14));
+  EXPECT_TRUE(is_near(weights_of("head-average"), matching_weights(6, {{}, {}, {}, {}, {}, {}}), 1e-14));
 }
 
 TEST(HeadInduction, LooksAtWhatFollowedItsWordLastTime) {  // the cat sat and the cat sat
   EXPECT_TRUE(
-      is_near(weights("head-induction"), matching_weights(7, {{}, {}, {}, {}, {1}, {2}, {3}}), 1e-14));
+      is_near(weights_of("head-induction"), matching_weights(7, {{}, {}, {}, {}, {1}, {2}, {3}}), 1e-14));
 }
 
 TEST(HeadInduction, CarriesTheWordThatShouldComeNext) {

@@ -5,6 +5,7 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/action_finding.hpp"
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/palette_line.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -14,7 +15,7 @@
 namespace app::panels {
 namespace {
 
-constexpr const char* name = "###palette";
+constexpr const char* palette_popup = "###palette";
 constexpr std::size_t most_lines = 14, longest_text = 200;
 
 /// What was done to the field in this frame.
@@ -134,10 +135,6 @@ std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situa
   return done;
 }
 
-void close(const Frame& frame) {
-  frame.commands.add(ShowDialog{Dialog::none});
-}
-
 void draw_inside(const Frame& frame, float width) {
   const Situation situation = situation_of(frame);
   const Field field = draw_field(frame, width);
@@ -152,21 +149,21 @@ void draw_inside(const Frame& frame, float width) {
     widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "Nothing has these letters.");
   } else if (const auto done = draw_lines(frame, situation, found, field, {width, pitch * n_lines});
              done && why_not(*found[*done].action, situation).empty()) {
-    close(frame);
+    close_dialog(frame);
     perform(*found[*done].action, situation, frame.commands);
     return;
   }
   const bool elsewhere = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
                          !ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows);
-  if (elsewhere || platform::key_pressed(ImGuiKey_Escape, false)) close(frame);
+  if (elsewhere || platform::key_pressed(ImGuiKey_Escape, false)) close_dialog(frame);
 }
 
 }  // namespace
 
 void draw_action_palette(const Frame& frame) {
   const bool wanted = frame.forms.dialog == Dialog::palette;
-  if (wanted && !ImGui::IsPopupOpen(name)) ImGui::OpenPopup(name);
-  if (!ImGui::IsPopupOpen(name)) return;
+  if (wanted && !ImGui::IsPopupOpen(palette_popup)) ImGui::OpenPopup(palette_popup);
+  if (!ImGui::IsPopupOpen(palette_popup)) return;
   const ImVec2 window = ImGui::GetIO().DisplaySize;
   const float margin = frame.metrics.px(8);
   const float width = std::min(frame.metrics.px(680), window.x - frame.metrics.px(80));
@@ -176,7 +173,7 @@ void draw_action_palette(const Frame& frame) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, frame.metrics.px(3));
   const bool open =
-      ImGui::BeginPopupModal(name, nullptr,
+      ImGui::BeginPopupModal(palette_popup, nullptr,
                              ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
                                  ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoSavedSettings);
   ImGui::PopStyleVar(3);

@@ -5,6 +5,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_report.hpp"
 #include "app/ui/panels/dialogs/action_palette.hpp"
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/draw_dialog.hpp"
 #include "app/ui/panels/dialogs/export_dialog.hpp"
 #include "app/ui/panels/dialogs/file_dialogs.hpp"
@@ -60,8 +61,7 @@ void memory(const Frame& frame) {
 
 void keys_sheet(const Frame& frame) {
   draw_key_sheet(frame);
-  if (widgets::button(frame, "dialog/close", "Close") || confirms())
-    frame.commands.add(ShowDialog{Dialog::none});
+  if (widgets::button(frame, "dialog/close", "Close") || confirms()) close_dialog(frame);
 }
 
 void about(const Frame& frame) {
@@ -71,8 +71,7 @@ void about(const Frame& frame) {
       frame.fonts.sans15, frame.palette.dim, width,
       "Take attention apart: edit it, watch it, explain it. Every number is computed in double precision.");
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (widgets::button(frame, "dialog/close", "Close") || confirms())
-    frame.commands.add(ShowDialog{Dialog::none});
+  if (widgets::button(frame, "dialog/close", "Close") || confirms()) close_dialog(frame);
 }
 
 void close_on_escape(const Frame& frame) {
@@ -81,38 +80,38 @@ void close_on_escape(const Frame& frame) {
       frame.forms.dialog == Dialog::writing)
     frame.commands.add(CancelQuestion{});
   else
-    frame.commands.add(ShowDialog{Dialog::none});
+    close_dialog(frame);
 }
 
-struct Row {
+struct DialogRow {
   Dialog dialog;
   const char* title;
   void (*draw)(const Frame&);
 };
-constexpr std::array table{Row{Dialog::open, "Open", draw_open_dialog},
-                           Row{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
-                           Row{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
-                           Row{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
-                           Row{Dialog::open_given, "Give numbers from a file", draw_open_given_dialog},
-                           Row{Dialog::give, "Give a stage", draw_give_dialog},
-                           Row{Dialog::import_tensors, "Open tensors", draw_import_dialog},
-                           Row{Dialog::save_as, "Save as", draw_save_dialog},
-                           Row{Dialog::export_files, "Export", draw_export_dialog},
-                           Row{Dialog::unsaved_work, "Unsaved work", unsaved_work},
-                           Row{Dialog::writing, "Quit", writing},
-                           Row{Dialog::memory, "A large model", memory},
-                           Row{Dialog::keys, "Keys", keys_sheet},
-                           Row{Dialog::about, "About", about},
-                           Row{Dialog::fill, "Fill a matrix", draw_fill_dialog},
-                           Row{Dialog::draw_model, "Draw the model as PyTorch would", draw_draw_dialog},
-                           Row{Dialog::glossary, "Glossary", draw_glossary_dialog},
-                           Row{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
+constexpr std::array table{DialogRow{Dialog::open, "Open", draw_open_dialog},
+                           DialogRow{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
+                           DialogRow{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
+                           DialogRow{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
+                           DialogRow{Dialog::open_given, "Give numbers from a file", draw_open_given_dialog},
+                           DialogRow{Dialog::give, "Give a stage", draw_give_dialog},
+                           DialogRow{Dialog::import_tensors, "Open tensors", draw_import_dialog},
+                           DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
+                           DialogRow{Dialog::export_files, "Export", draw_export_dialog},
+                           DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
+                           DialogRow{Dialog::writing, "Quit", writing},
+                           DialogRow{Dialog::memory, "A large model", memory},
+                           DialogRow{Dialog::keys, "Keys", keys_sheet},
+                           DialogRow{Dialog::about, "About", about},
+                           DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},
+                           DialogRow{Dialog::draw_model, "Draw the model as PyTorch would", draw_draw_dialog},
+                           DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
+                           DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 
 }  // namespace
 
 void draw_dialogs(const Frame& frame) {
   if (frame.forms.dialog == Dialog::none) draw_reading(frame);
-  for (const Row& row : table) {
+  for (const DialogRow& row : table) {
     const bool wanted = frame.forms.dialog == row.dialog;
     if (wanted && !ImGui::IsPopupOpen(row.title)) ImGui::OpenPopup(row.title);
     if (!ImGui::IsPopupOpen(row.title)) continue;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/drawn_before.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -100,7 +101,7 @@ void draw_draw_dialog(const Frame& frame) {
   torch_box(frame, good ? torch_lines(frame.newest.model, form.draw) : "");
   if (dialog_buttons(frame, "Draw", good)) {
     frame.commands.edit(ReplaceModel{drawn_model(frame.newest.model, form.draw)});
-    frame.commands.add(ShowDialog{Dialog::none});
+    close_dialog(frame);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -72,7 +73,7 @@ bool dialog_buttons(const Frame& frame, const char* words, bool enabled) {
   const bool pressed = widgets::button(frame, "dialog/confirm", words);
   ImGui::EndDisabled();
   ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(ShowDialog{Dialog::none});
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
   return enabled && (pressed || pressed_enter());
 }
 

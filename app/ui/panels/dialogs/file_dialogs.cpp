@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/file_browser.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -10,10 +11,6 @@ namespace app::panels {
 namespace {
 
 namespace fs = std::filesystem;
-
-void close(const Frame& frame) {
-  frame.commands.add(ShowDialog{Dialog::none});
-}
 
 ImVec2 browser_size(const Frame& frame) {
   const ImVec2 window = ImGui::GetIO().DisplaySize;
@@ -27,7 +24,7 @@ bool confirm_buttons(const Frame& frame, const char* words, bool enabled) {
   const bool confirmed = widgets::button(frame, "dialog/confirm", words);
   if (!enabled) ImGui::EndDisabled();
   ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) close(frame);
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
   return confirmed;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/drawn_before.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -18,7 +19,8 @@ using namespace core::editing;
 constexpr std::size_t most_rows = 4, most_columns = 6;  // of the preview
 
 /// Indexed by FillRule.
-const std::array<std::string, 7> rules{"zeros", "ones", "identity", "rand", "randn", "Linear", "Embedding"};
+const std::array<std::string, 7> rule_words{"zeros", "ones",   "identity", "rand",
+                                            "randn", "Linear", "Embedding"};
 
 const char* help(FillRule rule, MatrixName matrix) {
   switch (rule) {
@@ -43,7 +45,7 @@ const char* help(FillRule rule, MatrixName matrix) {
 }
 
 /// Changes the form and draws its numbers anew.
-void change(const Frame& frame, std::function<void(FillForm&)> step) {
+void change_fill(const Frame& frame, std::function<void(FillForm&)> step) {
   frame.commands.look([step = std::move(step), model = frame.newest.model](View& view) {
     step(view.forms.fill);
     if (find_matrix(model, view.forms.fill.place))
@@ -69,8 +71,8 @@ void matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) 
 void rule_row(const Frame& frame, const FillForm& form) {
   dialog_label(frame, "numbers");
   const auto current = static_cast<std::size_t>(form.fill.rule);
-  if (const auto rule = widgets::segmented(frame, "fill/rule", rules, current))
-    change(frame, [rule = static_cast<FillRule>(*rule)](FillForm& f) { f.fill.rule = rule; });
+  if (const auto rule = widgets::segmented(frame, "fill/rule", rule_words, current))
+    change_fill(frame, [rule = static_cast<FillRule>(*rule)](FillForm& f) { f.fill.rule = rule; });
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::SetCursorScreenPos({at.x + draw_dialog_labels(frame), at.y});
   widgets::paragraph(frame.fonts.sans14, frame.palette.faint,
@@ -85,7 +87,7 @@ void seed_row(const Frame& frame, const FillForm& form) {
   };
   if (const auto seed =
           widgets::count_field(frame, "fill/seed", "seed", form.fill.seed, frame.metrics.px(96), step))
-    change(frame, [seed = *seed](FillForm& f) { f.fill.seed = seed; });
+    change_fill(frame, [seed = *seed](FillForm& f) { f.fill.seed = seed; });
 }
 
 void preview(const Frame& frame, const arma::mat& numbers) {
@@ -121,20 +123,20 @@ const char* matrix_words(MatrixName name) {
 }
 
 void open_fill_dialog(const Frame& frame, MatrixPlace place) {
-  change(frame, [place](FillForm& f) { f.place = place; });
+  change_fill(frame, [place](FillForm& f) { f.place = place; });
   frame.commands.add(ShowDialog{Dialog::fill});
 }
 
 void draw_fill_dialog(const Frame& frame) {
   const FillForm& form = frame.forms.fill;
   const core::attention::SharedMatrix* old = find_matrix(frame.newest.model, form.place);
-  if (!old) return frame.commands.add(ShowDialog{Dialog::none});
+  if (!old) return close_dialog(frame);
   matrix_row(frame, form, *old);
   rule_row(frame, form);
   ImGui::BeginDisabled(!form.fill.draws());
   seed_row(frame, form);
   if (const auto typed = drawn_before_row(frame, "fill/before", form.before))
-    change(frame, [typed = *typed](FillForm& f) {
+    change_fill(frame, [typed = *typed](FillForm& f) {
       f.before = typed.shown;
       f.fill.before = typed.ops;
     });
@@ -146,7 +148,7 @@ void draw_fill_dialog(const Frame& frame) {
     preview(frame, arma::mat());
   if (dialog_buttons(frame, "Fill", good)) {
     frame.commands.edit(SetBlock{form.place, 0, 0, form.numbers});
-    frame.commands.add(ShowDialog{Dialog::none});
+    close_dialog(frame);
   }
 }
 

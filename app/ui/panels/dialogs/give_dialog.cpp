@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/editor/pasted_numbers.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -45,7 +46,7 @@ GivenStage pasted(const Frame& frame, const StageInfo& stage) {
 void paste(const Frame& frame, const StageInfo& stage) {
   try {
     frame.commands.edit(core::editing::GiveStage{pasted(frame, stage)});
-    frame.commands.add(ShowDialog{Dialog::none});
+    close_dialog(frame);
   } catch (const core::Error& error) {
     frame.commands.add(ShowMessage{error.what(), true});
   }
@@ -86,7 +87,7 @@ void draw_give_dialog(const Frame& frame) {
   if (enabled_button(frame, "give/keep", "Keep these", can_keep,
                      "The numbers stay as they are now, whatever changes before them")) {
     frame.commands.edit(core::editing::GiveStage{present_numbers(frame, stage)});
-    frame.commands.add(ShowDialog{Dialog::none});
+    close_dialog(frame);
   }
   ImGui::SameLine();
   if (widgets::button(frame, "give/paste", "Paste",
@@ -99,10 +100,10 @@ void draw_give_dialog(const Frame& frame) {
   ImGui::SameLine();
   if (enabled_button(frame, "give/compute", "Compute again", given, "Takes back what was given")) {
     frame.commands.edit(core::editing::ComputeStage{stage.stage});
-    frame.commands.add(ShowDialog{Dialog::none});
+    close_dialog(frame);
   }
   ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(ShowDialog{Dialog::none});
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
 }
 
 }  // namespace app::panels

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/lessons/glossary.hpp"
@@ -23,7 +24,7 @@ void draw_glossary_dialog(const Frame& frame) {
   }
   ImGui::EndChild();
   ImGui::Dummy({width, frame.metrics.px(4)});
-  if (widgets::button(frame, "dialog/close", "Close")) frame.commands.add(ShowDialog{Dialog::none});
+  if (widgets::button(frame, "dialog/close", "Close")) close_dialog(frame);
 }
 
 }  // namespace app::panels

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/import_mapping.hpp"
 #include "app/ui/panels/dialogs/import_stages.hpp"
 #include "app/ui/widgets/buttons.hpp"
@@ -221,8 +222,7 @@ void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width)
 }  // namespace
 
 void draw_import_dialog(const Frame& frame) {
-  if (!frame.work.opening || !frame.work.opening->tensors)
-    return frame.commands.add(ShowDialog{Dialog::none});
+  if (!frame.work.opening || !frame.work.opening->tensors) return close_dialog(frame);
   const OpenedTensors& tensors = *frame.work.opening->tensors;
   const float width = dialog_width(frame);
   const std::size_t n = tensors.file->tensors().size();
@@ -239,7 +239,7 @@ void draw_import_dialog(const Frame& frame) {
   const bool confirmed = widgets::button(frame, "dialog/confirm", "Open");
   if (!choices) ImGui::EndDisabled();
   ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(ShowDialog{Dialog::none});
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
   const bool enter = !ImGui::GetIO().WantTextInput && platform::key_pressed(ImGuiKey_Enter, false);
   if (choices && (confirmed || enter)) frame.commands.add(ImportTensors{*choices});
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/ui/panels/dialogs/tensor_options.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/attention/given.hpp"
@@ -16,37 +17,21 @@ using core::formats::TensorInfo;
 using core::importing::Choices;
 using core::importing::StageSource;
 
-/// Tensors that can be a stage, after "none".
-struct Candidates {
-  std::vector<std::string> names{""};
-  std::vector<widgets::Option> options{{"none", "", false}};
-
-  explicit Candidates(const OpenedTensors& tensors) {
-    for (const TensorInfo& info : tensors.file->tensors()) {
-      if (info.shape.size() < 2 || info.shape.size() > 5 || info.dtype == core::formats::Dtype::text)
-        continue;
-      names.push_back(info.name);
-      options.push_back({info.name + " " + core::formats::shape_text(info.shape), "", false});
-    }
-  }
-};
-
 void name_stage(std::vector<StageSource>& stages, core::attention::Stage stage, const std::string& tensor) {
   std::erase_if(stages, [&](const StageSource& s) { return s.stage == stage; });
   if (!tensor.empty()) stages.push_back({stage, {tensor}});
   std::ranges::sort(stages, {}, &StageSource::stage);
 }
 
-void stage_row(const Frame& frame, const StageInfo& stage, const Candidates& candidates, float label,
+void stage_row(const Frame& frame, const StageInfo& stage, const TensorOptions& tensors, float label,
                float width) {
   const auto& stages = frame.forms.import.choices.stages;
   const auto chosen = std::ranges::find(stages, stage.stage, &StageSource::stage);
   std::size_t current = 0;
   std::string shown = "none";
   if (chosen != stages.end()) {
-    const auto place = std::ranges::find(candidates.names, chosen->tensors.front());
-    if (place != candidates.names.end()) current = static_cast<std::size_t>(place - candidates.names.begin());
-    shown = candidates.options[current].words;
+    current = tensors.index_of(chosen->tensors);
+    shown = tensors.options[current].words;
     if (chosen->tensors.size() > 1)
       shown += " and " + std::to_string(chosen->tensors.size() - 1) + " heads more";
   }
@@ -55,8 +40,8 @@ void stage_row(const Frame& frame, const StageInfo& stage, const Candidates& can
   ImGui::TextUnformatted(stage.title);
   ImGui::SameLine(left + label);
   if (const auto next = widgets::combo(frame, std::string("import/stage/") + stage.name, width - label, shown,
-                                       candidates.options, current))
-    frame.commands.look([which = stage.stage, tensor = candidates.names[*next]](View& v) {
+                                       tensors.options, current))
+    frame.commands.look([which = stage.stage, tensor = tensors.names[*next]](View& v) {
       name_stage(v.forms.import.choices.stages, which, tensor);
     });
 }
@@ -127,16 +112,16 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
 }  // namespace
 
 void draw_import_stages(const Frame& frame, const OpenedTensors& tensors, float width) {
-  const Candidates candidates(tensors);
+  const TensorOptions options(tensors, 2, 5);
   const auto list = core::attention::givable_stages();
   const float gap = frame.metrics.px(20), half = (width - gap) / 2, label = frame.metrics.px(104);
   const float left = ImGui::GetCursorPosX();
   const std::size_t n_lines = (list.size() + 1) / 2;
   for (std::size_t k = 0; k < n_lines; ++k) {
-    stage_row(frame, *list[k], candidates, label, half);
+    stage_row(frame, *list[k], options, label, half);
     if (k + n_lines >= list.size()) continue;
     ImGui::SameLine(left + half + gap);
-    stage_row(frame, *list[k + n_lines], candidates, label, half);
+    stage_row(frame, *list[k + n_lines], options, label, half);
   }
   layer_row(frame, tensors, label);
 }

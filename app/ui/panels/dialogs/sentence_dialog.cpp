@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -111,7 +112,7 @@ void put_in(const Frame& frame, const std::vector<std::string>& tokens) {
     frame.commands.add(ShowMessage{counted(tokens.size(), "token") + ", " +
                                    std::to_string(core::text::vocabulary(tokens).size()) +
                                    " of them distinct"});
-    frame.commands.add(ShowDialog{Dialog::none});
+    close_dialog(frame);
   } catch (const core::Error& error) {
     frame.commands.add(ShowMessage{error.what(), true});
   }
@@ -145,7 +146,7 @@ void draw_sentence_dialog(const Frame& frame) {
   const bool chosen = widgets::button(frame, "dialog/confirm", "Use it");
   if (!ready) ImGui::EndDisabled();
   ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(ShowDialog{Dialog::none});
+  if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
   const bool ctrl_enter = ImGui::GetIO().KeyCtrl && platform::key_pressed(ImGuiKey_Enter, false);
   if (ready && (chosen || ctrl_enter)) put_in(frame, taken.tokens);
 }

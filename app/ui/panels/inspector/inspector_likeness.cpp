@@ -15,7 +15,7 @@ namespace {
 using widgets::Align;
 using widgets::Pen;
 
-constexpr std::size_t most_heads = 64;
+constexpr std::size_t most_likeness_heads = 64;
 
 /// Two figures after the point, as "04"; "1" for the same weights.
 std::string hundredths(double likeness) {
@@ -123,7 +123,7 @@ void draw_likeness(Pen& pen, std::size_t head) {
   }
   const arma::mat& likeness = frame.work.statistics.likeness(frame.shown.trace, frame.shown.version);
   if (likeness.is_empty()) return pen.prose("It is being worked out …", frame.palette.dim);
-  if (likeness.n_rows <= most_heads) {
+  if (likeness.n_rows <= most_likeness_heads) {
     const std::vector<std::size_t> order = sorted_heads(frame);
     const float labels = frame.metrics.px(24), room = pen.right - pen.left - labels;
     const float cell = std::min(std::floor(room / static_cast<float>(order.size())), frame.metrics.px(34));
@@ -142,7 +142,8 @@ void draw_likeness(Pen& pen, std::size_t head) {
         frame.palette.faint);
     pen.skip(4);
   } else {
-    pen.prose("The matrix is drawn for up to " + std::to_string(most_heads) + " heads.", frame.palette.faint);
+    pen.prose("The matrix is drawn for up to " + std::to_string(most_likeness_heads) + " heads.",
+              frame.palette.faint);
   }
   draw_extreme(pen, likeness, head, true);
   draw_extreme(pen, likeness, head, false);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/state/pinning.hpp"
+#include "app/ui/panels/inspector/inspector_row.hpp"
 #include "app/ui/panels/tokens/token_chips.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "core/statistics/row_facts.hpp"
@@ -17,7 +18,7 @@ using core::attention::RowFacts;
 using widgets::Align;
 using widgets::Pen;
 
-constexpr std::size_t most_keys = 3, most_heads = 16;
+constexpr std::size_t most_keys = 3;
 
 const core::attention::Sequence& sequence_of(const Frame& frame) {
   return frame.shown.model.sequences[frame.shown.look.sequence];

@@ -19,7 +19,7 @@ using core::attention::StageInfo;
 using widgets::Align;
 using widgets::Pen;
 
-constexpr std::size_t most_bars = 12, most_heads = 16;
+constexpr std::size_t most_bars = 12;
 
 void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& name, double value, double top,
               bool hidden, bool dropped) {

@@ -4,6 +4,9 @@
 
 namespace app::panels {
 
+/// Heads that are listed one by one; of more it is said how many.
+constexpr std::size_t most_heads = 16;
+
 /// The row of a cell: of a weight to whom it goes, its sum and how spread it is; else its smallest and
 /// largest.
 void draw_row(widgets::Pen& pen, const CellRef& cell);

@@ -49,12 +49,12 @@ void mistake_row(const Form& form) {
   for (const Mistake* mistake : found) frame.commands.edit(SwitchMistake{mistake->name, false});
 }
 
-constexpr std::array table{ModelRow{has_hidden, mistake_row, 4}};
+constexpr std::array mistake_table{ModelRow{has_hidden, mistake_row, 4}};
 
 }  // namespace
 
 std::span<const ModelRow> mistake_rows() {
-  return table;
+  return mistake_table;
 }
 
 }  // namespace app::panels

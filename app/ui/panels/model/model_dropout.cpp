@@ -84,7 +84,7 @@ void stream_row(const Form& form) {
     frame.commands.edit(SetDropoutSeed{frame.newest.model.dropout.seed + 1});
 }
 
-void given_row(const Form& form) {
+void given_mask_row(const Form& form) {
   form.label("drop mask");
   if (widgets::button(form.frame, "model/draw_instead", "given · draw instead",
                       "The mask came with the file; draw it from the seed"))
@@ -98,13 +98,13 @@ bool is_drawn(const Frame& frame) {
   return frame.newest.model.dropout.rate > 0 && !is_given(frame);
 }
 
-constexpr std::array table{ModelRow{always, rate_row, 4}, ModelRow{always, seed_row, 0},
-                           ModelRow{is_drawn, stream_row, 0}, ModelRow{is_given, given_row, 0}};
+constexpr std::array dropout_table{ModelRow{always, rate_row, 4}, ModelRow{always, seed_row, 0},
+                                   ModelRow{is_drawn, stream_row, 0}, ModelRow{is_given, given_mask_row, 0}};
 
 }  // namespace
 
 std::span<const ModelRow> dropout_rows() {
-  return table;
+  return dropout_table;
 }
 
 }  // namespace app::panels

@@ -35,7 +35,7 @@ bool offer(const Form& form, const std::string& words, const char* name, const c
   return widgets::button(form.frame, name, button, help);
 }
 
-void given_row(const Form& form) {
+void given_stages_row(const Form& form) {
   const auto& stages = form.frame.newest.model.given.stages;
   std::string words = "given: ";
   for (const auto& stage : stages)
@@ -63,13 +63,13 @@ bool has_typed(const Frame& frame) {
   return !frame.newest.model.given.cells.empty();
 }
 
-constexpr std::array table{ModelRow{has_heads, head_row, 0}, ModelRow{has_given, given_row, 0},
-                           ModelRow{has_typed, typed_row, 0}};
+constexpr std::array head_table{ModelRow{has_heads, head_row, 0}, ModelRow{has_given, given_stages_row, 0},
+                                ModelRow{has_typed, typed_row, 0}};
 
 }  // namespace
 
 std::span<const ModelRow> head_rows() {
-  return table;
+  return head_table;
 }
 
 }  // namespace app::panels

@@ -80,13 +80,14 @@ bool has_empty_rows(const Frame& frame) {
   return false;
 }
 
-constexpr std::array table{ModelRow{always, causal_row, 4}, ModelRow{always, method_row, 0},
-                           ModelRow{has_cells, cells_row, 0}, ModelRow{has_empty_rows, empty_rows_row, 0}};
+constexpr std::array mask_table{ModelRow{always, causal_row, 4}, ModelRow{always, method_row, 0},
+                                ModelRow{has_cells, cells_row, 0},
+                                ModelRow{has_empty_rows, empty_rows_row, 0}};
 
 }  // namespace
 
 std::span<const ModelRow> mask_rows() {
-  return table;
+  return mask_table;
 }
 
 }  // namespace app::panels

@@ -41,5 +41,8 @@ std::span<const ModelRow> mistake_rows();  ///< what no other row can show
 inline bool always(const Frame&) {
   return true;
 }
+inline bool has_projections(const Frame& frame) {
+  return frame.newest.model.projections.has_value();
+}
 
 }  // namespace app::panels

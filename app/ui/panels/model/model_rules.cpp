@@ -126,21 +126,18 @@ void sequence_row(const Form& form) {
     frame.commands.edit(AddSequence{shown});
 }
 
-bool has_projections(const Frame& frame) {
-  return frame.newest.model.projections.has_value();
-}
 bool has_factor(const Frame& frame) {
   return frame.newest.model.scale.rule == ScaleRule::factor;
 }
-constexpr std::array table{ModelRow{always, scale_row, 4},           ModelRow{has_factor, factor_row, 0},
-                           ModelRow{always, scores_row, 0},          ModelRow{always, merge_row, 0},
-                           ModelRow{has_projections, output_row, 0}, ModelRow{always, context_row, 0},
-                           ModelRow{always, sequence_row, 0}};
+constexpr std::array rule_table{ModelRow{always, scale_row, 4},           ModelRow{has_factor, factor_row, 0},
+                                ModelRow{always, scores_row, 0},          ModelRow{always, merge_row, 0},
+                                ModelRow{has_projections, output_row, 0}, ModelRow{always, context_row, 0},
+                                ModelRow{always, sequence_row, 0}};
 
 }  // namespace
 
 std::span<const ModelRow> rule_rows() {
-  return table;
+  return rule_table;
 }
 
 }  // namespace app::panels

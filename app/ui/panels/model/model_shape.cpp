@@ -166,19 +166,16 @@ bool has_evidence(const Frame& frame) {
   const Preset* preset = frame.document.is_preset ? find_preset(frame.document.preset) : nullptr;
   return preset && preset->evidence != Evidence::drawn;
 }
-bool has_projections(const Frame& frame) {
-  return frame.newest.model.projections.has_value();
-}
-
-constexpr std::array table{ModelRow{always, preset_row, 2},       ModelRow{has_evidence, evidence_row, 0, 8},
-                           ModelRow{has_layers, layer_row, 2},    ModelRow{always, tokens_row, 2},
-                           ModelRow{always, widths_row, 0},       ModelRow{always, projections_row, 0},
-                           ModelRow{has_projections, bias_row, 0}};
+constexpr std::array shape_table{
+    ModelRow{always, preset_row, 2},       ModelRow{has_evidence, evidence_row, 0, 8},
+    ModelRow{has_layers, layer_row, 2},    ModelRow{always, tokens_row, 2},
+    ModelRow{always, widths_row, 0},       ModelRow{always, projections_row, 0},
+    ModelRow{has_projections, bias_row, 0}};
 
 }  // namespace
 
 std::span<const ModelRow> shape_rows() {
-  return table;
+  return shape_table;
 }
 
 }  // namespace app::panels

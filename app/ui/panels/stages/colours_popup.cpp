@@ -19,7 +19,7 @@ using render::ColourMap;
 using render::NamedMap;
 
 // At scale 1.
-constexpr float label_room = 84, control_room = 190, pitch = 29;
+constexpr float label_room = 84, control_room = 190, row_pitch = 29;
 
 const std::array ranges{
     widgets::Option{"by matrix",
@@ -37,7 +37,7 @@ struct Form {
     const float y = widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame);
     widgets::draw_text(frame.fonts.sans15, {at.x, y}, frame.palette.dim, words);
     ImGui::SetCursorScreenPos({at.x + frame.metrics.px(label_room), at.y});
-    at.y += frame.metrics.px(pitch);
+    at.y += frame.metrics.px(row_pitch);
   }
 };
 

@@ -10,7 +10,7 @@
 namespace app::panels {
 namespace {
 
-constexpr std::size_t most_lines = 3;
+constexpr std::size_t most_chip_lines = 3;
 
 bool has_lines(const Frame& frame, std::size_t head) {
   return frame.shown.look.tokens.silent_heads.count(head) == 0;
@@ -63,7 +63,7 @@ void draw_token_chips(const Frame& frame, float width) {
   const float room = std::max(chip, width - label - buttons);
   const auto per_line = std::max<std::size_t>(1, static_cast<std::size_t>((room + gap) / (chip + gap)));
   const std::size_t lines = (n + per_line - 1) / per_line;
-  const float height = static_cast<float>(std::min(lines, most_lines)) * pitch;
+  const float height = static_cast<float>(std::min(lines, most_chip_lines)) * pitch;
   widgets::draw_text(frame.fonts.sans15, {origin.x, origin.y + m.frame / 2}, widgets::Align::left_middle,
                      packed(frame.palette.dim), "heads");
 
@@ -71,7 +71,7 @@ void draw_token_chips(const Frame& frame, float width) {
   ImGui::SetCursorScreenPos({origin.x + label, origin.y});
   platform::begin_child(
       "chips", {chips_width + ImGui::GetStyle().ScrollbarSize, height}, false,
-      lines > most_lines ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+      lines > most_chip_lines ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   const ImVec2 first = ImGui::GetCursorScreenPos();
   for (std::size_t h = 0; h < n; ++h)
     draw_chip(frame, h,

@@ -15,7 +15,7 @@ namespace {
 
 using widgets::Align;
 
-constexpr std::size_t most_lines = 3000;
+constexpr std::size_t most_drawn_lines = 3000;
 
 /// Queries stand at the left, keys at the right, from the same top.
 std::size_t n_rows(const Frame& frame) {
@@ -132,7 +132,7 @@ void draw_tokens(const Frame& frame) {
   draw_token_chips(frame, width);
   const std::vector<std::size_t> heads = heads_with_lines(frame);
   const TokensLook& look = frame.shown.look.tokens;
-  const LineChoice choice{heads, look.hide_below, look.query(), most_lines};
+  const LineChoice choice{heads, look.hide_below, look.query(), most_drawn_lines};
   const TokenLines& lines = frame.work.statistics.lines(frame.shown.trace, frame.shown.version, choice);
   const Takes takes = takes_of(frame, heads);
   TokenLayout layout = columns(frame, origin.x, width);

@@ -1,7 +1,7 @@
 // One stage alone, folded stages, row sums and entropy, the keys that walk over cells.
 #include <gmock/gmock.h>
 
-#include "app/ui/panels/stages/stages_panel.hpp"
+#include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/ui_harness.hpp"
 
 namespace {
@@ -10,13 +10,8 @@ using app::CellRef;
 using app::Key;
 using core::attention::Stage;
 
-/// The strip in a window of its own.
-void draw_strip(const app::Frame& frame) {
-  support::in_window("strip", {0, 0}, ImGui::GetIO().DisplaySize, [&] { app::panels::draw_stages(frame); });
-}
-
 struct LargeStage : testing::Test {
-  support::UiHarness ui{draw_strip, {1200, 1000}};
+  support::UiHarness ui{gui::draw_strip, {1200, 1000}};
   void SetUp() override { ui.run(); }
 };
 

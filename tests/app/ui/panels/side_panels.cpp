@@ -4,6 +4,8 @@
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/panels/edit/edit_panel.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
+#include "app/ui/panels/stages/stages_panel.hpp"
+#include "tests/support/ui_harness.hpp"
 
 namespace gui {
 
@@ -29,6 +31,10 @@ void draw_side_panels(const app::Frame& frame) {
   ImGui::EndChild();
   ImGui::End();
   app::panels::draw_dialogs(frame);
+}
+
+void draw_strip(const app::Frame& frame) {
+  support::in_window("strip", {0, 0}, ImGui::GetIO().DisplaySize, [&] { app::panels::draw_stages(frame); });
 }
 
 }  // namespace gui

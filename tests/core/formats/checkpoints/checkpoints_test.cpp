@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 const std::string folder = FIXTURES "/checkpoints/";
 
-arma::mat project(const arma::mat& x, const attention::Linear& linear) {
+arma::mat projected(const arma::mat& x, const attention::Linear& linear) {
   arma::mat y = x * *linear.weight;
   if (linear.bias) y.each_row() += arma::rowvec(**linear.bias);
   return y;
@@ -61,14 +61,14 @@ TEST(CheckpointLayout, GivesWhatPyTorchProjects) {
     const TensorFile file = open_tensors(folder + k.file + ".safetensors");
     const attention::Projections p = read_first(file, 2).projections;
     const auto tensor = [&](const char* name) { return matrix(file.read(name)); };
-    const arma::mat x = tensor("x"), queries = project(x, p.query);
+    const arma::mat x = tensor("x"), queries = projected(x, p.query);
     EXPECT_TRUE(arma::approx_equal(queries, tensor("want.q"), "absdiff", 1e-13)) << k.file;
-    EXPECT_TRUE(arma::approx_equal(project(x, p.key), tensor("want.k"), "absdiff", 1e-13)) << k.file;
-    EXPECT_TRUE(arma::approx_equal(project(x, p.value), tensor("want.v"), "absdiff", 1e-13)) << k.file;
+    EXPECT_TRUE(arma::approx_equal(projected(x, p.key), tensor("want.k"), "absdiff", 1e-13)) << k.file;
+    EXPECT_TRUE(arma::approx_equal(projected(x, p.value), tensor("want.v"), "absdiff", 1e-13)) << k.file;
     EXPECT_EQ(p.query.bias.has_value(), k.bias) << k.file;
     ASSERT_EQ(p.output.has_value(), k.output) << k.file;
     if (k.output) {
-      EXPECT_TRUE(arma::approx_equal(project(queries, *p.output), tensor("want.out"), "absdiff", 1e-13))
+      EXPECT_TRUE(arma::approx_equal(projected(queries, *p.output), tensor("want.out"), "absdiff", 1e-13))
           << k.file;
     }
   }

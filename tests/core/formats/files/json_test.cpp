@@ -9,7 +9,7 @@
 namespace core::formats {
 namespace {
 
-std::string error_in(const std::string& text) {
+std::string error_in_json(const std::string& text) {
   return support::error_of([&] { parse_json(text, "f.json"); });
 }
 
@@ -25,23 +25,25 @@ TEST(ParseJson, ReadsMinusZero) {
 }
 
 TEST(ParseJson, NamesLineAndColumn) {
-  EXPECT_EQ(error_in("{\n  \"a\": [1, 2\n}"), "f.json: line 3, column 1: expected JSON, got \"}\"");
-  EXPECT_EQ(error_in(""), "f.json: line 1, column 1: expected more JSON, got the end of the text");
-  EXPECT_EQ(error_in("{\"a\": [1,"),
+  EXPECT_EQ(error_in_json("{\n  \"a\": [1, 2\n}"), "f.json: line 3, column 1: expected JSON, got \"}\"");
+  EXPECT_EQ(error_in_json(""), "f.json: line 1, column 1: expected more JSON, got the end of the text");
+  EXPECT_EQ(error_in_json("{\"a\": [1,"),
             "f.json: line 1, column 10: expected more JSON, got the end of the text");
-  EXPECT_EQ(error_in("[\"éé\", x]"), "f.json: line 1, column 8: expected JSON, got \"x]\"");
-  EXPECT_EQ(error_in("[1] 2"), "f.json: line 1, column 5: expected JSON, got \"2\"");
+  EXPECT_EQ(error_in_json("[\"éé\", x]"), "f.json: line 1, column 8: expected JSON, got \"x]\"");
+  EXPECT_EQ(error_in_json("[1] 2"), "f.json: line 1, column 5: expected JSON, got \"2\"");
 }
 
 TEST(ParseJson, RefusesNumbersThatAreNone) {
-  EXPECT_EQ(error_in("[NaN]"), "f.json: line 1, column 2: expected a finite number, got NaN");
-  EXPECT_EQ(error_in("[-Infinity]"), "f.json: line 1, column 3: expected a finite number, got Infinity");
-  EXPECT_EQ(error_in("[1e999]"), "f.json: line 1, column 6: expected a number within float64, got \"1e999\"");
+  EXPECT_EQ(error_in_json("[NaN]"), "f.json: line 1, column 2: expected a finite number, got NaN");
+  EXPECT_EQ(error_in_json("[-Infinity]"), "f.json: line 1, column 3: expected a finite number, got Infinity");
+  EXPECT_EQ(error_in_json("[1e999]"),
+            "f.json: line 1, column 6: expected a number within float64, got \"1e999\"");
 }
 
 TEST(ParseJson, RefusesAKeyTwice) {
-  EXPECT_EQ(error_in(R"({"a": 1, "a": 2})"), "f.json: top level: expected the key \"a\" once, got it twice");
-  EXPECT_EQ(error_in(R"({"a": [{}, {"b": 1, "b": 1}]})"),
+  EXPECT_EQ(error_in_json(R"({"a": 1, "a": 2})"),
+            "f.json: top level: expected the key \"a\" once, got it twice");
+  EXPECT_EQ(error_in_json(R"({"a": [{}, {"b": 1, "b": 1}]})"),
             "f.json: a[1]: expected the key \"b\" once, got it twice");
 }
 
@@ -50,14 +52,14 @@ TEST(ParseJson, RefusesWhatIsNestedTooDeep) {
     std::string text(n, '[');
     return text.append(n, ']');
   };
-  EXPECT_EQ(error_in(nested(64)), "no error");
-  EXPECT_EQ(error_in(nested(65)), "f.json: expected at most 64 levels of lists and objects, got more");
-  EXPECT_EQ(error_in(std::string(1'000'000, '[')),
+  EXPECT_EQ(error_in_json(nested(64)), "no error");
+  EXPECT_EQ(error_in_json(nested(65)), "f.json: expected at most 64 levels of lists and objects, got more");
+  EXPECT_EQ(error_in_json(std::string(1'000'000, '[')),
             "f.json: expected at most 64 levels of lists and objects, got more");
 }
 
 TEST(ParseJson, RefusesWhatIsNotUtf8) {
-  EXPECT_EQ(error_in("[\"a\xff\"]"), "f.json: line 1, column 4: expected JSON, got \"�\\\"]\"");
+  EXPECT_EQ(error_in_json("[\"a\xff\"]"), "f.json: line 1, column 4: expected JSON, got \"�\\\"]\"");
 }
 
 TEST(Json, NamesThePlaceAndWhatWasExpected) {

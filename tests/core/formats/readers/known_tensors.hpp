@@ -8,6 +8,9 @@
 
 namespace core::formats::readers {
 
+/// Of the files of tensors.
+const std::string folder = FIXTURES "/formats/";
+
 /// What a JSON file beside the files of tensors says is in them, exactly: name to tensor.
 std::map<std::string, Tensor> known_tensors(const std::string& json_path);
 

@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string folder = FIXTURES "/formats/";
-
 std::string npy(const std::string& dictionary, const std::string& data) {
   const std::string header = dictionary + "\n";
   return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() & 0xff) +

@@ -15,8 +15,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::string folder = FIXTURES "/formats/";
-
 /// Opens an archive and reads all that is in it.
 std::string error_of_archive(const std::filesystem::path& path) {
   return support::error_of([&] {

@@ -13,8 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::string folder = FIXTURES "/formats/";
-
 std::string error_of_text(std::string_view text) {
   return support::error_of([&] { parse_numbers(text, "pasted text, "); });
 }

@@ -11,13 +11,13 @@ struct Case {
   const char* error;    ///< after the name of the file
 };
 
-std::string error_in(const std::string& text) {
+std::string error_in_session(const std::string& text) {
   return support::error_of([&] { parse_session(text, "f.json"); });
 }
 
 void expect_errors(std::initializer_list<Case> cases) {
   for (const Case& c : cases)
-    EXPECT_EQ(error_in(std::string("{\"attnscope\": 1, ") + c.members + "}"),
+    EXPECT_EQ(error_in_session(std::string("{\"attnscope\": 1, ") + c.members + "}"),
               std::string("f.json: ") + c.error);
 }
 
@@ -25,16 +25,16 @@ constexpr const char* small = R"("embeddings": [[1, 2], [3, 4]], )";
 
 void expect_errors_in_small(std::initializer_list<Case> cases) {
   for (const Case& c : cases)
-    EXPECT_EQ(error_in(std::string("{\"attnscope\": 1, ") + small + c.members + "}"),
+    EXPECT_EQ(error_in_session(std::string("{\"attnscope\": 1, ") + small + c.members + "}"),
               std::string("f.json: ") + c.error);
 }
 
 TEST(SessionError, NamesTheVersion) {
-  EXPECT_EQ(error_in("[]"), "f.json: expected an object, got an empty list");
-  EXPECT_EQ(error_in("{}"), "f.json: expected the key \"attnscope\", got none");
-  EXPECT_EQ(error_in(R"({"attnscope": 2})"),
+  EXPECT_EQ(error_in_session("[]"), "f.json: expected an object, got an empty list");
+  EXPECT_EQ(error_in_session("{}"), "f.json: expected the key \"attnscope\", got none");
+  EXPECT_EQ(error_in_session(R"({"attnscope": 2})"),
             "f.json: attnscope: expected version 1 of the session file, got 2");
-  EXPECT_EQ(error_in(R"({"attnscope": "1"})"),
+  EXPECT_EQ(error_in_session(R"({"attnscope": "1"})"),
             "f.json: attnscope: expected a whole number from 0 to 18446744073709551615, got \"1\"");
 }
 
@@ -152,7 +152,7 @@ TEST(SessionError, DoesNotTrustTheLengthOfTheFirstRow) {
   for (int k = 1; k < 100'000; ++k) text += ",0";
   text += "]";
   for (int k = 1; k < 100'000; ++k) text += ",[0]";
-  EXPECT_EQ(error_in(text + "]}"),
+  EXPECT_EQ(error_in_session(text + "]}"),
             "f.json: embeddings[1]: expected 100000 numbers as in the first row, got 1");
 }
 

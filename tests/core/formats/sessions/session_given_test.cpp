@@ -20,7 +20,7 @@ Model model_in(const std::string& text) {
   return parse_session(text, "s.json").model;
 }
 
-std::string error_in(const std::string& text) {
+std::string error_in_given(const std::string& text) {
   return support::error_of([&] { parse_session(text, "s.json"); });
 }
 
@@ -63,25 +63,25 @@ TEST(SessionGiven, TypesSingleCellsOver) {
 }
 
 TEST(SessionGiven, NamesWhatIsWrong) {
-  EXPECT_EQ(error_in(R"({"attnscope": 1})"), "s.json: expected the key \"embeddings\", got none");
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1})"), "s.json: expected the key \"embeddings\", got none");
   EXPECT_EQ(
-      error_in(R"({"attnscope": 1, "given": {"weigths": [[1]]}})"),
+      error_in_given(R"({"attnscope": 1, "given": {"weigths": [[1]]}})"),
       "s.json: given: expected only the keys queries, keys, values, scores, scaled_scores, masked_scores, weights, "
       "dropout_mask, cells, got \"weigths\"; did you mean \"weights\"?");
-  EXPECT_EQ(error_in(R"({"attnscope": 1, "given": {"weights": [[[1, 0], [0.5, "half"]]]}})"),
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"weights": [[[1, 0], [0.5, "half"]]]}})"),
             "s.json: given.weights[0][1][1]: expected a number, \"inf\", \"-inf\" or \"nan\", got \"half\"");
-  EXPECT_EQ(error_in(R"({"attnscope": 1, "given": {"keys": [[[1]]], "queries": [[[1]], [[1]]]}})"),
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"keys": [[[1]]], "queries": [[[1]], [[1]]]}})"),
             "s.json: given.keys: expected 2 matrices as of the stage before, got 1");
-  EXPECT_EQ(error_in(R"({"attnscope": 1, "given": {"scores": [[[1]]]}})"),
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"scores": [[[1]]]}})"),
             "s.json: scale: expected \"none\" or a number, as what is given does not tell d_head");
   EXPECT_EQ(
-      error_in(
+      error_in_given(
           R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [{"stage": "scores", "row": 0, "column": 1, "value": 1}]}})"),
       "s.json: given.cells[0]: expected a cell of 1 sequences, 1 heads, 1×1 scores, got sequence 0, head 0, row 0, column 1");
-  EXPECT_THAT(error_in(R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [
+  EXPECT_THAT(error_in_given(R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [
     {"stage": "scores", "row": 0, "column": 0, "value": 1}, {"stage": "scores", "row": 0, "column": 0, "value": 2}]}})"),
               HasSubstr("expected each cell once, got scores [0, 0] of head 0 twice"));
-  EXPECT_EQ(error_in(R"({"attnscope": 1, "embeddings": [[1]], "heads_off": [1]})"),
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "embeddings": [[1]], "heads_off": [1]})"),
             "s.json: heads_off[0]: expected a head below 1, got 1");
 }
 
