@@ -59,19 +59,9 @@ Linear identity(std::size_t width) {
 
 Linear& linear_to_edit(Model& model, Part part) {
   if (!model.projections) refuse("projections", "the model has no projections");
-  Projections& p = *model.projections;
-  switch (part) {
-    case Part::query:
-      return p.query;
-    case Part::key:
-      return p.key;
-    case Part::value:
-      return p.value;
-    case Part::output:
-      break;
-  }
-  if (!p.output) refuse("projections.output", "the model has no output projection");
-  return *p.output;
+  Linear* linear = find_linear(model, part);
+  if (!linear) refuse("projections.output", "the model has no output projection");
+  return *linear;
 }
 
 }  // namespace

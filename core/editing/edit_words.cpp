@@ -11,34 +11,6 @@ struct Words {
   std::string target, description;
 };
 
-const char* symbol(MatrixName name) {
-  switch (name) {
-    case MatrixName::query_weight:
-      return "W_q";
-    case MatrixName::key_weight:
-      return "W_k";
-    case MatrixName::value_weight:
-      return "W_v";
-    case MatrixName::output_weight:
-      return "W_o";
-    case MatrixName::query_bias:
-      return "b_q";
-    case MatrixName::key_bias:
-      return "b_k";
-    case MatrixName::value_bias:
-      return "b_v";
-    case MatrixName::output_bias:
-      return "b_o";
-    case MatrixName::embeddings:
-      break;
-  }
-  return "X";
-}
-
-bool is_bias(MatrixName name) {
-  return name >= MatrixName::query_bias;
-}
-
 std::string matrix(MatrixPlace place) {
   return place.name == MatrixName::embeddings ? "embeddings/" + to_string(place.sequence)
                                               : symbol(place.name);
@@ -47,20 +19,6 @@ std::string matrix(MatrixPlace place) {
 std::string cell(const SetCell& e) {
   const std::string row = is_bias(e.place.name) ? "" : to_string(e.row) + ",";
   return std::string(symbol(e.place.name)) + "[" + row + to_string(e.column) + "]";
-}
-
-const char* part(Part p) {
-  switch (p) {
-    case Part::query:
-      return "query";
-    case Part::key:
-      return "key";
-    case Part::value:
-      return "value";
-    case Part::output:
-      break;
-  }
-  return "output";
 }
 
 Words words(const SetCell& e) {
@@ -101,7 +59,7 @@ Words words(const SetOutputProjection&) {
   return {"output projection", "output projection"};
 }
 Words words(const SetBias& e) {
-  const std::string text = std::string(part(e.part)) + " bias";
+  const std::string text = std::string(name_of(e.part)) + " bias";
   return {text, text};
 }
 Words words(const SetCausal&) {

@@ -231,10 +231,7 @@ void write(const Work& w, Step& step) {
 }
 
 std::string bias_formula(const Cells& bias) {
-  constexpr std::array symbols{'q', 'k', 'v', 'o'};
-  const auto which =
-      static_cast<std::size_t>(std::get<Input>(bias.source)) - static_cast<std::size_t>(Input::query_bias);
-  return std::string("b_") + symbols[which] + ", column " + std::to_string(bias.column0);
+  return std::string(symbol(std::get<Input>(bias.source))) + ", column " + std::to_string(bias.column0);
 }
 
 void add_bias(const Work& w, const Cells& bias, std::vector<Step>& steps) {

@@ -76,15 +76,14 @@ std::string text_of(const Line& line, const std::vector<std::string>& tokens) {
 }  // namespace
 
 std::string name(Source source) {
-  constexpr std::array inputs{"W_q", "W_k", "W_v", "W_o", "b_q", "b_k", "b_v", "b_o"};
-  if (const auto* input = std::get_if<Input>(&source)) return inputs[static_cast<std::size_t>(*input)];
+  if (const auto* input = std::get_if<Input>(&source)) return symbol(*input);
   return attention::info(std::get<Stage>(source)).title;
 }
 
 std::string name(const Place& place) {
   const std::string row = to_string(place.row), column = "[" + to_string(place.column) + "]";
   if (const auto* input = std::get_if<Input>(&place.source))
-    return name(place.source) + (*input >= Input::query_bias ? column : "[" + row + "]" + column);
+    return name(place.source) + (is_bias(*input) ? column : "[" + row + "]" + column);
   switch (std::get<Stage>(place.source)) {
     case Stage::embeddings:
       return "x_" + row + column;
