@@ -28,61 +28,67 @@ F said_of_head(const Model& m, bool brief) {
   return said<rule>(m, brief) + said<&Rules::split>(m, brief);
 }
 
+template <StageMatrix Trace::*part>
+const StageMatrix& of_all(const Trace& t, std::size_t) {
+  return t.*part;
+}
+
+template <StageMatrix HeadTrace::*part>
+const StageMatrix& of_head(const Trace& t, std::size_t head) {
+  return t.heads[head].*part;
+}
+
 const std::array table{
     StageInfo{Stage::embeddings, "embeddings", "Embeddings", "Embedding", false, Rows::queries,
               Columns::features, Colouring::signed_values, 1, [](const Model&, bool) { return F("X"); },
-              shown<Stage::embeddings>,
-              [](const Trace& t, std::size_t) -> const StageMatrix& { return t.embeddings; }},
+              shown<Stage::embeddings>, of_all<&Trace::embeddings>},
     StageInfo{Stage::queries, "queries", "Queries", "Query", true, Rows::queries, Columns::features,
               Colouring::signed_values, 1, said_of_head<&Rules::query>, shown<Stage::queries>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].queries; }},
+              of_head<&HeadTrace::queries>},
     StageInfo{Stage::keys, "keys", "Keys", "Key", true, Rows::keys, Columns::features,
               Colouring::signed_values, 1, said_of_head<&Rules::key>, shown<Stage::keys>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].keys; }},
+              of_head<&HeadTrace::keys>},
     StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features,
               Colouring::signed_values, 1, said_of_head<&Rules::value>, shown<Stage::values>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].values; }},
+              of_head<&HeadTrace::values>},
     StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens,
               Colouring::signed_values, 2, said<&Rules::score>, shown<Stage::scores>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].scores; }},
+              of_head<&HeadTrace::scores>},
     StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Rows::queries,
               Columns::tokens, Colouring::signed_values, 2, said<&Rules::scale>, shown<Stage::scaled_scores>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].scaled_scores; }},
+              of_head<&HeadTrace::scaled_scores>},
     StageInfo{Stage::mask, "mask", "Mask", "Mask", false, Rows::queries, Columns::tokens, Colouring::mask, 2,
-              said<&Rules::see>, shown<Stage::mask>,
-              [](const Trace& t, std::size_t) -> const StageMatrix& { return t.mask; }},
+              said<&Rules::see>, shown<Stage::mask>, of_all<&Trace::mask>},
     StageInfo{Stage::masked_scores, "masked_scores", "Masked", "Masked score", true, Rows::queries,
               Columns::tokens, Colouring::signed_values, 2, said<&Rules::mask>, shown<Stage::masked_scores>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].masked_scores; }},
-    StageInfo{
-        Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true,
-        Rows::queries, Columns::tokens, Colouring::weights, 3, said<&Rules::softmax_first>,
-        shown<Stage::unmasked_weights>,
-        [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].unmasked_weights; }},
+              of_head<&HeadTrace::masked_scores>},
+    StageInfo{Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true,
+              Rows::queries, Columns::tokens, Colouring::weights, 3, said<&Rules::softmax_first>,
+              shown<Stage::unmasked_weights>, of_head<&HeadTrace::unmasked_weights>},
     StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true, Rows::queries,
               Columns::tokens, Colouring::weights, 3, said<&Rules::zero>, shown<Stage::zeroed_weights>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].zeroed_weights; }},
+              of_head<&HeadTrace::zeroed_weights>},
     StageInfo{Stage::row_sums, "row_sums", "Row sums", "Row sum", true, Rows::queries, Columns::single,
               Colouring::weights, 3, said<&Rules::sum>, shown<Stage::row_sums>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].row_sums; }},
+              of_head<&HeadTrace::row_sums>},
     StageInfo{Stage::weights, "weights", "Weights", "Weight", true, Rows::queries, Columns::tokens,
               Colouring::weights, 3, said<&Rules::weigh>, shown<Stage::weights>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].weights; }},
+              of_head<&HeadTrace::weights>},
     StageInfo{Stage::dropout_mask, "dropout_mask", "Dropout mask", "Dropout factor", true, Rows::queries,
               Columns::tokens, Colouring::mask, 3, said<&Rules::survive>, shown<Stage::dropout_mask>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].dropout_mask; }},
+              of_head<&HeadTrace::dropout_mask>},
     StageInfo{Stage::dropped_weights, "dropped_weights", "Dropped", "Dropped weight", true, Rows::queries,
               Columns::tokens, Colouring::weights, 3, said<&Rules::drop>, shown<Stage::dropped_weights>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].dropped_weights; }},
+              of_head<&HeadTrace::dropped_weights>},
     StageInfo{Stage::contexts, "contexts", "Contexts", "Context", true, Rows::queries, Columns::features,
               Colouring::signed_values, 4, said<&Rules::mix>, shown<Stage::contexts>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].contexts; }},
+              of_head<&HeadTrace::contexts>},
     StageInfo{Stage::concatenated, "concatenated", "Concatenated", "Concatenated", false, Rows::queries,
               Columns::features, Colouring::signed_values, 4, said<&Rules::merge>, shown<Stage::concatenated>,
-              [](const Trace& t, std::size_t) -> const StageMatrix& { return t.concatenated; }},
+              of_all<&Trace::concatenated>},
     StageInfo{Stage::output, "output", "Output", "Output", false, Rows::queries, Columns::features,
               Colouring::signed_values, 4, said<&Rules::output>, shown<Stage::output>,
-              [](const Trace& t, std::size_t) -> const StageMatrix& { return t.output; }},
+              of_all<&Trace::output>},
 };
 
 }  // namespace
@@ -100,6 +106,10 @@ std::vector<const StageInfo*> givable_stages() {
 
 const StageInfo& info(Stage stage) {
   return table[static_cast<std::size_t>(stage)];
+}
+
+StageMatrix& matrix_of(Trace& trace, const StageInfo& stage, std::size_t head) {
+  return const_cast<StageMatrix&>(stage.matrix(trace, head));  // the trace itself may be written to
 }
 
 const StageInfo* find_stage(std::string_view name) {

@@ -52,6 +52,9 @@ std::vector<const StageInfo*> givable_stages();
 /// The row of one stage.
 const StageInfo& info(Stage stage);
 
+/// The numbers of a stage, to be written to.
+StageMatrix& matrix_of(Trace& trace, const StageInfo& stage, std::size_t head);
+
 /// The stage of that name, or nullptr.
 const StageInfo* find_stage(std::string_view name);
 
