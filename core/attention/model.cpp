@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/attention/rules.hpp"
+#include "core/error.hpp"
 
 namespace core::attention {
 namespace {
@@ -46,6 +47,16 @@ std::size_t Model::d_value() const {
 
 bool Model::is_off(std::size_t head) const {
   return std::ranges::binary_search(heads_off, head);
+}
+
+void require(const Model& model, const std::string& place) {
+  if (const auto problem = check(model)) throw Error(place + problem->path + ": " + problem->message);
+}
+
+void require(const Model& model, std::size_t sequence) {
+  require(model);
+  if (sequence >= model.sequences.size())
+    throw Error("sequence " + to_string(sequence) + ": there is no such sequence");
 }
 
 std::vector<std::string> numbered_tokens(std::size_t n_tokens) {

@@ -135,6 +135,12 @@ struct Problem {
 /// Names the first inconsistency of a model, or nothing when attend() can compute it.
 std::optional<Problem> check(const Model& model);
 
+/// Throws core::Error, "PLACEpath: message", when check() finds a problem.
+void require(const Model& model, const std::string& place = "");
+
+/// Throws core::Error when check() finds a problem or there is no such sequence.
+void require(const Model& model, std::size_t sequence);
+
 /// "0", "1", …: the names of tokens that have none.
 std::vector<std::string> numbered_tokens(std::size_t n_tokens);
 

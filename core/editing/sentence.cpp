@@ -100,9 +100,7 @@ attention::Model with_sentence(const attention::Model& base, const std::vector<s
   model.sequences = {{tokens, embeddings}};
   model.dropout.given.clear();
   std::erase_if(model.mask.cells, [n](const attention::MaskCell& c) { return c.row >= n || c.column >= n; });
-  auto problem = check(model);
-  if (!problem) problem = check_size(model);
-  if (problem) throw Error(problem->path + ": " + problem->message);
+  attention::require_within_limits(model);
   return model;
 }
 

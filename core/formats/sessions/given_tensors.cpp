@@ -138,9 +138,7 @@ Model with_given_tensors(const std::optional<Model>& model, std::span<const Give
       alone.push_back(std::move(read.given));
   }
   if (!result) result = attention::model_of(std::move(alone), n_sequences);
-  auto problem = attention::check(*result);
-  if (!problem) problem = attention::check_size(*result);
-  if (problem) throw Error(problem->path + ": " + problem->message);
+  attention::require_within_limits(*result);
   return *std::move(result);
 }
 

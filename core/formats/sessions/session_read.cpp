@@ -3,7 +3,6 @@
 
 #include "core/attention/given_model.hpp"
 #include "core/attention/limits.hpp"
-#include "core/error.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/sessions/session.hpp"
@@ -236,9 +235,7 @@ Session parse_session(std::string_view text, const std::string& file_name) {
     if (!view->is_object()) view->fail("an object");
     session.view = json_text(*view);
   }
-  auto problem = attention::check(session.model);
-  if (!problem) problem = attention::check_size(session.model);
-  if (problem) throw Error(file_name + ": " + problem->path + ": " + problem->message);
+  attention::require_within_limits(session.model, file_name + ": ");
   return session;
 }
 

@@ -121,7 +121,7 @@ std::string view_text(const std::string& view) {
 
 std::string session_text(const Session& session) {
   const Model& m = session.model;
-  if (const auto problem = attention::check(m)) throw Error(problem->path + ": " + problem->message);
+  attention::require(m);
   std::string text = "{\n  \"attnscope\": 1";
   const auto add = [&](const char* key, const std::string& value) {
     text += ",\n  \"" + std::string(key) + "\": " + value;
