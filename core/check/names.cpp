@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/formats/files/number.hpp"
+#include "core/text/ascii.hpp"
+#include "core/text/number.hpp"
 
 namespace core::check {
 namespace {
@@ -140,7 +141,7 @@ Meaning find(std::string_view name) {
 std::optional<std::size_t> cut_number(std::string& name, std::string_view word) {
   const std::size_t at = name.rfind(word);
   if (at == std::string::npos || at == 0) return std::nullopt;
-  const auto number = formats::parse_whole_number(std::string_view(name).substr(at + word.size()));
+  const auto number = text::parse_whole_number(std::string_view(name).substr(at + word.size()));
   if (!number) return std::nullopt;
   name.resize(at);
   while (!name.empty() && std::string_view("._-/ ").find(name.back()) != std::string_view::npos)
@@ -155,7 +156,7 @@ Name take_apart(std::string_view name) {
   constexpr std::string_view sequence = "sequence";
   if (name.starts_with(sequence)) {
     std::string_view rest = name.substr(sequence.size());
-    const auto number = formats::take_whole_number(rest);
+    const auto number = text::take_whole_number(rest);
     if (number && rest.starts_with('/')) {
       result.sequence = *number;
       result.base = rest.substr(1);
@@ -166,11 +167,9 @@ Name take_apart(std::string_view name) {
 }
 
 Meaning meaning_of(std::string_view base) {
-  std::string name(base);
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-    if (c == '-' || c == ' ') return '_';
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  std::string name = text::lower(base);
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == ' '; }, '_');
   if (Meaning whole = find(name); !whole.stages.empty()) return whole;
   const std::size_t last = name.find_last_of("./");
   if (last == std::string::npos) return {};

@@ -3,9 +3,9 @@
 #include "core/attention/given_model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/importing/embeddings.hpp"
 #include "core/importing/stages_in.hpp"
+#include "core/text/number.hpp"
 
 namespace core::importing {
 namespace {
@@ -28,7 +28,7 @@ const TensorInfo& info_of(const TensorFile& file, const StageSource& source) {
 std::size_t chosen_layer(const TensorFile& file, const std::string& chosen, std::size_t n_layers,
                          const std::vector<StageLayer>& named) {
   if (chosen.empty()) return 0;
-  if (const auto number = formats::parse_whole_number(chosen); number && *number < n_layers) return *number;
+  if (const auto number = text::parse_whole_number(chosen); number && *number < n_layers) return *number;
   for (std::size_t k = 0; k < named.size(); ++k)
     if (n_layers == named.size() && named[k].name.starts_with(chosen)) return k;
   throw Error(place_of(file) +

@@ -6,7 +6,6 @@
 #include "core/attention/attend.hpp"
 #include "core/lessons/changes.hpp"
 #include "core/lessons/states.hpp"
-#include "core/text/next_token.hpp"
 
 namespace core::lessons {
 namespace {
@@ -105,10 +104,9 @@ std::vector<Picture> next_token(const Moment& m) {
             .ends = {},
             .numbers = m.trace.mask};
   p.shading = Shading::mask;
-  const auto pairs = text::next_token_pairs(tokens(m));
-  for (const text::NextToken& pair : pairs) p.ends.push_back("→ " + pair.target);
+  for (std::size_t i = 1; i < tokens(m).size(); ++i) p.ends.push_back("→ " + tokens(m)[i]);
+  p.note = std::to_string(p.ends.size()) + (p.ends.size() == 1 ? " pair" : " pairs") + " to learn from";
   p.ends.push_back("→ ?");
-  p.note = std::to_string(pairs.size()) + (pairs.size() == 1 ? " pair" : " pairs") + " to learn from";
   return {p};
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text/ascii.hpp"
+
 namespace core::lessons {
 namespace {
 
@@ -65,10 +67,6 @@ constexpr std::array terms{
          "layer has one for each token that could come next."},
 };
 
-char small(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 }  // namespace
 
 std::span<const Term> glossary() {
@@ -76,12 +74,8 @@ std::span<const Term> glossary() {
 }
 
 const Term* find_term(std::string_view word) {
-  const auto same = [word](const Term& term) {
-    const std::string_view other = term.word;
-    return std::equal(word.begin(), word.end(), other.begin(), other.end(),
-                      [](char a, char b) { return small(a) == small(b); });
-  };
-  const auto row = std::find_if(terms.begin(), terms.end(), same);
+  const auto row =
+      std::ranges::find(terms, text::lower(word), [](const Term& t) { return text::lower(t.word); });
   return row == terms.end() ? nullptr : &*row;
 }
 

@@ -1,7 +1,7 @@
 #include "app/ui/actions/shortcuts.hpp"
 
 #include "app/ui/actions/actions.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace app {
 
@@ -20,7 +20,7 @@ std::optional<std::string> copied_text(const Situation& s) {
   if (selection.cursor) {
     const auto* matrix = editing::find_matrix(model, {look.edited.name, look.sequence});
     if (matrix && selection.cursor->row < (*matrix)->n_rows && selection.cursor->column < (*matrix)->n_cols)
-      return core::formats::number_text((**matrix)(selection.cursor->row, selection.cursor->column));
+      return core::text::number_text((**matrix)(selection.cursor->row, selection.cursor->column));
   }
   const auto& cell = s.shown.selection.pinned ? s.shown.selection.pinned : s.shown.selection.hovered;
   if (!cell) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::string> copied_text(const Situation& s) {
     return std::nullopt;
   const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, cell->head);
   if (cell->row >= numbers.n_rows() || cell->column >= numbers.n_cols()) return std::nullopt;
-  return core::formats::number_text(numbers(cell->row, cell->column));
+  return core::text::number_text(numbers(cell->row, cell->column));
 }
 
 }  // namespace app

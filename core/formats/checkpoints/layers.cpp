@@ -7,7 +7,8 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/ascii.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats::checkpoints {
 namespace {
@@ -101,25 +102,6 @@ constexpr std::array table{
 
 using Names = std::map<std::string, const TensorInfo*, std::less<>>;
 
-/// Splits digits from the rest, so that layer 10 comes after layer 2.
-bool comes_before(const std::string& a, const std::string& b) {
-  std::size_t i = 0, j = 0;
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  while (i < a.size() && j < b.size()) {
-    if (!digit(a[i]) || !digit(b[j])) {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i, ++j;
-      continue;
-    }
-    const std::size_t end_a = std::min(a.find_first_not_of("0123456789", i), a.size());
-    const std::size_t end_b = std::min(b.find_first_not_of("0123456789", j), b.size());
-    if (end_a - i != end_b - j) return end_a - i < end_b - j;
-    if (a.compare(i, end_a - i, b, j, end_b - j) != 0) return a.compare(i, end_a - i, b, j, end_b - j) < 0;
-    i = end_a, j = end_b;
-  }
-  return a.size() - i < b.size() - j;
-}
-
 const TensorInfo* find(const Names& names, const std::string& name) {
   const auto it = names.find(name);
   return it == names.end() ? nullptr : it->second;
@@ -173,7 +155,7 @@ std::optional<std::pair<std::string, std::size_t>> head_in(const std::string& pr
   const std::size_t at = prefix.rfind(word);
   if (at == prefix.npos || (at > 0 && prefix[at - 1] != '.')) return std::nullopt;
   std::string_view rest = std::string_view(prefix).substr(at + word.size());
-  const auto head = take_whole_number(rest);
+  const auto head = text::take_whole_number(rest);
   if (!head || rest.size() != 1) return std::nullopt;  // the point at the end
   return std::pair(prefix.substr(0, at), *head);
 }
@@ -226,7 +208,7 @@ std::vector<Layer> find_layers(std::span<const TensorInfo> tensors) {
         if (layer && has_output(*layer) == with_output && found.insert(info.name).second)
           layers.push_back(std::move(*layer));
       }
-  std::ranges::sort(layers, [](const Layer& a, const Layer& b) { return comes_before(a.prefix, b.prefix); });
+  std::ranges::sort(layers, text::comes_before, &Layer::prefix);
   return joined_heads(std::move(layers), names);
 }
 
@@ -236,7 +218,7 @@ const Layer& choose_layer(std::span<const Layer> layers, const std::string& chos
     throw Error(place + "expected a checkpoint of a known layout, found no attention in it");
   for (const Layer& layer : layers)
     if (layer.prefix == chosen || layer.prefix == chosen + ".") return layer;
-  const auto index = parse_whole_number(chosen);
+  const auto index = text::parse_whole_number(chosen);
   if (!index || *index >= layers.size())
     throw Error(place + "expected a layer from 0 (" + layers.front().prefix + ") to " +
                 std::to_string(layers.size() - 1) + " (" + layers.back().prefix + "), got " +

@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -45,7 +45,8 @@ Tensor read(const Part& part, std::span<const std::size_t> leading, const Token&
 /// The number at the end of a name after a word: 3 for "weights.head3" after ".head".
 std::optional<std::size_t> number_after(const std::string& name, const std::string& word) {
   const std::size_t at = name.rfind(word);
-  return at == name.npos ? std::nullopt : parse_whole_number(std::string_view(name).substr(at + word.size()));
+  return at == name.npos ? std::nullopt
+                         : text::parse_whole_number(std::string_view(name).substr(at + word.size()));
 }
 
 /// Parts 0, 1, 2 … of one shape as one; what they are called together begins the message when they are not.

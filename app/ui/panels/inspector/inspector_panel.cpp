@@ -102,7 +102,7 @@ void draw_value(Pen& pen, const CellRef& cell) {
                      words.place);
   pen.skip(19);
   widgets::draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint),
-                     widgets::in_full(value));
+                     widgets::number_text(value));
   draw_actions(pen, cell);
   pen.skip(10);
   if (!words.reason.empty()) {
