@@ -9,6 +9,7 @@
 #include "core/formats/files/json.hpp"
 #include "core/formats/readers/table.hpp"
 #include "core/formats/readers/written_number.hpp"
+#include "core/text/utf8.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -54,14 +55,10 @@ class Printed {
 
  private:
   [[noreturn]] void fail(const std::string& expected) const {
-    const std::string_view before = text_.substr(0, at_);
-    const auto line = std::ranges::count(before, '\n') + 1;
-    const std::size_t column = at_ - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0: the first line
     const std::string_view rest = text_.substr(at_);
     const std::string_view found =
         rest.substr(0, std::max<std::size_t>(1, rest.find_first_of(" \t\r\n,[]()")));
-    throw Error(place_ + "line " + std::to_string(line) + ", column " + std::to_string(column) +
-                ": expected " + expected + ", got " +
+    throw Error(place_ + text::place_words(text_, at_) + ": expected " + expected + ", got " +
                 (rest.empty() ? "the end of the text" : quoted_briefly(found)));
   }
 
@@ -183,8 +180,7 @@ class Printed {
 }  // namespace
 
 bool looks_printed(std::string_view begin) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (begin.starts_with(byte_order_mark)) begin.remove_prefix(byte_order_mark.size());
+  begin = text::without_byte_order_mark(begin);
   begin.remove_prefix(std::min(begin.find_first_not_of(blanks), begin.size()));
   if (begin.starts_with('[')) return true;
   const std::string_view words = begin.substr(0, begin.find_first_of("[("));
@@ -194,9 +190,7 @@ bool looks_printed(std::string_view begin) {
 }
 
 Tensor parse_printed(std::string_view text, const std::string& place) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  return Printed(text, place).tensor();
+  return Printed(text::without_byte_order_mark(text), place).tensor();
 }
 
 Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma) {
