@@ -9,8 +9,14 @@
 namespace core::formats {
 namespace {
 
-constexpr std::array names{"float64", "float32", "float16", "bfloat16", "int64", "int32", "int16",
-                           "int8",    "uint64",  "uint32",  "uint16",   "uint8", "bool",  "text"};
+struct Kind {
+  const char* name;
+  std::size_t bytes;
+};
+constexpr std::array kinds{Kind{"float64", 8}, Kind{"float32", 4}, Kind{"float16", 2}, Kind{"bfloat16", 2},
+                           Kind{"int64", 8},   Kind{"int32", 4},   Kind{"int16", 2},   Kind{"int8", 1},
+                           Kind{"uint64", 8},  Kind{"uint32", 4},  Kind{"uint16", 2},  Kind{"uint8", 1},
+                           Kind{"bool", 1},    Kind{"text", 0}};
 
 [[noreturn]] void fail(const Tensor& tensor, const std::string& what) {
   throw Error("tensor " + tensor.name + " of shape " + shape_text(tensor.shape) + ": " + what);
@@ -34,7 +40,11 @@ std::size_t begin_of(const Tensor& tensor, std::span<const std::size_t> leading)
 }  // namespace
 
 const char* dtype_name(Dtype dtype) {
-  return names[static_cast<std::size_t>(dtype)];
+  return kinds[static_cast<std::size_t>(dtype)].name;
+}
+
+std::size_t dtype_bytes(Dtype dtype) {
+  return kinds[static_cast<std::size_t>(dtype)].bytes;
 }
 
 std::string shape_text(const Shape& shape) {

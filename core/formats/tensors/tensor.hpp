@@ -16,6 +16,9 @@ enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, bo
 /// "float32", "bfloat16", "bool", "text": as NumPy and PyTorch call it.
 const char* dtype_name(Dtype dtype);
 
+/// Bytes of one number of a dtype; a text has no length of its own.
+std::size_t dtype_bytes(Dtype dtype);
+
 /// Any number of lengths, the last of the index that runs fastest; none for a single number.
 using Shape = std::vector<std::size_t>;
 
