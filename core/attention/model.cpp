@@ -21,6 +21,11 @@ const SharedMatrix* first_given(const Given& given, std::initializer_list<Stage>
 
 }  // namespace
 
+const MaskCell* Mask::find(std::size_t row, std::size_t column) const {
+  const auto found = std::ranges::lower_bound(cells, std::pair(row, column), {}, &MaskCell::place);
+  return found == cells.end() || found->place() != std::pair(row, column) ? nullptr : &*found;
+}
+
 std::size_t Model::n_keys() const {
   if (const SharedMatrix* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows();
   const SharedMatrix* m = first_given(given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores,

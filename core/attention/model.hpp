@@ -1,9 +1,11 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/attention/departures.hpp"
@@ -60,7 +62,8 @@ enum class EmptyRows { nan, zeros };
 struct MaskCell {
   std::size_t row = 0, column = 0;
   bool visible = true;
-  friend bool operator==(const MaskCell&, const MaskCell&) = default;
+  std::pair<std::size_t, std::size_t> place() const { return {row, column}; }
+  friend auto operator<=>(const MaskCell&, const MaskCell&) = default;
 };
 
 struct Mask {
@@ -70,6 +73,8 @@ struct Mask {
   MaskMethod method = MaskMethod::negative_infinity;
   EmptyRows empty_rows = EmptyRows::nan;
   std::vector<MaskCell> cells;  ///< each cell once, sorted by row, then column
+  /// The cell that was switched by hand there, or nullptr.
+  const MaskCell* find(std::size_t row, std::size_t column) const;
   friend bool operator==(const Mask&, const Mask&) = default;
 };
 

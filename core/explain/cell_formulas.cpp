@@ -1,6 +1,5 @@
 #include "core/explain/cell_formulas.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/attention/intended.hpp"
@@ -75,10 +74,7 @@ Text scale(const Model& m, const Trace&, const CellAddress&) {
 }
 
 Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
-  const bool by_hand = std::any_of(
-      m.mask.cells.begin(), m.mask.cells.end(),
-      [&](const attention::MaskCell& cell) { return cell.row == c.row && cell.column == c.column; });
-  if (by_hand) return t.mask(c.row, c.column) == 0 ? "hidden by hand" : "shown by hand";
+  if (m.mask.find(c.row, c.column)) return t.mask(c.row, c.column) == 0 ? "hidden by hand" : "shown by hand";
   const auto* const rule = rules_of(m).see;
   if (rule == &attention::intended::everything) return "no causal mask";
   if (rule != &attention::intended::causal) return "by another rule than the causal one";

@@ -71,9 +71,9 @@ void write_given(const Work& w, Step& step) {
       return add_line(step, note("given", x(c.row, c.column)));
     }
     case Stage::mask: {
-      bool visible = attention::follows_causality(w.model, c.row, c.column);
-      for (const auto& by_hand : w.model.mask.cells)
-        if (by_hand.row == c.row && by_hand.column == c.column) visible = by_hand.visible;
+      const auto* by_hand = w.model.mask.find(c.row, c.column);
+      const bool visible =
+          by_hand ? by_hand->visible : attention::follows_causality(w.model, c.row, c.column);
       return add_line(step, note(visible ? "visible" : "hidden", visible));
     }
     default:

@@ -26,7 +26,7 @@ Model with_mask_transposed(const Model& model) {
   Model next = model;
   if (next.mask.causal) next.departures.mask_transposed = !next.departures.mask_transposed;
   for (MaskCell& cell : next.mask.cells) std::swap(cell.row, cell.column);
-  std::ranges::sort(next.mask.cells, {}, [](const MaskCell& c) { return std::pair(c.row, c.column); });
+  std::ranges::sort(next.mask.cells);
   return next;
 }
 

@@ -27,9 +27,8 @@ std::string relation(Stage stage) {
 }
 
 std::string hidden_reason(const Frame& frame, const CellRef& cell) {
-  for (const auto& switched : frame.shown.model.mask.cells)
-    if (switched.row == cell.row && switched.column == cell.column)
-      return switched.visible ? "shown by hand" : "hidden by hand";
+  if (const auto* switched = frame.shown.model.mask.find(cell.row, cell.column))
+    return switched->visible ? "shown by hand" : "hidden by hand";
   const std::size_t later =
       frame.shown.model.n_keys() - frame.shown.model.n_tokens();  // the causal rule wants no fewer
   return "hidden: key " + to_string(cell.column) + " comes after query " + to_string(cell.row) +

@@ -108,9 +108,8 @@ Mask read_mask(const Json& place) {
     if (parts.size() != 3) cell.fail("[row, column, visible]");
     mask.cells.push_back({parts[0].whole(0), parts[1].whole(0), parts[2].boolean()});
   }
-  const auto place_of = [](const attention::MaskCell& cell) { return std::pair(cell.row, cell.column); };
-  std::ranges::sort(mask.cells, {}, place_of);
-  const auto twice = std::ranges::adjacent_find(mask.cells, {}, place_of);
+  std::ranges::sort(mask.cells, {}, &attention::MaskCell::place);
+  const auto twice = std::ranges::adjacent_find(mask.cells, {}, &attention::MaskCell::place);
   if (twice != mask.cells.end())
     cells->fail("each cell once",
                 "[" + std::to_string(twice->row) + ", " + std::to_string(twice->column) + "] twice");
