@@ -82,14 +82,11 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
   if (tensor.numbers.empty())  // a file of no numbers can claim any number of tokens
     fail(file,
          info.name + ": expected at least one number, got the shape " + formats::shape_text(info.shape));
-  const bool is_batch = tensor.shape.size() == 3;
-  const std::size_t n_tokens = tensor.shape[is_batch ? 1 : 0];
+  const std::size_t n_tokens = tensor.shape[tensor.shape.size() - 2];
   const auto tokens =
       tensor.row_labels.size() == n_tokens ? tensor.row_labels : tokens_in(file, n_tokens, progress);
   std::vector<attention::Sequence> sequences;
-  for (std::size_t s = 0; s < (is_batch ? tensor.shape[0] : 1); ++s)
-    sequences.push_back(
-        {tokens, is_batch ? formats::matrix(tensor, std::array{s}) : formats::matrix(tensor)});
+  for (const arma::mat& embeddings : formats::matrices(tensor)) sequences.push_back({tokens, embeddings});
   return sequences;
 }
 

@@ -61,13 +61,11 @@ void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info
   if (n_axes != 2 && n_axes != 3)
     refuse_shape(file, info, "[tokens, columns] or [sequences, tokens, columns]");
   std::vector<attention::Sequence> sequences;
-  for (std::size_t s = 0; s < (n_axes == 3 ? tensor.shape[0] : 1); ++s) {
-    const std::vector<std::size_t> part = n_axes == 3 ? std::vector{s} : std::vector<std::size_t>();
-    attention::Sequence& next = sequences.emplace_back();
-    next.embeddings = matrix(tensor, part);
-    const bool named =
-        s < model.sequences.size() && model.sequences[s].tokens.size() == next.embeddings->n_rows;
-    next.tokens = named ? model.sequences[s].tokens : attention::numbered_tokens(next.embeddings->n_rows);
+  for (const arma::mat& embeddings : matrices(tensor)) {
+    const std::size_t s = sequences.size();
+    const bool named = s < model.sequences.size() && model.sequences[s].tokens.size() == embeddings.n_rows;
+    sequences.push_back(
+        {named ? model.sequences[s].tokens : attention::numbered_tokens(embeddings.n_rows), embeddings});
   }
   model.sequences = std::move(sequences);
 }
@@ -94,9 +92,7 @@ TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, con
       read.given.matrices.emplace_back(arma::mat(all.cols(h * width, (h + 1) * width - 1)));
     return read;
   }
-  for (std::size_t s = 0; s < read.n_sequences; ++s)
-    for (std::size_t h = 0; h < tensor.shape[n_axes - 3]; ++h)
-      read.given.matrices.emplace_back(matrix(tensor, n_axes == 4 ? std::vector{s, h} : std::vector{h}));
+  for (arma::mat& m : matrices(tensor)) read.given.matrices.emplace_back(std::move(m));
   return read;
 }
 

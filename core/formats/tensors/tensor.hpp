@@ -55,4 +55,9 @@ Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading);
 /// large.
 arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading = {});
 
+/// All matrices that the last two of its dimensions are, in the order of the indices before them.
+///
+/// Throws core::Error, naming the tensor, when it has fewer dimensions, or holds text or nothing.
+std::vector<arma::mat> matrices(const Tensor& tensor);
+
 }  // namespace core::formats
