@@ -168,8 +168,11 @@ Json::Json(std::shared_ptr<const File> file, const Value& value, std::string pat
     : file_(std::move(file)), value_(&value), path_(std::move(path)) {}
 
 void Json::fail(const std::string& expected, std::optional<std::string> got) const {
-  throw Error(file_->name + ": " + (path_.empty() ? "" : path_ + ": ") + "expected " + expected + ", got " +
-              (got ? *got : description(*value_)));
+  throw Error(place() + "expected " + expected + ", got " + (got ? *got : description(*value_)));
+}
+
+std::string Json::place() const {
+  return file_->name + ": " + (path_.empty() ? "" : path_ + ": ");
 }
 
 bool Json::is_null() const {
