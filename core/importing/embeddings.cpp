@@ -44,12 +44,8 @@ const TensorInfo& find_embeddings(const TensorFile& file, const std::string& nam
 }
 
 arma::mat drawn_embeddings(std::size_t d_in) {
-  random::Generator generator(drawn_seed);
-  const std::vector<float> numbers = generator.normal(drawn_tokens * d_in);
-  arma::mat embeddings(drawn_tokens, d_in);
-  for (std::size_t i = 0; i < drawn_tokens; ++i)
-    for (std::size_t j = 0; j < d_in; ++j) embeddings(i, j) = numbers[i * d_in + j];
-  return embeddings;
+  const std::vector<float> numbers = random::Generator(drawn_seed).normal(drawn_tokens * d_in);
+  return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), d_in, drawn_tokens)).t();
 }
 
 }  // namespace
