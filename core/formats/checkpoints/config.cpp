@@ -22,7 +22,6 @@ Config parse_config(std::string_view text, const std::string& file_name) {
   const Json top = parse_json(text, file_name);
   Config config;
   config.n_heads = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads"});
-  config.n_key_value_heads = count(top, {"num_key_value_heads", "n_kv_heads"});
   if (const auto place = top.member("scale_attn_weights")) config.scaled = place->boolean();
   if (const auto place = top.member("scale_attn_by_inverse_layer_idx"))
     config.scaled_by_layer = place->boolean();
