@@ -20,6 +20,7 @@ std::optional<std::size_t> count(const Json& top, std::initializer_list<const ch
 
 Config parse_config(std::string_view text, const std::string& file_name) {
   const Json top = parse_json(text, file_name);
+  if (!top.is_object()) top.fail("an object");
   Config config;
   config.n_heads = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads"});
   if (const auto place = top.member("scale_attn_weights")) config.scaled = place->boolean();

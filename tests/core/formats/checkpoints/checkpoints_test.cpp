@@ -135,6 +135,8 @@ TEST(CheckpointConfig, TellsHeadsAndScale) {
   EXPECT_EQ(scale_of({}, 5, 64).rule, attention::ScaleRule::inverse_sqrt_d_head);
   EXPECT_EQ(support::error_of([] { parse_config(R"({"n_head": 0})", "config.json"); }).substr(0, 20),
             "config.json: n_head:");
+  EXPECT_EQ(support::error_of([] { parse_config("[12]", "config.json"); }),
+            "config.json: expected an object, got a list of 1");
 }
 
 TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {
