@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/editing/edit_cases.hpp"
+#include "core/text/words.hpp"
 
 namespace core::editing::cases {
 namespace {
@@ -31,10 +32,8 @@ std::string divisors(std::size_t number) {
   std::vector<std::size_t> found;
   for (std::size_t d = 1; d <= number; ++d)
     if (number % d == 0) found.push_back(d);
-  std::string text = to_string(found.front());
-  for (std::size_t k = 1; k < found.size(); ++k)
-    text += (k + 1 < found.size() ? ", " : " or ") + to_string(found[k]);
-  return text;
+  return text::joined(
+      found, ", ", [](std::size_t d) { return to_string(d); }, " or ");
 }
 
 /// Throws unless the heads share the columns evenly; width is "d_out" or "d_in".

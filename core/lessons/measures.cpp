@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/statistics/row_facts.hpp"
+#include "core/text/words.hpp"
 
 namespace core::lessons {
 
@@ -27,10 +28,7 @@ std::string number(double value) {
 }
 
 std::string list(const arma::vec& numbers) {
-  std::string text;
-  for (std::size_t k = 0; k < numbers.n_elem; ++k)
-    text += (k == 0 ? "" : k + 1 == numbers.n_elem ? " and " : ", ") + number(numbers[k]);
-  return text;
+  return text::joined(numbers, ", ", number, " and ");
 }
 
 double largest_difference(const arma::mat& a, const arma::mat& b) {
