@@ -48,6 +48,7 @@ void require_width(const char* width, std::size_t columns, std::size_t n_heads) 
 
 void require_heads(const char* width, std::size_t columns, std::size_t n_heads) {
   if (n_heads > 0 && columns % n_heads == 0) return;
+  if (columns == 0) refuse("n_heads", "expected at least one head");
   refuse("n_heads", "expected a number of heads that divides " + std::string(width) + " = " +
                         to_string(columns) + " (" + divisors(columns) + "), got " + to_string(n_heads));
 }
