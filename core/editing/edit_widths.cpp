@@ -16,11 +16,7 @@ using std::to_string;
 void resize(SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns) {
   const arma::mat& old = matrix;
   if (old.n_rows == n_rows && old.n_cols == n_columns) return;
-  arma::mat next(n_rows, n_columns, arma::fill::zeros);
-  const arma::SizeMat kept(std::min<arma::uword>(old.n_rows, n_rows),
-                           std::min<arma::uword>(old.n_cols, n_columns));
-  next(0, 0, kept) = old(0, 0, kept);
-  matrix = std::move(next);
+  matrix = arma::mat(arma::resize(old, n_rows, n_columns));
 }
 
 void resize(Linear& linear, std::size_t d_in, std::size_t d_out) {

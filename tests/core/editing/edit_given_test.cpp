@@ -111,6 +111,11 @@ TEST(SwitchHead, GoesOffAndOn) {
   EXPECT_TRUE(editing::apply(off, SetHeadCount{1}).heads_off.empty());
 }
 
+TEST(SetInputWidth, GivesEmbeddingsToAModelThatHasNone) {
+  const Model model = attention::model_of({counted(weights, 3, 3, 1)});
+  EXPECT_TRUE(equal(*editing::apply(model, SetInputWidth{2}).sequences[0].embeddings, arma::zeros(3, 2)));
+}
+
 TEST(SetHeadCount, IsRefusedWhereNoWidthIsKnown) {
   const Model model = attention::model_of({counted(weights, 3, 3)});
   EXPECT_EQ(refusal(model, SetHeadCount{0}), "n_heads: expected at least one head");
