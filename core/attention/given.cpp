@@ -1,7 +1,6 @@
 #include "core/attention/given.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 namespace core::attention {
 

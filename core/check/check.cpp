@@ -71,7 +71,6 @@ void add(StageResult result, std::vector<StageResult>& all) {
   same->agreement.within = within;
 }
 
-/// "a, b, c": the names in one line.
 }  // namespace
 
 Matched match(const Model& model, const formats::TensorFile& file,

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "core/editing/edit_cases.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/explain/reach.hpp"
 #include "core/explain/rules.hpp"

@@ -1,7 +1,6 @@
 #include "core/lessons/exhibits.hpp"
 
 #include <array>
-#include <cmath>
 
 #include "core/attention/attend.hpp"
 #include "core/lessons/changes.hpp"

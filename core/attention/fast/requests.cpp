@@ -1,7 +1,6 @@
 #include "core/attention/fast/requests.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "core/formats/readers/printed.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <utility>
 

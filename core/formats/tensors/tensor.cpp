@@ -1,7 +1,6 @@
 #include "core/formats/tensors/tensor.hpp"
 
 #include <array>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/text/words.hpp"
