@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/find.hpp"
+
 namespace core::attention {
 
 bool operator==(const GivenCell& a, const GivenCell& b) {
@@ -9,8 +11,7 @@ bool operator==(const GivenCell& a, const GivenCell& b) {
 }
 
 const GivenStage* Given::find(Stage stage) const {
-  const auto found = std::ranges::find(stages, stage, &GivenStage::stage);
-  return found == stages.end() ? nullptr : &*found;
+  return find_by(stages, stage, &GivenStage::stage);
 }
 
 const GivenCell* Given::find(const GivenPlace& place) const {

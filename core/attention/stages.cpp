@@ -7,6 +7,7 @@
 
 #include "core/attention/rules.hpp"
 #include "core/attention/shown_stages.hpp"
+#include "core/find.hpp"
 
 namespace core::attention {
 namespace {
@@ -113,9 +114,7 @@ StageMatrix& matrix_of(Trace& trace, const StageInfo& stage, std::size_t head) {
 }
 
 const StageInfo* find_stage(std::string_view name) {
-  const auto row =
-      std::find_if(table.begin(), table.end(), [&](const StageInfo& s) { return name == s.name; });
-  return row == table.end() ? nullptr : &*row;
+  return find_by(table, name, &StageInfo::name);
 }
 
 std::string fill_words(double fill) {

@@ -4,6 +4,7 @@
 
 #include "core/attention/given.hpp"
 #include "core/check/names.hpp"
+#include "core/find.hpp"
 #include "core/importing/stages_in.hpp"
 #include "core/text/ascii.hpp"
 
@@ -110,8 +111,7 @@ std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Tok
 }
 
 const StageSource* find(const StageLayer& layer, Stage stage) {
-  const auto found = std::ranges::find(layer.stages, stage, &StageSource::stage);
-  return found == layer.stages.end() ? nullptr : &*found;
+  return find_by(layer.stages, stage, &StageSource::stage);
 }
 
 }  // namespace

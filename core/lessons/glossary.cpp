@@ -1,8 +1,8 @@
 #include "core/lessons/glossary.hpp"
 
-#include <algorithm>
 #include <array>
 
+#include "core/find.hpp"
 #include "core/text/ascii.hpp"
 
 namespace core::lessons {
@@ -74,9 +74,7 @@ std::span<const Term> glossary() {
 }
 
 const Term* find_term(std::string_view word) {
-  const auto row =
-      std::ranges::find(terms, text::lower(word), [](const Term& t) { return text::lower(t.word); });
-  return row == terms.end() ? nullptr : &*row;
+  return find_by(terms, text::lower(word), [](const Term& t) { return text::lower(t.word); });
 }
 
 }  // namespace core::lessons

@@ -1,8 +1,8 @@
 #include "core/mistakes/mistakes.hpp"
 
-#include <algorithm>
 #include <array>
 
+#include "core/find.hpp"
 #include "core/mistakes/changes.hpp"
 
 namespace core::mistakes {
@@ -263,8 +263,7 @@ std::span<const Mistake> mistakes() {
 }
 
 const Mistake* find_mistake(std::string_view name) {
-  const auto row = std::find_if(table.begin(), table.end(), [&](const Mistake& m) { return name == m.name; });
-  return row == table.end() ? nullptr : &*row;
+  return find_by(table, name, &Mistake::name);
 }
 
 bool applies(const Mistake& mistake, const Model& model) {

@@ -15,7 +15,7 @@ const std::vector<Room>& rooms() {
       {"core/attention/fast", {"core", "core/random", "core/attention", "core/parallel"}, {}},
       {"core/formats/files", {"core", "core/text"}, {"nlohmann/"}},
       {"core/formats/tensors", {"core", "core/text", "core/formats/files"}, {}},
-      {"core/mistakes", {"core/attention"}, {}},
+      {"core/mistakes", {"core", "core/attention"}, {}},
       {"core/check",
        {"core", "core/text", "core/attention", "core/formats/files", "core/formats/tensors", "core/mistakes"},
        {}},

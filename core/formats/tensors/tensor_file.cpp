@@ -1,9 +1,9 @@
 #include "core/formats/tensors/tensor_file.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/formats/files/json.hpp"
 
 namespace core::formats {
@@ -35,8 +35,7 @@ TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vect
 }
 
 const TensorInfo* TensorFile::find(std::string_view name) const {
-  const auto found = std::ranges::find(infos_, name, &TensorInfo::name);
-  return found == infos_.end() ? nullptr : &*found;
+  return find_by(infos_, name, &TensorInfo::name);
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading,
