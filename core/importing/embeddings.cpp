@@ -23,7 +23,7 @@ constexpr std::array names_of_embeddings{"embeddings", "x",    "inputs", "input"
                                          "embedding",  "ln_1", "embed",  "inputs_embeds"};
 
 [[noreturn]] void fail(const TensorFile& file, const std::string& what) {
-  throw Error(file.path().string() + ": " + what);
+  throw Error(file.place() + what);
 }
 
 bool can_be_embeddings(const TensorInfo& info) {
@@ -31,11 +31,7 @@ bool can_be_embeddings(const TensorInfo& info) {
 }
 
 const TensorInfo& find_embeddings(const TensorFile& file, const std::string& name) {
-  if (!name.empty()) {
-    const TensorInfo* info = file.find(name);
-    if (!info) fail(file, "there is no tensor " + name + " in it");
-    return *info;
-  }
+  if (!name.empty()) return file.info(name);
   if (const TensorInfo* info = usual_embeddings(file)) return *info;
   const auto& all = file.tensors();
   const std::span<const TensorInfo> first(all.begin(), std::min<std::size_t>(all.size(), 6));

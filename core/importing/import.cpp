@@ -17,10 +17,6 @@ namespace {
 using formats::TensorFile;
 namespace checkpoints = formats::checkpoints;
 
-std::string place_of(const TensorFile& file) {
-  return file.path().string() + ": ";
-}
-
 /// The number of a layer among all, which a scale may depend on.
 std::size_t index_of(const std::vector<checkpoints::Layer>& layers, const checkpoints::Layer& layer) {
   return static_cast<std::size_t>(&layer - layers.data());
@@ -31,7 +27,7 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<checkpoints
   const checkpoints::Config config = checkpoints::config_beside(file.path());
   const checkpoints::Layer* layer = nullptr;
   if (!choices.mapping)
-    layer = &checkpoints::choose_layer(layers, choices.layer.empty() ? "0" : choices.layer, place_of(file));
+    layer = &checkpoints::choose_layer(layers, choices.layer.empty() ? "0" : choices.layer, file.place());
   const checkpoints::Layer by_hand{"", nullptr, choices.mapping.value_or(checkpoints::Mapping{}), 0};
   const checkpoints::Layer& chosen = layer ? *layer : by_hand;
   checkpoints::Attention read = checkpoints::read_attention(
@@ -47,7 +43,7 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<checkpoints
   if (layer && *layer->layout->note)
     result.notes.push_back(std::string(layer->layout->about) + "; " + layer->layout->note + ".");
   model.sequences = embeddings_for(file, choices, d_in, result.notes, progress);
-  attention::require_within_limits(model, place_of(file));
+  attention::require_within_limits(model, file.place());
   return result;
 }
 
@@ -57,7 +53,7 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
   result.model.n_heads = choices.n_heads.value_or(1);
   result.notes.push_back(
       "There are no projections in the file: queries, keys and values are the embeddings.");
-  attention::require_within_limits(result.model, place_of(file));
+  attention::require_within_limits(result.model, file.place());
   return result;
 }
 
@@ -80,7 +76,7 @@ Imported import_tensors(const TensorFile& file, const Choices& choices, const co
   });
   if (!has_stages) return import_embeddings(file, choices, progress);
   Imported result = import_stages(file, found, choices, progress);
-  attention::require_within_limits(result.model, place_of(file));
+  attention::require_within_limits(result.model, file.place());
   return result;
 }
 

@@ -14,14 +14,8 @@ using attention::GivenStage;
 using formats::TensorFile;
 using formats::TensorInfo;
 
-std::string place_of(const TensorFile& file) {
-  return file.path().string() + ": ";
-}
-
 const TensorInfo& info_of(const TensorFile& file, const StageSource& source) {
-  const std::string name = source.tensors.empty() ? "" : source.tensors.front();
-  if (const TensorInfo* info = file.find(name)) return *info;
-  throw Error(place_of(file) + "there is no tensor " + name + " in it");
+  return file.info(source.tensors.empty() ? "" : source.tensors.front());
 }
 
 /// A number from 0, or the beginning of a layer's name.
@@ -31,7 +25,7 @@ std::size_t chosen_layer(const TensorFile& file, const std::string& chosen, std:
   if (const auto number = text::parse_whole_number(chosen); number && *number < n_layers) return *number;
   for (std::size_t k = 0; k < named.size(); ++k)
     if (n_layers == named.size() && named[k].name.starts_with(chosen)) return k;
-  throw Error(place_of(file) +
+  throw Error(file.place() +
               (n_layers == 1 ? "expected layer 0, the only one"
                              : "expected a layer of 0 … " + std::to_string(n_layers - 1)) +
               ", got \"" + chosen + "\"");
@@ -65,7 +59,7 @@ attention::Model model_of(const TensorFile& file, std::vector<GivenStage> given,
   try {
     return attention::model_of(std::move(given), n_sequences);
   } catch (const Error& error) {
-    throw Error(place_of(file) + error.what());
+    throw Error(file.place() + error.what());
   }
 }
 
@@ -89,7 +83,7 @@ std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>
     const bool has_layers = shape.size() == 5 || (shape.size() == 4 && shape[0] > 1 && !first_axis_is_batch);
     const std::size_t n = has_layers ? shape[0] : 0;
     if (n_layers && *n_layers != n)
-      throw Error(place_of(file) + info.name + ": expected " + std::to_string(*n_layers) +
+      throw Error(file.place() + info.name + ": expected " + std::to_string(*n_layers) +
                   " layers, as the other stages have, got " + formats::shape_text(shape));
     n_layers = n;
   }
@@ -106,7 +100,7 @@ Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& fo
     stages = usual_stages(found[index]);
   }
   if (stages.empty())
-    throw Error(place_of(file) + "expected weights, scores, or queries and keys among its tensors");
+    throw Error(file.place() + "expected weights, scores, or queries and keys among its tensors");
   const std::size_t n_layers = by_name ? 0 : layers_within(file, stages, choices.first_axis_is_batch);
   std::optional<std::size_t> layer;
   if (!by_name) index = chosen_layer(file, choices.layer, std::max<std::size_t>(1, n_layers), {});
@@ -118,7 +112,7 @@ Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& fo
   for (const StageSource& source : stages) {
     formats::TensorStage read = read_source(file, source, layer, n_heads, progress);
     if (!given.empty() && read.n_sequences != n_sequences)
-      throw Error(place_of(file) + source.tensors.front() + ": expected " + std::to_string(n_sequences) +
+      throw Error(file.place() + source.tensors.front() + ": expected " + std::to_string(n_sequences) +
                   " sequences, as the other stages have, got " + std::to_string(read.n_sequences));
     n_sequences = read.n_sequences;
     given.push_back(std::move(read.given));

@@ -35,16 +35,15 @@ class Reader {
   }
 
   [[noreturn]] void fail(const std::string& name, const std::string& expected, const arma::mat& got) const {
-    throw Error(file_.path().string() + ": " + name + ": expected " + expected + ", got " +
-                std::to_string(got.n_rows) + " × " + std::to_string(got.n_cols));
+    throw Error(file_.place() + name + ": expected " + expected + ", got " + std::to_string(got.n_rows) +
+                " × " + std::to_string(got.n_cols));
   }
 
  private:
   arma::mat tensor(const std::string& name) const {
     const Tensor found = file_.read(name, {}, progress_);
     if (found.shape.empty() || found.shape.size() > 2)
-      throw Error(file_.path().string() + ": " + name + ": expected one or two dimensions, got " +
-                  shape_text(found.shape));
+      throw Error(file_.place() + name + ": expected one or two dimensions, got " + shape_text(found.shape));
     return matrix(found);
   }
 
@@ -118,7 +117,7 @@ std::size_t heads_of(const TensorFile& file, const Layer& layer, const Config& c
   if (said) return *said;
   if (layer.n_heads > 0) return layer.n_heads;
   if (config.n_heads) return *config.n_heads;
-  throw Error(file.path().string() + ": " + layer.prefix +
+  throw Error(file.place() + layer.prefix +
               ": the number of heads must be said, there is no config.json beside the file that tells it");
 }
 

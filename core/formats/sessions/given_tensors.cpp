@@ -30,7 +30,6 @@ Address address_of(const std::string& source) {
 }
 
 const TensorInfo& chosen(const TensorFile& file, const std::string& name, const std::string& stage) {
-  const std::string place = file.path().string() + ": ";
   const auto& tensors = file.tensors();
   if (const TensorInfo* found = file.find(name.empty() ? stage : name)) return *found;
   if (name.empty() && tensors.size() == 1) return tensors.front();
@@ -38,7 +37,7 @@ const TensorInfo& chosen(const TensorFile& file, const std::string& name, const 
   for (std::size_t k = 0; k < std::min<std::size_t>(tensors.size(), 8); ++k)
     names += (k > 0 ? ", " : "") + tensors[k].name;
   if (tensors.size() > 8) names += ", …";
-  throw Error(place + "expected a tensor " + (name.empty() ? stage : name) + ", got " +
+  throw Error(file.place() + "expected a tensor " + (name.empty() ? stage : name) + ", got " +
               (names.empty() ? "none" : names));
 }
 
@@ -48,8 +47,7 @@ bool has_bands(Stage stage) {
 
 [[noreturn]] void refuse_shape(const TensorFile& file, const TensorInfo& tensor,
                                const std::string& expected) {
-  throw Error(file.path().string() + ": " + tensor.name + ": expected " + expected + ", got " +
-              shape_text(tensor.shape));
+  throw Error(file.place() + tensor.name + ": expected " + expected + ", got " + shape_text(tensor.shape));
 }
 
 void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info,
@@ -99,8 +97,7 @@ TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, con
 TensorStage read_stage(const TensorFile& file, const TensorInfo& info, Stage stage,
                        std::optional<std::size_t> layer, std::size_t n_heads, const Token& progress) {
   const std::vector<std::size_t> leading = layer ? std::vector{*layer} : std::vector<std::size_t>();
-  return stage_of(file.read(info.name, leading, progress), stage, n_heads,
-                  file.path().string() + ": " + info.name + ": ");
+  return stage_of(file.read(info.name, leading, progress), stage, n_heads, file.place() + info.name + ": ");
 }
 
 Model with_given_tensors(const std::optional<Model>& model, std::span<const GivenTensor> tensors) {

@@ -51,7 +51,7 @@ checkpoints::Attention attention_in_file(const Json& place, const std::filesyste
   const std::string name = !chosen             ? "0"
                            : chosen->is_text() ? chosen->text()
                                                : std::to_string(chosen->whole(0));
-  const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, file.path().string() + ": ");
+  const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, file.place());
   Token progress;
   return checkpoints::read_attention(
       file, layer.mapping,

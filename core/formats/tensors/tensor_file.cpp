@@ -38,12 +38,16 @@ const TensorInfo* TensorFile::find(std::string_view name) const {
   return find_by(infos_, name, &TensorInfo::name);
 }
 
+const TensorInfo& TensorFile::info(std::string_view name) const {
+  if (const TensorInfo* found = find(name)) return *found;
+  throw Error(place() + "there is no tensor " + quoted_briefly(name) + " in it");
+}
+
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading,
                         const Token& progress) const {
-  const TensorInfo* info = find(name);
-  if (!info) throw Error(path_.string() + ": there is no tensor " + quoted_briefly(name) + " in it");
-  check_part(*info, leading, path_.string() + ": " + info->name + ": ");
-  return reads_[static_cast<std::size_t>(info - infos_.data())](leading, progress);
+  const TensorInfo& wanted = info(name);
+  check_part(wanted, leading, place() + wanted.name + ": ");
+  return reads_[static_cast<std::size_t>(&wanted - infos_.data())](leading, progress);
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading) const {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,12 +29,16 @@ class TensorFile {
   TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries);
 
   const std::filesystem::path& path() const { return path_; }
+  /// "FILE: ", as every error about it begins.
+  std::string place() const { return path_.string() + ": "; }
   /// The name of its format in the table of tensor_formats.
   const char* format() const { return format_; }
   /// All tensors, in the order of the file.
   const std::vector<TensorInfo>& tensors() const { return infos_; }
   /// The tensor of that name, or nullptr.
   const TensorInfo* find(std::string_view name) const;
+  /// The tensor of that name. Throws core::Error when there is none.
+  const TensorInfo& info(std::string_view name) const;
 
   /// The numbers at leading indices: read("weights", {3}) of [12, 8, 512, 512] is [8, 512, 512], and no more
   /// than that is read.
