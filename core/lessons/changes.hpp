@@ -14,6 +14,12 @@ bool changed(const Moment& m, const attention::StageMatrix attention::HeadTrace:
 const attention::HeadTrace& head_before(const Moment& m);
 const attention::HeadTrace& head_now(const Moment& m);
 
+/// The weights of the first head now.
+const arma::mat& weights(const Moment& m);
+
+/// Whether X changed in its last row alone.
+bool only_last_token_changed(const Moment& m);
+
 /// How far the weights of the first head moved at most.
 double moved_weights(const Moment& m);
 

@@ -19,10 +19,6 @@ Model full() {
   return preset("002-full");
 }
 
-const arma::mat& weights(const Moment& m) {
-  return head_now(m).weights;
-}
-
 constexpr Step steps[] = {
     {"One token back",
      "A bigram model guesses the next token from the present one alone. In a grid of weights that is the "

@@ -7,10 +7,6 @@ namespace {
 
 using attention::Model;
 
-const arma::mat& weights(const Moment& m) {
-  return head_now(m).weights;
-}
-
 /// Whether the sequence still has so many tokens, and cells can be asked for by number.
 bool has_tokens(const Moment& m, std::size_t n) {
   return m.model.n_tokens() == n;

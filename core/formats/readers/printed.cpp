@@ -72,13 +72,17 @@ class Printed {
     return true;
   }
 
+  std::string_view take_word() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+
   /// "weights = torch.tensor", "Parameter containing: tensor": the last word is kept.
   void skip_words_before() {
     while (is_word(next()) || next() == '=' || next() == ':') {
-      const std::size_t begin = at_;
-      while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-      if (at_ > begin)
-        word_ = text_.substr(begin, at_ - begin);
+      if (const std::string_view word = take_word(); !word.empty())
+        word_ = word;
       else
         ++at_;
     }
@@ -141,10 +145,7 @@ class Printed {
       const char c = next();
       if (c == '\0') fail("')'");
       if (is_word(c)) {
-        const std::size_t begin = at_;
-        while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-        const std::string_view word = text_.substr(begin, at_ - begin);
-        if (word == "dtype" && accept('=')) read_dtype();
+        if (take_word() == "dtype" && accept('=')) read_dtype();
         continue;
       }
       depth += c == '(' ? 1 : c == ')' ? -1 : 0;
@@ -155,8 +156,7 @@ class Printed {
   void read_dtype() {
     if (next() == '\'' || next() == '"') ++at_;
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    const auto dtype = dtype_called(text_.substr(begin, at_ - begin));
+    const auto dtype = dtype_called(take_word());
     if (!dtype) {
       at_ = begin;
       fail("a type of numbers such as float32");
