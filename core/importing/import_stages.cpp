@@ -80,6 +80,9 @@ std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>
   for (const StageSource& source : stages) {
     const TensorInfo& info = info_of(file, source);
     const auto& shape = info.shape;
+    if (info.dtype == formats::Dtype::text || formats::count_of(shape) == std::uint64_t{0})
+      throw Error(file.place() + info.name + ": expected at least one number, got " +
+                  formats::shape_text(shape));
     const bool has_layers = shape.size() == 5 || (shape.size() == 4 && shape[0] > 1 && !first_axis_is_batch);
     const std::size_t n = has_layers ? shape[0] : 0;
     if (n_layers && *n_layers != n)
