@@ -1,16 +1,15 @@
 #include "core/formats/sessions/session_lists.hpp"
 
 #include <cmath>
+#include <ranges>
 
 #include "core/text/number.hpp"
 
 namespace core::formats {
 namespace {
 
-std::vector<std::size_t> indices(std::size_t n) {
-  std::vector<std::size_t> all(n);
-  for (std::size_t i = 0; i < n; ++i) all[i] = i;
-  return all;
+auto indices(std::size_t n) {
+  return std::views::iota(std::size_t{0}, n);
 }
 
 }  // namespace
