@@ -68,6 +68,7 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
     trace = trace_on_request(all, held, sequence, [this]() -> const arma::mat& {
       return output.bring_up_to_date(all, held, threads);
     });
+  trace.sequence = s;
   by_reference = false;
   holds = true;
   renew(trace);
