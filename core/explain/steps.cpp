@@ -19,7 +19,6 @@ struct Work {
   const Trace& trace;
   const CellAddress& cell;
   const Rule& rule;
-  std::size_t sequence;
 
   std::optional<Cells> cells(std::size_t part) const { return reached(model, trace, rule.parts[part], cell); }
   Operand operand(const Cells& cells, std::size_t k) const {
@@ -67,7 +66,7 @@ void write_given(const Work& w, Step& step) {
   const auto& c = w.cell;
   switch (c.stage) {
     case Stage::embeddings: {
-      const arma::mat& x = w.model.sequences[w.sequence].embeddings;
+      const arma::mat& x = w.model.sequences[w.trace.sequence].embeddings;
       return add_line(step, note("given", x(c.row, c.column)));
     }
     case Stage::mask: {
@@ -80,11 +79,11 @@ void write_given(const Work& w, Step& step) {
       break;
   }
   const auto* stage = w.model.given.find(c.stage);
-  if (const auto* typed = w.model.given.find({c.stage, w.sequence, c.head, c.row, c.column}))
+  if (const auto* typed = w.model.given.find({c.stage, w.trace.sequence, c.head, c.row, c.column}))
     return add_line(step, note("typed over", typed->value));
   if (stage)
-    return add_line(
-        step, note("given", (*stage->matrices[w.sequence * w.model.n_heads + c.head])(c.row, c.column)));
+    return add_line(step, note("given", (*stage->matrices[w.trace.sequence * w.model.n_heads + c.head])(
+                                            c.row, c.column)));
   const auto& dropout = w.model.dropout;
   if (!dropout.active()) return add_line(step, note("nothing is dropped", 1));
   const std::string how =
@@ -252,9 +251,8 @@ void round(const Work& w, Step& step) {
 
 }  // namespace
 
-std::vector<Step> steps_of(const Model& model, const Trace& trace, const CellAddress& cell,
-                           std::size_t sequence) {
-  const Work w{model, trace, cell, rule_for(model, trace, cell), sequence};
+std::vector<Step> steps_of(const Model& model, const Trace& trace, const CellAddress& cell) {
+  const Work w{model, trace, cell, rule_for(model, trace, cell)};
   std::vector<Step> steps{{cell, w.rule.title, w.rule.formula(model, trace, cell), {}, 0}};
   write(w, steps[0]);
   const bool biased = w.rule.operation == Operation::dot_product;

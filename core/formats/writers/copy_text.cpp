@@ -61,8 +61,7 @@ std::string markdown_label(const std::string& label) {
 std::string markdown(const LabelledMatrix& m, CopyPlace place, int decimals) {
   const LabelledMatrix part = part_of(m, place);
   const auto number = [decimals](double v) {
-    if (std::isnan(v)) return std::string("NaN");
-    return std::isinf(v) ? std::string(v > 0 ? "∞" : "−∞") : text::rounded(v, decimals);
+    return std::isfinite(v) ? text::rounded(v, decimals) : text::fixed(v, decimals);
   };
   if (place.extent == CopyExtent::number) return number(part.numbers(0, 0));
   std::string text = "|", rule = "\n|---|";
