@@ -9,7 +9,7 @@ namespace core::attention {
 
 /// One of the four projections.
 enum class Part { query, key, value, output };
-constexpr std::array all_parts{Part::query, Part::key, Part::value, Part::output};
+inline constexpr std::array all_parts{Part::query, Part::key, Part::value, Part::output};
 
 /// "query": as files name it.
 const char* name_of(Part part);
