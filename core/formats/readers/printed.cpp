@@ -99,7 +99,8 @@ class Printed {
         if (depth_of_numbers_ && depth + 1 >= *depth_of_numbers_) fail("a number");
         list(depth + 1);
       } else {
-        if (depth_of_numbers_.value_or(depth + 1) != depth + 1) fail("'['");
+        if (depth_of_numbers_.value_or(depth + 1) != depth + 1 || tensor_.shape.size() > depth + 1)
+          fail("'['");
         depth_of_numbers_ = depth + 1;
         number();
       }

@@ -93,8 +93,8 @@ arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading) {
 
 std::vector<arma::mat> matrices(const Tensor& tensor) {
   if (tensor.shape.size() < 2) fail(tensor, "expected at least two dimensions");
-  if (tensor.numbers.empty()) fail(tensor, "expected at least one number");
   const std::size_t n_cols = tensor.shape.back(), n_rows = tensor.shape[tensor.shape.size() - 2];
+  if (tensor.numbers.empty() || n_rows * n_cols == 0) fail(tensor, "expected at least one number");
   std::vector<arma::mat> all;
   for (std::size_t from = 0; from < tensor.numbers.size(); from += n_rows * n_cols)
     all.push_back(arma::mat(tensor.numbers.data() + from, n_cols, n_rows).t());
