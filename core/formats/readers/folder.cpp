@@ -55,13 +55,15 @@ Part stacked(const std::string& name, std::map<std::size_t, Part> members, const
   for (auto& [index, member] : members) {
     if (index != whole.members.size())
       throw Error(place + name + ": number " + std::to_string(whole.members.size()) + " is missing");
-    if (index > 0 && member.info.shape != whole.members.front().info.shape)
-      throw Error(place + name + ": expected every part to be " +
-                  shape_text(whole.members.front().info.shape) + " as the first, got " +
-                  shape_text(member.info.shape));
+    const auto words = [](const TensorInfo& info) {
+      return (info.dtype == Dtype::text ? "text " : "") + shape_text(info.shape);
+    };
+    if (index == 0) whole.info = member.info;
+    if (words(member.info) != words(whole.info))
+      throw Error(place + name + ": expected every part to be " + words(whole.info) + " as the first, got " +
+                  words(member.info));
     whole.members.push_back(std::move(member));
   }
-  whole.info = whole.members.front().info;
   whole.info.name = name;
   whole.info.shape.insert(whole.info.shape.begin(), whole.members.size());
   return whole;
