@@ -49,6 +49,7 @@ void read_type(const std::string& descr, RawTensor& tensor) {
     throw Error(tensor.place + unknown_type(descr));
   tensor.info.dtype = Dtype::text;
   tensor.item_bytes = 4 * std::stoull(code.substr(1));
+  if (tensor.item_bytes == 0) throw Error(tensor.place + unknown_type(descr));  // it could claim any number
 }
 
 }  // namespace

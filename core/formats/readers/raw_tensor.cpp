@@ -119,7 +119,6 @@ Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const To
   const bool columns_first = raw.columns_first && shape.size() > 1;
   if (columns_first && raw.info.dtype == Dtype::text)
     throw Error(raw.place + "text in Fortran order is not supported");
-  if (raw.item_bytes == 0) return tensor;
   if (columns_first && count > 0) {
     std::size_t first = 0, apart = 1;
     for (std::size_t k = 0; k < leading.size(); apart *= shape[k++]) first += leading[k] * apart;
