@@ -39,10 +39,10 @@ struct Line {
     step    ///< anything else
   } role = step;
   Form form = Form::words;
-  Operand a, b;
+  Operand a = {}, b = {};
   double value = 0;
-  std::string words;  ///< "sum", "visible, so unchanged"; or empty
-  Label label;
+  std::string words = {};  ///< "sum", "visible, so unchanged"; or empty
+  Label label = {};
 };
 
 /// One operation, with its numbers.

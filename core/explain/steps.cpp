@@ -30,19 +30,11 @@ struct Work {
 };
 
 Line note(std::string words, double value) {
-  Line line;
-  line.words = std::move(words);
-  line.value = value;
-  return line;
+  return {.value = value, .words = std::move(words)};
 }
 
 Line line(Form form, Operand a, Operand b, double value, std::string words = {}) {
-  Line l;
-  l.form = form;
-  l.a = a, l.b = b;
-  l.value = value;
-  l.words = std::move(words);
-  return l;
+  return {.form = form, .a = a, .b = b, .value = value, .words = std::move(words)};
 }
 
 void add_line(Step& step, Line line) {
