@@ -7,8 +7,8 @@
 
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/random/draw_op.hpp"
+#include "core/text/number.hpp"
 #include "core/text/words.hpp"
 
 namespace app {
@@ -25,13 +25,13 @@ constexpr const char* archive_format = "npz";  // all matrices in one file; the 
 }
 
 std::uint64_t whole_number(Text option, Text expected, Text text, std::uint64_t least = 0) {
-  const auto number = formats::parse_whole_number(text);
+  const auto number = core::text::parse_whole_number(text);
   if (!number || *number < least) refuse(option, expected, text);
   return *number;
 }
 
 double number_within(Text option, Text expected, Text text, double least, double most) {
-  const auto number = formats::parse_number(text);
+  const auto number = core::text::parse_number(text);
   if (!number || !(*number >= least && *number <= most)) refuse(option, expected, text);
   return *number;
 }
@@ -183,8 +183,8 @@ void read_range(Text option, Text range, ColourChoice& colours) {
       return;
     }
   const std::size_t colon = range.find(':');
-  const auto low = formats::parse_number(range.substr(0, colon)),
-             high = colon == range.npos ? std::nullopt : formats::parse_number(range.substr(colon + 1));
+  const auto low = core::text::parse_number(range.substr(0, colon)),
+             high = colon == range.npos ? std::nullopt : core::text::parse_number(range.substr(colon + 1));
   if (!low || !high || !std::isfinite(*low) || !std::isfinite(*high) || !(*low < *high))
     refuse(option, "matrix, stage, all or LOW:HIGH, two numbers of which the second is larger", range);
   colours.range = RangeRule::typed;

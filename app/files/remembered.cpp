@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 #include "core/text/words.hpp"
 
 namespace app {
@@ -55,7 +55,7 @@ std::set<Stage> folded_stages(const std::string& text) {
 }  // namespace
 
 std::optional<int> remembered_number(const Words& settings, const char* key, int least, int most) {
-  const auto number = core::formats::parse_whole_number(word(settings, key));
+  const auto number = core::text::parse_whole_number(word(settings, key));
   if (!number || std::cmp_less(*number, least) || std::cmp_greater(*number, most)) return std::nullopt;
   return static_cast<int>(*number);
 }

@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace app {
 namespace {
@@ -57,7 +57,7 @@ const char* range_name(RangeRule rule) {
 }
 
 std::string ends_text(const Ends& ends) {
-  return "[" + core::formats::number_text(ends.low) + ", " + core::formats::number_text(ends.high) + "]";
+  return "[" + core::text::number_text(ends.low) + ", " + core::text::number_text(ends.high) + "]";
 }
 
 void recall_ends(const Json& object, const char* key, Ends& ends) {
@@ -104,7 +104,7 @@ std::string view_text(const View& view) {
   if (view.look.heads_order)
     text += ", \"heads_order\": " +
             core::formats::json_quoted(core::attention::info(*view.look.heads_order).name);
-  text += ", \"hide_below\": " + core::formats::number_text(view.look.tokens.hide_below);
+  text += ", \"hide_below\": " + core::text::number_text(view.look.tokens.hide_below);
   if (!view.look.tokens.silent_heads.empty()) {
     text += ", \"silent_heads\": [";
     for (const std::size_t h : view.look.tokens.silent_heads)

@@ -1,9 +1,9 @@
 #include "app/state/lesson_state.hpp"
 
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace app {
-using core::formats::take_whole_number;
+using core::text::take_whole_number;
 
 std::string progress_text(const LessonProgress& progress) {
   std::string text = std::to_string(progress.step) + " ";

@@ -8,7 +8,7 @@
 
 #include "core/attention/fast/engine.hpp"
 #include "core/attention/limits.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 #include "core/text/words.hpp"
 
 namespace app {
@@ -25,7 +25,7 @@ std::optional<std::uint64_t> available_bytes(std::string_view meminfo) {
   if (line == std::string_view::npos) return std::nullopt;
   std::string_view rest = meminfo.substr(line + name.size());
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  const auto kibibytes = core::formats::take_whole_number(rest);
+  const auto kibibytes = core::text::take_whole_number(rest);
   if (!kibibytes || !rest.starts_with(" kB")) return std::nullopt;
   return *kibibytes << 10;
 }

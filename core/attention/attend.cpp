@@ -4,18 +4,8 @@
 #include "core/attention/rounding.hpp"
 #include "core/attention/rules.hpp"
 #include "core/attention/stage_source.hpp"
-#include "core/error.hpp"
 
 namespace core::attention {
-namespace {
-
-void require(const Model& model, std::size_t sequence) {
-  if (auto problem = check(model)) throw Error(problem->path + ": " + problem->message);
-  if (sequence >= model.sequences.size())
-    throw Error("sequence " + std::to_string(sequence) + ": there is no such sequence");
-}
-
-}  // namespace
 
 Trace attend(const Model& model, std::size_t sequence) {
   require(model, sequence);

@@ -88,7 +88,7 @@ std::optional<Problem> check_mask(const Model& model) {
       return Problem{path, "expected " + limits + ", got " + to_string(cells[c].row) + " and " +
                                to_string(cells[c].column)};
     }
-    if (c > 0 && std::pair(cells[c - 1].row, cells[c - 1].column) >= std::pair(cells[c].row, cells[c].column))
+    if (c > 0 && cells[c - 1].place() >= cells[c].place())
       return Problem{path, "expected each cell once, sorted by row, then column"};
   }
   return std::nullopt;

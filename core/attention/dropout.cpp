@@ -9,18 +9,23 @@ std::vector<arma::mat> drawn(const Model& model, std::size_t sequence) {
   random::Generator generator(model.dropout.seed);
   const std::size_t draws = (sequence + 1) * per_sequence;  // earlier sequences take their numbers first
   const random::Bits survivors = kept(generator, model.dropout, draws);
-  const double factor = survivor_factor(model.dropout);
   std::vector<arma::mat> masks;
-  std::size_t next = sequence * per_sequence;
-  for (std::size_t h = 0; h < model.n_heads; ++h) {
-    arma::mat& mask = masks.emplace_back(n_queries, n_keys);
-    for (std::size_t i = 0; i < n_queries; ++i)
-      for (std::size_t j = 0; j < n_keys; ++j) mask(i, j) = survivors[next++] ? factor : 0;
-  }
+  for (std::size_t h = 0; h < model.n_heads; ++h)
+    masks.push_back(mask_of(survivors, sequence * per_sequence + h * n_queries * n_keys, n_queries, n_keys,
+                            model.dropout));
   return masks;
 }
 
 }  // namespace
+
+arma::mat mask_of(const random::Bits& kept, std::size_t first, std::size_t n_rows, std::size_t n_columns,
+                  const Dropout& dropout) {
+  const double factor = survivor_factor(dropout);
+  arma::mat mask(n_rows, n_columns);
+  for (std::size_t i = 0; i < n_rows; ++i)
+    for (std::size_t j = 0; j < n_columns; ++j) mask(i, j) = kept[first++] ? factor : 0;
+  return mask;
+}
 
 random::Bits kept(random::Generator& generator, const Dropout& dropout, std::size_t n) {
   return dropout.stream == DropoutStream::mkl ? generator.dropout_kept_mkl(n, dropout.rate)

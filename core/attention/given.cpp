@@ -1,7 +1,8 @@
 #include "core/attention/given.hpp"
 
 #include <algorithm>
-#include <cstdint>
+
+#include "core/find.hpp"
 
 namespace core::attention {
 
@@ -10,8 +11,7 @@ bool operator==(const GivenCell& a, const GivenCell& b) {
 }
 
 const GivenStage* Given::find(Stage stage) const {
-  const auto found = std::ranges::find(stages, stage, &GivenStage::stage);
-  return found == stages.end() ? nullptr : &*found;
+  return find_by(stages, stage, &GivenStage::stage);
 }
 
 const GivenCell* Given::find(const GivenPlace& place) const {

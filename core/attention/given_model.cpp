@@ -65,7 +65,7 @@ Model model_of(std::vector<GivenStage> stages, std::size_t n_sequences) {
   model.mask.causal = false;
   for (GivenStage& stage : stages) give(model, std::move(stage));
   if (model.d_head() == 0) model.scale.rule = ScaleRule::none;
-  if (const auto problem = check(model)) throw Error(problem->path + ": " + problem->message);
+  require(model);
   return model;
 }
 

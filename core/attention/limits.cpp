@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.hpp"
 #include "core/text/words.hpp"
 
 namespace core::attention {
@@ -81,8 +82,13 @@ std::optional<Problem> check_size(const Size& s) {
                                    ", expected at most " + text::gibibytes(max_bytes)};
 }
 
-std::optional<Problem> check_size(const Model& model) {
-  return check_size(size_of(model));
+void require_size(const Size& size, const std::string& place) {
+  if (const auto problem = check_size(size)) throw Error(place + problem->path + ": " + problem->message);
+}
+
+void require_within_limits(const Model& model, const std::string& place) {
+  require(model, place);
+  require_size(size_of(model), place);
 }
 
 }  // namespace core::attention

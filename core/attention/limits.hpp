@@ -32,6 +32,11 @@ std::uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t
 ///
 /// Whether there is memory for its trace depends on the machine: compare trace_bytes() with what is free.
 std::optional<Problem> check_size(const Size& size);
-std::optional<Problem> check_size(const Model& model);
+
+/// Throws core::Error when check_size() finds a limit that is broken.
+void require_size(const Size& size, const std::string& place = "");
+
+/// Throws core::Error, "PLACEpath: message", when a model cannot be computed or breaks a limit.
+void require_within_limits(const Model& model, const std::string& place = "");
 
 }  // namespace core::attention

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/attention/rules.hpp"
+#include "core/error.hpp"
 
 namespace core::attention {
 namespace {
@@ -19,6 +20,11 @@ const SharedMatrix* first_given(const Given& given, std::initializer_list<Stage>
 }
 
 }  // namespace
+
+const MaskCell* Mask::find(std::size_t row, std::size_t column) const {
+  const auto found = std::ranges::lower_bound(cells, std::pair(row, column), {}, &MaskCell::place);
+  return found == cells.end() || found->place() != std::pair(row, column) ? nullptr : &*found;
+}
 
 std::size_t Model::n_keys() const {
   if (const SharedMatrix* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows();
@@ -46,6 +52,16 @@ std::size_t Model::d_value() const {
 
 bool Model::is_off(std::size_t head) const {
   return std::ranges::binary_search(heads_off, head);
+}
+
+void require(const Model& model, const std::string& place) {
+  if (const auto problem = check(model)) throw Error(place + problem->path + ": " + problem->message);
+}
+
+void require(const Model& model, std::size_t sequence) {
+  require(model);
+  if (sequence >= model.sequences.size())
+    throw Error("sequence " + to_string(sequence) + ": there is no such sequence");
 }
 
 std::vector<std::string> numbered_tokens(std::size_t n_tokens) {

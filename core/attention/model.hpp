@@ -1,9 +1,11 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/attention/departures.hpp"
@@ -60,7 +62,8 @@ enum class EmptyRows { nan, zeros };
 struct MaskCell {
   std::size_t row = 0, column = 0;
   bool visible = true;
-  friend bool operator==(const MaskCell&, const MaskCell&) = default;
+  std::pair<std::size_t, std::size_t> place() const { return {row, column}; }
+  friend auto operator<=>(const MaskCell&, const MaskCell&) = default;
 };
 
 struct Mask {
@@ -70,6 +73,8 @@ struct Mask {
   MaskMethod method = MaskMethod::negative_infinity;
   EmptyRows empty_rows = EmptyRows::nan;
   std::vector<MaskCell> cells;  ///< each cell once, sorted by row, then column
+  /// The cell that was switched by hand there, or nullptr.
+  const MaskCell* find(std::size_t row, std::size_t column) const;
   friend bool operator==(const Mask&, const Mask&) = default;
 };
 
@@ -134,6 +139,12 @@ struct Problem {
 
 /// Names the first inconsistency of a model, or nothing when attend() can compute it.
 std::optional<Problem> check(const Model& model);
+
+/// Throws core::Error, "PLACEpath: message", when check() finds a problem.
+void require(const Model& model, const std::string& place = "");
+
+/// Throws core::Error when check() finds a problem or there is no such sequence.
+void require(const Model& model, std::size_t sequence);
 
 /// "0", "1", …: the names of tokens that have none.
 std::vector<std::string> numbered_tokens(std::size_t n_tokens);

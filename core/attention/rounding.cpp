@@ -1,30 +1,27 @@
 #include "core/attention/rounding.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace core::attention {
 namespace {
 
 /// A binary format: its digits, its smallest normal number, and the first that it cannot hold.
 struct Format {
+  const char* name;
   int digits;
   double smallest, beyond;
 };
+constexpr std::array formats{// in the order of Precision
+                             Format{"float64", 53, 0x1p-1022, std::numeric_limits<double>::infinity()},
+                             Format{"float32", 24, 0x1p-126, 0x1p128}, Format{"float16", 11, 0x1p-14, 0x1p16},
+                             Format{"bfloat16", 8, 0x1p-126, 0x1p128}};
 
-Format format_of(Precision precision) {
-  switch (precision) {
-    case Precision::float32:
-      return {24, 0x1p-126, 0x1p128};
-    case Precision::float16:
-      return {11, 0x1p-14, 0x1p16};
-    case Precision::bfloat16:
-      return {8, 0x1p-126, 0x1p128};
-    case Precision::float64:
-      break;
-  }
-  return {53, 0x1p-1022, arma::datum::inf};
+const Format& format_of(Precision precision) {
+  return formats[static_cast<std::size_t>(precision)];
 }
 
 /// Of a number that has all its digits in the format: the others are cut from its bits, which is quick.
@@ -50,21 +47,14 @@ double rounded(const Format& format, double number) {
 }  // namespace
 
 const char* name_of(Precision precision) {
-  switch (precision) {
-    case Precision::float32:
-      return "float32";
-    case Precision::float16:
-      return "float16";
-    case Precision::bfloat16:
-      return "bfloat16";
-    case Precision::float64:
-      break;
-  }
-  return "float64";
+  return format_of(precision).name;
 }
 
-int digits_of(Precision precision) {
-  return format_of(precision).digits;
+double rounding_error(Precision precision, double number) {
+  if (precision == Precision::float64 || !std::isfinite(number)) return 0;
+  const Format& format = format_of(precision);
+  const double unit = 1 / static_cast<double>(std::uint64_t{1} << format.digits);
+  return unit * std::abs(number) + unit * format.smallest;
 }
 
 double rounded(Precision precision, double number) {
@@ -72,7 +62,7 @@ double rounded(Precision precision, double number) {
 }
 
 arma::mat rounded(Precision precision, arma::mat numbers) {
-  const Format format = format_of(precision);
+  const Format& format = format_of(precision);
   if (precision != Precision::float64) numbers.transform([&](double x) { return rounded(format, x); });
   return numbers;
 }

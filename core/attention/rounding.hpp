@@ -9,8 +9,8 @@ namespace core::attention {
 /// "float16", as PyTorch calls it.
 const char* name_of(Precision precision);
 
-/// How many binary digits the numbers of a precision have: 53, 24, 11 or 8.
-int digits_of(Precision precision);
+/// How far rounding to a precision may take a number; not at all when it is not finite, or to float64.
+double rounding_error(Precision precision, double number);
 
 /// The nearest number of a precision, ties to even; too large ones become infinite, tiny ones subnormal.
 double rounded(Precision precision, double number);

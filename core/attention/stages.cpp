@@ -7,6 +7,7 @@
 
 #include "core/attention/rules.hpp"
 #include "core/attention/shown_stages.hpp"
+#include "core/find.hpp"
 
 namespace core::attention {
 namespace {
@@ -34,65 +35,66 @@ F said_of_head(const Model& m, bool brief) {
   return said<&Rules::project, projection>(m, brief) + said<&Rules::split>(m, brief);
 }
 
+template <StageMatrix Trace::*part>
+const StageMatrix& of_all(const Trace& t, std::size_t) {
+  return t.*part;
+}
+
+template <StageMatrix HeadTrace::*part>
+const StageMatrix& of_head(const Trace& t, std::size_t head) {
+  return t.heads[head].*part;
+}
+
 const std::array table{
     StageInfo{Stage::embeddings, "embeddings", "Embeddings", "Embedding", false, Rows::queries,
               Columns::features, Colouring::signed_values, 1, [](const Model&, bool) { return F("X"); },
-              shown<Stage::embeddings>,
-              [](const Trace& t, std::size_t) -> const StageMatrix& { return t.embeddings; }},
+              of_all<&Trace::embeddings>},
     StageInfo{Stage::queries, "queries", "Queries", "Query", true, Rows::queries, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Projectors::query>, shown<Stage::queries>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].queries; }},
+              Colouring::signed_values, 1, said_of_head<&Projectors::query>, of_head<&HeadTrace::queries>},
     StageInfo{Stage::keys, "keys", "Keys", "Key", true, Rows::keys, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Projectors::key>, shown<Stage::keys>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].keys; }},
+              Colouring::signed_values, 1, said_of_head<&Projectors::key>, of_head<&HeadTrace::keys>},
     StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Projectors::value>, shown<Stage::values>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].values; }},
+              Colouring::signed_values, 1, said_of_head<&Projectors::value>, of_head<&HeadTrace::values>},
     StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens,
-              Colouring::signed_values, 2, said<&Rules::score>, shown<Stage::scores>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].scores; }},
+              Colouring::signed_values, 2, said<&Rules::score>, of_head<&HeadTrace::scores>},
     StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Rows::queries,
-              Columns::tokens, Colouring::signed_values, 2, said<&Rules::scale>, shown<Stage::scaled_scores>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].scaled_scores; }},
+              Columns::tokens, Colouring::signed_values, 2, said<&Rules::scale>,
+              of_head<&HeadTrace::scaled_scores>},
     StageInfo{Stage::mask, "mask", "Mask", "Mask", false, Rows::queries, Columns::tokens, Colouring::mask, 2,
-              said<&Rules::see>, shown<Stage::mask>,
-              [](const Trace& t, std::size_t) -> const StageMatrix& { return t.mask; }},
+              said<&Rules::see>, of_all<&Trace::mask>},
     StageInfo{Stage::masked_scores, "masked_scores", "Masked", "Masked score", true, Rows::queries,
-              Columns::tokens, Colouring::signed_values, 2, said<&Rules::mask>, shown<Stage::masked_scores>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].masked_scores; }},
-    StageInfo{
-        Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true,
-        Rows::queries, Columns::tokens, Colouring::weights, 3, said<&Rules::unmasked, &Unmasked::softmax>,
-        shown<Stage::unmasked_weights>,
-        [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].unmasked_weights; }},
+              Columns::tokens, Colouring::signed_values, 2, said<&Rules::mask>,
+              of_head<&HeadTrace::masked_scores>},
+    StageInfo{Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true,
+              Rows::queries, Columns::tokens, Colouring::weights, 3,
+              said<&Rules::unmasked, &Unmasked::softmax>, of_head<&HeadTrace::unmasked_weights>},
     StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true, Rows::queries,
               Columns::tokens, Colouring::weights, 3, said<&Rules::unmasked, &Unmasked::zero>,
-              shown<Stage::zeroed_weights>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].zeroed_weights; }},
+              of_head<&HeadTrace::zeroed_weights>},
     StageInfo{Stage::row_sums, "row_sums", "Row sums", "Row sum", true, Rows::queries, Columns::single,
-              Colouring::weights, 3, said<&Rules::unmasked, &Unmasked::sum>, shown<Stage::row_sums>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].row_sums; }},
+              Colouring::weights, 3, said<&Rules::unmasked, &Unmasked::sum>, of_head<&HeadTrace::row_sums>},
     StageInfo{Stage::weights, "weights", "Weights", "Weight", true, Rows::queries, Columns::tokens,
-              Colouring::weights, 3, said<&Rules::weigh>, shown<Stage::weights>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].weights; }},
+              Colouring::weights, 3, said<&Rules::weigh>, of_head<&HeadTrace::weights>},
     StageInfo{Stage::dropout_mask, "dropout_mask", "Dropout mask", "Dropout factor", true, Rows::queries,
-              Columns::tokens, Colouring::mask, 3, said<&Rules::survive>, shown<Stage::dropout_mask>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].dropout_mask; }},
+              Columns::tokens, Colouring::mask, 3, said<&Rules::survive>, of_head<&HeadTrace::dropout_mask>},
     StageInfo{Stage::dropped_weights, "dropped_weights", "Dropped", "Dropped weight", true, Rows::queries,
-              Columns::tokens, Colouring::weights, 3, said<&Rules::drop>, shown<Stage::dropped_weights>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].dropped_weights; }},
+              Columns::tokens, Colouring::weights, 3, said<&Rules::drop>,
+              of_head<&HeadTrace::dropped_weights>},
     StageInfo{Stage::contexts, "contexts", "Contexts", "Context", true, Rows::queries, Columns::features,
-              Colouring::signed_values, 4, said<&Rules::mix>, shown<Stage::contexts>,
-              [](const Trace& t, std::size_t h) -> const StageMatrix& { return t.heads[h].contexts; }},
+              Colouring::signed_values, 4, said<&Rules::mix>, of_head<&HeadTrace::contexts>},
     StageInfo{Stage::concatenated, "concatenated", "Concatenated", "Concatenated", false, Rows::queries,
-              Columns::features, Colouring::signed_values, 4, said<&Rules::merge>, shown<Stage::concatenated>,
-              [](const Trace& t, std::size_t) -> const StageMatrix& { return t.concatenated; }},
+              Columns::features, Colouring::signed_values, 4, said<&Rules::merge>,
+              of_all<&Trace::concatenated>},
     StageInfo{Stage::output, "output", "Output", "Output", false, Rows::queries, Columns::features,
-              Colouring::signed_values, 4, said<&Rules::project, &Projectors::output>, shown<Stage::output>,
-              [](const Trace& t, std::size_t) -> const StageMatrix& { return t.output; }},
+              Colouring::signed_values, 4, said<&Rules::project, &Projectors::output>,
+              of_all<&Trace::output>},
 };
 
 }  // namespace
+
+bool StageInfo::present(const Model& model) const {
+  return contains(shown_stages(model), stage);
+}
 
 std::span<const StageInfo> stages() {
   return table;
@@ -109,10 +111,12 @@ const StageInfo& info(Stage stage) {
   return table[static_cast<std::size_t>(stage)];
 }
 
+StageMatrix& matrix_of(Trace& trace, const StageInfo& stage, std::size_t head) {
+  return const_cast<StageMatrix&>(stage.matrix(trace, head));  // the trace itself may be written to
+}
+
 const StageInfo* find_stage(std::string_view name) {
-  const auto row =
-      std::find_if(table.begin(), table.end(), [&](const StageInfo& s) { return name == s.name; });
-  return row == table.end() ? nullptr : &*row;
+  return find_by(table, name, &StageInfo::name);
 }
 
 std::string fill_words(double fill) {

@@ -37,10 +37,11 @@ struct StageInfo {
   int line;  ///< 1 … 4: the line of the strip on which it stands
   /// The formula in the field's notation; "_q" stands for a subscript q. The brief one fits a narrow window.
   std::string (*formula)(const Model&, bool brief);
-  /// Whether the model has this stage: see shown_stages().
-  bool (*present)(const Model&);
   /// The numbers; head counts only when per_head.
   const StageMatrix& (*matrix)(const Trace&, std::size_t head);
+
+  /// Whether the model has this stage: see shown_stages().
+  bool present(const Model& model) const;
 };
 
 /// All stages, in the order of the computation.
@@ -51,6 +52,9 @@ std::vector<const StageInfo*> givable_stages();
 
 /// The row of one stage.
 const StageInfo& info(Stage stage);
+
+/// The numbers of a stage, to be written to.
+StageMatrix& matrix_of(Trace& trace, const StageInfo& stage, std::size_t head);
 
 /// The stage of that name, or nullptr.
 const StageInfo* find_stage(std::string_view name);

@@ -18,20 +18,6 @@ constexpr double far = 1e-2;
 /// In some rows float32 errs less than in all of them.
 constexpr double float32_sample_slack = 8;
 
-/// What numbers of a type are rounded to; integers and bools are exact.
-Precision precision_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32:
-      return Precision::float32;
-    case Dtype::f16:
-      return Precision::float16;
-    case Dtype::bf16:
-      return Precision::bfloat16;
-    default:
-      return Precision::float64;
-  }
-}
-
 double distance(double theirs, double ours, Dtype dtype) {
   if (theirs == ours || (std::isnan(theirs) && std::isnan(ours))) return 0;
   if (std::isinf(theirs) && attention::rounded(precision_of(dtype), ours) == theirs)
@@ -48,7 +34,8 @@ struct Limits {
   bool within(double d, double ours) const {
     if (d == 0) return true;  // also where ours is no number
     const double asked = tolerance.absolute + tolerance.relative * std::abs(ours) + more;
-    return std::isfinite(d) && (d <= asked || d <= asked + storage_error(dtype, ours));
+    return std::isfinite(d) &&
+           (d <= asked || d <= asked + attention::rounding_error(precision_of(dtype), ours));
   }
 };
 
@@ -96,17 +83,16 @@ Agreement compared(const Theirs& theirs, const Reading& r, const Computed& ours,
 
 }  // namespace
 
-double storage_error(Dtype dtype, double number) {
-  if (!std::isfinite(number)) return 0;
+Precision precision_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::f32:
-      return 0x1p-24 * std::abs(number) + 0x1p-150;
+      return Precision::float32;
     case Dtype::f16:
-      return 0x1p-11 * std::abs(number) + 0x1p-25;
+      return Precision::float16;
     case Dtype::bf16:
-      return 0x1p-8 * std::abs(number) + 0x1p-134;
+      return Precision::bfloat16;
     default:
-      return 0;
+      return Precision::float64;
   }
 }
 

@@ -35,7 +35,7 @@ Agreement agreement(const Theirs& theirs, const Reading& reading, const Computed
 /// The first of its readings that agrees, or nullptr.
 const Reading* agreeing(const Theirs& theirs, const Computed& ours, const Tolerance& tolerance);
 
-/// The rounding of a stored number of that type: how far it may be from what was stored.
-double storage_error(formats::Dtype dtype, double number);
+/// What numbers of a type are rounded to; integers and bools are exact.
+attention::Precision precision_of(formats::Dtype dtype);
 
 }  // namespace core::check

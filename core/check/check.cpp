@@ -71,13 +71,11 @@ void add(StageResult result, std::vector<StageResult>& all) {
   same->agreement.within = within;
 }
 
-/// "a, b, c": the names in one line.
 }  // namespace
 
 Matched match(const Model& model, const formats::TensorFile& file,
               const std::map<std::string, std::string>& by_hand, std::size_t sequence) {
-  for (const auto& [tensor, stage] : by_hand)
-    if (!file.find(tensor)) throw Error(file.path().string() + ": there is no tensor \"" + tensor + "\"");
+  for (const auto& [tensor, stage] : by_hand) file.info(tensor);  // throws when it is not there
   Matched matched;
   std::vector<std::string> nameless;
   for (const formats::TensorInfo& info : file.tensors()) {
@@ -104,8 +102,8 @@ Matched match(const Model& model, const formats::TensorFile& file,
       matched.theirs.push_back(std::move(theirs));
   }
   if (matched.theirs.empty())
-    throw Error(file.path().string() + ": expected tensors named as stages (" +
-                "weights, queries, attn_scores, …" + "), got none; --map NAME=STAGE says which is which");
+    throw Error(file.place() + "expected tensors named as stages (" + "weights, queries, attn_scores, …" +
+                "), got none; --map NAME=STAGE says which is which");
   if (nameless.size() == 1) matched.left_out.push_back(nameless.front() + ": its name says no stage");
   if (nameless.size() > 1)
     matched.left_out.push_back(text::joined(nameless, ", ") + ": their names say no stage");

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 

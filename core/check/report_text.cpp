@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "core/formats/files/json.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 #include "core/text/utf8.hpp"
 #include "core/text/words.hpp"
 
@@ -69,7 +69,7 @@ std::string stage_json(const StageResult& r) {
   const bool measured = r.obstacle.empty() && std::isfinite(a.largest);
   const auto place = [&](std::size_t k) { return r.obstacle.empty() ? to_string(k) : "null"; };
   return "{\"stage\": " + json_quoted(info(r.stage).name) +
-         ", \"max_abs\": " + (measured ? formats::number_text(a.largest) : "null") +
+         ", \"max_abs\": " + (measured ? text::number_text(a.largest) : "null") +
          ", \"head\": " + (info(r.stage).per_head ? place(a.head) : "null") + ", \"row\": " + place(a.row) +
          ", \"column\": " + place(a.column) + ", \"within\": " + (a.within ? "true" : "false") +
          ", \"sequence\": " + place(a.sequence) + ", \"tensor\": " + json_quoted(r.tensor) +

@@ -59,7 +59,7 @@ Distances distances(const Theirs& theirs, const Reading& reading, const Computed
   if (agreement(theirs, reading, coarse, tolerance).within) return result;
   const auto slack = [&](double number) {
     return tolerance.absolute + tolerance.relative * std::abs(number) +
-           storage_error(theirs.rounding, number);
+           attention::rounding_error(precision_of(theirs.rounding), number);
   };
   double squares = 0, slacks = 0, to_exact = 0, products = 0, largest = 0, n = 0;
   for_each_cell(theirs, reading, exact, coarse, [&](const Cell& c) {
@@ -95,18 +95,6 @@ Distances distances(const Theirs& theirs, const Reading& reading, const Computed
   return result;
 }
 
-/// How many binary digits the numbers of a type have at most.
-int digits_of(formats::Dtype dtype) {
-  switch (dtype) {
-    case formats::Dtype::f16:
-      return attention::digits_of(Precision::float16);
-    case formats::Dtype::bf16:
-      return attention::digits_of(Precision::bfloat16);
-    default:
-      return attention::digits_of(Precision::float32);
-  }
-}
-
 }  // namespace
 
 bool is_rounding(const std::vector<Theirs>& theirs, const Computed& exact, const Computed& coarse,
@@ -130,7 +118,7 @@ bool is_rounding(const std::vector<Theirs>& theirs, const Computed& exact, const
     const bool counts = best.n_off >= enough;
     if (counts && !exact.sample() && precision == Precision::float16 && best.n_on_coarser == best.n_off)
       return false;  // coarser
-    const bool of_that_type = digits_of(tensor.rounding) == attention::digits_of(precision);
+    const bool of_that_type = precision_of(tensor.rounding) == precision;
     const bool evident =
         of_that_type ? precision == Precision::float16 : counts && best.n_on_grid == best.n_off;
     on_grid = on_grid || evident;

@@ -22,22 +22,16 @@ constexpr std::size_t most_kept = std::size_t{1} << 27;
 using Rows = std::vector<std::size_t>;
 
 arma::uvec indices(const Rows& rows) {
-  arma::uvec all(rows.size());
-  std::copy(rows.begin(), rows.end(), all.begin());
-  return all;
+  return arma::conv_to<arma::uvec>::from(rows);
 }
 
 void add_row(Rows& rows, std::size_t row) {
   if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
 }
 
-/// Where a number of the merged heads stands in them, when they are reshaped without the transpose.
-struct Place {
-  std::size_t head, token, column;
-};
-Place before_reshape(const Model& model, std::size_t row, std::size_t column) {
-  const std::size_t d_head = model.d_out() / model.n_heads, k = row * model.d_out() + column;
-  return {k / d_head / model.n_tokens(), k / d_head % model.n_tokens(), k % d_head};
+/// Where a number of the merged heads stands in them.
+attention::HeadCell before_merge(const Model& model, std::size_t row, std::size_t column) {
+  return attention::rules_of(model).merge->layout.parted({row, column}, merged_sizes(model));
 }
 
 /// The rows that have to be computed for those of the sample, which come first.
@@ -48,7 +42,7 @@ Rows needed_rows(const Model& model, const Rows& sampled) {
   } else if (model.merge == attention::MergeRule::reshape_without_transpose) {
     for (const std::size_t row : sampled)
       for (std::size_t column = 0; column < model.d_out(); ++column)
-        add_row(rows, before_reshape(model, row, column).token);
+        add_row(rows, before_merge(model, row, column).row);
   }
   return rows;
 }
@@ -61,9 +55,9 @@ arma::mat merged_rows(const Model& model, const Trace& trace, const Rows& comput
   arma::mat merged(n_sampled, model.d_out());
   for (std::size_t a = 0; a < n_sampled; ++a)
     for (std::size_t column = 0; column < merged.n_cols; ++column) {
-      const Place from = before_reshape(model, computed[a], column);
+      const attention::HeadCell from = before_merge(model, computed[a], column);
       const arma::mat& contexts = trace.heads[from.head].contexts;
-      merged(a, column) = model.is_off(from.head) ? 0 : contexts(place_of[from.token], from.column);
+      merged(a, column) = model.is_off(from.head) ? 0 : contexts(place_of[from.row], from.column);
     }
   return merged;
 }

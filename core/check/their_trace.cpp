@@ -1,59 +1,7 @@
 #include "core/check/their_trace.hpp"
 
-#include <algorithm>
-
 namespace core::check {
 namespace {
-
-using attention::HeadTrace;
-using attention::StageMatrix;
-using attention::Trace;
-
-StageMatrix HeadTrace::*member_of_head(Stage stage) {
-  switch (stage) {
-    case Stage::queries:
-      return &HeadTrace::queries;
-    case Stage::keys:
-      return &HeadTrace::keys;
-    case Stage::values:
-      return &HeadTrace::values;
-    case Stage::scores:
-      return &HeadTrace::scores;
-    case Stage::scaled_scores:
-      return &HeadTrace::scaled_scores;
-    case Stage::masked_scores:
-      return &HeadTrace::masked_scores;
-    case Stage::unmasked_weights:
-      return &HeadTrace::unmasked_weights;
-    case Stage::zeroed_weights:
-      return &HeadTrace::zeroed_weights;
-    case Stage::row_sums:
-      return &HeadTrace::row_sums;
-    case Stage::weights:
-      return &HeadTrace::weights;
-    case Stage::dropout_mask:
-      return &HeadTrace::dropout_mask;
-    case Stage::dropped_weights:
-      return &HeadTrace::dropped_weights;
-    default:
-      return &HeadTrace::contexts;
-  }
-}
-
-StageMatrix& place_in(Trace& trace, Stage stage, std::size_t head) {
-  switch (stage) {
-    case Stage::embeddings:
-      return trace.embeddings;
-    case Stage::mask:
-      return trace.mask;
-    case Stage::concatenated:
-      return trace.concatenated;
-    case Stage::output:
-      return trace.output;
-    default:
-      return trace.heads[head].*member_of_head(stage);
-  }
-}
 
 /// One head's numbers of a tensor; of columns of all heads side by side, those that are its own.
 arma::mat numbers_of(const Model& model, const Theirs& theirs, const Reading& r, std::size_t s,
@@ -77,17 +25,17 @@ TheirTrace their_trace(const Model& model, const Matched& matched, const Report&
   for (std::size_t k = 0; k < matched.theirs.size(); ++k) {
     const Reading* r = report.readings[k];
     if (!r || sequence < r->first_sequence || sequence >= r->first_sequence + r->n_sequences) continue;
-    const bool per_head = attention::info(r->stage).per_head;
-    const std::size_t first = per_head ? r->first_head : 0;
-    const std::size_t count = !per_head ? 1 : r->joined ? model.n_heads : r->n_heads;
+    const attention::StageInfo& stage = attention::info(r->stage);
+    const std::size_t first = stage.per_head ? r->first_head : 0;
+    const std::size_t count = !stage.per_head ? 1 : r->joined ? model.n_heads : r->n_heads;
     for (std::size_t h = first; h < first + count; ++h)
-      place_in(result.trace, r->stage, h) =
+      matrix_of(result.trace, stage, h) =
           numbers_of(model, matched.theirs[k], *r, sequence - r->first_sequence, h);
   }
   for (const attention::StageInfo& stage : attention::stages()) {
     bool whole = true;
     for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h)
-      whole = whole && place_in(result.trace, stage.stage, h).n_rows() > 0;
+      whole = whole && stage.matrix(result.trace, h).n_rows() > 0;
     if (whole) result.stages.push_back(stage.stage);
   }
   return result;

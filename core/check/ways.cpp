@@ -17,7 +17,6 @@ using attention::MaskMethod;
 using attention::Precision;
 using mistakes::find_mistake;
 using mistakes::Mistake;
-using mistakes::Which;
 
 using MistakeRows = std::vector<const Mistake*>;
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/compare/difference.hpp"
+#include "core/text/words.hpp"
 
 namespace core::compare {
 namespace {
@@ -20,7 +21,7 @@ std::size_t heads_of(const StageInfo& stage, const Trace& trace) {
 /// "6×3", or "2 heads of 6×2".
 std::string shape(const StageInfo& stage, const Trace& trace) {
   const attention::StageMatrix& m = stage.matrix(trace, 0);
-  const std::string numbers = std::to_string(m.n_rows()) + "×" + std::to_string(m.n_cols());
+  const std::string numbers = text::shape_text(m.n_rows(), m.n_cols());
   if (!stage.per_head) return numbers;
   const std::size_t n = trace.heads.size();
   return std::to_string(n) + (n == 1 ? " head of " : " heads of ") + numbers;

@@ -8,12 +8,6 @@ using random::DrawKind;
 using random::DrawOp;
 using random::Generator;
 
-bool first(EmbeddingsDraw draw) {
-  return draw == EmbeddingsDraw::rand_first || draw == EmbeddingsDraw::randn_first;
-}
-bool last(EmbeddingsDraw draw) {
-  return draw == EmbeddingsDraw::rand_last || draw == EmbeddingsDraw::randn_last;
-}
 bool uniform(EmbeddingsDraw draw) {
   return draw == EmbeddingsDraw::rand_first || draw == EmbeddingsDraw::rand_last;
 }
@@ -26,14 +20,6 @@ void draw_embeddings(Generator& generator, EmbeddingsDraw draw, Model& model) {
     model.sequences[s].embeddings = arma::mat(all.rows(s * n, (s + 1) * n - 1));
 }
 
-DrawOp embeddings_op(const Model& model, EmbeddingsDraw draw) {
-  DrawOp op;
-  op.kind = uniform(draw) ? DrawKind::rand : DrawKind::randn;
-  if (model.sequences.size() > 1) op.shape.push_back(model.sequences.size());
-  op.shape.insert(op.shape.end(), {model.n_tokens(), model.d_model()});
-  return op;
-}
-
 DrawOp layer_op(std::size_t d_in, std::size_t d_out, bool bias) {
   DrawOp op;
   op.kind = DrawKind::linear;
@@ -43,6 +29,22 @@ DrawOp layer_op(std::size_t d_in, std::size_t d_out, bool bias) {
 }
 
 }  // namespace
+
+bool comes_first(EmbeddingsDraw draw) {
+  return draw == EmbeddingsDraw::rand_first || draw == EmbeddingsDraw::randn_first;
+}
+
+bool comes_last(EmbeddingsDraw draw) {
+  return draw == EmbeddingsDraw::rand_last || draw == EmbeddingsDraw::randn_last;
+}
+
+DrawOp embeddings_op(const Model& model, EmbeddingsDraw draw, bool repeated) {
+  DrawOp op;
+  op.kind = uniform(draw) ? DrawKind::rand : DrawKind::randn;
+  if (model.sequences.size() > 1 && !repeated) op.shape.push_back(model.sequences.size());
+  op.shape.insert(op.shape.end(), {model.n_tokens(), model.d_model()});
+  return op;
+}
 
 ModelDraw draw_like(const Model& model) {
   ModelDraw draw;
@@ -57,12 +59,12 @@ Model drawn_model(const Model& model, const ModelDraw& draw) {
   Model drawn = model;
   Generator generator(draw.seed);
   for (const DrawOp& op : draw.before) random::run(generator, op);
-  if (first(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
+  if (comes_first(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
   const std::size_t d_out = model.d_out();
   drawn.projections = drawn_projections(generator, model.d_model(), d_out, draw.bias, draw.order);
   if (draw.output != OutputLayer::none)
     drawn.projections->output = drawn_linear(generator, d_out, d_out, draw.output == OutputLayer::with_bias);
-  if (last(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
+  if (comes_last(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
   return drawn;
 }
 
@@ -73,13 +75,13 @@ std::string torch_lines(const Model& model, const ModelDraw& draw) {
     lines += name + " = " + random::torch_words(op) + "\n";
   };
   for (const DrawOp& op : draw.before) lines += random::torch_words(op) + "\n";
-  if (first(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
+  if (comes_first(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
   const bool query_first = draw.order == LayerOrder::query_key_value;
   for (const char* name : {query_first ? "W_q" : "W_k", query_first ? "W_k" : "W_q", "W_v"})
     assign(name, layer_op(model.d_model(), model.d_out(), draw.bias));
   if (draw.output != OutputLayer::none)
     assign("W_o", layer_op(model.d_out(), model.d_out(), draw.output == OutputLayer::with_bias));
-  if (last(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
+  if (comes_last(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
   return lines;
 }
 

@@ -13,6 +13,12 @@ namespace core::editing {
 /// Whether embeddings are drawn along with the layers, and on which side of them.
 enum class EmbeddingsDraw { none, rand_first, randn_first, rand_last, randn_last };
 
+bool comes_first(EmbeddingsDraw draw);
+bool comes_last(EmbeddingsDraw draw);
+
+/// The op that draws the embeddings of all sequences, or of one that is repeated for each of them.
+random::DrawOp embeddings_op(const attention::Model& model, EmbeddingsDraw draw, bool repeated = false);
+
 /// The output projection, which is drawn after the three other layers.
 enum class OutputLayer { none, without_bias, with_bias };
 

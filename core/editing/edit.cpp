@@ -11,8 +11,7 @@ attention::Model apply(const attention::Model& model, const Edit& edit) {
   attention::Model next = model;
   std::visit([&](const auto& e) { cases::change(next, e); }, edit);
   drop_lost_cells(next);
-  if (auto problem = attention::check(next)) cases::refuse(problem->path, problem->message);
-  cases::require_size(size_of(next));
+  attention::require_within_limits(next);
   return next;
 }
 
@@ -30,10 +29,6 @@ void change(Model& model, const ReplaceModel& edit) {
 
 void refuse(const std::string& path, const std::string& message) {
   throw Error(path + ": " + message);
-}
-
-void require_size(const attention::Size& size) {
-  if (auto problem = check_size(size)) refuse(problem->path, problem->message);
 }
 
 void require_index(const std::string& path, std::size_t index, std::size_t count, const char* things) {

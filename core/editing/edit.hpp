@@ -1,40 +1,20 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
-#include "core/attention/model.hpp"
+#include "core/attention/matrices.hpp"
 
 namespace core::editing {
 
-/// The matrices of a model that can be edited cell by cell.
-enum class MatrixName {
-  embeddings,
-  query_weight,
-  key_weight,
-  value_weight,
-  output_weight,
-  query_bias,
-  key_bias,
-  value_bias,
-  output_bias
-};
-
-/// One editable matrix; the sequence counts for embeddings only.
-struct MatrixPlace {
-  MatrixName name = MatrixName::embeddings;
-  std::size_t sequence = 0;
-  friend bool operator==(const MatrixPlace&, const MatrixPlace&) = default;
-};
-
-/// Which of the four projections.
-enum class Part { query, key, value, output };
+using attention::find_matrix;
+using attention::MatrixName;
+using attention::MatrixPlace;
+using attention::Part;
 
 // Each edit is a small struct; apply() has a case for each, and a forgotten case does not compile.
 struct SetCell {
@@ -172,9 +152,6 @@ using Edit =
                  ClearMaskCells, SetDropoutRate, SetTraining, SetDropoutSeed, SetDropoutStream,
                  SetDropoutMask, SetMergeRule, SetContextLength, AddSequence, RemoveSequence, GiveStage,
                  ComputeStage, TypeOver, ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
-
-/// The matrix at a place, or nullptr when the model has none there.
-const attention::SharedMatrix* find_matrix(const attention::Model& model, MatrixPlace place);
 
 /// The model after one edit; matrices that the edit does not touch stay shared.
 ///

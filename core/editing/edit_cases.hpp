@@ -50,9 +50,6 @@ void drop_cells_that_follow_the_rule(Model& model);
 /// Throws core::Error that names the place and what was expected there.
 [[noreturn]] void refuse(const std::string& path, const std::string& message);
 
-/// Throws core::Error when a model of this size would break a limit.
-void require_size(const attention::Size& size);
-
 /// Throws core::Error unless index < count; things are what is counted, in the plural.
 void require_index(const std::string& path, std::size_t index, std::size_t count, const char* things);
 

@@ -28,11 +28,8 @@ void change(Model& model, const SwitchMaskCell& edit) {
   require_index("mask[" + std::to_string(edit.row) + "]", edit.column, model.n_keys(), "columns");
   const MaskCell cell{edit.row, edit.column, edit.visible};
   auto& cells = model.mask.cells;
-  auto place = std::lower_bound(cells.begin(), cells.end(), cell, [](const MaskCell& a, const MaskCell& b) {
-    return std::pair(a.row, a.column) < std::pair(b.row, b.column);
-  });
-  const bool found = place != cells.end() && place->row == cell.row && place->column == cell.column;
-  if (found) place = cells.erase(place);
+  auto place = std::ranges::lower_bound(cells, cell.place(), {}, &MaskCell::place);
+  if (place != cells.end() && place->place() == cell.place()) place = cells.erase(place);
   if (!follows_the_rule(model, cell)) cells.insert(place, cell);
 }
 

@@ -6,53 +6,13 @@
 namespace core::editing {
 namespace {
 
-using attention::Linear;
 using attention::SharedMatrix;
 using std::to_string;
 
-const Linear* find_linear(const attention::Model& model, MatrixName name) {
-  if (!model.projections) return nullptr;
-  const attention::Projections& p = *model.projections;
-  switch (name) {
-    case MatrixName::query_weight:
-    case MatrixName::query_bias:
-      return &p.query;
-    case MatrixName::key_weight:
-    case MatrixName::key_bias:
-      return &p.key;
-    case MatrixName::value_weight:
-    case MatrixName::value_bias:
-      return &p.value;
-    case MatrixName::output_weight:
-    case MatrixName::output_bias:
-      return p.output ? &*p.output : nullptr;
-    case MatrixName::embeddings:
-      break;
-  }
-  return nullptr;
-}
-
 std::string path(const attention::Model& model, MatrixPlace place) {
-  switch (place.name) {
-    case MatrixName::query_weight:
-      return "projections.query.weight";
-    case MatrixName::key_weight:
-      return "projections.key.weight";
-    case MatrixName::value_weight:
-      return "projections.value.weight";
-    case MatrixName::output_weight:
-      return "projections.output.weight";
-    case MatrixName::query_bias:
-      return "projections.query.bias";
-    case MatrixName::key_bias:
-      return "projections.key.bias";
-    case MatrixName::value_bias:
-      return "projections.value.bias";
-    case MatrixName::output_bias:
-      return "projections.output.bias";
-    case MatrixName::embeddings:
-      break;
-  }
+  if (place.name != MatrixName::embeddings)
+    return std::string("projections.") + name_of(part_of(place.name)) +
+           (is_bias(place.name) ? ".bias" : ".weight");
   const bool batch = model.sequences.size() > 1 || place.sequence > 0;
   return batch ? "embeddings[" + to_string(place.sequence) + "]" : "embeddings";
 }
@@ -83,16 +43,6 @@ void require_finite(const std::string& matrix, std::size_t row, std::size_t colu
 }
 
 }  // namespace
-
-const SharedMatrix* find_matrix(const attention::Model& model, MatrixPlace place) {
-  if (place.name == MatrixName::embeddings)
-    return place.sequence < model.sequences.size() ? &model.sequences[place.sequence].embeddings : nullptr;
-  const Linear* linear = find_linear(model, place.name);
-  if (!linear) return nullptr;
-  const bool is_bias = place.name >= MatrixName::query_bias;
-  if (!is_bias) return &linear->weight;
-  return linear->bias ? &*linear->bias : nullptr;
-}
 
 namespace cases {
 

@@ -101,9 +101,7 @@ void rearrange_mask(Model& model, const Order& row_places) {
   for (MaskCell& cell : cells)
     cell = {row_places[cell.row], same ? row_places[cell.column] : cell.column, cell.visible};
   std::erase_if(cells, [](const MaskCell& c) { return c.row == fresh || c.column == fresh; });
-  std::sort(cells.begin(), cells.end(), [](const MaskCell& a, const MaskCell& b) {
-    return std::pair(a.row, a.column) < std::pair(b.row, b.column);
-  });
+  std::ranges::sort(cells);
   drop_cells_that_follow_the_rule(model);
 }
 

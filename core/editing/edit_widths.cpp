@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <utility>
 
 #include "core/editing/edit_cases.hpp"
+#include "core/text/words.hpp"
 
 namespace core::editing::cases {
 namespace {
@@ -15,11 +15,7 @@ using std::to_string;
 void resize(SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns) {
   const arma::mat& old = matrix;
   if (old.n_rows == n_rows && old.n_cols == n_columns) return;
-  arma::mat next(n_rows, n_columns, arma::fill::zeros);
-  const arma::SizeMat kept(std::min<arma::uword>(old.n_rows, n_rows),
-                           std::min<arma::uword>(old.n_cols, n_columns));
-  next(0, 0, kept) = old(0, 0, kept);
-  matrix = std::move(next);
+  matrix = arma::mat(arma::resize(old, n_rows, n_columns));
 }
 
 void resize(Linear& linear, std::size_t d_in, std::size_t d_out) {
@@ -31,10 +27,8 @@ std::string divisors(std::size_t number) {
   std::vector<std::size_t> found;
   for (std::size_t d = 1; d <= number; ++d)
     if (number % d == 0) found.push_back(d);
-  std::string text = to_string(found.front());
-  for (std::size_t k = 1; k < found.size(); ++k)
-    text += (k + 1 < found.size() ? ", " : " or ") + to_string(found[k]);
-  return text;
+  return text::joined(
+      found, ", ", [](std::size_t d) { return to_string(d); }, " or ");
 }
 
 /// Throws unless the heads share the columns evenly; width is "d_out" or "d_in".
@@ -49,6 +43,7 @@ void require_width(const char* width, std::size_t columns, std::size_t n_heads) 
 
 void require_heads(const char* width, std::size_t columns, std::size_t n_heads) {
   if (n_heads > 0 && columns % n_heads == 0) return;
+  if (columns == 0) refuse("n_heads", "expected at least one head");
   refuse("n_heads", "expected a number of heads that divides " + std::string(width) + " = " +
                         to_string(columns) + " (" + divisors(columns) + "), got " + to_string(n_heads));
 }
@@ -59,19 +54,9 @@ Linear identity(std::size_t width) {
 
 Linear& linear_to_edit(Model& model, Part part) {
   if (!model.projections) refuse("projections", "the model has no projections");
-  Projections& p = *model.projections;
-  switch (part) {
-    case Part::query:
-      return p.query;
-    case Part::key:
-      return p.key;
-    case Part::value:
-      return p.value;
-    case Part::output:
-      break;
-  }
-  if (!p.output) refuse("projections.output", "the model has no output projection");
-  return *p.output;
+  Linear* linear = find_linear(model, part);
+  if (!linear) refuse("projections.output", "the model has no output projection");
+  return *linear;
 }
 
 }  // namespace

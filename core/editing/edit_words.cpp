@@ -1,3 +1,5 @@
+#include <tuple>
+
 #include "core/attention/stages.hpp"
 #include "core/editing/edit.hpp"
 
@@ -11,34 +13,6 @@ struct Words {
   std::string target, description;
 };
 
-const char* symbol(MatrixName name) {
-  switch (name) {
-    case MatrixName::query_weight:
-      return "W_q";
-    case MatrixName::key_weight:
-      return "W_k";
-    case MatrixName::value_weight:
-      return "W_v";
-    case MatrixName::output_weight:
-      return "W_o";
-    case MatrixName::query_bias:
-      return "b_q";
-    case MatrixName::key_bias:
-      return "b_k";
-    case MatrixName::value_bias:
-      return "b_v";
-    case MatrixName::output_bias:
-      return "b_o";
-    case MatrixName::embeddings:
-      break;
-  }
-  return "X";
-}
-
-bool is_bias(MatrixName name) {
-  return name >= MatrixName::query_bias;
-}
-
 std::string matrix(MatrixPlace place) {
   return place.name == MatrixName::embeddings ? "embeddings/" + to_string(place.sequence)
                                               : symbol(place.name);
@@ -47,20 +21,6 @@ std::string matrix(MatrixPlace place) {
 std::string cell(const SetCell& e) {
   const std::string row = is_bias(e.place.name) ? "" : to_string(e.row) + ",";
   return std::string(symbol(e.place.name)) + "[" + row + to_string(e.column) + "]";
-}
-
-const char* part(Part p) {
-  switch (p) {
-    case Part::query:
-      return "query";
-    case Part::key:
-      return "key";
-    case Part::value:
-      return "value";
-    case Part::output:
-      break;
-  }
-  return "output";
 }
 
 Words words(const SetCell& e) {
@@ -73,52 +33,13 @@ Words words(const SetBlock& e) {
 Words words(const RenameToken& e) {
   return {"token " + to_string(e.sequence) + " " + to_string(e.row), "new name of token " + to_string(e.row)};
 }
-Words words(const InsertToken&) {
-  return {"", "new token"};
-}
-Words words(const RemoveToken&) {
-  return {"", "removal of a token"};
-}
-Words words(const MoveToken&) {
-  return {"", "move of a token"};
-}
-Words words(const SetTokenCount&) {
-  return {"n_tokens", "number of tokens"};
-}
-Words words(const SetInputWidth&) {
-  return {"d_in", "width of the embeddings"};
-}
-Words words(const SetOutputWidth&) {
-  return {"d_out", "width of the projections"};
-}
-Words words(const SetHeadCount&) {
-  return {"n_heads", "number of heads"};
-}
-Words words(const SetProjections&) {
-  return {"projections", "projections"};
-}
-Words words(const SetOutputProjection&) {
-  return {"output projection", "output projection"};
-}
 Words words(const SetBias& e) {
-  const std::string text = std::string(part(e.part)) + " bias";
+  const std::string text = std::string(name_of(e.part)) + " bias";
   return {text, text};
-}
-Words words(const SetCausal&) {
-  return {"causal mask", "causal mask"};
 }
 Words words(const SwitchMaskCell& e) {
   const std::string row = to_string(e.row), column = to_string(e.column);
   return {"mask cell " + row + " " + column, "switch of mask[" + row + "," + column + "]"};
-}
-Words words(const ClearMaskCells&) {
-  return {"", "reset of the mask"};
-}
-Words words(const AddSequence&) {
-  return {"", "new sequence"};
-}
-Words words(const RemoveSequence&) {
-  return {"", "removal of a sequence"};
 }
 Words words(const GiveStage& e) {
   return {"", "giving of " + std::string(info(e.stage.stage).name)};
@@ -133,9 +54,6 @@ Words words(const TypeOver& e) {
   const std::string target = "typed " + cell + " " + to_string(p.sequence) + " " + to_string(p.head);
   return {e.value ? target : "", (e.value ? "typing over of " : "computing of ") + cell};
 }
-Words words(const ClearTypedCells&) {
-  return {"", "computing of typed cells"};
-}
 Words words(const SwitchHead& e) {
   return {"head " + to_string(e.head), "switch of head " + to_string(e.head)};
 }
@@ -146,40 +64,41 @@ Words words(const ReplaceModel& e) {
   return {"", e.words};
 }
 
-struct MemberWords {
+/// Of an edit that is described alike, whatever it holds.
+template <class Edit>
+struct Always {
   const char *target, *description;
 };
-/// Of an edit that sets a member: the same whatever the value.
-template <class Edit>
-constexpr MemberWords member_words = {};
-template <>
-constexpr MemberWords member_words<SetScoreRule> = {"score rule", "source of the scores"};
-template <>
-constexpr MemberWords member_words<SetScale> = {"scale", "scale"};
-template <>
-constexpr MemberWords member_words<SetMaskMethod> = {"mask method", "method of the mask"};
-template <>
-constexpr MemberWords member_words<SetEmptyRows> = {"empty rows", "rows without visible keys"};
-template <>
-constexpr MemberWords member_words<SetDropoutRate> = {"dropout rate", "dropout rate"};
-template <>
-constexpr MemberWords member_words<SetTraining> = {"training", "training or evaluation"};
-template <>
-constexpr MemberWords member_words<SetDropoutSeed> = {"dropout seed", "dropout seed"};
-template <>
-constexpr MemberWords member_words<SetDropoutStream> = {"dropout stream", "dropout stream"};
-template <>
-constexpr MemberWords member_words<SetDropoutMask> = {"", "dropout mask"};
-template <>
-constexpr MemberWords member_words<SetMergeRule> = {"merge rule", "merging of the heads"};
-template <>
-constexpr MemberWords member_words<SetContextLength> = {"context length", "context length"};
+constexpr std::tuple always{Always<InsertToken>{"", "new token"},
+                            Always<RemoveToken>{"", "removal of a token"},
+                            Always<MoveToken>{"", "move of a token"},
+                            Always<SetTokenCount>{"n_tokens", "number of tokens"},
+                            Always<SetInputWidth>{"d_in", "width of the embeddings"},
+                            Always<SetOutputWidth>{"d_out", "width of the projections"},
+                            Always<SetHeadCount>{"n_heads", "number of heads"},
+                            Always<SetProjections>{"projections", "projections"},
+                            Always<SetOutputProjection>{"output projection", "output projection"},
+                            Always<SetScoreRule>{"score rule", "source of the scores"},
+                            Always<SetScale>{"scale", "scale"},
+                            Always<SetCausal>{"causal mask", "causal mask"},
+                            Always<SetMaskMethod>{"mask method", "method of the mask"},
+                            Always<SetEmptyRows>{"empty rows", "rows without visible keys"},
+                            Always<ClearMaskCells>{"", "reset of the mask"},
+                            Always<SetDropoutRate>{"dropout rate", "dropout rate"},
+                            Always<SetTraining>{"training", "training or evaluation"},
+                            Always<SetDropoutSeed>{"dropout seed", "dropout seed"},
+                            Always<SetDropoutStream>{"dropout stream", "dropout stream"},
+                            Always<SetDropoutMask>{"", "dropout mask"},
+                            Always<SetMergeRule>{"merge rule", "merging of the heads"},
+                            Always<SetContextLength>{"context length", "context length"},
+                            Always<AddSequence>{"", "new sequence"},
+                            Always<RemoveSequence>{"", "removal of a sequence"},
+                            Always<ClearTypedCells>{"", "computing of typed cells"}};
 
-template <auto... path>
-Words words(const Set<path...>&) {
-  constexpr MemberWords found = member_words<Set<path...>>;
-  static_assert(found.description, "an edit that sets a member needs its words above");
-  return {found.target, found.description};
+template <class Edit>
+Words words(const Edit&) {
+  const auto [target, description] = std::get<Always<Edit>>(always);
+  return {target, description};
 }
 
 Words words_of(const Edit& edit) {

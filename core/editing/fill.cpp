@@ -31,8 +31,8 @@ arma::mat filled(const attention::Model& model, MatrixPlace place, const Fill& f
     case FillRule::embedding:
       return filled(generator.normal(rows * columns), rows, columns);
     case FillRule::linear: {
-      const bool is_bias = place.name >= MatrixName::query_bias;
-      if (is_bias) return *drawn_linear(generator, layer_input(model, place.name), columns, true).bias;
+      if (is_bias(place.name))
+        return *drawn_linear(generator, layer_input(model, place.name), columns, true).bias;
       return drawn_linear(generator, rows, columns).weight;
     }
   }

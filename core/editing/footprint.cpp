@@ -1,5 +1,7 @@
 #include "core/editing/footprint.hpp"
 
+#include "core/attention/matrices.hpp"
+
 namespace core::editing {
 namespace {
 
@@ -9,18 +11,15 @@ using attention::SharedMatrix;
 
 template <typename Visitor>
 void for_each_matrix(const Model& model, Visitor visit) {
-  const auto visit_linear = [&](const Linear& linear) {
-    visit(linear.weight);
-    if (linear.bias) visit(*linear.bias);
-  };
   for (const attention::Sequence& sequence : model.sequences) visit(sequence.embeddings);
   for (const SharedMatrix& mask : model.dropout.given) visit(mask);
   for (const attention::GivenStage& stage : model.given.stages)
     for (const SharedMatrix& numbers : stage.matrices) visit(numbers);
-  if (!model.projections) return;
-  for (const Linear* linear : {&model.projections->query, &model.projections->key, &model.projections->value})
-    visit_linear(*linear);
-  if (model.projections->output) visit_linear(*model.projections->output);
+  for (const attention::Part part : attention::all_parts)
+    if (const Linear* linear = find_linear(model, part)) {
+      visit(linear->weight);
+      if (linear->bias) visit(*linear->bias);
+    }
 }
 
 /// What a model takes besides its matrices, nearly.

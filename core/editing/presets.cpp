@@ -1,11 +1,11 @@
 #include "core/editing/presets.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "core/editing/presets/chapter.hpp"
 #include "core/editing/presets/hand_built.hpp"
 #include "core/editing/presets/notebooks.hpp"
+#include "core/find.hpp"
 
 namespace core::editing {
 namespace {
@@ -126,8 +126,7 @@ std::span<const Preset> presets() {
 }
 
 const Preset* find_preset(std::string_view name) {
-  const auto row = std::find_if(table.begin(), table.end(), [&](const Preset& p) { return name == p.name; });
-  return row == table.end() ? nullptr : &*row;
+  return find_by(table, name, &Preset::name);
 }
 
 const Preset& default_preset() {

@@ -55,14 +55,9 @@ DrawOp layer_op(const Linear& layer, DrawKind kind, std::size_t columns) {
 std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
   std::vector<RecipeDraw> draws;
   if (layout.starts_before) draws.push_back({random::parse_draw_op("randint(0,10,6)")});
-  const EmbeddingsDraw e = layout.embeddings;
-  RecipeDraw embeddings{{}, DrawnPart::embeddings, {}, layout.repeated};
-  embeddings.op.kind =
-      e == EmbeddingsDraw::rand_first || e == EmbeddingsDraw::rand_last ? DrawKind::rand : DrawKind::randn;
-  embeddings.op.shape = {model.n_tokens(), model.d_model()};
-  if (model.sequences.size() > 1 && !layout.repeated)
-    embeddings.op.shape.insert(embeddings.op.shape.begin(), model.sequences.size());
-  if (e == EmbeddingsDraw::rand_first || e == EmbeddingsDraw::randn_first) draws.push_back(embeddings);
+  const RecipeDraw embeddings{
+      embeddings_op(model, layout.embeddings, layout.repeated), DrawnPart::embeddings, {}, layout.repeated};
+  if (comes_first(layout.embeddings)) draws.push_back(embeddings);
   if (model.projections) {
     std::array parts{DrawnPart::query, DrawnPart::key, DrawnPart::value};
     if (layout.order == LayerOrder::key_query_value) std::swap(parts[0], parts[1]);
@@ -77,7 +72,7 @@ std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
       draws.push_back(
           {layer_op(*model.projections->output, layout.layers, model.d_out()), DrawnPart::output});
   }
-  if (e == EmbeddingsDraw::rand_last || e == EmbeddingsDraw::randn_last) draws.push_back(embeddings);
+  if (comes_last(layout.embeddings)) draws.push_back(embeddings);
   return draws;
 }
 

@@ -1,11 +1,10 @@
 #include "core/editing/sentence.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "core/attention/limits.hpp"
+#include "core/editing/presets/drawn.hpp"
 #include "core/error.hpp"
-#include "core/random/generator.hpp"
 #include "core/text/code_points.hpp"
 
 namespace core::text {
@@ -89,20 +88,16 @@ attention::Model with_sentence(const attention::Model& base, const std::vector<s
                                std::uint64_t seed) {
   const std::vector<std::string> distinct = vocabulary(tokens);
   const std::size_t n = tokens.size(), d_model = base.d_model();
-  const std::vector<float> table = random::Generator(seed).normal(distinct.size() * d_model);
-  std::map<std::string, std::size_t> row_of;
-  for (std::size_t v = 0; v < distinct.size(); ++v) row_of[distinct[v]] = v;
+  const arma::mat table =
+      editing::filled(random::Generator(seed).normal(distinct.size() * d_model), distinct.size(), d_model);
   arma::mat embeddings(n, d_model);
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t c = 0; c < d_model; ++c) embeddings(i, c) = table[row_of[tokens[i]] * d_model + c];
-
+    embeddings.row(i) = table.row(std::ranges::find(distinct, tokens[i]) - distinct.begin());
   attention::Model model = base;
   model.sequences = {{tokens, embeddings}};
   model.dropout.given.clear();
   std::erase_if(model.mask.cells, [n](const attention::MaskCell& c) { return c.row >= n || c.column >= n; });
-  auto problem = attention::check(model);
-  if (!problem) problem = check_size(model);
-  if (problem) throw Error(problem->path + ": " + problem->message);
+  attention::require_within_limits(model);
   return model;
 }
 

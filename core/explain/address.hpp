@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <variant>
 
+#include "core/attention/matrices.hpp"
 #include "core/attention/stages.hpp"
 
 namespace core::explain {
@@ -12,16 +13,7 @@ using attention::Stage;
 using attention::Trace;
 
 /// The learned numbers that cells are made of beside those of earlier stages.
-enum class Input {
-  query_weight,
-  key_weight,
-  value_weight,
-  output_weight,
-  query_bias,
-  key_bias,
-  value_bias,
-  output_bias
-};
+using Input = attention::MatrixName;
 
 /// Where a number stands: in a stage or in a learned matrix.
 using Source = std::variant<Stage, Input>;

@@ -1,6 +1,5 @@
 #include "core/explain/cell_formulas.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/attention/intended.hpp"
@@ -63,10 +62,6 @@ Text key_by_query(const Model&, const Trace&, const CellAddress& c) {
   return "k_" + to_string(c.row) + " · q_" + to_string(c.column) + ", in each other's place";
 }
 
-Text uniform(const Model&, const Trace&, const CellAddress&) {
-  return "no query prefers any key";
-}
-
 Text scale(const Model& m, const Trace&, const CellAddress&) {
   const attention::Scaling& rule = *rules_of(m).scale;
   if (!rule.width) return rule.formula(m, false);
@@ -75,24 +70,13 @@ Text scale(const Model& m, const Trace&, const CellAddress&) {
 }
 
 Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
-  const bool by_hand = std::any_of(
-      m.mask.cells.begin(), m.mask.cells.end(),
-      [&](const attention::MaskCell& cell) { return cell.row == c.row && cell.column == c.column; });
-  if (by_hand) return t.mask(c.row, c.column) == 0 ? "hidden by hand" : "shown by hand";
+  if (m.mask.find(c.row, c.column)) return t.mask(c.row, c.column) == 0 ? "hidden by hand" : "shown by hand";
   const auto* const rule = rules_of(m).see;
   if (rule == &attention::intended::everything) return "no causal mask";
   if (rule != &attention::intended::causal) return "by another rule than the causal one";
   const std::size_t later = m.n_keys() - m.n_tokens();  // queries are the last of the keys
   return "key " + to_string(c.column) + (c.column <= c.row + later ? " ≤ query " : " > query ") +
          to_string(c.row) + (later > 0 ? " + " + to_string(later) : "");
-}
-
-Text masked_later(const Model&, const Trace&, const CellAddress&) {
-  return "masked after the softmax";
-}
-
-Text over_dropped(const Model&, const Trace&, const CellAddress&) {
-  return "of scores × dropout mask";
 }
 
 Text over_line(const Model& m, const Trace& t, const CellAddress& c) {
@@ -108,34 +92,14 @@ Text empty_row(const Model&, const Trace&, const CellAddress& c) {
   return "query " + to_string(c.row) + " sees no key: zeros, as chosen";
 }
 
-Text times_mask(const Model&, const Trace&, const CellAddress&) {
-  return "weight × mask";
-}
-
 Text row_sum(const Model&, const Trace&, const CellAddress& c) {
   return "Σ of row " + to_string(c.row);
-}
-
-Text by_row_sum(const Model&, const Trace&, const CellAddress&) {
-  return "weight ÷ row sum";
 }
 
 Text survival(const Model& m, const Trace&, const CellAddress&) {
   if (m.dropout.active())
     return rules_of(m).survive == &attention::intended::rescaled ? "0 or 1/(1 − p)" : "0 or 1: not rescaled";
   return m.dropout.training ? "dropout is off" : "off in evaluation";
-}
-
-Text times_dropout(const Model&, const Trace&, const CellAddress&) {
-  return "weight × dropout mask";
-}
-
-Text times_dropout_score(const Model&, const Trace&, const CellAddress&) {
-  return "score × dropout mask";
-}
-
-Text dropped_before(const Model&, const Trace&, const CellAddress&) {
-  return "the scores were dropped, before the softmax";
 }
 
 Text context(const Model& m, const Trace&, const CellAddress& c) {
@@ -153,10 +117,6 @@ Text merged(const Model& m, const Trace&, const CellAddress&) {
 
 Text output_row(const Model&, const Trace&, const CellAddress& c) {
   return "row " + to_string(c.row) + " · column " + to_string(c.column) + " of W_o";
-}
-
-Text not_projected(const Model&, const Trace&, const CellAddress&) {
-  return "no output projection";
 }
 
 }  // namespace core::explain::cell_formulas

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/explain/reach.hpp"
 #include "core/explain/rules.hpp"
@@ -98,10 +97,10 @@ void append_made_by(const Model& model, const Trace& trace, const Rule& rule, co
 
 }  // namespace
 
-Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell, std::size_t sequence) {
+Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell) {
   Explanation explanation{cell, {}, 0};
   for (const CellAddress& address : worked_out(model, trace, cell))
-    for (Step& step : steps_of(model, trace, address, sequence)) explanation.steps.push_back(std::move(step));
+    for (Step& step : steps_of(model, trace, address)) explanation.steps.push_back(std::move(step));
   explanation.result = explanation.steps.back().result;
   return explanation;
 }

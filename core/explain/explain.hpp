@@ -39,10 +39,10 @@ struct Line {
     step    ///< anything else
   } role = step;
   Form form = Form::words;
-  Operand a, b;
+  Operand a = {}, b = {};
   double value = 0;
-  std::string words;  ///< "sum", "visible, so unchanged"; or empty
-  Label label;
+  std::string words = {};  ///< "sum", "visible, so unchanged"; or empty
+  Label label = {};
 };
 
 /// One operation, with its numbers.
@@ -61,11 +61,10 @@ struct Explanation {
   double result = 0;        ///< of the last step
 };
 
-/// Works a cell out from the numbers it is made of; the trace must be that of the model's sequence.
+/// Works a cell out from the numbers it is made of; the trace must be one of the model's.
 ///
 /// Throws core::Error when the model has no such stage.
-Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell,
-                    std::size_t sequence = 0);
+Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell);
 
 /// The cells that explain() works out, the given one last.
 std::vector<CellAddress> worked_out(const Model& model, const Trace& trace, const CellAddress& cell);

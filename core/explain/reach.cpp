@@ -48,29 +48,8 @@ Place before_merge(const Model& model, std::size_t row, std::size_t column) {
 
 const arma::mat* find_numbers(const Model& model, const Trace& trace, Source source, std::size_t head) {
   if (const auto* stage = std::get_if<Stage>(&source)) return &*info(*stage).matrix(trace, head);
-  if (!model.projections) return nullptr;
-  const auto& p = *model.projections;
-  const auto weight = [](const attention::Linear& l) { return &*l.weight; };
-  const auto bias = [](const attention::Linear& l) { return l.bias ? &**l.bias : nullptr; };
-  switch (std::get<Input>(source)) {
-    case Input::query_weight:
-      return weight(p.query);
-    case Input::key_weight:
-      return weight(p.key);
-    case Input::value_weight:
-      return weight(p.value);
-    case Input::output_weight:
-      return p.output ? weight(*p.output) : nullptr;
-    case Input::query_bias:
-      return bias(p.query);
-    case Input::key_bias:
-      return bias(p.key);
-    case Input::value_bias:
-      return bias(p.value);
-    case Input::output_bias:
-      return p.output ? bias(*p.output) : nullptr;
-  }
-  return nullptr;
+  const auto* numbers = attention::find_matrix(model, {std::get<Input>(source), trace.sequence});
+  return numbers ? &**numbers : nullptr;
 }
 
 double number_at(const Model& model, const Trace& trace, const Place& place) {

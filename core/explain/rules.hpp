@@ -3,7 +3,6 @@
 #include <array>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/explain/address.hpp"
 

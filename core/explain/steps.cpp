@@ -19,7 +19,6 @@ struct Work {
   const Trace& trace;
   const CellAddress& cell;
   const Rule& rule;
-  std::size_t sequence;
 
   std::optional<Cells> cells(std::size_t part) const { return reached(model, trace, rule.parts[part], cell); }
   Operand operand(const Cells& cells, std::size_t k) const {
@@ -31,19 +30,11 @@ struct Work {
 };
 
 Line note(std::string words, double value) {
-  Line line;
-  line.words = std::move(words);
-  line.value = value;
-  return line;
+  return {.value = value, .words = std::move(words)};
 }
 
 Line line(Form form, Operand a, Operand b, double value, std::string words = {}) {
-  Line l;
-  l.form = form;
-  l.a = a, l.b = b;
-  l.value = value;
-  l.words = std::move(words);
-  return l;
+  return {.form = form, .a = a, .b = b, .value = value, .words = std::move(words)};
 }
 
 void add_line(Step& step, Line line) {
@@ -67,24 +58,24 @@ void write_given(const Work& w, Step& step) {
   const auto& c = w.cell;
   switch (c.stage) {
     case Stage::embeddings: {
-      const arma::mat& x = w.model.sequences[w.sequence].embeddings;
+      const arma::mat& x = w.model.sequences[w.trace.sequence].embeddings;
       return add_line(step, note("given", x(c.row, c.column)));
     }
     case Stage::mask: {
-      bool visible = attention::follows_causality(w.model, c.row, c.column);
-      for (const auto& by_hand : w.model.mask.cells)
-        if (by_hand.row == c.row && by_hand.column == c.column) visible = by_hand.visible;
+      const auto* by_hand = w.model.mask.find(c.row, c.column);
+      const bool visible =
+          by_hand ? by_hand->visible : attention::follows_causality(w.model, c.row, c.column);
       return add_line(step, note(visible ? "visible" : "hidden", visible));
     }
     default:
       break;
   }
   const auto* stage = w.model.given.find(c.stage);
-  if (const auto* typed = w.model.given.find({c.stage, w.sequence, c.head, c.row, c.column}))
+  if (const auto* typed = w.model.given.find({c.stage, w.trace.sequence, c.head, c.row, c.column}))
     return add_line(step, note("typed over", typed->value));
   if (stage)
-    return add_line(
-        step, note("given", (*stage->matrices[w.sequence * w.model.n_heads + c.head])(c.row, c.column)));
+    return add_line(step, note("given", (*stage->matrices[w.trace.sequence * w.model.n_heads + c.head])(
+                                            c.row, c.column)));
   const auto& dropout = w.model.dropout;
   if (!dropout.active()) return add_line(step, note("nothing is dropped", 1));
   const std::string how =
@@ -231,10 +222,7 @@ void write(const Work& w, Step& step) {
 }
 
 std::string bias_formula(const Cells& bias) {
-  constexpr std::array symbols{'q', 'k', 'v', 'o'};
-  const auto which =
-      static_cast<std::size_t>(std::get<Input>(bias.source)) - static_cast<std::size_t>(Input::query_bias);
-  return std::string("b_") + symbols[which] + ", column " + std::to_string(bias.column0);
+  return std::string(symbol(std::get<Input>(bias.source))) + ", column " + std::to_string(bias.column0);
 }
 
 void add_bias(const Work& w, const Cells& bias, std::vector<Step>& steps) {
@@ -255,9 +243,8 @@ void round(const Work& w, Step& step) {
 
 }  // namespace
 
-std::vector<Step> steps_of(const Model& model, const Trace& trace, const CellAddress& cell,
-                           std::size_t sequence) {
-  const Work w{model, trace, cell, rule_for(model, trace, cell), sequence};
+std::vector<Step> steps_of(const Model& model, const Trace& trace, const CellAddress& cell) {
+  const Work w{model, trace, cell, rule_for(model, trace, cell)};
   std::vector<Step> steps{{cell, w.rule.title, w.rule.formula(model, trace, cell), {}, 0}};
   write(w, steps[0]);
   const bool biased = w.rule.operation == Operation::dot_product;

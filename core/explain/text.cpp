@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <utility>
 
 namespace core::explain {
 namespace {
@@ -21,26 +20,17 @@ std::string number(double value) {
   return {buffer.data(), end.ptr};
 }
 
+/// What stands for a sign in ASCII.
+struct Sign {
+  const char *sign, *plain;
+};
+
 std::string ascii(std::string text) {
-  constexpr std::array<std::pair<const char*, const char*>, 19> signs{{{"·", "."},
-                                                                       {"×", "*"},
-                                                                       {"÷", "/"},
-                                                                       {"√", "sqrt "},
-                                                                       {"−", "-"},
-                                                                       {"∞", "inf"},
-                                                                       {"≤", "<="},
-                                                                       {"Σ", "sum"},
-                                                                       {"⁰", "^0"},
-                                                                       {"¹", "^1"},
-                                                                       {"²", "^2"},
-                                                                       {"³", "^3"},
-                                                                       {"⁴", "^4"},
-                                                                       {"⁵", "^5"},
-                                                                       {"⁶", "^6"},
-                                                                       {"⁷", "^7"},
-                                                                       {"⁸", "^8"},
-                                                                       {"⁹", "^9"},
-                                                                       {"_", ""}}};
+  constexpr std::array signs{Sign{"·", "."},  Sign{"×", "*"},   Sign{"÷", "/"},  Sign{"√", "sqrt "},
+                             Sign{"−", "-"},  Sign{"∞", "inf"}, Sign{"≤", "<="}, Sign{"Σ", "sum"},
+                             Sign{"⁰", "^0"}, Sign{"¹", "^1"},  Sign{"²", "^2"}, Sign{"³", "^3"},
+                             Sign{"⁴", "^4"}, Sign{"⁵", "^5"},  Sign{"⁶", "^6"}, Sign{"⁷", "^7"},
+                             Sign{"⁸", "^8"}, Sign{"⁹", "^9"},  Sign{"_", ""}};
   for (const auto& [sign, plain] : signs)
     for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at))
       text.replace(at, std::string(sign).size(), plain);
@@ -76,15 +66,14 @@ std::string text_of(const Line& line, const std::vector<std::string>& tokens) {
 }  // namespace
 
 std::string name(Source source) {
-  constexpr std::array inputs{"W_q", "W_k", "W_v", "W_o", "b_q", "b_k", "b_v", "b_o"};
-  if (const auto* input = std::get_if<Input>(&source)) return inputs[static_cast<std::size_t>(*input)];
+  if (const auto* input = std::get_if<Input>(&source)) return symbol(*input);
   return attention::info(std::get<Stage>(source)).title;
 }
 
 std::string name(const Place& place) {
   const std::string row = to_string(place.row), column = "[" + to_string(place.column) + "]";
   if (const auto* input = std::get_if<Input>(&place.source))
-    return name(place.source) + (*input >= Input::query_bias ? column : "[" + row + "]" + column);
+    return name(place.source) + (is_bias(*input) ? column : "[" + row + "]" + column);
   switch (std::get<Stage>(place.source)) {
     case Stage::embeddings:
       return "x_" + row + column;

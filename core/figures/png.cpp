@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/figures/png_bytes.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace core::figures {
 namespace {
@@ -117,11 +117,11 @@ struct Painter {
 
 std::string png_of(const DisplayList& figure, double scale) {
   if (!(scale >= 0.1 && scale <= 16))
-    throw Error("scale: expected a number from 0.1 to 16, got " + formats::number_text(scale));
+    throw Error("scale: expected a number from 0.1 to 16, got " + text::number_text(scale));
   const double columns = std::ceil(figure.width * scale), rows = std::ceil(figure.height * scale);
   if (columns * rows > most_pixels || columns > 32000 || rows > 32000)
-    throw Error("scale: the picture would have " + formats::number_text(columns) + " × " +
-                formats::number_text(rows) +
+    throw Error("scale: the picture would have " + text::number_text(columns) + " × " +
+                text::number_text(rows) +
                 " pixels; expected at most 32000 in each direction and 200 million in all");
   const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
       cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)),

@@ -1,12 +1,12 @@
 #include "core/figures/svg.hpp"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <string_view>
 
 #include "core/figures/png_bytes.hpp"
+#include "core/text/number.hpp"
 #include "core/text/utf8.hpp"
 
 namespace core::figures {
@@ -14,10 +14,8 @@ namespace {
 
 /// At most two decimals, without zeros at the end.
 std::string number(double value) {
-  std::array<char, 40> digits;
   const double rounded = std::round(value * 100) / 100;
-  return {digits.data(),
-          std::to_chars(digits.data(), digits.data() + digits.size(), rounded == 0 ? 0.0 : rounded).ptr};
+  return text::number_text(rounded == 0 ? 0.0 : rounded);
 }
 
 std::string hex(Rgb c) {

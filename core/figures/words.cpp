@@ -1,6 +1,5 @@
 #include "core/figures/words.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 

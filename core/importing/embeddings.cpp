@@ -31,11 +31,7 @@ bool can_be_embeddings(const TensorInfo& info) {
 }
 
 const TensorInfo& find_embeddings(const TensorFile& file, const std::string& name) {
-  if (!name.empty()) {
-    const TensorInfo* info = file.find(name);
-    if (!info) fail(file, "there is no tensor " + name + " in it");
-    return *info;
-  }
+  if (!name.empty()) return file.info(name);
   if (const TensorInfo* info = usual_embeddings(file)) return *info;
   const auto& all = file.tensors();
   const std::span<const TensorInfo> first(all.begin(), std::min<std::size_t>(all.size(), 6));
@@ -44,12 +40,8 @@ const TensorInfo& find_embeddings(const TensorFile& file, const std::string& nam
 }
 
 arma::mat drawn_embeddings(std::size_t d_in) {
-  random::Generator generator(drawn_seed);
-  const std::vector<float> numbers = generator.normal(drawn_tokens * d_in);
-  arma::mat embeddings(drawn_tokens, d_in);
-  for (std::size_t i = 0; i < drawn_tokens; ++i)
-    for (std::size_t j = 0; j < d_in; ++j) embeddings(i, j) = numbers[i * d_in + j];
-  return embeddings;
+  const std::vector<float> numbers = random::Generator(drawn_seed).normal(drawn_tokens * d_in);
+  return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), d_in, drawn_tokens)).t();
 }
 
 }  // namespace
@@ -82,14 +74,11 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
   if (tensor.numbers.empty())  // a file of no numbers can claim any number of tokens
     fail(file,
          info.name + ": expected at least one number, got the shape " + formats::shape_text(info.shape));
-  const bool is_batch = tensor.shape.size() == 3;
-  const std::size_t n_tokens = tensor.shape[is_batch ? 1 : 0];
+  const std::size_t n_tokens = tensor.shape[tensor.shape.size() - 2];
   const auto tokens =
       tensor.row_labels.size() == n_tokens ? tensor.row_labels : tokens_in(file, n_tokens, progress);
   std::vector<attention::Sequence> sequences;
-  for (std::size_t s = 0; s < (is_batch ? tensor.shape[0] : 1); ++s)
-    sequences.push_back(
-        {tokens, is_batch ? formats::matrix(tensor, std::array{s}) : formats::matrix(tensor)});
+  for (const arma::mat& embeddings : formats::matrices(tensor)) sequences.push_back({tokens, embeddings});
   return sequences;
 }
 

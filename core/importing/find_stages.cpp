@@ -1,11 +1,12 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
 #include "core/attention/given.hpp"
 #include "core/check/names.hpp"
+#include "core/find.hpp"
 #include "core/importing/stages_in.hpp"
+#include "core/text/ascii.hpp"
 
 namespace core::importing {
 namespace {
@@ -29,9 +30,6 @@ std::optional<Stage> givable(const std::string& base) {
   return std::nullopt;
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_joint(char c) {
   return c == '.' || c == '_' || c == '-' || c == '/';
 }
@@ -49,9 +47,9 @@ void cut_word(std::string& name) {
 /// "attn_weights.3", "layer3_attn", "attn_layer_3": the name without its number, and the number.
 std::optional<Said> with_a_number(const std::string& name) {
   for (std::size_t begin = 0; begin < name.size(); ++begin) {
-    if (!is_digit(name[begin])) continue;
+    if (!text::is_digit(name[begin])) continue;
     std::size_t end = begin;
-    while (end < name.size() && is_digit(name[end])) ++end;
+    while (end < name.size() && text::is_digit(name[end])) ++end;
     std::string before = name.substr(0, begin);
     while (!before.empty() && is_joint(before.back())) before.pop_back();
     cut_word(before);
@@ -78,23 +76,6 @@ std::optional<Said> said_by(const std::string& name) {
 bool can_be_a_stage(const TensorInfo& info) {
   return info.dtype != formats::Dtype::text && info.shape.size() >= 2 && info.shape.size() <= 5 &&
          std::ranges::all_of(info.shape, [](std::size_t n) { return n > 0; });
-}
-
-/// Numbers in names count as numbers do: "h.2" comes before "h.10".
-bool comes_before(const std::string& a, const std::string& b) {
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (!is_digit(a[i]) || !is_digit(b[j])) {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i, ++j;
-      continue;
-    }
-    const std::size_t from_i = i, from_j = j;
-    while (i < a.size() && is_digit(a[i])) ++i;
-    while (j < b.size() && is_digit(b[j])) ++j;
-    if (i - from_i != j - from_j) return i - from_i < j - from_j;
-    if (const int order = a.compare(from_i, i - from_i, b, from_j, j - from_j)) return order < 0;
-  }
-  return a.size() < b.size();
 }
 
 bool holds_weights(const TensorFile& file, const TensorInfo& info, const core::Token& progress) {
@@ -125,20 +106,19 @@ std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Tok
   if (!alike || !holds_weights(file, *tensors.front(), progress)) return {};
   std::vector<StageLayer> layers;
   for (const TensorInfo* info : tensors) layers.push_back({info->name, {{Stage::weights, {info->name}}}});
-  std::ranges::stable_sort(layers, comes_before, &StageLayer::name);
+  std::ranges::stable_sort(layers, text::comes_before, &StageLayer::name);
   return layers;
 }
 
 const StageSource* find(const StageLayer& layer, Stage stage) {
-  const auto found = std::ranges::find(layer.stages, stage, &StageSource::stage);
-  return found == layer.stages.end() ? nullptr : &*found;
+  return find_by(layer.stages, stage, &StageSource::stage);
 }
 
 }  // namespace
 
 std::vector<StageLayer> find_stages(const TensorFile& file, const core::Token& progress) {
   using Heads = std::map<std::size_t, std::string>;
-  std::map<std::string, std::map<Stage, Heads>, decltype(&comes_before)> layers(comes_before);
+  std::map<std::string, std::map<Stage, Heads>, decltype(&text::comes_before)> layers(text::comes_before);
   for (const TensorInfo& info : file.tensors()) {
     if (!can_be_a_stage(info)) continue;
     const auto said = said_by(info.name);

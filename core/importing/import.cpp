@@ -22,12 +22,6 @@ std::size_t index_of(const std::vector<checkpoints::Layer>& layers, const checkp
   return static_cast<std::size_t>(&layer - layers.data());
 }
 
-void check(const TensorFile& file, const attention::Model& model) {
-  auto problem = attention::check(model);
-  if (!problem) problem = attention::check_size(model);
-  if (problem) throw Error(file.place() + problem->path + ": " + problem->message);
-}
-
 Imported import_checkpoint(const TensorFile& file, const std::vector<checkpoints::Layer>& layers,
                            const Choices& choices, const core::Token& progress) {
   const checkpoints::Config config = checkpoints::config_beside(file.path());
@@ -49,7 +43,7 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<checkpoints
   if (layer && *layer->layout->note)
     result.notes.push_back(std::string(layer->layout->about) + "; " + layer->layout->note + ".");
   model.sequences = embeddings_for(file, choices, d_in, result.notes, progress);
-  check(file, model);
+  attention::require_within_limits(model, file.place());
   return result;
 }
 
@@ -59,7 +53,7 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
   result.model.n_heads = choices.n_heads.value_or(1);
   result.notes.push_back(
       "There are no projections in the file: queries, keys and values are the embeddings.");
-  check(file, result.model);
+  attention::require_within_limits(result.model, file.place());
   return result;
 }
 
@@ -82,7 +76,7 @@ Imported import_tensors(const TensorFile& file, const Choices& choices, const co
   });
   if (!has_stages) return import_embeddings(file, choices, progress);
   Imported result = import_stages(file, found, choices, progress);
-  check(file, result.model);
+  attention::require_within_limits(result.model, file.place());
   return result;
 }
 

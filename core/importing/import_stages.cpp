@@ -3,9 +3,9 @@
 #include "core/attention/given_model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/importing/embeddings.hpp"
 #include "core/importing/stages_in.hpp"
+#include "core/text/number.hpp"
 
 namespace core::importing {
 namespace {
@@ -15,16 +15,14 @@ using formats::TensorFile;
 using formats::TensorInfo;
 
 const TensorInfo& info_of(const TensorFile& file, const StageSource& source) {
-  const std::string name = source.tensors.empty() ? "" : source.tensors.front();
-  if (const TensorInfo* info = file.find(name)) return *info;
-  throw Error(file.place() + "there is no tensor " + name + " in it");
+  return file.info(source.tensors.empty() ? "" : source.tensors.front());
 }
 
 /// A number from 0, or the beginning of a layer's name.
 std::size_t chosen_layer(const TensorFile& file, const std::string& chosen, std::size_t n_layers,
                          const std::vector<StageLayer>& named) {
   if (chosen.empty()) return 0;
-  if (const auto number = formats::parse_whole_number(chosen); number && *number < n_layers) return *number;
+  if (const auto number = text::parse_whole_number(chosen); number && *number < n_layers) return *number;
   for (std::size_t k = 0; k < named.size(); ++k)
     if (n_layers == named.size() && named[k].name.starts_with(chosen)) return k;
   throw Error(file.place() +
@@ -82,6 +80,9 @@ std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>
   for (const StageSource& source : stages) {
     const TensorInfo& info = info_of(file, source);
     const auto& shape = info.shape;
+    if (info.dtype == formats::Dtype::text || formats::count_of(shape) == std::uint64_t{0})
+      throw Error(file.place() + info.name + ": expected at least one number, got " +
+                  formats::shape_text(shape));
     const bool has_layers = shape.size() == 5 || (shape.size() == 4 && shape[0] > 1 && !first_axis_is_batch);
     const std::size_t n = has_layers ? shape[0] : 0;
     if (n_layers && *n_layers != n)

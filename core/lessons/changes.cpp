@@ -27,6 +27,12 @@ const arma::mat& weights(const Moment& m) {
   return head_now(m).weights;
 }
 
+bool only_last_token_changed(const Moment& m) {
+  if (!changed(m, &Trace::embeddings) || m.model.n_tokens() != m.start.n_tokens()) return false;
+  const arma::vec rows = row_differences(m.before.embeddings, m.trace.embeddings);
+  return arma::all(rows.head(rows.n_elem - 1) == 0);
+}
+
 double moved_weights(const Moment& m) {
   return largest_difference(head_before(m).weights, head_now(m).weights);
 }

@@ -17,6 +17,9 @@ const attention::HeadTrace& head_now(const Moment& m);
 /// The weights of the first head now.
 const arma::mat& weights(const Moment& m);
 
+/// Whether X changed in its last row alone.
+bool only_last_token_changed(const Moment& m);
+
 /// How far the weights of the first head moved at most.
 double moved_weights(const Moment& m);
 

@@ -1,12 +1,10 @@
 #include "core/lessons/exhibits.hpp"
 
 #include <array>
-#include <cmath>
 
 #include "core/attention/attend.hpp"
 #include "core/lessons/changes.hpp"
 #include "core/lessons/states.hpp"
-#include "core/text/next_token.hpp"
 
 namespace core::lessons {
 namespace {
@@ -51,8 +49,7 @@ std::vector<Picture> library(const Moment& m) {
   constexpr std::array relevance{"high", "high", "medium", "none", "low"};
   const std::size_t books = std::min(relevance.size(), m.model.n_tokens() - 1),
                     question = m.model.n_tokens() - 1;
-  Picture p{.title = tokens(m)[question], .note = {}, .rows = {}, .columns = {}, .ends = {}, .numbers = {}};
-  p.shading = Shading::bars;
+  Picture p{.title = tokens(m)[question], .shading = Shading::bars};
   p.numbers.set_size(books, 1);
   for (std::size_t book = 0; book < books; ++book) {
     p.rows.push_back(tokens(m)[book]);
@@ -69,19 +66,16 @@ std::vector<Picture> single_query(const Moment& m) {
   if (q.n_rows <= query) return {};
   const arma::mat products = k.each_row() % q.row(query);
   Picture terms{.title = tokens(m)[query] + " times each, number by number",
-                .note = {},
                 .rows = tokens(m),
                 .columns = numbered("", k.n_cols),
-                .ends = {},
-                .numbers = products};
-  terms.shading = Shading::signed_values;
+                .numbers = products,
+                .shading = Shading::signed_values};
   Picture sums{.title = "added up",
                .note = "row 1 of the scores",
                .rows = tokens(m),
                .columns = {tokens(m)[query]},
-               .ends = {},
-               .numbers = arma::sum(products, 1)};
-  sums.shading = Shading::signed_values;
+               .numbers = arma::sum(products, 1),
+               .shading = Shading::signed_values};
   return {terms, sums};
 }
 
@@ -99,16 +93,13 @@ std::vector<Picture> double_loop(const Moment& m) {
 
 std::vector<Picture> next_token(const Moment& m) {
   Picture p{.title = "what may be read",
-            .note = {},
             .rows = tokens(m),
             .columns = tokens(m),
-            .ends = {},
-            .numbers = m.trace.mask};
-  p.shading = Shading::mask;
-  const auto pairs = text::next_token_pairs(tokens(m));
-  for (const text::NextToken& pair : pairs) p.ends.push_back("→ " + pair.target);
+            .numbers = m.trace.mask,
+            .shading = Shading::mask};
+  for (std::size_t i = 1; i < tokens(m).size(); ++i) p.ends.push_back("→ " + tokens(m)[i]);
+  p.note = std::to_string(p.ends.size()) + (p.ends.size() == 1 ? " pair" : " pairs") + " to learn from";
   p.ends.push_back("→ ?");
-  p.note = std::to_string(pairs.size()) + (pairs.size() == 1 ? " pair" : " pairs") + " to learn from";
   return {p};
 }
 
@@ -116,15 +107,12 @@ std::vector<Picture> moved_rows(const Moment& m) {
   const arma::vec joined = rows_moved_by_last_token(with_merge(m.model, MergeRule::concatenate));
   const arma::vec reshaped =
       rows_moved_by_last_token(with_merge(m.model, MergeRule::reshape_without_transpose));
-  Picture p{.title = "how far each row moves with the last token",
-            .note = {},
-            .rows = tokens(m),
-            .columns = {"concatenate", "reshape"},
-            .ends = {},
-            .numbers = arma::join_rows(joined, reshaped)};
-  p.shading = Shading::signed_values;
-  p.note = "only the last row may move";
-  return {p};
+  return {{.title = "how far each row moves with the last token",
+           .note = "only the last row may move",
+           .rows = tokens(m),
+           .columns = {"concatenate", "reshape"},
+           .numbers = arma::join_rows(joined, reshaped),
+           .shading = Shading::signed_values}};
 }
 
 /// A square matrix of weights with the tokens' names, or with numbers where it is of another size.
@@ -159,15 +147,13 @@ std::vector<Picture> entropy(const Moment& m) {
   const arma::vec scaled = entropies(weights_of(with_scale(m.model, ScaleRule::inverse_sqrt_d_head)));
   const arma::vec plain = entropies(weights_of(with_scale(m.model, ScaleRule::none)));
   const arma::vec most = arma::log2(arma::vec(arma::sum(*m.trace.mask, 1)));
-  Picture p{.title = "entropy of each row, in bits",
-            .note = {},
-            .rows = tokens(m),
-            .columns = {"scaled", "not scaled", "at most"},
-            .ends = {},
-            .numbers = arma::join_rows(scaled, plain, most)};
-  p.shading = Shading::signed_values;
-  p.note = "mean " + number(arma::mean(scaled)) + " scaled, " + number(arma::mean(plain)) + " not scaled";
-  return {p};
+  return {
+      {.title = "entropy of each row, in bits",
+       .note = "mean " + number(arma::mean(scaled)) + " scaled, " + number(arma::mean(plain)) + " not scaled",
+       .rows = tokens(m),
+       .columns = {"scaled", "not scaled", "at most"},
+       .numbers = arma::join_rows(scaled, plain, most),
+       .shading = Shading::signed_values}};
 }
 
 }  // namespace

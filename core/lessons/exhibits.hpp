@@ -18,10 +18,10 @@ enum class Shading {
 
 /// A small matrix with its words, to be drawn beside others.
 struct Picture {
-  std::string title, note;                 ///< the note stands below, with the numbers that matter
-  std::vector<std::string> rows, columns;  ///< names of rows and columns; columns may be empty
-  std::vector<std::string> ends;           ///< what stands after each row, or nothing
-  arma::mat numbers;
+  std::string title = {}, note = {};                 ///< the note stands below, with the numbers that matter
+  std::vector<std::string> rows = {}, columns = {};  ///< names of rows and columns; columns may be empty
+  std::vector<std::string> ends = {};                ///< what stands after each row, or nothing
+  arma::mat numbers = {};
   Shading shading = Shading::weights;
 };
 

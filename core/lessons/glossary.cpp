@@ -1,7 +1,9 @@
 #include "core/lessons/glossary.hpp"
 
-#include <algorithm>
 #include <array>
+
+#include "core/find.hpp"
+#include "core/text/ascii.hpp"
 
 namespace core::lessons {
 namespace {
@@ -65,10 +67,6 @@ constexpr std::array terms{
          "layer has one for each token that could come next."},
 };
 
-char small(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 }  // namespace
 
 std::span<const Term> glossary() {
@@ -76,13 +74,7 @@ std::span<const Term> glossary() {
 }
 
 const Term* find_term(std::string_view word) {
-  const auto same = [word](const Term& term) {
-    const std::string_view other = term.word;
-    return std::equal(word.begin(), word.end(), other.begin(), other.end(),
-                      [](char a, char b) { return small(a) == small(b); });
-  };
-  const auto row = std::find_if(terms.begin(), terms.end(), same);
-  return row == terms.end() ? nullptr : &*row;
+  return find_by(terms, text::lower(word), [](const Term& t) { return text::lower(t.word); });
 }
 
 }  // namespace core::lessons

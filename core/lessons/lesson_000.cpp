@@ -19,13 +19,6 @@ std::size_t changed_cells(const arma::mat& a, const arma::mat& b) {
   return arma::size(a) == arma::size(b) ? arma::accu(a != b) : b.n_elem;
 }
 
-/// Whether X changed in its last row alone.
-bool only_last_word_changed(const Moment& m) {
-  if (!changed(m, &Trace::embeddings) || m.model.n_tokens() != m.start.n_tokens()) return false;
-  const arma::vec rows = row_differences(m.before.embeddings, m.trace.embeddings);
-  return arma::all(rows.head(rows.n_elem - 1) == 0);
-}
-
 constexpr Step causal_attention_table[] = {
     {"Words become numbers",
      "Each word is a row of numbers, its embedding. Here six words have three numbers each, as PyTorch "
@@ -164,7 +157,7 @@ constexpr Step causal_attention_table[] = {
      "change a number of door, the last row of X, and see which rows of the output move.",
      [](const Moment& m) {
        const arma::vec rows = row_differences(m.before.output, m.trace.output);
-       return only_last_word_changed(m) && rows[rows.n_elem - 1] > 0 &&
+       return only_last_token_changed(m) && rows[rows.n_elem - 1] > 0 &&
               arma::all(rows.head(rows.n_elem - 1) == 0);
      },
      [](const Moment& m) {

@@ -23,13 +23,6 @@ arma::vec row_sums(const arma::mat& weights) {
   return arma::vec(arma::sum(weights, 1));
 }
 
-/// Whether X changed in its last row alone.
-bool only_last_token_changed(const Moment& m) {
-  if (!changed(m, &Trace::embeddings) || m.model.n_tokens() != m.start.n_tokens()) return false;
-  const arma::vec rows = row_differences(m.before.embeddings, m.trace.embeddings);
-  return arma::all(rows.head(rows.n_elem - 1) == 0);
-}
-
 double moved_but_last(const arma::mat& before, const arma::mat& now) {
   return row_differences(before, now).head(before.n_rows - 1).max();
 }

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <array>
 
+#include "core/find.hpp"
 #include "core/lessons/lesson.hpp"
 #include "core/lessons/paths.hpp"
 
@@ -35,8 +35,7 @@ std::span<const Lesson> lessons() {
 }
 
 const Lesson* find_lesson(std::string_view name) {
-  const auto row = std::find_if(table.begin(), table.end(), [&](const Lesson& l) { return name == l.name; });
-  return row == table.end() ? nullptr : &*row;
+  return find_by(table, name, &Lesson::name);
 }
 
 }  // namespace core::lessons

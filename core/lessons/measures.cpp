@@ -1,25 +1,23 @@
 #include "core/lessons/measures.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "core/statistics/row_facts.hpp"
+#include "core/text/cell_text.hpp"
+#include "core/text/number.hpp"
+#include "core/text/words.hpp"
 
 namespace core::lessons {
 
 std::string number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value < 0 ? "−∞" : "∞";
   const double size = std::abs(value);
-  const bool small = size > 0 && size < 5e-5;
-  std::array<char, 400> digits{};
-  std::snprintf(digits.data(), digits.size(), small ? "%.1e" : "%.4f", size);
-  std::string text = digits.data();
+  if (!std::isfinite(value)) return text::fixed(value, 4);
+  if (size > 0 && size < 5e-5) return text::scientific(value);
+  std::string text = text::rounded(size, 4);
   // 0.5 is 0.5, but what was rounded to 1.0000 keeps its zeros and says so.
-  if (!small && std::stod(text) == size) {
+  if (text::parse_number(text) == size) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();
   }
@@ -27,10 +25,7 @@ std::string number(double value) {
 }
 
 std::string list(const arma::vec& numbers) {
-  std::string text;
-  for (std::size_t k = 0; k < numbers.n_elem; ++k)
-    text += (k == 0 ? "" : k + 1 == numbers.n_elem ? " and " : ", ") + number(numbers[k]);
-  return text;
+  return text::joined(numbers, ", ", number, " and ");
 }
 
 double largest_difference(const arma::mat& a, const arma::mat& b) {

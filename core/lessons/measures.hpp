@@ -3,7 +3,6 @@
 #include <armadillo>
 #include <cstddef>
 #include <string>
-#include <vector>
 
 /// What lessons measure, and numbers in their words.
 namespace core::lessons {

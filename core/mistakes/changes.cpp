@@ -1,7 +1,6 @@
 #include "core/mistakes/changes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/attention/rounding.hpp"
@@ -17,22 +16,6 @@ void round(attention::SharedMatrix& numbers, attention::Precision precision) {
 
 }  // namespace
 
-Linear* find_linear(Model& model, Which which) {
-  if (!model.projections) return nullptr;
-  attention::Projections& p = *model.projections;
-  switch (which) {
-    case Which::query:
-      return &p.query;
-    case Which::key:
-      return &p.key;
-    case Which::value:
-      return &p.value;
-    case Which::output:
-      break;
-  }
-  return p.output ? &*p.output : nullptr;
-}
-
 Model with_scale(const Model& model, attention::Scale scale) {
   Model next = model;
   next.scale = scale;
@@ -43,7 +26,7 @@ Model with_mask_transposed(const Model& model) {
   Model next = model;
   if (next.mask.causal) next.departures.mask_transposed = !next.departures.mask_transposed;
   for (MaskCell& cell : next.mask.cells) std::swap(cell.row, cell.column);
-  std::ranges::sort(next.mask.cells, {}, [](const MaskCell& c) { return std::pair(c.row, c.column); });
+  std::ranges::sort(next.mask.cells);
   return next;
 }
 
@@ -54,16 +37,16 @@ Model without_mask(const Model& model) {
   return next;
 }
 
-Model with_weight_transposed(const Model& model, Which which) {
+Model with_weight_transposed(const Model& model, Part part) {
   Model next = model;
-  Linear* linear = find_linear(next, which);
+  Linear* linear = find_linear(next, part);
   if (linear && linear->weight->is_square()) linear->weight = arma::mat(linear->weight->t());
   return next;
 }
 
-Model without_bias(const Model& model, Which which) {
+Model without_bias(const Model& model, Part part) {
   Model next = model;
-  if (Linear* linear = find_linear(next, which)) linear->bias.reset();
+  if (Linear* linear = find_linear(next, part)) linear->bias.reset();
   return next;
 }
 
@@ -84,8 +67,8 @@ Model without_output_projection(const Model& model) {
 Model with_rounded_inputs(const Model& model, attention::Precision precision) {
   Model next = model;
   for (attention::Sequence& sequence : next.sequences) round(sequence.embeddings, precision);
-  for (const Which which : std::array{Which::query, Which::key, Which::value, Which::output})
-    if (Linear* linear = find_linear(next, which)) {
+  for (const Part part : attention::all_parts)
+    if (Linear* linear = find_linear(next, part)) {
       round(linear->weight, precision);
       if (linear->bias) round(*linear->bias, precision);
     }

@@ -1,26 +1,21 @@
 #pragma once
 
-#include "core/attention/model.hpp"
+#include "core/attention/matrices.hpp"
 
 /// Models with one thing gone wrong; where there is nothing to go wrong, the model as it is.
 namespace core::mistakes {
 
 using attention::Linear;
 using attention::Model;
-
-/// Which of the four projections.
-enum class Which { query, key, value, output };
-
-/// That projection, or nullptr when the model has none.
-Linear* find_linear(Model& model, Which which);
+using attention::Part;
 
 Model with_scale(const Model& model, attention::Scale scale);
 /// The mask with queries and keys in each other's place, cells switched by hand too.
 Model with_mask_transposed(const Model& model);
 Model without_mask(const Model& model);
 /// The square weight of a projection by its transpose.
-Model with_weight_transposed(const Model& model, Which which);
-Model without_bias(const Model& model, Which which);
+Model with_weight_transposed(const Model& model, Part part);
+Model without_bias(const Model& model, Part part);
 /// The query projection in the place of the key projection and the other way round.
 Model with_projections_swapped(const Model& model);
 Model without_output_projection(const Model& model);

@@ -1,8 +1,8 @@
 #include "core/mistakes/mistakes.hpp"
 
-#include <algorithm>
 #include <array>
 
+#include "core/find.hpp"
 #include "core/mistakes/changes.hpp"
 
 namespace core::mistakes {
@@ -89,18 +89,17 @@ Model drop_in_training(const Model& m) {
 }
 
 // Projections.
-template <Which which>
+template <Part part>
 Model transpose(const Model& m) {
-  return with_weight_transposed(m, which);
+  return with_weight_transposed(m, part);
 }
-template <Which which>
+template <Part part>
 Model leave_bias_out(const Model& m) {
-  return without_bias(m, which);
+  return without_bias(m, part);
 }
 Model leave_biases_out(const Model& m) {
   return changed(m, [](Model& n) {
-    for (const Which which : std::array{Which::query, Which::key, Which::value, Which::output})
-      n = without_bias(n, which);
+    for (const Part part : all_parts) n = without_bias(n, part);
   });
 }
 template <bool swapped>
@@ -148,34 +147,34 @@ constexpr std::array table{
     Mistake{"weight_untransposed:query", "weight_untransposed:query", "query weight untransposed",
             "The query weight is used as its transpose: a PyTorch Linear keeps out × in and computes x·Wᵀ.",
             "Transpose the query weight, or compute x·Wᵀ with it.",
-            Stage::queries, transpose<Which::query>, never, transpose<Which::query>},
+            Stage::queries, transpose<Part::query>, never, transpose<Part::query>},
     Mistake{"weight_untransposed:key", "weight_untransposed:key", "key weight untransposed",
             "The key weight is used as its transpose: a PyTorch Linear keeps out × in and computes x·Wᵀ.",
             "Transpose the key weight, or compute x·Wᵀ with it.",
-            Stage::keys, transpose<Which::key>, never, transpose<Which::key>},
+            Stage::keys, transpose<Part::key>, never, transpose<Part::key>},
     Mistake{"weight_untransposed:value", "weight_untransposed:value", "value weight untransposed",
             "The value weight is used as its transpose: a PyTorch Linear keeps out × in and computes x·Wᵀ.",
             "Transpose the value weight, or compute x·Wᵀ with it.",
-            Stage::values, transpose<Which::value>, never, transpose<Which::value>},
+            Stage::values, transpose<Part::value>, never, transpose<Part::value>},
     Mistake{"weight_untransposed:output", "weight_untransposed:output", "output weight untransposed",
             "The output weight is used as its transpose: a PyTorch Linear keeps out × in and computes x·Wᵀ.",
             "Transpose the output weight, or compute x·Wᵀ with it.",
-            Stage::output, transpose<Which::output>, never, transpose<Which::output>},
+            Stage::output, transpose<Part::output>, never, transpose<Part::output>},
     Mistake{"bias_missing", "bias_missing", "all biases missing",
             "No bias is added after the projections.", "Add the biases of all projections.",
             Stage::queries, leave_biases_out, never, nullptr},
     Mistake{"bias_missing:query", "bias_missing", "query bias missing",
             "The bias of the query projection is not added.", "Add the bias of the query projection.",
-            Stage::queries, leave_bias_out<Which::query>, never, nullptr},
+            Stage::queries, leave_bias_out<Part::query>, never, nullptr},
     Mistake{"bias_missing:key", "bias_missing", "key bias missing",
             "The bias of the key projection is not added.", "Add the bias of the key projection.",
-            Stage::keys, leave_bias_out<Which::key>, never, nullptr},
+            Stage::keys, leave_bias_out<Part::key>, never, nullptr},
     Mistake{"bias_missing:value", "bias_missing", "value bias missing",
             "The bias of the value projection is not added.", "Add the bias of the value projection.",
-            Stage::values, leave_bias_out<Which::value>, never, nullptr},
+            Stage::values, leave_bias_out<Part::value>, never, nullptr},
     Mistake{"bias_missing:output", "bias_missing", "output bias missing",
             "The bias of the output projection is not added.", "Add the bias of the output projection.",
-            Stage::output, leave_bias_out<Which::output>, never, nullptr},
+            Stage::output, leave_bias_out<Part::output>, never, nullptr},
     Mistake{"heads_interleaved", "heads_interleaved", "heads interleaved",
             "Head h takes columns h, h + n_heads, … instead of a band of neighbours: reshaped to (d_head, n_heads).",
             "Reshape the columns to (n_heads, d_head), in that order.",
@@ -264,8 +263,7 @@ std::span<const Mistake> mistakes() {
 }
 
 const Mistake* find_mistake(std::string_view name) {
-  const auto row = std::find_if(table.begin(), table.end(), [&](const Mistake& m) { return name == m.name; });
-  return row == table.end() ? nullptr : &*row;
+  return find_by(table, name, &Mistake::name);
 }
 
 bool applies(const Mistake& mistake, const Model& model) {

@@ -6,9 +6,12 @@
 
 #include "core/error.hpp"
 #include "core/random/draw_op.hpp"
+#include "core/text/ascii.hpp"
 
 namespace core::random {
 namespace {
+
+using text::trimmed;
 
 /// What stands between the parentheses of one op.
 struct Form {
@@ -29,12 +32,6 @@ constexpr std::array forms{
     Form{"Dropout", DrawKind::dropout, "Dropout(rate,shape…)", 1},
     Form{"DropoutMKL", DrawKind::dropout_mkl, "DropoutMKL(rate,shape…)", 1},
 };
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t start = text.find_first_not_of(" \t");
-  if (start == text.npos) return {};
-  return text.substr(start, text.find_last_not_of(" \t") - start + 1);
-}
 
 /// A text from outside as it may stand in one line of an error.
 std::string quoted(std::string_view text) {

@@ -1,34 +1,24 @@
-#include <array>
-#include <charconv>
-
 #include "core/random/draw_op.hpp"
+#include "core/text/number.hpp"
+#include "core/text/words.hpp"
 
 namespace core::random {
 namespace {
 
+using text::number_text;
+using text::tuple_text;
+
 std::string listed(const std::vector<std::size_t>& shape) {
-  std::string words;
-  for (const std::size_t extent : shape) words += (words.empty() ? "" : ", ") + std::to_string(extent);
-  return words;
-}
-
-/// A shape in parentheses; Python's tuple of one has a comma.
-std::string tuple(const std::vector<std::size_t>& shape) {
-  return "(" + listed(shape) + (shape.size() == 1 ? ",)" : ")");
-}
-
-std::string shortest(double value) {
-  std::array<char, 32> text;
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+  return text::joined(shape, ", ", [](std::size_t extent) { return std::to_string(extent); });
 }
 
 std::string dropped_ones(const DrawOp& op) {
-  return "nn.Dropout(" + shortest(op.first) + ")(torch.ones(" + listed(op.shape) + "))";
+  return "nn.Dropout(" + number_text(op.first) + ")(torch.ones(" + listed(op.shape) + "))";
 }
 
 /// torch.normal knows whole numbers as something else.
 std::string real(double value) {
-  const std::string text = shortest(value);
+  const std::string text = number_text(value);
   return text.find_first_of(".e") == text.npos ? text + ".0" : text;
 }
 
@@ -41,13 +31,13 @@ std::string torch_words(const DrawOp& op) {
     case DrawKind::randn:
       return "torch.randn(" + listed(op.shape) + ")";
     case DrawKind::uniform:
-      return "torch.empty(" + listed(op.shape) + ").uniform_(" + shortest(op.first) + ", " +
-             shortest(op.second) + ")";
+      return "torch.empty(" + listed(op.shape) + ").uniform_(" + number_text(op.first) + ", " +
+             number_text(op.second) + ")";
     case DrawKind::normal:
-      return "torch.normal(" + real(op.first) + ", " + real(op.second) + ", " + tuple(op.shape) + ")";
+      return "torch.normal(" + real(op.first) + ", " + real(op.second) + ", " + tuple_text(op.shape) + ")";
     case DrawKind::randint:
       return "torch.randint(" + std::to_string(op.low) + ", " + std::to_string(op.high) + ", " +
-             tuple(op.shape) + ")";
+             tuple_text(op.shape) + ")";
     case DrawKind::linear:
       return "nn.Linear(" + std::to_string(op.shape[1]) + ", " + std::to_string(op.shape[0]) +
              (op.bias ? ")" : ", bias=False)");

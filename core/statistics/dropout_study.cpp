@@ -29,14 +29,9 @@ DropoutStudy::DropoutStudy(const Model& model, std::size_t sequence, std::size_t
 }
 
 arma::mat DropoutStudy::next_mask() {
-  arma::mat mask(weights_.n_rows, weights_.n_cols, arma::fill::ones);
-  if (!dropout_.active()) return mask;
-  const double factor = survivor_factor(dropout_);
+  if (!dropout_.active()) return arma::ones(arma::size(weights_));
   const random::Bits drawn = kept(generator_, dropout_, draws_before_ + weights_.n_elem + draws_after_);
-  std::size_t next = draws_before_;
-  for (std::size_t i = 0; i < mask.n_rows; ++i)
-    for (std::size_t j = 0; j < mask.n_cols; ++j) mask(i, j) = drawn[next++] ? factor : 0;
-  return mask;
+  return mask_of(drawn, draws_before_, weights_.n_rows, weights_.n_cols, dropout_);
 }
 
 void DropoutStudy::advance(std::size_t count) {
@@ -54,12 +49,9 @@ arma::mat DropoutStudy::mean() const {
 }
 
 arma::rowvec dropped_ones(const Dropout& dropout, std::size_t n) {
-  arma::rowvec ones(n, arma::fill::ones);
-  if (!dropout.active()) return ones;
+  if (!dropout.active()) return arma::ones(1, n);
   random::Generator generator(dropout.seed);
-  const random::Bits drawn = kept(generator, dropout, n);
-  for (std::size_t k = 0; k < n; ++k) ones[k] = drawn[k] ? survivor_factor(dropout) : 0;
-  return ones;
+  return mask_of(kept(generator, dropout, n), 0, 1, n, dropout);
 }
 
 }  // namespace core::attention

@@ -6,6 +6,8 @@
 #include <map>
 #include <numeric>
 
+#include "core/find.hpp"
+
 namespace core::attention {
 namespace {
 
@@ -95,9 +97,7 @@ const HeadFigureInfo& info(HeadFigure figure) {
 }
 
 const HeadFigureInfo* find_head_figure(std::string_view name) {
-  const auto row =
-      std::find_if(figures.begin(), figures.end(), [&](const HeadFigureInfo& f) { return name == f.name; });
-  return row == figures.end() ? nullptr : &*row;
+  return find_by(figures, name, &HeadFigureInfo::name);
 }
 
 std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> facts) {

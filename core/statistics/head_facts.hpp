@@ -2,7 +2,6 @@
 
 #include <armadillo>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>

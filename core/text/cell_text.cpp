@@ -8,10 +8,8 @@
 namespace core::text {
 namespace {
 
-constexpr const char* minus = "−";
-
-std::string with_real_minus(const char* first, const char* last) {
-  return *first == '-' ? minus + std::string(first + 1, last) : std::string(first, last);
+std::string with_real_minus(const std::string& text) {
+  return text.starts_with('-') ? "−" + text.substr(1) : text;
 }
 
 template <class Visit>
@@ -61,36 +59,31 @@ NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_ch
   return format;
 }
 
+std::string rounded(double value, int decimals) {
+  std::array<char, 400> digits;
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed, decimals);
+  const std::string text(digits.data(), end.ptr);
+  const bool is_zero = text.find_first_of("123456789") == text.npos;
+  return is_zero && text.starts_with('-') ? text.substr(1) : text;
+}
+
 std::string fixed(double value, int decimals) {
   if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "∞" : std::string(minus) + "∞";
-  std::array<char, 400> buffer;
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, decimals);
-  std::string text = with_real_minus(buffer.data(), end.ptr);
-  const bool rounds_to_zero = text.find_first_of("123456789") == std::string::npos;
-  return rounds_to_zero && text.starts_with(minus) ? text.substr(std::string(minus).size()) : text;
+  return with_real_minus(std::isinf(value) ? value > 0 ? "∞" : "-∞" : rounded(value, decimals));
 }
 
 std::string scientific(double value) {
-  std::array<char, 40> buffer;
+  std::array<char, 40> digits;
   const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific, 1);
-  return with_real_minus(buffer.data(), end.ptr);
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::scientific, 1);
+  return with_real_minus({digits.data(), end.ptr});
 }
 
 std::string cell_text(double value, const NumberFormat& format, bool plain_one) {
   if (value == 0) return "0";
   if (plain_one && value == 1) return "1";
   return fixed(value / format.unit, format.decimals);
-}
-
-std::string in_full(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  std::array<char, 40> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  return {buffer.data(), end.ptr};
 }
 
 }  // namespace core::text

@@ -30,13 +30,13 @@ NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_ch
 /// plain_one.
 std::string cell_text(double value, const NumberFormat& format, bool plain_one);
 
-/// With a fixed count of decimals and U+2212 as minus.
+/// A finite number with a fixed count of decimals, in ASCII and never "-0".
+std::string rounded(double value, int decimals);
+
+/// Any number with a fixed count of decimals and U+2212 as minus: "−0.484", "∞", "NaN".
 std::string fixed(double value, int decimals);
 
 /// With one decimal and a power of ten: "−1.2e+07".
 std::string scientific(double value);
-
-/// The shortest text that reads back to the same double, in ASCII: for tooltips and copying.
-std::string in_full(double value);
 
 }  // namespace core::text

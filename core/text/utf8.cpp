@@ -56,6 +56,18 @@ std::size_t character_count(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
+std::string place_words(std::string_view text, std::size_t at) {
+  const std::string_view before = text.substr(0, at);
+  const std::string_view on_line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0: the first line
+  return "line " + std::to_string(std::ranges::count(before, '\n') + 1) + ", column " +
+         std::to_string(character_count(on_line) + 1);
+}
+
 void drop_last_character(std::string& text) {
   while (text.size() > 1 && !starts_character(text.back())) text.pop_back();
   text.pop_back();

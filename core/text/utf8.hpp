@@ -26,6 +26,12 @@ constexpr bool starts_character(char byte) {
 
 std::size_t character_count(std::string_view text);
 
+/// The text without the byte order mark that it may begin with.
+std::string_view without_byte_order_mark(std::string_view text);
+
+/// "line 2, column 5": where a byte stands, in characters.
+std::string place_words(std::string_view text, std::size_t at);
+
 /// Takes the last character off a text that has one.
 void drop_last_character(std::string& text);
 

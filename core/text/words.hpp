@@ -3,23 +3,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace core::text {
 
-/// Items in a row with the same words between each two: joined(causes, " and ").
+/// Items in a row with the same words between each two, perhaps others between the last two:
+/// joined(causes, ", ", {}, " and ").
 ///
 /// words(item) is the text of one item: a function, or a member that holds it.
 template <typename Items, typename Words = std::identity>
-std::string joined(const Items& items, std::string_view between, Words words = {}) {
+std::string joined(const Items& items, std::string_view between, Words words = {},
+                   std::string_view before_last = {}) {
   std::string line;
-  bool is_first = true;
-  for (const auto& item : items) {
-    if (!is_first) line += between;
-    line += std::invoke(words, item);
-    is_first = false;
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    const bool is_last = !before_last.empty() && std::next(item) == items.end();
+    if (item != items.begin()) line += is_last ? before_last : between;
+    line += std::invoke(words, *item);
   }
   return line;
 }

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
+#include "core/text/ascii.hpp"
+
 namespace app {
 namespace {
+
+using core::text::lower;
 
 constexpr int letter_score = 1, start_score = 8, front_score = 2;
 constexpr int run_score = 4, run_from_start_score = 12;
 constexpr int nowhere = -1;
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 /// Letters and digits; parts of other alphabets' letters too.
 bool is_in_word(char c) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/text/utf8.hpp"
+
 namespace app {
 namespace {
 
@@ -73,10 +75,6 @@ std::string name(Key key) {
   }
 }
 
-bool is_one_letter(const std::string& text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }) == 1;
-}
-
 bool are_digits_in_a_row(std::span<const KeyPress> presses) {
   if (presses.size() < 3 || presses.front().key < Key::digit_0 || presses.back().key > Key::digit_9)
     return false;
@@ -98,7 +96,8 @@ std::string written(std::span<const KeyPress> presses) {
   const bool same = each([&](const KeyPress& p) { return modifiers(p) == held; });
   if (same && are_digits_in_a_row(presses))
     return held + name(presses.front().key) + " … " + name(presses.back().key);
-  const bool letters = same && each([](const KeyPress& p) { return is_one_letter(name(p.key)); });
+  const bool letters =
+      same && each([](const KeyPress& p) { return core::text::character_count(name(p.key)) == 1; });
   std::string text = written(presses.front());
   for (const KeyPress& press : presses.subspan(1))
     text += letters ? " " + name(press.key) : ", " + written(press);

@@ -27,9 +27,8 @@ std::string relation(Stage stage) {
 }
 
 std::string hidden_reason(const Frame& frame, const CellRef& cell) {
-  for (const auto& switched : frame.shown.model.mask.cells)
-    if (switched.row == cell.row && switched.column == cell.column)
-      return switched.visible ? "shown by hand" : "hidden by hand";
+  if (const auto* switched = frame.shown.model.mask.find(cell.row, cell.column))
+    return switched->visible ? "shown by hand" : "hidden by hand";
   const std::size_t later =
       frame.shown.model.n_keys() - frame.shown.model.n_tokens();  // the causal rule wants no fewer
   return "hidden: key " + to_string(cell.column) + " comes after query " + to_string(cell.row) +
@@ -61,7 +60,7 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
       const double factor = frame.shown.trace.heads[cell.head].dropout_mask(cell.row, cell.column);
       if (hidden && cell.stage == Stage::dropped_weights) return hidden_reason(frame, cell);
       if (factor == 0) return "dropped";
-      return factor == 1 ? "" : "kept, × " + in_full(factor);
+      return factor == 1 ? "" : "kept, × " + number_text(factor);
     }
     default:
       return "";
@@ -111,7 +110,7 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
   ImGui::TextUnformatted(kind.c_str());
   ImGui::PopStyleColor();
   ImGui::PushFont(frame.fonts.mono14);
-  ImGui::TextUnformatted(in_full(cell_value(frame, cell)).c_str());
+  ImGui::TextUnformatted(number_text(cell_value(frame, cell)).c_str());
   ImGui::PopFont();
   for (const std::string& line : {words.reason, remark}) {
     if (line.empty()) continue;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/ui/widgets/text.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 #include "core/text/utf8.hpp"
 
 namespace app::widgets {
@@ -49,7 +49,7 @@ float padding_for(Alignment alignment, float width, float text, float least) {
 std::optional<std::uint64_t> read_count(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
-  return core::formats::parse_whole_number(text);
+  return core::text::parse_whole_number(text);
 }
 
 void refuse(const Frame& frame, const char* words, const char* expected, const std::string& found) {
@@ -134,7 +134,7 @@ std::optional<double> read_number(std::string text) {
   if (const std::size_t at = text.find(minus); at != text.npos) text.replace(at, minus.size(), "-");
   if (const std::size_t at = text.find(','); at != text.npos) text[at] = '.';
   if (text.starts_with('+')) text.erase(0, 1);
-  const auto parsed = core::formats::parse_number(text);
+  const auto parsed = core::text::parse_number(text);
   return parsed && std::isfinite(*parsed) ? parsed : std::nullopt;
 }
 
@@ -142,7 +142,7 @@ std::optional<double> real_field(const Frame& frame, const std::string& name, co
                                  float width) {
   FieldStyle style;
   style.width = width, style.font = frame.fonts.mono14;
-  const FieldAnswer answer = text_field(frame, name, core::formats::number_text(value), style);
+  const FieldAnswer answer = text_field(frame, name, core::text::number_text(value), style);
   if (!answer.text) return std::nullopt;
   const auto number = read_number(*answer.text);
   if (!number) refuse(frame, words, "a number", *answer.text);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/text/cell_text.hpp"
+#include "core/text/number.hpp"
 
 namespace app::widgets {
 
@@ -8,7 +9,7 @@ using core::text::cell_text;
 using core::text::CellRange;
 using core::text::choose_format;
 using core::text::fixed;
-using core::text::in_full;
+using core::text::number_text;
 using core::text::NumberFormat;
 using core::text::scientific;
 using core::text::unit_for;

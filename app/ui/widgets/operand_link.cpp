@@ -11,30 +11,7 @@ namespace app::widgets {
 namespace {
 
 namespace ex = core::explain;
-using core::editing::MatrixName;
 using ex::Operand;
-
-MatrixName matrix_name(ex::Input input) {
-  switch (input) {
-    case ex::Input::query_weight:
-      return MatrixName::query_weight;
-    case ex::Input::key_weight:
-      return MatrixName::key_weight;
-    case ex::Input::value_weight:
-      return MatrixName::value_weight;
-    case ex::Input::output_weight:
-      return MatrixName::output_weight;
-    case ex::Input::query_bias:
-      return MatrixName::query_bias;
-    case ex::Input::key_bias:
-      return MatrixName::key_bias;
-    case ex::Input::value_bias:
-      return MatrixName::value_bias;
-    case ex::Input::output_bias:
-      return MatrixName::output_bias;
-  }
-  return MatrixName::embeddings;
-}
 
 void go_to(const Frame& frame, const ex::Place& place) {
   if (const auto* stage = std::get_if<Stage>(&place.source)) {
@@ -42,7 +19,7 @@ void go_to(const Frame& frame, const ex::Place& place) {
         [cell = CellRef{*stage, place.head, place.row, place.column}](View& v) { follow(v, cell); });
     return;
   }
-  frame.commands.look([name = matrix_name(std::get<ex::Input>(place.source)), place](View& v) {
+  frame.commands.look([name = std::get<ex::Input>(place.source), place](View& v) {
     v.look.edited = {name, v.look.sequence};
     v.selection.cursor = EditCursor{place.row, place.column, true};
   });
@@ -60,7 +37,7 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
   ImGui::PushFont(frame.fonts.mono14);
-  ImGui::TextUnformatted(in_full(operand.value).c_str());
+  ImGui::TextUnformatted(number_text(operand.value).c_str());
   ImGui::PopFont();
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
   ImGui::TextUnformatted(learned ? "press to edit it" : "press to see where it comes from");

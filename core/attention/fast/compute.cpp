@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 
@@ -67,6 +68,7 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
     trace = trace_on_request(all, held, sequence, [this]() -> const arma::mat& {
       return output.bring_up_to_date(all, held, threads);
     });
+  trace.sequence = s;
   by_reference = false;
   holds = true;
   renew(trace);

@@ -1,6 +1,7 @@
 #include "core/attention/fast/difference.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace core::attention::fast {
 namespace {
@@ -60,14 +61,11 @@ class Collector {
     if (before.empty_rows != after.empty_rows) add(Redo::scores);
     if (before.cells == after.cells) return;
     add(Redo::mask_rows);
-    for (const auto& [some, others] :
-         {std::pair(&before.cells, &after.cells), std::pair(&after.cells, &before.cells)})
-      for (const MaskCell& cell : *some)
-        if (std::find(others->begin(), others->end(), cell) == others->end())
-          result.mask_rows.push_back(cell.row);
-    std::sort(result.mask_rows.begin(), result.mask_rows.end());
-    result.mask_rows.erase(std::unique(result.mask_rows.begin(), result.mask_rows.end()),
-                           result.mask_rows.end());
+    std::vector<MaskCell> others;  // sorted, as both lists are
+    std::ranges::set_symmetric_difference(before.cells, after.cells, std::back_inserter(others));
+    for (const MaskCell& cell : others)
+      if (result.mask_rows.empty() || result.mask_rows.back() != cell.row)
+        result.mask_rows.push_back(cell.row);
   }
 
  private:

@@ -1,7 +1,6 @@
 #include "core/attention/fast/engine.hpp"
 
 #include <algorithm>
-#include <string>
 #include <thread>
 
 #include "core/attention/fast/parts.hpp"
@@ -9,18 +8,11 @@
 #include "core/attention/fast/requests.hpp"
 #include "core/attention/intended.hpp"
 #include "core/attention/mistaken.hpp"
-#include "core/error.hpp"
 
 namespace core::attention::fast {
 namespace {
 
 constexpr double draws_per_ms = 2e5;  // of numbers for dropout's masks
-
-void require(const Model& model, std::size_t sequence) {
-  if (const auto problem = check(model)) throw Error(problem->path + ": " + problem->message);
-  if (sequence >= model.sequences.size())
-    throw Error("sequence " + std::to_string(sequence) + ": there is no such sequence");
-}
 
 }  // namespace
 

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <vector>
 
 #include "core/attention/fast/rows.hpp"
 #include "core/attention/model.hpp"

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "core/attention/fast/panels.hpp"
+#include "core/attention/matrices.hpp"
 
 namespace core::attention::fast {
 namespace {
@@ -48,9 +49,8 @@ bool copy_all(Heads& all, const arma::mat& x) {
 }  // namespace
 
 const Linear* projection(const Model& model, Projected what) {
-  if (!model.projections) return nullptr;
-  const Projections& p = *model.projections;
-  return what == Projected::queries ? &p.query : what == Projected::keys ? &p.key : &p.value;
+  constexpr std::array parts{Part::query, Part::key, Part::value};
+  return find_linear(model, parts[static_cast<std::size_t>(what)]);
 }
 
 std::vector<double> projected_row(const Heads& all, const Model& model, std::size_t sequence, Projected what,

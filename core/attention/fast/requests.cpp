@@ -1,12 +1,12 @@
 #include "core/attention/fast/requests.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "core/attention/fast/output.hpp"
 #include "core/attention/fast/projecting.hpp"
+#include "core/attention/stages.hpp"
 
 namespace core::attention::fast {
 namespace {
@@ -141,13 +141,9 @@ Trace trace_on_request(Heads& all, const Model& model, const size_t& sequence,
 }
 
 void renew(Trace& trace) {
-  for (StageMatrix* stage : {&trace.embeddings, &trace.mask, &trace.concatenated, &trace.output})
-    stage->renew();
-  for (HeadTrace& head : trace.heads)
-    for (StageMatrix* stage :
-         {&head.queries, &head.keys, &head.values, &head.scores, &head.scaled_scores, &head.masked_scores,
-          &head.weights, &head.dropout_mask, &head.dropped_weights, &head.contexts})
-      stage->renew();
+  for (const StageInfo& stage : stages())
+    for (std::size_t h = 0; h < (stage.per_head ? trace.heads.size() : 1); ++h)
+      matrix_of(trace, stage, h).renew();
 }
 
 }  // namespace core::attention::fast

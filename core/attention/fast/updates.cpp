@@ -1,7 +1,6 @@
 #include "core/attention/fast/updates.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace core::attention::fast {
 namespace {

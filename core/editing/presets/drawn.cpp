@@ -7,11 +7,7 @@ using attention::Projections;
 using attention::Sequence;
 
 arma::mat filled(const std::vector<float>& numbers, std::size_t rows, std::size_t columns) {
-  arma::mat m(rows, columns);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < rows; ++i)
-    for (std::size_t j = 0; j < columns; ++j) m(i, j) = static_cast<double>(numbers[next++]);
-  return m;
+  return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), columns, rows)).t();
 }
 
 Linear drawn_linear(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias) {

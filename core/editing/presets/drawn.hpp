@@ -1,7 +1,6 @@
 #pragma once
 
 #include <armadillo>
-#include <string>
 #include <vector>
 
 #include "core/attention/model.hpp"

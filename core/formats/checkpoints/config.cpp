@@ -20,9 +20,9 @@ std::optional<std::size_t> count(const Json& top, std::initializer_list<const ch
 
 Config parse_config(std::string_view text, const std::string& file_name) {
   const Json top = parse_json(text, file_name);
+  if (!top.is_object()) top.fail("an object");
   Config config;
   config.n_heads = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads"});
-  config.n_key_value_heads = count(top, {"num_key_value_heads", "n_kv_heads"});
   if (const auto place = top.member("scale_attn_weights")) config.scaled = place->boolean();
   if (const auto place = top.member("scale_attn_by_inverse_layer_idx"))
     config.scaled_by_layer = place->boolean();

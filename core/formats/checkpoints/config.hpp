@@ -9,7 +9,7 @@ namespace core::formats::checkpoints {
 
 /// What the config.json beside a checkpoint says of its attention.
 struct Config {
-  std::optional<std::size_t> n_heads, n_key_value_heads;
+  std::optional<std::size_t> n_heads;
   bool scaled = true;            ///< whether scores are divided by √d_head
   bool scaled_by_layer = false;  ///< and by the number of the layer, counted from 1
   std::optional<double> scalar;  ///< the divisor is √scalar instead of √d_head

@@ -7,7 +7,8 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/ascii.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats::checkpoints {
 namespace {
@@ -21,48 +22,40 @@ enum class Orientation { in_by_out, out_by_in, by_shape };
 struct Row {
   Layout layout;
   Orientation orientation;
-  std::array<const char*, 3> weights, biases;
-  const char *output_weight, *output_bias;
+  std::array<std::string, 3> weights, biases;
+  std::string output_weight, output_bias;
   bool fused_bias = false;
 };
 
-constexpr Row linear(Layout layout, std::array<const char*, 3> weights, std::array<const char*, 3> biases,
-                     const char* output_weight, const char* output_bias) {
-  return {layout, Orientation::out_by_in, weights, biases, output_weight, output_bias};
+/// A layout of three nn.Linear and one for the output.
+Row linear(Layout layout, std::array<std::string, 3> names, const std::string& output) {
+  Row row{layout, Orientation::out_by_in, names, names, output + ".weight", output + ".bias"};
+  for (std::string& name : row.weights) name += ".weight";
+  for (std::string& name : row.biases) name += ".bias";
+  return row;
 }
 
-constexpr std::array table{
-    Row{{"gpt2", "GPT-2: c_attn holds queries, keys and values side by side", true, ""},
-        Orientation::by_shape,
-        {"c_attn.weight", "c_attn.weight", "c_attn.weight"},
-        {"c_attn.bias", "c_attn.bias", "c_attn.bias"},
-        "c_proj.weight",
-        "c_proj.bias",
-        true},
+Row fused(Layout layout, Orientation orientation, const std::string& weight, const std::string& bias,
+          const std::string& output) {
+  return {layout,           orientation, {weight, weight, weight}, {bias, bias, bias}, output + ".weight",
+          output + ".bias", true};
+}
+
+const std::array table{
+    fused({"gpt2", "GPT-2: c_attn holds queries, keys and values side by side", true, ""},
+          Orientation::by_shape, "c_attn.weight", "c_attn.bias", "c_proj"),
     linear({"llama", "Llama and Mistral: q_proj, k_proj, v_proj, o_proj", true, rotary},
-           {"q_proj.weight", "k_proj.weight", "v_proj.weight"}, {"q_proj.bias", "k_proj.bias", "v_proj.bias"},
-           "o_proj.weight", "o_proj.bias"),
+           {"q_proj", "k_proj", "v_proj"}, "o_proj"),
     linear({"opt", "OPT, BART, CLIP: q_proj, k_proj, v_proj, out_proj", true, ""},
-           {"q_proj.weight", "k_proj.weight", "v_proj.weight"}, {"q_proj.bias", "k_proj.bias", "v_proj.bias"},
-           "out_proj.weight", "out_proj.bias"),
+           {"q_proj", "k_proj", "v_proj"}, "out_proj"),
     linear({"bert", "BERT: self.query, self.key, self.value, output.dense", false, ""},
-           {"self.query.weight", "self.key.weight", "self.value.weight"},
-           {"self.query.bias", "self.key.bias", "self.value.bias"}, "output.dense.weight",
-           "output.dense.bias"),
+           {"self.query", "self.key", "self.value"}, "output.dense"),
     linear({"vit", "ViT: attention.query, attention.key, attention.value, output.dense", false, ""},
-           {"attention.query.weight", "attention.key.weight", "attention.value.weight"},
-           {"attention.query.bias", "attention.key.bias", "attention.value.bias"}, "output.dense.weight",
-           "output.dense.bias"),
-    linear({"distilbert", "DistilBERT: q_lin, k_lin, v_lin, out_lin", false, ""},
-           {"q_lin.weight", "k_lin.weight", "v_lin.weight"}, {"q_lin.bias", "k_lin.bias", "v_lin.bias"},
-           "out_lin.weight", "out_lin.bias"),
-    Row{{"multihead_attention", "torch.nn.MultiheadAttention: in_proj_weight", false, ""},
-        Orientation::out_by_in,
-        {"in_proj_weight", "in_proj_weight", "in_proj_weight"},
-        {"in_proj_bias", "in_proj_bias", "in_proj_bias"},
-        "out_proj.weight",
-        "out_proj.bias",
-        true},
+           {"attention.query", "attention.key", "attention.value"}, "output.dense"),
+    linear({"distilbert", "DistilBERT: q_lin, k_lin, v_lin, out_lin", false, ""}, {"q_lin", "k_lin", "v_lin"},
+           "out_lin"),
+    fused({"multihead_attention", "torch.nn.MultiheadAttention: in_proj_weight", false, ""},
+          Orientation::out_by_in, "in_proj_weight", "in_proj_bias", "out_proj"),
     Row{{"multihead_attention_apart", "torch.nn.MultiheadAttention with other widths: q_proj_weight", false,
          ""},
         Orientation::out_by_in,
@@ -72,17 +65,15 @@ constexpr std::array table{
         "out_proj.bias",
         true},
     linear({"notebook", "teaching code with nn.Linear: W_query, W_key, W_value, out_proj", true, ""},
-           {"W_query.weight", "W_key.weight", "W_value.weight"},
-           {"W_query.bias", "W_key.bias", "W_value.bias"}, "out_proj.weight", "out_proj.bias"),
+           {"W_query", "W_key", "W_value"}, "out_proj"),
     Row{{"notebook_parameters", "teaching code with x @ W: W_query, W_key, W_value", true, ""},
         Orientation::in_by_out,
         {"W_query", "W_key", "W_value"},
         {"b_query", "b_key", "b_value"},
         "W_out",
         "b_out"},
-    linear({"w_q", "teaching code with nn.Linear: W_q, W_k, W_v, W_o", true, ""},
-           {"W_q.weight", "W_k.weight", "W_v.weight"}, {"W_q.bias", "W_k.bias", "W_v.bias"}, "W_o.weight",
-           "W_o.bias"),
+    linear({"w_q", "teaching code with nn.Linear: W_q, W_k, W_v, W_o", true, ""}, {"W_q", "W_k", "W_v"},
+           "W_o"),
     Row{{"w_q_parameters", "teaching code with x @ W: W_q, W_k, W_v, W_o", true, ""},
         Orientation::in_by_out,
         {"W_q", "W_k", "W_v"},
@@ -90,35 +81,13 @@ constexpr std::array table{
         "W_o",
         "b_o"},
     linear({"query_key_value", "teaching code with nn.Linear: query, key, value, proj", true, ""},
-           {"query.weight", "key.weight", "value.weight"}, {"query.bias", "key.bias", "value.bias"},
-           "proj.weight", "proj.bias"),
-    linear({"wq", "Meta's Llama: wq, wk, wv, wo", true, rotary}, {"wq.weight", "wk.weight", "wv.weight"},
-           {"wq.bias", "wk.bias", "wv.bias"}, "wo.weight", "wo.bias"),
-    linear({"to_q", "diffusers: to_q, to_k, to_v, to_out.0", false, ""},
-           {"to_q.weight", "to_k.weight", "to_v.weight"}, {"to_q.bias", "to_k.bias", "to_v.bias"},
-           "to_out.0.weight", "to_out.0.bias"),
+           {"query", "key", "value"}, "proj"),
+    linear({"wq", "Meta's Llama: wq, wk, wv, wo", true, rotary}, {"wq", "wk", "wv"}, "wo"),
+    linear({"to_q", "diffusers: to_q, to_k, to_v, to_out.0", false, ""}, {"to_q", "to_k", "to_v"},
+           "to_out.0"),
 };
 
 using Names = std::map<std::string, const TensorInfo*, std::less<>>;
-
-/// Splits digits from the rest, so that layer 10 comes after layer 2.
-bool comes_before(const std::string& a, const std::string& b) {
-  std::size_t i = 0, j = 0;
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  while (i < a.size() && j < b.size()) {
-    if (!digit(a[i]) || !digit(b[j])) {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i, ++j;
-      continue;
-    }
-    const std::size_t end_a = std::min(a.find_first_not_of("0123456789", i), a.size());
-    const std::size_t end_b = std::min(b.find_first_not_of("0123456789", j), b.size());
-    if (end_a - i != end_b - j) return end_a - i < end_b - j;
-    if (a.compare(i, end_a - i, b, j, end_b - j) != 0) return a.compare(i, end_a - i, b, j, end_b - j) < 0;
-    i = end_a, j = end_b;
-  }
-  return a.size() - i < b.size() - j;
-}
 
 const TensorInfo* find(const Names& names, const std::string& name) {
   const auto it = names.find(name);
@@ -132,7 +101,7 @@ Source source_of(const Names& names, const std::string& prefix, const Row& row, 
   const Shape& shape = find(names, weight)->shape;
   source.out_by_in = row.orientation == Orientation::out_by_in ||
                      (row.orientation == Orientation::by_shape && shape.size() == 2 && shape[0] > shape[1]);
-  if (std::string_view(row.weights[0]) == row.weights[1]) source.part = which, source.n_parts = 3;
+  if (row.weights[0] == row.weights[1]) source.part = which, source.n_parts = 3;
   if (find(names, prefix + row.biases[which])) {
     source.biases = {prefix + row.biases[which]};
     if (row.fused_bias) source.bias_part = which, source.n_bias_parts = 3;
@@ -153,9 +122,9 @@ std::optional<Source> output_of(const Names& names, const std::string& prefix, c
 /// The layer whose query's weight that tensor is, or nothing.
 std::optional<Layer> layer_at(const Names& names, const std::string& name, const Row& row) {
   if (!name.ends_with(row.weights[0])) return std::nullopt;
-  const std::string prefix = name.substr(0, name.size() - std::string_view(row.weights[0]).size());
+  const std::string prefix = name.substr(0, name.size() - row.weights[0].size());
   if (!prefix.empty() && prefix.back() != '.') return std::nullopt;
-  for (const char* weight : row.weights) {
+  for (const std::string& weight : row.weights) {
     const TensorInfo* info = find(names, prefix + weight);
     if (!info || info->shape.size() != 2) return std::nullopt;
   }
@@ -173,7 +142,7 @@ std::optional<std::pair<std::string, std::size_t>> head_in(const std::string& pr
   const std::size_t at = prefix.rfind(word);
   if (at == prefix.npos || (at > 0 && prefix[at - 1] != '.')) return std::nullopt;
   std::string_view rest = std::string_view(prefix).substr(at + word.size());
-  const auto head = take_whole_number(rest);
+  const auto head = text::take_whole_number(rest);
   if (!head || rest.size() != 1) return std::nullopt;  // the point at the end
   return std::pair(prefix.substr(0, at), *head);
 }
@@ -226,7 +195,7 @@ std::vector<Layer> find_layers(std::span<const TensorInfo> tensors) {
         if (layer && has_output(*layer) == with_output && found.insert(info.name).second)
           layers.push_back(std::move(*layer));
       }
-  std::ranges::sort(layers, [](const Layer& a, const Layer& b) { return comes_before(a.prefix, b.prefix); });
+  std::ranges::sort(layers, text::comes_before, &Layer::prefix);
   return joined_heads(std::move(layers), names);
 }
 
@@ -236,7 +205,7 @@ const Layer& choose_layer(std::span<const Layer> layers, const std::string& chos
     throw Error(place + "expected a checkpoint of a known layout, found no attention in it");
   for (const Layer& layer : layers)
     if (layer.prefix == chosen || layer.prefix == chosen + ".") return layer;
-  const auto index = parse_whole_number(chosen);
+  const auto index = text::parse_whole_number(chosen);
   if (!index || *index >= layers.size())
     throw Error(place + "expected a layer from 0 (" + layers.front().prefix + ") to " +
                 std::to_string(layers.size() - 1) + " (" + layers.back().prefix + "), got " +

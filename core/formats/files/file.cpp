@@ -44,33 +44,13 @@ std::string reason(int error) {
   throw Error(cannot_be_written(path, error));
 }
 
-/// A file descriptor that is closed with its owner.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-  /// 0, or the error that only closing brought to light.
-  int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
-
- private:
-  int number_;
-};
-
 /// Opens a regular file to be read, or a folder where one may stand in its place; a pipe is not waited for.
-int opened(const fs::path& path, bool or_folder) {
-  const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (number < 0) fail_reading(path, errno);
+Descriptor opened(const fs::path& path, bool or_folder) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat about;
-  const bool known = ::fstat(number, &about) == 0;
-  const int error = known ? 0 : errno;
-  if (known && (S_ISREG(about.st_mode) || (or_folder && S_ISDIR(about.st_mode)))) return number;
-  ::close(number);
-  if (!known || S_ISDIR(about.st_mode)) fail_reading(path, known ? EISDIR : error);
+  if (file.number() < 0 || ::fstat(file.number(), &about) != 0) fail_reading(path, errno);
+  if (S_ISREG(about.st_mode) || (or_folder && S_ISDIR(about.st_mode))) return file;
+  if (S_ISDIR(about.st_mode)) fail_reading(path, EISDIR);
   throw Error(path.string() + ": expected a regular file, got a device or pipe");
 }
 
@@ -131,12 +111,26 @@ std::string cannot_be_written(const fs::path& path, int error) {
   return path.string() + ": cannot be written: " + reason(error);
 }
 
-int open_regular(const fs::path& path) {
+Descriptor::Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+int Descriptor::release() {
+  return std::exchange(number_, -1);
+}
+
+int Descriptor::close() {
+  return ::close(release()) == 0 ? 0 : errno;
+}
+
+Descriptor open_regular(const fs::path& path) {
   return opened(path, false);
 }
 
 std::string read_begin(const fs::path& path, std::size_t count) {
-  const Descriptor descriptor(opened(path, true));
+  const Descriptor descriptor = opened(path, true);
   std::string begin(count, '\0');
   const ssize_t got = ::read(descriptor.number(), begin.data(), count);
   if (got < 0 && errno != EISDIR) fail_reading(path, errno);
@@ -145,7 +139,7 @@ std::string read_begin(const fs::path& path, std::size_t count) {
 }
 
 std::string read_file(const fs::path& path, std::size_t limit) {
-  const Descriptor descriptor(open_regular(path));
+  const Descriptor descriptor = open_regular(path);
   constexpr std::size_t step = 1 << 20;
   std::string content;
   for (;;) {

@@ -7,10 +7,28 @@
 
 namespace core::formats {
 
-/// The descriptor of a regular file that is opened to be read; whoever asks for it closes it.
+/// The descriptor of an open file, which is closed with its owner; negative when there is none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor();
+
+  int number() const { return number_; }
+  /// Gives it to somebody else, who closes it.
+  int release();
+  /// 0, or the error that only closing brought to light.
+  int close();
+
+ private:
+  int number_;
+};
+
+/// A regular file, opened to be read.
 ///
 /// Throws core::Error, "PATH: what is wrong", when there is none or it is a folder, a device or a pipe.
-int open_regular(const std::filesystem::path& path);
+Descriptor open_regular(const std::filesystem::path& path);
 
 /// Everything that is in a regular file.
 ///

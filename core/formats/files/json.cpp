@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/text/nearest.hpp"
+#include "core/text/number.hpp"
 #include "core/text/utf8.hpp"
 #include "core/text/words.hpp"
 
@@ -64,12 +64,7 @@ class Builder {
 
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::json::exception& error) {
     const std::size_t at = std::min(std::max<std::size_t>(position, 1) - 1, text_.size());
-    const std::string_view before = text_.substr(0, at);
-    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-    const std::string_view on_line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0: the first line
-    const auto column = text::character_count(on_line) + 1;
-    throw Error(file_name_ + ": line " + std::to_string(line) + ", column " + std::to_string(column) + ": " +
-                what_is_wrong(at, token, error));
+    throw Error(file_name_ + ": " + text::place_words(text_, at) + ": " + what_is_wrong(at, token, error));
   }
 
  private:
@@ -140,7 +135,7 @@ class Builder {
 void append(std::string& text, const Value& value) {
   const char* between = "";
   if (value.is_number_float()) {
-    append_number(text, value.get<double>());
+    text::append_number(text, value.get<double>());
   } else if (value.is_array()) {
     text += '[';
     for (const Value& item : value) append(text += std::exchange(between, ", "), item);
@@ -159,7 +154,7 @@ std::string description(const Value& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return value.empty() ? "an empty list" : "a list of " + std::to_string(value.size());
   if (value.is_string()) return quoted_briefly(value.get_ref<const std::string&>());
-  return value.is_number_float() ? number_text(value.get<double>()) : value.dump();
+  return value.is_number_float() ? text::number_text(value.get<double>()) : value.dump();
 }
 
 }  // namespace
@@ -173,8 +168,11 @@ Json::Json(std::shared_ptr<const File> file, const Value& value, std::string pat
     : file_(std::move(file)), value_(&value), path_(std::move(path)) {}
 
 void Json::fail(const std::string& expected, std::optional<std::string> got) const {
-  throw Error(file_->name + ": " + (path_.empty() ? "" : path_ + ": ") + "expected " + expected + ", got " +
-              (got ? *got : description(*value_)));
+  throw Error(place() + "expected " + expected + ", got " + (got ? *got : description(*value_)));
+}
+
+std::string Json::place() const {
+  return file_->name + ": " + (path_.empty() ? "" : path_ + ": ");
 }
 
 bool Json::is_null() const {

@@ -33,6 +33,9 @@ class Json {
   /// Throws core::Error about this place: what was expected, and what it got when that is not said.
   [[noreturn]] void fail(const std::string& expected, std::optional<std::string> got = {}) const;
 
+  /// "FILE: PATH: ", as every error about this place begins.
+  std::string place() const;
+
   bool is_null() const;
   bool is_list() const;
   bool is_text() const;

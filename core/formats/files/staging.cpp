@@ -1,8 +1,7 @@
 #include "core/formats/files/staging.hpp"
 
-#include <unistd.h>
-
 #include <cerrno>
+#include <cstdlib>
 #include <string>
 #include <system_error>
 
@@ -18,12 +17,11 @@ Staging::Leftovers::~Leftovers() {
   for (auto path = paths.rbegin(); path != paths.rend(); ++path) fs::remove(*path, ignored);
 }
 
-Staging::Staging(const fs::path& directory)
-    : directory_(directory), waiting_(directory / (".attnscope-" + std::to_string(::getpid()))) {
+Staging::Staging(const fs::path& directory) : directory_(directory) {
   make_directory(directory_);
-  std::error_code error;
-  if (!fs::create_directory(waiting_, error))
-    throw Error(cannot_be_written(directory_, error ? error.value() : EEXIST));
+  std::string name = (directory_ / ".attnscope-XXXXXX").string();
+  if (!::mkdtemp(name.data())) throw Error(cannot_be_written(directory_, errno));
+  waiting_ = name;
   leftovers_.paths.push_back(waiting_);
 }
 

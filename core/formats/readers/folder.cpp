@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -45,7 +45,8 @@ Tensor read(const Part& part, std::span<const std::size_t> leading, const Token&
 /// The number at the end of a name after a word: 3 for "weights.head3" after ".head".
 std::optional<std::size_t> number_after(const std::string& name, const std::string& word) {
   const std::size_t at = name.rfind(word);
-  return at == name.npos ? std::nullopt : parse_whole_number(std::string_view(name).substr(at + word.size()));
+  return at == name.npos ? std::nullopt
+                         : text::parse_whole_number(std::string_view(name).substr(at + word.size()));
 }
 
 /// Parts 0, 1, 2 … of one shape as one; what they are called together begins the message when they are not.
@@ -54,13 +55,15 @@ Part stacked(const std::string& name, std::map<std::size_t, Part> members, const
   for (auto& [index, member] : members) {
     if (index != whole.members.size())
       throw Error(place + name + ": number " + std::to_string(whole.members.size()) + " is missing");
-    if (index > 0 && member.info.shape != whole.members.front().info.shape)
-      throw Error(place + name + ": expected every part to be " +
-                  shape_text(whole.members.front().info.shape) + " as the first, got " +
-                  shape_text(member.info.shape));
+    const auto words = [](const TensorInfo& info) {
+      return (info.dtype == Dtype::text ? "text " : "") + shape_text(info.shape);
+    };
+    if (index == 0) whole.info = member.info;
+    if (words(member.info) != words(whole.info))
+      throw Error(place + name + ": expected every part to be " + words(whole.info) + " as the first, got " +
+                  words(member.info));
     whole.members.push_back(std::move(member));
   }
-  whole.info = whole.members.front().info;
   whole.info.name = name;
   whole.info.shape.insert(whole.info.shape.begin(), whole.members.size());
   return whole;

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/files/little_endian.hpp"
 #include "core/formats/readers/npy_header.hpp"
 
 namespace core::formats::readers {
@@ -48,12 +49,7 @@ void read_type(const std::string& descr, RawTensor& tensor) {
     throw Error(tensor.place + unknown_type(descr));
   tensor.info.dtype = Dtype::text;
   tensor.item_bytes = 4 * std::stoull(code.substr(1));
-}
-
-std::uint64_t little_endian(std::string_view bytes) {
-  std::uint64_t number = 0;
-  for (std::size_t k = bytes.size(); k-- > 0;) number = number << 8 | static_cast<unsigned char>(bytes[k]);
-  return number;
+  if (tensor.item_bytes == 0) throw Error(tensor.place + unknown_type(descr));  // it could claim any number
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -98,7 +98,7 @@ class Reader {
     expect('(');
     while (!accept(')')) {
       skip_blanks();
-      const auto length = take_whole_number(rest_);
+      const auto length = text::take_whole_number(rest_);
       if (!length) fail("a length of at most 2^64 - 1");
       if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote it
       shape.push_back(*length);

@@ -47,8 +47,7 @@ std::size_t decode_integers(const char* bytes, bool big_endian, std::size_t coun
   return count;
 }
 
-}  // namespace
-
+/// The value of a float16 (IEEE 754 binary16).
 double half_value(std::uint16_t bits) {
   const int exponent = bits >> 10 & 0x1f;
   const double fraction = bits & 0x3ff, sign = bits >> 15 ? -1 : 1;
@@ -57,6 +56,8 @@ double half_value(std::uint16_t bits) {
                          : std::numeric_limits<double>::quiet_NaN();
   return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25));
 }
+
+}  // namespace
 
 std::size_t decode_numbers(const char* bytes, Dtype dtype, bool big_endian, std::size_t count,
                            double* numbers) {

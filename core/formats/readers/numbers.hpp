@@ -16,7 +16,4 @@ std::size_t decode_numbers(const char* bytes, Dtype dtype, bool big_endian, std:
 /// A NumPy text of UTF-32 as UTF-8, without the zeros that fill it up; what is no character becomes U+FFFD.
 std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian);
 
-/// The value of a float16 (IEEE 754 binary16).
-double half_value(std::uint16_t bits);
-
 }  // namespace core::formats::readers

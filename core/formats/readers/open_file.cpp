@@ -13,16 +13,8 @@ namespace core::formats::readers {
 
 OpenFile::OpenFile(const std::filesystem::path& path) : path_(path), descriptor_(open_regular(path)) {
   struct stat about;
-  if (::fstat(descriptor_, &about) != 0) {
-    const int error = errno;
-    ::close(descriptor_);
-    throw Error(cannot_be_read(path, error));
-  }
+  if (::fstat(descriptor_.number(), &about) != 0) throw Error(cannot_be_read(path, errno));
   size_ = static_cast<std::uint64_t>(about.st_size);
-}
-
-OpenFile::~OpenFile() {
-  ::close(descriptor_);
 }
 
 void OpenFile::read(std::uint64_t from, std::uint64_t count, std::string& buffer) const {
@@ -30,7 +22,7 @@ void OpenFile::read(std::uint64_t from, std::uint64_t count, std::string& buffer
   buffer.resize(count);
   for (std::uint64_t done = 0; done < count;) {
     const ssize_t got =
-        ::pread(descriptor_, buffer.data() + done, count - done, static_cast<off_t>(from + done));
+        ::pread(descriptor_.number(), buffer.data() + done, count - done, static_cast<off_t>(from + done));
     if (got < 0 && errno != EINTR) throw Error(cannot_be_read(path_, errno));
     if (got == 0)
       throw Error(path_.string() + ": became shorter while it was read: expected " + std::to_string(size_) +

@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
+
+#include "core/formats/files/file.hpp"
 
 namespace core::formats::readers {
 
@@ -14,9 +15,6 @@ class OpenFile {
  public:
   /// Throws core::Error when the path is no regular file that can be read.
   explicit OpenFile(const std::filesystem::path& path);
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile();
 
   const std::filesystem::path& path() const { return path_; }
   /// Bytes that it had when it was opened.
@@ -32,11 +30,8 @@ class OpenFile {
 
  private:
   std::filesystem::path path_;
-  int descriptor_;
+  Descriptor descriptor_;
   std::uint64_t size_ = 0;
 };
-
-/// A file that all its tensors share.
-using SharedFile = std::shared_ptr<const OpenFile>;
 
 }  // namespace core::formats::readers

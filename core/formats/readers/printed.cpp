@@ -1,7 +1,6 @@
 #include "core/formats/readers/printed.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "core/formats/files/json.hpp"
 #include "core/formats/readers/table.hpp"
 #include "core/formats/readers/written_number.hpp"
+#include "core/text/utf8.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -53,14 +53,10 @@ class Printed {
 
  private:
   [[noreturn]] void fail(const std::string& expected) const {
-    const std::string_view before = text_.substr(0, at_);
-    const auto line = std::ranges::count(before, '\n') + 1;
-    const std::size_t column = at_ - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0: the first line
     const std::string_view rest = text_.substr(at_);
     const std::string_view found =
         rest.substr(0, std::max<std::size_t>(1, rest.find_first_of(" \t\r\n,[]()")));
-    throw Error(place_ + "line " + std::to_string(line) + ", column " + std::to_string(column) +
-                ": expected " + expected + ", got " +
+    throw Error(place_ + text::place_words(text_, at_) + ": expected " + expected + ", got " +
                 (rest.empty() ? "the end of the text" : quoted_briefly(found)));
   }
 
@@ -75,13 +71,17 @@ class Printed {
     return true;
   }
 
+  std::string_view take_word() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+
   /// "weights = torch.tensor", "Parameter containing: tensor": the last word is kept.
   void skip_words_before() {
     while (is_word(next()) || next() == '=' || next() == ':') {
-      const std::size_t begin = at_;
-      while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-      if (at_ > begin)
-        word_ = text_.substr(begin, at_ - begin);
+      if (const std::string_view word = take_word(); !word.empty())
+        word_ = word;
       else
         ++at_;
     }
@@ -98,7 +98,8 @@ class Printed {
         if (depth_of_numbers_ && depth + 1 >= *depth_of_numbers_) fail("a number");
         list(depth + 1);
       } else {
-        if (depth_of_numbers_.value_or(depth + 1) != depth + 1) fail("'['");
+        if (depth_of_numbers_.value_or(depth + 1) != depth + 1 || tensor_.shape.size() > depth + 1)
+          fail("'['");
         depth_of_numbers_ = depth + 1;
         number();
       }
@@ -144,10 +145,7 @@ class Printed {
       const char c = next();
       if (c == '\0') fail("')'");
       if (is_word(c)) {
-        const std::size_t begin = at_;
-        while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-        const std::string_view word = text_.substr(begin, at_ - begin);
-        if (word == "dtype" && accept('=')) read_dtype();
+        if (take_word() == "dtype" && accept('=')) read_dtype();
         continue;
       }
       depth += c == '(' ? 1 : c == ')' ? -1 : 0;
@@ -158,8 +156,7 @@ class Printed {
   void read_dtype() {
     if (next() == '\'' || next() == '"') ++at_;
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    const auto dtype = dtype_called(text_.substr(begin, at_ - begin));
+    const auto dtype = dtype_called(take_word());
     if (!dtype) {
       at_ = begin;
       fail("a type of numbers such as float32");
@@ -182,8 +179,7 @@ class Printed {
 }  // namespace
 
 bool looks_printed(std::string_view begin) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (begin.starts_with(byte_order_mark)) begin.remove_prefix(byte_order_mark.size());
+  begin = text::without_byte_order_mark(begin);
   begin.remove_prefix(std::min(begin.find_first_not_of(blanks), begin.size()));
   if (begin.starts_with('[')) return true;
   const std::string_view words = begin.substr(0, begin.find_first_of("[("));
@@ -193,9 +189,7 @@ bool looks_printed(std::string_view begin) {
 }
 
 Tensor parse_printed(std::string_view text, const std::string& place) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  return Printed(text, place).tensor();
+  return Printed(text::without_byte_order_mark(text), place).tensor();
 }
 
 Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma) {

@@ -119,7 +119,6 @@ Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const To
   const bool columns_first = raw.columns_first && shape.size() > 1;
   if (columns_first && raw.info.dtype == Dtype::text)
     throw Error(raw.place + "text in Fortran order is not supported");
-  if (raw.item_bytes == 0) return tensor;
   if (columns_first && count > 0) {
     std::size_t first = 0, apart = 1;
     for (std::size_t k = 0; k < leading.size(); apart *= shape[k++]) first += leading[k] * apart;
@@ -142,31 +141,6 @@ Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const To
 }
 
 }  // namespace
-
-std::size_t dtype_bytes(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f64:
-    case Dtype::i64:
-    case Dtype::u64:
-      return 8;
-    case Dtype::f32:
-    case Dtype::i32:
-    case Dtype::u32:
-      return 4;
-    case Dtype::f16:
-    case Dtype::bf16:
-    case Dtype::i16:
-    case Dtype::u16:
-      return 2;
-    case Dtype::i8:
-    case Dtype::u8:
-    case Dtype::boolean:
-      return 1;
-    case Dtype::text:
-      break;
-  }
-  return 0;
-}
 
 std::optional<std::uint64_t> byte_count(const RawTensor& tensor) {
   Shape lengths = tensor.info.shape;

@@ -24,9 +24,6 @@ struct RawTensor {
   Fetch fetch;
 };
 
-/// Bytes of one number of a dtype; a text has no length of its own.
-std::size_t dtype_bytes(Dtype dtype);
-
 /// Bytes of all numbers, or nothing when they are beyond 2^62.
 std::optional<std::uint64_t> byte_count(const RawTensor& tensor);
 

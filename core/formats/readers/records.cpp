@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/text/utf8.hpp"
 
 namespace core::formats::readers {
 
@@ -48,10 +49,7 @@ char separator_of(std::string_view text, bool comma) {
 }
 
 Records::Records(std::string_view text, char separator, std::string place)
-    : rest_(text), separator_(separator), place_(std::move(place)) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (rest_.starts_with(byte_order_mark)) rest_.remove_prefix(byte_order_mark.size());
-}
+    : rest_(text::without_byte_order_mark(text)), separator_(separator), place_(std::move(place)) {}
 
 void Records::pass_blanks() {
   const auto end =

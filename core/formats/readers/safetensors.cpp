@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/files/little_endian.hpp"
 #include "core/formats/readers/open_file.hpp"
 #include "core/formats/readers/raw_tensor.hpp"
 
@@ -29,12 +30,6 @@ struct Located {
   RawTensor raw;
   uint64_t begin, end;
 };
-
-uint64_t header_length(std::string_view begin) {
-  uint64_t length = 0;
-  for (std::size_t k = length_bytes; k-- > 0;) length = length << 8 | static_cast<unsigned char>(begin[k]);
-  return length;
-}
 
 std::vector<uint64_t> whole_numbers(const Json& place) {
   std::vector<uint64_t> numbers;
@@ -85,7 +80,7 @@ uint64_t checked_header_length(const OpenFile& file, const std::string& file_nam
   if (file.size() < length_bytes)
     throw Error(file_name + ": expected a safetensors file, got one of " + std::to_string(file.size()) +
                 " bytes");
-  const uint64_t length = header_length(file.bytes(0, length_bytes));
+  const uint64_t length = little_endian(file.bytes(0, length_bytes));
   if (length > file.size() - length_bytes || length > longest_safetensors_header)
     throw Error(file_name + ": expected a header of at most " +
                 std::to_string(std::min(file.size() - length_bytes, longest_safetensors_header)) +
@@ -97,7 +92,7 @@ uint64_t checked_header_length(const OpenFile& file, const std::string& file_nam
 
 bool looks_like_safetensors(std::string_view begin) {
   return begin.size() > length_bytes && begin[length_bytes] == '{' &&
-         header_length(begin) <= longest_safetensors_header;
+         little_endian(begin.substr(0, length_bytes)) <= longest_safetensors_header;
 }
 
 TensorFile open_safetensors(const std::filesystem::path& path, const Token& progress) {

@@ -3,31 +3,20 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <string>
 
-#include "core/formats/files/number.hpp"
+#include "core/text/ascii.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats::readers {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  const std::size_t end = text.find_last_not_of(" \t\r") + 1;  // npos + 1 is 0
-  return text.substr(begin, end > begin ? end - begin : 0);
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return result;
-}
+constexpr std::string_view blanks = " \t\r";
 
 }  // namespace
 
 std::optional<double> written_number(std::string_view field, bool decimal_comma) {
-  field = trimmed(field);
+  field = text::trimmed(field, blanks);
   bool negative = false;
   for (const std::string_view sign : {"+", "-", "−"}) {
     if (!field.starts_with(sign)) continue;
@@ -36,17 +25,17 @@ std::optional<double> written_number(std::string_view field, bool decimal_comma)
     break;
   }
   if (field.empty() || field.front() == '-' || field.front() == '+') return std::nullopt;
-  std::string text = lower(field);
+  std::string text = text::lower(field);
   if (text == "infinity") text = "inf";
   if (decimal_comma)
     if (const std::size_t comma = text.find(','); comma != text.npos) text[comma] = '.';
-  const auto number = parse_number(text);
+  const auto number = text::parse_number(text);
   if (!number) return std::nullopt;
   return negative ? -*number : *number;
 }
 
 double last_digit_half(std::string_view field) {
-  field = trimmed(field);
+  field = text::trimmed(field, blanks);
   const std::size_t point = field.find_first_of(".,");
   const std::size_t exponent_at = std::min(field.find_first_of("eE"), field.size());
   if (point == field.npos || point > exponent_at) return 0;

@@ -64,14 +64,12 @@ void ZipArchive::Close::operator()(zip_file* file) const {
 }
 
 ZipArchive::ZipArchive(const std::filesystem::path& path) : path_(path) {
-  const int descriptor = open_regular(path);
+  Descriptor file = open_regular(path);
   int error = ZIP_ER_NOZIP;  // libzip takes a file of nothing for an archive of nothing
-  if (::lseek(descriptor, 0, SEEK_END) > 0 && ::lseek(descriptor, 0, SEEK_SET) == 0)
-    archive_.reset(zip_fdopen(descriptor, ZIP_CHECKCONS, &error));
-  if (!archive_) {
-    ::close(descriptor);
-    fail(words_of(error));
-  }
+  if (::lseek(file.number(), 0, SEEK_END) > 0 && ::lseek(file.number(), 0, SEEK_SET) == 0)
+    archive_.reset(zip_fdopen(file.number(), ZIP_CHECKCONS, &error));
+  if (!archive_) fail(words_of(error));
+  file.release();  // the archive has it now
   const auto n_members = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
   if (n_members > most_members) fail("it claims " + std::to_string(n_members) + " members");
   for (uint64_t index = 0; index < n_members; ++index) members_.push_back(member_at(index));

@@ -30,7 +30,6 @@ Address address_of(const std::string& source) {
 }
 
 const TensorInfo& chosen(const TensorFile& file, const std::string& name, const std::string& stage) {
-  const std::string place = file.place();
   const auto& tensors = file.tensors();
   if (const TensorInfo* found = file.find(name.empty() ? stage : name)) return *found;
   if (name.empty() && tensors.size() == 1) return tensors.front();
@@ -38,7 +37,7 @@ const TensorInfo& chosen(const TensorFile& file, const std::string& name, const 
   for (std::size_t k = 0; k < std::min<std::size_t>(tensors.size(), 8); ++k)
     names += (k > 0 ? ", " : "") + tensors[k].name;
   if (tensors.size() > 8) names += ", …";
-  throw Error(place + "expected a tensor " + (name.empty() ? stage : name) + ", got " +
+  throw Error(file.place() + "expected a tensor " + (name.empty() ? stage : name) + ", got " +
               (names.empty() ? "none" : names));
 }
 
@@ -60,13 +59,11 @@ void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info
   if (n_axes != 2 && n_axes != 3)
     refuse_shape(file, info, "[tokens, columns] or [sequences, tokens, columns]");
   std::vector<attention::Sequence> sequences;
-  for (std::size_t s = 0; s < (n_axes == 3 ? tensor.shape[0] : 1); ++s) {
-    const std::vector<std::size_t> part = n_axes == 3 ? std::vector{s} : std::vector<std::size_t>();
-    attention::Sequence& next = sequences.emplace_back();
-    next.embeddings = matrix(tensor, part);
-    const bool named =
-        s < model.sequences.size() && model.sequences[s].tokens.size() == next.embeddings->n_rows;
-    next.tokens = named ? model.sequences[s].tokens : attention::numbered_tokens(next.embeddings->n_rows);
+  for (const arma::mat& embeddings : matrices(tensor)) {
+    const std::size_t s = sequences.size();
+    const bool named = s < model.sequences.size() && model.sequences[s].tokens.size() == embeddings.n_rows;
+    sequences.push_back(
+        {named ? model.sequences[s].tokens : attention::numbered_tokens(embeddings.n_rows), embeddings});
   }
   model.sequences = std::move(sequences);
 }
@@ -93,9 +90,7 @@ TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, con
       read.given.matrices.emplace_back(arma::mat(all.cols(h * width, (h + 1) * width - 1)));
     return read;
   }
-  for (std::size_t s = 0; s < read.n_sequences; ++s)
-    for (std::size_t h = 0; h < tensor.shape[n_axes - 3]; ++h)
-      read.given.matrices.emplace_back(matrix(tensor, n_axes == 4 ? std::vector{s, h} : std::vector{h}));
+  for (arma::mat& m : matrices(tensor)) read.given.matrices.emplace_back(std::move(m));
   return read;
 }
 
@@ -136,9 +131,7 @@ Model with_given_tensors(const std::optional<Model>& model, std::span<const Give
       alone.push_back(std::move(read.given));
   }
   if (!result) result = attention::model_of(std::move(alone), n_sequences);
-  auto problem = attention::check(*result);
-  if (!problem) problem = attention::check_size(*result);
-  if (problem) throw Error(problem->path + ": " + problem->message);
+  attention::require_within_limits(*result);
   return *std::move(result);
 }
 

@@ -3,7 +3,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/attention/model.hpp"
 #include "core/formats/tensors/tensor_file.hpp"

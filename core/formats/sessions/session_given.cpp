@@ -1,9 +1,9 @@
 #include "core/formats/sessions/session_given.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include "core/attention/stages.hpp"
+#include "core/formats/sessions/given_tensors.hpp"
 #include "core/formats/sessions/session_files.hpp"
 #include "core/formats/sessions/session_lists.hpp"
 
@@ -43,23 +43,14 @@ Matrices listed_matrices(const Json& place) {
   return matrices;
 }
 
-Matrices matrices_in_file(const Json& place, const std::filesystem::path& folder) {
-  const Tensor tensor = tensor_in_file(place, folder);
-  const std::size_t axes = tensor.shape.size();
-  if (axes < 2 || axes > 4)
-    place.fail("[rows, columns], [heads, rows, columns] or a batch of these", shape_text(tensor.shape));
-  Matrices matrices{axes > 3 ? tensor.shape[0] : 1, axes > 2 ? tensor.shape[axes - 3] : 1, {}};
-  for (std::size_t s = 0; s < matrices.n_sequences; ++s)
-    for (std::size_t h = 0; h < matrices.n_heads; ++h) {
-      const std::size_t place_of[] = {s, h};
-      matrices.all.emplace_back(matrix(tensor, std::span(place_of).last(axes - 2)));
-    }
-  return matrices;
+Matrices matrices_in_file(const Json& place, const std::filesystem::path& folder, Stage stage) {
+  TensorStage read = stage_of(tensor_in_file(place, folder), stage, 1, place.place());
+  return {read.n_sequences, read.given.matrices.size() / read.n_sequences, std::move(read.given.matrices)};
 }
 
 attention::GivenStage read_stage(const Json& place, const std::filesystem::path& folder, Stage stage,
                                  ReadGiven& read) {
-  Matrices matrices = is_in_file(place) ? matrices_in_file(place, folder) : listed_matrices(place);
+  Matrices matrices = is_in_file(place) ? matrices_in_file(place, folder, stage) : listed_matrices(place);
   const bool other =
       read.n_heads > 0 && (read.n_heads != matrices.n_heads || read.n_sequences != matrices.n_sequences);
   if (other)

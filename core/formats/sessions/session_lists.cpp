@@ -1,22 +1,21 @@
 #include "core/formats/sessions/session_lists.hpp"
 
 #include <cmath>
+#include <ranges>
 
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats {
 namespace {
 
-std::vector<std::size_t> indices(std::size_t n) {
-  std::vector<std::size_t> all(n);
-  for (std::size_t i = 0; i < n; ++i) all[i] = i;
-  return all;
+auto indices(std::size_t n) {
+  return std::views::iota(std::size_t{0}, n);
 }
 
 }  // namespace
 
 std::string json_number(double value) {
-  return std::isfinite(value) ? number_text(value) : "\"" + number_text(value) + "\"";
+  return std::isfinite(value) ? text::number_text(value) : "\"" + text::number_text(value) + "\"";
 }
 
 std::string row_text(const arma::mat& m, std::size_t i) {
@@ -24,7 +23,7 @@ std::string row_text(const arma::mat& m, std::size_t i) {
   for (std::size_t j = 0; j < m.n_cols; ++j) {
     if (j > 0) text += ", ";
     if (std::isfinite(m(i, j)))
-      append_number(text, m(i, j));
+      text::append_number(text, m(i, j));
     else
       text += json_number(m(i, j));
   }

@@ -3,7 +3,6 @@
 
 #include "core/attention/given_model.hpp"
 #include "core/attention/limits.hpp"
-#include "core/error.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/sessions/session.hpp"
@@ -109,9 +108,8 @@ Mask read_mask(const Json& place) {
     if (parts.size() != 3) cell.fail("[row, column, visible]");
     mask.cells.push_back({parts[0].whole(0), parts[1].whole(0), parts[2].boolean()});
   }
-  const auto place_of = [](const attention::MaskCell& cell) { return std::pair(cell.row, cell.column); };
-  std::ranges::sort(mask.cells, {}, place_of);
-  const auto twice = std::ranges::adjacent_find(mask.cells, {}, place_of);
+  std::ranges::sort(mask.cells, {}, &attention::MaskCell::place);
+  const auto twice = std::ranges::adjacent_find(mask.cells, {}, &attention::MaskCell::place);
   if (twice != mask.cells.end())
     cells->fail("each cell once",
                 "[" + std::to_string(twice->row) + ", " + std::to_string(twice->column) + "] twice");
@@ -236,9 +234,7 @@ Session parse_session(std::string_view text, const std::string& file_name) {
     if (!view->is_object()) view->fail("an object");
     session.view = json_text(*view);
   }
-  auto problem = attention::check(session.model);
-  if (!problem) problem = attention::check_size(session.model);
-  if (problem) throw Error(file_name + ": " + problem->path + ": " + problem->message);
+  attention::require_within_limits(session.model, file_name + ": ");
   return session;
 }
 

@@ -3,11 +3,11 @@
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/files/json.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/sessions/session_given.hpp"
 #include "core/formats/sessions/session_lists.hpp"
 #include "core/formats/sessions/session_words.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats {
 namespace {
@@ -78,8 +78,8 @@ std::string mask_json(const attention::Mask& mask) {
 
 std::string dropout_json(const Model& m) {
   const attention::Dropout& d = m.dropout;
-  std::string text = "{\"rate\": " + number_text(d.rate) + ", \"training\": " + boolean_json(d.training) +
-                     ", \"seed\": " + std::to_string(d.seed) +
+  std::string text = "{\"rate\": " + text::number_text(d.rate) +
+                     ", \"training\": " + boolean_json(d.training) + ", \"seed\": " + std::to_string(d.seed) +
                      ", \"stream\": " + quoted_word(stream_words, d.stream);
   if (!d.rescale) text += ", \"rescale\": false";
   if (!d.given.empty()) text += ", \"mask\": " + heads_text(d.given, m.n_heads, m.sequences.size());
@@ -97,7 +97,7 @@ std::string departures_json(const attention::Departures& d) {
   if (d.scores_swapped) add("scores_swapped", "true");
   if (d.mask_diagonal != 0) add("mask_diagonal", std::to_string(d.mask_diagonal));
   if (d.mask_transposed) add("mask_transposed", "true");
-  if (d.large_negative != none.large_negative) add("large_negative", number_text(d.large_negative));
+  if (d.large_negative != none.large_negative) add("large_negative", text::number_text(d.large_negative));
   if (d.dropout_place != none.dropout_place)
     add("dropout_place", quoted_word(dropout_place_words, d.dropout_place));
   if (d.split != none.split) add("split_heads", quoted_word(head_column_words, d.split));
@@ -107,7 +107,7 @@ std::string departures_json(const attention::Departures& d) {
 }
 
 std::string scale_json(const attention::Scale& scale) {
-  return scale.rule == attention::ScaleRule::factor ? number_text(scale.factor)
+  return scale.rule == attention::ScaleRule::factor ? text::number_text(scale.factor)
                                                     : quoted_word(scale_words, scale.rule);
 }
 
@@ -121,7 +121,7 @@ std::string view_json(const std::string& view) {
 
 std::string session_text(const Session& session) {
   const Model& m = session.model;
-  if (const auto problem = attention::check(m)) throw Error(problem->path + ": " + problem->message);
+  attention::require(m);
   std::string text = "{\n  \"attnscope\": 1";
   const auto add = [&](const char* key, const std::string& value) {
     text += ",\n  \"" + std::string(key) + "\": " + value;

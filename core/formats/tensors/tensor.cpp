@@ -1,7 +1,6 @@
 #include "core/formats/tensors/tensor.hpp"
 
 #include <array>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/text/words.hpp"
@@ -9,8 +8,14 @@
 namespace core::formats {
 namespace {
 
-constexpr std::array names{"float64", "float32", "float16", "bfloat16", "int64", "int32", "int16",
-                           "int8",    "uint64",  "uint32",  "uint16",   "uint8", "bool",  "text"};
+struct Kind {
+  const char* name;
+  std::size_t bytes;
+};
+constexpr std::array kinds{Kind{"float64", 8}, Kind{"float32", 4}, Kind{"float16", 2}, Kind{"bfloat16", 2},
+                           Kind{"int64", 8},   Kind{"int32", 4},   Kind{"int16", 2},   Kind{"int8", 1},
+                           Kind{"uint64", 8},  Kind{"uint32", 4},  Kind{"uint16", 2},  Kind{"uint8", 1},
+                           Kind{"bool", 1},    Kind{"text", 0}};
 
 [[noreturn]] void fail(const Tensor& tensor, const std::string& what) {
   throw Error("tensor " + tensor.name + " of shape " + shape_text(tensor.shape) + ": " + what);
@@ -34,7 +39,11 @@ std::size_t begin_of(const Tensor& tensor, std::span<const std::size_t> leading)
 }  // namespace
 
 const char* dtype_name(Dtype dtype) {
-  return names[static_cast<std::size_t>(dtype)];
+  return kinds[static_cast<std::size_t>(dtype)].name;
+}
+
+std::size_t dtype_bytes(Dtype dtype) {
+  return kinds[static_cast<std::size_t>(dtype)].bytes;
 }
 
 std::string shape_text(const Shape& shape) {
@@ -80,6 +89,16 @@ arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading) {
   const std::size_t n_rows = shape.size() < 2 ? 1 : shape.front();
   if (tensor.numbers.empty()) fail(tensor, "expected at least one number");  // of how many rows ever
   return arma::mat(tensor.numbers.data() + from, n_cols, n_rows).t();
+}
+
+std::vector<arma::mat> matrices(const Tensor& tensor) {
+  if (tensor.shape.size() < 2) fail(tensor, "expected at least two dimensions");
+  const std::size_t n_cols = tensor.shape.back(), n_rows = tensor.shape[tensor.shape.size() - 2];
+  if (tensor.numbers.empty() || n_rows * n_cols == 0) fail(tensor, "expected at least one number");
+  std::vector<arma::mat> all;
+  for (std::size_t from = 0; from < tensor.numbers.size(); from += n_rows * n_cols)
+    all.push_back(arma::mat(tensor.numbers.data() + from, n_cols, n_rows).t());
+  return all;
 }
 
 }  // namespace core::formats

@@ -16,6 +16,9 @@ enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, bo
 /// "float32", "bfloat16", "bool", "text": as NumPy and PyTorch call it.
 const char* dtype_name(Dtype dtype);
 
+/// Bytes of one number of a dtype; a text has no length of its own.
+std::size_t dtype_bytes(Dtype dtype);
+
 /// Any number of lengths, the last of the index that runs fastest; none for a single number.
 using Shape = std::vector<std::size_t>;
 
@@ -54,5 +57,10 @@ Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading);
 /// Throws core::Error, naming the tensor, when more remain, it holds text or nothing, or an index is too
 /// large.
 arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading = {});
+
+/// All matrices that the last two of its dimensions are, in the order of the indices before them.
+///
+/// Throws core::Error, naming the tensor, when it has fewer dimensions, or holds text or nothing.
+std::vector<arma::mat> matrices(const Tensor& tensor);
 
 }  // namespace core::formats

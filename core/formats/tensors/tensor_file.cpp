@@ -1,9 +1,9 @@
 #include "core/formats/tensors/tensor_file.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/formats/files/json.hpp"
 
 namespace core::formats {
@@ -35,16 +35,19 @@ TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vect
 }
 
 const TensorInfo* TensorFile::find(std::string_view name) const {
-  const auto found = std::ranges::find(infos_, name, &TensorInfo::name);
-  return found == infos_.end() ? nullptr : &*found;
+  return find_by(infos_, name, &TensorInfo::name);
+}
+
+const TensorInfo& TensorFile::info(std::string_view name) const {
+  if (const TensorInfo* found = find(name)) return *found;
+  throw Error(place() + "there is no tensor " + quoted_briefly(name) + " in it");
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading,
                         const Token& progress) const {
-  const TensorInfo* info = find(name);
-  if (!info) throw Error(place() + "there is no tensor " + quoted_briefly(name) + " in it");
-  check_part(*info, leading, place() + info->name + ": ");
-  return reads_[static_cast<std::size_t>(info - infos_.data())](leading, progress);
+  const TensorInfo& wanted = info(name);
+  check_part(wanted, leading, place() + wanted.name + ": ");
+  return reads_[static_cast<std::size_t>(&wanted - infos_.data())](leading, progress);
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading) const {

@@ -29,7 +29,7 @@ class TensorFile {
   TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries);
 
   const std::filesystem::path& path() const { return path_; }
-  /// "FILE: ", what errors of it begin with.
+  /// "FILE: ", as every error about it begins.
   std::string place() const { return path_.string() + ": "; }
   /// The name of its format in the table of tensor_formats.
   const char* format() const { return format_; }
@@ -37,6 +37,8 @@ class TensorFile {
   const std::vector<TensorInfo>& tensors() const { return infos_; }
   /// The tensor of that name, or nullptr.
   const TensorInfo* find(std::string_view name) const;
+  /// The tensor of that name. Throws core::Error when there is none.
+  const TensorInfo& info(std::string_view name) const;
 
   /// The numbers at leading indices: read("weights", {3}) of [12, 8, 512, 512] is [8, 512, 512], and no more
   /// than that is read.

@@ -1,12 +1,11 @@
 #include "core/formats/writers/copy_text.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include "core/formats/files/number.hpp"
 #include "core/formats/writers/csv.hpp"
 #include "core/formats/writers/python.hpp"
+#include "core/text/cell_text.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats {
 namespace {
@@ -31,15 +30,6 @@ LabelledMatrix part_of(const LabelledMatrix& m, const CopyPlace& place) {
   return part;
 }
 
-std::string rounded(double value, int decimals) {
-  std::array<char, 400> digits;
-  std::string text(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value,
-                                                std::chars_format::fixed, decimals)
-                                      .ptr);
-  const bool is_zero = text.find_first_of("123456789") == text.npos;
-  return is_zero && text.starts_with('-') ? text.substr(1) : text;
-}
-
 std::string tsv(const LabelledMatrix& m, CopyPlace place, int) {
   const arma::mat numbers = numbers_of(m, place);
   std::string text;
@@ -47,7 +37,7 @@ std::string tsv(const LabelledMatrix& m, CopyPlace place, int) {
     if (i > 0) text += '\n';
     for (std::size_t j = 0; j < numbers.n_cols; ++j) {
       if (j > 0) text += '\t';
-      append_number(text, numbers(i, j));
+      text::append_number(text, numbers(i, j));
     }
   }
   return text;
@@ -71,8 +61,7 @@ std::string markdown_label(const std::string& label) {
 std::string markdown(const LabelledMatrix& m, CopyPlace place, int decimals) {
   const LabelledMatrix part = part_of(m, place);
   const auto number = [decimals](double v) {
-    if (std::isnan(v)) return std::string("NaN");
-    return std::isinf(v) ? std::string(v > 0 ? "∞" : "−∞") : rounded(v, decimals);
+    return std::isfinite(v) ? text::rounded(v, decimals) : text::fixed(v, decimals);
   };
   if (place.extent == CopyExtent::number) return number(part.numbers(0, 0));
   std::string text = "|", rule = "\n|---|";
@@ -90,7 +79,7 @@ std::string markdown(const LabelledMatrix& m, CopyPlace place, int decimals) {
 std::string latex(const LabelledMatrix& m, CopyPlace place, int decimals) {
   const auto number = [decimals](double v) {
     if (std::isnan(v)) return std::string("\\mathrm{NaN}");
-    return std::isinf(v) ? std::string(v > 0 ? "\\infty" : "-\\infty") : rounded(v, decimals);
+    return std::isinf(v) ? std::string(v > 0 ? "\\infty" : "-\\infty") : text::rounded(v, decimals);
   };
   const arma::mat numbers = numbers_of(m, place);
   if (place.extent == CopyExtent::number) return number(numbers(0, 0));

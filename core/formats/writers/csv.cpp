@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats {
 namespace {
@@ -35,7 +35,7 @@ std::string csv_text(const LabelledMatrix& matrix, bool labels) {
     if (labels) append_label(text, matrix.row_labels[i]);
     for (std::size_t j = 0; j < m.n_cols; ++j) {
       if (labels || j > 0) text += ',';
-      append_number(text, m(i, j));
+      text::append_number(text, m(i, j));
     }
     text += line_end;
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <armadillo>
 #include <string>
 
 #include "core/formats/writers/labelled_matrix.hpp"

@@ -1,6 +1,7 @@
 #include "core/formats/writers/export.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/attention/attend.hpp"
 #include "core/error.hpp"
@@ -17,36 +18,43 @@ using attention::Model;
 using attention::StageInfo;
 using attention::Trace;
 
-std::vector<const StageInfo*> present_stages(const Model& model) {
-  std::vector<const StageInfo*> list;
-  for (const StageInfo& stage : attention::stages())
-    if (stage.present(model)) list.push_back(&stage);
-  return list;
-}
+/// One matrix of an export and where it goes.
+struct File {
+  std::size_t sequence;
+  const StageInfo* stage;
+  std::size_t head;
+  std::filesystem::path name;
+};
 
-/// Where the files of a sequence stand; the only one needs no folder.
-std::filesystem::path folder_of(const Model& model, std::size_t sequence) {
-  return model.sequences.size() > 1 ? "sequence" + std::to_string(sequence) : "";
+std::vector<File> files_of(const Model& model, const ExportOptions& options) {
+  const std::vector<const StageInfo*> wanted = wanted_stages(model, options.stages);
+  std::vector<File> files;
+  for (std::size_t s = 0; s < model.sequences.size(); ++s) {
+    const std::filesystem::path folder = model.sequences.size() > 1 ? "sequence" + std::to_string(s) : "";
+    for (const StageInfo* stage : wanted)
+      for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head)
+        files.push_back({s, stage, head, folder / stage_file_name(*stage, head, *options.format)});
+  }
+  return files;
 }
 
 /// The only matrix of an export that names a file.
 std::string single_matrix(const Model& model, const std::filesystem::path& path,
                           const ExportOptions& options) {
-  const std::vector<const StageInfo*> wanted = wanted_stages(model, options.stages);
-  std::size_t matrices = 0;
-  for (const StageInfo* stage : wanted)
-    matrices += model.sequences.size() * (stage->per_head ? model.n_heads : 1);
-  if (matrices != 1)
-    throw Error(path.string() + ": expected a directory for " + std::to_string(matrices) + " matrices; a ." +
-                options.format->name + " file holds one");
+  const std::vector<File> files = files_of(model, options);
+  if (files.size() != 1)
+    throw Error(path.string() + ": expected a directory for " + std::to_string(files.size()) +
+                " matrices; a ." + options.format->name + " file holds one");
   const Trace trace = attention::attend(model, 0);
-  return options.format->bytes(labelled_stage(model, trace, *wanted.front(), 0, 0), options.labels);
+  return options.format->bytes(labelled_stage(model, trace, *files.front().stage, 0, 0), options.labels);
 }
 
 }  // namespace
 
 std::vector<const StageInfo*> wanted_stages(const Model& model, const std::vector<std::string>& names) {
-  const std::vector<const StageInfo*> present = present_stages(model);
+  std::vector<const StageInfo*> present;
+  for (const StageInfo& stage : attention::stages())
+    if (stage.present(model)) present.push_back(&stage);
   if (names.empty()) return present;
   std::vector<const StageInfo*> wanted;
   for (const std::string& name : names) {
@@ -75,29 +83,22 @@ std::string stage_file_name(const StageInfo& stage, std::size_t head, const Matr
 
 std::vector<std::filesystem::path> export_stages(const Model& model, const std::filesystem::path& directory,
                                                  const ExportOptions& options) {
-  const std::vector<const StageInfo*> wanted = wanted_stages(model, options.stages);
+  const std::vector<File> files = files_of(model, options);
   Staging staging(directory);
-  for (std::size_t s = 0; s < model.sequences.size(); ++s) {
-    const Trace trace = attention::attend(model, s);
-    const std::filesystem::path folder = folder_of(model, s);
-    for (const StageInfo* stage : wanted)
-      for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head) {
-        const std::string bytes =
-            options.format->bytes(labelled_stage(model, trace, *stage, head, s), options.labels);
-        if (options.progress) options.progress->add(bytes.size());
-        staging.add(folder / stage_file_name(*stage, head, *options.format), bytes);
-      }
+  std::optional<Trace> trace;
+  for (const auto& [sequence, stage, head, name] : files) {
+    if (!trace || trace->sequence != sequence) trace = attention::attend(model, sequence);
+    const std::string bytes =
+        options.format->bytes(labelled_stage(model, *trace, *stage, head, sequence), options.labels);
+    if (options.progress) options.progress->add(bytes.size());
+    staging.add(name, bytes);
   }
   return staging.keep();
 }
 
 std::vector<std::filesystem::path> export_names(const Model& model, const ExportOptions& options) {
-  const std::vector<const StageInfo*> wanted = wanted_stages(model, options.stages);
   std::vector<std::filesystem::path> names;
-  for (std::size_t s = 0; s < model.sequences.size(); ++s)
-    for (const StageInfo* stage : wanted)
-      for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head)
-        names.push_back(folder_of(model, s) / stage_file_name(*stage, head, *options.format));
+  for (const File& file : files_of(model, options)) names.push_back(file.name);
   return names;
 }
 
@@ -118,9 +119,7 @@ std::vector<std::filesystem::path> export_to(const Model& model, const std::file
 }
 
 std::string known_stage_names() {
-  std::vector<const StageInfo*> list;
-  for (const StageInfo& stage : attention::stages()) list.push_back(&stage);
-  return text::joined(list, ", ", &StageInfo::name);
+  return text::joined(attention::stages(), ", ", &StageInfo::name);
 }
 
 }  // namespace core::formats

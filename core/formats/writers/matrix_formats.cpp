@@ -1,8 +1,8 @@
 #include "core/formats/writers/matrix_formats.hpp"
 
-#include <algorithm>
 #include <array>
 
+#include "core/find.hpp"
 #include "core/formats/writers/csv.hpp"
 #include "core/formats/writers/npy.hpp"
 
@@ -22,9 +22,7 @@ std::span<const MatrixFormat> matrix_formats() {
 }
 
 const MatrixFormat* find_matrix_format(std::string_view name) {
-  const auto row = std::find_if(matrix_format_table.begin(), matrix_format_table.end(),
-                                [&](const MatrixFormat& f) { return name == f.name; });
-  return row == matrix_format_table.end() ? nullptr : &*row;
+  return find_by(matrix_format_table, name, &MatrixFormat::name);
 }
 
 }  // namespace core::formats

@@ -19,7 +19,7 @@ std::string class_name(const Model& m) {
 
 std::string program_text(const Model& model, const std::string& title,
                          const std::vector<std::uint64_t>& seeds) {
-  if (const auto problem = attention::check(model)) throw Error(problem->path + ": " + problem->message);
+  attention::require(model);
   if (!(model.departures == attention::Departures()) || !model.dropout.rescale)
     throw Error("departures: a program is written of attention as in the paper; mend the mistakes first");
   if (!model.given.empty() || !model.heads_off.empty())

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/formats/files/json.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/text/code_points.hpp"
+#include "core/text/number.hpp"
 
 namespace core::formats::python {
 namespace {
@@ -29,7 +29,7 @@ std::string shortest(Float value) {
 /// PyTorch reads a decimal as float64 and then rounds it: in rare cases that is not the float32 next to the
 /// decimal.
 bool reads_back(float value) {
-  const auto read = static_cast<float>(parse_number(shortest(value)).value());
+  const auto read = static_cast<float>(text::parse_number(shortest(value)).value());
   return std::bit_cast<std::uint32_t>(read) == std::bit_cast<std::uint32_t>(value);
 }
 

@@ -263,7 +263,7 @@ TEST_F(OneCheck, MapsByHand) {
   EXPECT_EQ(support::error_of([&] {
               match(model, file, {{"bar", "weights"}});
             }),
-            "memory: there is no tensor \"bar\"");
+            "memory: there is no tensor \"bar\" in it");
   EXPECT_EQ(support::error_of([&] {
               match(model, file, {{"foo", "bar"}});
             }),

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/attention/attend.hpp"
+#include "core/attention/given_model.hpp"
 #include "core/editing/edit.hpp"
 #include "tests/core/editing/refusal.hpp"
 #include "tests/support/random_model.hpp"
@@ -104,6 +105,16 @@ TEST(SwitchHead, GoesOffAndOn) {
   EXPECT_EQ(editing::apply(off, SwitchHead{1, true}), before);
   EXPECT_EQ(refusal(before, SwitchHead{2, false}), "heads_off[2]: there are only 2 heads");
   EXPECT_TRUE(editing::apply(off, SetHeadCount{1}).heads_off.empty());
+}
+
+TEST(SetInputWidth, GivesEmbeddingsToAModelThatHasNone) {
+  const Model model = attention::model_of({counted(weights, 3, 3, 1)});
+  EXPECT_TRUE(equal(*editing::apply(model, SetInputWidth{2}).sequences[0].embeddings, arma::zeros(3, 2)));
+}
+
+TEST(SetHeadCount, IsRefusedWhereNoWidthIsKnown) {
+  const Model model = attention::model_of({counted(weights, 3, 3)});
+  EXPECT_EQ(refusal(model, SetHeadCount{0}), "n_heads: expected at least one head");
 }
 
 TEST(TokensOfGivenStages, TakeTheirNumbersAlong) {

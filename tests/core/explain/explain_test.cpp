@@ -42,7 +42,7 @@ std::size_t expect_every_cell_explained(const Model& model) {
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const Trace trace = attend(model, s);
     for_each_cell(model, trace, [&](const CellAddress& cell) {
-      const Explanation e = explain(model, trace, cell, s);
+      const Explanation e = explain(model, trace, cell);
       ++n_cells;
       if (equals(e.result, cell_of(trace, cell), magnitude(e))) return;
       if (++n_wrong < 5)

@@ -85,6 +85,14 @@ TEST_F(StagesInAFile, OfFourDimensionsHaveLayersOfWhichOneIsGiven) {
   EXPECT_EQ(imported().model.given.find(Stage::weights)->matrices[0]->at(0, 0), 0) << "the first, unasked";
 }
 
+TEST_F(StagesInAFile, OfNoNumbersHaveNoLayersHoweverManyTheyClaim) {
+  write(path, {{"w", {std::size_t{1} << 40, 1, 1, 0}, {}}});
+  Choices choices;
+  choices.stages = {{Stage::weights, {"w"}}};
+  EXPECT_THAT(support::error_of([&] { layers(choices); }),
+              HasSubstr("w: expected at least one number, got ["));
+}
+
 TEST_F(StagesInAFile, OfOneBatchAreNotLayers) {
   write(path, {rows_of_two("attn_weights", {1, 3, 2, 2})});
   EXPECT_EQ(layers().size(), 0u);

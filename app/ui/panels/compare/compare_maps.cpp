@@ -40,9 +40,9 @@ void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
   const auto numbers = compared_numbers(frame, *cell);
   if (!numbers) return;
   const auto& [a, b] = *numbers;
-  const std::string words = compared_cell(frame, *cell) + "\nA      " + widgets::in_full(a) + "\nB      " +
-                            widgets::in_full(b) + "\nA − B  " +
-                            widgets::in_full(core::compare::difference(DifferenceKind::a_minus_b, a, b));
+  const std::string words = compared_cell(frame, *cell) + "\nA      " + widgets::number_text(a) +
+                            "\nB      " + widgets::number_text(b) + "\nA − B  " +
+                            widgets::number_text(core::compare::difference(DifferenceKind::a_minus_b, a, b));
   ImGui::PushFont(frame.fonts.mono13);
   ImGui::SetTooltip("%s", words.c_str());
   ImGui::PopFont();

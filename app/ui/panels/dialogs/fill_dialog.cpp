@@ -39,9 +39,8 @@ const char* help(FillRule rule, MatrixName matrix) {
     case FillRule::linear:
       break;
   }
-  return matrix >= MatrixName::query_bias
-             ? "The first values of nn.Linear: its bias, drawn after its weight."
-             : "The first values of nn.Linear: its weight, transposed to in × out.";
+  return is_bias(matrix) ? "The first values of nn.Linear: its bias, drawn after its weight."
+                         : "The first values of nn.Linear: its weight, transposed to in × out.";
 }
 
 /// Changes the form and draws its numbers anew.
@@ -59,7 +58,7 @@ void matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) 
   ImFont* font = frame.fonts.sans15;
   const float y = widgets::centred_y(font, at.y, frame.metrics.frame);
   const float width =
-      widgets::draw_formula(font, {at.x, y}, packed(frame.palette.text), matrix_words(form.place.name));
+      widgets::draw_formula(font, {at.x, y}, packed(frame.palette.text), symbol(form.place.name));
   const std::string shape = core::text::shape_text(old.n_rows, old.n_cols);
   ImFont* mono = frame.fonts.mono13;
   widgets::draw_text(
@@ -116,11 +115,6 @@ void preview(const Frame& frame, const arma::mat& numbers) {
 }
 
 }  // namespace
-
-const char* matrix_words(MatrixName name) {
-  constexpr std::array words{"X", "W_q", "W_k", "W_v", "W_o", "b_q", "b_k", "b_v", "b_o"};
-  return words[static_cast<std::size_t>(name)];
-}
 
 void open_fill_dialog(const Frame& frame, MatrixPlace place) {
   change_fill(frame, [place](FillForm& f) { f.place = place; });

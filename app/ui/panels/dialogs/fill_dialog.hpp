@@ -4,9 +4,6 @@
 
 namespace app::panels {
 
-/// "X", "W_q" … as the tabs of EDIT have it.
-const char* matrix_words(core::editing::MatrixName name);
-
 /// Asks what a matrix is to be filled with.
 void open_fill_dialog(const Frame& frame, core::editing::MatrixPlace place);
 

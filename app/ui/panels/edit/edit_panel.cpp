@@ -53,7 +53,7 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
   for (const MatrixName matrix : matrices) {
     if (!find_matrix(frame.newest.model, {matrix, frame.newest.look.sequence})) continue;
     if (matrix == shown.name) current = words.size();
-    words.push_back({std::string("edit/tab/") + matrix_words(matrix), matrix_words(matrix)});
+    words.push_back({std::string("edit/tab/") + symbol(matrix), symbol(matrix)});
     names.push_back(matrix);
   }
   const auto chosen = widgets::tabs(frame, width, words, current);

@@ -44,8 +44,7 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   ImFont* font = frame.fonts.sans13;
   if (widgets::link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle,
                     frame.palette.accent, "copy as text")) {
-    const auto worked =
-        core::explain::explain(frame.shown.model, frame.shown.trace, cell, frame.shown.look.sequence);
+    const auto worked = core::explain::explain(frame.shown.model, frame.shown.trace, cell);
     frame.commands.add(
         CopyText{core::explain::plain_text(worked, frame.shown.model.sequences[frame.shown.look.sequence])});
   }
@@ -102,7 +101,7 @@ void draw_value(Pen& pen, const CellRef& cell) {
                      words.place);
   pen.skip(19);
   widgets::draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint),
-                     widgets::in_full(value));
+                     widgets::number_text(value));
   draw_actions(pen, cell);
   pen.skip(10);
   if (!words.reason.empty()) {
@@ -123,8 +122,7 @@ void draw_cell(Pen& pen) {
     pen.skip(4);
     pen.prose("Hover a cell to see what it is made of. Click to keep it here.", frame.palette.dim);
   } else {
-    const auto explanation =
-        core::explain::explain(frame.shown.model, frame.shown.trace, *cell, frame.shown.look.sequence);
+    const auto explanation = core::explain::explain(frame.shown.model, frame.shown.trace, *cell);
     draw_value(pen, *cell);
     draw_typed(pen, *cell);
     pen.rule();

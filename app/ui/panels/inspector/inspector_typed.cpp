@@ -2,7 +2,7 @@
 
 #include "app/state/pinning.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace app::panels {
 namespace {
@@ -13,7 +13,7 @@ using widgets::Align;
 /// A number, also one that is not finite: hidden scores are −inf.
 std::optional<double> any_number(const std::string& text) {
   if (const auto number = widgets::read_number(text)) return number;
-  return core::formats::parse_number(text == "−inf" ? "-inf" : text);
+  return core::text::parse_number(text == "−inf" ? "-inf" : text);
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ void draw_typed(widgets::Pen& pen, const CellRef& cell) {
   const float x =
       pen.left + widgets::text_width(frame.fonts.sans14, "type over it (N)") + frame.metrics.px(10);
   ImGui::SetCursorScreenPos({x, pen.y + frame.metrics.px(4)});
-  const std::string shown = typed ? core::formats::number_text(typed->value) : "";
+  const std::string shown = typed ? core::text::number_text(typed->value) : "";
   const auto answer = widgets::text_field(
       frame, "inspector/typed", shown,
       {.width = width, .font = frame.fonts.mono13, .alignment = widgets::Alignment::centre, .step = {}});

@@ -221,7 +221,7 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
                        "sum " + widgets::inspected(arma::accu(*numbers)));
     const ImVec2 end(at.x + cell * static_cast<float>(after.n_elem), y + frame.metrics.px(24));
     if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({at.x, y}, end))
-      ImGui::SetTooltip("sum %s", widgets::in_full(arma::accu(*numbers)).c_str());
+      ImGui::SetTooltip("sum %s", widgets::number_text(arma::accu(*numbers)).c_str());
     y += frame.metrics.px(24);
     for (std::size_t k = 0; k < numbers->n_elem; ++k) {
       const double v = (*numbers)[k];

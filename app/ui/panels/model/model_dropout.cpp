@@ -6,7 +6,7 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace app::panels {
 namespace {
@@ -16,7 +16,7 @@ using namespace core::editing;
 
 std::string rate_text(double rate) {
   const double hundredths = std::round(rate * 100);
-  if (std::fabs(hundredths / 100 - rate) > 1e-12) return core::formats::number_text(rate);
+  if (std::fabs(hundredths / 100 - rate) > 1e-12) return core::text::number_text(rate);
   const auto n = static_cast<int>(hundredths);
   return std::to_string(n / 100) + "." + std::to_string(n / 10 % 10) + std::to_string(n % 10);
 }

@@ -5,7 +5,7 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace app::panels {
 namespace {
@@ -90,7 +90,7 @@ void context_row(const Form& form) {
   if (!answer.text) return;
   if (answer.text->find_first_not_of(' ') == std::string::npos) {
     form.frame.commands.edit(SetContextLength{});
-  } else if (const auto n = core::formats::parse_number(*answer.text);
+  } else if (const auto n = core::text::parse_number(*answer.text);
              n && *n >= 0 && *n < 1e9 && *n == static_cast<double>(static_cast<std::size_t>(*n))) {
     form.frame.commands.edit(SetContextLength{static_cast<std::size_t>(*n)});
   } else {

@@ -45,7 +45,7 @@ struct Form {
 void change_ends(const Frame& frame, const char* which, Ends ColourChoice::*kept, Ends wanted) {
   if (!(wanted.low < wanted.high)) {
     const bool equal = wanted.low == wanted.high;
-    const std::string found = widgets::in_full(wanted.low) + " and " + widgets::in_full(wanted.high);
+    const std::string found = widgets::number_text(wanted.low) + " and " + widgets::number_text(wanted.high);
     frame.commands.add(ShowMessage{std::string("colours of ") + which +
                                        ": expected a low end below the high end, found " + found +
                                        (equal ? ", which are equal" : ", which are swapped"),

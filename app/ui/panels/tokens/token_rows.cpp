@@ -165,7 +165,7 @@ void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
   ImGui::TextUnformatted(words.c_str());
   ImGui::TextColored(vec(frame.palette.dim), "weight in head %zu", line.head);
   ImGui::PushFont(frame.fonts.mono14);
-  ImGui::TextUnformatted(widgets::in_full(line.weight).c_str());
+  ImGui::TextUnformatted(widgets::number_text(line.weight).c_str());
   ImGui::PopFont();
   ImGui::PopFont();
   ImGui::EndTooltip();

@@ -74,10 +74,11 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
   const std::string name = widgets::shortened(
       frame.fonts.sans16, token,
       std::max(frame.metrics.px(30), room - widgets::text_width(frame.fonts.sans16, "What  takes")));
-  title(l.takes, ("What " + name + " takes").c_str(),
-        widgets::shortened(frame.fonts.sans13,
-                           "sum of " + head_count(n_heads) + ", 0 to " + widgets::in_full(takes.top), room)
-            .c_str());
+  title(
+      l.takes, ("What " + name + " takes").c_str(),
+      widgets::shortened(frame.fonts.sans13,
+                         "sum of " + head_count(n_heads) + ", 0 to " + widgets::number_text(takes.top), room)
+          .c_str());
 }
 
 /// What is drawn of what there is, in one honest line.

@@ -8,7 +8,7 @@
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 namespace app::widgets {
 namespace {
@@ -135,12 +135,12 @@ void edit_by_mouse(const EditorFrame& e) {
   if (ImGui::IsItemHovered() && cell) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
     if (!ImGui::IsItemActive() && !is_typing_cell(e.frame.forms))
-      tooltip(core::formats::number_text(e.matrix.numbers.at(cell->row, cell->column)));
+      tooltip(core::text::number_text(e.matrix.numbers.at(cell->row, cell->column)));
   }
   if (ImGui::IsItemActivated() && cell) put_cursor(e.frame, cell->row, cell->column);
   if (ImGui::IsItemHovered() && cell && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     put_cursor(e.frame, cell->row, cell->column);
-    start_typing(e.frame, core::formats::number_text(e.matrix.numbers.at(cell->row, cell->column)), true);
+    start_typing(e.frame, core::text::number_text(e.matrix.numbers.at(cell->row, cell->column)), true);
   } else if (ImGui::IsItemActive() && !is_typing_cell(e.frame.forms)) {
     drag_number(e);
   }

@@ -5,7 +5,7 @@
 #include "app/ui/widgets/editor/pasted_numbers.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "core/error.hpp"
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 #include "core/text/words.hpp"
 
 namespace app::widgets {
@@ -66,7 +66,7 @@ long page_rows(const EditorFrame& e) {
 
 void commit(const EditorFrame& e, const std::string& text) {
   const auto& cursor = *e.frame.newest.selection.cursor;
-  if (text == core::formats::number_text(e.matrix.numbers.at(cursor.row, cursor.column))) return;
+  if (text == core::text::number_text(e.matrix.numbers.at(cursor.row, cursor.column))) return;
   if (const auto number = read_number(text))
     e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, *number});
   else
@@ -111,7 +111,7 @@ void edit_by_keys(const EditorFrame& e) {
     e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, 0});
   if (io.KeyCtrl && key_pressed(ImGuiKey_V, false)) paste(e);
   if (key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false))
-    start_typing(e.frame, core::formats::number_text(e.matrix.numbers.at(cursor.row, cursor.column)), true);
+    start_typing(e.frame, core::text::number_text(e.matrix.numbers.at(cursor.row, cursor.column)), true);
   else if (const std::string digits = typed_digits(); !io.KeyCtrl && !digits.empty())
     start_typing(e.frame, digits, false);
 }

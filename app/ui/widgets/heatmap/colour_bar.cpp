@@ -89,9 +89,9 @@ void draw_tooltip(const Frame& frame, const Heatmap& map, const ColourScale& sca
                   const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
   if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
   const Extent e = shown_extent(frame, map);
-  std::string words = "colours from " + in_full(scale.ends.low) + " to " + in_full(scale.ends.high);
-  if (scale.is_logarithmic()) words += ", logarithmic from " + in_full(scale.ends.least) + " on";
-  words += "\nsmallest " + in_full(e.smallest) + ", largest " + in_full(e.largest);
+  std::string words = "colours from " + number_text(scale.ends.low) + " to " + number_text(scale.ends.high);
+  if (scale.is_logarithmic()) words += ", logarithmic from " + number_text(scale.ends.least) + " on";
+  words += "\nsmallest " + number_text(e.smallest) + ", largest " + number_text(e.largest);
   if (!notes.empty()) words += "\n" + core::text::joined(notes, "\n", &Note::words);
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::SetTooltip("%s", words.c_str());

@@ -80,7 +80,7 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
         d.part.top + static_cast<double>((ImGui::GetIO().MousePos.y - d.corner.y) / d.cell_height);
     const auto row = static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(facts.size() - 1)));
     const std::string words = std::string(gutter.about) + "\nrow " + std::to_string(row) + ": " +
-                              in_full(facts[row].*gutter.figure);
+                              number_text(facts[row].*gutter.figure);
     ImGui::SetTooltip("%s", words.c_str());
   }
 }

@@ -20,6 +20,8 @@ constexpr double rounding = 1e-12;
 
 testing::AssertionResult computes(Engine& engine, const Model& model, std::size_t sequence = 0) {
   engine.compute(model, sequence);
+  if (engine.trace().sequence != sequence)
+    return testing::AssertionFailure() << "its sequence is " << engine.trace().sequence;
   return agree(model, engine.trace(), attend(model, sequence), rounding);
 }
 

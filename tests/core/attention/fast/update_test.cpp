@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "core/attention/fast/difference.hpp"
 #include "core/attention/fast/engine.hpp"
 #include "core/error.hpp"
@@ -196,6 +198,21 @@ TEST(Difference, OfOneNumberIsNamedWithItsIncrement) {
   EXPECT_NEAR(*d.increment, 0.5, 1e-15);
   after.sequences[0].embeddings.edit()(0, 0) += 1;
   EXPECT_EQ(difference(before, after, 0).redo, Redo::everything);
+}
+
+TEST(Difference, OfMasksWithManyCellsTakesNoLongerThanReadingThem) {
+  Random random(9);
+  Model before = calm_model(random, 400, 1, 1, 1);
+  for (std::size_t i = 0; i < 400; ++i)
+    for (std::size_t j = 0; j < i; ++j) before.mask.cells.push_back({i, j, false});
+  Model after = before;
+  std::erase_if(after.mask.cells, [](const MaskCell& c) { return c.row == 300 && c.column < 2; });
+  after.mask.cells.back().visible = true;
+  const auto start = std::chrono::steady_clock::now();
+  const Difference d = difference(before, after, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_EQ(d.redo, Redo::mask_rows);
+  EXPECT_EQ(d.mask_rows, (std::vector<std::size_t>{300, 399}));
 }
 
 }  // namespace

@@ -129,13 +129,14 @@ TEST(CheckpointConfig, TellsHeadsAndScale) {
       parse_config(R"({"n_head": 12, "scale_attn_by_inverse_layer_idx": true, "other": {}})", "config.json");
   EXPECT_EQ(gpt2.n_heads, 12u);
   EXPECT_DOUBLE_EQ(scale_of(gpt2, 2, 64).factor, 1.0 / 8 / 3);
-  EXPECT_EQ(parse_config(R"({"num_attention_heads": 32, "num_key_value_heads": 8})", "").n_key_value_heads,
-            8u);
+  EXPECT_EQ(parse_config(R"({"num_attention_heads": 32, "num_key_value_heads": 8})", "").n_heads, 32u);
   EXPECT_EQ(scale_of(parse_config(R"({"scale_attn_weights": false})", ""), 0, 64).rule,
             attention::ScaleRule::none);
   EXPECT_EQ(scale_of({}, 5, 64).rule, attention::ScaleRule::inverse_sqrt_d_head);
   EXPECT_EQ(support::error_of([] { parse_config(R"({"n_head": 0})", "config.json"); }).substr(0, 20),
             "config.json: n_head:");
+  EXPECT_EQ(support::error_of([] { parse_config("[12]", "config.json"); }),
+            "config.json: expected an object, got a list of 1");
 }
 
 TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {

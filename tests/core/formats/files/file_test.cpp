@@ -7,6 +7,7 @@
 
 #include <csignal>
 
+#include "core/formats/files/staging.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -47,6 +48,18 @@ TEST(ReadFile, TakesNeitherADeviceNorAPipe) {
     EXPECT_EQ(error_of([&] { read_begin(path, 10); }),
               path + ": expected a regular file, got a device or pipe");
   }
+}
+
+TEST(Staging, MindsNeitherLeftoversNorOthersInTheSameDirectory) {
+  const support::TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / (".attnscope-" + std::to_string(::getpid())));
+  Staging one(directory.path()), other(directory.path());
+  one.add("one", "1");
+  other.add("other", "2");
+  one.keep();
+  other.keep();
+  EXPECT_EQ(read_file(directory / "one", 9), "1");
+  EXPECT_EQ(read_file(directory / "other", 9), "2");
 }
 
 TEST(WriteAtomically, ReplacesAFileAndKeepsItsPermissions) {

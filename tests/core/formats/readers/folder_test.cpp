@@ -6,6 +6,7 @@
 #include "core/editing/presets.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/writers/export.hpp"
+#include "core/formats/writers/npy.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 
@@ -51,6 +52,14 @@ TEST(Folder, WithAHeadMissingOrOfAnotherShapeIsRefused) {
   EXPECT_THAT(error(), HasSubstr("weights: expected every part to be [1, 2] as the first, got [1, 3]"));
   written(directory, "weights.head1.csv", "3,x\n");
   EXPECT_THAT(error(), HasSubstr("weights.head1.csv: line 1, column 2: expected a number"));
+}
+
+TEST(Folder, WithAHeadOfTextAmongNumbersIsRefused) {
+  const support::TemporaryDirectory directory;
+  written(directory, "weights.head0.npy", npy_bytes(arma::mat(1, 2, arma::fill::ones)));
+  written(directory, "weights.head1.npy", npy_words({"a", "b"}, {1, 2}));
+  EXPECT_THAT(support::error_of([&] { open_tensors(directory.path()); }),
+              HasSubstr("weights: expected every part to be [1, 2] as the first, got text [1, 2]"));
 }
 
 TEST(Folder, RefusesTwoTensorsOfOneName) {

@@ -69,6 +69,11 @@ TEST(NpyFile, RefusesWhatIsNotNumbers) {
   EXPECT_THAT(error("long_double.npy"), HasSubstr("got the type \"<f16\""));
 }
 
+TEST(NpyFile, RefusesTextsWithoutCharactersOfWhichItCouldClaimAnyNumber) {
+  EXPECT_THAT(error_of_npy(npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000,)}", "")),
+              HasSubstr("got the type \"<U0\""));
+}
+
 TEST(NpyFile, RefusesIntegersThatFloat64CannotHold) {
   const TensorFile file = open_tensors(folder + "damaged/large_integer.npy");
   EXPECT_THAT(support::error_of([&] { file.read("large_integer"); }),

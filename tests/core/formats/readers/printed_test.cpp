@@ -57,6 +57,8 @@ TEST(PrintedTensor, NamesLineAndColumnOfWhatIsWrong) {
   EXPECT_EQ(
       error_of_text("tensor([1], dtype=torch.qint8)"),
       "pasted text, line 1, column 19: expected a type of numbers such as float32, got \"torch.qint8\"");
+  EXPECT_EQ(error_of_text("[[[]], [1]]"), "pasted text, line 1, column 9: expected '[', got \"1\"");
+  EXPECT_EQ(error_of_text("[−1, x]"), "pasted text, line 1, column 6: expected a number, got \"x\"");
   EXPECT_EQ(error_of_text("[1,,2]"), "pasted text, line 1, column 4: expected a number, got \",\"");
   EXPECT_EQ(error_of_text(std::string(100000, '[')),
             "pasted text, line 1, column 33: expected at most 32 dimensions, got \"[\"");

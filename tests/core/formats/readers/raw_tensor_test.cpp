@@ -21,7 +21,7 @@ char content(std::size_t layer, std::size_t i, std::size_t j) {
 }
 
 /// The same tensor of 3 × 301 × 997 numbers of 4 bytes, the first index running fastest or slowest.
-RawTensor tensor_of(SharedFile file, bool columns_first) {
+RawTensor tensor_of(std::shared_ptr<const OpenFile> file, bool columns_first) {
   return {{"a", Dtype::i32, {n_layers, n_rows, n_columns}},
           4,
           false,

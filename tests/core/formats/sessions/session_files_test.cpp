@@ -10,6 +10,7 @@
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
+#include "core/formats/writers/npy.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -95,10 +96,19 @@ TEST_F(SessionFiles, HoldGivenStages) {
   EXPECT_THAT(
       error_of_session(R"("given": {"weights": {"file": "w.npy", "at": [0, 0]}})"),
       HasSubstr(
-          "s.json: given.weights: expected [rows, columns], [heads, rows, columns] or a batch of these, got [4]"));
+          "s.json: given.weights: expected [rows, columns], [heads, rows, columns] or [sequences, heads, rows, columns], got [4]"));
   EXPECT_THAT(
       error_of_session(R"("given": {"scores": {"file": "w.npy"}, "weights": {"file": "w.npy", "at": [1]}})"),
       HasSubstr("s.json: given.weights: expected 2 matrices as of the stage before, got 1"));
+}
+
+TEST_F(SessionFiles, OfNoMatricesAreRefused) {
+  for (const std::vector<std::size_t>& shape :
+       {std::vector<std::size_t>{0, 2, 2}, {std::size_t{1} << 40, 0, 2, 2}}) {
+    support::put_bytes(directory_ / "w.npy", npy_header(shape));
+    EXPECT_THAT(error_of_session(R"("given": {"weights": {"file": "w.npy"}})"),
+                HasSubstr("s.json: given.weights: expected at least one number, got " + shape_text(shape)));
+  }
 }
 
 TEST_F(SessionFiles, ThatAreWrongAreNamed) {

@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "core/formats/files/json.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/writers/export.hpp"
+#include "core/text/number.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 /// Sessions with every option, exported and held against make_sessions.py, which shares no code with the
@@ -36,7 +36,8 @@ Rows rows_of_csv(const std::string& text) {
     rows.emplace_back();
     line.pop_back();  // CR
     std::istringstream cells(line);
-    for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(parse_number(cell).value());
+    for (std::string cell; std::getline(cells, cell, ',');)
+      rows.back().push_back(text::parse_number(cell).value());
   }
   return rows;
 }

@@ -1,11 +1,11 @@
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
-namespace core::formats {
+namespace core::text {
 
 void append_number(std::string& text, double number) {
   if (std::isnan(number)) {  // to_chars would show the sign of a NaN, which means nothing
@@ -48,4 +48,4 @@ std::optional<std::uint64_t> parse_whole_number(std::string_view text) {
   return text.empty() ? number : std::nullopt;
 }
 
-}  // namespace core::formats
+}  // namespace core::text

@@ -1,4 +1,4 @@
-#include "core/formats/files/number.hpp"
+#include "core/text/number.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-namespace core::formats {
+namespace core::text {
 namespace {
 
 std::uint64_t bits(double number) {
@@ -69,4 +69,4 @@ TEST(TakeWholeNumber, LeavesWhatComesAfter) {
 }
 
 }  // namespace
-}  // namespace core::formats
+}  // namespace core::text

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace core::formats {
+namespace core::text {
 
 /// The shortest decimal that reads back to the same double: "0.1", "-0", "1e+23", "-inf", "inf", "nan".
 std::string number_text(double number);
@@ -25,4 +25,4 @@ std::optional<std::uint64_t> parse_whole_number(std::string_view text);
 /// The same of what the text begins with, which is taken off it; else the text stays.
 std::optional<std::uint64_t> take_whole_number(std::string_view& text);
 
-}  // namespace core::formats
+}  // namespace core::text

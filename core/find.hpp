@@ -1,0 +1,14 @@
+#pragma once
+
+#include <algorithm>
+
+namespace core {
+
+/// The first item with that key, or nullptr; key_of is a function of the item, or the member that holds it.
+template <class Items, class Key, class KeyOf>
+auto* find_by(const Items& items, const Key& key, KeyOf key_of) {
+  const auto found = std::ranges::find(items, key, key_of);
+  return found == items.end() ? nullptr : &*found;
+}
+
+}  // namespace core
