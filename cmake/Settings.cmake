@@ -3,7 +3,7 @@
 # Files are compiled in batches, which spares most of what their headers cost. Switched off, each is compiled alone: whoever
 # changes one file again and again waits less, and clang-tidy can read it.
 set(CMAKE_UNITY_BUILD ON CACHE BOOL "Compile the files of a target in batches")
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 16 CACHE STRING "Files in a batch; 0 for all of a target")
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8 CACHE STRING "Files in a batch; 0 for all of a target")
 find_package(Armadillo REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)

@@ -1,9 +1,9 @@
 #include "app/files/copying.hpp"
 
 #include "core/editing/edit.hpp"
-#include "core/formats/files/number.hpp"
 #include "core/formats/writers/export.hpp"
 #include "core/formats/writers/program.hpp"
+#include "core/text/number.hpp"
 
 namespace app {
 namespace {
@@ -81,12 +81,12 @@ std::optional<std::string> copied_number(const Situation& s) {
   if (const auto* edited = matrix_at_cursor(s, {})) {
     const auto& cursor = *s.newest.selection.cursor;
     if (cursor.row < (*edited)->n_rows && cursor.column < (*edited)->n_cols)
-      return core::formats::number_text((**edited)(cursor.row, cursor.column));
+      return core::text::number_text((**edited)(cursor.row, cursor.column));
   }
   const auto cell = meant_cell(s, {});
   if (!cell) return std::nullopt;
   const auto& numbers = core::attention::info(cell->stage).matrix(s.shown.trace, cell->head);
-  return core::formats::number_text(numbers(cell->row, cell->column));
+  return core::text::number_text(numbers(cell->row, cell->column));
 }
 
 std::string copied_as(const Situation& s, const CopySource& source, CopyChoice choice) {

@@ -48,6 +48,7 @@ TypeSize size_of(const std::string& name, bool is_public, const std::string& bod
   static const std::regex neither(
       R"(\s*(struct|class|enum|union)\b[^()]*|\s*(using|friend|typedef|static_assert)\b[^]*|\s*)");
   static const std::regex function(R"([\w=!<>+*/%&|\]\s-]\(\))");
+  static const std::regex shared(R"(\bstatic\b)");  // by all values
   TypeSize size{name, 0, 0};
   for (const std::string& declaration : declarations(body)) {
     std::string rest = declaration;
@@ -60,7 +61,7 @@ TypeSize size_of(const std::string& name, bool is_public, const std::string& bod
     const bool is_pointer = declared.find("()()") != std::string::npos;  // to a function
     if (is_operator || (!is_pointer && std::regex_search(declared, function)))
       ++size.functions;
-    else
+    else if (!std::regex_search(declared, shared))
       size.members += 1 + static_cast<std::size_t>(std::count(rest.begin(), rest.end(), ','));
   }
   return size;
