@@ -1,10 +1,10 @@
 #include "app/files/remembered.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
+#include "app/files/view_text.hpp"
 #include "core/text/number.hpp"
 #include "core/text/words.hpp"
 
@@ -14,9 +14,6 @@ namespace {
 using core::colour::ColourMap;
 using core::colour::NamedMap;
 using Words = std::map<std::string, std::string>;
-
-constexpr std::array<std::pair<Tab, const char*>, 4> tabs{
-    {{Tab::stages, "stages"}, {Tab::heads, "heads"}, {Tab::tokens, "tokens"}, {Tab::compare, "compare"}}};
 
 std::string percent(float share) {
   return std::to_string(std::lround(share * 100));
@@ -67,8 +64,7 @@ Words remembered(const View& view) {
   s["text_percent"] = percent(view.settings.text_size);
   s["left_width"] = std::to_string(std::lround(view.settings.left_width));
   s["right_width"] = std::to_string(std::lround(view.settings.right_width));
-  for (const auto& [tab, name] : tabs)
-    if (view.look.tab == tab) s["view"] = name;
+  s["view"] = tab_name(view.look.tab);
   s["folded"] = folded_text(view.look.folded);
   s["gutters"] = view.look.gutters ? "yes" : "no";
   s["weights_map"] = name_of(view.look.colours.sequential, core::colour::sequential_maps());
@@ -87,8 +83,7 @@ void recall(const Words& s, View& view) {
     view.settings.left_width = static_cast<float>(*left);
   if (const auto right = remembered_number(s, "right_width", 0, 4000))
     view.settings.right_width = static_cast<float>(*right);
-  for (const auto& [tab, name] : tabs)
-    if (word(s, "view") == name) view.look.tab = tab;
+  view.look.tab = tab_of(word(s, "view")).value_or(view.look.tab);
   if (s.contains("folded")) view.look.folded = folded_stages(word(s, "folded"));
   view.look.gutters = word(s, "gutters") == "yes";
   recall_map(word(s, "weights_map"), core::colour::sequential_maps(), view.look.colours.sequential);

@@ -1,6 +1,7 @@
 #include "app/files/view_text.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
@@ -8,6 +9,9 @@
 
 namespace app {
 namespace {
+
+constexpr std::array<std::pair<Tab, const char*>, 4> tab_names{
+    {{Tab::stages, "stages"}, {Tab::heads, "heads"}, {Tab::tokens, "tokens"}, {Tab::compare, "compare"}}};
 
 using core::formats::Json;
 
@@ -24,22 +28,6 @@ std::string word(const Json& object, const char* key) {
 std::vector<Json> items(const Json& object, const char* key) {
   const auto found = object.member(key);
   return found && found->is_list() ? found->items_if_any("") : std::vector<Json>();
-}
-
-/// The laboratory is a place to try, not to come back to.
-const char* tab_name(Tab tab) {
-  switch (tab) {
-    case Tab::heads:
-      return "heads";
-    case Tab::tokens:
-      return "tokens";
-    case Tab::compare:
-      return "compare";
-    case Tab::stages:
-    case Tab::laboratory:
-      break;
-  }
-  return "stages";
 }
 
 const char* range_name(RangeRule rule) {
@@ -81,6 +69,18 @@ void recall_tokens(const Json& object, TokensLook& look) {
 
 }  // namespace
 
+const char* tab_name(Tab tab) {
+  for (const auto& [known, name] : tab_names)
+    if (known == tab) return name;
+  return tab_names.front().second;
+}
+
+std::optional<Tab> tab_of(std::string_view name) {
+  for (const auto& [tab, known] : tab_names)
+    if (name == known) return tab;
+  return std::nullopt;
+}
+
 std::string view_text(const View& view) {
   const auto stage_name = [](Stage stage) {
     return core::formats::json_quoted(core::attention::info(stage).name);
@@ -119,9 +119,7 @@ std::string view_text(const View& view) {
 void recall_view(const std::string& text, View& view) {
   if (text.empty()) return;
   const Json object = core::formats::parse_json(text, "view");
-  const std::string tab = word(object, "tab");
-  for (const Tab kept : {Tab::stages, Tab::heads, Tab::tokens, Tab::compare})
-    if (tab == tab_name(kept)) view.look.tab = kept;
+  view.look.tab = tab_of(word(object, "tab")).value_or(view.look.tab);
   view.look.sequence = whole(object, "sequence").value_or(view.look.sequence);
   view.look.head = whole(object, "head").value_or(view.look.head);
   if (const auto* stage = core::attention::find_stage(word(object, "heads_stage")))

@@ -48,13 +48,13 @@ bool LiveTrace::State::compute(Change& change, const core::Token* token, const E
   const auto start = Clock::now();
   change = {};
   if (is_small(model)) {
-    reference = core::attention::attend(model, sequence);
+    reference = core::attention::attend_checked(model, sequence);
   } else if (reference || !engine_holds_a_model) {
     if (!engine.compute(model, sequence, token)) return false;
     engine_holds_a_model = true;
     reference.reset();
   } else {
-    change = plan ? engine.update(model, sequence, *plan, token) : engine.update(model, sequence, token);
+    change = engine.update(model, sequence, plan ? *plan : engine.plan(model, sequence), token);
     if (!change.completed) return false;
   }
   ms = ms_since(start);

@@ -40,7 +40,7 @@ class LiveTrace {
   /// Without a trace until a model is followed; nothing is ever changed in place.
   explicit LiveTrace(Jobs& jobs);
 
-  /// Goes after the trace of a model.
+  /// Goes after the trace of a model, which has passed check(), for a sequence that it has.
   ///
   /// What is under way for an older model is finished and shown when it is of the same shape, so that a drag
   /// is seen to move; else it is dropped. Throws core::Error.

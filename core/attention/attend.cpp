@@ -9,6 +9,10 @@ namespace core::attention {
 
 Trace attend(const Model& model, std::size_t sequence) {
   require(model, sequence);
+  return attend_checked(model, sequence);
+}
+
+Trace attend_checked(const Model& model, std::size_t sequence) {
   const Rules rules = rules_of(model);
   const StageSource source(model, sequence);
   Trace t;

@@ -139,8 +139,8 @@ constexpr Mixing weighted_values{
 constexpr Merging side_by_side{
     {concatenated,
      [](const Model& m, bool brief) {
-       if (!m.heads_off.empty())
-         return std::to_string(m.n_heads - m.heads_off.size()) + (brief ? " on" : " heads on");
+       if (const std::size_t n = m.n_heads - m.heads_off.size(); n < m.n_heads)
+         return std::to_string(n) + (brief ? " on" : n == 1 ? " head on" : " heads on");
        if (m.n_heads == 1) return F("one head");
        if (brief) return F();
        return m.n_heads == 2 ? "heads 0, 1" : "heads 0 … " + std::to_string(m.n_heads - 1);

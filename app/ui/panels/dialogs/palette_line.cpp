@@ -4,6 +4,7 @@
 
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"
+#include "core/text/utf8.hpp"
 
 namespace app::panels {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 /// A letter with all of its bytes.
 std::size_t letter_end(std::string_view text, std::size_t at) {
   do ++at;
-  while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80);
+  while (at < text.size() && !core::text::starts_character(text[at]));
   return at;
 }
 
