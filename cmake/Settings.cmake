@@ -26,7 +26,8 @@ target_compile_options(attnscope_settings INTERFACE
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<OR:$<NOT:$<CONFIG:Debug>>,$<BOOL:${is_sanitized}>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict>")
 target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads)
 if(is_sanitized)
+  # g++ takes what sanitizers add for uses of what is not initialised.
   target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE} -fno-sanitize-recover=all
-                         -fno-omit-frame-pointer)
+                         -fno-omit-frame-pointer -Wno-maybe-uninitialized)
   target_link_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE})
 endif()

@@ -12,10 +12,17 @@ constexpr std::size_t most_threads = 16;  // a long job never keeps a short one 
 Jobs::Jobs() = default;
 
 Jobs::~Jobs() {
-  const std::lock_guard lock(board_->mutex);
-  board_->is_open = false;
-  board_->wake = {};
-  for (auto& thread : threads_) thread.request_stop();
+  {
+    const std::lock_guard lock(board_->mutex);
+    board_->is_open = false;
+    board_->wake = {};
+    for (auto& thread : threads_) thread.request_stop();
+  }
+  threads_.clear();
+  // What was not taken over may hold things that hold the board.
+  const auto ready = std::exchange(board_->ready, {});
+  const auto ended = std::exchange(board_->ended, {});
+  const auto discarded = std::exchange(board_->discarded, {});
 }
 
 void Jobs::wake_by(std::function<void()> wake) {

@@ -290,6 +290,22 @@ TEST_F(JobsBesideTheWindow, EndWhatWasLeftAfterItsLastOwner) {
   EXPECT_NE(where.load(), std::this_thread::get_id());
 }
 
+TEST(JobsThatHaveEnded, KeepNothingThatWasNotTakenOver) {
+  std::weak_ptr<int> left;
+  {
+    Jobs jobs;
+    Lane lane(jobs);
+    lane.start([&](const core::Token&) -> Jobs::Delivery {
+      const std::shared_ptr<int> thing = jobs.leave(std::make_unique<int>(7));
+      left = thing;
+      return [thing] {};
+    });
+    lane.wait();
+    EXPECT_FALSE(left.expired());
+  }
+  EXPECT_TRUE(left.expired());
+}
+
 TEST(JobsThatHaveEnded, LeaveToTheLastOwnerWhatOutlivesThem) {
   std::atomic<std::thread::id> where;
   std::shared_ptr<Ending> ending = Jobs().leave(std::make_unique<Ending>(where));

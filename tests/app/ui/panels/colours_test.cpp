@@ -27,7 +27,7 @@ struct Colours : testing::Test {
   }};
 
   void SetUp() override { ui.run(); }
-  const Ends& of(Stage stage, std::size_t head) {
+  Ends of(Stage stage, std::size_t head) {
     ui.run();
     return ends.at({stage, head});
   }

@@ -85,7 +85,8 @@ TEST(Products, AreRowsTimesItemsOverManyPanelsAndRaggedEnds) {
       const std::size_t apart = n_panels * width;
       const arma::mat rows = support::matrix(random, n_rows, depth),
                       items = support::matrix(random, n_items, depth);
-      const arma::mat by_row = rows.t(), expected = -0.5 * rows * items.t();
+      arma::mat by_row(depth, n_rows), expected(n_rows, n_items);
+      if (depth > 0) by_row = rows.t(), expected = -0.5 * rows * items.t();  // Armadillo's t() reads row 0
       std::vector<double> panels(apart * depth, 0), found(n_rows * apart, 77);
       for (std::size_t j = 0; j < n_items; ++j)
         for (std::size_t c = 0; c < depth; ++c)
