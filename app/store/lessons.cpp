@@ -1,6 +1,7 @@
 #include "app/store/lessons.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/attention/attend.hpp"
 #include "core/attention/stages.hpp"
@@ -56,10 +57,10 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   const Step& shown = l.state.lesson->steps()[step];
   l.state.step = step;
   l.state.seen.clear();
-  l.start = shown.start();
   l.assessed = 0;
   progress[l.state.lesson->name] = {step, l.state.done};
-  document = {l.start, l.start, l.start, {std::string("lesson: ") + l.state.lesson->title}};
+  const core::attention::Model start = shown.start();
+  document = {start, start, start, {std::string("lesson: ") + l.state.lesson->title}};
   document.history.record(l.own.model, "", the_lesson);  // undone, it brings the person's own work back
   document.history.end_gesture();
   look_as_before(view, {});
@@ -68,16 +69,17 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   view.selection.lesson = LessonPlace{l.state.lesson->name, step};
 }
 
-void Lessons::assess(const LiveTrace& live, std::size_t sequence) {
+void Lessons::assess(const Document& document, const LiveTrace& live, std::size_t sequence) {
   if (!under_way_ || under_way_->assessed == live.version()) return;
   UnderWay& l = *under_way_;
-  sequence = std::min(sequence, l.start.sequences.size() - 1);
+  const core::attention::Model& start = document.first;  // of the step
+  sequence = std::min(sequence, start.sequences.size() - 1);
   if (l.assessed == 0 || l.before_sequence != sequence) {
-    l.before = core::attention::attend(l.start, sequence);
+    l.before = core::attention::attend(start, sequence);
     l.before_sequence = sequence;
   }
   l.assessed = live.version();
-  const Moment moment{l.start, l.before, live.model(), live.trace()};
+  const Moment moment{start, l.before, live.model(), live.trace()};
   const Step& step = l.state.shown();
   l.state.pictures = core::lessons::pictures(step.exhibit, moment);
   l.state.version = live.version();

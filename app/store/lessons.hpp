@@ -20,8 +20,8 @@ class Lessons {
   void begin(std::size_t step, Document& document, View& view);
   /// Brings the person's own work back.
   void leave(Document& document, View& view);
-  /// Looks what was done in the shown step; live is of the newest model.
-  void assess(const LiveTrace& live, std::size_t sequence);
+  /// Looks what was done in the shown step; live is of the document's model.
+  void assess(const Document& document, const LiveTrace& live, std::size_t sequence);
 
   bool is_under_way() const { return under_way_.has_value(); }
   /// Of the lesson under way, or nullptr.
@@ -39,7 +39,6 @@ class Lessons {
     core::attention::Trace before;  // of the step's start, for the shown sequence
     std::size_t before_sequence = 0;
     std::uint64_t assessed = 0;  // the version of the trace that was looked at
-    core::attention::Model start;
     LessonState state;
   };
   std::optional<UnderWay> under_way_;

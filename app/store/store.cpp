@@ -47,7 +47,7 @@ void Store::settle() {
   attempt("the stages of this model; the pictures are of the one before",
           [this] { live_.follow(document_.model, view_.look.sequence); });
   attempt("this step of the lesson", [this] {
-    if (shows_newest()) lessons_.assess(live_, view_.look.sequence);
+    if (shows_newest()) lessons_.assess(document_, live_, view_.look.sequence);
   });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });

@@ -136,7 +136,6 @@ class Store {
   void read_beside(const std::filesystem::path& path, const Jobs::Job& reading);
   /// The same for what nobody waits for; it is not read while something else is.
   void read_aside(const std::filesystem::path& path, const Jobs::Job& reading);
-  void stop_reading();
   void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
   void list(const std::filesystem::path& directory);
   void list_files();

@@ -22,7 +22,7 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
 }  // namespace
 
 void Store::read_beside(const std::filesystem::path& path, const Jobs::Job& reading) {
-  stop_reading();
+  if (view_.forms.browser.is_listing) to_list_ = view_.forms.browser.directory;  // again, after it
   reader_.begin(path, reading, [this, path](const Failure& failure) {
     if (!failure.is_stopped)
       say(failure.lacks_memory ? path.string() + ": there is not enough memory for it" : failure.words, true);
@@ -33,11 +33,6 @@ void Store::read_aside(const std::filesystem::path& path, const Jobs::Job& readi
   if (!reader_.is_free_for_asides()) return;
   read_beside(path, reading);
   reader_.set_aside();
-}
-
-void Store::stop_reading() {
-  reader_.cancel();
-  if (view_.forms.browser.is_listing) to_list_ = view_.forms.browser.directory;
 }
 
 void Store::list(const std::filesystem::path& directory) {
@@ -236,7 +231,7 @@ void Store::carry_out(const FillFromFile& command) {
 void Store::carry_out(const CancelReading&) {
   if (opening().is_writing) return writer_.exporting.stop();
   if (reader_.is_free_for_asides()) return;
-  stop_reading();
+  reader_.cancel();
   say("Stopped reading " + reader_.path().string());
 }
 

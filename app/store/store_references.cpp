@@ -26,8 +26,7 @@ void Store::carry_out(const KeepReference&) {
 void Store::carry_out(const KeepSwitched& command) {
   const core::compare::Switch& way = core::compare::switches()[command.index];
   core::attention::Model other = way.flipped(document_.model);
-  if (const auto problem = core::attention::check(other))
-    throw core::Error(problem->path + ": " + problem->message);
+  core::attention::require(other);
   const std::string state = way.state(other);
   keep(std::move(other), state + " · " + document().title);
   view_.look.tab = Tab::compare;

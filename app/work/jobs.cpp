@@ -1,7 +1,5 @@
 #include "app/work/jobs.hpp"
 
-#include "core/error.hpp"
-
 namespace app {
 namespace {
 

@@ -14,10 +14,6 @@ namespace {
 
 using F = std::string;
 
-template <Stage stage>
-bool shown(const Model& m) {
-  return contains(shown_stages(m), stage);
-}
 F formula_of(const auto* rule, const Model& m, bool brief) {
   return rule ? rule->formula(m, brief) : F();
 }

@@ -102,8 +102,9 @@ Matched match(const Model& model, const formats::TensorFile& file,
       matched.theirs.push_back(std::move(theirs));
   }
   if (matched.theirs.empty())
-    throw Error(file.place() + "expected tensors named as stages (" + "weights, queries, attn_scores, …" +
-                "), got none; --map NAME=STAGE says which is which");
+    throw Error(
+        file.place() +
+        "expected tensors named as stages (weights, queries, attn_scores, …), got none; --map NAME=STAGE says which is which");
   if (nameless.size() == 1) matched.left_out.push_back(nameless.front() + ": its name says no stage");
   if (nameless.size() > 1)
     matched.left_out.push_back(text::joined(nameless, ", ") + ": their names say no stage");

@@ -26,7 +26,7 @@ MistakeRows rows(std::initializer_list<const char*> names) {
   return found;
 }
 
-/// MistakeRows made together; where one of them changes nothing, so do all.
+/// Rows made together; where one of them changes nothing, so do all.
 Way of_rows(const MistakeRows& rows) {
   Stage first = rows.front()->first;
   for (const Mistake* row : rows) first = std::min(first, row->first);
