@@ -143,6 +143,7 @@ class Commands {
   void edit(core::editing::Edit e);
   void look(std::function<void(View&)> change);
   std::vector<Command> take();
+  const std::vector<Command>& list() const { return list_; }
 
  private:
   std::vector<Command> list_;

@@ -7,10 +7,10 @@
 
 namespace gui {
 
-Program::Program(ImVec2 size, double at_once_ms, app::render::Painter* painter)
+Program::Program(ImVec2 size, double at_once_ms, app::render::Painter* painter, app::Loop::Draw draw)
     : screen(size),
       store(app::free_memory, at_once_ms, [this] { before_computing(); }),
-      loop_(screen, painter ? *painter : no_painter_, store) {
+      loop_(screen, painter ? *painter : no_painter_, store, std::move(draw)) {
   run();
 }
 

@@ -14,9 +14,9 @@ namespace gui {
 /// The program with its real loop, but without a display and without OpenGL.
 class Program : public support::Hands {
  public:
-  /// painter is a test's own, or nullptr: then nothing is painted.
+  /// painter is a test's own, or nullptr: then nothing is painted; draw is what fills the window.
   explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms,
-                   app::render::Painter* painter = nullptr);
+                   app::render::Painter* painter = nullptr, app::Loop::Draw draw = app::draw_window);
   ~Program() override { set_traces(Traces::come); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

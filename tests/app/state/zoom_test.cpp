@@ -3,7 +3,7 @@
 
 #include "app/state/zoom.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
-#include "tests/support/ui_harness.hpp"
+#include "tests/support/panels.hpp"
 
 namespace {
 
@@ -52,8 +52,8 @@ TEST(Zoom, BringsACellIntoThePart) {
 }
 
 struct ZoomedStrip : testing::Test {
-  support::UiHarness ui{gui::draw_strip, {1200, 1000}};
-  Shape tokens{ui.model.n_tokens(), ui.model.n_tokens()};
+  gui::Panels ui{gui::draw_strip, {1200, 1000}};
+  Shape tokens{ui.model().n_tokens(), ui.model().n_tokens()};
   ImVec2 weights() const { return ui.centre("strip/weights"); }
 };
 
@@ -61,8 +61,8 @@ TEST_F(ZoomedStrip, TheWheelOverAMapZoomsAllOfItsShape) {
   ui.run();
   ui.play(support::turn_wheel(weights(), 1));
   ui.run();
-  ASSERT_EQ(ui.view.look.zoomed.size(), 1u);
-  const CellWindow part = shown_part(ui.view.look, tokens);
+  ASSERT_EQ(ui.view().look.zoomed.size(), 1u);
+  const CellWindow part = shown_part(ui.view().look, tokens);
   const double n = static_cast<double>(tokens.first);
   EXPECT_NEAR(part.right - part.left, n / 1.25, 1e-9);
   EXPECT_NEAR((part.left + part.right) / 2, n / 2, 0.2) << "around the pointer, which is in the middle";
@@ -70,20 +70,20 @@ TEST_F(ZoomedStrip, TheWheelOverAMapZoomsAllOfItsShape) {
 
 TEST_F(ZoomedStrip, DraggingMovesThePartAndPinsNothing) {
   ui.run();
-  zoom(ui.view, tokens, 3, 3, 0.5);
-  const CellWindow before = shown_part(ui.view.look, tokens);
+  ui.look([&](auto& v) { zoom(v, tokens, 3, 3, 0.5); });
+  const CellWindow before = shown_part(ui.view().look, tokens);
   ui.drag("strip/weights", -40, 0);
-  EXPECT_GT(shown_part(ui.view.look, tokens).left, before.left);
-  EXPECT_EQ(shown_part(ui.view.look, tokens).top, before.top);
-  EXPECT_FALSE(ui.view.selection.pinned);
+  EXPECT_GT(shown_part(ui.view().look, tokens).left, before.left);
+  EXPECT_EQ(shown_part(ui.view().look, tokens).top, before.top);
+  EXPECT_FALSE(ui.view().selection.pinned);
 }
 
 TEST_F(ZoomedStrip, AClickPinsTheCellThatIsSeenThere) {
   ui.run();
-  zoom(ui.view, tokens, 6, 6, 0.5);
-  ASSERT_EQ(shown_part(ui.view.look, tokens), (CellWindow{3, 3, 6, 6}));
+  ui.look([&](auto& v) { zoom(v, tokens, 6, 6, 0.5); });
+  ASSERT_EQ(shown_part(ui.view().look, tokens), (CellWindow{3, 3, 6, 6}));
   ui.click("strip/weights");
-  EXPECT_EQ(ui.view.selection.pinned, (app::CellRef{app::Stage::weights, 0, 4, 4}));
+  EXPECT_EQ(ui.view().selection.pinned, (app::CellRef{app::Stage::weights, 0, 4, 4}));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "app/ui/widgets/heatmap/colour_scale.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "core/attention/attend.hpp"
-#include "tests/support/ui_harness.hpp"
+#include "tests/support/panels.hpp"
 
 namespace {
 
@@ -17,11 +17,11 @@ using app::RangeRule;
 using app::widgets::ColourScale;
 using core::attention::Stage;
 using core::colour::ColourMap;
-using support::UiHarness;
+using gui::Panels;
 
 struct Colours : testing::Test {
   std::map<std::pair<Stage, std::size_t>, Ends> ends;
-  UiHarness ui{[this](const app::Frame& frame) {
+  Panels ui{[this](const app::Frame& frame) {
     ends = app::widgets::all_colour_ends(frame);
     support::in_window("bar", {0, 0}, {1200, 900}, [&] { app::panels::draw_view_bar(frame); });
   }};
@@ -32,7 +32,7 @@ struct Colours : testing::Test {
     return ends.at({stage, head});
   }
   double largest(Stage stage, std::size_t head) const {
-    const auto trace = core::attention::attend(ui.model, 0);
+    const auto trace = core::attention::attend(ui.model(), 0);
     return arma::abs(*core::attention::info(stage).matrix(trace, head)).max();
   }
   void open() {
@@ -56,7 +56,7 @@ TEST_F(Colours, OfAMatrixEndAtItsOwnLargestNumber) {
 }
 
 TEST_F(Colours, ByStageAreTheSameInEveryHead) {
-  ui.view.look.colours.range = RangeRule::stage;
+  ui.look([&](auto& v) { v.look.colours.range = RangeRule::stage; });
   const double most = std::max(largest(Stage::queries, 0), largest(Stage::queries, 1));
   EXPECT_DOUBLE_EQ(of(Stage::queries, 0).high, most);
   EXPECT_DOUBLE_EQ(of(Stage::queries, 1).low, -most);
@@ -64,7 +64,7 @@ TEST_F(Colours, ByStageAreTheSameInEveryHead) {
 }
 
 TEST_F(Colours, OneForAllIsTheLargestNumberOfAllSignedStages) {
-  ui.view.look.colours.range = RangeRule::all_heads;
+  ui.look([&](auto& v) { v.look.colours.range = RangeRule::all_heads; });
   EXPECT_EQ(of(Stage::queries, 0), of(Stage::output, 0));
   EXPECT_GE(of(Stage::queries, 0).high, largest(Stage::embeddings, 0));
   EXPECT_EQ(of(Stage::weights, 0), (Ends{0, 1})) << "weights keep their ends";
@@ -72,7 +72,7 @@ TEST_F(Colours, OneForAllIsTheLargestNumberOfAllSignedStages) {
 
 TEST_F(Colours, TypedEndsHoldForEveryStageOfTheirKind) {
   open();
-  ui.view.look.colours.range = RangeRule::typed;
+  ui.look([&](auto& v) { v.look.colours.range = RangeRule::typed; });
   ui.run();
   type_into("colours/values/high", "2.5");
   type_into("colours/weights/high", "0.25");
@@ -82,36 +82,36 @@ TEST_F(Colours, TypedEndsHoldForEveryStageOfTheirKind) {
 
 TEST_F(Colours, RefuseTypedEndsThatAreEqualSwappedOrNoNumbersAndStayAsTheyAre) {
   open();
-  ui.view.look.colours.range = RangeRule::typed;
+  ui.look([&](auto& v) { v.look.colours.range = RangeRule::typed; });
   ui.run();
-  const app::ColourChoice before = ui.view.look.colours;
+  const app::ColourChoice before = ui.view().look.colours;
   type_into("colours/values/high", "-1");
-  EXPECT_THAT(ui.message.text, testing::HasSubstr("equal"));
-  EXPECT_TRUE(ui.message.is_error);
+  EXPECT_THAT(ui.message().text, testing::HasSubstr("equal"));
+  EXPECT_TRUE(ui.message().is_error);
   type_into("colours/values/high", "-3");
-  EXPECT_THAT(ui.message.text,
+  EXPECT_THAT(ui.message().text,
               testing::AllOf(testing::HasSubstr("-1 and -3"), testing::HasSubstr("swapped")));
   type_into("colours/values/low", "warm");
-  EXPECT_THAT(ui.message.text,
+  EXPECT_THAT(ui.message().text,
               testing::AllOf(testing::HasSubstr("expected a number"), testing::HasSubstr("warm")));
   type_into("colours/values/low", "nan");
-  EXPECT_THAT(ui.message.text, testing::HasSubstr("nan"));
-  EXPECT_EQ(ui.view.look.colours, before);
+  EXPECT_THAT(ui.message().text, testing::HasSubstr("nan"));
+  EXPECT_EQ(ui.view().look.colours, before);
 }
 
 TEST_F(Colours, ThatAreLockedStayWhenTheNumbersGrow) {
   const double before = of(Stage::embeddings, 0).high;
   open();
   ui.click("colours/lock");
-  ui.model = core::editing::apply(
-      ui.model, core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 40});
+  ui.show(core::editing::apply(ui.model(),
+                               core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 40}));
   EXPECT_EQ(of(Stage::embeddings, 0).high, before);
   ui.click("colours/lock");
   EXPECT_EQ(of(Stage::embeddings, 0).high, 40);
 }
 
 TEST_F(Colours, OnALogarithmicMeasureBeginFourDecadesBelowTheTopAtMost) {
-  ui.view.look.colours.logarithmic = true;
+  ui.look([&](auto& v) { v.look.colours.logarithmic = true; });
   const Ends range = of(Stage::weights, 0);
   EXPECT_EQ(range.high, 1);
   EXPECT_GE(range.least, 1e-4);

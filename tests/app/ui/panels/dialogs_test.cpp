@@ -5,19 +5,19 @@
 #include "app/files/browser.hpp"
 #include "app/files/export_plan.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
+#include "tests/support/panels.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tests/support/ui_harness.hpp"
 
 namespace {
 
 using app::Dialog;
 using app::Key;
-using support::UiHarness;
+using gui::Panels;
 namespace fs = std::filesystem;
 
 struct Dialogs : testing::Test {
   support::TemporaryDirectory directory;
-  UiHarness ui{gui::draw_side_panels};
+  Panels ui{gui::draw_side_panels};
 
   void SetUp() override {
     fs::create_directories(directory.path() / "inner");
@@ -26,8 +26,7 @@ struct Dialogs : testing::Test {
     std::ofstream(directory.path() / "picture.png") << "no numbers";
   }
   void show(Dialog dialog) {
-    ui.view.forms.browser = app::browse(directory.path(), "");
-    ui.view.forms.dialog = dialog;
+    ui.look([&](auto& v) { v.forms.browser = app::browse(directory.path(), ""), v.forms.dialog = dialog; });
     ui.run(4);
   }
   void type_name(const std::string& name) {
@@ -56,7 +55,7 @@ TEST_F(Dialogs, OpenTakesAChosenNameWithItsButton) {
   ui.click("dialog/confirm");
   EXPECT_TRUE(ui.asked<app::OpenFile>().empty()) << "nothing is chosen yet";
   ui.click("browser/entry/one.json");
-  EXPECT_EQ(ui.view.forms.browser.name, "one.json");
+  EXPECT_EQ(ui.view().forms.browser.name, "one.json");
   ui.click("dialog/confirm");
   ASSERT_EQ(ui.asked<app::OpenFile>().size(), 1u);
   EXPECT_EQ(ui.asked<app::OpenFile>()[0].path, directory.path() / "one.json");
@@ -65,9 +64,9 @@ TEST_F(Dialogs, OpenTakesAChosenNameWithItsButton) {
 TEST_F(Dialogs, WalkThroughDirectories) {
   show(Dialog::open);
   ui.double_click("browser/entry/inner");
-  EXPECT_EQ(ui.view.forms.browser.directory, directory.path() / "inner");
+  EXPECT_EQ(ui.view().forms.browser.directory, directory.path() / "inner");
   ui.click("browser/parent");
-  EXPECT_EQ(ui.view.forms.browser.directory, directory.path());
+  EXPECT_EQ(ui.view().forms.browser.directory, directory.path());
 }
 
 TEST_F(Dialogs, SaveAsTakesATypedNameWithEnter) {
@@ -93,16 +92,21 @@ TEST_F(Dialogs, SaveAsAsksBeforeItReplacesAFile) {
 }
 
 TEST_F(Dialogs, ExportNamesTheFileOrTheDirectory) {
-  ui.view.selection.pinned = app::CellRef{core::attention::Stage::scores, 1, 0, 0};
+  ui.look([&](auto& v) { v.selection.pinned = app::CellRef{core::attention::Stage::scores, 1, 0, 0}; });
   show(Dialog::export_files);
   ui.click("dialog/confirm");
+  EXPECT_TRUE(fs::exists(directory.path() / "scores.head1.csv"));
+  show(Dialog::export_files);
   ui.click("dialog/what/2");
   ui.click("dialog/confirm");
+  ASSERT_TRUE(ui.has("dialog/replace")) << "one of the files is there already";
+  ui.click("dialog/replace");
+  EXPECT_TRUE(fs::exists(directory.path() / "weights.head1.csv"));
   const auto asked = ui.asked<app::ExportAs>();
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[0].what, app::ExportWhat::matrix);
-  EXPECT_EQ(asked[0].matrix, *ui.view.selection.pinned);
-  EXPECT_THAT(app::planned_files(ui.model, asked[0]),
+  EXPECT_EQ(asked[0].matrix, *ui.view().selection.pinned);
+  EXPECT_THAT(app::planned_files(ui.model(), asked[0]),
               testing::ElementsAre(directory.path() / "scores.head1.csv"));
   EXPECT_EQ(asked[1].what, app::ExportWhat::everything);
   EXPECT_EQ(asked[1].path, directory.path());
@@ -141,7 +145,7 @@ TEST_F(Dialogs, ExportOffersWhatEachFormCanHold) {
   ui.click("dialog/form/4");  // PNG
   EXPECT_TRUE(ui.has("dialog/scale/3"));
   ui.click("dialog/scale/3");
-  EXPECT_EQ(ui.view.settings.export_scale, 4);
+  EXPECT_EQ(ui.view().settings.export_scale, 4);
   ui.click("dialog/form/6");  // a program is always of the whole model
   EXPECT_FALSE(ui.has("dialog/what/0"));
   ui.click("dialog/confirm");
@@ -152,10 +156,13 @@ TEST_F(Dialogs, AskAboutUnsavedWork) {
   show(Dialog::unsaved_work);
   ui.click("dialog/discard");
   EXPECT_EQ(ui.asked<app::DiscardAndContinue>().size(), 1u);
+  show(Dialog::unsaved_work);
   ui.click("dialog/cancel");
   EXPECT_EQ(ui.asked<app::CancelQuestion>().size(), 1u);
+  show(Dialog::unsaved_work);
   ui.key(Key::enter);
   EXPECT_EQ(ui.asked<app::SaveAndContinue>().size(), 1u);
+  show(Dialog::unsaved_work);
   ui.key(Key::escape);
   EXPECT_EQ(ui.asked<app::CancelQuestion>().size(), 2u);
 }
@@ -163,16 +170,16 @@ TEST_F(Dialogs, AskAboutUnsavedWork) {
 TEST_F(Dialogs, CloseWithEscapeAndLeaveTheWindowUsable) {
   show(Dialog::about);
   ui.key(Key::escape);
-  EXPECT_EQ(ui.view.forms.dialog, Dialog::none);
+  EXPECT_EQ(ui.view().forms.dialog, Dialog::none);
   ui.run(3);
   ui.click("model/causal");
-  EXPECT_FALSE(ui.model.mask.causal);
+  EXPECT_FALSE(ui.model().mask.causal);
 }
 
 TEST_F(Dialogs, KeepTheMouseFromWhatLiesBehind) {
   show(Dialog::about);
   ui.click("model/causal");
-  EXPECT_TRUE(ui.model.mask.causal);
+  EXPECT_TRUE(ui.model().mask.causal);
 }
 
 }  // namespace

@@ -3,25 +3,25 @@
 #include "core/editing/presets.hpp"
 #include "core/random/generator.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
-#include "tests/support/ui_harness.hpp"
+#include "tests/support/panels.hpp"
 
 namespace {
 
 using namespace core::editing;
 using app::Dialog;
 using app::Key;
-using support::UiHarness;
+using gui::Panels;
 using testing::HasSubstr;
 
 struct DrawDialogs : testing::Test {
-  UiHarness ui{gui::draw_side_panels};
+  Panels ui{gui::draw_side_panels};
 
   void type_into(const std::string& field, const std::string& text) {
     ui.click(field);
     ui.type(text);
     ui.key(Key::enter);
   }
-  const arma::mat& x() const { return ui.model.sequences[0].embeddings; }
+  const arma::mat& x() const { return ui.model().sequences[0].embeddings; }
 };
 
 struct FillDialog : DrawDialogs {
@@ -42,12 +42,12 @@ struct DrawModelDialog : DrawDialogs {
 
 TEST_F(FillDialog, FillsAfterWhatWasDrawnBeforeInOneEdit) {
   open();
-  ASSERT_EQ(ui.view.forms.dialog, Dialog::fill);
+  ASSERT_EQ(ui.view().forms.dialog, Dialog::fill);
   ui.click("fill/rule/3");
   type_into("fill/seed", "7");
   type_into("fill/before", "randn(2,4) Linear(3,2,bias)");
   ui.click("dialog/confirm");
-  EXPECT_EQ(ui.view.forms.dialog, Dialog::none);
+  EXPECT_EQ(ui.view().forms.dialog, Dialog::none);
   ASSERT_EQ(ui.edits<SetBlock>().size(), 1u);
   core::random::Generator generator(7);
   generator.normal(8), generator.linear_weight(3, 2), generator.linear_bias(3, 2);
@@ -58,11 +58,11 @@ TEST_F(FillDialog, FillsAfterWhatWasDrawnBeforeInOneEdit) {
 TEST_F(FillDialog, RefusesWhatIsNoOpUntilItIsMended) {
   open();
   type_into("fill/before", "rand(6,3) randm(2)");
-  EXPECT_THAT(ui.view.forms.fill.before.error, HasSubstr("unknown op \"randm\""));
+  EXPECT_THAT(ui.view().forms.fill.before.error, HasSubstr("unknown op \"randm\""));
   ASSERT_TRUE(ui.has("fill/before/error"));
   ui.click("dialog/confirm");
   ui.key(Key::enter);
-  EXPECT_EQ(ui.view.forms.dialog, Dialog::fill);
+  EXPECT_EQ(ui.view().forms.dialog, Dialog::fill);
   EXPECT_TRUE(ui.edits<SetBlock>().empty());
   ui.click("fill/rule/1");
   ui.click("dialog/confirm");
@@ -79,13 +79,13 @@ TEST_F(FillDialog, RefusesWhatIsNoOpUntilItIsMended) {
 TEST_F(FillDialog, RefusesMoreNumbersThanCanBeDrawnAtOnce) {
   open();
   type_into("fill/before", "rand(100000,1000)");
-  EXPECT_THAT(ui.view.forms.fill.before.error, HasSubstr("at most 10000000 numbers"));
+  EXPECT_THAT(ui.view().forms.fill.before.error, HasSubstr("at most 10000000 numbers"));
 }
 
 TEST_F(FillDialog, FillsByKeyboardAlone) {
   open();
   ui.key(Key::enter);
-  EXPECT_EQ(ui.view.forms.dialog, Dialog::none);
+  EXPECT_EQ(ui.view().forms.dialog, Dialog::none);
   const std::vector<float> numbers = core::random::Generator(123).normal(18);
   EXPECT_EQ(x()(5, 2), static_cast<double>(numbers[17]));
 }
@@ -93,30 +93,30 @@ TEST_F(FillDialog, FillsByKeyboardAlone) {
 TEST_F(FillDialog, LeavesTheMatrixAloneWhenItIsCancelled) {
   open();
   ui.key(Key::escape);
-  EXPECT_EQ(ui.view.forms.dialog, Dialog::none);
+  EXPECT_EQ(ui.view().forms.dialog, Dialog::none);
   EXPECT_TRUE(ui.asked<app::ApplyEdit>().empty());
 }
 
 TEST_F(DrawModelDialog, StartsWithTheModelsOwnLayers) {
   open();
-  ASSERT_EQ(ui.view.forms.dialog, Dialog::draw_model);
-  EXPECT_EQ(ui.view.forms.draw.draw.output, OutputLayer::with_bias);
-  EXPECT_FALSE(ui.view.forms.draw.draw.bias);
+  ASSERT_EQ(ui.view().forms.dialog, Dialog::draw_model);
+  EXPECT_EQ(ui.view().forms.draw.draw.output, OutputLayer::with_bias);
+  EXPECT_FALSE(ui.view().forms.draw.draw.bias);
 }
 
 TEST_F(DrawModelDialog, GivesThePresetBackInOneEdit) {
-  const auto preset = ui.model;
-  ui.model.projections->query.weight.edit().zeros();
-  ui.model.projections->output->bias->edit().ones();
+  const auto preset = ui.model();
+  ui.change([&](auto& m) { m.projections->query.weight.edit().zeros(); });
+  ui.change([&](auto& m) { m.projections->output->bias->edit().ones(); });
   open();
   ui.key(Key::enter);
   EXPECT_EQ(ui.edits<ReplaceModel>().size(), 1u);
-  EXPECT_EQ(ui.view.forms.dialog, Dialog::none);
-  EXPECT_TRUE(ui.model == preset);
+  EXPECT_EQ(ui.view().forms.dialog, Dialog::none);
+  EXPECT_TRUE(ui.model() == preset);
 }
 
 TEST_F(DrawModelDialog, DrawsAsItsFieldsSay) {
-  const auto before = ui.model;
+  const auto before = ui.model();
   ui.click("model/draw");
   ui.run(3);
   type_into("draw/seed", "1337");
@@ -132,7 +132,7 @@ TEST_F(DrawModelDialog, DrawsAsItsFieldsSay) {
                            LayerOrder::key_query_value,
                            true,
                            OutputLayer::none};
-  EXPECT_TRUE(ui.model == drawn_model(before, expected));
+  EXPECT_TRUE(ui.model() == drawn_model(before, expected));
 }
 
 TEST_F(DrawModelDialog, CopiesItsLinesOfPython) {
@@ -148,14 +148,14 @@ TEST_F(DrawModelDialog, RefusesWhatIsNoOp) {
   type_into("draw/before", "rand(0)");
   ASSERT_TRUE(ui.has("draw/before/error"));
   ui.click("dialog/confirm");
-  EXPECT_EQ(ui.view.forms.dialog, Dialog::draw_model);
+  EXPECT_EQ(ui.view().forms.dialog, Dialog::draw_model);
   EXPECT_TRUE(ui.edits<ReplaceModel>().empty());
 }
 
 TEST_F(DrawDialogs, StayWithinASmallWindow) {
   ImGui::GetIO().DisplaySize = {1280, 800};
   for (const Dialog dialog : {Dialog::fill, Dialog::draw_model}) {
-    ui.view.forms.dialog = dialog;
+    ui.look([&](auto& v) { v.forms.dialog = dialog; });
     ui.run(4);
     for (const auto& [name, rect] : ui.landmarks().all())
       if (name.starts_with("fill/") || name.starts_with("draw/") || name.starts_with("dialog/")) {

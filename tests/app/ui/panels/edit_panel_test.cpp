@@ -2,16 +2,16 @@
 
 #include "core/random/generator.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
-#include "tests/support/ui_harness.hpp"
+#include "tests/support/panels.hpp"
 
 namespace {
 
 using namespace core::editing;
-using support::UiHarness;
+using gui::Panels;
 
 struct EditPanel : testing::Test {
-  UiHarness ui{gui::draw_side_panels};
-  const arma::mat& x() const { return ui.model.sequences[0].embeddings; }
+  Panels ui{gui::draw_side_panels};
+  const arma::mat& x() const { return ui.model().sequences[0].embeddings; }
   void fill(const char* how) {
     ui.click("edit/fill");
     ui.click(std::string("edit/fill/") + how);
@@ -23,24 +23,22 @@ TEST_F(EditPanel, HasATabForEachMatrixOfTheModel) {
     EXPECT_TRUE(ui.has(std::string("edit/tab/") + name)) << name;
   for (const char* name : {"b_q", "b_k", "b_v"})
     EXPECT_FALSE(ui.has(std::string("edit/tab/") + name)) << name;
-  ui.model.projections.reset();
-  ui.model.n_heads = 1;
+  ui.change([](auto& m) { m.projections.reset(), m.n_heads = 1; });
   ui.run();
   EXPECT_FALSE(ui.has("edit/tab/W_q"));
 }
 
 TEST_F(EditPanel, EditsTheChosenMatrix) {
   ui.click("edit/tab/W_k");
-  EXPECT_EQ(ui.view.look.edited.name, MatrixName::key_weight);
-  const double before = (*ui.model.projections->key.weight)(2, 3);
+  EXPECT_EQ(ui.view().look.edited.name, MatrixName::key_weight);
+  const double before = (*ui.model().projections->key.weight)(2, 3);
   ui.drag("edit/cell/2/3", 10, 0);
-  EXPECT_NEAR((*ui.model.projections->key.weight)(2, 3) - before, 0.1, 1e-8);
+  EXPECT_NEAR((*ui.model().projections->key.weight)(2, 3) - before, 0.1, 1e-8);
 }
 
 TEST_F(EditPanel, ShowsXWhenTheChosenMatrixIsGone) {
   ui.click("edit/tab/b_o");
-  ui.model.projections.reset();
-  ui.model.n_heads = 1;
+  ui.change([](auto& m) { m.projections.reset(), m.n_heads = 1; });
   ui.run();
   EXPECT_TRUE(ui.has("edit/cell/5/2"));
   EXPECT_TRUE(ui.has("edit/add_token"));
@@ -48,9 +46,9 @@ TEST_F(EditPanel, ShowsXWhenTheChosenMatrixIsGone) {
 
 TEST_F(EditPanel, AddsATokenOfZerosAtTheEnd) {
   ui.click("edit/add_token");
-  EXPECT_EQ(ui.model.n_tokens(), 7u);
+  EXPECT_EQ(ui.model().n_tokens(), 7u);
   EXPECT_EQ(arma::accu(arma::abs(x().row(6))), 0);
-  EXPECT_EQ(ui.model.sequences[0].tokens[6], "6");
+  EXPECT_EQ(ui.model().sequences[0].tokens[6], "6");
 }
 
 TEST_F(EditPanel, FillsWithWhatTheMenuSays) {
@@ -64,28 +62,28 @@ TEST_F(EditPanel, FillsWithWhatTheMenuSays) {
 }
 
 TEST_F(EditPanel, DrawsRandomNumbersRowByRowAsPyTorchDoes) {
-  ui.view.forms.fill.fill.seed = 7;
+  ui.look([&](auto& v) { v.forms.fill.fill.seed = 7; });
   fill("rand");
   const auto rand = core::random::Generator(7).rand(18);
   for (std::size_t i = 0; i < 18; ++i) EXPECT_EQ(x()(i / 3, i % 3), static_cast<double>(rand[i]));
   ui.click("edit/random");
   const auto normal = core::random::Generator(7).normal(18);
   for (std::size_t i = 0; i < 18; ++i) EXPECT_EQ(x()(i / 3, i % 3), static_cast<double>(normal[i]));
-  EXPECT_EQ(ui.view.forms.fill.fill.seed, 8u) << "each press takes the next seed";
+  EXPECT_EQ(ui.view().forms.fill.fill.seed, 8u) << "each press takes the next seed";
 }
 
 TEST_F(EditPanel, FillsAProjectionWithTheTransposedWeightOfLinear) {
   ui.click("edit/tab/W_q");
   fill("linear");
   const auto weight = core::random::Generator(123).linear_weight(3, 4);  // 4 × 3, row after row
-  const arma::mat& w = ui.model.projections->query.weight;
+  const arma::mat& w = ui.model().projections->query.weight;
   for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(w(i % 3, i / 3), static_cast<double>(weight[i]));
 }
 
 TEST_F(EditPanel, KeepsEverythingWithinItsRegionInASmallWindow) {
   ImGui::GetIO().DisplaySize = {1280, 800};
   for (const MatrixName name : {MatrixName::embeddings, MatrixName::query_weight}) {
-    ui.view.look.edited.name = name;
+    ui.look([&](auto& v) { v.look.edited.name = name; });
     ui.run(3);
     for (const auto& [mark, rect] : ui.landmarks().all())
       if (mark.starts_with("edit/")) {

@@ -6,14 +6,14 @@
 #include "app/ui/panels/heads/head_figures.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "core/attention/attend.hpp"
+#include "tests/support/panels.hpp"
 #include "tests/support/random_model.hpp"
-#include "tests/support/ui_harness.hpp"
 
 namespace {
 
 using app::Tab;
 using core::attention::HeadFigure;
-using support::UiHarness;
+using gui::Panels;
 
 void draw_heads_and_inspector(const app::Frame& frame) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
@@ -41,17 +41,17 @@ core::attention::Model spread_and_previous() {
 }
 
 struct HeadsPanel : testing::Test {
-  UiHarness ui{draw_heads_and_inspector};
+  Panels ui{draw_heads_and_inspector};
 
   void SetUp() override {
-    ui.model = spread_and_previous();
-    ui.view.look.tab = Tab::heads;
+    ui.show(spread_and_previous());
+    ui.look([&](auto& v) { v.look.tab = Tab::heads; });
     ui.run();
   }
   /// The mean weight on the previous token, as it stands under a head.
   std::string previous_figure(std::size_t head) const {
-    const auto trace = core::attention::attend(ui.model, 0);
-    const auto facts = core::attention::head_facts(trace.heads[head].weights, ui.model.sequences[0].tokens);
+    const auto trace = core::attention::attend(ui.model(), 0);
+    const auto facts = core::attention::head_facts(trace.heads[head].weights, ui.model().sequences[0].tokens);
     return app::panels::figure_text(HeadFigure::previous,
                                     facts.*core::attention::info(HeadFigure::previous).value);
   }
@@ -67,57 +67,59 @@ TEST_F(HeadsPanel, PutsTheHeadOfThePreviousTokenFirstWhenSortedByIt) {
   ui.run();
   ui.click("view/order/previous");
   ui.run();
-  EXPECT_EQ(ui.view.look.heads_order, HeadFigure::previous);
+  EXPECT_EQ(ui.view().look.heads_order, HeadFigure::previous);
   EXPECT_TRUE(is_before(1, 0));
   EXPECT_EQ(previous_figure(1), "1.00");
   EXPECT_NE(previous_figure(0), "1.00");
-  ui.view.look.heads_order =
-      HeadFigure::itself;  // 1/6 for the other, mean of 1, 1/2 … 1/6 for the spread one
+  ui.look([&](auto& v) {
+    v.look.heads_order = HeadFigure::itself;
+  });  // 1/6 for the other, mean of 1, 1/2 … 1/6 for the spread one
   ui.run();
   EXPECT_TRUE(is_before(0, 1));
-  ui.view.look.heads_order = HeadFigure::entropy;
+  ui.look([&](auto& v) { v.look.heads_order = HeadFigure::entropy; });
   ui.run();
   EXPECT_TRUE(is_before(1, 0)) << "the least spread comes first";
 }
 
 TEST_F(HeadsPanel, ShowsFactsOfTheHoveredHeadUntilACellIsPinned) {
   ui.move_to("heads/1");
-  EXPECT_EQ(ui.view.selection.hovered_head, 1u);
+  EXPECT_EQ(ui.view().selection.hovered_head, 1u);
   EXPECT_TRUE(ui.has("inspector/figure/previous"));
   EXPECT_TRUE(ui.has("inspector/likeness"));
   ui.click("heads/1");
   ui.run();
-  ASSERT_TRUE(ui.view.selection.pinned);
+  ASSERT_TRUE(ui.view().selection.pinned);
   EXPECT_FALSE(ui.has("inspector/figure/previous"));
   EXPECT_TRUE(ui.has("inspector/value"));
 }
 
 TEST_F(HeadsPanel, ChoosesAHeadByItsNameAndFromTheLikeness) {
   ui.click("heads/name/1");
-  EXPECT_EQ(ui.view.look.head, 1u);
+  EXPECT_EQ(ui.view().look.head, 1u);
   ui.move_to("view/order");
-  ui.view.selection.hovered_head.reset();  // the window does so in every frame
+  ui.look([&](auto& v) { v.selection.hovered_head.reset(); });  // the window does so in every frame
   ui.run();
   ui.click("inspector/most alike");
-  EXPECT_EQ(ui.view.look.head, 0u);
+  EXPECT_EQ(ui.view().look.head, 0u);
 }
 
 TEST_F(HeadsPanel, WorksOutTheLikenessOfVeryManyNumbersOnlyWhenAsked) {
   support::Random random(4);
-  ui.model = support::model(random, 256, 4, 24, 12);
+  ui.show(support::model(random, 256, 4, 24, 12));
   ui.run();
   EXPECT_FALSE(ui.has("inspector/likeness"));
   ui.click("inspector/work out likeness");
+  while (ui.is_working()) ui.run();
   ui.run();
   EXPECT_TRUE(ui.has("inspector/likeness"));
-  ui.model.sequences[0].embeddings.edit()(0, 0) += 1;
+  ui.change([&](auto& m) { m.sequences[0].embeddings.edit()(0, 0) += 1; });
   ui.run();
   EXPECT_FALSE(ui.has("inspector/likeness")) << "other numbers, another question";
 }
 
 TEST_F(HeadsPanel, OffersTheColoursOfSignedStagesAndOfWeights) {
   EXPECT_TRUE(ui.has("view/range"));
-  ui.view.look.heads_stage = app::Stage::scores;
+  ui.look([&](auto& v) { v.look.heads_stage = app::Stage::scores; });
   ui.run();
   EXPECT_TRUE(ui.has("view/range"));
 }

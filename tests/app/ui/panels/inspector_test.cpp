@@ -7,8 +7,8 @@
 #include "app/ui/panels/stages/stages_panel.hpp"
 #include "core/attention/attend.hpp"
 #include "core/explain/text.hpp"
+#include "tests/support/panels.hpp"
 #include "tests/support/random_model.hpp"
-#include "tests/support/ui_harness.hpp"
 
 namespace {
 
@@ -16,7 +16,7 @@ using app::CellRef;
 using app::Key;
 using core::attention::Stage;
 using core::editing::MatrixName;
-using support::UiHarness;
+using gui::Panels;
 
 /// The strip at the left and the inspector at the right, as in the window.
 void draw_strip_and_inspector(const app::Frame& frame) {
@@ -29,12 +29,12 @@ void draw_strip_and_inspector(const app::Frame& frame) {
 }
 
 struct Inspector : testing::Test {
-  UiHarness ui{draw_strip_and_inspector, {1600, 1400}};
+  Panels ui{draw_strip_and_inspector, {1600, 1400}};
 
   void click_cell(Stage stage, std::size_t row, std::size_t column) {
     const auto& info = core::attention::info(stage);
-    const auto trace = core::attention::attend(ui.model);
-    const arma::mat& numbers = info.matrix(trace, ui.view.look.head);
+    const auto trace = core::attention::attend(ui.model());
+    const arma::mat& numbers = info.matrix(trace, ui.view().look.head);
     const auto rect = ui.landmarks().find(std::string("strip/") + info.name);
     ASSERT_TRUE(rect) << info.name;
     const float width = (rect->max.x - rect->min.x) / static_cast<float>(numbers.n_cols);
@@ -48,24 +48,24 @@ struct Inspector : testing::Test {
     ui.run();
   }
   void expect_pinned(const CellRef& cell) {
-    ASSERT_TRUE(ui.view.selection.pinned);
-    EXPECT_STREQ(core::attention::info(ui.view.selection.pinned->stage).name,
+    ASSERT_TRUE(ui.view().selection.pinned);
+    EXPECT_STREQ(core::attention::info(ui.view().selection.pinned->stage).name,
                  core::attention::info(cell.stage).name);
-    EXPECT_EQ(ui.view.selection.pinned, cell);
+    EXPECT_EQ(ui.view().selection.pinned, cell);
   }
 };
 
 TEST_F(Inspector, HidesAndShowsACellOfTheMaskByHand) {
   click_cell(Stage::weights, 3, 1);
   follow("mask");
-  ASSERT_EQ(ui.model.mask.cells.size(), 1u);
-  EXPECT_EQ(ui.model.mask.cells.front(), (core::attention::MaskCell{3, 1, false}));
-  EXPECT_EQ(core::attention::attend(ui.model).heads[0].weights(3, 1), 0);
+  ASSERT_EQ(ui.model().mask.cells.size(), 1u);
+  EXPECT_EQ(ui.model().mask.cells.front(), (core::attention::MaskCell{3, 1, false}));
+  EXPECT_EQ(core::attention::attend(ui.model()).heads[0].weights(3, 1), 0);
   follow("mask");
-  EXPECT_TRUE(ui.model.mask.cells.empty());
+  EXPECT_TRUE(ui.model().mask.cells.empty());
   click_cell(Stage::scores, 0, 5);
   follow("mask");
-  EXPECT_EQ(ui.model.mask.cells.front(), (core::attention::MaskCell{0, 5, true}));
+  EXPECT_EQ(ui.model().mask.cells.front(), (core::attention::MaskCell{0, 5, true}));
 }
 
 TEST_F(Inspector, OffersNoMaskForCellsThatAreNotBetweenTokens) {
@@ -97,7 +97,7 @@ TEST_F(Inspector, FollowsOperandsUpstreamToTheEmbeddingsAndBack) {
   ui.key(Key::backspace);
   expect_pinned({Stage::weights, 0, 1, 0});
   ui.key(Key::escape);
-  EXPECT_FALSE(ui.view.selection.pinned);
+  EXPECT_FALSE(ui.view().selection.pinned);
 }
 
 TEST_F(Inspector, ForgetsTheWayBackWhenAnotherCellIsPinned) {
@@ -107,34 +107,34 @@ TEST_F(Inspector, ForgetsTheWayBackWhenAnotherCellIsPinned) {
   click_cell(Stage::scores, 2, 2);
   EXPECT_FALSE(ui.has("inspector/back"));
   click_cell(Stage::scores, 2, 2);
-  EXPECT_FALSE(ui.view.selection.pinned);
+  EXPECT_FALSE(ui.view().selection.pinned);
 }
 
 TEST_F(Inspector, PutsTheEditCursorOnALearnedNumber) {
-  ui.view.look.head = 1;
+  ui.look([&](auto& v) { v.look.head = 1; });
   ui.run();
   click_cell(Stage::keys, 2, 1);
   follow("step/0/line/1/b");
   expect_pinned({Stage::keys, 1, 2, 1});
-  EXPECT_EQ(ui.view.look.edited.name, MatrixName::key_weight);
-  ASSERT_TRUE(ui.view.selection.cursor);
-  EXPECT_EQ(ui.view.selection.cursor->row, 1u);
-  EXPECT_EQ(ui.view.selection.cursor->column, 3u);  // column 1 of the second head's band of two
+  EXPECT_EQ(ui.view().look.edited.name, MatrixName::key_weight);
+  ASSERT_TRUE(ui.view().selection.cursor);
+  EXPECT_EQ(ui.view().selection.cursor->row, 1u);
+  EXPECT_EQ(ui.view().selection.cursor->column, 3u);  // column 1 of the second head's band of two
 }
 
 TEST_F(Inspector, PutsTheEditCursorOnAnEmbedding) {
   click_cell(Stage::embeddings, 4, 2);
   expect_pinned({Stage::embeddings, 0, 4, 2});
   ui.click("inspector/edit");
-  EXPECT_EQ(ui.view.look.edited.name, MatrixName::embeddings);
-  ASSERT_TRUE(ui.view.selection.cursor);
-  EXPECT_EQ(ui.view.selection.cursor->row, 4u);
-  EXPECT_EQ(ui.view.selection.cursor->column, 2u);
+  EXPECT_EQ(ui.view().look.edited.name, MatrixName::embeddings);
+  ASSERT_TRUE(ui.view().selection.cursor);
+  EXPECT_EQ(ui.view().selection.cursor->row, 4u);
+  EXPECT_EQ(ui.view().selection.cursor->column, 2u);
 }
 
 TEST_F(Inspector, FoldsALongSumAndUnfoldsItOnAClick) {
   support::Random random(3);
-  ui.model = support::model(random, 4, 40, 4, 2);
+  ui.show(support::model(random, 4, 40, 4, 2));
   ui.run();
   click_cell(Stage::values, 0, 0);
   const auto lines = [&] {
@@ -156,9 +156,9 @@ TEST_F(Inspector, CopiesTheWholeDerivation) {
   ui.click("inspector/copy");
   const auto copied = ui.asked<app::CopyText>();
   ASSERT_EQ(copied.size(), 1u);
-  const auto trace = core::attention::attend(ui.model);
-  const auto explanation = core::explain::explain(ui.model, trace, {Stage::weights, 0, 1, 0});
-  EXPECT_EQ(copied[0].text, core::explain::plain_text(explanation, ui.model.sequences[0]));
+  const auto trace = core::attention::attend(ui.model());
+  const auto explanation = core::explain::explain(ui.model(), trace, {Stage::weights, 0, 1, 0});
+  EXPECT_EQ(copied[0].text, core::explain::plain_text(explanation, ui.model().sequences[0]));
   EXPECT_THAT(copied[0].text,
               testing::StartsWith("weights, head 0, row 1 (journey), column 0 (Your) = 0.48"));
 }
@@ -167,13 +167,13 @@ TEST_F(Inspector, GoesToTheSameCellOfAnotherHeadAndDownstream) {
   click_cell(Stage::weights, 3, 2);
   follow("head/1");
   expect_pinned({Stage::weights, 1, 3, 2});
-  EXPECT_EQ(ui.view.look.head, 1u);
+  EXPECT_EQ(ui.view().look.head, 1u);
   follow("leads/0");
   expect_pinned({Stage::dropped_weights, 1, 3, 2});
   follow("leads/0");
-  EXPECT_EQ(ui.view.selection.pinned->stage, Stage::contexts);
-  EXPECT_EQ(ui.view.selection.pinned->row, 3u);
-  EXPECT_EQ(ui.view.selection.trail.size(), 3u);
+  EXPECT_EQ(ui.view().selection.pinned->stage, Stage::contexts);
+  EXPECT_EQ(ui.view().selection.pinned->row, 3u);
+  EXPECT_EQ(ui.view().selection.trail.size(), 3u);
 }
 
 }  // namespace

@@ -5,18 +5,18 @@
 
 #include "core/editing/presets.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
-#include "tests/support/ui_harness.hpp"
+#include "tests/support/panels.hpp"
 
 namespace {
 
 using namespace core::attention;
 using namespace core::editing;
 using app::Key;
-using support::UiHarness;
+using gui::Panels;
 using testing::HasSubstr;
 
 struct ModelPanel : testing::Test {
-  UiHarness ui{gui::draw_side_panels};
+  Panels ui{gui::draw_side_panels};
 
   void choose(const std::string& combo, std::size_t line) {
     ui.click(combo);
@@ -32,31 +32,31 @@ struct ModelPanel : testing::Test {
 TEST_F(ModelPanel, SwitchesTheCausalMask) {
   ui.click("model/causal");
   ASSERT_EQ(ui.edits<SetCausal>().size(), 1u);
-  EXPECT_FALSE(ui.model.mask.causal);
+  EXPECT_FALSE(ui.model().mask.causal);
   ui.click("model/causal");
-  EXPECT_TRUE(ui.model.mask.causal);
+  EXPECT_TRUE(ui.model().mask.causal);
 }
 
 TEST_F(ModelPanel, TakesTypedCounts) {
   type_into("model/tokens", "4");
-  EXPECT_EQ(ui.model.n_tokens(), 4u);
+  EXPECT_EQ(ui.model().n_tokens(), 4u);
   type_into("model/d_in", "5");
-  EXPECT_EQ(ui.model.d_model(), 5u);
+  EXPECT_EQ(ui.model().d_model(), 5u);
   type_into("model/d_out", "6");
-  EXPECT_EQ(ui.model.d_out(), 6u);
+  EXPECT_EQ(ui.model().d_out(), 6u);
   type_into("model/heads", "3");
-  EXPECT_EQ(ui.model.n_heads, 3u);
+  EXPECT_EQ(ui.model().n_heads, 3u);
 }
 
 TEST_F(ModelPanel, HandsInAFieldThatIsLeftByAClick) {
   ui.click("model/tokens");
   ui.type("3");
   ui.click("model/causal");
-  EXPECT_EQ(ui.model.n_tokens(), 3u);
+  EXPECT_EQ(ui.model().n_tokens(), 3u);
   ui.click("model/d_in");
   ui.type("7");
   ui.click("model/tokens");
-  EXPECT_EQ(ui.model.d_model(), 7u);
+  EXPECT_EQ(ui.model().d_model(), 7u);
 }
 
 TEST_F(ModelPanel, EscapeLeavesAFieldAsItWas) {
@@ -64,9 +64,9 @@ TEST_F(ModelPanel, EscapeLeavesAFieldAsItWas) {
   ui.type("3");
   ui.key(Key::escape);
   ui.run();
-  EXPECT_EQ(ui.model.n_tokens(), 6u);
+  EXPECT_EQ(ui.model().n_tokens(), 6u);
   EXPECT_TRUE(ui.edits<SetTokenCount>().empty());
-  EXPECT_FALSE(ui.view.forms.typed.has_value());
+  EXPECT_FALSE(ui.view().forms.typed.has_value());
 }
 
 TEST_F(ModelPanel, StepsHeadsAlongTheDivisorsOfTheWidth) {
@@ -74,45 +74,45 @@ TEST_F(ModelPanel, StepsHeadsAlongTheDivisorsOfTheWidth) {
   ui.click("model/heads");
   for (const std::size_t heads : {3u, 4u, 6u, 12u, 12u}) {
     ui.key(Key::up);
-    EXPECT_EQ(ui.model.n_heads, heads);
+    EXPECT_EQ(ui.model().n_heads, heads);
   }
   ui.key(Key::down);
-  EXPECT_EQ(ui.model.n_heads, 6u);
+  EXPECT_EQ(ui.model().n_heads, 6u);
 }
 
 TEST_F(ModelPanel, StepsTheWidthByTheHeads) {
   ui.click("model/d_out");
   ui.key(Key::up);
-  EXPECT_EQ(ui.model.d_out(), 6u);
+  EXPECT_EQ(ui.model().d_out(), 6u);
   ui.key(Key::down);
   ui.key(Key::down);
   ui.key(Key::down);
-  EXPECT_EQ(ui.model.d_out(), 2u);
+  EXPECT_EQ(ui.model().d_out(), 2u);
 }
 
 TEST_F(ModelPanel, SaysWhatItExpectedInsteadOfRubbish) {
   type_into("model/tokens", "six");
-  EXPECT_TRUE(ui.message.is_error);
-  EXPECT_EQ(ui.message.text, "tokens: expected a whole number, found \"six\"");
-  EXPECT_EQ(ui.model.n_tokens(), 6u);
+  EXPECT_TRUE(ui.message().is_error);
+  EXPECT_EQ(ui.message().text, "tokens: expected a whole number, found \"six\"");
+  EXPECT_EQ(ui.model().n_tokens(), 6u);
   type_into("model/heads", "3");
-  EXPECT_TRUE(ui.message.is_error);
-  EXPECT_EQ(ui.model.n_heads, 2u);
+  EXPECT_TRUE(ui.message().is_error);
+  EXPECT_EQ(ui.model().n_heads, 2u);
 }
 
 TEST_F(ModelPanel, SwitchesProjectionsAndTheirBiases) {
   ui.click("model/bias_k");
-  ASSERT_TRUE(ui.model.projections->key.bias.has_value());
-  EXPECT_FALSE(ui.model.projections->query.bias.has_value());
+  ASSERT_TRUE(ui.model().projections->key.bias.has_value());
+  EXPECT_FALSE(ui.model().projections->query.bias.has_value());
   ui.click("model/bias_o");
-  EXPECT_FALSE(ui.model.projections->output->bias.has_value());
+  EXPECT_FALSE(ui.model().projections->output->bias.has_value());
   ui.click("model/output");
-  EXPECT_FALSE(ui.model.projections->output.has_value());
+  EXPECT_FALSE(ui.model().projections->output.has_value());
   ui.play(support::click(ui.centre("model/heads")));
   ui.type("1");
   ui.key(Key::enter);
   ui.click("model/projections");
-  EXPECT_FALSE(ui.model.projections.has_value());
+  EXPECT_FALSE(ui.model().projections.has_value());
   ui.forget();
   ui.click("model/d_out");
   ui.type("9");
@@ -125,32 +125,32 @@ TEST_F(ModelPanel, OffersEveryMaskMethod) {
     choose("model/method", i);
     const std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalise,
                              MaskMethod::zero_after_softmax, MaskMethod::large_negative};
-    EXPECT_EQ(ui.model.mask.method, methods[i]);
+    EXPECT_EQ(ui.model().mask.method, methods[i]);
   }
 }
 
 TEST_F(ModelPanel, CountsCellsSwitchedByHandAndTakesThemBack) {
   EXPECT_FALSE(ui.has("model/clear_cells"));
-  ui.model.mask.cells = {{1, 0, false}};
+  ui.change([&](auto& m) { m.mask.cells = {{1, 0, false}}; });
   ui.run();
   ASSERT_TRUE(ui.has("model/clear_cells"));
   EXPECT_FALSE(ui.has("model/empty_rows")) << "the query still sees itself";
   ui.click("model/clear_cells");
-  EXPECT_TRUE(ui.model.mask.cells.empty());
+  EXPECT_TRUE(ui.model().mask.cells.empty());
 }
 
 TEST_F(ModelPanel, OffersZerosWhenAQuerySeesNoKey) {
-  ui.model.mask.cells = {{0, 0, false}};
+  ui.change([&](auto& m) { m.mask.cells = {{0, 0, false}}; });
   ui.run();
   ui.click("model/empty_rows");
-  EXPECT_EQ(ui.model.mask.empty_rows, EmptyRows::zeros);
+  EXPECT_EQ(ui.model().mask.empty_rows, EmptyRows::zeros);
   ui.click("model/empty_rows");
-  EXPECT_EQ(ui.model.mask.empty_rows, EmptyRows::nan);
+  EXPECT_EQ(ui.model().mask.empty_rows, EmptyRows::nan);
 }
 
 TEST_F(ModelPanel, DragsTheRateInHundredths) {
   ui.drag("model/dropout", 40, 0);
-  const double rate = ui.model.dropout.rate;
+  const double rate = ui.model().dropout.rate;
   EXPECT_GT(rate, 0.5);
   EXPECT_LT(rate, 1);
   EXPECT_EQ(rate, std::round(rate * 100) / 100);
@@ -160,60 +160,62 @@ TEST_F(ModelPanel, TakesATypedRateAsItIs) {
   ui.click("model/dropout", {.ctrl = true});
   ui.type("0.125");
   ui.key(Key::enter);
-  EXPECT_EQ(ui.model.dropout.rate, 0.125);
+  EXPECT_EQ(ui.model().dropout.rate, 0.125);
 }
 
 TEST_F(ModelPanel, DrawsAnotherDropoutMask) {
   EXPECT_FALSE(ui.has("model/draw_again"));
-  ui.model.dropout.rate = 0.5;
+  ui.change([&](auto& m) { m.dropout.rate = 0.5; });
   ui.run();
-  const auto seed = ui.model.dropout.seed;
+  const auto seed = ui.model().dropout.seed;
   ui.click("model/draw_again");
-  EXPECT_EQ(ui.model.dropout.seed, seed + 1);
+  EXPECT_EQ(ui.model().dropout.seed, seed + 1);
   choose("model/stream", 1);
-  EXPECT_EQ(ui.model.dropout.stream, DropoutStream::mkl);
+  EXPECT_EQ(ui.model().dropout.stream, DropoutStream::mkl);
   ui.click("model/training");
-  EXPECT_FALSE(ui.model.dropout.training);
+  EXPECT_FALSE(ui.model().dropout.training);
   type_into("model/seed", "42");
-  EXPECT_EQ(ui.model.dropout.seed, 42u);
+  EXPECT_EQ(ui.model().dropout.seed, 42u);
 }
 
 TEST_F(ModelPanel, DrawsInsteadOfAGivenMask) {
-  ui.model.dropout.given = {arma::mat(6, 6, arma::fill::ones), arma::mat(6, 6, arma::fill::ones)};
-  ui.model.dropout.rate = 0.5;
+  ui.change([&](auto& m) {
+    m.dropout.given = {arma::mat(6, 6, arma::fill::ones), arma::mat(6, 6, arma::fill::ones)};
+  });
+  ui.change([&](auto& m) { m.dropout.rate = 0.5; });
   ui.run();
   ui.click("model/draw_instead");
-  EXPECT_TRUE(ui.model.dropout.given.empty());
+  EXPECT_TRUE(ui.model().dropout.given.empty());
 }
 
 TEST_F(ModelPanel, KeepsTheScaleWhenAFactorIsChosen) {
   choose("model/scale", 3);
-  EXPECT_EQ(ui.model.scale.rule, ScaleRule::factor);
-  EXPECT_DOUBLE_EQ(ui.model.scale.factor, 1 / std::sqrt(2.0));
+  EXPECT_EQ(ui.model().scale.rule, ScaleRule::factor);
+  EXPECT_DOUBLE_EQ(ui.model().scale.factor, 1 / std::sqrt(2.0));
   type_into("model/factor", "0.5");
-  EXPECT_EQ(ui.model.scale.factor, 0.5);
+  EXPECT_EQ(ui.model().scale.factor, 0.5);
   type_into("model/factor", "nan");
-  EXPECT_THAT(ui.message.text, HasSubstr("expected a number"));
-  EXPECT_EQ(ui.model.scale.factor, 0.5);
+  EXPECT_THAT(ui.message().text, HasSubstr("expected a number"));
+  EXPECT_EQ(ui.model().scale.factor, 0.5);
 }
 
 TEST_F(ModelPanel, ChoosesScoresAndMerging) {
   choose("model/scores", 1);
-  EXPECT_EQ(ui.model.scores, ScoreRule::uniform);
+  EXPECT_EQ(ui.model().scores, ScoreRule::uniform);
   choose("model/merge", 1);
-  EXPECT_EQ(ui.model.merge, MergeRule::reshape_without_transpose);
+  EXPECT_EQ(ui.model().merge, MergeRule::reshape_without_transpose);
 }
 
 TEST_F(ModelPanel, SetsAndClearsTheContextLength) {
   type_into("model/context", "8");
-  EXPECT_EQ(ui.model.context_length, std::optional<std::size_t>(8));
+  EXPECT_EQ(ui.model().context_length, std::optional<std::size_t>(8));
   ui.click("model/context");
   ui.key(Key::delete_);
   ui.key(Key::enter);
-  EXPECT_FALSE(ui.model.context_length.has_value());
+  EXPECT_FALSE(ui.model().context_length.has_value());
   type_into("model/context", "2");
-  EXPECT_TRUE(ui.message.is_error) << "six tokens do not fit";
-  EXPECT_FALSE(ui.model.context_length.has_value());
+  EXPECT_TRUE(ui.message().is_error) << "six tokens do not fit";
+  EXPECT_FALSE(ui.model().context_length.has_value());
 }
 
 TEST_F(ModelPanel, AsksForAPreset) {
@@ -225,11 +227,10 @@ TEST_F(ModelPanel, AsksForAPreset) {
 TEST_F(ModelPanel, SaysWhereThePresetsNumbersStandUntilTheyChange) {
   EXPECT_FALSE(ui.has("model/evidence")) << "the first preset is an example of our own";
   const float without = ui.centre("model/tokens").y;
-  ui.document.preset = "004-causal";
-  ui.run();
+  ui.load("004-causal");
   EXPECT_TRUE(ui.has("model/evidence"));
   EXPECT_GT(ui.centre("model/tokens").y, ui.centre("model/evidence").y);
-  ui.document.is_preset = false;
+  ui.click("model/causal");
   ui.run();
   EXPECT_FALSE(ui.has("model/evidence"));
   EXPECT_EQ(ui.centre("model/tokens").y, without);
@@ -239,8 +240,7 @@ TEST_F(ModelPanel, KeepsTheEvidenceOfEveryPresetWithinASmallWindow) {
   ImGui::GetIO().DisplaySize = {1280, 800};
   std::size_t shown = 0;
   for (const Preset& preset : presets()) {
-    ui.document.preset = preset.name;
-    ui.run(2);
+    ui.load(preset.name);
     const auto rect = ui.landmarks().find("model/evidence");
     ASSERT_EQ(rect.has_value(), preset.evidence != Evidence::drawn) << preset.name;
     if (!rect) continue;
@@ -252,21 +252,21 @@ TEST_F(ModelPanel, KeepsTheEvidenceOfEveryPresetWithinASmallWindow) {
 }
 
 TEST_F(ModelPanel, WalksThroughABatch) {
-  ui.model = apply(ui.model, AddSequence{0});
+  ui.show(apply(ui.model(), AddSequence{0}));
   ui.run();
   ui.click("model/sequence_on");
-  EXPECT_EQ(ui.view.look.sequence, 1u);
+  EXPECT_EQ(ui.view().look.sequence, 1u);
   ui.click("model/sequence_on");
-  EXPECT_EQ(ui.view.look.sequence, 0u);
+  EXPECT_EQ(ui.view().look.sequence, 0u);
   ui.click("model/sequence_add");
-  EXPECT_EQ(ui.model.sequences.size(), 3u);
+  EXPECT_EQ(ui.model().sequences.size(), 3u);
   ui.click("model/sequence_remove");
-  EXPECT_EQ(ui.model.sequences.size(), 2u);
+  EXPECT_EQ(ui.model().sequences.size(), 2u);
 }
 
 TEST_F(ModelPanel, StaysWithinItsRegionInASmallWindow) {
   ImGui::GetIO().DisplaySize = {1280, 800};
-  ui.model.dropout.rate = 0.5;
+  ui.change([&](auto& m) { m.dropout.rate = 0.5; });
   ui.run(3);
   for (const auto& [name, rect] : ui.landmarks().all())
     if (name.starts_with("model/")) {

@@ -5,7 +5,7 @@
 #include "app/ui/panels/edit/edit_panel.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
-#include "tests/support/ui_harness.hpp"
+#include "tests/support/panels.hpp"
 
 namespace gui {
 

@@ -7,15 +7,15 @@
 #include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "core/editing/presets.hpp"
+#include "tests/support/panels.hpp"
 #include "tests/support/random_model.hpp"
-#include "tests/support/ui_harness.hpp"
 
 namespace {
 
 using app::Key;
 using app::Tab;
 using core::attention::Stage;
-using support::UiHarness;
+using gui::Panels;
 
 /// The tabs above the token view, and the inspector at the right.
 void draw_tokens_and_inspector(const app::Frame& frame) {
@@ -30,73 +30,73 @@ void draw_tokens_and_inspector(const app::Frame& frame) {
 }
 
 struct TokensPanel : testing::Test {
-  UiHarness ui{draw_tokens_and_inspector};
+  Panels ui{draw_tokens_and_inspector};
 
   void SetUp() override {
-    ui.view.look.tab = Tab::tokens;
+    ui.look([&](auto& v) { v.look.tab = Tab::tokens; });
     ui.run();
   }
   bool off_screen(const std::string& name) const { return !ui.has(name); }
 };
 
 TEST_F(TokensPanel, IsReachedByItsTab) {
-  ui.view.look.tab = Tab::stages;
+  ui.look([&](auto& v) { v.look.tab = Tab::stages; });
   ui.run();
   EXPECT_FALSE(ui.has("tokens/query/0"));
   ui.click("tabs/Tokens");
   ui.run();
-  EXPECT_EQ(ui.view.look.tab, Tab::tokens);
+  EXPECT_EQ(ui.view().look.tab, Tab::tokens);
   EXPECT_TRUE(ui.has("tokens/query/5"));
   EXPECT_TRUE(ui.has("tokens/key/5"));
 }
 
 TEST_F(TokensPanel, PreviewsAQueryAndPinsItOnAClick) {
   ui.move_to("tokens/query/2");
-  EXPECT_EQ(ui.view.look.tokens.hovered_query, 2u);
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, std::nullopt);
+  EXPECT_EQ(ui.view().look.tokens.hovered_query, 2u);
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, std::nullopt);
   ui.click("tokens/query/2");
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, 2u);
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, 2u);
   ui.click("tokens/query/2");
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, std::nullopt);
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, std::nullopt);
 }
 
 TEST_F(TokensPanel, MovesThePinnedQueryByTheArrowKeys) {
   ui.key(Key::down);
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, 0u);
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, 0u);
   ui.key(Key::down);
   ui.key(Key::down);
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, 2u);
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, 2u);
   ui.key(Key::up);
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, 1u);
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, 1u);
   for (int press = 0; press < 9; ++press) ui.key(Key::down);
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, 5u) << "there are six tokens";
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, 5u) << "there are six tokens";
   ui.key(Key::escape);
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, std::nullopt);
-  ui.view.look.tab = Tab::stages;
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, std::nullopt);
+  ui.look([&](auto& v) { v.look.tab = Tab::stages; });
   ui.key(Key::down);
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, std::nullopt) << "the strip has no pinned query";
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, std::nullopt) << "the strip has no pinned query";
 }
 
 TEST_F(TokensPanel, SwitchesHeadsByChipsAndDigits) {
   ui.click("tokens/head/1");
-  EXPECT_THAT(ui.view.look.tokens.silent_heads, testing::ElementsAre(1));
+  EXPECT_THAT(ui.view().look.tokens.silent_heads, testing::ElementsAre(1));
   ui.key(Key::digit_1);
-  EXPECT_THAT(ui.view.look.tokens.silent_heads, testing::ElementsAre(0, 1));
+  EXPECT_THAT(ui.view().look.tokens.silent_heads, testing::ElementsAre(0, 1));
   ui.key(Key::digit_2);
-  EXPECT_THAT(ui.view.look.tokens.silent_heads, testing::ElementsAre(0));
+  EXPECT_THAT(ui.view().look.tokens.silent_heads, testing::ElementsAre(0));
   ui.click("tokens/none");
-  EXPECT_THAT(ui.view.look.tokens.silent_heads, testing::ElementsAre(0, 1));
+  EXPECT_THAT(ui.view().look.tokens.silent_heads, testing::ElementsAre(0, 1));
   ui.click("tokens/all");
-  EXPECT_TRUE(ui.view.look.tokens.silent_heads.empty());
+  EXPECT_TRUE(ui.view().look.tokens.silent_heads.empty());
   ui.key(Key::bracket_right);
-  EXPECT_THAT(ui.view.look.tokens.silent_heads, testing::ElementsAre(0)) << "the next head, 1, alone";
+  EXPECT_THAT(ui.view().look.tokens.silent_heads, testing::ElementsAre(0)) << "the next head, 1, alone";
 }
 
 TEST_F(TokensPanel, DrawsLessWhenTheThresholdIsHighOrNoHeadIsOn) {
-  ui.view.look.tokens.hide_below = 0;
+  ui.look([&](auto& v) { v.look.tokens.hide_below = 0; });
   ui.run();
   const int everything = ui.vertices();
-  ui.view.look.tokens.hide_below = 0.5;
+  ui.look([&](auto& v) { v.look.tokens.hide_below = 0.5; });
   ui.run();
   const int strong = ui.vertices();
   ui.click("tokens/none");
@@ -107,42 +107,42 @@ TEST_F(TokensPanel, DrawsLessWhenTheThresholdIsHighOrNoHeadIsOn) {
 }
 
 TEST_F(TokensPanel, HidesMoreAsTheSliderMovesRight) {
-  const double before = ui.view.look.tokens.hide_below;
+  const double before = ui.view().look.tokens.hide_below;
   ui.drag("view/hide_below", 50, 0);
-  EXPECT_GT(ui.view.look.tokens.hide_below, before);
-  EXPECT_LE(ui.view.look.tokens.hide_below, 1);
+  EXPECT_GT(ui.view().look.tokens.hide_below, before);
+  EXPECT_LE(ui.view().look.tokens.hide_below, 1);
 }
 
 TEST_F(TokensPanel, ListsTheTopKeysOfEachHeadAndLeadsToTheWeight) {
-  ui.view.look.tokens.pinned_query = 1;
+  ui.look([&](auto& v) { v.look.tokens.pinned_query = 1; });
   ui.run();
   EXPECT_TRUE(ui.has("inspector/weight/0/0"));
   EXPECT_TRUE(ui.has("inspector/weight/1/1"));
   EXPECT_FALSE(ui.has("inspector/weight/0/2")) << "query 1 may not see key 2";
   ui.click("inspector/weight/1/0");
-  EXPECT_EQ(ui.view.look.tab, Tab::stages);
-  EXPECT_EQ(ui.view.selection.pinned, (app::CellRef{Stage::weights, 1, 1, 0}));
+  EXPECT_EQ(ui.view().look.tab, Tab::stages);
+  EXPECT_EQ(ui.view().selection.pinned, (app::CellRef{Stage::weights, 1, 1, 0}));
 }
 
 TEST_F(TokensPanel, ScrollsToTheQueryThatTheKeyboardPins) {
   support::Random random(2);
-  ui.model = support::model(random, 512, 2, 4, 2);
+  ui.show(support::model(random, 512, 2, 4, 2));
   ui.run(4);
   EXPECT_TRUE(off_screen("tokens/query/511"));
   ui.key(Key::up);
   ui.run(4);
-  EXPECT_EQ(ui.view.look.tokens.pinned_query, 511u);
+  EXPECT_EQ(ui.view().look.tokens.pinned_query, 511u);
   EXPECT_TRUE(ui.has("tokens/query/511"));
   EXPECT_TRUE(off_screen("tokens/query/0"));
 }
 
 TEST_F(TokensPanel, ShowsOneTokenAndRowsThatMaySeeNothing) {
-  ui.model = core::editing::find_preset("003-dropout")->make();
-  ui.view.look.tokens.pinned_query = 0;
+  ui.show(core::editing::find_preset("003-dropout")->make());
+  ui.look([&](auto& v) { v.look.tokens.pinned_query = 0; });
   ui.run();
   EXPECT_TRUE(ui.has("tokens/key/0"));
-  ui.model = core::editing::default_preset().make();
-  ui.model.mask.cells = {{0, 0, false}};
+  ui.show(core::editing::default_preset().make());
+  ui.change([&](auto& m) { m.mask.cells = {{0, 0, false}}; });
   ui.run();
   EXPECT_TRUE(ui.has("tokens/query/0"));
   EXPECT_FALSE(ui.has("inspector/weight/0/0")) << "its weights are 0/0";
