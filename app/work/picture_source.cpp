@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "app/work/live_trace.hpp"
+#include "core/attention/visible.hpp"
 
 namespace app {
 namespace {
@@ -30,7 +31,7 @@ void PictureSource::follow(const LiveTrace& live) {
   changes_.clear();
   if (!live.change().everything) changes_ = live.change().heads;
   const core::attention::Model& model = live.model();
-  const Mask mask{model.mask, model.n_tokens(), model.n_keys(),
+  const Mask mask{model.mask, live.trace().sequence, model.n_tokens(), model.n_keys(),
                   core::attention::info(Stage::mask).present(model)};
   if (std::exchange(mask_, mask) != mask) renew_visible();
 }
@@ -42,8 +43,9 @@ core::attention::fast::RowView PictureSource::rows(core::attention::Stage stage,
 
 void PictureSource::renew_visible() {
   const core::attention::Model& model = live_->model();
-  const auto cells = [is_known = mask_->is_known](const core::attention::Model& of) {
-    return is_known ? core::attention::visible_cells(of)
+  const auto cells = [is_known = mask_->is_known,
+                      sequence = mask_->sequence](const core::attention::Model& of) {
+    return is_known ? core::attention::visible_cells(of, sequence)
                     : arma::mat(of.n_tokens(), of.n_keys(), arma::fill::ones);
   };
   masks_.cancel();

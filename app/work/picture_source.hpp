@@ -61,7 +61,7 @@ class PictureSource {
   /// What visible() follows from.
   struct Mask {
     core::attention::Mask rule;
-    std::size_t n_tokens = 0, n_keys = 0;
+    std::size_t sequence = 0, n_tokens = 0, n_keys = 0;
     bool is_known = true;
     friend bool operator==(const Mask&, const Mask&) = default;
   };

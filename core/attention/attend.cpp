@@ -4,6 +4,7 @@
 #include "core/attention/rounding.hpp"
 #include "core/attention/rules.hpp"
 #include "core/attention/stage_source.hpp"
+#include "core/attention/visible.hpp"
 
 namespace core::attention {
 
@@ -18,7 +19,8 @@ Trace attend_checked(const Model& model, std::size_t sequence) {
   Trace t;
   t.sequence = sequence;
   t.embeddings = *model.sequences[sequence].embeddings;
-  t.mask = source.shows(Stage::mask) ? visible_cells(model) : arma::ones(model.n_tokens(), model.n_keys());
+  t.mask = source.shows(Stage::mask) ? visible_cells(model, sequence)
+                                     : arma::ones(model.n_tokens(), model.n_keys());
 
   const auto projected = [&](Stage stage, const Projecting* rule) {
     return source.computes(stage) ? rule->compute(t.embeddings, model) : arma::mat();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "core/attention/check_given.hpp"
@@ -73,11 +74,38 @@ std::optional<Problem> check_projections(const Model& model) {
   return std::nullopt;
 }
 
+std::optional<Problem> check_mask_rules(const Model& model) {
+  const Mask& mask = model.mask;
+  const std::size_t n_keys = model.n_keys();
+  if (mask.prefix > n_keys)
+    return Problem{"mask.prefix",
+                   "expected at most " + to_string(n_keys) + " keys, got " + to_string(mask.prefix)};
+  if (!mask.documents.empty() && model.n_tokens() != n_keys)
+    return Problem{"mask.documents", "expected as many queries as keys, got " + to_string(model.n_tokens()) +
+                                         " and " + to_string(n_keys)};
+  if (!mask.documents.empty() && mask.documents.size() != n_keys)
+    return Problem{"mask.documents", "expected " + to_string(n_keys) + " numbers, one for each token, got " +
+                                         to_string(mask.documents.size())};
+  if (!mask.hidden_keys.empty() && mask.hidden_keys.size() != model.sequences.size())
+    return Problem{"mask.hidden_keys", "expected " + to_string(model.sequences.size()) +
+                                           " lists of keys, one for each sequence, got " +
+                                           to_string(mask.hidden_keys.size())};
+  if (!mask.hidden_keys.empty() && std::ranges::all_of(mask.hidden_keys, &std::vector<std::size_t>::empty))
+    return Problem{"mask.hidden_keys", "expected a key in one of the lists, or no list"};
+  for (const auto& keys : mask.hidden_keys)
+    for (std::size_t k = 0; k < keys.size(); ++k) {
+      if (keys[k] >= n_keys)
+        return Problem{"mask.hidden_keys",
+                       "expected keys below " + to_string(n_keys) + ", got " + to_string(keys[k])};
+      if (k > 0 && keys[k - 1] >= keys[k])
+        return Problem{"mask.hidden_keys", "expected each key once, sorted"};
+    }
+  return std::nullopt;
+}
+
 std::optional<Problem> check_mask(const Model& model) {
   const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys();
-  if (model.mask.causal && n_keys < n_queries && contains(shown_stages(model), Stage::mask))
-    return Problem{"mask.causal", "expected at least as many keys as queries for a causal mask, got " +
-                                      to_string(n_queries) + " queries and " + to_string(n_keys) + " keys"};
+  if (auto p = check_mask_rules(model)) return p;
   const auto& cells = model.mask.cells;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     const std::string path = "mask.cells[" + to_string(c) + "]";

@@ -9,13 +9,13 @@
 namespace core::attention {
 namespace {
 
-/// Names as many keys as there are, and keeps no cell of the mask beyond them.
+/// Names as many keys as there are, and keeps nothing of the mask beyond them.
 void fit_keys(Model& model) {
   const std::size_t n_keys = model.n_keys();
   for (Sequence& s : model.sequences)
     if (s.keys().size() != n_keys)
       s.key_tokens = n_keys == s.tokens.size() ? std::vector<std::string>() : numbered_tokens(n_keys);
-  std::erase_if(model.mask.cells, [&](const MaskCell& cell) { return cell.column >= n_keys; });
+  fit_mask(model);
 }
 
 }  // namespace

@@ -44,10 +44,6 @@ double one(const Model&) {
   return 1;
 }
 
-bool hides(const Model& m) {
-  return m.mask.causal || !m.mask.cells.empty();
-}
-
 /// The same with zeros in rows that see no key.
 template <const Weighing& rule>
 constexpr Weighing empty_rows_zero{[](const arma::mat& visible, const HeadSoFar& head) {
@@ -85,10 +81,11 @@ constexpr Scaling not_scaled{{scaled_by<one>, [](const Model&, bool) { return F(
 constexpr Seeing causal{
     [](std::int64_t query, std::int64_t key, const Model&) { return key <= query; },
     [](const Model&, bool brief) { return F(brief ? "1 visible" : "1 visible, 0 hidden"); }};
-constexpr Seeing everything{[](std::int64_t, std::int64_t, const Model&) { return true; },
-                            [](const Model& m, bool brief) {
-                              return F(!hides(m) ? "all 1" : brief ? "1 visible" : "1 visible, 0 hidden");
-                            }};
+constexpr Seeing everything{
+    [](std::int64_t, std::int64_t, const Model&) { return true; },
+    [](const Model& m, bool brief) {
+      return F(!m.mask.hides() ? "all 1" : brief ? "1 visible" : "1 visible, 0 hidden");
+    }};
 
 constexpr Masking minus_infinity{
     {[](const arma::mat& scores, const arma::mat& visible, const HeadSoFar&) {
@@ -98,7 +95,7 @@ constexpr Masking minus_infinity{
     [](const Model&) { return -infinity; }};
 constexpr Masking later{{[](const arma::mat& scores, const arma::mat&, const HeadSoFar&) { return scores; },
                          [](const Model& m, bool brief) {
-                           if (!hides(m)) return F(brief ? "all visible" : "every key is visible");
+                           if (!m.mask.hides()) return F(brief ? "all visible" : "every key is visible");
                            return F(brief ? "later" : "masked after the softmax");
                          }}};
 
@@ -162,9 +159,9 @@ const Weighing& with_empty_rows_zero(const Weighing& rule) {
 }
 
 std::string masked_words(const Model& m, bool brief, double fill) {
-  if (!hides(m)) return brief ? "all visible" : "every key is visible";
+  if (!m.mask.hides()) return brief ? "all visible" : "every key is visible";
   const F words = fill_words(fill);
-  if (!m.mask.cells.empty() || rules_of(m).see != &causal)
+  if (!m.mask.is_plainly_causal() || rules_of(m).see != &causal)
     return words + (brief ? " if hidden" : " where hidden");
   return words + (brief ? " ahead" : " where key > query");
 }

@@ -50,6 +50,22 @@ std::size_t Model::d_value() const {
   return m ? m->n_cols() : d_out() / n_heads;
 }
 
+bool Mask::is_plainly_causal() const {
+  Mask plain = hiding_nothing();
+  plain.causal = true;
+  return *this == plain;
+}
+
+Mask Mask::hiding_nothing() const {
+  Mask mask;
+  mask.causal = false, mask.method = method, mask.empty_rows = empty_rows;
+  return mask;
+}
+
+bool Mask::hides() const {
+  return causal || !cells.empty() || window != MaskWindow() || !documents.empty() || !hidden_keys.empty();
+}
+
 bool Model::is_off(std::size_t head) const {
   return std::ranges::binary_search(heads_off, head);
 }
@@ -62,6 +78,18 @@ void require(const Model& model, std::size_t sequence) {
   require(model);
   if (sequence >= model.sequences.size())
     throw Error("sequence " + to_string(sequence) + ": there is no such sequence");
+}
+
+void fit_mask(Model& model) {
+  Mask& mask = model.mask;
+  const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys();
+  std::erase_if(mask.cells, [&](const MaskCell& c) { return c.row >= n_queries || c.column >= n_keys; });
+  mask.prefix = std::min(mask.prefix, n_keys);
+  if (n_queries != n_keys || mask.documents.size() != n_keys) mask.documents.clear();
+  for (auto& keys : mask.hidden_keys) std::erase_if(keys, [&](std::size_t key) { return key >= n_keys; });
+  const bool hides_any =
+      std::ranges::any_of(mask.hidden_keys, [](const auto& keys) { return !keys.empty(); });
+  mask.hidden_keys.resize(hides_any ? model.sequences.size() : 0);
 }
 
 std::vector<std::string> numbered_tokens(std::size_t n_tokens) {
@@ -80,24 +108,6 @@ double survivor_factor(const Dropout& dropout) {
 
 std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k) {
   return rules_of(model).split->layout.joined({head, 0, k}, split_sizes(model)).column;
-}
-
-bool follows_causality(const Model& model, std::size_t query, std::size_t key) {
-  const auto place =
-      static_cast<std::int64_t>(query + model.n_keys()) - static_cast<std::int64_t>(model.n_tokens());
-  return rules_of(model).see->compute(place, static_cast<std::int64_t>(key), model);
-}
-
-arma::mat visible_cells(const Model& model) {
-  const auto n_queries = static_cast<std::int64_t>(model.n_tokens()),
-             n_keys = static_cast<std::int64_t>(model.n_keys());
-  const auto sees = rules_of(model).see->compute;
-  arma::mat visible(model.n_tokens(), model.n_keys());
-  double* next = visible.memptr();  // column by column
-  for (std::int64_t key = 0; key < n_keys; ++key)
-    for (std::int64_t query = n_keys - n_queries; query < n_keys; ++query) *next++ = sees(query, key, model);
-  for (const MaskCell& cell : model.mask.cells) visible(cell.row, cell.column) = cell.visible;
-  return visible;
 }
 
 }  // namespace core::attention

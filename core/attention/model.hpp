@@ -66,15 +66,36 @@ struct MaskCell {
   friend auto operator<=>(const MaskCell&, const MaskCell&) = default;
 };
 
+/// Which keys queries stand at when there are not as many of both: the last, as with a cache of keys, or the
+/// first. Query i then stands at i + n_keys − n_tokens, or at i.
+enum class MaskAlignment { last, first };
+
+/// The keys that a query sees around its place; without a number there is no limit on that side.
+struct MaskWindow {
+  std::optional<std::size_t> left, right;
+  friend bool operator==(const MaskWindow&, const MaskWindow&) = default;
+};
+
 struct Mask {
-  /// Whether a query sees the keys up to its own place. Fewer queries than keys are the last ones, as with a
-  /// cache of keys: query i sees the keys up to i + n_keys − n_tokens.
-  bool causal = true;
+  bool causal = true;  ///< whether a query sees the keys up to its own place alone
   MaskMethod method = MaskMethod::negative_infinity;
   EmptyRows empty_rows = EmptyRows::nan;
   std::vector<MaskCell> cells;  ///< each cell once, sorted by row, then column
+  MaskAlignment align = MaskAlignment::last;
+  MaskWindow window;
+  std::size_t prefix = 0;  ///< keys that every query sees, whatever rule and window say
+  /// The document of each token, or none; a query sees keys of its own document alone.
+  std::vector<std::size_t> documents;
+  /// [sequence]: keys that no query sees, as of padding, each once and sorted; no lists where all are empty.
+  std::vector<std::vector<std::size_t>> hidden_keys;
   /// The cell that was switched by hand there, or nullptr.
   const MaskCell* find(std::size_t row, std::size_t column) const;
+  /// Whether the causal rule is all that hides a key, and queries are the last of the keys.
+  bool is_plainly_causal() const;
+  /// A mask of the same method that hides nothing.
+  Mask hiding_nothing() const;
+  /// Whether anything can hide a key.
+  bool hides() const;
   friend bool operator==(const Mask&, const Mask&) = default;
 };
 
@@ -146,6 +167,9 @@ void require(const Model& model, const std::string& place = "");
 /// Throws core::Error when check() finds a problem or there is no such sequence.
 void require(const Model& model, std::size_t sequence);
 
+/// Takes from the mask what speaks of keys and queries that a model has no longer.
+void fit_mask(Model& model);
+
 /// "0", "1", …: the names of tokens that have none.
 std::vector<std::string> numbered_tokens(std::size_t n_tokens);
 
@@ -158,12 +182,5 @@ double survivor_factor(const Dropout& dropout);
 
 /// The column of a projection that is column k of a head.
 std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k);
-
-/// Whether the causal rule lets a query see a key, whatever was switched by hand; true when there is no
-/// causal mask.
-bool follows_causality(const Model& model, std::size_t query, std::size_t key);
-
-/// Which keys each query may see: n_tokens × n_keys of 0 (hidden) and 1 (visible).
-arma::mat visible_cells(const Model& model);
 
 }  // namespace core::attention

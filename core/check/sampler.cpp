@@ -7,6 +7,7 @@
 #include "core/attention/formulas.hpp"
 #include "core/attention/rounding.hpp"
 #include "core/attention/rules.hpp"
+#include "core/attention/visible.hpp"
 
 namespace core::check {
 namespace {
@@ -69,11 +70,9 @@ std::vector<SharedMatrix> rows_of(const std::vector<SharedMatrix>& heads, const 
 }
 
 /// The mask of those rows, cell by cell.
-attention::Mask mask_of_rows(const Model& model, const Rows& rows) {
-  attention::Mask mask = model.mask;
-  const arma::mat visible = attention::visible_cells(model);
-  mask.causal = false;
-  mask.cells.clear();
+attention::Mask mask_of_rows(const Model& model, std::size_t sequence, const Rows& rows) {
+  attention::Mask mask = model.mask.hiding_nothing();
+  const arma::mat visible = attention::visible_cells(model, sequence);
   for (std::size_t a = 0; a < rows.size(); ++a)
     for (std::size_t j = 0; j < visible.n_cols; ++j)
       if (visible(rows[a], j) == 0) mask.cells.push_back({a, j, false});
@@ -119,7 +118,7 @@ Model Sampler::reduced(const Model& model, const Rows& rows) const {
   few.n_heads = model.n_heads;
   few.scores = model.scores;
   few.scale = {attention::ScaleRule::factor, attention::scale_factor(model)};
-  few.mask = mask_of_rows(model, rows);
+  few.mask = mask_of_rows(model, sample_.sequence, rows);
   few.dropout = model.dropout;
   few.dropout.given.clear();
   if (model.dropout.active())

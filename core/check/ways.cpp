@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/attention/visible.hpp"
 #include "core/mistakes/changes.hpp"
 
 namespace core::check {
@@ -77,13 +78,14 @@ Way filled_with(double fill) {
 /// What their masked scores hold at the first cell that the model hides, when that is a large negative
 /// number.
 std::optional<double> fill_in(const Model& model, const std::vector<Theirs>& theirs) {
-  const arma::mat visible = attention::visible_cells(model);
-  const arma::uvec hidden = arma::find(visible == 0);
-  if (hidden.is_empty()) return std::nullopt;
-  const std::size_t row = hidden[0] % visible.n_rows, column = hidden[0] / visible.n_rows;
+  if (!model.mask.hides()) return std::nullopt;
   for (const Theirs& tensor : theirs)
     for (const Reading& reading : tensor.readings) {
       if (reading.stage != Stage::masked_scores) continue;
+      const arma::mat visible = attention::visible_cells(model, reading.first_sequence);
+      const arma::uvec hidden = arma::find(visible == 0);
+      if (hidden.is_empty()) continue;
+      const std::size_t row = hidden[0] % visible.n_rows, column = hidden[0] / visible.n_rows;
       const double fill = tensor.tensor.numbers[reading.at(0, 0, row, column)];
       if (std::isfinite(fill) && fill <= -100) return fill;
     }

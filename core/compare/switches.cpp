@@ -11,14 +11,10 @@ using attention::ScaleRule;
 
 constexpr double usual_rate = 0.5;  // where the model has none
 
-bool hides(const Model& m) {
-  return m.mask.causal || !m.mask.cells.empty();
-}
-
 Model flip_mask(const Model& m) {
   Model other = m;
-  other.mask.causal = !hides(m);
-  other.mask.cells.clear();
+  other.mask = m.mask.hiding_nothing();
+  other.mask.causal = !m.mask.hides();
   return other;
 }
 
@@ -45,7 +41,7 @@ Model flip_merge(const Model& m) {
 constexpr std::array table{
     Switch{"mask", "mask on against off",
            "A is the model with its mask taken away, or with the causal mask when it has none.", flip_mask,
-           [](const Model& m) -> std::string { return hides(m) ? "mask on" : "mask off"; }},
+           [](const Model& m) -> std::string { return m.mask.hides() ? "mask on" : "mask off"; }},
     Switch{"scale", "scale on against off",
            "A is the model with unscaled scores, or scaled by 1/√d_head when they are not scaled.",
            flip_scale,

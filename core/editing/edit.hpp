@@ -136,6 +136,13 @@ using SetScoreRule = Set<&attention::Model::scores>;
 using SetScale = Set<&attention::Model::scale>;
 using SetMaskMethod = Set<&attention::Model::mask, &attention::Mask::method>;
 using SetEmptyRows = Set<&attention::Model::mask, &attention::Mask::empty_rows>;
+// Cells switched by hand stay as long as they differ from the rules, as with SetCausal.
+using SetMaskAlignment = Set<&attention::Model::mask, &attention::Mask::align>;
+using SetMaskWindow = Set<&attention::Model::mask, &attention::Mask::window>;
+using SetMaskPrefix = Set<&attention::Model::mask, &attention::Mask::prefix>;
+using SetDocuments = Set<&attention::Model::mask, &attention::Mask::documents>;
+/// [sequence]: keys in any order; empty for none.
+using SetHiddenKeys = Set<&attention::Model::mask, &attention::Mask::hidden_keys>;
 using SetDropoutRate = Set<&attention::Model::dropout, &attention::Dropout::rate>;
 using SetTraining = Set<&attention::Model::dropout, &attention::Dropout::training>;
 using SetDropoutSeed = Set<&attention::Model::dropout, &attention::Dropout::seed>;
@@ -148,10 +155,11 @@ using SetContextLength = Set<&attention::Model::context_length>;
 using Edit =
     std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount,
                  SetInputWidth, SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias,
-                 SetScoreRule, SetScale, SetCausal, SetMaskMethod, SetEmptyRows, SwitchMaskCell,
-                 ClearMaskCells, SetDropoutRate, SetTraining, SetDropoutSeed, SetDropoutStream,
-                 SetDropoutMask, SetMergeRule, SetContextLength, AddSequence, RemoveSequence, GiveStage,
-                 ComputeStage, TypeOver, ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
+                 SetScoreRule, SetScale, SetCausal, SetMaskMethod, SetEmptyRows, SetMaskAlignment,
+                 SetMaskWindow, SetMaskPrefix, SetDocuments, SetHiddenKeys, SwitchMaskCell, ClearMaskCells,
+                 SetDropoutRate, SetTraining, SetDropoutSeed, SetDropoutStream, SetDropoutMask, SetMergeRule,
+                 SetContextLength, AddSequence, RemoveSequence, GiveStage, ComputeStage, TypeOver,
+                 ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
 
 /// The model after one edit; matrices that the edit does not touch stay shared.
 ///

@@ -44,7 +44,13 @@ void change(Model& model, const Set<path...>& edit) {
   member<path...>(model) = edit.value;
 }
 
-/// Drops the cells that say what the causal rule says anyway.
+void change(Model& model, const SetMaskAlignment& edit);
+void change(Model& model, const SetMaskWindow& edit);
+void change(Model& model, const SetMaskPrefix& edit);
+void change(Model& model, const SetDocuments& edit);
+void change(Model& model, const SetHiddenKeys& edit);
+
+/// Drops the cells that say what the rules say anyway.
 void drop_cells_that_follow_the_rule(Model& model);
 
 /// Throws core::Error that names the place and what was expected there.

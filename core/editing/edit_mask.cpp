@@ -1,26 +1,60 @@
 #include <algorithm>
+#include <utility>
 
+#include "core/attention/visible.hpp"
 #include "core/editing/edit_cases.hpp"
 
 namespace core::editing::cases {
 namespace {
 
+using attention::Mask;
 using attention::MaskCell;
 
-bool follows_the_rule(const Model& model, const MaskCell& cell) {
-  return cell.visible == attention::follows_causality(model, cell.row, cell.column);
+/// Sets a rule of the mask. What does not fit is found by check(); until then cells are not looked at.
+template <class Value>
+void set_rule(Model& model, Value Mask::*rule, Value value) {
+  model.mask.*rule = std::move(value);
+  if (const auto problem = attention::check(model)) refuse(problem->path, problem->message);
+  drop_cells_that_follow_the_rule(model);
 }
 
 }  // namespace
 
 void drop_cells_that_follow_the_rule(Model& model) {
-  std::erase_if(model.mask.cells, [&](const MaskCell& c) { return follows_the_rule(model, c); });
+  std::erase_if(model.mask.cells, [&](const MaskCell& c) { return attention::follows_rules(model, c); });
 }
 
 void change(Model& model, const SetCausal& edit) {
   if (model.mask.causal == edit.causal) return;
   model.mask.causal = edit.causal;
   drop_cells_that_follow_the_rule(model);
+}
+
+void change(Model& model, const SetMaskAlignment& edit) {
+  set_rule(model, &Mask::align, edit.value);
+}
+
+void change(Model& model, const SetMaskWindow& edit) {
+  set_rule(model, &Mask::window, edit.value);
+}
+
+void change(Model& model, const SetMaskPrefix& edit) {
+  set_rule(model, &Mask::prefix, edit.value);
+}
+
+void change(Model& model, const SetDocuments& edit) {
+  set_rule(model, &Mask::documents, edit.value);
+}
+
+void change(Model& model, const SetHiddenKeys& edit) {
+  auto keys = edit.value;
+  for (auto& list : keys) {
+    std::ranges::sort(list);
+    const auto twice = std::ranges::unique(list);
+    list.erase(twice.begin(), twice.end());
+  }
+  if (std::ranges::all_of(keys, [](const auto& list) { return list.empty(); })) keys.clear();
+  set_rule(model, &Mask::hidden_keys, std::move(keys));
 }
 
 void change(Model& model, const SwitchMaskCell& edit) {
@@ -30,7 +64,7 @@ void change(Model& model, const SwitchMaskCell& edit) {
   auto& cells = model.mask.cells;
   auto place = std::ranges::lower_bound(cells, cell.place(), {}, &MaskCell::place);
   if (place != cells.end() && place->place() == cell.place()) place = cells.erase(place);
-  if (!follows_the_rule(model, cell)) cells.insert(place, cell);
+  if (!attention::follows_rules(model, cell)) cells.insert(place, cell);
 }
 
 void change(Model& model, const ClearMaskCells&) {

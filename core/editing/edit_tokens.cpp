@@ -84,10 +84,21 @@ Order order_of_keys(const Model& model, const Order& order) {
   return model.sequences.front().key_tokens.empty() ? order : unchanged(model.n_keys());
 }
 
+/// Padding follows its keys; a new key is none.
+void rearrange_padding(Model& model, std::size_t s, const Order& key_places) {
+  if (model.mask.hidden_keys.empty()) return;
+  auto& keys = model.mask.hidden_keys[s];
+  for (std::size_t& key : keys) key = key_places[key];
+  std::erase(keys, fresh);
+  std::ranges::sort(keys);
+}
+
 void rearrange_sequence(Model& model, std::size_t s, const Order& order, const std::string& name) {
   const Order keys = order_of_keys(model, order);
   const Order row_places = places(order, model.sequences[s].tokens.size());
-  rearrange_typed_cells(model, s, row_places, model.sequences[s].key_tokens.empty() ? row_places : keys);
+  const Order& key_places = model.sequences[s].key_tokens.empty() ? row_places : keys;
+  rearrange_typed_cells(model, s, row_places, key_places);
+  rearrange_padding(model, s, key_places);
   rearrange_given(model, s, order, keys);
   Sequence& sequence = model.sequences[s];
   sequence.embeddings = taken(sequence.embeddings, order, unchanged(sequence.embeddings->n_cols), 0);
@@ -95,13 +106,26 @@ void rearrange_sequence(Model& model, std::size_t s, const Order& order, const s
   for (SharedMatrix& mask : given_masks(model, s)) mask = taken(mask, order, keys, 1);
 }
 
-void rearrange_mask(Model& model, const Order& row_places) {
+/// A new token is of the document of the token before it.
+void rearrange_documents(Model& model, const Order& order) {
+  const std::vector<std::size_t> old = std::exchange(model.mask.documents, {});
+  if (old.empty()) return;
+  for (const std::size_t from : order) {
+    auto& documents = model.mask.documents;
+    documents.push_back(from != fresh ? old[from] : documents.empty() ? old.front() : documents.back());
+  }
+}
+
+void rearrange_mask(Model& model, const Order& order, std::size_t n_tokens) {
+  const Order row_places = places(order, n_tokens);
   const bool same = model.sequences.front().key_tokens.empty();
+  rearrange_documents(model, order);
   auto& cells = model.mask.cells;
   for (MaskCell& cell : cells)
     cell = {row_places[cell.row], same ? row_places[cell.column] : cell.column, cell.visible};
   std::erase_if(cells, [](const MaskCell& c) { return c.row == fresh || c.column == fresh; });
   std::ranges::sort(cells);
+  fit_mask(model);
   drop_cells_that_follow_the_rule(model);
 }
 
@@ -112,7 +136,7 @@ void rearrange_all(Model& model, const Order& order, const std::string& name = {
   size.given_numbers *= times * times;  // at most so many
   require_size(size);
   for (std::size_t s = 0; s < model.sequences.size(); ++s) rearrange_sequence(model, s, order, name);
-  rearrange_mask(model, places(order, n_tokens));
+  rearrange_mask(model, order, n_tokens);
 }
 
 /// All lists of [sequence · n_heads + head] that the model has.
@@ -155,7 +179,7 @@ void change(Model& model, const MoveToken& edit) {
   order.erase(order.begin() + static_cast<std::ptrdiff_t>(edit.from));
   order.insert(order.begin() + static_cast<std::ptrdiff_t>(edit.to), edit.from);
   rearrange_sequence(model, edit.sequence, order, {});
-  if (model.sequences.size() == 1) rearrange_mask(model, places(order, order.size()));
+  if (model.sequences.size() == 1) rearrange_mask(model, order, order.size());
 }
 
 void change(Model& model, const SetTokenCount& edit) {
@@ -186,6 +210,8 @@ void change(Model& model, const AddSequence& edit) {
       cell.place.sequence = model.sequences.size(), cells.push_back(cell);
   model.given.cells.insert(model.given.cells.end(), cells.begin(), cells.end());
   std::ranges::sort(model.given.cells, {}, &attention::GivenCell::place);
+  if (auto& keys = model.mask.hidden_keys; !keys.empty())
+    keys.push_back(std::vector<std::size_t>(keys[edit.copy_of]));
   model.sequences.push_back(Sequence(model.sequences[edit.copy_of]));
 }
 
@@ -199,7 +225,10 @@ void change(Model& model, const RemoveSequence& edit) {
   std::erase_if(model.given.cells, [&](const auto& cell) { return cell.place.sequence == edit.sequence; });
   for (attention::GivenCell& cell : model.given.cells)
     if (cell.place.sequence > edit.sequence) --cell.place.sequence;
+  if (auto& keys = model.mask.hidden_keys; !keys.empty())
+    keys.erase(keys.begin() + static_cast<std::ptrdiff_t>(edit.sequence));
   model.sequences.erase(model.sequences.begin() + static_cast<std::ptrdiff_t>(edit.sequence));
+  fit_mask(model);
 }
 
 }  // namespace core::editing::cases

@@ -25,8 +25,10 @@ void for_each_matrix(const Model& model, Visitor visit) {
 /// What a model takes besides its matrices, nearly.
 std::size_t bytes_without_matrices(const Model& model) {
   std::size_t bytes = sizeof model + model.mask.cells.size() * sizeof(attention::MaskCell) +
+                      model.mask.documents.size() * sizeof(std::size_t) +
                       model.dropout.given.size() * sizeof(SharedMatrix) +
                       model.given.cells.size() * sizeof(attention::GivenCell);
+  for (const auto& keys : model.mask.hidden_keys) bytes += sizeof keys + keys.size() * sizeof keys.front();
   for (const attention::GivenStage& stage : model.given.stages)
     bytes += sizeof stage + stage.matrices.size() * sizeof(SharedMatrix);
   for (const attention::Sequence& sequence : model.sequences) {

@@ -96,7 +96,7 @@ attention::Model with_sentence(const attention::Model& base, const std::vector<s
   attention::Model model = base;
   model.sequences = {{tokens, embeddings}};
   model.dropout.given.clear();
-  std::erase_if(model.mask.cells, [n](const attention::MaskCell& c) { return c.row >= n || c.column >= n; });
+  attention::fit_mask(model);
   attention::require_within_limits(model);
   return model;
 }

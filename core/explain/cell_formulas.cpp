@@ -5,6 +5,7 @@
 #include "core/attention/intended.hpp"
 #include "core/attention/mistaken.hpp"
 #include "core/explain/reach.hpp"
+#include "core/explain/sight_words.hpp"
 
 namespace core::explain::cell_formulas {
 namespace {
@@ -70,13 +71,7 @@ Text scale(const Model& m, const Trace&, const CellAddress&) {
 }
 
 Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
-  if (m.mask.find(c.row, c.column)) return t.mask(c.row, c.column) == 0 ? "hidden by hand" : "shown by hand";
-  const auto* const rule = rules_of(m).see;
-  if (rule == &attention::intended::everything) return "no causal mask";
-  if (rule != &attention::intended::causal) return "by another rule than the causal one";
-  const std::size_t later = m.n_keys() - m.n_tokens();  // queries are the last of the keys
-  return "key " + to_string(c.column) + (c.column <= c.row + later ? " ≤ query " : " > query ") +
-         to_string(c.row) + (later > 0 ? " + " + to_string(later) : "");
+  return sight_formula(m, t.sequence, c.row, c.column);
 }
 
 Text over_line(const Model& m, const Trace& t, const CellAddress& c) {

@@ -5,6 +5,7 @@
 
 #include "core/attention/intended.hpp"
 #include "core/attention/rounding.hpp"
+#include "core/attention/visible.hpp"
 #include "core/explain/reach.hpp"
 #include "core/explain/rules.hpp"
 
@@ -62,9 +63,7 @@ void write_given(const Work& w, Step& step) {
       return add_line(step, note("given", x(c.row, c.column)));
     }
     case Stage::mask: {
-      const auto* by_hand = w.model.mask.find(c.row, c.column);
-      const bool visible =
-          by_hand ? by_hand->visible : attention::follows_causality(w.model, c.row, c.column);
+      const bool visible = attention::sight(w.model, w.trace.sequence, c.row, c.column).visible;
       return add_line(step, note(visible ? "visible" : "hidden", visible));
     }
     default:

@@ -26,11 +26,11 @@ struct Sign {
 };
 
 std::string ascii(std::string text) {
-  constexpr std::array signs{Sign{"·", "."},  Sign{"×", "*"},   Sign{"÷", "/"},  Sign{"√", "sqrt "},
-                             Sign{"−", "-"},  Sign{"∞", "inf"}, Sign{"≤", "<="}, Sign{"Σ", "sum"},
-                             Sign{"⁰", "^0"}, Sign{"¹", "^1"},  Sign{"²", "^2"}, Sign{"³", "^3"},
-                             Sign{"⁴", "^4"}, Sign{"⁵", "^5"},  Sign{"⁶", "^6"}, Sign{"⁷", "^7"},
-                             Sign{"⁸", "^8"}, Sign{"⁹", "^9"},  Sign{"_", ""}};
+  constexpr std::array signs{Sign{"·", "."},   Sign{"×", "*"},   Sign{"÷", "/"},  Sign{"√", "sqrt "},
+                             Sign{"−", "-"},   Sign{"∞", "inf"}, Sign{"≤", "<="}, Sign{"≠", "!="},
+                             Sign{"Σ", "sum"}, Sign{"⁰", "^0"},  Sign{"¹", "^1"}, Sign{"²", "^2"},
+                             Sign{"³", "^3"},  Sign{"⁴", "^4"},  Sign{"⁵", "^5"}, Sign{"⁶", "^6"},
+                             Sign{"⁷", "^7"},  Sign{"⁸", "^8"},  Sign{"⁹", "^9"}, Sign{"_", ""}};
   for (const auto& [sign, plain] : signs)
     for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at))
       text.replace(at, std::string(sign).size(), plain);

@@ -32,8 +32,7 @@ Model with_mask_transposed(const Model& model) {
 
 Model without_mask(const Model& model) {
   Model next = model;
-  next.mask.causal = false;
-  next.mask.cells.clear();
+  next.mask = model.mask.hiding_nothing();
   return next;
 }
 

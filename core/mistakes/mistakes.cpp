@@ -39,7 +39,7 @@ bool scales_by_d_head(const Model& m) {
 
 // Mask.
 bool is_unmasked(const Model& m) {
-  return !m.mask.causal && m.mask.cells.empty();
+  return !m.mask.hides();
 }
 Model mask_causally(const Model& m) {
   return changed(m, [](Model& n) { n.mask.causal = true; });
@@ -72,6 +72,23 @@ Model mend_fill(const Model& m) {
     n.mask.method = MaskMethod::negative_infinity;
     n.departures.large_negative = Departures().large_negative;
   });
+}
+
+Model widen_window(const Model& m) {
+  return changed(m, [](Model& n) {
+    if (n.mask.window.left) ++*n.mask.window.left;
+  });
+}
+Model narrow_window(const Model& m) {
+  return changed(m, [](Model& n) {
+    if (n.mask.window.left && *n.mask.window.left > 0) --*n.mask.window.left;
+  });
+}
+Model leave_window_out(const Model& m) {
+  return changed(m, [](Model& n) { n.mask.window = {}; });
+}
+Model leave_documents_out(const Model& m) {
+  return changed(m, [](Model& n) { n.mask.documents.clear(); });
 }
 
 // Dropout.
@@ -211,6 +228,22 @@ constexpr std::array table{
             "Each query sees one key too many, the next one: the mask begins one cell late.",
             "Begin the hidden part one cell earlier: triu(diagonal=1), not triu(diagonal=2).",
             Stage::mask, shift_mask<1>, [](const Model& m) { return m.departures.mask_diagonal > 0; }, shift_mask<0>},
+    Mistake{"window_missing", "window_missing", "window missing",
+            "The window is left out: queries see keys however far away they are.",
+            "Hide the keys further than the window from each query.",
+            Stage::mask, leave_window_out, never, nullptr},
+    Mistake{"window_off_by_one", "window_off_by_one", "window one key too wide",
+            "The window shows one key too many at its left: it counts the query itself out.",
+            "Show the keys from position − left on, the query's own besides.",
+            Stage::mask, widen_window, never, nullptr},
+    Mistake{"window_off_by_one:fewer", "window_off_by_one", "window one key too narrow",
+            "The window shows one key too few at its left: it counts the query itself in.",
+            "Show the keys from position − left on, the query's own besides.",
+            Stage::mask, narrow_window, never, nullptr},
+    Mistake{"documents_missing", "documents_missing", "documents run together",
+            "The documents are not kept apart: queries see keys of the documents before theirs.",
+            "Hide the keys of other documents from each query.",
+            Stage::mask, leave_documents_out, never, nullptr},
     Mistake{"mask_after_softmax", "mask_after_softmax", "mask after the softmax",
             "Hidden weights become 0 only after the softmax, so that rows sum to less than 1.",
             "Mask the scores with −∞ before the softmax, or divide each row by its sum.",

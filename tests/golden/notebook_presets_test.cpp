@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/attention/attend.hpp"
+#include "core/attention/visible.hpp"
 #include "core/editing/presets.hpp"
 #include "core/editing/presets/notebooks.hpp"
 #include "core/random/draw_op.hpp"
@@ -179,7 +180,7 @@ TEST(CausalMask, ShowsEachNextTokenPairItsContext) {
   ASSERT_EQ(demo.pairs.size(), 4u);
   attention::Model model;
   model.sequences = {{demo.tokens, arma::mat(demo.tokens.size(), 1, arma::fill::ones)}};
-  const arma::mat visible = attention::visible_cells(model);
+  const arma::mat visible = attention::visible_cells(model, 0);
   for (std::size_t i = 0; i < demo.pairs.size(); ++i) {
     std::vector<std::string> seen;
     for (std::size_t j = 0; j < demo.tokens.size(); ++j)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <random>
 
 #include "core/attention/model.hpp"
@@ -56,6 +57,40 @@ inline arma::mat zeros_and_ones(Random& random, std::size_t n_queries, std::size
   arma::mat m(n_queries, n_keys);
   for (double& x : m) x = coin(random) ? 1 : 0;
   return m;
+}
+
+inline core::attention::MaskWindow mask_window(Random& random) {
+  core::attention::MaskWindow window;
+  if (coin(random)) window.left = below(random, 3);
+  if (coin(random)) window.right = below(random, 3);
+  return window;
+}
+
+/// Whole numbers below 3.
+inline std::vector<std::size_t> documents(Random& random, std::size_t n) {
+  std::vector<std::size_t> numbers(n);
+  for (std::size_t& document : numbers) document = below(random, 3);
+  return numbers;
+}
+
+/// [sequence]: about a quarter of the keys; nothing where there would be none.
+inline std::vector<std::vector<std::size_t>> hidden_keys(Random& random, std::size_t n_sequences,
+                                                         std::size_t n_keys) {
+  std::vector<std::vector<std::size_t>> all(n_sequences);
+  for (auto& keys : all)
+    for (std::size_t key = 0; key < n_keys; ++key)
+      if (below(random, 4) == 0) keys.push_back(key);
+  if (std::ranges::all_of(all, &std::vector<std::size_t>::empty)) all.clear();
+  return all;
+}
+
+/// Gives the mask some of the rules beside the causal one.
+inline void add_mask_rules(Random& random, core::attention::Model& m) {
+  if (coin(random)) m.mask.align = core::attention::MaskAlignment::first;
+  if (coin(random)) m.mask.window = mask_window(random);
+  if (coin(random)) m.mask.prefix = below(random, m.n_keys() + 1);
+  if (coin(random) && m.n_keys() == m.n_tokens()) m.mask.documents = documents(random, m.n_tokens());
+  if (coin(random)) m.mask.hidden_keys = hidden_keys(random, m.sequences.size(), m.n_keys());
 }
 
 /// Random numbers for a stage in the shape that the model's own has.

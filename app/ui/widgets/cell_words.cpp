@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "app/ui/widgets/number_text.hpp"
+#include "core/explain/sight_words.hpp"
 
 namespace app::widgets {
 namespace {
@@ -27,12 +28,7 @@ std::string relation(Stage stage) {
 }
 
 std::string hidden_reason(const Frame& frame, const CellRef& cell) {
-  if (const auto* switched = frame.shown.model.mask.find(cell.row, cell.column))
-    return switched->visible ? "shown by hand" : "hidden by hand";
-  const std::size_t later =
-      frame.shown.model.n_keys() - frame.shown.model.n_tokens();  // the causal rule wants no fewer
-  return "hidden: key " + to_string(cell.column) + " comes after query " + to_string(cell.row) +
-         (later > 0 ? ", which is the place of key " + to_string(cell.row + later) : "");
+  return core::explain::sight_words(frame.shown.model, frame.shown.look.sequence, cell.row, cell.column);
 }
 
 std::string reason(const Frame& frame, const CellRef& cell, double value) {
@@ -46,7 +42,7 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
   if (std::isnan(value)) return "not a number: this query may see no key, so its softmax is 0/0";
   switch (cell.stage) {
     case Stage::mask:
-      return hidden ? hidden_reason(frame, cell) : "visible";
+      return hidden_reason(frame, cell);
     case Stage::masked_scores:
       return hidden && frame.shown.model.mask.method != core::attention::MaskMethod::renormalise &&
                      frame.shown.model.mask.method != core::attention::MaskMethod::zero_after_softmax

@@ -93,7 +93,7 @@ void Engine::Parts::prepare(const Model& model, size_t s) {
     all.allocate(model);
     hide_first = true;
   }
-  Visibility visibility(model);
+  Visibility visibility(model, s);
   if (!(visibility == all.visibility)) hide_first = true;
   all.visibility = std::move(visibility);
   all.uniform = model.scores == ScoreRule::uniform;

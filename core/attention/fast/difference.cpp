@@ -57,7 +57,9 @@ class Collector {
   }
 
   void add_mask(const Mask& before, const Mask& after) {
-    if (before.causal != after.causal || before.method != after.method) return add(Redo::everything);
+    Mask same = after;  // but for what is told apart below
+    same.empty_rows = before.empty_rows, same.cells = before.cells;
+    if (!(same == before)) return add(Redo::everything);
     if (before.empty_rows != after.empty_rows) add(Redo::scores);
     if (before.cells == after.cells) return;
     add(Redo::mask_rows);

@@ -111,8 +111,7 @@ bool Engine::Parts::update_embedding(const Model& after, const Difference& d, Ch
   const auto task = [&](size_t h) {
     RowsRedone redone = update_token(all, h, d.row, old_values.data() + h * all.d_head);
     if (!redone.finite) all_finite = false;
-    change.heads[h] = {false, std::move(redone.rows), d.row,
-                       held.mask.causal && held.mask.cells.empty() ? d.row : 0};
+    change.heads[h] = {false, std::move(redone.rows), d.row, held.mask.is_plainly_causal() ? d.row : 0};
   };
   threads.run(all.heads.size(), 4 * all.n_tokens * all.d_out, task);
   output.rows_changed(change.heads.front().first_sum, all.n_tokens);
@@ -178,7 +177,7 @@ bool Engine::Parts::update_value(const Difference& d, const std::vector<double>&
 }
 
 bool Engine::Parts::update_mask(const Model& after, const Difference& d, Change& change) {
-  all.visibility = Visibility(after);
+  all.visibility = Visibility(after, sequence);
   change.heads.assign(all.heads.size(), HeadChange{false, d.mask_rows, std::nullopt, d.mask_rows.front()});
   std::atomic<bool> all_finite{true};
   threads.run(all.heads.size(), [&](size_t h) {

@@ -13,7 +13,7 @@ namespace core::attention::fast {
 class Visibility {
  public:
   Visibility() = default;
-  explicit Visibility(const Model& model);
+  Visibility(const Model& model, std::size_t sequence);
 
   /// [row]: one past the last visible key, 0 when there is none.
   const std::vector<std::size_t>& ends() const { return ends_; }

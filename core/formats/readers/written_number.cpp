@@ -11,12 +11,12 @@
 namespace core::formats::readers {
 namespace {
 
-constexpr std::string_view blanks = " \t\r";
+constexpr std::string_view blanks_around = " \t\r";
 
 }  // namespace
 
 std::optional<double> written_number(std::string_view field, bool decimal_comma) {
-  field = text::trimmed(field, blanks);
+  field = text::trimmed(field, blanks_around);
   bool negative = false;
   for (const std::string_view sign : {"+", "-", "−"}) {
     if (!field.starts_with(sign)) continue;
@@ -35,7 +35,7 @@ std::optional<double> written_number(std::string_view field, bool decimal_comma)
 }
 
 double last_digit_half(std::string_view field) {
-  field = text::trimmed(field, blanks);
+  field = text::trimmed(field, blanks_around);
   const std::size_t point = field.find_first_of(".,");
   const std::size_t exponent_at = std::min(field.find_first_of("eE"), field.size());
   if (point == field.npos || point > exponent_at) return 0;

@@ -8,13 +8,13 @@
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/sessions/session_files.hpp"
 #include "core/formats/sessions/session_given.hpp"
+#include "core/formats/sessions/session_mask.hpp"
 #include "core/formats/sessions/session_words.hpp"
 
 namespace core::formats {
 namespace {
 
 using attention::Linear;
-using attention::Mask;
 using attention::Model;
 using attention::Projections;
 using attention::Sequence;
@@ -93,27 +93,6 @@ std::optional<Projections> read_projections(const Json& place) {
 attention::Scale read_scale(const Json& place) {
   if (place.is_number()) return {attention::ScaleRule::factor, place.number()};
   return {place.word(scale_words, " or a number"), 1};
-}
-
-Mask read_mask(const Json& place) {
-  place.expect_keys({"causal", "method", "empty_rows", "cells"});
-  Mask mask;
-  if (const auto causal = place.member("causal")) mask.causal = causal->boolean();
-  if (const auto method = place.member("method")) mask.method = method->word(method_words);
-  if (const auto rows = place.member("empty_rows")) mask.empty_rows = rows->word(empty_row_words);
-  const auto cells = place.member("cells");
-  if (!cells) return mask;
-  for (const Json& cell : cells->items_if_any("a list of cells [row, column, visible]")) {
-    const std::vector<Json> parts = cell.items("[row, column, visible]");
-    if (parts.size() != 3) cell.fail("[row, column, visible]");
-    mask.cells.push_back({parts[0].whole(0), parts[1].whole(0), parts[2].boolean()});
-  }
-  std::ranges::sort(mask.cells, {}, &attention::MaskCell::place);
-  const auto twice = std::ranges::adjacent_find(mask.cells, {}, &attention::MaskCell::place);
-  if (twice != mask.cells.end())
-    cells->fail("each cell once",
-                "[" + std::to_string(twice->row) + ", " + std::to_string(twice->column) + "] twice");
-  return mask;
 }
 
 void read_given_heads(const Json& place, std::size_t n_heads, std::vector<attention::SharedMatrix>& given) {
@@ -211,7 +190,7 @@ Model read_model(const Json& top, const std::filesystem::path& folder) {
     read_names(*t, is_batch, folder, &Sequence::key_tokens, m.sequences);
   if (const auto s = top.member("scores")) m.scores = s->word(score_words);
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
-  if (const auto mask = top.member("mask")) m.mask = read_mask(*mask);
+  if (const auto mask = top.member("mask")) m.mask = read_mask(*mask, m.sequences.size());
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
   if (const auto d = top.member("departures")) m.departures = read_departures(*d);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <string>
 
 #include "core/attention/model.hpp"
 #include "core/formats/files/json.hpp"
@@ -26,6 +28,10 @@ inline constexpr std::array method_words{
 inline constexpr std::array empty_row_words{
     Word{"nan", attention::EmptyRows::nan},
     Word{"zeros", attention::EmptyRows::zeros},
+};
+inline constexpr std::array alignment_words{
+    Word{"last", attention::MaskAlignment::last},
+    Word{"first", attention::MaskAlignment::first},
 };
 inline constexpr std::array stream_words{
     Word{"mt19937", attention::DropoutStream::mt19937},
@@ -55,5 +61,12 @@ inline constexpr std::array precision_words{
     Word{"float16", attention::Precision::float16},
     Word{"bfloat16", attention::Precision::bfloat16},
 };
+
+/// The word for a choice, in quotation marks.
+template <class Meaning, std::size_t n>
+std::string quoted_word(const std::array<Word<Meaning>, n>& words, Meaning meaning) {
+  const auto found = std::ranges::find(words, meaning, &Word<Meaning>::meaning);
+  return "\"" + std::string(found->text) + "\"";
+}
 
 }  // namespace core::formats

@@ -6,6 +6,7 @@
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/sessions/session_given.hpp"
 #include "core/formats/sessions/session_lists.hpp"
+#include "core/formats/sessions/session_mask.hpp"
 #include "core/formats/sessions/session_words.hpp"
 #include "core/text/number.hpp"
 
@@ -16,12 +17,6 @@ using attention::Linear;
 using attention::Model;
 using attention::Sequence;
 using attention::SharedMatrix;
-
-template <class Meaning, std::size_t n>
-std::string quoted_word(const std::array<Word<Meaning>, n>& words, Meaning meaning) {
-  const auto found = std::ranges::find(words, meaning, &Word<Meaning>::meaning);
-  return "\"" + std::string(found->text) + "\"";
-}
 
 std::string tokens_json(const std::vector<std::string>& tokens) {
   return list_text(tokens, "", false,
@@ -59,28 +54,11 @@ std::string projections_json(const Model& m) {
          ",\n    \"output\": " + (p.output ? linear_json(*p.output) : "null") + "\n  }";
 }
 
-std::string boolean_json(bool value) {
-  return value ? "true" : "false";
-}
-
-std::string mask_json(const attention::Mask& mask) {
-  std::string text = "{\"causal\": " + boolean_json(mask.causal) +
-                     ", \"method\": " + quoted_word(method_words, mask.method) +
-                     ", \"empty_rows\": " + quoted_word(empty_row_words, mask.empty_rows);
-  if (!mask.cells.empty())
-    text += ", \"cells\": " +
-            list_text(mask.cells, "", false, [](const attention::MaskCell& cell, const std::string&) {
-              return "[" + std::to_string(cell.row) + ", " + std::to_string(cell.column) + ", " +
-                     boolean_json(cell.visible) + "]";
-            });
-  return text + "}";
-}
-
 std::string dropout_json(const Model& m) {
   const attention::Dropout& d = m.dropout;
-  std::string text = "{\"rate\": " + text::number_text(d.rate) +
-                     ", \"training\": " + boolean_json(d.training) + ", \"seed\": " + std::to_string(d.seed) +
-                     ", \"stream\": " + quoted_word(stream_words, d.stream);
+  std::string text =
+      "{\"rate\": " + text::number_text(d.rate) + ", \"training\": " + (d.training ? "true" : "false") +
+      ", \"seed\": " + std::to_string(d.seed) + ", \"stream\": " + quoted_word(stream_words, d.stream);
   if (!d.rescale) text += ", \"rescale\": false";
   if (!d.given.empty()) text += ", \"mask\": " + heads_text(d.given, m.n_heads, m.sequences.size());
   return text + "}";
@@ -134,7 +112,7 @@ std::string session_text(const Session& session) {
   add("n_heads", std::to_string(m.n_heads));
   add("scores", quoted_word(score_words, m.scores));
   add("scale", scale_json(m.scale));
-  add("mask", mask_json(m.mask));
+  add("mask", mask_text(m.mask));
   add("dropout", dropout_json(m));
   add("merge_heads", quoted_word(merge_words, m.merge));
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");

@@ -1,22 +1,19 @@
 #include "core/formats/writers/program_forward.hpp"
 
 #include "core/attention/stages.hpp"
+#include "core/formats/writers/program_mask.hpp"
 #include "core/formats/writers/python.hpp"
 
 namespace core::formats {
 namespace {
 
 using attention::DropoutStream;
-using attention::EmptyRows;
-using attention::MaskMethod;
 using attention::MergeRule;
 using attention::Model;
 using attention::ScaleRule;
 using attention::ScoreRule;
 
-std::string line(const std::string& text) {
-  return "        " + text + "\n";
-}
+using python::line;
 
 std::string init_text(const Model& m) {
   if (!m.projections) return "";
@@ -63,47 +60,6 @@ std::string scaled_text(const Model& m) {
   return line("scaled_scores = scores");
 }
 
-std::string mask_text(const attention::Mask& mask) {
-  const auto& [causal, method, empty_rows, cells] = mask;
-  std::string text =
-      line("mask = " +
-           std::string(causal ? "torch.ones(n_tokens, n_tokens).tril()" : "torch.ones(n_tokens, n_tokens)") +
-           "  # 1: the query may see the key");
-  for (const auto& [row, column, visible] : cells)
-    text +=
-        line("mask[" + std::to_string(row) + ", " + std::to_string(column) + "] = " + (visible ? "1" : "0"));
-  const std::string softmax = "torch.softmax(masked_scores, dim=-1)";
-  switch (method) {
-    case MaskMethod::negative_infinity:
-      text += line("masked_scores = scaled_scores.masked_fill(mask == 0, -torch.inf)") +
-              line("weights = " + softmax);
-      break;
-    case MaskMethod::large_negative:
-      text +=
-          line("masked_scores = scaled_scores.masked_fill(mask == 0, -1e9)") + line("weights = " + softmax);
-      break;
-    case MaskMethod::zero_after_softmax:
-      text += line("masked_scores = scaled_scores  # masked after the softmax") +
-              line("unmasked_weights = " + softmax) + line("weights = unmasked_weights * mask");
-      break;
-    case MaskMethod::renormalise:
-      text += line("masked_scores = scaled_scores  # masked after the softmax") +
-              line("unmasked_weights = " + softmax) + line("zeroed_weights = unmasked_weights * mask") +
-              line("row_sums = zeroed_weights.sum(dim=-1, keepdim=True)") +
-              line("weights = zeroed_weights / row_sums");
-      break;
-  }
-  switch (empty_rows) {
-    case EmptyRows::nan:
-      break;
-    case EmptyRows::zeros:
-      text += line(
-          "weights = weights.masked_fill(mask.sum(dim=-1, keepdim=True) == 0, 0)  # queries that see no key");
-      break;
-  }
-  return text;
-}
-
 std::string dropout_text(const Model& m) {
   const auto& [rate, training, seed, stream, given, rescale] =
       m.dropout;  // rescale is true: see program_text()
@@ -131,7 +87,7 @@ std::string merged_text(const Model& m) {
       "concatenated = contexts.reshape(*x.shape[:-1], -1)  # the mistake: no transpose(-3, -2) before it");
 }
 
-/// "queries": queries and so on; the mask is the same for every sequence.
+/// "queries": queries and so on.
 std::string stages_text(const Model& m) {
   std::string text = line("return {");
   for (const attention::StageInfo& stage : attention::stages()) {
@@ -165,7 +121,7 @@ std::string program_forward(const Model& model) {
                  ", \"more tokens than the context length\"");
   text += line("queries = " + projected(model, "W_query")) + line("keys = " + projected(model, "W_key")) +
           line("values = " + projected(model, "W_value")) + "\n";
-  text += scores_text(model) + scaled_text(model) + mask_text(mask) + "\n" + dropout_text(model) +
+  text += scores_text(model) + scaled_text(model) + program_mask(model) + "\n" + dropout_text(model) +
           line("dropped_weights = weights * dropout_mask") + line("contexts = dropped_weights @ values") +
           "\n";
   text += merged_text(model);

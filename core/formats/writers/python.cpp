@@ -113,4 +113,8 @@ std::string strings(const std::vector<std::string>& texts, const std::string& in
   return list(items, indent);
 }
 
+std::string line(const std::string& text) {
+  return "        " + text + "\n";
+}
+
 }  // namespace core::formats::python

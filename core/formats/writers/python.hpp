@@ -25,6 +25,9 @@ bool is_float32(const arma::mat& matrix);
 /// `"a"` as a literal of printable ASCII; bytes that are not UTF-8 become U+FFFD.
 std::string string(const std::string& text);
 
+/// A line of the body of a method.
+std::string line(const std::string& text);
+
 /// `["a", "b"]`, broken into lines.
 std::string strings(const std::vector<std::string>& texts, const std::string& indent);
 

@@ -5,6 +5,7 @@
 #include "core/attention/attend.hpp"
 #include "core/attention/formulas.hpp"
 #include "core/attention/rounding.hpp"
+#include "core/attention/visible.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::attention {
@@ -45,22 +46,22 @@ TEST(CausalMask, ShowsEachQueryItselfAndEarlierKeys) {
   support::Random random{23};
   const Model model = support::model(random, 3, 3, 4, 2);
   EXPECT_TRUE(
-      arma::approx_equal(visible_cells(model), arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}}, "absdiff", 0));
+      arma::approx_equal(visible_cells(model, 0), arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}}, "absdiff", 0));
 }
 
 TEST_F(Departing, DiagonalMovesTheEdgeOfTheCausalMask) {
   departures.mask_diagonal = 1;
-  EXPECT_TRUE(arma::approx_equal(visible_cells(model), arma::mat("1 1 0; 1 1 1; 1 1 1"), "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("1 1 0; 1 1 1; 1 1 1"), "absdiff", 0));
   departures.mask_diagonal = -1;
-  EXPECT_TRUE(arma::approx_equal(visible_cells(model), arma::mat("0 0 0; 1 0 0; 1 1 0"), "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("0 0 0; 1 0 0; 1 1 0"), "absdiff", 0));
 }
 
 TEST_F(Departing, TransposedMaskShowsWhatComesAfter) {
   departures.mask_transposed = true;
   departures.mask_diagonal = 1;
-  EXPECT_TRUE(arma::approx_equal(visible_cells(model), arma::mat("1 1 1; 1 1 1; 0 1 1"), "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("1 1 1; 1 1 1; 0 1 1"), "absdiff", 0));
   model.mask.cells = {{0, 0, false}};
-  EXPECT_EQ(visible_cells(model)(0, 0), 0);
+  EXPECT_EQ(visible_cells(model, 0)(0, 0), 0);
 }
 
 TEST_F(Departing, RuleAndMaskSayTheSame) {
@@ -68,9 +69,10 @@ TEST_F(Departing, RuleAndMaskSayTheSame) {
     for (const bool transposed : {false, true}) {
       departures.mask_diagonal = diagonal;
       departures.mask_transposed = transposed;
-      const arma::mat visible = visible_cells(model);
+      const arma::mat visible = visible_cells(model, 0);
       for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = 0; j < 3; ++j) EXPECT_EQ(visible(i, j) == 1, follows_causality(model, i, j));
+        for (std::size_t j = 0; j < 3; ++j)
+          EXPECT_EQ(visible(i, j) == 1, sight_by_rules(model, 0, i, j).visible);
     }
 }
 

@@ -183,12 +183,15 @@ TEST_F(FewerQueries, HaveShapesOfTheirOwn) {
   }
 }
 
-TEST(MoreQueriesThanKeys, HaveNoCausalMask) {
+TEST(MoreQueriesThanKeys, AreTheLastKeysOrTheFirst) {
   Model model = model_of({{scores, {arma::mat(3, 2, arma::fill::zeros)}}});
   EXPECT_TRUE(is_near(attend(model).heads[0].weights, arma::mat(3, 2).fill(0.5), 0));
   model.mask.causal = true;
-  EXPECT_EQ(check(model)->message,
-            "expected at least as many keys as queries for a causal mask, got 3 queries and 2 keys");
+  const arma::mat last = attend(model).heads[0].weights;
+  EXPECT_TRUE(last.row(0).has_nan()) << "it stands before the first key";
+  EXPECT_TRUE(is_near(last.rows(1, 2), arma::mat("1 0; 0.5 0.5"), 0));
+  model.mask.align = MaskAlignment::first;
+  EXPECT_TRUE(is_near(attend(model).heads[0].weights, arma::mat("1 0; 0.5 0.5; 0.5 0.5"), 0));
 }
 
 TEST(ShapesOfStages, AreThoseOfTheTrace) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/attention/attend.hpp"
+#include "core/attention/visible.hpp"
 #include "core/compare/compare.hpp"
 #include "tests/support/first_difference.hpp"
 #include "tests/support/random_model.hpp"
@@ -56,7 +57,7 @@ TEST(Switches, TakeHandMadeCellsAwayWithTheMask) {
   model.mask.causal = false;
   model.mask.cells = {{0, 0, false}};
   const Model open = named("mask").flipped(model);
-  EXPECT_EQ(arma::accu(visible_cells(open)), 16);
+  EXPECT_EQ(arma::accu(visible_cells(open, 0)), 16);
   EXPECT_EQ(named("mask").state(open), "mask off");
 }
 

@@ -84,6 +84,21 @@ inline Edit random_edit(Random& r, const attention::Model& m, std::size_t kind) 
       [](Random& g, const attention::Model&, std::size_t) -> Edit {
         return SetEmptyRows{static_cast<attention::EmptyRows>(below(g, 2))};
       },
+      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+        return SetMaskAlignment{static_cast<attention::MaskAlignment>(below(g, 2))};
+      },
+      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+        return SetMaskWindow{support::mask_window(g)};
+      },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+        return SetMaskPrefix{below(g, w.n_keys() + 2)};
+      },
+      [](Random& g, const attention::Model&, std::size_t rows) -> Edit {
+        return SetDocuments{coin(g) ? support::documents(g, rows) : std::vector<std::size_t>{0}};
+      },
+      [](Random& g, const attention::Model& w, std::size_t rows) -> Edit {
+        return SetHiddenKeys{support::hidden_keys(g, w.sequences.size(), rows)};
+      },
       [](Random& g, const attention::Model&, std::size_t rows) -> Edit {
         return SwitchMaskCell{below(g, rows), below(g, rows + 1), coin(g)};
       },

@@ -65,6 +65,7 @@ inline attention::Model any_model(support::Random& random) {
         m.mask.cells.push_back({i, j, false});
       else if (below(random, 4) == 0)
         m.mask.cells.push_back({i, j, coin(random)});
+  if (below(random, 3) == 0) support::add_mask_rules(random, m);
   m.dropout.rate = std::array{0.0, 0.25, 0.5, 1.0}[below(random, 4)];
   m.dropout.training = below(random, 4) != 0;
   m.dropout.seed = random();

@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include "app/ui/panels/model/mask_popup.hpp"
 #include "app/ui/panels/model/model_rows.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -12,12 +13,20 @@ namespace {
 using namespace core::attention;
 using namespace core::editing;
 
+constexpr const char* mask_popup = "mask rules";
+
 void causal_row(const Form& form) {
   form.label("mask");
   const char* help = "A token sees itself and what came before it, never what comes after.";
   if (const auto on =
           widgets::checkbox(form.frame, "model/causal", "causal", form.frame.newest.model.mask.causal, help))
     form.frame.commands.edit(SetCausal{*on});
+  const float width = widgets::text_width(form.frame.fonts.sans14, "more…") + 2 * form.frame.metrics.px(8);
+  form.place(form.width - width);
+  if (widgets::button(form.frame, "model/mask_more", "more…",
+                      "Windows, a prefix, documents in a row, padding: what else hides keys"))
+    ImGui::OpenPopup(mask_popup);
+  draw_mask_popup(form.frame, mask_popup);
 }
 
 void method_row(const Form& form) {
@@ -67,21 +76,44 @@ void empty_rows_row(const Form& form) {
     form.frame.commands.edit(SetEmptyRows{zeros ? EmptyRows::nan : EmptyRows::zeros});
 }
 
+void rules_row(const Form& form) {
+  ImFont* font = form.frame.fonts.sans14;
+  const ImVec2 at(form.at.x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame));
+  const std::string words = mask_rules_words(form.frame.newest.model.mask, form.frame.newest.look.sequence);
+  widgets::draw_text_within(font, at, form.width, form.frame.palette.text, words);
+  form.frame.landmarks.mark("model/mask_rules", at, {at.x + form.width, at.y + form.frame.metrics.frame});
+}
+
+bool has_rules(const Frame& frame) {
+  return !mask_rules_words(frame.newest.model.mask, frame.newest.look.sequence).empty();
+}
+
 bool has_cells(const Frame& frame) {
   return !frame.newest.model.mask.cells.empty();
 }
 
-/// Only cells hidden by hand can leave a query without keys: by the causal rule it sees itself.
+/// By the causal rule alone every query sees itself, if there is a key for it.
 bool has_empty_rows(const Frame& frame) {
-  if (!has_cells(frame)) return false;
   const core::attention::StageMatrix& mask = frame.shown.trace.mask;
-  for (const MaskCell& cell : frame.newest.model.mask.cells)
-    if (!cell.visible && cell.row < mask.n_rows() && arma::accu(mask.row(cell.row)) == 0) return true;
-  return false;
+  const auto sees_none = [&](std::size_t row) {
+    if (row < mask.n_cols() && mask(row, row) != 0) return false;  // as nearly always
+    std::size_t key = 0;
+    while (key < mask.n_cols() && mask(row, key) == 0) ++key;
+    return key == mask.n_cols();
+  };
+  if (has_rules(frame) || mask.n_rows() > mask.n_cols()) {
+    std::size_t row = 0;
+    while (row < mask.n_rows() && !sees_none(row)) ++row;
+    return row < mask.n_rows();
+  }
+  const auto& cells = frame.newest.model.mask.cells;
+  return std::ranges::any_of(cells, [&](const MaskCell& cell) {
+    return !cell.visible && cell.row < mask.n_rows() && sees_none(cell.row);
+  });
 }
 
-constexpr std::array mask_table{ModelRow{always, causal_row, 4}, ModelRow{always, method_row, 0},
-                                ModelRow{has_cells, cells_row, 0},
+constexpr std::array mask_table{ModelRow{always, causal_row, 4}, ModelRow{has_rules, rules_row, 0},
+                                ModelRow{always, method_row, 0}, ModelRow{has_cells, cells_row, 0},
                                 ModelRow{has_empty_rows, empty_rows_row, 0}};
 
 }  // namespace

@@ -40,7 +40,7 @@ void look(gui::Program& program, std::function<void(app::View&)> change) {
   program.run();
 }
 
-/// As wide within as without, with every bias and with dropout.
+/// As wide within as without, with every bias, with dropout, a window and two documents.
 void give_everything_that_can_go_wrong(gui::Program& program) {
   using namespace core::editing;
   program.edit(SetInputWidth{4});
@@ -51,6 +51,8 @@ void give_everything_that_can_go_wrong(gui::Program& program) {
     program.edit(SetCell{{name, 0}, 0, 1, 0.3});
   }
   program.edit(SetDropoutRate{0.5});
+  program.edit(SetMaskWindow{{2, {}}});
+  program.edit(SetDocuments{{0, 0, 0, 0, 1, 1}});
 }
 
 /// A program in which much can be done, and others in which the rest can.

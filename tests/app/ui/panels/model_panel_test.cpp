@@ -139,6 +139,42 @@ TEST_F(ModelPanel, CountsCellsSwitchedByHandAndTakesThemBack) {
   EXPECT_TRUE(ui.model().mask.cells.empty());
 }
 
+TEST_F(ModelPanel, SetsTheOtherRulesOfTheMaskInAPopup) {
+  const auto set = [&](const char* field, const std::string& text) {
+    if (!ui.has("mask/window")) ui.click("model/mask_more");
+    ui.click(field);
+    ui.key(Key::a, {.ctrl = true});
+    if (text.empty())
+      ui.key(Key::delete_);
+    else
+      ui.type(text);
+    ui.key(Key::enter);
+    ui.run();
+  };
+  EXPECT_FALSE(ui.has("model/mask_rules"));
+  set("mask/window", "2, -1");
+  EXPECT_EQ(ui.model().mask.window, (MaskWindow{2, {}}));
+  set("mask/prefix", "1");
+  EXPECT_EQ(ui.model().mask.prefix, 1u);
+  set("mask/documents", "0 0 0, 0 1 1");
+  EXPECT_EQ(ui.model().mask.documents, (std::vector<std::size_t>{0, 0, 0, 0, 1, 1}));
+  set("mask/padding", "5 2 5");
+  EXPECT_EQ(ui.model().mask.hidden_keys, (std::vector<std::vector<std::size_t>>{{2, 5}}));
+  EXPECT_TRUE(ui.has("model/mask_rules"));
+  EXPECT_FALSE(ui.has("mask/align")) << "there are as many queries as keys";
+  set("mask/documents", "0 0");
+  EXPECT_THAT(ui.message().text, HasSubstr("expected 6 numbers, one for each token, got 2"));
+  set("mask/window", "two");
+  EXPECT_THAT(ui.message().text, HasSubstr("window: expected two whole numbers"));
+  EXPECT_EQ(ui.model().mask.window, (MaskWindow{2, {}}));
+  set("mask/padding", "");
+  set("mask/window", "");
+  set("mask/documents", "");
+  set("mask/prefix", "0");
+  EXPECT_EQ(ui.model().mask, Mask{});
+  EXPECT_FALSE(ui.has("model/mask_rules"));
+}
+
 TEST_F(ModelPanel, OffersZerosWhenAQuerySeesNoKey) {
   ui.change([&](auto& m) { m.mask.cells = {{0, 0, false}}; });
   ui.run();

@@ -47,6 +47,18 @@ TEST(Engine, AgreesWithAttendOnShapesThatCutTilesInTheMiddle) {
     }
 }
 
+TEST(Engine, AgreesWithAttendOnMasksOfEveryRule) {
+  Random random(41);
+  Engine engine(2);
+  for (int k = 0; k < 200; ++k) {
+    Model m = calm_model(random, 1 + support::below(random, 60), 5, 6, 2);
+    m.sequences.push_back(m.sequences[0]);
+    m.mask.causal = support::coin(random);
+    support::add_mask_rules(random, m);
+    for (std::size_t s = 0; s < 2; ++s) ASSERT_TRUE(computes(engine, m, s)) << "model " << k;
+  }
+}
+
 TEST(Engine, LeavesNumbersThatOverflowToAttend) {
   Random random(6);
   Engine engine(2);

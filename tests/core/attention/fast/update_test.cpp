@@ -25,7 +25,7 @@ void edit_one(Random& random, Model& m) {
     matrix.set(below(random, matrix->n_rows), below(random, matrix->n_cols), size * number(random));
   };
   Projections& p = *m.projections;
-  switch (below(random, 16)) {
+  switch (below(random, 17)) {
     case 0:
     case 1:
     case 2:
@@ -49,6 +49,10 @@ void edit_one(Random& random, Model& m) {
       m = editing::apply(m, editing::SwitchMaskCell{row, column, coin(random)});
       return;
     }
+    case 16:
+      m.mask = {};
+      if (coin(random)) support::add_mask_rules(random, m);
+      return;
     case 12:
       m.dropout.rate = below(random, 3) * 0.25;
       return;

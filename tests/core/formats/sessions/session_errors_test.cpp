@@ -44,7 +44,7 @@ TEST(SessionError, NamesUnknownKeys) {
        "expected only the keys attnscope, tokens, key_tokens, embeddings, projections, n_heads, scores, scale, "
        "mask, dropout, merge_heads, context_length, departures, given, heads_off, view, got \"scal\"; did you mean \"scale\"?"},
       {R"("mask": {"hidden": 1})",
-       "mask: expected only the keys causal, method, empty_rows, cells, got \"hidden\""},
+       "mask: expected only the keys causal, method, empty_rows, cells, align, window, prefix, documents, hidden_keys, got \"hidden\""},
       {R"("projections": {"qwery": 1})",
        "projections: expected only the keys query, key, value, output, got \"qwery\"; did you mean "
        "\"query\"?"},

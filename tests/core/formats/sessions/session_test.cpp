@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tests/support/error_of.hpp"
+#include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace core::formats {
@@ -43,6 +44,8 @@ class RandomModels {
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j)
         if (upto(3) == 0) m.mask.cells.push_back({i, j, flip()});
+    support::Random rules(static_cast<unsigned>(random_()));
+    if (flip()) support::add_mask_rules(rules, m);
     m.dropout = {
         static_cast<double>(upto(10)) / 10, flip(), random_(), static_cast<DropoutStream>(upto(1)), {}};
     if (flip())

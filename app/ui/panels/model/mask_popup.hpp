@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "app/ui/frame.hpp"
+
+namespace app::panels {
+
+/// What beside the causal rule hides keys, in words: "window 3 left, 0 right · prefix 2"; "" when nothing
+/// does.
+std::string mask_rules_words(const core::attention::Mask& mask, std::size_t sequence);
+
+/// The fields of those rules in a popup of that name, where it is open.
+void draw_mask_popup(const Frame& frame, const char* name);
+
+}  // namespace app::panels

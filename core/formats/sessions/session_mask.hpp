@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "core/attention/model.hpp"
+#include "core/formats/files/json.hpp"
+
+namespace core::formats {
+
+/// The mask of a session of so many sequences. Throws core::Error, one line that says what was expected.
+attention::Mask read_mask(const Json& place, std::size_t n_sequences);
+
+/// The mask as JSON on a line, with only those of its newer keys that say something.
+std::string mask_text(const attention::Mask& mask);
+
+}  // namespace core::formats

@@ -1,0 +1,80 @@
+// Attention as today's models compute it, against cases that were computed by loops over its definitions in
+// NumPy.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/attention/attend.hpp"
+#include "core/attention/fast/engine.hpp"
+#include "core/formats/files/file.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/formats/sessions/session.hpp"
+#include "tests/support/matchers.hpp"
+
+namespace golden {
+namespace {
+
+using core::formats::Json;
+namespace attention = core::attention;
+
+constexpr double rounding = 1e-12;  // of float64, in other orders
+
+struct Case {
+  attention::Model model;
+  Json stages;
+};
+
+Case read_case(const std::string& name) {
+  const std::string path = std::string(FIXTURES "/modern/") + name + ".json";
+  const Json json = core::formats::parse_json(core::formats::read_file(path, 1 << 20), path);
+  const std::string session = core::formats::json_text(json.required("session"));
+  return {core::formats::parse_session(session, name).model, json.required("stages")};
+}
+
+void expect_stages(const Case& expected, const attention::Trace& trace) {
+  std::set<std::string> found;
+  for (const auto& [name, heads] : expected.stages.members()) {
+    SCOPED_TRACE(name);
+    const attention::StageInfo* stage = attention::find_stage(name);
+    ASSERT_NE(stage, nullptr);
+    EXPECT_TRUE(stage->present(expected.model));
+    const auto matrices = heads.items("a matrix for each head");
+    ASSERT_EQ(matrices.size(), stage->per_head ? expected.model.n_heads : 1);
+    for (std::size_t h = 0; h < matrices.size(); ++h)
+      EXPECT_TRUE(support::is_near(stage->matrix(trace, h), matrices[h].matrix(core::formats::Numbers::any),
+                                   rounding, rounding));
+    found.insert(name);
+  }
+  EXPECT_TRUE(found.contains("weights") && found.contains("output") && found.contains("mask"));
+}
+
+class Modern : public testing::TestWithParam<const char*> {};
+
+TEST_P(Modern, EveryStageIsAsDefined) {
+  const Case expected = read_case(GetParam());
+  expect_stages(expected, attention::attend(expected.model));
+}
+
+TEST_P(Modern, TheEngineSaysTheSame) {
+  const Case expected = read_case(GetParam());
+  attention::fast::Engine engine(2);
+  engine.compute(expected.model, 0);
+  expect_stages(expected, engine.trace());
+}
+
+TEST_P(Modern, ASessionKeepsIt) {
+  const attention::Model model = read_case(GetParam()).model;
+  EXPECT_EQ(core::formats::parse_session(core::formats::session_text({model, ""}), "again").model, model);
+}
+
+INSTANTIATE_TEST_SUITE_P(Masks, Modern,
+                         testing::Values("window-both-sides", "window-causal", "prefix", "documents",
+                                         "padding", "rules-and-cells"),
+                         [](const auto& named) {
+                           std::string name = named.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace golden
