@@ -65,8 +65,9 @@ const core::attention::Sequence& live_sequence(const Comparison& comparison) {
 std::string why_not_in_place_of(const core::attention::Model& a, const core::attention::Model& b) {
   const auto size = [](const core::attention::Model& m) {
     return std::to_string(m.n_tokens()) + "×" + std::to_string(m.d_model()) + " to " +
-           std::to_string(m.d_out()) + " with " + std::to_string(m.n_heads) +
-           (m.n_heads == 1 ? " head" : " heads");
+           std::to_string(m.d_out()) +
+           (m.d_output() == m.d_out() ? "" : " and " + std::to_string(m.d_output())) + " with " +
+           std::to_string(m.n_heads) + (m.n_heads == 1 ? " head" : " heads");
   };
   if (size(a) != size(b)) return "A is " + size(a) + ", B " + size(b);
   const auto parts = [](const core::attention::Model& m) {

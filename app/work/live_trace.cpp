@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds time_to_give_back{4};  // a trace that was r
 
 /// Where attend() itself takes no more than a few milliseconds.
 bool is_small(const Model& model) {
-  const std::size_t n = model.n_tokens(), d = std::max(model.d_model(), model.d_out());
+  const std::size_t n = model.n_tokens(), d = std::max({model.d_model(), model.d_out(), model.d_output()});
   return model.n_heads * n * n <= 50'000 && n * d * d <= 10'000'000;
 }
 
@@ -30,7 +30,7 @@ double ms_since(Jobs::Clock::time_point start) {
 
 bool same_shape(const Model& a, const Model& b) {
   return a.n_tokens() == b.n_tokens() && a.d_model() == b.d_model() && a.d_out() == b.d_out() &&
-         a.n_heads == b.n_heads;
+         a.d_output() == b.d_output() && a.n_heads == b.n_heads;
 }
 
 /// What was made of stages that are not kept: the trace makes them anew when they are read again.

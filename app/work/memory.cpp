@@ -42,7 +42,7 @@ MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) 
   MemoryNeed need;
   // The engine keeps what all heads need; of one head at a time every stage is looked at.
   namespace attention = core::attention;
-  const std::size_t n = model.n_tokens(), d_out = model.d_out();
+  const std::size_t n = model.n_tokens(), d_out = std::max(model.d_out(), model.d_output());
   need.bytes = attention::trace_bytes(n, model.d_model(), d_out, model.n_heads, model.n_keys());
   if (attention::fast::covers(model))
     need.bytes = std::min(need.bytes, attention::fast::engine_bytes(n, d_out, model.n_heads) +

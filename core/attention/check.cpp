@@ -70,8 +70,10 @@ std::optional<Problem> check_projections(const Model& model) {
   if (auto q = check_linear("projections.query", p.query, d_in, d_out, meaning)) return q;
   if (auto q = check_linear("projections.key", p.key, d_in, d_out, meaning)) return q;
   if (auto q = check_linear("projections.value", p.value, d_in, d_out, meaning)) return q;
-  if (p.output) return check_linear("projections.output", *p.output, d_out, d_out, "d_out × d_out");
-  return std::nullopt;
+  if (!p.output) return std::nullopt;
+  const std::size_t d_output = p.output->weight.n_cols();
+  if (d_output == 0) return Problem{"projections.output.weight", "expected at least one column"};
+  return check_linear("projections.output", *p.output, d_out, d_output, "d_out rows");
 }
 
 std::optional<Problem> check_mask_rules(const Model& model) {

@@ -24,7 +24,8 @@ std::size_t keys(const Size& s) {
 uint64_t model_bytes(const Size& s) {
   const uint64_t embeddings = uint64_t{s.n_sequences} * s.n_tokens * s.d_model;
   const uint64_t projections = s.projections ? 3 * uint64_t{s.d_model} * s.d_out : 0;
-  const uint64_t output = s.output_projection ? uint64_t{s.d_out} * s.d_out : 0;
+  const uint64_t output =
+      s.output_projection ? uint64_t{s.d_out} * (s.d_output > 0 ? s.d_output : s.d_out) : 0;
   uint64_t masks = 0;
   if (s.given_dropout_mask) {
     const uint64_t squares = uint64_t{s.n_sequences} * s.n_heads, square = uint64_t{s.n_tokens} * keys(s);
@@ -55,6 +56,7 @@ Size size_of(const Model& model) {
   s.d_out = std::max(s.d_out, s.n_heads * std::max(model.d_head(), model.d_value()));
   s.projections = model.projections.has_value();
   s.output_projection = model.projections && model.projections->output;
+  if (s.output_projection && model.d_output() != s.d_out) s.d_output = model.d_output();
   s.given_dropout_mask = !model.dropout.given.empty();
   return s;
 }
@@ -73,6 +75,7 @@ std::optional<Problem> check_size(const Size& s) {
   if (auto p = check_count("given", "keys", s.n_keys, max_tokens)) return p;
   if (auto p = check_count("embeddings", "columns (d_in)", s.d_model, max_columns)) return p;
   if (auto p = check_count("projections.query.weight", "columns (d_out)", s.d_out, max_columns)) return p;
+  if (auto p = check_count("projections.output.weight", "columns", s.d_output, max_columns)) return p;
   if (auto p = check_count("n_heads", "heads", s.n_heads, max_columns)) return p;
   const uint64_t bytes = model_bytes(s);
   if (bytes <= max_bytes) return std::nullopt;

@@ -18,6 +18,7 @@ struct Size {
   bool projections = false, output_projection = false, given_dropout_mask = false;
   std::size_t n_keys = 0;           ///< when they are not as many as the tokens
   std::uint64_t given_numbers = 0;  ///< of all stages that are given
+  std::size_t d_output = 0;         ///< when the output projection has not d_out columns
 };
 
 /// The size of a model, consistent or not; without sequences it has no tokens and no columns of its own.

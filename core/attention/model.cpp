@@ -40,6 +40,10 @@ std::size_t Model::d_out() const {
   return m ? n_heads * m->n_cols() : 0;
 }
 
+std::size_t Model::d_output() const {
+  return projections && projections->output ? projections->output->weight.n_cols() : n_heads * d_value();
+}
+
 std::size_t Model::d_head() const {
   if (const SharedMatrix* m = first_given(given, {Stage::queries, Stage::keys})) return m->n_cols();
   return projections || has_embeddings() ? d_out() / n_heads : 0;

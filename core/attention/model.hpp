@@ -25,7 +25,7 @@ struct Linear {
 /// projection.
 struct Projections {
   Linear query, key, value;      ///< d_in × d_out; column_of_head() says which columns a head owns
-  std::optional<Linear> output;  ///< d_out × d_out
+  std::optional<Linear> output;  ///< d_out × d_output
   friend bool operator==(const Projections&, const Projections&) = default;
 };
 
@@ -144,6 +144,8 @@ struct Model {
   /// Columns of the projections, of the embeddings without them, or of all given values; 0 when none is
   /// known.
   std::size_t d_out() const;
+  /// Columns of the output: of its projection, or of all heads' contexts; 0 when not known.
+  std::size_t d_output() const;
   /// Columns of one head's queries and keys; 0 when not known.
   std::size_t d_head() const;
   /// Columns of one head's values and contexts; 0 when not known.

@@ -144,8 +144,9 @@ StageShape shape_of(const Model& model, Stage stage) {
     case Stage::contexts:
       return {n_rows, model.d_value()};
     case Stage::concatenated:
-    case Stage::output:
       return {n_rows, model.n_heads * model.d_value()};
+    case Stage::output:
+      return {n_rows, model.d_output()};
     default:
       return {n_rows, 1};
   }

@@ -29,7 +29,7 @@ struct Trace {
   StageMatrix mask;  ///< n_tokens × n_keys: 1 visible, 0 hidden; for all heads; all 1 when it is not known
   std::vector<HeadTrace> heads;  ///< n_heads
   StageMatrix concatenated;      ///< n_tokens × d_out
-  StageMatrix output;            ///< n_tokens × d_out
+  StageMatrix output;            ///< n_tokens × d_output
 };
 
 }  // namespace core::attention

@@ -28,6 +28,11 @@ DrawOp layer_op(std::size_t d_in, std::size_t d_out, bool bias) {
   return op;
 }
 
+/// Columns of the output projection that is drawn: as many as there are, else d_out.
+std::size_t output_width(const Model& model) {
+  return model.projections && model.projections->output ? model.d_output() : model.d_out();
+}
+
 }  // namespace
 
 bool comes_first(EmbeddingsDraw draw) {
@@ -60,10 +65,11 @@ Model drawn_model(const Model& model, const ModelDraw& draw) {
   Generator generator(draw.seed);
   for (const DrawOp& op : draw.before) random::run(generator, op);
   if (comes_first(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
-  const std::size_t d_out = model.d_out();
+  const std::size_t d_out = model.d_out(), d_output = output_width(model);
   drawn.projections = drawn_projections(generator, model.d_model(), d_out, draw.bias, draw.order);
   if (draw.output != OutputLayer::none)
-    drawn.projections->output = drawn_linear(generator, d_out, d_out, draw.output == OutputLayer::with_bias);
+    drawn.projections->output =
+        drawn_linear(generator, d_out, d_output, draw.output == OutputLayer::with_bias);
   if (comes_last(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
   return drawn;
 }
@@ -80,7 +86,7 @@ std::string torch_lines(const Model& model, const ModelDraw& draw) {
   for (const char* name : {query_first ? "W_q" : "W_k", query_first ? "W_k" : "W_q", "W_v"})
     assign(name, layer_op(model.d_model(), model.d_out(), draw.bias));
   if (draw.output != OutputLayer::none)
-    assign("W_o", layer_op(model.d_out(), model.d_out(), draw.output == OutputLayer::with_bias));
+    assign("W_o", layer_op(model.d_out(), output_width(model), draw.output == OutputLayer::with_bias));
   if (comes_last(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
   return lines;
 }

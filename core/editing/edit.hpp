@@ -61,7 +61,7 @@ struct SetInputWidth {
 };  ///< new columns and rows are zeros; the rest is kept
 struct SetOutputWidth {
   std::size_t d_out = 1;
-};  ///< the same for the projections' columns
+};  ///< the same for the projections' columns; an output projection that is square stays so
 /// The columns are cut into that many bands; heads that a given dropout mask lacks keep everything.
 struct SetHeadCount {
   std::size_t n_heads = 1;

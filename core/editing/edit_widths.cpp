@@ -82,7 +82,9 @@ void change(Model& model, const SetOutputWidth& edit) {
   require_size(size);
   Projections& p = *model.projections;
   for (Linear* linear : {&p.query, &p.key, &p.value}) resize(*linear, model.d_model(), edit.d_out);
-  if (p.output) resize(*p.output, edit.d_out, edit.d_out);
+  if (!p.output) return;
+  const bool is_square = p.output->weight.n_rows() == p.output->weight.n_cols();
+  resize(*p.output, edit.d_out, is_square ? edit.d_out : p.output->weight.n_cols());
 }
 
 void change(Model& model, const SetHeadCount& edit) {
@@ -132,7 +134,7 @@ void change(Model& model, const SetBias& edit) {
   Linear& linear = linear_to_edit(model, edit.part);
   if (edit.on == linear.bias.has_value()) return;
   if (edit.on)
-    linear.bias = arma::mat(1, model.d_out(), arma::fill::zeros);
+    linear.bias = arma::mat(1, linear.weight.n_cols(), arma::fill::zeros);
   else
     linear.bias.reset();
 }

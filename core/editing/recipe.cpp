@@ -70,7 +70,7 @@ std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
       }
     if (model.projections->output)
       draws.push_back(
-          {layer_op(*model.projections->output, layout.layers, model.d_out()), DrawnPart::output});
+          {layer_op(*model.projections->output, layout.layers, model.d_output()), DrawnPart::output});
   }
   if (comes_last(layout.embeddings)) draws.push_back(embeddings);
   return draws;

@@ -67,9 +67,9 @@ TEST_P(Modern, ASessionKeepsIt) {
   EXPECT_EQ(core::formats::parse_session(core::formats::session_text({model, ""}), "again").model, model);
 }
 
-INSTANTIATE_TEST_SUITE_P(Masks, Modern,
+INSTANTIATE_TEST_SUITE_P(Cases, Modern,
                          testing::Values("window-both-sides", "window-causal", "prefix", "documents",
-                                         "padding", "rules-and-cells"),
+                                         "padding", "rules-and-cells", "wide-output", "narrow-output"),
                          [](const auto& named) {
                            std::string name = named.param;
                            std::erase(name, '-');

@@ -91,7 +91,7 @@ bool same_shapes(const Model& a, const Model& b) {
   const auto& p = a.projections;
   const auto& q = b.projections;
   return a.n_tokens() == b.n_tokens() && a.d_model() == b.d_model() && a.d_out() == b.d_out() &&
-         a.n_heads == b.n_heads && p.has_value() == q.has_value();
+         a.d_output() == b.d_output() && a.n_heads == b.n_heads && p.has_value() == q.has_value();
 }
 
 bool same_dropout(const Dropout& a, const Dropout& b) {

@@ -48,7 +48,7 @@ const arma::mat& Output::bring_up_to_date(Heads& all, const Model& model, Thread
     if (contexts_.size() != all.contexts.size()) contexts_ = Buffer(all.contexts.size());
     if (!everything && head_) everything = n_sums_ == most_sums || !add_head(all, *linear, threads);
     if (everything) {
-      output_.set_size(all.n_tokens, all.d_out);
+      output_.set_size(all.n_tokens, linear->weight.n_cols());
       redo_rows(all, model, 0, all.n_tokens, threads);
       n_sums_ = 0;
     } else {
@@ -103,7 +103,7 @@ bool Output::add_head(Heads& all, const Linear& linear, ThreadPool& threads) {
   if (!(most_then <= 4 * most_now) || !std::isfinite(most)) return false;
   Panels rows(*all.kernels, n, d, all.panels);
   threads.run(rows.n_panels(), n * d, [&](std::size_t panel) { rows.fill(panel, increments.data()); });
-  const Columns columns{linear.weight->memptr() + offset, all.d_out, all.d_out};
+  const Columns columns{linear.weight->memptr() + offset, all.d_out, linear.weight.n_cols()};
   multiply(rows, std::span(&columns, 1), threads, [&](std::size_t, const ProductTile& tile) {
     for (std::size_t c = 0; c < tile.n_columns; ++c)
       all.kernels->add(output_.colptr(tile.first_column + c) + tile.first_row, tile.numbers + c * tile.stride,

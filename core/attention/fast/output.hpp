@@ -18,7 +18,7 @@ class Output {
   /// Contexts of one head changed, in any row.
   void head_changed(std::size_t head);
 
-  /// n_tokens × d_out. Several threads may ask: the first works it out, the others wait for it.
+  /// n_tokens × d_output. Several threads may ask: the first works it out, the others wait for it.
   const arma::mat& bring_up_to_date(Heads& all, const Model& model, ThreadPool& threads);
 
  private:

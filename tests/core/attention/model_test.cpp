@@ -64,8 +64,10 @@ TEST(Check, NamesProjectionsThatDoNotFit) {
             "projections.key.weight: expected 3×4 " + meaning + ", got 3×2");
   EXPECT_EQ(problem([](Model& m) { m.projections->value.weight = arma::mat(4, 3); }),
             "projections.value.weight: expected 3×4 " + meaning + ", got 4×3");
-  EXPECT_EQ(problem([](Model& m) { m.projections->output->weight = arma::mat(4, 5); }),
-            "projections.output.weight: expected 4×4 (d_out × d_out), got 4×5");
+  EXPECT_EQ(problem([](Model& m) { m.projections->output->weight = arma::mat(5, 4); }),
+            "projections.output.weight: expected 4×4 (d_out rows), got 5×4");
+  EXPECT_EQ(problem([](Model& m) { m.projections->output->weight = arma::mat(4, 0); }),
+            "projections.output.weight: expected at least one column");
   EXPECT_EQ(problem([](Model& m) { m.projections->key.bias = arma::mat(1, 3); }),
             "projections.key.bias: expected 1×4 (one number for each column of the weight), got 1×3");
   EXPECT_EQ(problem([](Model& m) { m.projections->value.weight.edit()(2, 3) = -INFINITY; }),

@@ -48,7 +48,10 @@ inline attention::Model any_model(support::Random& random) {
     l->bias.reset();
     if (coin(random)) l->bias = support::matrix(random, 1, d_out);
   }
-  if (coin(random)) m.projections->output.reset();
+  if (coin(random))
+    m.projections->output.reset();
+  else if (coin(random))
+    m.projections->output = support::linear(random, d_out, 1 + below(random, 7), coin(random));
   if (below(random, 4) == 0) {
     m.projections.reset();
     for (Sequence& s : m.sequences) s.embeddings = support::matrix(random, n, d_out);

@@ -96,6 +96,9 @@ TEST(Update, AgreesWithAttendAfterTenThousandEdits) {
   Random random(1);
   edit_and_compare(calm_model(random, 6, 3, 4, 2), 10000, 1, 2);
   edit_and_compare(calm_model(random, 33, 8, 12, 3), 10000, 20, 3);
+  Model wide = calm_model(random, 20, 5, 6, 3);
+  wide.projections->output = support::linear(random, 6, 13, true);
+  edit_and_compare(wide, 2000, 10, 5);
   edit_and_compare(calm_model(random, 150, 16, 16, 2), 1500, 100, 4);
 }
 

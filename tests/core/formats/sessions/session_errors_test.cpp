@@ -93,7 +93,7 @@ TEST(SessionError, NamesTheShapeOfProjections) {
        "projections.key.bias: expected 1×2 (one number for each column of the weight), got 1×3"},
       {text.c_str(), "projections.key.weight[1][1]: expected a number, got \"x\""},
       {missing.c_str(), "projections: expected the key \"key\", got none"},
-      {square.c_str(), "projections.output.weight: expected 2×2 (d_out × d_out), got 1×2"},
+      {square.c_str(), "projections.output.weight: expected 2×2 (d_out rows), got 1×2"},
   });
 }
 

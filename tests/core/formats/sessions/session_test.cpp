@@ -33,7 +33,7 @@ class RandomModels {
           {same_tokens && s > 0 ? m.sequences.front().tokens : tokens(n), matrix(n, d_model)});
     if (projected) {
       m.projections = Projections{linear(d_model, d_out), linear(d_model, d_out), linear(d_model, d_out), {}};
-      if (flip()) m.projections->output = linear(d_out, d_out);
+      if (flip()) m.projections->output = linear(d_out, flip() ? d_out : upto(4) + 1);
     }
     m.scores = static_cast<ScoreRule>(upto(1));
     m.scale.rule = static_cast<ScaleRule>(upto(3));
