@@ -61,7 +61,7 @@ bool looks_like_npy(std::string_view begin) {
 RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes, const Fetch& fetch) {
   Token unseen;
   std::string buffer;
-  RawTensor tensor{{std::move(name), Dtype::f64, {}}, 8, false, false, false, std::move(place), {}};
+  RawTensor tensor{{std::move(name), Dtype::f64, {}}, 8, false, {}, false, std::move(place), {}};
   constexpr std::uint64_t shortest = 10;
   if (n_bytes < shortest || !looks_like_npy(fetch(0, shortest, buffer, unseen)))
     throw Error(tensor.place + "expected a .npy file, which begins with \\x93NUMPY");
@@ -83,13 +83,13 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
   const NpyHeader header =
       parse_npy_header(fetch(0, data_at, buffer, unseen).substr(before_header), tensor.place);
   read_type(header.descr, tensor);
-  tensor.columns_first = header.fortran_order;
   tensor.info.shape = header.shape;
   const auto expected = byte_count(tensor);
   if (!expected || *expected != n_bytes - data_at)
     throw Error(tensor.place + "expected " + (expected ? std::to_string(*expected) : "more than 2^62") +
                 " bytes for " + dtype_name(tensor.info.dtype) + " " + shape_text(header.shape) + ", got " +
                 std::to_string(n_bytes - data_at));
+  if (header.fortran_order) tensor.strides = columns_first(header.shape);
   tensor.fetch = [fetch, data_at](std::uint64_t from, std::uint64_t count, std::string& bytes,
                                   const Token& progress) {
     return fetch(data_at + from, count, bytes, progress);

@@ -57,6 +57,19 @@ double half_value(std::uint16_t bits) {
   return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25));
 }
 
+/// The value of a float8_e4m3fn: no infinities, NaN where all bits of exponent and fraction are set.
+double e4m3_value(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 0xf;
+  const double fraction = bits & 0x7, sign = bits >> 7 ? -1 : 1;
+  if (exponent == 0xf && fraction == 7) return std::numeric_limits<double>::quiet_NaN();
+  return sign * (exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(fraction + 8, exponent - 10));
+}
+
+/// The value of a float8_e5m2, which is the upper half of a float16.
+double e5m2_value(std::uint8_t bits) {
+  return half_value(static_cast<std::uint16_t>(bits << 8));
+}
+
 }  // namespace
 
 std::size_t decode_numbers(const char* bytes, Dtype dtype, bool big_endian, std::size_t count,
@@ -74,6 +87,10 @@ std::size_t decode_numbers(const char* bytes, Dtype dtype, bool big_endian, std:
     case Dtype::bf16:
       return decode_all<uint16_t>(bytes, big_endian, count, numbers,
                                   [](uint16_t b) { return std::bit_cast<float>(uint32_t{b} << 16); });
+    case Dtype::f8_e4m3:
+      return decode_all<std::uint8_t>(bytes, big_endian, count, numbers, e4m3_value);
+    case Dtype::f8_e5m2:
+      return decode_all<std::uint8_t>(bytes, big_endian, count, numbers, e5m2_value);
     case Dtype::i64:
       return decode_integers<std::int64_t>(bytes, big_endian, count, numbers);
     case Dtype::i32:

@@ -1,6 +1,7 @@
 #include "core/formats/readers/raw_tensor.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/error.hpp"
@@ -9,8 +10,8 @@
 namespace core::formats::readers {
 namespace {
 
-constexpr std::size_t step = std::size_t{1} << 17;        // numbers between two looks at the progress
-constexpr std::size_t most_bytes = std::size_t{1} << 20;  // fetched in one go
+constexpr std::size_t numbers_in_one_go = std::size_t{1} << 17;  // numbers between two looks at the progress
+constexpr std::size_t most_bytes = std::size_t{1} << 20;         // fetched in one go
 
 /// The bytes of a tensor's items first, first + 1 …, fetched go by go, or all in one where that is as quick.
 class Items {
@@ -38,29 +39,6 @@ class Items {
   std::optional<std::string_view> all_;
 };
 
-/// Places in row-major order of the numbers of a tensor whose first index runs fastest, one after the other.
-class ColumnsFirst {
- public:
-  explicit ColumnsFirst(const Shape& lengths)
-      : lengths_(lengths), strides_(lengths.size()), index_(lengths.size()) {
-    std::size_t stride = 1;
-    for (std::size_t k = lengths.size(); k-- > 0; stride *= lengths[k]) strides_[k] = stride;
-  }
-  std::size_t at() const { return at_; }
-  void advance() {
-    for (std::size_t k = 0; k < lengths_.size(); ++k) {
-      at_ += strides_[k];
-      if (++index_[k] < lengths_[k]) return;
-      at_ -= strides_[k] * lengths_[k];
-      index_[k] = 0;
-    }
-  }
-
- private:
-  Shape lengths_, strides_, index_;
-  std::size_t at_ = 0;
-};
-
 [[noreturn]] void fail_integer(const RawTensor& raw, std::size_t index) {
   throw Error(raw.place +
               "expected whole numbers that float64 can hold (up to 2^53), got a larger one at place " +
@@ -69,7 +47,7 @@ class ColumnsFirst {
 
 /// Items that are fetched in one go when they lie so many bytes apart.
 std::size_t in_one_go(std::size_t bytes) {
-  return std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(bytes, 1), 1, step);
+  return std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(bytes, 1), 1, numbers_in_one_go);
 }
 
 void decode_text(const RawTensor& raw, Items& items, std::size_t count, Tensor& tensor) {
@@ -93,43 +71,119 @@ void decode_in_order(const RawTensor& raw, Items& items, Tensor& tensor, const T
   }
 }
 
-/// Every apart-th item, the first index of the tensor running fastest.
-void decode_columns_first(const RawTensor& raw, Items& items, std::size_t apart, Tensor& tensor,
-                          const Token& progress) {
-  const std::size_t count = tensor.numbers.size(), most = in_one_go(apart * raw.item_bytes);
-  ColumnsFirst place(tensor.shape);
-  for (std::size_t k = 0; k < count; k += most) {
-    const std::size_t n = std::min(most, count - k);
-    const std::string_view bytes = items(k * apart, (n - 1) * apart + 1);
-    for (std::size_t i = 0; i < n; ++i, place.advance()) {
-      const char* item = bytes.data() + i * apart * raw.item_bytes;
-      if (decode_numbers(item, raw.info.dtype, raw.big_endian, 1, &tensor.numbers[place.at()]) < 1)
-        fail_integer(raw, place.at());
-    }
-    progress.add(n * raw.item_bytes);
-  }
+Strides rows_first(const Shape& shape) {
+  Strides strides(shape.size());
+  std::uint64_t apart = 1;
+  for (std::size_t k = shape.size(); k-- > 0; apart *= shape[k]) strides[k] = apart;
+  return strides;
 }
+
+/// An index of a tensor that takes several values: how far a step goes in the file and in row-major order.
+struct Axis {
+  std::size_t length;
+  std::uint64_t apart;
+  std::size_t step;
+};
+
+/// The axes of a part, those with the longest steps in the file first.
+std::vector<Axis> axes_of(const Shape& shape, const Strides& strides) {
+  const Strides steps = rows_first(shape);
+  std::vector<Axis> axes;
+  for (std::size_t k = 0; k < shape.size(); ++k)
+    if (shape[k] != 1) axes.push_back({shape[k], strides[k], steps[k]});
+  std::ranges::stable_sort(axes, std::greater(), &Axis::apart);
+  return axes;
+}
+
+/// Reads the numbers of a part that has strides, as much of the file in one go as lies close together.
+class Strided {
+ public:
+  Strided(const RawTensor& raw, Items& items, const Strides& strides, Tensor& tensor, const Token& progress)
+      : raw_(raw),
+        items_(items),
+        tensor_(tensor),
+        progress_(progress),
+        axes_(axes_of(tensor.shape, strides)) {
+    for (std::size_t k = axes_.size(); k-- > 0;)
+      spans_[k] = spans_[k + 1] + (axes_[k].length - 1) * axes_[k].apart;
+  }
+
+  void read() { read(0, 0, 0); }
+
+ private:
+  /// Reads what the axes from this one on run through: items from `from`, into places from `to`.
+  void read(std::size_t axis, std::uint64_t from, std::size_t to) {
+    if (axis == axes_.size()) return fetch(axis, 1, from, to);
+    const auto [length, apart, step] = axes_[axis];
+    const std::uint64_t most = std::max<std::uint64_t>(most_bytes / raw_.item_bytes, 1);
+    if (spans_[axis + 1] > most) {
+      for (std::size_t k = 0; k < length; ++k) read(axis + 1, from + k * apart, to + k * step);
+      return;
+    }
+    const std::uint64_t fit = apart == 0 ? length : (most - spans_[axis + 1]) / apart + 1;
+    const auto together = static_cast<std::size_t>(std::min<std::uint64_t>(fit, length));
+    for (std::size_t k = 0; k < length; k += together)
+      fetch(axis, std::min(together, length - k), from + k * apart, to + k * step);
+  }
+
+  void fetch(std::size_t axis, std::size_t length, std::uint64_t from, std::size_t to) {
+    const std::uint64_t apart = axis < axes_.size() ? axes_[axis].apart : 0;
+    const std::uint64_t rest = axis < axes_.size() ? spans_[axis + 1] : 1;
+    const std::string_view bytes = items_(from, (length - 1) * apart + rest);
+    put(axis, length, bytes.data(), to);
+    progress_.add(bytes.size());
+  }
+
+  void put(std::size_t axis, std::size_t length, const char* bytes, std::size_t to) {
+    if (axis >= axes_.size()) return decode(bytes, 1, to);
+    const auto [whole, apart, step] = axes_[axis];
+    const bool is_last = axis + 1 == axes_.size();
+    if (is_last && apart == 1 && step == 1) return decode(bytes, length, to);
+    for (std::size_t k = 0; k < length; ++k) {
+      const char* at = bytes + k * apart * raw_.item_bytes;
+      if (is_last)
+        decode(at, 1, to + k * step);
+      else
+        put(axis + 1, axes_[axis + 1].length, at, to + k * step);
+    }
+  }
+
+  void decode(const char* bytes, std::size_t count, std::size_t to) {
+    const std::size_t good =
+        decode_numbers(bytes, raw_.info.dtype, raw_.big_endian, count, &tensor_.numbers[to]);
+    if (good < count) fail_integer(raw_, to + good);
+  }
+
+  const RawTensor& raw_;
+  Items& items_;
+  Tensor& tensor_;
+  const Token& progress_;
+  std::vector<Axis> axes_;
+  std::vector<std::uint64_t> spans_ =
+      std::vector<std::uint64_t>(axes_.size() + 1, 1);  ///< of the axes from one on
+};
 
 Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const Token& progress) {
   const Shape& shape = raw.info.shape;
   Tensor tensor;
   static_cast<TensorInfo&>(tensor) = raw.info;
-  tensor.shape.assign(shape.begin() + static_cast<std::ptrdiff_t>(leading.size()), shape.end());
+  const auto n_leading = static_cast<std::ptrdiff_t>(leading.size());
+  tensor.shape.assign(shape.begin() + n_leading, shape.end());
   const std::size_t count = count_of(tensor.shape).value();  // the file and the asked part have been checked
-  const bool columns_first = raw.columns_first && shape.size() > 1;
-  if (columns_first && raw.info.dtype == Dtype::text)
+  const bool strided = !raw.strides.empty() && raw.strides != rows_first(shape);
+  if (strided && raw.info.dtype == Dtype::text)
     throw Error(raw.place + "text in Fortran order is not supported");
-  if (columns_first && count > 0) {
-    std::size_t first = 0, apart = 1;
-    for (std::size_t k = 0; k < leading.size(); apart *= shape[k++]) first += leading[k] * apart;
+  const Strides strides = strided ? raw.strides : rows_first(shape);
+  std::uint64_t first = 0;
+  for (std::size_t k = 0; k < leading.size(); ++k) first += leading[k] * strides[k];
+  if (strided) {
+    if (count == 0) return tensor;
+    const Strides rest(strides.begin() + n_leading, strides.end());
     tensor.numbers.resize(count);
-    Items items(raw, first, (count - 1) * apart + 1, progress);
-    decode_columns_first(raw, items, apart, tensor, progress);
+    Items items(raw, first, span_of(tensor.shape, rest).value(), progress);
+    Strided(raw, items, rest, tensor, progress).read();
     return tensor;
   }
-  std::uint64_t first = 0;
-  for (std::size_t k = 0; k < shape.size(); ++k)
-    first = first * shape[k] + (k < leading.size() ? leading[k] : 0);
   Items items(raw, first, count, progress);
   if (raw.info.dtype == Dtype::text) {
     decode_text(raw, items, count, tensor);
@@ -146,6 +200,27 @@ std::optional<std::uint64_t> byte_count(const RawTensor& tensor) {
   Shape lengths = tensor.info.shape;
   lengths.push_back(tensor.item_bytes);
   return count_of(lengths);
+}
+
+Strides columns_first(const Shape& shape) {
+  Strides strides;
+  std::uint64_t apart = 1;
+  for (const std::size_t length : shape) {
+    strides.push_back(apart);
+    apart *= length;
+  }
+  return strides;
+}
+
+std::optional<std::uint64_t> span_of(const Shape& shape, const Strides& strides) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 62;
+  if (std::ranges::find(shape, 0u) != shape.end()) return 0;
+  std::uint64_t last = 0;
+  for (std::size_t k = 0; k < shape.size(); ++k) {
+    if (shape[k] > 1 && strides[k] > (most - 1 - last) / (shape[k] - 1)) return std::nullopt;
+    last += (shape[k] - 1) * strides[k];
+  }
+  return last + 1;
 }
 
 TensorFile::Entry entry_of(RawTensor tensor) {

@@ -19,10 +19,11 @@ constexpr uint64_t length_bytes = 8;
 constexpr uint64_t longest_safetensors_header = uint64_t{100} << 20;  // as the library has it
 
 constexpr std::array dtype_words{
-    Word{"F64", Dtype::f64},      Word{"F32", Dtype::f32}, Word{"F16", Dtype::f16}, Word{"BF16", Dtype::bf16},
-    Word{"I64", Dtype::i64},      Word{"I32", Dtype::i32}, Word{"I16", Dtype::i16}, Word{"I8", Dtype::i8},
-    Word{"U64", Dtype::u64},      Word{"U32", Dtype::u32}, Word{"U16", Dtype::u16}, Word{"U8", Dtype::u8},
-    Word{"BOOL", Dtype::boolean},
+    Word{"F64", Dtype::f64},   Word{"F32", Dtype::f32},         Word{"F16", Dtype::f16},
+    Word{"BF16", Dtype::bf16}, Word{"F8_E4M3", Dtype::f8_e4m3}, Word{"F8_E5M2", Dtype::f8_e5m2},
+    Word{"I64", Dtype::i64},   Word{"I32", Dtype::i32},         Word{"I16", Dtype::i16},
+    Word{"I8", Dtype::i8},     Word{"U64", Dtype::u64},         Word{"U32", Dtype::u32},
+    Word{"U16", Dtype::u16},   Word{"U8", Dtype::u8},           Word{"BOOL", Dtype::boolean},
 };
 
 /// A tensor and where its bytes are after the header.

@@ -12,10 +12,11 @@ struct Kind {
   const char* name;
   std::size_t bytes;
 };
-constexpr std::array kinds{Kind{"float64", 8}, Kind{"float32", 4}, Kind{"float16", 2}, Kind{"bfloat16", 2},
-                           Kind{"int64", 8},   Kind{"int32", 4},   Kind{"int16", 2},   Kind{"int8", 1},
-                           Kind{"uint64", 8},  Kind{"uint32", 4},  Kind{"uint16", 2},  Kind{"uint8", 1},
-                           Kind{"bool", 1},    Kind{"text", 0}};
+constexpr std::array kinds{
+    Kind{"float64", 8},       Kind{"float32", 4},     Kind{"float16", 2}, Kind{"bfloat16", 2},
+    Kind{"float8_e4m3fn", 1}, Kind{"float8_e5m2", 1}, Kind{"int64", 8},   Kind{"int32", 4},
+    Kind{"int16", 2},         Kind{"int8", 1},        Kind{"uint64", 8},  Kind{"uint32", 4},
+    Kind{"uint16", 2},        Kind{"uint8", 1},       Kind{"bool", 1},    Kind{"text", 0}};
 
 [[noreturn]] void fail(const Tensor& tensor, const std::string& what) {
   throw Error("tensor " + tensor.name + " of shape " + shape_text(tensor.shape) + ": " + what);

@@ -11,7 +11,24 @@
 namespace core::formats {
 
 /// What the numbers of a tensor are in its file; read, they are float64 all the same.
-enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean, text };
+enum class Dtype {
+  f64,
+  f32,
+  f16,
+  bf16,
+  f8_e4m3,
+  f8_e5m2,
+  i64,
+  i32,
+  i16,
+  i8,
+  u64,
+  u32,
+  u16,
+  u8,
+  boolean,
+  text
+};
 
 /// "float32", "bfloat16", "bool", "text": as NumPy and PyTorch call it.
 const char* dtype_name(Dtype dtype);

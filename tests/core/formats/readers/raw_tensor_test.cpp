@@ -21,11 +21,12 @@ char content(std::size_t layer, std::size_t i, std::size_t j) {
 }
 
 /// The same tensor of 3 × 301 × 997 numbers of 4 bytes, the first index running fastest or slowest.
-RawTensor tensor_of(std::shared_ptr<const OpenFile> file, bool columns_first) {
-  return {{"a", Dtype::i32, {n_layers, n_rows, n_columns}},
+RawTensor tensor_of(std::shared_ptr<const OpenFile> file, bool first_runs_fastest) {
+  const Shape shape{n_layers, n_rows, n_columns};
+  return {{"a", Dtype::i32, shape},
           4,
           false,
-          columns_first,
+          first_runs_fastest ? columns_first(shape) : Strides(),
           false,
           "a: ",
           [file](std::uint64_t from, std::uint64_t count, std::string& buffer, const core::Token&) {
@@ -34,23 +35,23 @@ RawTensor tensor_of(std::shared_ptr<const OpenFile> file, bool columns_first) {
           }};
 }
 
-std::string bytes_of_tensor(bool columns_first) {
+std::string bytes_of_tensor(bool first_runs_fastest) {
   std::string bytes(4 * n_layers * n_rows * n_columns, '\0');
   for (std::size_t layer = 0; layer < n_layers; ++layer)
     for (std::size_t i = 0; i < n_rows; ++i)
       for (std::size_t j = 0; j < n_columns; ++j) {
         const std::size_t at =
-            columns_first ? layer + n_layers * (i + n_rows * j) : (layer * n_rows + i) * n_columns + j;
+            first_runs_fastest ? layer + n_layers * (i + n_rows * j) : (layer * n_rows + i) * n_columns + j;
         bytes[4 * at] = content(layer, i, j);
       }
   return bytes;
 }
 
 TEST(RawTensor, OfSeveralPartsIsReadWholeAndByItsLeadingIndices) {
-  for (const bool columns_first : {false, true}) {
+  for (const bool first_runs_fastest : {false, true}) {
     const support::TemporaryDirectory directory;
-    const auto path = written(directory, "a", bytes_of_tensor(columns_first));
-    const auto entry = entry_of(tensor_of(std::make_shared<const OpenFile>(path), columns_first));
+    const auto path = written(directory, "a", bytes_of_tensor(first_runs_fastest));
+    const auto entry = entry_of(tensor_of(std::make_shared<const OpenFile>(path), first_runs_fastest));
     core::Token progress;
     const Tensor whole = entry.read({}, progress);
     ASSERT_EQ(whole.numbers.size(), n_layers * n_rows * n_columns);
@@ -71,10 +72,10 @@ TEST(RawTensor, OfSeveralPartsIsReadWholeAndByItsLeadingIndices) {
 }
 
 TEST(RawTensor, OfAFileThatShrinksWhileItIsReadIsRefused) {
-  for (const bool columns_first : {false, true}) {
+  for (const bool first_runs_fastest : {false, true}) {
     const support::TemporaryDirectory directory;
-    const auto path = written(directory, "a", bytes_of_tensor(columns_first));
-    RawTensor tensor = tensor_of(std::make_shared<const OpenFile>(path), columns_first);
+    const auto path = written(directory, "a", bytes_of_tensor(first_runs_fastest));
+    RawTensor tensor = tensor_of(std::make_shared<const OpenFile>(path), first_runs_fastest);
     tensor.fetch = [&, fetch = tensor.fetch](std::uint64_t from, std::uint64_t count, std::string& buffer,
                                              const core::Token& progress) {
       const std::string_view bytes = fetch(from, count, buffer, progress);
@@ -85,6 +86,44 @@ TEST(RawTensor, OfAFileThatShrinksWhileItIsReadIsRefused) {
     core::Token progress;
     EXPECT_THAT(support::error_of([&] { entry.read({}, progress); }),
                 StartsWith(path.string() + ": became shorter while it was read: expected "));
+  }
+}
+
+TEST(RawTensor, WithAnyStridesIsReadAsItLies) {
+  // Of 3 × 301 × 997 numbers in row-major order: views of which parts are larger and smaller than what is
+  // fetched in one go, in all orders of their axes, with gaps, with overlaps and with numbers that are
+  // repeated.
+  const support::TemporaryDirectory directory;
+  const auto path = written(directory, "a", bytes_of_tensor(false));
+  const auto file = std::make_shared<const OpenFile>(path);
+  const std::pair<Shape, Strides> views[] = {
+      {{n_columns, n_rows, n_layers}, {1, n_columns, n_rows * n_columns}},
+      {{n_rows, n_layers, n_columns}, {n_columns, n_rows * n_columns, 1}},
+      {{n_layers, n_columns}, {n_rows * n_columns, 1}},
+      {{n_columns, n_layers}, {1, n_rows * n_columns}},
+      {{n_rows, 7}, {n_columns, 100}},
+      {{3}, {n_rows * n_columns}},
+      {{4, n_rows, 2, 5}, {0, n_columns, 0, 3}},
+      {{2, 3, 5}, {0, 1, 0}},
+      {{900, 900}, {301, 17}},
+      {{500, 600}, {1, 1}}};
+  for (const auto& [shape, strides] : views) {
+    RawTensor raw = tensor_of(file, false);
+    raw.info.shape = shape;
+    raw.strides = strides;
+    core::Token progress;
+    const Tensor whole = entry_of(raw).read({}, progress);
+    std::size_t wrong = 0;
+    for (std::size_t k = 0; k < whole.numbers.size(); ++k) {
+      std::size_t at = 0;
+      for (std::size_t rest = k, axis = shape.size(); axis-- > 0; rest /= shape[axis])
+        at += rest % shape[axis] * strides[axis];
+      wrong += whole.numbers[k] != content(at / n_columns / n_rows, at / n_columns % n_rows, at % n_columns);
+    }
+    EXPECT_EQ(wrong, 0u) << shape_text(shape);
+    const std::size_t second[] = {1};
+    EXPECT_EQ(entry_of(raw).read(second, progress).numbers, part_of(whole, second).numbers)
+        << shape_text(shape);
   }
 }
 
