@@ -7,6 +7,7 @@
 
 #include "app/command_line/argument_values.hpp"
 #include "core/error.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 
 namespace app {
 namespace {
@@ -54,7 +55,8 @@ void describe(Options, ListMistakes&) {}
 
 void describe_model(Options options, OfModel& command) {
   auto& choices = command.choices;
-  options.one("FILE", "", "Session, checkpoint (.safetensors) or tensors (.npz, .npy, .csv, text)",
+  options.one("FILE", "",
+              "Session, checkpoint (.safetensors, .pt, .index.json) or tensors (.npz, .npy, .csv, text)",
               command.source, read_file);
   options.one("--preset", "NAME", "Preset instead of a file", command.source, read_preset);
   options.many("--given", "STAGE=FILE[:TENSOR]",
@@ -96,7 +98,8 @@ void describe(Options options, WriteSession& command) {
 void describe(Options options, Check& command) {
   describe_model(options, command);
   options
-      .one("--against", "PATH", "The tensors: a folder of .npy or .csv, .npz, .safetensors", command.against)
+      .one("--against", "PATH", "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv",
+           command.against)
       ->required();
   options.one("--rtol", "R", "Relative tolerance, 1e-5 unless given", command.tolerance.relative,
               read_tolerance);
@@ -190,7 +193,9 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   program.require_subcommand(0, 1);
   add_help(program);
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
-  Options{program}.one("FILE", "", "Session, checkpoint or tensors to open in the window", window.file);
+  const std::string openable = "Session, checkpoint or tensors to open in the window (.json " +
+                               core::formats::tensor_endings() + ", or a folder)";
+  Options{program}.one("FILE", "", openable.c_str(), window.file);
   add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows");
   add<ListMistakes>(program, chosen, "mistakes",
                     "List the mistakes that can be made and found: a name, a tab, what it is");

@@ -101,6 +101,7 @@ struct Runner {
     namespace check = core::check;
     const core::attention::Model model = model_of(command, err).model;
     const auto file = core::formats::open_tensors(command.against);
+    for (const std::string& note : file.notes()) print_error(err, "note: " + note);
     const check::Report report =
         check::check(model, check::match(model, file, command.by_hand), command.tolerance);
     out << (command.json ? check::report_json(report) : check::report_text(report));

@@ -75,6 +75,8 @@ MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choic
                       const core::Token& progress) {
   MadeOfTensors made{core::importing::import_tensors(*tensors.file, choices, progress),
                      {tensors, choices, {}}};
+  const auto& left_out = tensors.file->notes();
+  made.imported.notes.insert(made.imported.notes.begin(), left_out.begin(), left_out.end());
   made.source.layers = core::importing::layers_in(*tensors.file, choices, progress);
   for (std::size_t k = 0; k < made.source.layers.size(); ++k)
     if (choices.layer == std::to_string(k)) made.source.layer = k;
@@ -128,6 +130,7 @@ std::string preview_text(const std::filesystem::path& path, const core::Token& p
       tensors.size() == 1 && tensors[0].dtype != formats::Dtype::text &&
       formats::count_of(tensors[0].shape).value_or(quickly_measured + 1) <= quickly_measured;
   if (is_quick) text += ", " + range_text(measure(file, tensors[0].name, progress));
+  for (const std::string& note : file.notes()) text += (text.ends_with('.') ? " " : ". ") + note;
   return text;
 }
 

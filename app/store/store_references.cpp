@@ -90,7 +90,9 @@ void Store::carry_out(const CheckTensors& command) {
           view_.forms.dialog = Dialog::none;
           view_.look.tab = Tab::compare;
           comparing_.search();
-          say("B are the tensors of " + path.string());
+          std::string words = "B are the tensors of " + path.string();
+          for (const std::string& note : file->notes()) words += (words.ends_with('.') ? " " : ". ") + note;
+          say(words);
         };
       });
 }

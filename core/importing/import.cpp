@@ -62,7 +62,7 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
 bool is_session(const std::filesystem::path& path) {
   const std::string begin = formats::read_begin(path, 4096);
   const std::size_t first = begin.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  return first != begin.npos && begin[first] == '{';
+  return first != begin.npos && begin[first] == '{' && !formats::is_index_of_tensors(path);
 }
 
 Imported import_tensors(const TensorFile& file, const Choices& choices, const core::Token& progress) {
@@ -108,7 +108,10 @@ Imported import_file(const std::filesystem::path& path, const Choices& choices, 
     formats::Session session = formats::load_session(path);
     return {std::move(session.model), {}, std::move(session.view)};
   }
-  return import_tensors(formats::open_tensors(path, progress), choices, progress);
+  const TensorFile file = formats::open_tensors(path, progress);
+  Imported result = import_tensors(file, choices, progress);
+  result.notes.insert(result.notes.begin(), file.notes().begin(), file.notes().end());
+  return result;
 }
 
 }  // namespace core::importing

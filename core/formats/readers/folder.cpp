@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/readers/left_out.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/text/number.hpp"
 
@@ -93,14 +94,50 @@ bool is_folder(const fs::path& path) {
   return is;
 }
 
-Parts parts_of(const fs::path& folder, const Token& progress) {
+/// The files of tensors in a folder that can be opened. What cannot is left out, unless it stands in a row
+/// with others, as heads do, which would be another without it.
+std::vector<std::shared_ptr<const TensorFile>> files_in(const fs::path& folder, bool is_in_a_row,
+                                                        LeftOut& left_out, const Token& progress) {
+  std::vector<std::shared_ptr<const TensorFile>> files;
+  for (const fs::path& path : sorted_entries(folder)) {
+    progress.add(0);
+    if (!has_tensor_ending(path) || is_folder(path)) continue;
+    const auto open = [&] {
+      auto file = std::make_shared<const TensorFile>(open_tensors(path, progress));
+      if (path.extension() == ".json") return;  // of an index that is right, the files are here
+      for (const std::string& note : file->notes()) left_out.add(path.filename().string() + ": " + note);
+      files.push_back(std::move(file));
+    };
+    if (is_in_a_row || number_after(path.stem().string(), ".head"))
+      open();
+    else
+      left_out.unless(open);
+  }
+  return files;
+}
+
+/// A checkpoint is often kept as pytorch_model.bin beside model.safetensors: the same tensors once more.
+bool repeats(const TensorFile& file, const Parts& parts) {
+  return std::string_view(file.format()) == "pytorch" &&
+         std::ranges::any_of(file.tensors(), [&](const TensorInfo& info) {
+           const auto known = parts.find(info.name);
+           return known != parts.end() && known->second.file &&
+                  std::string_view(known->second.file->format()) == "safetensors";
+         });
+}
+
+Parts parts_of(const fs::path& folder, bool is_in_a_row, LeftOut& left_out, const Token& progress) {
   const std::string place = folder.string() + ": ";
   Parts parts;
   std::map<std::string, std::map<std::size_t, Part>> heads;
-  for (const fs::path& path : sorted_entries(folder)) {
-    progress.add(0);
-    if (!has_tensor_ending(path) || path.extension() == ".json" || is_folder(path)) continue;
-    const auto file = std::make_shared<const TensorFile>(open_tensors(path, progress));
+  auto files = files_in(folder, is_in_a_row, left_out, progress);
+  std::ranges::stable_sort(files, {},
+                           [](const auto& file) { return std::string_view(file->format()) == "pytorch"; });
+  for (const auto& file : files) {
+    if (repeats(*file, parts)) {
+      left_out.note(file->path().filename().string() + " has the tensors of a .safetensors file beside it");
+      continue;
+    }
     for (const TensorInfo& info : file->tensors()) {
       Part part{info, file, info.name, {}};
       const auto head = number_after(info.name, ".head");
@@ -118,23 +155,25 @@ Parts parts_of(const fs::path& folder, const Token& progress) {
 
 TensorFile open_folder(const fs::path& path, const Token& progress) {
   const std::string place = path.string() + ": ";
-  Parts parts = parts_of(path, progress);
+  LeftOut left_out(place, (path / "").string());
+  Parts parts = parts_of(path, false, left_out, progress);
   std::map<std::string, std::map<std::size_t, Part>> sequences;
   for (const fs::path& entry : sorted_entries(path)) {
     const auto sequence = number_after(entry.filename().string(), "sequence");
     if (!sequence || !is_folder(entry)) continue;
-    for (auto& [name, part] : parts_of(entry, progress)) sequences[name].emplace(*sequence, std::move(part));
+    for (auto& [name, part] : parts_of(entry, true, left_out, progress))
+      sequences[name].emplace(*sequence, std::move(part));
   }
   for (auto& [name, members] : sequences) add(parts, name, stacked(name, std::move(members), place), place);
   if (parts.empty())
-    throw Error(place + "expected a folder of tensors (.npy, .csv, .safetensors …), got none in it");
+    left_out.fail("expected a folder of tensors (.npy, .csv, .safetensors …), got none in it");
   std::vector<TensorFile::Entry> entries;
   for (auto& [name, part] : parts)
     entries.push_back({part.info, [shared = std::make_shared<const Part>(part)](
                                       std::span<const std::size_t> leading, const Token& p) {
                          return read(*shared, leading, p);
                        }});
-  return {path, "folder", std::move(entries)};
+  return {path, "folder", std::move(entries), left_out.notes()};
 }
 
 }  // namespace core::formats::readers

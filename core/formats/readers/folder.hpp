@@ -11,8 +11,9 @@ namespace core::formats::readers {
 /// A file of one tensor gives it under its name without the ending; NAME.head0, NAME.head1 … of one shape
 /// become NAME with the heads as its first dimension, and the folders sequence0, sequence1 … of an export
 /// another before it. The tensors of .safetensors files keep their names, as a checkpoint may come in
-/// several. Throws core::Error when two tensors have one name, heads are missing or of different shapes, or a
-/// file is damaged.
+/// several; those of a PyTorch file beside them are left out when they are the same. So is, with a note, a
+/// file that cannot be opened, but among heads and sequences. Throws core::Error when two tensors have one
+/// name, heads are missing or of different shapes, or nothing can be opened.
 TensorFile open_folder(const std::filesystem::path& path, const Token& progress);
 
 }  // namespace core::formats::readers

@@ -5,7 +5,10 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/formats/readers/left_out.hpp"
 #include "core/formats/readers/npy.hpp"
+#include "core/formats/readers/pytorch.hpp"
 #include "core/formats/readers/zip.hpp"
 
 namespace core::formats::readers {
@@ -18,6 +21,7 @@ TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archi
                                   const std::string& file_name) {
   const std::string name = member.name.substr(0, member.name.size() - ending.size());
   const std::string place = file_name + ": " + name + ": ";
+  if (!member.problem.empty()) throw Error(place + member.problem);
   // The header is read unchecked; the numbers are given out only after the checksum of all has been found
   // right.
   const Fetch begin = [&](std::uint64_t from, std::uint64_t count, std::string& buffer, const Token&) {
@@ -39,18 +43,19 @@ TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archi
 
 TensorFile open_npz(const std::filesystem::path& path, const Token& progress) {
   const auto archive = std::make_shared<const ZipArchive>(path);
+  if (std::ranges::any_of(archive->members(), is_pickle_of_pytorch, &ZipMember::name))
+    return open_pytorch(path, progress);
   std::vector<TensorFile::Entry> entries;
+  LeftOut left_out(path.string() + ": ");
   for (const ZipMember& member : archive->members()) {
     progress.add(0);
-    if (member.name.ends_with("data.pkl"))
-      throw Error(
-          path.string() +
-          ": PyTorch's own files hold Python objects (pickle), which are never opened: save the tensors with "
-          "numpy.savez or safetensors.torch.save_file");
-    if (member.name.ends_with(ending)) entries.push_back(entry_of_member(archive, member, path.string()));
+    if (member.name.ends_with(ending))
+      left_out.unless([&] { entries.push_back(entry_of_member(archive, member, path.string())); });
+    else if (!member.name.ends_with('/'))
+      left_out.note(quoted_briefly(member.name) + " is no .npy file");
   }
-  if (entries.empty()) throw Error(path.string() + ": expected an archive of .npy files, got none in it");
-  return {path, "npz", std::move(entries)};
+  if (entries.empty()) left_out.fail("expected an archive of .npy files, got none in it");
+  return {path, "npz", std::move(entries), left_out.notes()};
 }
 
 }  // namespace core::formats::readers

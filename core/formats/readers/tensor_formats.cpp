@@ -11,7 +11,10 @@
 #include "core/formats/readers/npy.hpp"
 #include "core/formats/readers/npz.hpp"
 #include "core/formats/readers/printed.hpp"
+#include "core/formats/readers/pytorch.hpp"
 #include "core/formats/readers/safetensors.hpp"
+#include "core/formats/readers/shards.hpp"
+#include "core/formats/readers/strangers.hpp"
 #include "core/formats/readers/table.hpp"
 #include "core/formats/readers/zip.hpp"
 
@@ -28,6 +31,19 @@ bool is_text(std::string_view begin) {
   });
 }
 
+constexpr const char* pytorch_endings = ".pt .pth .bin .pkl .ckpt";
+
+/// Whether the name of a file ends as one of several endings with blanks between them.
+bool ends_as(const Path& path, std::string_view endings) {
+  const std::string name = path.filename().string();
+  while (!endings.empty()) {
+    const std::string_view ending = endings.substr(0, endings.find(' '));
+    if (name.size() > ending.size() && name.ends_with(ending)) return true;
+    endings.remove_prefix(std::min(ending.size() + 1, endings.size()));
+  }
+  return false;
+}
+
 constexpr std::array tensor_format_table{
     TensorFormat{"folder", "", "a folder of such files, such as attnscope exports",
                  [](const Path& path, std::string_view) {
@@ -42,7 +58,8 @@ constexpr std::array tensor_format_table{
                  readers::open_npy},
     TensorFormat{"npz", ".npz", "NumPy's archive of arrays",
                  [](const Path& path, std::string_view begin) {
-                   return readers::looks_like_zip(begin) || path.extension() == ".npz";
+                   return (readers::looks_like_zip(begin) && !readers::looks_like_pytorch(begin)) ||
+                          path.extension() == ".npz";
                  },
                  readers::open_npz},
     TensorFormat{"safetensors", ".safetensors", "a checkpoint of Hugging Face",
@@ -50,6 +67,13 @@ constexpr std::array tensor_format_table{
                    return readers::looks_like_safetensors(begin) || path.extension() == ".safetensors";
                  },
                  readers::open_safetensors},
+    TensorFormat{"index", ".index.json", "a checkpoint of Hugging Face in several files",
+                 readers::looks_like_index, readers::open_index},
+    TensorFormat{"pytorch", pytorch_endings, "what torch.save wrote, if it holds only tensors",
+                 [](const Path& path, std::string_view begin) {
+                   return readers::looks_like_pytorch(begin) || ends_as(path, pytorch_endings);
+                 },
+                 readers::open_pytorch},
     TensorFormat{"table", ".csv .tsv", "a table with or without names of rows and columns",
                  [](const Path& path, std::string_view) {
                    return path.extension() == ".csv" || path.extension() == ".tsv";
@@ -61,14 +85,18 @@ constexpr std::array tensor_format_table{
         readers::open_text},
 };
 
-std::string all_endings() {
+}  // namespace
+
+std::string tensor_endings() {
   std::string text;
   for (const TensorFormat& f : tensor_format_table)
     if (*f.endings) text += (text.empty() ? "" : " ") + std::string(f.endings);
   return text;
 }
 
-}  // namespace
+bool is_index_of_tensors(const Path& path) {
+  return readers::looks_like_index(path, read_begin(path, longest_begin));
+}
 
 std::span<const TensorFormat> tensor_formats() {
   return tensor_format_table;
@@ -76,18 +104,18 @@ std::span<const TensorFormat> tensor_formats() {
 
 const TensorFormat& tensor_format_of(const Path& path) {
   const std::string begin = read_begin(path, longest_begin);
+  if (const std::string words = readers::words_on_stranger(path, begin); !words.empty())
+    throw Error(path.string() + ": " + words);
   const auto row = std::ranges::find_if(tensor_format_table,
                                         [&](const TensorFormat& f) { return f.is_meant(path, begin); });
   if (row == tensor_format_table.end())
-    throw Error(path.string() + ": expected a file of tensors (" + all_endings() + ")");
+    throw Error(path.string() + ": expected a file of tensors (" + tensor_endings() + ")");
   return *row;
 }
 
 bool has_tensor_ending(const Path& path) {
-  const std::string ending = path.extension().string();
-  return !ending.empty() && std::ranges::any_of(tensor_format_table, [&](const TensorFormat& f) {
-    return (" " + std::string(f.endings) + " ").find(" " + ending + " ") != std::string::npos;
-  });
+  return std::ranges::any_of(tensor_format_table,
+                             [&](const TensorFormat& f) { return ends_as(path, f.endings); });
 }
 
 TensorFile open_tensors(const std::filesystem::path& path) {

@@ -89,15 +89,17 @@ ZipMember ZipArchive::member_at(uint64_t index) const {
       ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if (zip_stat_index(archive_.get(), index, 0, &about) != 0 || (about.valid & needed) != needed)
     fail("nothing is known of member " + std::to_string(index));
-  const std::string shown = quoted_briefly(about.name), place = path_.string() + ": " + shown;
-  if (about.encryption_method != ZIP_EM_NONE) throw Error(place + " is encrypted");
+  const std::string shown = quoted_briefly(about.name);
+  if (about.encryption_method != ZIP_EM_NONE)
+    return {about.name, index, about.size, false, "it is encrypted"};
   if (about.comp_method != ZIP_CM_STORE && about.comp_method != ZIP_CM_DEFLATE)
-    throw Error(place + ": expected it stored or deflated, got method " + std::to_string(about.comp_method));
+    return {about.name, index, about.size, false,
+            "expected it stored or deflated, got method " + std::to_string(about.comp_method)};
   const bool deflated = about.comp_method == ZIP_CM_DEFLATE;
   if (!deflated && about.size != about.comp_size) fail(shown + " is stored but has two sizes");
   if (about.size / largest_ratio > about.comp_size)
     fail(shown + " claims " + std::to_string(about.size) + " bytes in " + std::to_string(about.comp_size));
-  return {about.name, index, about.size, deflated};
+  return {about.name, index, about.size, deflated, ""};
 }
 
 ZipArchive::File ZipArchive::opened(const ZipMember& member) const {

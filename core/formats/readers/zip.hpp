@@ -21,6 +21,7 @@ struct ZipMember {
   std::string name;
   std::uint64_t index = 0, size = 0;  ///< place in the archive; bytes of its content
   bool deflated = false;              ///< or stored as it is
+  std::string problem;                ///< why it cannot be read: "it is encrypted"; else ""
 };
 
 /// Whether bytes begin as a ZIP archive does.
@@ -29,8 +30,8 @@ bool looks_like_zip(std::string_view begin);
 /// A ZIP archive that is open; several threads may read it, one after the other.
 class ZipArchive {
  public:
-  /// Throws core::Error when the archive is damaged, a member is encrypted or packed in another way than
-  /// deflate, or claims to be longer than its packed bytes could become.
+  /// A member that is encrypted or packed in another way than deflate says so. Throws core::Error when the
+  /// archive is damaged, or a member claims to be longer than its packed bytes could become.
   explicit ZipArchive(const std::filesystem::path& path);
 
   const std::vector<ZipMember>& members() const { return members_; }

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/find.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/text/words.hpp"
 
 namespace core::formats {
 namespace {
@@ -26,8 +27,9 @@ void check_part(const TensorInfo& info, std::span<const std::size_t> leading, co
 
 }  // namespace
 
-TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries)
-    : path_(std::move(path)), format_(format) {
+TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries,
+                       std::vector<std::string> notes)
+    : path_(std::move(path)), format_(format), notes_(std::move(notes)) {
   for (Entry& entry : entries) {
     infos_.push_back(std::move(entry.info));
     reads_.push_back(std::move(entry.read));
@@ -40,7 +42,8 @@ const TensorInfo* TensorFile::find(std::string_view name) const {
 
 const TensorInfo& TensorFile::info(std::string_view name) const {
   if (const TensorInfo* found = find(name)) return *found;
-  throw Error(place() + "there is no tensor " + quoted_briefly(name) + " in it");
+  throw Error(place() + "there is no tensor " + quoted_briefly(name) + " in it" +
+              (notes_.empty() ? "" : " (" + text::joined(notes_, " ") + ")"));
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading,

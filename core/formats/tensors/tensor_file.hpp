@@ -25,8 +25,9 @@ class TensorFile {
     Read read;
   };
 
-  /// Entries without two of one name.
-  TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries);
+  /// Entries without two of one name; notes are sentences on what was left out.
+  TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries,
+             std::vector<std::string> notes = {});
 
   const std::filesystem::path& path() const { return path_; }
   /// "FILE: ", as every error about it begins.
@@ -35,6 +36,8 @@ class TensorFile {
   const char* format() const { return format_; }
   /// All tensors, in the order of the file.
   const std::vector<TensorInfo>& tensors() const { return infos_; }
+  /// What of the file is not among the tensors, and why: "Left out: a: expected numbers, got …."
+  const std::vector<std::string>& notes() const { return notes_; }
   /// The tensor of that name, or nullptr.
   const TensorInfo* find(std::string_view name) const;
   /// The tensor of that name. Throws core::Error when there is none.
@@ -54,6 +57,7 @@ class TensorFile {
   const char* format_;
   std::vector<TensorInfo> infos_;
   std::vector<Read> reads_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace core::formats

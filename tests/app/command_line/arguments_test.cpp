@@ -225,7 +225,8 @@ TEST(Arguments, OfDrawThatAreWrongAreNamed) {
 TEST(Arguments, AskForTexts) {
   EXPECT_EQ(std::get<ShowText>(parse_arguments({"--version"})).text, "attnscope " ATTNSCOPE_VERSION "\n");
   const std::string help = std::get<ShowText>(parse_arguments({"--help"})).text;
-  for (const char* word : {"presets", "export", "session", "program", "draw", "--version", "FILE"})
+  for (const char* word :
+       {"presets", "export", "session", "program", "draw", "--version", "FILE", ".pt", ".index.json"})
     EXPECT_NE(help.find(word), help.npos) << word;
   const std::string export_help = std::get<ShowText>(parse_arguments({"export", "--help"})).text;
   for (const char* word : {"--preset", "--out", "--stages", "--format", "--no-labels"})

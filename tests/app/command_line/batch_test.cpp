@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -113,6 +114,39 @@ TEST(Batch, MakesASessionOfALayerOfACheckpoint) {
   const Outcome drawn = run({"session", checkpoint, "--layer", "1", "--out", file});
   EXPECT_EQ(drawn.status, 0);
   EXPECT_EQ(drawn.err.substr(0, 47), "attnscope: note: No embeddings were given: 8 to");
+}
+
+TEST(Batch, OpensACheckpointByItsIndexAsByItsFile) {
+  const support::TemporaryDirectory dir;
+  const std::string checkpoint = FIXTURES "/tiny_gpt/attention.safetensors";
+  std::filesystem::copy_file(checkpoint, dir / "m.safetensors");
+  std::filesystem::copy_file(FIXTURES "/tiny_gpt/config.json", dir / "config.json");
+  std::string map;
+  const auto whole = core::formats::open_tensors(checkpoint);
+  for (const auto& info : whole.tensors())
+    map += (map.empty() ? "\"" : ", \"") + info.name + "\": \"m.safetensors\"";
+  support::put_bytes(dir / "m.safetensors.index.json", "{\"metadata\": {}, \"weight_map\": {" + map + "}}");
+  const auto session_of = [&](const std::filesystem::path& path) {
+    const auto file = (dir / "s.json").string();
+    EXPECT_EQ(run({"session", path.string(), "--layer", "1", "--out", file}).status, 0);
+    return support::bytes_of(file);
+  };
+  EXPECT_EQ(session_of(dir / "m.safetensors.index.json"), session_of(checkpoint));
+}
+
+TEST(Batch, SaysWhatOfAFileWasLeftOut) {
+  const support::TemporaryDirectory dir;
+  const std::string nested = FIXTURES "/formats/pytorch/nested.pt";
+  const Outcome outcome =
+      run({"session", nested, "--tensor", "model.query.weight", "--out", (dir / "s.json").string()});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err.substr(0, outcome.err.find(':', 20)), "attnscope: note: Left out as no tensors");
+  std::filesystem::copy_file(FIXTURES "/formats/npy/row.npy", dir / "row.npy");
+  std::filesystem::copy_file(FIXTURES "/formats/damaged/objects.npy", dir / "weights.npy");
+  const Outcome checked = run({"check", "--preset", "004-causal", "--against", dir.path().string()});
+  EXPECT_NE(checked.err.find("note: Left out: "), std::string::npos) << checked.err;
+  EXPECT_NE(checked.err.find("weights.npy: expected numbers, got Python objects"), std::string::npos)
+      << checked.err;
 }
 
 TEST(Batch, ExportsALayerOfACheckpoint) {

@@ -80,6 +80,8 @@ TEST(Dropped, MeansWhatItIsDroppedOn) {
   EXPECT_TRUE(is_opened("w.csv", false));
   EXPECT_FALSE(is_opened("w.csv", true));
   EXPECT_TRUE(is_opened("session.json", true));
+  for (const char* name : {"w.pt", "w.pth", "w.bin", "w.pkl", "w.ckpt", "w.safetensors.index.json"})
+    EXPECT_FALSE(is_opened(name, true)) << name;
   view.look.tab = Tab::compare;
   EXPECT_NE(dropped("w.npz", view, model, false).as<CheckTensors>(), nullptr);
   EXPECT_NE(dropped("w.npz", view, model, true).as<FillFromFile>(), nullptr);

@@ -96,8 +96,8 @@ void draw_open_reference_dialog(const Frame& frame) {
 void draw_open_tensors_dialog(const Frame& frame) {
   widgets::paragraph(
       frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
-      "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .npy, .csv, "
-      "or a folder of them.");
+      "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .pt, .npy, "
+      ".csv, or a folder of them.");
   if (const auto path = file_to_open(frame, widgets::Listed::tensors))
     frame.commands.add(CheckTensors{*path});
   ImGui::SameLine();

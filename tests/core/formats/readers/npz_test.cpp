@@ -93,7 +93,7 @@ TEST(NpzFile, ThatLiesIsRefused) {
       {"shares_bytes.npz", "its records contradict each other"},
       {"wrong_checksum.npz", "its checksum is not the one that the archive gives"},
       {"method_12.npz", "expected it stored or deflated, got method 12"},
-      {"model.pt", "PyTorch's own files hold Python objects (pickle)"}};
+      {"model.pt", "expected tensors, got none in it"}};
   for (const auto& [name, expected] : wrong)
     EXPECT_THAT(error_of_archive(folder + "damaged/" + name), HasSubstr(name + std::string(": ")));
   for (const auto& [name, expected] : wrong)
@@ -108,6 +108,29 @@ TEST(NpzFile, CutAnywhereIsRefusedInOneLine) {
     ASSERT_THAT(error, HasSubstr("a.npz: damaged ZIP archive: ")) << length;
     ASSERT_EQ(error.find('\n'), error.npos);
   }
+}
+
+TEST(NpzFile, LeavesOutWhatCannotBeRead) {
+  const std::string objects = support::bytes_of(folder + "damaged/objects.npy"),
+                    row = support::bytes_of(folder + "npy/row.npy");
+  const auto member = [](const std::string& bytes) { return [bytes] { return bytes; }; };
+  const support::TemporaryDirectory directory;
+  const auto path = written(
+      directory, "a.npz",
+      zip_bytes(
+          {{"objects.npy", member(objects)}, {"row.npy", member(row)}, {"about.txt", member("words")}}));
+  const TensorFile file = open_tensors(path);
+  ASSERT_EQ(file.tensors().size(), 1u);
+  EXPECT_EQ(file.read("row").numbers, (std::vector<double>{0, 1, 2}));
+  EXPECT_THAT(file.notes(),
+              ElementsAre("Left out: objects: expected numbers, got Python objects (pickle), which are never "
+                          "opened.",
+                          "Left out: \"about.txt\" is no .npy file."));
+  EXPECT_THAT(support::error_of([&] { file.read("objects"); }), HasSubstr("got Python objects (pickle)"));
+  const auto alone = written(directory, "b.npz", zip_bytes({{"objects.npy", member(objects)}}));
+  EXPECT_EQ(
+      support::error_of([&] { open_tensors(alone); }),
+      alone.string() + ": objects: expected numbers, got Python objects (pickle), which are never opened");
 }
 
 TEST(NpzFile, WithoutArraysSaysSo) {
