@@ -1,39 +1,74 @@
 """Times attnscope's engine, NumPy and PyTorch on the same sizes in turns, and prints the medians as one table.
 
-Called by scripts/bench with the folder of the built programs. NumPy and PyTorch are measured where they are installed.
+Called by scripts/bench with the folder of the built programs. NumPy and PyTorch are those of the Python that runs this, each with all
+processors and the BLAS that it comes with; what they are, and what is missing, is said first.
 """
 import argparse
+import ctypes
 import json
 import math
 import os
 import pathlib
 import platform
+import re
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+# Whatever a shell says of threads and of kernels would be said for one peer and not for another.
+for variable in list(os.environ):
+    if re.match(r"(OPENBLAS|GOTO|BLIS|MKL|OMP|KMP|NUMEXPR|ATEN)_", variable):
+        del os.environ[variable]
+
 SIZES = [(6, 3, 1), (64, 64, 4), (256, 768, 12), (1024, 768, 12), (2048, 768, 12)]
+SHARES = [0.06, 0.06, 0.13, 0.25, 0.5]  # of the time, in which at least one round of each size is made
 OURS = ["forward", "edit_embedding", "edit_query_weight", "edit_value_weight", "edit_embedding_with_output",
         "edit_query_weight_with_output"]
 REFERENCE_UP_TO = 1024  # tokens; beyond, every stage at once takes many seconds and gigabytes
+ONE_THREAD_UP_TO = 64  # tokens; so small that the peers are measured with one thread too, and the faster counts
+PROCESSORS = len(os.sched_getaffinity(0))
+
+
+def output_within(command, seconds):
+    """What a command prints. It is ended with all that it started when it takes longer."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            out, error = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode != 0:
+        raise OSError(f"{command[0]} failed: {error.strip().splitlines()[-1] if error.strip() else process.returncode}")
+    return out
 
 
 def benchmark(program, pattern, seconds):
     """Runs some of our benchmarks; {name: milliseconds}, and what peak counted."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
-        subprocess.run([program, f"--benchmark_filter={pattern}", f"--benchmark_min_time={seconds}",
-                        f"--benchmark_out={report}", "--benchmark_out_format=json"], check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
+        output_within([program, f"--benchmark_filter={pattern}", f"--benchmark_min_time={seconds}", f"--benchmark_out={report}",
+                       "--benchmark_out_format=json"], 600)
         rows = json.loads(report.read_text())["benchmarks"]
     unit = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
     return {row["name"]: row.get("multiply_adds_per_second") or row["real_time"] * unit[row["time_unit"]] for row in rows}
 
 
+def settle():
+    """Waits until the threads of whoever was measured before no longer turn on the processors for more work."""
+    time.sleep(0.1)
+
+
 def timed(function, at_least=0.05):
-    """Milliseconds of one call, as the mean of as many as fill a twentieth of a second."""
+    """Milliseconds of one call, as the mean of as many as fill a twentieth of a second, after one to warm up where that is quick."""
+    settle()
+    start = time.perf_counter()
+    function()
+    taken = time.perf_counter() - start
+    if taken > 10 * at_least:
+        return taken * 1e3
     count, start = 0, time.perf_counter()
     while True:
         function()
@@ -57,6 +92,34 @@ def numpy_pass(size):
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
         return (weights @ v).transpose(1, 0, 2).reshape(n, d) @ wo
+
+    return call
+
+
+def numpy_tuned(size):
+    """The same numbers with every buffer made beforehand, in place where NumPy allows it."""
+    import numpy as np
+    n, d, heads = size
+    d_head = d // heads
+    random = np.random.default_rng(1)
+    x, w = random.standard_normal((n, d)), random.standard_normal((d, 3 * d)) / math.sqrt(d)
+    w[:, :d] /= math.sqrt(d_head)  # the scale, once and for all
+    wo = random.standard_normal((d, d)) / math.sqrt(d)
+    mask = np.triu(np.full((n, n), -np.inf), 1)
+    qkv, scores, rows = np.empty((n, 3 * d)), np.empty((heads, n, n)), np.empty((heads, n, 1))
+    contexts, joined, out = np.empty((heads, n, d_head)), np.empty((n, d)), np.empty((n, d))
+
+    def call():
+        np.matmul(x, w, out=qkv)
+        q, k, v = qkv.reshape(n, 3, heads, d_head).transpose(1, 2, 0, 3)
+        np.matmul(q, k.transpose(0, 2, 1), out=scores)
+        np.add(scores, mask, out=scores)
+        np.subtract(scores, np.max(scores, -1, keepdims=True, out=rows), out=scores)
+        np.exp(scores, out=scores)
+        np.divide(scores, np.sum(scores, -1, keepdims=True, out=rows), out=scores)
+        np.matmul(scores, v, out=contexts)
+        joined.reshape(n, heads, d_head)[...] = contexts.transpose(1, 0, 2)
+        return np.matmul(joined, wo, out=out)
 
     return call
 
@@ -95,6 +158,22 @@ def library_module(size, dtype):
     return lambda: module(x, x, x, attn_mask=mask, need_weights=True, average_attn_weights=False)
 
 
+def fused(size, dtype):
+    """PyTorch's own attention in one call, which keeps neither scores nor weights."""
+    import torch
+    n, d, heads = size
+    torch.manual_seed(1)
+    x = torch.randn(n, d, dtype=dtype)
+    w, wo = torch.randn(d, 3 * d, dtype=dtype) / math.sqrt(d), torch.randn(d, d, dtype=dtype) / math.sqrt(d)
+
+    def call():
+        q, k, v = (x @ w).view(n, 3, heads, d // heads).permute(1, 2, 0, 3).unsqueeze(1)
+        contexts = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return contexts[0].transpose(0, 1).reshape(n, d) @ wo
+
+    return call
+
+
 def tuned_by_hand(size, dtype):
     """The same numbers with every buffer made beforehand, in place where PyTorch allows it."""
     import torch
@@ -119,23 +198,122 @@ def tuned_by_hand(size, dtype):
     return call
 
 
-def others(size):
+def import_peers():
+    """{name: module} of what is installed, and a line for each that is not."""
+    found, missing = {}, []
+    for name, module in (("NumPy", "numpy"), ("PyTorch", "torch")):
+        try:
+            found[name] = __import__(module)
+        except Exception as error:  # a package that is broken is as good as none
+            missing.append(f"{name} is not measured: {sys.executable} has none that can be imported ({error}); --python PATH takes another")
+    if "PyTorch" in found:
+        found["PyTorch"].set_num_threads(PROCESSORS)
+        found["PyTorch"].set_grad_enabled(False)
+    return found, missing
+
+
+def others(size, peers):
     """{name: function} of what is installed."""
     found = {}
-    try:
+    if "NumPy" in peers:
         found["NumPy float64"] = numpy_pass(size)
-    except ImportError:
-        pass
-    try:
-        import torch
-        torch.set_grad_enabled(False)
+        found["NumPy tuned by hand float64"] = numpy_tuned(size)
+    if "PyTorch" in peers:
+        torch = peers["PyTorch"]
         for name, dtype in (("float64", torch.float64), ("float32", torch.float32)):
             found[f"PyTorch book class {name}"] = book_class(size, dtype)
             found[f"PyTorch tuned by hand {name}"] = tuned_by_hand(size, dtype)
+            if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+                found[f"PyTorch fused, no weights, {name}"] = fused(size, dtype)
         found["PyTorch nn.MultiheadAttention float32"] = library_module(size, torch.float32)
-    except ImportError:
-        pass
     return found
+
+
+def mapped_libraries(pattern):
+    """Paths of the libraries of this process whose names fit."""
+    lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
+    paths = {line.split(maxsplit=5)[5] for line in lines if len(line.split(maxsplit=5)) == 6}
+    return sorted(path for path in paths if re.search(pattern, os.path.basename(path)))
+
+
+def ask_openblas(path, name, kind, *arguments):
+    """What a function of an OpenBLAS that is loaded gives; builds call it by several names, or have none."""
+    library = ctypes.CDLL(path)
+    for symbol in (f"{prefix}openblas_{name}{suffix}" for prefix in ("", "scipy_") for suffix in ("", "64_", "_64", "_64_")):
+        if hasattr(library, symbol):
+            function = getattr(library, symbol)
+            function.restype = kind
+            return function(*arguments)
+    return None
+
+
+def words_of_openblas(path):
+    """Version, kernels and threads, as an OpenBLAS that is loaded tells them."""
+    config, core = (ask_openblas(path, name, ctypes.c_char_p) for name in ("get_config", "get_corename"))
+    threads = ask_openblas(path, "get_num_threads", ctypes.c_int)
+    return ", ".join(([word.decode().strip() for word in (config, core) if word]) + ([f"{threads} threads"] if threads else []))
+
+
+def set_threads(count, peers):
+    """How many threads every peer may use."""
+    for path in mapped_libraries(r"openblas.*[.]so"):
+        ask_openblas(path, "set_num_threads", None, count)
+    if "PyTorch" in peers:
+        peers["PyTorch"].set_num_threads(count)
+
+
+def words_on_libraries():
+    """A line for each library of linear algebra in this process; those that are but part of another are left out."""
+    lines = []
+    for path in mapped_libraries(r"(openblas|mkl_(rt|core)|blis|libblas|libcblas|atlas|nvpl_blas|armpl).*[.]so"):
+        what = words_of_openblas(path) if "openblas" in os.path.basename(path) else ""
+        lines.append(f"  {os.path.realpath(path)}{': ' + what if what else ''}")
+    return lines
+
+
+def processor():
+    """The name of the processor and the widest of its vectors."""
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.machine()
+    name = re.search(r"^model name\s*: (.*)$", text, re.M)
+    flags = set((re.search(r"^flags\s*: (.*)$", text, re.M) or [None, ""])[1].split())
+    widest = next((words for flag, words in (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX")) if flag in flags), "")
+    return ", ".join(filter(None, (name[1] if name else platform.machine(), widest)))
+
+
+def our_blas(bin_folder):
+    """The library that the built program multiplies with."""
+    try:
+        lines = subprocess.run(["ldd", str(bin_folder / "attnscope_bench")], capture_output=True, text=True, timeout=60).stdout.splitlines()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    paths = [line.split("=>")[1].split()[0] for line in lines if re.search("blas|mkl|blis", line) and "=>" in line]
+    return ", ".join(os.path.realpath(path) for path in paths) or "none"
+
+
+def settings(bin_folder, peers, missing):
+    """What is measured with, line by line."""
+    lines = [f"{processor()}; {PROCESSORS} processors; {platform.system()} {platform.release()}",
+             f"attnscope: {our_blas(bin_folder)}, {PROCESSORS} threads",
+             f"Python {platform.python_version()} ({sys.executable})"]
+    if "NumPy" in peers:
+        numpy = peers["NumPy"]
+        numpy.ones((8, 8)) @ numpy.ones((8, 8))
+        lines.append(f"NumPy {numpy.__version__}")
+    if "PyTorch" in peers:
+        torch = peers["PyTorch"]
+        blas = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+        mkl = re.search(r"(?:oneAPI|Intel\(R\)) Math Kernel Library Version (\S+)", torch.__config__.show())
+        lines.append(f"PyTorch {torch.__version__}, BLAS {blas[1] if blas else 'unknown'}{' ' + mkl[1] if mkl else ''}, "
+                     f"{torch.get_num_threads()} threads, vectors {torch.backends.cpu.get_cpu_capability() if hasattr(torch.backends, 'cpu') else 'unknown'}")
+    libraries = words_on_libraries()
+    if libraries:
+        lines += ["libraries in the process of the peers:"] + libraries
+    if peers:
+        lines.append(f"peers have {PROCESSORS} threads; up to {ONE_THREAD_UP_TO} tokens they are measured with one as well, and the faster counts")
+    return lines + missing
 
 
 def causal_multiply_adds(size):
@@ -143,29 +321,50 @@ def causal_multiply_adds(size):
     return 4 * n * d * d + n * (n + 1) * d
 
 
-def measure(bin_folder, size, rounds):
-    """{name: median milliseconds}, each round one turn of everything."""
+def medians_of(times):
+    """{name: median}, of a peer that was measured with several counts of threads the least."""
+    medians = {}
+    for key, values in times.items():
+        name = key[0] if isinstance(key, tuple) else key
+        medians[name] = min(medians.get(name, math.inf), statistics.median(values))
+    return medians
+
+
+def measure(bin_folder, size, rounds, seconds, peers):
+    """{name: median milliseconds}, each round one turn of everything, and how many rounds the seconds were enough for."""
     program, name = str(bin_folder / "attnscope_bench"), "/".join(map(str, size))
     wanted = OURS + (["reference"] if size[0] <= REFERENCE_UP_TO else [])
-    functions, times = others(size), {}
+    pattern = "^(" + "|".join(wanted) + ")/" + name + "$|^peak$"
+    functions, times = others(size, peers), {}
+    start = time.monotonic()
+    set_threads(PROCESSORS, peers)
     for function in functions.values():
         function()
-    for _ in range(rounds):
-        pattern = "^(" + "|".join(wanted) + ")/" + name + "$|^peak$"
+    for done in range(rounds):
+        begin = time.monotonic()
+        if done > 0 and begin - start + last > seconds:
+            return medians_of(times), done
+        settle()
         for key, value in benchmark(program, pattern, 0.05).items():
             times.setdefault(key.split("/")[0], []).append(value)
-        for key, function in functions.items():
-            times.setdefault(key, []).append(timed(function))
-    return {key: statistics.median(values) for key, values in times.items()}
+        for count in [PROCESSORS] + ([1] if size[0] <= ONE_THREAD_UP_TO else []):
+            set_threads(count, peers)
+            for key, function in functions.items():
+                times.setdefault((key, count), []).append(timed(function))
+        last = time.monotonic() - begin
+        print(f"{size}: round {done + 1} of {rounds}, {last:.1f} s", file=sys.stderr)
+    return medians_of(times), rounds
 
 
 def frames(bin_folder):
-    """What attnscope_frames prints of the window, line by line; nothing where there is no display to be had."""
+    """What attnscope_frames prints of the window, line by line, or a line that says why it printed nothing."""
     command = ["xvfb-run", "-a", "-s", "-screen 0 1920x1080x24", str(bin_folder / "attnscope_frames")]
     try:
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.splitlines()
-    except (OSError, subprocess.SubprocessError):
-        return []
+        return output_within(command, 300).splitlines()
+    except subprocess.TimeoutExpired:
+        return ["the frames of the window are not measured: they took more than five minutes"]
+    except OSError as error:
+        return [f"the frames of the window are not measured: {error}"]
 
 
 def peak_memory(bin_folder, size):
@@ -197,19 +396,28 @@ def main():
     parser.add_argument("bin_folder", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--minutes", type=float, default=10)
     arguments = parser.parse_args()
-    processors = len(os.sched_getaffinity(0))
-    results = {size: measure(arguments.bin_folder, size, arguments.rounds) for size in SIZES}
-    print(f"{platform.machine()}, {processors} processors\n")
-    print_table(results, processors)
+    peers, missing = import_peers()
+    about = settings(arguments.bin_folder, peers, missing)
+    print("\n".join(about) + "\n", flush=True)
+    results, counts = {}, {}
+    for size, share in zip(SIZES, SHARES):
+        results[size], counts[size] = measure(arguments.bin_folder, size, arguments.rounds, 60 * arguments.minutes * share, peers)
+    print_table(results, PROCESSORS)
+    print(f"{'rounds':40}" + "".join(f"{count:17}" for count in counts.values()))
     memory, scores = peak_memory(arguments.bin_folder, SIZES[-1])
-    print(f"\nmost memory at {SIZES[-1]}: {memory:.0f} MiB; all scores in float64: {scores:.0f} MiB")
+    print(f"\nmost memory at {SIZES[-1]}: {memory:.0f} MiB; all scores in float64: {scores:.0f} MiB", flush=True)
     window = frames(arguments.bin_folder)
     print("\n".join(window))
+    for line in missing:
+        print(line)
     if arguments.json:
-        report = {"processors": processors, "milliseconds": {"/".join(map(str, s)): t for s, t in results.items()},
+        report = {"about": about, "processors": PROCESSORS, "milliseconds": {"/".join(map(str, s)): t for s, t in results.items()},
+                  "rounds": {"/".join(map(str, s)): n for s, n in counts.items()},
                   "peak_memory_mib": memory, "scores_mib": scores, "window": window}
         arguments.json.write_text(json.dumps(report, indent=1) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
