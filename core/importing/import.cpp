@@ -60,9 +60,10 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
 }  // namespace
 
 bool is_session(const std::filesystem::path& path) {
+  if (formats::is_index_of_tensors(path)) return false;
   const std::string begin = formats::read_begin(path, 4096);
   const std::size_t first = begin.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  return first != begin.npos && begin[first] == '{' && !formats::is_index_of_tensors(path);
+  return first != begin.npos && begin[first] == '{';
 }
 
 Imported import_tensors(const TensorFile& file, const Choices& choices, const core::Token& progress) {

@@ -31,7 +31,7 @@ Case read_case(const std::string& name) {
   return {core::formats::parse_session(session, name).model, json.required("stages")};
 }
 
-void expect_stages(const Case& expected, const attention::Trace& trace) {
+void expect_modern_stages(const Case& expected, const attention::Trace& trace) {
   std::set<std::string> found;
   for (const auto& [name, heads] : expected.stages.members()) {
     SCOPED_TRACE(name);
@@ -52,14 +52,14 @@ class Modern : public testing::TestWithParam<const char*> {};
 
 TEST_P(Modern, EveryStageIsAsDefined) {
   const Case expected = read_case(GetParam());
-  expect_stages(expected, attention::attend(expected.model));
+  expect_modern_stages(expected, attention::attend(expected.model));
 }
 
 TEST_P(Modern, TheEngineSaysTheSame) {
   const Case expected = read_case(GetParam());
   attention::fast::Engine engine(2);
   engine.compute(expected.model, 0);
-  expect_stages(expected, engine.trace());
+  expect_modern_stages(expected, engine.trace());
 }
 
 TEST_P(Modern, ASessionKeepsIt) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <system_error>
-#include <unordered_set>
 #include <utility>
 
 #include "core/error.hpp"

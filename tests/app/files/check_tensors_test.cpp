@@ -42,6 +42,15 @@ TEST_F(CheckTensors, BecomeBWithTheFirstDifferenceAndItsCause) {
   EXPECT_TRUE(program.has("compare/show_mistake/0"));
 }
 
+TEST_F(CheckTensors, SayWhatOfAFolderWasLeftOut) {
+  const auto folder = tensors("no_scale", {"weights"});
+  support::put_bytes(folder / "scores.csv", "1,x\n");
+  check(folder);
+  EXPECT_THAT(program.store.message().text,
+              testing::HasSubstr(". Left out: scores.csv: line 1, column 2: expected"));
+  EXPECT_EQ(program.store.comparing().comparison()->stages.size(), 1u);
+}
+
 TEST_F(CheckTensors, MistakeIsShownInTheModelAndUndone) {
   const Model right = program.store.model();
   check(tensors("no_scale", {"weights"}));

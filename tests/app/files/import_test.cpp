@@ -218,4 +218,26 @@ TEST(OpenDialog, SaysWhatIsInTheFileThatIsChosen) {
   EXPECT_EQ(program.store.opening().preview, "table of 1 tensor: x float64 [2, 2], -2 … 4");
 }
 
+TEST(OpenedFile, OfPytorchSaysBeforeAndAfterWhatIsLeftOut) {
+  Program program;
+  const support::TemporaryDirectory directory;
+  const auto path = directory / "run.pt";
+  std::filesystem::copy_file(fixtures + "/formats/pytorch/nested.pt", path);
+  program.store.dispatch(PreviewFile{path});
+  program.run();
+  EXPECT_THAT(program.store.opening().preview, testing::StartsWith("pytorch of 16 tensors"));
+  EXPECT_THAT(program.store.opening().preview,
+              HasSubstr("Left out as no tensors: optimizer.param_groups.0.lr"));
+}
+
+TEST(OpenedFile, WithMoreThanTensorsIsRefusedInTheStatusBar) {
+  Program program;
+  const auto before = program.store.model();
+  program.store.dispatch(OpenFile{fixtures + "/formats/pytorch/refused/module.pt"});
+  program.run();
+  EXPECT_TRUE(program.store.message().is_error);
+  EXPECT_THAT(program.store.message().text, HasSubstr("save model.state_dict()"));
+  EXPECT_EQ(program.store.model(), before);
+}
+
 }  // namespace
