@@ -141,6 +141,15 @@ void read_stage_of_tensor(Text option, Text tensor_and_stage, std::map<std::stri
   by_hand[tensor_and_stage.substr(0, sign)] = stage;
 }
 
+void read_layout(Text option, Text name, const core::check::Layout*& layout) {
+  layout = core::check::find_layout(name);
+  if (!layout) refuse(option, "one of " + names_of_layouts(), name);
+}
+
+std::string names_of_layouts() {
+  return core::text::joined(core::check::layouts(), ", ", &core::check::Layout::name);
+}
+
 void read_stage(Text option, Text name, std::optional<core::attention::Stage>& stage) {
   stage = named_stage(option, "one of", name).stage;
 }

@@ -27,6 +27,10 @@ std::string names_of_formats();
 void read_tolerance(Text option, Text number, double& tolerance);
 void read_stage_of_tensor(Text option, Text tensor_and_stage, std::map<std::string, std::string>& by_hand);
 
+void read_layout(Text option, Text name, const core::check::Layout*& layout);
+/// "bhtd, bthd, …"
+std::string names_of_layouts();
+
 void read_stage(Text option, Text name, std::optional<core::attention::Stage>& stage);
 void read_head(Text option, Text number, std::optional<std::size_t>& head);
 void read_sequence(Text option, Text number, std::size_t& sequence);

@@ -53,7 +53,8 @@ struct Options {
 void describe(Options, ListPresets&) {}
 void describe(Options, ListMistakes&) {}
 
-void describe_model(Options options, OfModel& command) {
+void describe_model(Options options, OfModel& command,
+                    const char* layers = "Layer of a checkpoint or of given tensors") {
   auto& choices = command.choices;
   options.one("FILE", "",
               "Session, checkpoint (.safetensors, .pt, .index.json) or tensors (.npz, .npy, .csv, text)",
@@ -62,9 +63,7 @@ void describe_model(Options options, OfModel& command) {
   options.many("--given", "STAGE=FILE[:TENSOR]",
                "A stage from a file of tensors, instead of computing it; as often as needed", choices.given,
                read_given);
-  options.one("--layer", "N",
-              "Layer of a checkpoint or of given tensors, from 0, or the beginning of its names",
-              choices.layer);
+  options.one("--layer", "N", std::string(layers) + ", from 0, or the beginning of its names", choices.layer);
   options.one("--heads", "N", "Number of heads, where no config.json beside the file tells it",
               choices.n_heads, read_n_heads);
   options.one("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings);
@@ -96,7 +95,7 @@ void describe(Options options, WriteSession& command) {
 }
 
 void describe(Options options, Check& command) {
-  describe_model(options, command);
+  describe_model(options, command, "Layer of a checkpoint, of given tensors and of those to be checked");
   options
       .one("--against", "PATH", "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv",
            command.against)
@@ -108,6 +107,10 @@ void describe(Options options, Check& command) {
   options.many("--map", "NAME=STAGE",
                "Which stage a tensor is; without a stage it is left out; may be given again", command.by_hand,
                read_stage_of_tensor);
+  options.one("--layout", "NAME",
+              "How queries, keys, values and contexts lie in memory, where the shape alone does not tell: " +
+                  names_of_layouts() + " (batch, heads, tokens, features; td: heads side by side)",
+              command.layout, read_layout);
   options.flag("--json", "The report as JSON", command.json, true);
 }
 

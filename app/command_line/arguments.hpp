@@ -10,6 +10,7 @@
 
 #include "app/state/colour_choice.hpp"
 #include "core/check/agreement.hpp"
+#include "core/check/layouts.hpp"
 #include "core/editing/presets.hpp"
 #include "core/figures/figure.hpp"
 #include "core/formats/writers/export.hpp"
@@ -50,7 +51,8 @@ struct WriteSession : OfModel {
 struct Check : OfModel {
   std::filesystem::path against;
   core::check::Tolerance tolerance;
-  std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" leaves it out
+  std::map<std::string, std::string> by_hand;   ///< stage of a tensor; "" leaves it out
+  const core::check::Layout* layout = nullptr;  ///< of the features of heads, or nullptr for whichever fits
   bool json = false;
 };
 struct Draw {

@@ -58,6 +58,24 @@ void require_memory(const core::attention::Model& model) {
   if (need.is_too_much()) throw core::Error(need.words());
 }
 
+/// Of a session or a preset no layer is to be chosen: a check then means that of the tensors.
+bool has_no_layers(const Check& command) {
+  const auto* path = std::get_if<std::filesystem::path>(&command.source);
+  return !path || (!path->empty() && core::importing::is_session(*path));
+}
+
+core::check::Matched matched_tensors(const Check& command, const core::attention::Model& model,
+                                     std::ostream& err) {
+  const auto file = core::formats::open_tensors(command.against);
+  for (const std::string& note : file.notes()) print_error(err, "note: " + note);
+  const std::string& layer = command.choices.layer;
+  auto matched = core::check::match(model, file, command.by_hand, {.layout = command.layout, .layer = layer});
+  const bool is_of_tensors = has_no_layers(command) && command.choices.given.empty();
+  if (matched.layers.empty() && is_of_tensors && !layer.empty() && layer != "0")
+    throw core::Error(file.place() + "expected layer 0, the only one, got \"" + layer + "\"");
+  return matched;
+}
+
 std::string title_of(const Source& source) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
   return std::get<std::filesystem::path>(source).filename().string();
@@ -99,11 +117,11 @@ struct Runner {
   }
   int operator()(const Check& command) const {
     namespace check = core::check;
-    const core::attention::Model model = model_of(command, err).model;
-    const auto file = core::formats::open_tensors(command.against);
-    for (const std::string& note : file.notes()) print_error(err, "note: " + note);
-    const check::Report report =
-        check::check(model, check::match(model, file, command.by_hand), command.tolerance);
+    OfModel of_model = command;
+    if (has_no_layers(command)) of_model.choices.layer.clear();
+    const core::attention::Model model = model_of(of_model, err).model;
+    const check::Matched matched = matched_tensors(command, model, err);
+    const check::Report report = check::check(model, matched, command.tolerance);
     out << (command.json ? check::report_json(report) : check::report_text(report));
     return report.agrees ? done : failed;
   }

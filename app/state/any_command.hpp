@@ -13,8 +13,8 @@ struct AnyCommand
                    SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit,
                    DiscardAndContinue, SaveAndContinue, CancelQuestion, TakeMemory, StartLesson, GoInLesson,
                    LeaveLesson, KeepReference, KeepSwitched, GiveFile, FillFromFile, LoadReference,
-                   CheckTensors, MapTensor, SearchCauses, StopSearch, DropReference, RenameReference,
-                   ShowReference> {
+                   CheckTensors, MapTensor, ReadTensorsAs, SearchCauses, StopSearch, DropReference,
+                   RenameReference, ShowReference> {
   using variant::variant;
   const variant& kinds() const { return *this; }
 };

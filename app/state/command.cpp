@@ -60,6 +60,7 @@ template Command::Command(FillFromFile);
 template Command::Command(LoadReference);
 template Command::Command(CheckTensors);
 template Command::Command(MapTensor);
+template Command::Command(ReadTensorsAs);
 template Command::Command(SearchCauses);
 template Command::Command(StopSearch);
 template Command::Command(DropReference);

@@ -99,6 +99,10 @@ struct MapTensor {
   std::string tensor;
   std::optional<std::string> stage;
 };
+/// Says how the heads of the chosen tensors lie and which of their layers it is; "" leaves that to the check.
+struct ReadTensorsAs {
+  std::string layout, layer;
+};
 struct SearchCauses {};   ///< of the difference of the chosen tensors
 struct StopSearch {};     ///< gives such a search up
 struct DropReference {};  ///< the chosen one

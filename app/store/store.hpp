@@ -121,6 +121,7 @@ class Store {
   void carry_out(const LoadReference&);
   void carry_out(const CheckTensors&);
   void carry_out(const MapTensor&);
+  void carry_out(const ReadTensorsAs&);
   void carry_out(const SearchCauses&);
   void carry_out(const StopSearch&);
   void carry_out(const DropReference&);

@@ -82,7 +82,8 @@ void Store::carry_out(const CheckTensors& command) {
        sequence = view_.look.sequence](const core::Token& progress) -> Jobs::Delivery {
         auto file =
             std::make_shared<const core::formats::TensorFile>(core::formats::open_tensors(path, progress));
-        core::check::match(model, *file, {}, sequence);  // when nothing fits, it says so and nothing is kept
+        core::check::match(model, *file, {},
+                           {.sequence = sequence});  // when nothing fits, it says so and nothing is kept
         return [this, path, file] {
           keep(document_.model, path.filename().string());
           references_.back().name = "T" + std::to_string(references_.back().id);
@@ -104,6 +105,14 @@ void Store::carry_out(const MapTensor& command) {
     reference.by_hand[command.tensor] = *command.stage;
   else
     reference.by_hand.erase(command.tensor);
+  ++reference.mapped;
+  comparing_.search();
+}
+
+void Store::carry_out(const ReadTensorsAs& command) {
+  if (references_.empty() || !references_[view_.look.reference].tensors) return;
+  Reference& reference = references_[view_.look.reference];
+  reference.layout = command.layout, reference.layer = command.layer;
   ++reference.mapped;
   comparing_.search();
 }

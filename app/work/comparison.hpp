@@ -30,7 +30,9 @@ struct Reference {
   /// Somebody's tensors, which are B while the live model is A; else nullptr.
   std::shared_ptr<const core::formats::TensorFile> tensors = nullptr;
   std::map<std::string, std::string> by_hand = {};  ///< the stages of tensors as a person said
-  std::size_t mapped = 0;                           ///< how often they were said
+  std::string layout = {},
+              layer = {};  ///< of tensors likewise: names, or "" for whichever fits and the first
+  std::size_t mapped = 0;  ///< how often they were said
 };
 
 /// One stage of A against the same stage of B.

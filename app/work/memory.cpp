@@ -1,6 +1,9 @@
 #include "app/work/memory.hpp"
 
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <fstream>
@@ -28,6 +31,12 @@ std::optional<std::uint64_t> available_bytes(std::string_view meminfo) {
   const auto kibibytes = core::text::take_whole_number(rest);
   if (!kibibytes || !rest.starts_with(" kB")) return std::nullopt;
   return *kibibytes << 10;
+}
+
+void give_back_memory() {
+#if defined(__GLIBC__)
+  ::malloc_trim(0);
+#endif
 }
 
 std::uint64_t free_memory() {

@@ -12,6 +12,9 @@ namespace app {
 /// Bytes that this machine has free: Linux's MemAvailable, elsewhere all of its memory.
 std::uint64_t free_memory();
 
+/// Hands what was let go of back to the system, as far as the library that allocates can.
+void give_back_memory();
+
 /// Bytes that Linux says are available, read from the text of /proc/meminfo; nothing when the text does not
 /// say.
 std::optional<std::uint64_t> available_bytes(std::string_view meminfo);

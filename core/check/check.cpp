@@ -4,40 +4,10 @@
 
 #include "core/check/computed.hpp"
 #include "core/check/names.hpp"
-#include "core/error.hpp"
-#include "core/text/words.hpp"
+#include "core/check/notes.hpp"
 
 namespace core::check {
 namespace {
-
-Theirs read(const Model& model, const formats::TensorFile& file, const formats::TensorInfo& info,
-            const std::vector<Stage>& stages, const Name& name, std::size_t sequence) {
-  Theirs theirs;
-  theirs.name = info.name;
-  theirs.stage = stages.front();
-  for (const Stage stage : stages)
-    for (const Reading& reading :
-         readings_of(model, stage, info.shape, name.sequence.value_or(sequence), name.head))
-      theirs.readings.push_back(reading);
-  if (theirs.readings.empty()) {
-    theirs.tensor.dtype = info.dtype;
-    theirs.tensor.shape = info.shape;
-    theirs.obstacle = "expected " + expected_shape(model, theirs.stage, name.head.has_value()) + ", got " +
-                      formats::shape_text(info.shape);
-    return theirs;
-  }
-  theirs.stage = theirs.readings.front().stage;
-  theirs.tensor = file.read(info.name);
-  theirs.rounding = rounding_of(theirs.tensor);
-  return theirs;
-}
-
-std::vector<Stage> mapped_stages(const std::string& tensor, const std::string& stage) {
-  if (stage.empty()) return {};
-  const auto* row = attention::find_stage(stage);
-  if (!row) throw Error(tensor + ": there is no stage \"" + stage + "\"");
-  return {row->stage};
-}
 
 StageResult result_of(const Theirs& theirs, const Reading* reading, const Computed& right,
                       const Tolerance& tolerance) {
@@ -47,6 +17,7 @@ StageResult result_of(const Theirs& theirs, const Reading* reading, const Comput
                      formats::dtype_name(theirs.tensor.dtype),
                      rounding_words(theirs.rounding),
                      theirs.obstacle,
+                     reading && !reading->is_plain ? reading->words : "",
                      {}};
   result.agreement.within = false;
   if (!reading) return result;
@@ -66,50 +37,27 @@ void add(StageResult result, std::vector<StageResult>& all) {
   });
   if (same == all.end()) return all.push_back(std::move(result));
   const bool within = same->agreement.within && result.agreement.within;
-  if (!result.obstacle.empty() || result.agreement.largest > same->agreement.largest)
+  if (same->obstacle.empty() &&
+      (!result.obstacle.empty() || result.agreement.largest > same->agreement.largest))
     *same = std::move(result);
   same->agreement.within = within;
 }
 
-}  // namespace
-
-Matched match(const Model& model, const formats::TensorFile& file,
-              const std::map<std::string, std::string>& by_hand, std::size_t sequence) {
-  for (const auto& [tensor, stage] : by_hand) file.info(tensor);  // throws when it is not there
-  Matched matched;
-  std::vector<std::string> nameless;
-  for (const formats::TensorInfo& info : file.tensors()) {
-    const auto hand = by_hand.find(info.name);
-    const bool by_a_person = hand != by_hand.end();
-    const Name name = take_apart(info.name);
-    Meaning meaning = meaning_of(name.base);
-    if (by_a_person) meaning = {mapped_stages(info.name, hand->second), true};
-    if (by_a_person && hand->second.empty()) continue;
-    const bool absent = !meaning.stages.empty() && meaning.certain && !by_a_person &&
-                        !attention::info(meaning.stages.front()).present(model);
-    if (meaning.stages.empty() || info.dtype == formats::Dtype::text) {
-      nameless.push_back(info.name);
-      continue;
-    }
-    if (absent) {
-      matched.left_out.push_back(info.name + ": the model does not have this stage");
-      continue;
-    }
-    Theirs theirs = read(model, file, info, meaning.stages, name, sequence);
-    if (theirs.readings.empty() && !meaning.certain)
-      matched.left_out.push_back(info.name + ": " + theirs.obstacle);
-    else
-      matched.theirs.push_back(std::move(theirs));
-  }
-  if (matched.theirs.empty())
-    throw Error(
-        file.place() +
-        "expected tensors named as stages (weights, queries, attn_scores, …), got none; --map NAME=STAGE says which is which");
-  if (nameless.size() == 1) matched.left_out.push_back(nameless.front() + ": its name says no stage");
-  if (nameless.size() > 1)
-    matched.left_out.push_back(text::joined(nameless, ", ") + ": their names say no stage");
-  return matched;
+/// What explains all tensors that have a reading; those that have none keep nobody from looking.
+std::vector<Explanation> causes_of_those_that_fit(const Computed& right, const std::vector<Theirs>& theirs,
+                                                  const std::vector<const Reading*>& agreeing,
+                                                  const Tolerance& tolerance, const core::Token& token) {
+  const auto fits = [](const Theirs& t) { return !t.readings.empty(); };
+  if (std::ranges::all_of(theirs, fits)) return find_causes(right, theirs, agreeing, tolerance, token);
+  std::vector<Theirs> fit;
+  std::vector<const Reading*> of_fit;
+  for (std::size_t k = 0; k < theirs.size(); ++k)
+    if (fits(theirs[k])) fit.push_back(theirs[k]), of_fit.push_back(agreeing[k]);
+  const bool differ = std::ranges::find(of_fit, nullptr) != of_fit.end();
+  return differ ? find_causes(right, fit, of_fit, tolerance, token) : std::vector<Explanation>();
 }
+
+}  // namespace
 
 const StageResult* Report::first_difference() const {
   const auto first =
@@ -125,20 +73,30 @@ std::vector<std::string> Report::causes() const {
   return all;
 }
 
+bool Report::has_unfit() const {
+  return std::any_of(stages.begin(), stages.end(), [](const StageResult& s) { return !s.obstacle.empty(); });
+}
+
+bool Report::has_wrong_numbers() const {
+  return std::any_of(stages.begin(), stages.end(),
+                     [](const StageResult& s) { return s.obstacle.empty() && !s.agreement.within; });
+}
+
 Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
              const core::Token& token) {
   const Computed right(model);
   Report report;
   report.left_out = matched.left_out;
   std::vector<const Reading*> agree;
-  bool can_be_explained = true;
   for (const Theirs& theirs : matched.theirs) {
     agree.push_back(agreeing(theirs, right, tolerance));
     report.agrees = report.agrees && agree.back();
-    can_be_explained = can_be_explained && !theirs.readings.empty();
+    if (!theirs.readings.empty()) ++report.n_tensors;
   }
-  if (!report.agrees && can_be_explained)
-    report.explanations = find_causes(right, matched.theirs, agree, tolerance, token);
+  if (!report.agrees) {
+    report.explanations = causes_of_those_that_fit(right, matched.theirs, agree, tolerance, token);
+    report.was_stopped = !token.goes_on();
+  }
   report.readings = agree;
   std::optional<Computed> explained;
   if (!report.explanations.empty()) explained.emplace(report.explanations.front().model);
@@ -149,9 +107,11 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
     const bool ambiguous = explained && readings.size() > 1;
     const Reading* read = ambiguous ? agreeing(matched.theirs[k], *explained, tolerance) : nullptr;
     report.readings[k] = read ? read : &readings.front();
+    if (!read) add_ambiguity(matched.theirs[k], report.notes);
   }
   for (std::size_t k = 0; k < matched.theirs.size(); ++k)
     add(result_of(matched.theirs[k], report.readings[k], right, tolerance), report.stages);
+  add_notes(right, matched, agree, tolerance, report);
   std::stable_sort(report.stages.begin(), report.stages.end(),
                    [](const StageResult& x, const StageResult& y) { return x.stage < y.stage; });
   return report;

@@ -1,30 +1,14 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "core/check/causes.hpp"
-#include "core/formats/tensors/tensor_file.hpp"
+#include "core/check/match.hpp"
 #include "core/token.hpp"
 
 /// "Why is mine different?": somebody's tensors against a model, stage by stage, and the likely mistake.
 namespace core::check {
-
-/// What of a file was taken for which stage.
-struct Matched {
-  std::vector<Theirs> theirs;
-  std::vector<std::string>
-      left_out;  ///< names that say nothing, or whose shape fits nothing that they can mean
-};
-
-/// Matches tensors to stages of a model by their names and shapes.
-///
-/// by_hand gives the stage of a name; "" leaves the tensor out. A tensor with the name of a stage, or mapped
-/// by hand, that has another shape is taken and can only differ; others are left out. Throws core::Error when
-/// no tensor is matched, by_hand names a tensor that is not there, or the file cannot be read.
-Matched match(const Model& model, const formats::TensorFile& file,
-              const std::map<std::string, std::string>& by_hand, std::size_t sequence = 0);
 
 /// One stage compared.
 struct StageResult {
@@ -34,7 +18,9 @@ struct StageResult {
   std::string type;      ///< "float32"
   std::string rounding;  ///< the type whose rounding was allowed for, or ""
   std::string obstacle;  ///< why it cannot be compared, or ""
-  Agreement agreement;   ///< within is false with an obstacle
+  std::string
+      reading;  ///< "[T, H·d]": the layout in which it was read where that is not the plain one, or ""
+  Agreement agreement;  ///< within is false with an obstacle
 };
 
 struct Report {
@@ -42,13 +28,21 @@ struct Report {
   std::vector<StageResult> stages;  ///< in the order of the computation
   /// As what each of the tensors was read, nullptr for those without a reading; they point into the tensors.
   std::vector<const Reading*> readings;
-  std::vector<std::string> left_out;
+  std::vector<std::string> left_out;      ///< with why
   std::vector<Explanation> explanations;  ///< several when the tensors cannot tell them apart
+  bool was_stopped = false;               ///< not all that may explain them was tried
+  std::size_t n_tensors = 0;              ///< that were compared
+  std::vector<Stage> not_given;           ///< stages of the model that no tensor was compared with
+  std::vector<std::string> notes;         ///< how the tensors were read, a sentence each
 
   /// The first stage that differs, or nullptr.
   const StageResult* first_difference() const;
   /// All causes of all explanations, each once.
   std::vector<std::string> causes() const;
+  /// Whether a tensor has the name of a stage and another shape.
+  bool has_unfit() const;
+  /// Whether the numbers of a tensor that could be compared differ.
+  bool has_wrong_numbers() const;
 };
 
 /// Compares every tensor with its stage and looks for the mistakes that explain all of them.

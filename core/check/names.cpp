@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <tuple>
 
 #include "core/text/ascii.hpp"
 #include "core/text/number.hpp"
@@ -42,8 +44,7 @@ const std::array table{
           {contexts, concatenated, output}},
     Known{" context_vec context_vecs context_vector context_vectors ", {output, concatenated, contexts}},
     Known{" concat merged joined concatenated_heads context_concat merged_heads ", {concatenated}},
-    Known{" out outputs y o result ", {output}},
-    Known{" attn_output attention_output attn_out ", {output, concatenated}},
+    Known{" out outputs y o result attn_output attention_output attn_out ", {output, concatenated, contexts}},
 };
 
 Meaning find(std::string_view name) {
@@ -57,6 +58,43 @@ Meaning find(std::string_view name) {
     return std::string_view(k.names).find(wanted) != std::string_view::npos;
   });
   return known == table.end() ? Meaning() : Meaning{known->stages, false};
+}
+
+bool is_joint(char c) {
+  return std::string_view("./_-").find(c) != std::string_view::npos;
+}
+
+/// Takes the word before a number away, when it is one for layers: "attn_layer" of "attn_layer3" is "attn".
+bool cut_word_and_joints(std::string& name) {
+  const std::size_t before = name.size();
+  while (!name.empty() && is_joint(name.back())) name.pop_back();
+  for (const std::string_view word : {"layers", "layer", "blocks", "block"}) {
+    if (!name.ends_with(word)) continue;
+    name.erase(name.rfind(word));
+    break;
+  }
+  while (!name.empty() && is_joint(name.back())) name.pop_back();
+  return name.size() < before;
+}
+
+/// The beginning of a name up to its first number that stands alone or behind a word for layers, else all of
+/// it: "model.layers.3" of "model.layers.3.self_attn".
+std::string up_to_number(const std::string& name) {
+  for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end + 1) {
+    end = begin;
+    while (end < name.size() && !is_joint(name[end])) ++end;
+    std::string part = text::lower(name.substr(begin, end - begin));
+    const std::size_t digits = part.find_first_of("0123456789");
+    if (digits == part.npos || part.find_first_not_of("0123456789", digits) != part.npos) continue;
+    part.resize(digits);
+    if (part.empty() || cut_word_and_joints(part)) return name.substr(0, end);
+  }
+  return name;
+}
+
+bool is_of_a_projection(std::string_view name) {
+  const std::string_view end = name.substr(name.find_last_of("./") + 1);
+  return end == "weight" || end == "bias";
 }
 
 /// Cuts "head12" with what stands before it from the end of a name.
@@ -98,6 +136,62 @@ Meaning meaning_of(std::string_view base) {
   const std::string_view end = std::string_view(name).substr(last + 1);
   if (end == "weight") return {};  // of a learned projection
   return find(end);
+}
+
+std::vector<WithoutNumber> without_numbers(const std::string& name) {
+  std::vector<WithoutNumber> all;
+  for (std::size_t begin = 0, end = 0; begin < name.size(); begin = std::max(begin + 1, end)) {
+    if (!text::is_digit(name[begin])) continue;
+    end = begin;
+    while (end < name.size() && text::is_digit(name[end])) ++end;
+    std::string before = name.substr(0, begin);
+    const bool parted_before = cut_word_and_joints(before);
+    std::size_t next = end;
+    while (next < name.size() && is_joint(name[next])) ++next;
+    const std::string rest = name.substr(next);
+    all.push_back({before.empty() || rest.empty() ? before + rest : before + "_" + rest,
+                   name.substr(begin, end - begin), parted_before || (before.empty() && next > end)});
+  }
+  return all;
+}
+
+Said said_by(std::string_view name) {
+  constexpr std::size_t shortest = 3;  // "x2" is another x, and not that of layer 2
+  const Name parts = take_apart(name);
+  Said said{parts, meaning_of(parts.base), "", parts.base};
+  const std::size_t last = parts.base.find_last_of("./");
+  if (!said.meaning.stages.empty()) {
+    if (last != std::string::npos)
+      said.layer = up_to_number(parts.base.substr(0, last)), said.own = parts.base.substr(last + 1);
+    return said;
+  }
+  if (is_of_a_projection(text::lower(parts.base))) return said;
+  for (const auto& [base, number, is_parted] : without_numbers(parts.base)) {
+    if (!is_parted && base.size() < shortest) continue;
+    said.meaning = meaning_of(base);
+    if (said.meaning.stages.empty()) continue;
+    said.layer = number, said.own = base;
+    break;
+  }
+  return said;
+}
+
+std::vector<std::string> layers_of(const std::vector<Said>& names) {
+  using Key = std::tuple<std::string, std::optional<std::size_t>, std::optional<std::size_t>>;
+  std::vector<std::string> layers;
+  std::map<Key, std::string> known;
+  bool are_several = false;
+  for (const Said& said : names) {
+    if (said.meaning.stages.empty()) continue;
+    if (std::ranges::find(layers, said.layer) == layers.end()) layers.push_back(said.layer);
+    const auto [first, is_new] =
+        known.try_emplace({said.own, said.parts.sequence, said.parts.head}, said.layer);
+    are_several = are_several || (!is_new && first->second != said.layer);
+  }
+  if (!are_several) return {};
+  std::ranges::sort(layers, text::comes_before);
+  if (layers.size() > 2) std::erase(layers, "");
+  return layers;
 }
 
 }  // namespace core::check

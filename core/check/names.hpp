@@ -27,4 +27,25 @@ struct Meaning {
 /// The stages that people call so, in any case of letters: "attn_weights", "Q", "layer.context_vec".
 Meaning meaning_of(std::string_view base);
 
+/// A name without a number in it, as of a layer: "attn_weights.3", "layer3_attn", "attn_layer_3".
+struct WithoutNumber {
+  std::string base, number;
+  bool is_parted = false;  ///< by a joint or a word, so that "x2" is not
+};
+/// For each number in a name, from left to right.
+std::vector<WithoutNumber> without_numbers(const std::string& name);
+
+/// All that the name of a tensor says.
+struct Said {
+  Name parts;
+  Meaning meaning;    ///< without stages when it says none
+  std::string layer;  ///< "model.layers.3", "3", or ""
+  std::string own;    ///< what of it is not the layer's: "q"
+};
+Said said_by(std::string_view name);
+
+/// The layers that names tell apart, numbers in order; none when no two of them are of one stage in two
+/// layers.
+std::vector<std::string> layers_of(const std::vector<Said>& names);
+
 }  // namespace core::check

@@ -1,7 +1,11 @@
 #include "core/check/reading.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 #include <tuple>
+
+#include "core/text/words.hpp"
 
 namespace core::check {
 namespace {
@@ -9,99 +13,192 @@ namespace {
 using attention::Columns;
 using attention::StageInfo;
 
-/// The lengths that a stage of the model has.
-struct Lengths {
-  std::size_t sequences, heads, rows, columns;
-};
-
-Lengths lengths_of(const Model& model, const StageInfo& stage) {
-  const attention::StageShape shape = attention::shape_of(model, stage.stage);
-  return {model.sequences.size(), stage.per_head ? model.n_heads : 1, shape.n_rows, shape.n_cols};
+bool has_features_of_heads(const StageInfo& stage) {
+  return stage.per_head && stage.columns == Columns::features;
 }
 
-/// Layouts, a letter for each dimension: s sequence, h head, r row, c column, j columns of all heads, 1 a
-/// one.
-std::vector<std::string_view> layouts(const StageInfo& stage, const Lengths& l, bool one_head) {
-  std::vector<std::string_view> all;
-  if (one_head) {
-    all = {"rc", "src"};
-  } else if (stage.per_head) {
-    all = {"shrc", "hrc"};
-    if (l.heads == 1) all.insert(all.end(), {"src", "rc"});
-    const bool features = stage.columns == Columns::features;
-    if (features && l.heads > 1) all.insert(all.end(), {"srhc", "rhc", "srj", "rj"});
-  } else {
-    all = {"src", "rc", "s1rc"};
-  }
-  if (stage.columns == Columns::single) {
-    if (stage.per_head && !one_head) all.insert(all.end(), {"shr", "hr"});
-    if (l.heads == 1 || one_head) all.insert(all.end(), {"sr", "r"});
-  }
-  return all;
+/// "[T, H·d]"; "[H/2, T, d], groups of 2 heads".
+std::string words_of(const StageInfo& stage, std::string_view letters, std::size_t group) {
+  const std::string heads = group > 1 ? "H/" + std::to_string(group) : "H";
+  const auto axis = [&](char letter) -> std::string {
+    switch (letter) {
+      case 's':
+        return "B";
+      case 'h':
+        return heads;
+      case 'r':
+        return "T";
+      case 'c':
+        return stage.columns == Columns::tokens ? "T" : stage.per_head ? "d" : "D";
+      case 'j':
+        return heads + "·d";
+      case 'q':
+        return "B·" + heads;
+      default:
+        return "1";
+    }
+  };
+  return "[" + text::joined(letters, ", ", axis) + "]" +
+         (group > 1 ? ", groups of " + std::to_string(group) + " heads" : "");
 }
 
-std::optional<Reading> fitted(const StageInfo& stage, const Lengths& l, std::string_view layout,
-                              const formats::Shape& shape) {
-  if (layout.size() != shape.size()) return std::nullopt;
+std::optional<Reading> fitted(const StageInfo& stage, const Lengths& l, std::string_view letters,
+                              const formats::Shape& shape, std::size_t group) {
+  if (letters.size() != shape.size()) return std::nullopt;
   Reading r;
   r.stage = stage.stage;
   r.n_rows = l.rows, r.n_columns = l.columns;
+  r.group = group;
+  if (group > 1) r.n_heads = l.heads;
+  const std::size_t n_heads = l.heads / group;  // of the tensor
   std::size_t stride = 1;
-  for (std::size_t k = layout.size(); k-- > 0;) {
-    const auto [expected, per, count] = [&]() -> std::tuple<std::size_t, std::size_t*, std::size_t*> {
-      switch (layout[k]) {
+  for (std::size_t k = letters.size(); k-- > 0;) {
+    const auto expected = [&]() -> std::size_t {
+      switch (letters[k]) {
         case 's':
-          return {l.sequences, &r.per_sequence, &r.n_sequences};
+          return r.per_sequence = stride, r.n_sequences = l.sequences;
         case 'h':
-          return {l.heads, &r.per_head, &r.n_heads};
+          return r.per_head = stride, r.n_heads = l.heads, n_heads;
         case 'r':
-          return {l.rows, &r.per_row, &r.n_rows};
+          return r.per_row = stride, l.rows;
         case 'c':
-          return {l.columns, &r.per_column, &r.n_columns};
+          return r.per_column = stride, l.columns;
         case 'j':
-          r.joined = true;
-          return {l.columns * l.heads, &r.per_column, &r.n_columns};
+          r.per_column = stride;
+          if (group > 1) return r.per_head = stride * l.columns, n_heads * l.columns;
+          return r.joined = true, r.n_columns = l.columns * l.heads;
+        case 'q':
+          r.per_head = stride, r.n_heads = l.heads;
+          return r.per_sequence = stride * n_heads, r.n_sequences = l.sequences, l.sequences * n_heads;
         default:
-          return {1, nullptr, nullptr};
+          return 1;
       }
     }();
     if (shape[k] != expected) return std::nullopt;
-    if (per) *per = stride, *count = expected;
     stride *= expected;
   }
   return r;
 }
 
+/// The sizes of the groups in which the model's heads repeat, 1 before all.
+std::vector<std::size_t> groups_of(const Model& model, Stage stage, bool one_head) {
+  std::vector<std::size_t> groups{1};
+  if (!one_head)
+    for (std::size_t group = 2; group <= model.n_heads; ++group)
+      if (heads_repeat(model, stage, group)) groups.push_back(group);
+  return groups;
+}
+
 }  // namespace
 
-std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
-                                 std::size_t sequence, std::optional<std::size_t> head) {
+bool same_numbers(const Reading& a, const Reading& b) {
+  const auto lengths = [](const Reading& r) {
+    return std::array{r.first_sequence, r.n_sequences, r.first_head, r.n_heads, r.n_rows, r.n_columns};
+  };
+  const auto same = [](std::size_t count, std::size_t one, std::size_t other) {
+    return count == 1 || one == other;
+  };
+  return a.stage == b.stage && lengths(a) == lengths(b) && a.joined == b.joined && a.group == b.group &&
+         same(a.n_sequences, a.per_sequence, b.per_sequence) && same(a.n_heads, a.per_head, b.per_head) &&
+         same(a.n_rows, a.per_row, b.per_row) && same(a.n_columns, a.per_column, b.per_column);
+}
+
+Lengths lengths_of(const Model& model, Stage stage) {
+  const attention::StageShape shape = attention::shape_of(model, stage);
+  return {model.sequences.size(), attention::info(stage).per_head ? model.n_heads : 1, shape.n_rows,
+          shape.n_cols};
+}
+
+std::vector<std::string_view> letters_of(const Model& model, Stage stage, bool one_head) {
   const StageInfo& row = attention::info(stage);
-  const Lengths l = lengths_of(model, row);
-  if (sequence >= l.sequences || (head && *head >= l.heads)) return {};
+  const bool is_batch = model.sequences.size() > 1, has_heads = model.n_heads > 1;
+  using Letters = std::vector<std::string_view>;
+  Letters all;
+  const auto add = [&](const Letters& more) { all.insert(all.end(), more.begin(), more.end()); };
+  if (one_head) {
+    add({"rc", "src"});
+  } else if (row.per_head) {
+    add({"shrc", "hrc"});
+    if (!has_heads) add({"src", "rc"});
+    if (has_features_of_heads(row)) add({"srhc", "rhc", "rshc"});
+    if (has_features_of_heads(row)) add(has_heads ? Letters{"srj", "rj", "rsj"} : Letters{"rsc"});
+    if (is_batch && has_heads) add({"qrc"});
+  } else {
+    add({"src", "rc", "s1rc"});
+    if (row.columns == Columns::features) add({"rsc"});
+  }
+  if (row.columns == Columns::single) {
+    if (row.per_head && !one_head) add({"shr", "hr"});
+    if (!row.per_head || !has_heads || one_head) add({"sr", "r"});
+  }
+  return all;
+}
+
+bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
+  if ((stage != Stage::keys && stage != Stage::values) || group < 2 || model.n_heads % group != 0)
+    return false;
+  const auto first_of = [&](std::size_t head) { return head - head % group; };
+  if (const attention::GivenStage* given = model.given.find(stage)) {
+    const auto& all = given->matrices;
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (!(all[k] == all[first_of(k)])) return false;  // sequences have whole groups
+    return true;
+  }
+  const auto repeats = [&](const arma::mat& columns) {
+    if (columns.n_cols != model.n_heads * model.d_head()) return false;
+    for (std::size_t h = 0; h < model.n_heads; ++h)
+      for (std::size_t k = 0; k < model.d_head(); ++k)
+        for (std::size_t i = 0; i < columns.n_rows; ++i)
+          if (columns(i, attention::column_of_head(model, h, k)) !=
+              columns(i, attention::column_of_head(model, first_of(h), k)))
+            return false;
+    return true;
+  };
+  if (!model.projections)
+    return std::ranges::all_of(model.sequences,
+                               [&](const attention::Sequence& s) { return repeats(s.embeddings); });
+  const attention::Linear& linear = stage == Stage::keys ? model.projections->key : model.projections->value;
+  return repeats(linear.weight) && (!linear.bias || repeats(*linear.bias));
+}
+
+std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
+                                 std::size_t sequence, std::optional<std::size_t> head,
+                                 const Layout* layout) {
+  const StageInfo& row = attention::info(stage);
+  const Lengths l = lengths_of(model, stage);
+  const bool one_head = head.has_value();
+  if (sequence >= l.sequences || (one_head && *head >= l.heads)) return {};
+  const std::vector<std::string_view> usual = letters_of(model, stage, one_head);
+  const bool is_asked_for = layout && has_features_of_heads(row) && !one_head;
   std::vector<Reading> readings;
   formats::Shape rest = shape;
+  const auto add = [&](std::string_view letters, std::size_t group) {
+    auto reading = fitted(row, l, letters, rest, group);
+    if (!reading) return;
+    if (reading->n_sequences == 1) reading->first_sequence = sequence;
+    if (head) reading->first_head = *head;
+    reading->words = words_of(row, letters, group);
+    reading->is_plain = group == 1 && (letters == "shrc" || letters == "hrc" || letters == "src" ||
+                                       letters == "rc" || letters == "s1rc");
+    const bool known =
+        std::ranges::any_of(readings, [&](const Reading& other) { return same_numbers(other, *reading); });
+    if (!known) readings.push_back(*reading);
+  };
   while (true) {
-    for (const std::string_view layout : layouts(row, l, head.has_value())) {
-      auto reading = fitted(row, l, layout, rest);
-      if (!reading) continue;
-      if (reading->n_sequences == 1) reading->first_sequence = sequence;
-      if (head) reading->first_head = *head;
-      readings.push_back(*reading);
+    for (const std::size_t group : groups_of(model, stage, one_head)) {
+      if (is_asked_for) {
+        const std::string_view letters = layout->letters;
+        add(letters, group);
+        if (rest.size() < shape.size() && letters.front() == 's') add(letters.substr(1), group);
+        continue;
+      }
+      for (const std::string_view letters : usual) add(letters, group);
+      if (group > 1 && group == l.heads)  // one head, which needs no axis of its own
+        for (const std::string_view letters : {"src", "rc"}) add(letters, group);
     }
     if (!readings.empty() || rest.empty() || rest.front() != 1) return readings;
     rest.erase(rest.begin());
   }
-}
-
-std::string expected_shape(const Model& model, Stage stage, bool one_head) {
-  const StageInfo& row = attention::info(stage);
-  const Lengths l = lengths_of(model, row);
-  formats::Shape shape;
-  if (l.sequences > 1) shape.push_back(l.sequences);
-  if (row.per_head && !one_head) shape.push_back(l.heads);
-  shape.insert(shape.end(), {l.rows, l.columns});
-  return formats::shape_text(shape);
 }
 
 }  // namespace core::check

@@ -7,6 +7,7 @@
 
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
+#include "core/check/layouts.hpp"
 #include "core/formats/tensors/tensor.hpp"
 
 namespace core::check {
@@ -19,12 +20,18 @@ struct Reading {
   Stage stage = Stage::weights;
   std::size_t first_sequence = 0, n_sequences = 1, first_head = 0, n_heads = 1, n_rows = 0, n_columns = 0;
   std::size_t per_sequence = 0, per_head = 0, per_row = 0, per_column = 0;  ///< strides, in numbers
-  bool joined = false;  ///< the features of all heads in one matrix, as a projection gives them
+  bool joined = false;     ///< the features of all heads in one matrix, as a projection gives them
+  std::size_t group = 1;   ///< how many heads of the model each of the tensor's stands for
+  std::string words = {};  ///< "[T, H·d]", "[H/2, T, d], groups of 2 heads"
+  bool is_plain = true;    ///< it is the layout in which attnscope itself writes, which goes without words
 
   std::size_t at(std::size_t sequence, std::size_t head, std::size_t row, std::size_t column) const {
-    return sequence * per_sequence + head * per_head + row * per_row + column * per_column;
+    return sequence * per_sequence + head / group * per_head + row * per_row + column * per_column;
   }
 };
+
+/// Whether two readings take the same numbers for the same stage.
+bool same_numbers(const Reading& a, const Reading& b);
 
 /// A tensor that belongs to a stage of the model.
 struct Theirs {
@@ -40,10 +47,23 @@ struct Theirs {
 /// The ways in which a tensor of that shape can be that stage of the model, the plainest first.
 ///
 /// One sequence without a dimension of its own is the given one; ones in front of a shape count for nothing.
+/// Keys and values may have fewer heads where those of the model repeat. A layout is the only one in which
+/// features of heads are read.
 std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
-                                 std::size_t sequence, std::optional<std::size_t> head);
+                                 std::size_t sequence, std::optional<std::size_t> head,
+                                 const Layout* layout = nullptr);
 
-/// "[2, 6, 6]": the shape in which attnscope itself would give a stage of the model.
-std::string expected_shape(const Model& model, Stage stage, bool one_head);
+/// The lengths that a stage of a model has.
+struct Lengths {
+  std::size_t sequences, heads, rows, columns;
+};
+Lengths lengths_of(const Model& model, Stage stage);
+
+/// The letters of the layouts in which a stage is looked for, as those of Layout; 1 is a one and q heads of
+/// all sequences in a row.
+std::vector<std::string_view> letters_of(const Model& model, Stage stage, bool one_head);
+
+/// Whether each head of the model has the same keys, or values, as the first of its group.
+bool heads_repeat(const Model& model, Stage stage, std::size_t group);
 
 }  // namespace core::check

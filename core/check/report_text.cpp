@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "core/formats/files/json.hpp"
 #include "core/text/number.hpp"
@@ -24,7 +25,7 @@ std::string short_number(double value) {
   return text;
 }
 
-using Row = std::array<std::string, 6>;
+using Row = std::array<std::string, 7>;
 
 std::string aligned(const std::vector<Row>& rows) {
   std::array<std::size_t, std::tuple_size_v<Row>> widths{};
@@ -34,8 +35,11 @@ std::string aligned(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& row : rows) {
     std::string line;
-    for (std::size_t k = 0; k < row.size(); ++k)
-      line += row[k] + std::string(widths[k] - text::character_count(row[k]) + 2, ' ');
+    for (std::size_t k = 0; k < row.size(); ++k) {
+      if (widths[k] == 0) continue;
+      line += row[k];
+      for (std::size_t n = text::character_count(row[k]); n < widths[k] + 2; ++n) line += ' ';
+    }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -43,15 +47,22 @@ std::string aligned(const std::vector<Row>& rows) {
 }
 
 Row row_of(const StageResult& r) {
-  Row row{info(r.stage).name, r.tensor, r.shape, r.type, "", ""};
+  Row row{info(r.stage).name, r.tensor, r.shape, r.type, r.reading, "", ""};
   if (!r.obstacle.empty()) {
-    row[5] = "DIFFERS: " + r.obstacle;
+    row[6] = "DIFFERS: " + r.obstacle;
     return row;
   }
-  row[4] = r.agreement.largest == 0 ? "0" : short_number(r.agreement.largest) + " at " + place_words(r);
-  row[5] = r.agreement.within ? "agrees" : "DIFFERS";
-  if (r.agreement.within && !r.rounding.empty() && r.agreement.largest > 0) row[5] += " as " + r.rounding;
+  row[5] = r.agreement.largest == 0 ? "0" : short_number(r.agreement.largest) + " at " + place_words(r);
+  row[6] = r.agreement.within ? "agrees" : "DIFFERS";
+  if (r.agreement.within && !r.rounding.empty() && r.agreement.largest > 0) row[6] += " as " + r.rounding;
   return row;
+}
+
+std::size_t n_stages_of(const Report& report) {
+  std::set<Stage> compared;
+  for (const StageResult& result : report.stages)
+    if (result.obstacle.empty()) compared.insert(result.stage);
+  return compared.size();
 }
 
 /// A list in JSON of what words(item) says in JSON.
@@ -75,6 +86,7 @@ std::string stage_json(const StageResult& r) {
          ", \"sequence\": " + place(a.sequence) + ", \"tensor\": " + json_quoted(r.tensor) +
          ", \"shape\": " + json_quoted(r.shape) + ", \"dtype\": " + json_quoted(r.type) +
          ", \"rounding\": " + (r.rounding.empty() ? "null" : json_quoted(r.rounding)) +
+         (r.reading.empty() ? "" : ", \"reading\": " + json_quoted(r.reading)) +
          (r.obstacle.empty() ? "" : ", \"obstacle\": " + json_quoted(r.obstacle)) + "}";
 }
 
@@ -94,26 +106,49 @@ std::string place_words(const StageResult& r) {
   return words + "row " + to_string(a.row) + ", column " + to_string(a.column);
 }
 
+std::string coverage_words(const Report& report) {
+  const auto name = [](Stage stage) { return info(stage).name; };
+  return text::counted(report.n_tensors, "tensor") + " of " + text::counted(n_stages_of(report), "stage") +
+         (report.n_tensors == 1 ? " was" : " were") + " compared; " +
+         (report.not_given.empty()
+              ? "the model has no other stages"
+              : "not given, and not compared: " + text::joined(report.not_given, ", ", name));
+}
+
 std::string verdict_words(const Report& report) {
   const StageResult* first = report.first_difference();
-  if (!first) return "Everything agrees.\n";
+  if (!first) return "Everything agrees: " + coverage_words(report) + ".\n";
   std::string text = "First stage that differs: " + std::string(info(first->stage).name) + ".\n";
+  const bool has_unfit = report.has_unfit();
+  if (has_unfit)
+    text += report.has_wrong_numbers()
+                ? "Tensors of another shape were not looked at for causes.\n"
+                : "Whatever could be compared agrees: " + coverage_words(report) + ".\n";
+  if (!report.has_wrong_numbers()) return text;
   const auto& found = report.explanations;
+  if (found.empty() && report.was_stopped)
+    return text + "The search for the cause was stopped before one was found.\n";
   if (found.empty())
     return text + "None of the known mistakes, alone or in pairs, explains all of the tensors.\n";
+  if (report.was_stopped) text += "The search was stopped; there may be other causes.\n";
+  const std::string every = has_unfit ? "every tensor whose shape fits" : "every tensor";
   if (found.size() == 1)
-    return text + "Likely cause: " + text::joined(found.front().causes, " and ") +
-           ", which explains every tensor.\n" + described(found.front());
-  text += "These explain every tensor equally well; the tensors cannot tell them apart:\n";
+    return text + "Likely cause: " + text::joined(found.front().causes, " and ") + ", which explains " +
+           every + ".\n" + described(found.front());
+  text += "These explain " + every + " equally well; the tensors cannot tell them apart:\n";
   for (const Explanation& explanation : found) text += described(explanation);
   return text;
 }
 
 std::string report_text(const Report& report) {
-  std::vector<Row> rows{{"stage", "tensor", "shape", "type", "largest difference", ""}};
-  for (const StageResult& result : report.stages) rows.push_back(row_of(result));
+  std::vector<Row> rows{{"stage", "tensor", "shape", "type", "", "largest difference", ""}};
+  for (const StageResult& result : report.stages) {
+    rows.push_back(row_of(result));
+    if (!result.reading.empty()) rows.front()[4] = "read as";
+  }
   std::string text = aligned(rows);
   for (const std::string& name : report.left_out) text += "left out: " + name + "\n";
+  for (const std::string& note : report.notes) text += "note: " + note + ".\n";
   return text + "\n" + verdict_words(report);
 }
 
@@ -124,7 +159,11 @@ std::string report_json(const Report& report) {
          ", \"causes\": " + names_json(report.causes()) + ", \"explanations\": " +
          json_list(report.explanations, [](const Explanation& e) { return names_json(e.causes); }) +
          ", \"stages\": " + json_list(report.stages, stage_json) +
-         ", \"left_out\": " + names_json(report.left_out) + "}\n";
+         ", \"left_out\": " + names_json(report.left_out) + ", \"notes\": " + names_json(report.notes) +
+         ", \"n_tensors\": " + to_string(report.n_tensors) +
+         ", \"n_stages\": " + to_string(n_stages_of(report)) + ", \"not_given\": " +
+         json_list(report.not_given, [](Stage stage) { return json_quoted(info(stage).name); }) +
+         ", \"stopped\": " + (report.was_stopped ? "true" : "false") + "}\n";
 }
 
 }  // namespace core::check

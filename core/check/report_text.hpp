@@ -12,11 +12,15 @@ std::string place_words(const StageResult& result);
 /// What the causes are and what to do instead, in sentences; what cannot be told is said, too.
 std::string verdict_words(const Report& report);
 
-/// The report for people: a table of the stages, then the verdict.
+/// "3 tensors of 2 stages were compared; not given, and not compared: queries, keys": what a verdict is of.
+std::string coverage_words(const Report& report);
+
+/// The report for people: a table of the stages, what was left out, how tensors were read, then the verdict.
 std::string report_text(const Report& report);
 
 /// The report as JSON on one line: agrees, first_difference, causes, explanations (lists of causes), stages,
-/// left_out.
+/// left_out, notes, n_tensors, n_stages, not_given, stopped. A stage has its reading where that is not the
+/// plain one.
 ///
 /// max_abs is null where no number says how far they are apart: NaN or an infinity against a number, or
 /// another shape.

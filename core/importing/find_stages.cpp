@@ -30,39 +30,6 @@ std::optional<Stage> givable(const std::string& base) {
   return std::nullopt;
 }
 
-bool is_joint(char c) {
-  return c == '.' || c == '_' || c == '-' || c == '/';
-}
-
-/// Takes the word before a number away, when it is one for layers: "attn_layer" of "attn_layer3" is "attn".
-void cut_word(std::string& name) {
-  for (const std::string_view word : {"layers", "layer", "blocks", "block"}) {
-    if (!name.ends_with(word)) continue;
-    name = name.substr(0, name.rfind(word));
-    break;
-  }
-  while (!name.empty() && is_joint(name.back())) name.pop_back();
-}
-
-/// "attn_weights.3", "layer3_attn", "attn_layer_3": the name without its number, and the number.
-std::optional<Said> with_a_number(const std::string& name) {
-  for (std::size_t begin = 0; begin < name.size(); ++begin) {
-    if (!text::is_digit(name[begin])) continue;
-    std::size_t end = begin;
-    while (end < name.size() && text::is_digit(name[end])) ++end;
-    std::string before = name.substr(0, begin);
-    while (!before.empty() && is_joint(before.back())) before.pop_back();
-    cut_word(before);
-    std::size_t next = end;
-    while (next < name.size() && is_joint(name[next])) ++next;
-    const std::string rest = name.substr(next);
-    const std::string base = before.empty() || rest.empty() ? before + rest : before + "_" + rest;
-    if (const auto stage = givable(base)) return Said{*stage, name.substr(begin, end - begin), {}};
-    begin = end;
-  }
-  return std::nullopt;
-}
-
 std::optional<Said> said_by(const std::string& name) {
   const check::Name parts = check::take_apart(name);
   if (parts.sequence) return std::nullopt;
@@ -70,7 +37,9 @@ std::optional<Said> said_by(const std::string& name) {
     const std::size_t last = parts.base.find_last_of("./");
     return Said{*stage, last == std::string::npos ? "" : parts.base.substr(0, last), parts.head};
   }
-  return with_a_number(name);
+  for (const auto& [base, number, is_parted] : check::without_numbers(name))
+    if (const auto stage = givable(base)) return Said{*stage, number, {}};
+  return std::nullopt;
 }
 
 bool can_be_a_stage(const TensorInfo& info) {

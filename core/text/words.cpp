@@ -4,6 +4,10 @@
 
 namespace core::text {
 
+std::string counted(std::size_t count, std::string_view one) {
+  return std::to_string(count) + " " + std::string(one) + (count == 1 ? "" : "s");
+}
+
 std::string tuple_text(const std::vector<std::size_t>& lengths) {
   const auto words = [](std::size_t length) { return std::to_string(length); };
   return "(" + joined(lengths, ", ", words) + (lengths.size() == 1 ? ",)" : ")");

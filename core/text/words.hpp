@@ -26,6 +26,9 @@ std::string joined(const Items& items, std::string_view between, Words words = {
   return line;
 }
 
+/// "1 head", "3 heads": an amount of what has a plain plural.
+std::string counted(std::size_t count, std::string_view one);
+
 /// Lengths as a tuple of Python: "(2, 3)", "(2,)".
 std::string tuple_text(const std::vector<std::size_t>& lengths);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/formats/readers/tensor_formats.hpp"
+#include "core/formats/writers/npy.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace cli {
@@ -74,6 +76,84 @@ TEST(CheckCommand, SaysInOneLineWhereALinkLeadsToItself) {
       run({"session", "--given", "weights=" + loop + ":a", "--out", (dir / "s.json").string()});
   EXPECT_EQ(given.status, 1);
   EXPECT_TRUE(given.err.starts_with("attnscope: " + loop + ": not readable: ")) << given.err;
+}
+
+void put_npy(const std::filesystem::path& path, const std::vector<std::size_t>& shape,
+             const std::vector<double>& numbers) {
+  std::string bytes = core::formats::npy_header(shape);
+  core::formats::append_rows(bytes, arma::rowvec(numbers));
+  support::put_bytes(path, bytes);
+}
+
+/// A case of a file of right tensors as a folder of its own.
+std::string tensors_of(const TemporaryDirectory& dir, const char* model, const std::string& wanted) {
+  const auto file = core::formats::open_tensors(fixture(model));
+  const std::filesystem::path folder = dir / wanted;
+  std::filesystem::create_directory(folder);
+  for (const auto& info : file.tensors()) {
+    if (!info.name.starts_with(wanted + "/")) continue;
+    const auto tensor = file.read(info.name);
+    put_npy(folder / (info.name.substr(wanted.size() + 1) + ".npy"), tensor.shape, tensor.numbers);
+  }
+  return folder.string();
+}
+
+TEST(CheckCommand, ReadsALayoutThatIsAskedForAndNoOther) {
+  const TemporaryDirectory dir;
+  const std::string path = tensors_of(dir, "layouts.npz", "right.bthd");
+  const Outcome found = run({"check", fixture("layouts.json"), "--against", path});
+  EXPECT_EQ(found.status, 0) << found.out << found.err;
+  EXPECT_NE(found.out.find("[B, T, H, d]"), found.out.npos) << found.out;
+  EXPECT_NE(
+      found.out.find("Everything agrees: 5 tensors of 5 stages were compared; not given, and not compared: "
+                     "embeddings, scores, "),
+      found.out.npos)
+      << found.out;
+  EXPECT_EQ(run({"check", fixture("layouts.json"), "--against", path, "--layout", "bthd"}).status, 0);
+  const Outcome other = run({"check", fixture("layouts.json"), "--against", path, "--layout", "bhtd"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.out.find("got [1, 5, 2, 4]: heads after tokens? transpose, or say --layout bthd"),
+            other.out.npos)
+      << other.out;
+}
+
+TEST(CheckCommand, FailsOverShapesThatFitNothing) {
+  const TemporaryDirectory dir;
+  const std::string path = tensors_of(dir, "layouts.npz", "right.bhtd");
+  put_npy(dir / "right.bhtd" / "attn_weights.npy", {3, 2}, {1, 2, 3, 4, 5, 6});
+  const Outcome outcome = run({"check", fixture("layouts.json"), "--against", path, "--json"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.out.find("\"obstacle\": \"expected [2, 5, 5], got [3, 2]\""), outcome.out.npos)
+      << outcome.out;
+}
+
+TEST(CheckCommand, ChoosesALayerOfTheTensors) {
+  const TemporaryDirectory dir;
+  tensors_of(dir, "layouts.npz", "no_scale.bhtd");
+  tensors_of(dir, "layouts.npz", "right.bhtd");
+  std::filesystem::create_directory(dir / "dump");
+  for (const char* name : {"queries", "weights"}) {
+    const std::string file = std::string(name) + ".npy";
+    std::filesystem::copy(dir / "no_scale.bhtd" / file, dir / "dump" / ("layers.0." + file));
+    std::filesystem::copy(dir / "right.bhtd" / file, dir / "dump" / ("layers.1." + file));
+  }
+  const auto check = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"check", fixture("layouts.json"), "--against", (dir / "dump").string()});
+    return run(more);
+  };
+  const Outcome second = check({"--layer", "1"}), first = check({}), none = check({"--layer", "2"});
+  EXPECT_EQ(second.status, 0) << second.out << second.err;
+  EXPECT_NE(second.out.find("note: The tensors are those of layer \"layers.1\" of 2.\n"), second.out.npos)
+      << second.out;
+  EXPECT_EQ(first.status, 1);
+  EXPECT_NE(first.out.find("note: The tensors are those of layer \"layers.0\" of 2.\n"), first.out.npos);
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.err.find("expected a layer of layers.0, layers.1, got \"2\""), none.err.npos) << none.err;
+  const Outcome no_layers =
+      run({"check", fixture("layouts.json"), "--against", (dir / "right.bhtd").string(), "--layer", "3"});
+  EXPECT_EQ(no_layers.status, 1);
+  EXPECT_NE(no_layers.err.find("expected layer 0, the only one, got \"3\""), no_layers.err.npos)
+      << no_layers.err;
 }
 
 TEST(MistakesCommand, ListsNamesAndWhatTheyAre) {

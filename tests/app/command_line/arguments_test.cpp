@@ -180,10 +180,13 @@ TEST(Arguments, OfExportAndSessionNameMistakes) {
 }
 
 TEST(Arguments, OfCheckAreAModelTensorsAndHowToReadThem) {
-  const Arguments result =
-      parse_arguments({"check", "--preset", "multi-head", "--against", "T.npz", "--rtol", "0.01", "--atol",
-                       "1e-3", "--map", "a=b=weights", "--map", "c=", "--json"});
+  const Arguments result = parse_arguments({"check", "--preset", "multi-head", "--against", "T.npz", "--rtol",
+                                            "0.01", "--atol", "1e-3", "--map", "a=b=weights", "--map",
+                                            "c=", "--layout", "thd", "--layer", "3", "--json"});
   const auto& check = std::get<Check>(result);
+  ASSERT_NE(check.layout, nullptr);
+  EXPECT_EQ(check.layout->name, std::string("thd"));
+  EXPECT_EQ(check.choices.layer, "3");
   EXPECT_EQ(std::get<const core::editing::Preset*>(check.source), core::editing::find_preset("multi-head"));
   EXPECT_EQ(check.against, "T.npz");
   EXPECT_EQ(check.tolerance.relative, 0.01);
@@ -197,6 +200,8 @@ TEST(Arguments, OfCheckThatAreWrongAreNamed) {
     more.insert(more.begin(), {"check", "s.json", "--against", "T"});
     return usage_error(more);
   };
+  EXPECT_EQ(error({"--layout", "hdt"}),
+            "--layout: expected one of bhtd, bthd, btd, htd, thd, td, got \"hdt\"");
   EXPECT_EQ(error({"--preset", "multi-head"}), "check: expected either a FILE or --preset NAME, got both");
   EXPECT_EQ(error({"--rtol", "-1"}), "--rtol: expected a number from 0, got \"-1\"");
   EXPECT_EQ(error({"--atol", "inf"}), "--atol: expected a number from 0, got \"inf\"");

@@ -88,9 +88,46 @@ TEST_F(CheckTensors, OfUnknownNamesAreMatchedByHand) {
   EXPECT_EQ(program.store.comparing().comparison()->stages.back().all.stage, Stage::output);
 }
 
-TEST_F(CheckTensors, ThatFitNothingAreRefusedAndNothingIsKept) {
-  support::put_bytes(dir / "x.csv", "1,2\n3,4\n");
-  check(dir / "x.csv");
+TEST_F(CheckTensors, OfAnotherShapeDifferInTheWindowToo) {
+  const auto folder = tensors("", {"weights", "output"});
+  support::put_bytes(folder / "queries.csv", "1,2,3\n");
+  check(folder);
+  EXPECT_FALSE(found().report.agrees);
+  EXPECT_EQ(found().report.first_difference()->stage, Stage::queries);
+  EXPECT_TRUE(program.has("compare/unfit"));
+  program.store.dispatch(app::MapTensor{"queries", ""});
+  program.run();
+  EXPECT_TRUE(found().report.agrees);
+  EXPECT_FALSE(program.has("compare/unfit"));
+}
+
+TEST_F(CheckTensors, AreReadInTheLayoutAndOfTheLayerThatAreChosen) {
+  const auto folder = tensors("", {"weights", "output"});
+  for (const char* name : {"layers.0.x", "layers.1.x"})
+    std::filesystem::copy(folder / "output.csv", dir / name);
+  const auto wrong = tensors("no_scale", {"output"});
+  std::filesystem::create_directory(dir / "dump");
+  std::filesystem::rename(wrong / "output.csv", dir / "dump" / "layers.0.output.csv");
+  std::filesystem::rename(dir / "layers.1.x", dir / "dump" / "layers.1.output.csv");
+  check(dir / "dump");
+  EXPECT_FALSE(found().report.agrees) << "the first, unasked";
+  EXPECT_TRUE(program.has("compare/notes"));
+  program.click("compare/match");
+  program.click("match/layer");
+  program.click("match/layer/1");
+  program.run();
+  EXPECT_TRUE(found().report.agrees);
+  EXPECT_EQ(found().matched.layer, 1u);
+  program.click("match/layout");
+  program.click("match/layout/2");
+  program.run();
+  EXPECT_EQ(program.store.references().back().layout, "bthd");
+  EXPECT_EQ(program.store.references().back().layer, "layers.1");
+}
+
+TEST_F(CheckTensors, WhoseNamesSayNothingAreRefusedAndNothingIsKept) {
+  support::put_bytes(dir / "frobnicated.csv", "1,2\n3,4\n");
+  check(dir / "frobnicated.csv");
   EXPECT_TRUE(program.store.message().is_error);
   EXPECT_TRUE(program.store.references().empty());
 }

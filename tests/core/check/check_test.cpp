@@ -243,7 +243,7 @@ TEST_F(OneCheck, ShapeThatDoesNotFitDiffersAndIsNotGuessedAt) {
   weights.shape = {50};
   const Report report = checked(model, {weights, tensor("right", "output", "output")});
   EXPECT_FALSE(report.agrees);
-  EXPECT_EQ(report.first_difference()->obstacle, "expected [2, 5, 5], got [50]");
+  EXPECT_EQ(report.first_difference()->obstacle, "expected [2, 5, 5], got [50]: as many numbers: reshape it");
   EXPECT_THAT(report.explanations, IsEmpty());
 }
 

@@ -6,6 +6,7 @@
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "app/work/tensor_check.hpp"
+#include "core/check/report_text.hpp"
 #include "core/text/words.hpp"
 
 namespace app::panels {
@@ -94,6 +95,7 @@ void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
 void draw_causes(Pen& pen, const TensorCheck& check) {
   const Frame& frame = pen.frame;
   const auto& found = check.report.explanations;
+  if (!check.report.has_wrong_numbers()) return;
   if (!found.empty()) {
     small_words(pen, found.size() == 1 ? "likely cause: it explains every tensor"
                                        : "likely causes: each explains every tensor");
@@ -122,33 +124,30 @@ void draw_causes(Pen& pen, const TensorCheck& check) {
   }
 }
 
-/// The names of tensors that are no stage, the first few of many.
-std::string left_out(const std::vector<std::string>& names) {
+/// A few lines with a word in front of each, and how many more there are.
+void draw_lines(Pen& pen, const char* before, const std::vector<std::string>& lines) {
   constexpr std::size_t shown = 6;
-  std::string words = "left out: ";
-  for (std::size_t k = 0; k < std::min(shown, names.size()); ++k) words += (k > 0 ? ", " : "") + names[k];
-  if (names.size() > shown) words += " and " + std::to_string(names.size() - shown) + " more";
-  return words;
+  for (std::size_t k = 0; k < std::min(shown, lines.size()); ++k)
+    pen.prose(before + lines[k], pen.frame.palette.dim);
+  if (lines.size() > shown)
+    pen.prose("and " + std::to_string(lines.size() - shown) + " more", pen.frame.palette.dim);
 }
 
-/// The name of a stage as a line of the combo box.
-std::vector<widgets::Option> choices() {
-  std::vector<widgets::Option> all{{"by its name", ""}, {"left out", ""}};
-  for (const auto& stage : core::attention::stages())
-    all.push_back({stage.name, stage.title, all.size() == 2});
-  return all;
+/// The tensors whose shape is none of the stage that they are called.
+void draw_unfit(Pen& pen, const TensorCheck& check) {
+  const Frame& frame = pen.frame;
+  const float top = pen.y;
+  for (const auto& stage : check.report.stages)
+    if (!stage.obstacle.empty()) pen.prose(stage.tensor + ": " + stage.obstacle, frame.palette.status.bad);
+  if (check.report.has_unfit()) frame.landmarks.mark("compare/unfit", {pen.left, top}, {pen.right, pen.y});
 }
 
-std::size_t choice_of(const Reference& reference, const std::string& tensor) {
-  const auto hand = reference.by_hand.find(tensor);
-  if (hand == reference.by_hand.end()) return 0;
-  const auto* stage = core::attention::find_stage(hand->second);
-  return stage ? 2 + static_cast<std::size_t>(stage->stage) : 1;
-}
-
-std::optional<std::string> stage_of(std::size_t choice) {
-  if (choice == 0) return std::nullopt;
-  return choice == 1 ? "" : core::attention::stages()[choice - 2].name;
+/// Tensors that were not read in the plain layout.
+std::vector<std::string> readings(const TensorCheck& check) {
+  std::vector<std::string> lines;
+  for (const auto& stage : check.report.stages)
+    if (!stage.reading.empty()) lines.push_back(stage.tensor + " as " + stage.reading);
+  return lines;
 }
 
 }  // namespace
@@ -166,13 +165,16 @@ void draw_compare_report(Pen& pen) {
   } else if (check.report.agrees || !first) {
     card(pen, frame.palette.status.good, [&] {
       headline(pen, "first stage that differs", "none", frame.palette.status.good);
-      pen.prose("Every tensor agrees with the live model within the tolerance.", frame.palette.dim);
+      pen.prose("Every tensor agrees with the live model within the tolerance: " +
+                    core::check::coverage_words(check.report) + ".",
+                frame.palette.dim);
     });
   } else {
-    card(pen, frame.palette.status.warning, [&] {
-      headline(pen, "first stage that differs", core::attention::info(first->stage).title,
-               frame.palette.status.warning);
-      if (!first->obstacle.empty()) pen.prose(first->tensor + ": " + first->obstacle, frame.palette.dim);
+    const auto& status = frame.palette.status;
+    const Rgb colour = check.report.has_unfit() ? status.bad : status.warning;
+    card(pen, colour, [&] {
+      headline(pen, "first stage that differs", core::attention::info(first->stage).title, colour);
+      draw_unfit(pen, check);
       draw_causes(pen, check);
     });
   }
@@ -180,51 +182,17 @@ void draw_compare_report(Pen& pen) {
 
 void draw_compare_matching(Pen& pen) {
   const Frame& frame = pen.frame;
-  const auto& names = frame.compared.comparison->tensors->matched.left_out;
+  const TensorCheck& check = *frame.compared.comparison->tensors;
   pen.skip(8);
-  if (!names.empty()) pen.prose(left_out(names), frame.palette.dim);
+  const float top = pen.y;
+  draw_lines(pen, "left out: ", check.matched.left_out);
+  draw_lines(pen, "read: ", readings(check));
+  draw_lines(pen, "", check.report.notes);
+  if (pen.y > top) frame.landmarks.mark("compare/notes", {pen.left, top}, {pen.right, pen.y});
   ImGui::SetCursorScreenPos({pen.left, pen.y});
   if (widgets::button(frame, "compare/match", "Match tensors by hand…", "Says which tensor is which stage"))
     frame.commands.add(ShowDialog{Dialog::match_tensors});
   pen.y += frame.metrics.frame;
-}
-
-void draw_match_dialog(const Frame& frame) {
-  const float width = std::min(frame.metrics.px(620), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
-  if (frame.shown.look.reference >= frame.compared.references.size() ||
-      !frame.compared.references[frame.shown.look.reference].tensors) {
-    widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "There are no tensors to be matched.");
-  } else {
-    const Reference& reference = frame.compared.references[frame.shown.look.reference];
-    const std::vector<widgets::Option> options = choices();
-    const float column = width - frame.metrics.px(200),
-                height = ImGui::GetIO().DisplaySize.y - frame.metrics.px(260);
-    ImGui::BeginChild(
-        "tensors", {width, std::min(height, frame.metrics.pitch *
-                                                    static_cast<float>(reference.tensors->tensors().size()) +
-                                                frame.metrics.px(8))});
-    std::size_t k = 0;
-    for (const auto& tensor : reference.tensors->tensors()) {
-      ImGui::PushID(static_cast<int>(k));
-      const ImVec2 at = ImGui::GetCursorScreenPos();
-      const std::string words = tensor.name + "  " + core::formats::shape_text(tensor.shape) + "  " +
-                                core::formats::dtype_name(tensor.dtype);
-      widgets::draw_text_within(frame.fonts.sans15,
-                                {at.x, widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
-                                column - frame.metrics.px(10), frame.palette.text, words);
-      ImGui::SetCursorScreenPos({at.x + column, at.y});
-      const std::size_t now = choice_of(reference, tensor.name);
-      if (const auto chosen = widgets::combo(frame, "match/" + std::to_string(k), frame.metrics.px(180),
-                                             options[now].words, options, now))
-        frame.commands.add(MapTensor{tensor.name, stage_of(*chosen)});
-      ImGui::SetCursorScreenPos({at.x, at.y + frame.metrics.pitch});
-      ImGui::PopID();
-      ++k;
-    }
-    ImGui::Dummy({1, 1});
-    ImGui::EndChild();
-  }
-  if (widgets::button(frame, "dialog/close", "Close")) frame.commands.add(ShowDialog{Dialog::none});
 }
 
 }  // namespace app::panels

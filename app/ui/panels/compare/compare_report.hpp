@@ -8,10 +8,7 @@ namespace app::panels {
 /// that shows it in the live model.
 void draw_compare_report(widgets::Pen& pen);
 
-/// What was left out, and a button to say by hand which tensor is which stage.
+/// What was left out and how the rest was read, and a button to say by hand which tensor is which stage.
 void draw_compare_matching(widgets::Pen& pen);
-
-/// Which tensor is which stage, to be said by hand.
-void draw_match_dialog(const Frame& frame);
 
 }  // namespace app::panels

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/compare/compare_report.hpp"
+#include "app/ui/panels/compare/match_dialog.hpp"
 #include "app/ui/panels/dialogs/action_palette.hpp"
 #include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/draw_dialog.hpp"

@@ -1,0 +1,335 @@
+// Right tensors in every layout that people keep them in, and shapes that are no stage's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/check/names.hpp"
+#include "core/check/report_text.hpp"
+#include "tests/core/check/check_fixture.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::check {
+namespace {
+
+using formats::Tensor;
+using support::checked;
+using support::CheckFixture;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+Tensor renamed(Tensor tensor, std::string name) {
+  tensor.name = std::move(name);
+  return tensor;
+}
+
+Tensor of_shape(const std::string& name, formats::Shape shape) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.numbers.assign(*formats::count_of(shape), 0.25);
+  tensor.shape = std::move(shape);
+  return tensor;
+}
+
+std::map<Stage, std::string> readings_in(const Report& report) {
+  std::map<Stage, std::string> readings;
+  for (const StageResult& result : report.stages) readings[result.stage] = result.reading;
+  return readings;
+}
+
+Report checked_as(const Model& model, std::vector<Tensor> tensors, const char* layout) {
+  const auto file = support::tensors_in_memory(std::move(tensors));
+  return check(model, match(model, file, {}, {.layout = find_layout(layout)}), {});
+}
+
+struct LayoutsOf : testing::TestWithParam<const char*> {
+  CheckFixture fixture{GetParam()};
+};
+
+TEST_P(LayoutsOf, RightTensorsAgreeInEachAndMistakesAreNamedInEach) {
+  std::size_t n_cases = 0;
+  for (const std::string& name : fixture.cases()) {
+    const Report report = checked(fixture.model, fixture.tensors(name));
+    if (name.starts_with("right")) {
+      EXPECT_TRUE(report.agrees) << name << report_text(report);
+    } else {
+      EXPECT_FALSE(report.agrees) << name;
+      EXPECT_THAT(report.causes(), ElementsAre("no_scale")) << name << report_text(report);
+    }
+    EXPECT_FALSE(report.has_unfit()) << name << report_text(report);
+    ++n_cases;
+  }
+  EXPECT_GE(n_cases, 14u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LayoutsOf,
+                         testing::Values("layouts", "batch", "square", "grouped", "shared"),
+                         [](const auto& of) { return std::string(of.param); });
+
+struct Layouts : testing::Test {
+  CheckFixture fixture{"layouts"};
+  const Model& model = fixture.model;
+
+  Tensor tensor(const std::string& of, const std::string& stage, const std::string& name) const {
+    return renamed(fixture.tensors(of, {stage}).at(0), name);
+  }
+};
+
+TEST_F(Layouts, ThatAreNotThePlainOneAreSaid) {
+  const std::map<std::string, std::string> expected{
+      {"bhtd", ""},           {"htd", ""},        {"bthd", "[B, T, H, d]"}, {"thd", "[T, H, d]"},
+      {"btd", "[B, T, H·d]"}, {"td", "[T, H·d]"}, {"tbd", "[T, B, H·d]"},   {"tbhd", "[T, B, H, d]"}};
+  for (const auto& [layout, words] : expected) {
+    const Report report = checked(model, fixture.tensors("right." + layout));
+    const auto read = readings_in(report);
+    for (const Stage stage : {Stage::queries, Stage::keys, Stage::values, Stage::contexts})
+      EXPECT_EQ(read.at(stage), words) << layout;
+    EXPECT_EQ(read.at(Stage::weights), "");
+    if (words.empty()) continue;
+    EXPECT_THAT(report_text(report), HasSubstr("read as"));
+    EXPECT_THAT(report_json(report), HasSubstr("\"reading\": \"" + words + "\""));
+  }
+}
+
+TEST_F(Layouts, ThatAreAskedForAreTheOnlyOnes) {
+  for (const Layout& asked : layouts())
+    for (const Layout& has : layouts()) {
+      const std::string name = std::string("right.") + has.name;
+      const Report report = checked_as(model, fixture.tensors(name), asked.name);
+      // One sequence may stand behind an axis of its own or not.
+      const bool has_b = has.name[0] == 'b', asks_for_b = asked.name[0] == 'b';
+      const bool same = std::string(asked.about) == has.about && (has_b || !asks_for_b);
+      EXPECT_EQ(report.agrees, same) << has.name << " read as " << asked.name;
+      EXPECT_EQ(report.has_unfit(), !same);
+    }
+  const Report report = checked_as(model, fixture.tensors("right.bthd"), "bhtd");
+  EXPECT_EQ(report.first_difference()->obstacle,
+            "expected [2, 5, 4], got [1, 5, 2, 4]: heads after tokens? transpose, or say --layout bthd");
+}
+
+TEST_F(Layouts, OfASquareCaseAreTakenByTheNumbers) {
+  const CheckFixture square("square");
+  Tensor queries = square.tensors("right.thd", {"queries"}).at(0);
+  const Report right = checked(square.model, {queries});
+  EXPECT_TRUE(right.agrees);
+  EXPECT_EQ(right.stages[0].reading, "[T, H, d]");
+  EXPECT_THAT(right.notes, IsEmpty());
+  EXPECT_FALSE(checked_as(square.model, {queries}, "htd").agrees);
+  EXPECT_TRUE(checked_as(square.model, {queries}, "thd").agrees);
+
+  for (double& x : queries.numbers) x = 1 - x;
+  const Report wrong = checked(square.model, {queries});
+  EXPECT_FALSE(wrong.agrees);
+  EXPECT_THAT(
+      wrong.notes,
+      ElementsAre("queries [4, 4, 4] was taken for queries [H, T, d]; it could also be queries [T, H, "
+                  "d], and agrees as none of them"));
+}
+
+TEST_F(Layouts, GroupsAreReadWhereTheModelsHeadsRepeatAlone) {
+  const CheckFixture grouped("grouped");
+  const Report right = checked(grouped.model, grouped.tensors("right.thd"));
+  EXPECT_EQ(readings_in(right).at(Stage::keys), "[T, H/2, d], groups of 2 heads");
+  EXPECT_EQ(readings_in(right).at(Stage::queries), "[T, H, d]");
+  // A number of the second group's keys: both heads that share them differ.
+  std::vector<Tensor> tensors = grouped.tensors("right.htd", {"keys"});
+  ASSERT_EQ(tensors[0].shape, (formats::Shape{2, 5, 3}));
+  tensors[0].numbers[15 + 4] += 0.5;
+  const Report wrong = checked(grouped.model, tensors);
+  EXPECT_EQ(place_words(*wrong.first_difference()), "head 2, row 1, column 1");
+
+  Model other = grouped.model;
+  other.projections->key.weight.set(0, 4, 7);  // head 1 is no longer head 0
+  const Report unfit = checked(other, grouped.tensors("right.htd", {"keys"}));
+  EXPECT_EQ(
+      unfit.first_difference()->obstacle,
+      "expected [4, 5, 3], got [2, 5, 3]: 2 heads instead of 4: grouped? the model's heads do not repeat in "
+      "groups of 2");
+}
+
+TEST_F(Layouts, OneHeadOfKeysMayServeAll) {
+  const CheckFixture shared("shared");
+  Tensor keys = shared.tensors("right.htd", {"keys"}).at(0);
+  ASSERT_EQ(keys.shape, (formats::Shape{1, 5, 3}));
+  EXPECT_EQ(checked(shared.model, {keys}).stages[0].reading, "[H/4, T, d], groups of 4 heads");
+  keys.shape = {5, 3};
+  EXPECT_TRUE(checked(shared.model, {keys}).agrees);
+}
+
+TEST_F(Layouts, NamesOfResultsCanBeContextsConcatenatedOrOutput) {
+  for (const char* name : {"o", "y", "out", "attn_output", "context", "context_vec", "z"})
+    for (const char* stage : {"contexts", "concatenated", "output"}) {
+      const Report report = checked(model, {tensor("right.stages", stage, name)});
+      EXPECT_TRUE(report.agrees) << name << " " << stage;
+      const bool are_contexts_first = std::string(name) == "context" || std::string(name) == "z";
+      const bool as_contexts = stage == std::string("concatenated") && are_contexts_first;
+      EXPECT_EQ(attention::info(report.stages[0].stage).name, std::string(as_contexts ? "contexts" : stage))
+          << name;
+      EXPECT_EQ(report.stages[0].reading, as_contexts ? "[T, H·d]" : "");
+    }
+  const Report report = checked(model, {tensor("right.stages", "concatenated", "attn_output")});
+  EXPECT_THAT(report.notes, ElementsAre("attn_output is a right concatenated: that is another name and no "
+                                        "mistake, but the output was not compared with it"));
+  EXPECT_THAT(report.not_given, Contains(Stage::output));
+}
+
+TEST_F(Layouts, OutputThatIsARightConcatenatedIsSaidToBe) {
+  const Report report = checked(model, {tensor("right.stages", "concatenated", "output")});
+  EXPECT_THAT(report.causes(), ElementsAre("output_projection_missing"));
+  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("--map \"output=concatenated\" says so")));
+}
+
+TEST_F(Layouts, ShapesThatFitNothingDifferUnderEveryName) {
+  const Tensor right = tensor("right.stages", "weights", "weights");
+  for (const char* name :
+       {"queries", "q", "k", "value", "scores", "attn_scores", "mask", "attn", "attn_weights", "context",
+        "contexts", "concat", "output", "out", "o", "y", "x", "model.layer.q"})
+    for (const formats::Shape& shape :
+         {formats::Shape{3}, {5, 9}, {2, 5, 9}, {9, 2, 5}, {2, 9, 9}, {0, 5}, {2, 2, 2, 2, 2}, {}}) {
+      const Report report = checked(model, {right, of_shape(name, shape)});
+      EXPECT_FALSE(report.agrees) << name << formats::shape_text(shape);
+      ASSERT_NE(report.first_difference(), nullptr);
+      const auto unfit = std::ranges::find_if(report.stages, [&](const auto& s) { return s.tensor == name; });
+      ASSERT_NE(unfit, report.stages.end());
+      EXPECT_THAT(unfit->obstacle, HasSubstr("got " + formats::shape_text(shape))) << name;
+      EXPECT_THAT(report_text(report),
+                  HasSubstr("Whatever could be compared agrees: 1 tensor of 1 stage was"));
+    }
+}
+
+TEST_F(Layouts, ShapesThatFitNothingAreGuessedAt) {
+  const auto obstacle = [&](const char* name, formats::Shape shape) {
+    return checked(model, {of_shape(name, std::move(shape))}).stages.at(0).obstacle;
+  };
+  EXPECT_EQ(obstacle("weights", {5, 2, 5}),
+            "expected [2, 5, 5], got [5, 2, 5]: heads after tokens? transpose to [2, 5, 5]");
+  EXPECT_EQ(obstacle("keys", {1, 2, 4, 5}),
+            "expected [2, 5, 4], got [1, 2, 4, 5]: rows and columns swapped? transpose the last two axes");
+  EXPECT_EQ(obstacle("weights", {2, 7, 7}), "expected [2, 5, 5], got [2, 7, 7]: 7 tokens instead of 5");
+  EXPECT_EQ(obstacle("weights", {3, 5, 5}), "expected [2, 5, 5], got [3, 5, 5]: 3 heads instead of 2");
+  EXPECT_EQ(obstacle("queries", {2, 5, 3}), "expected [2, 5, 4], got [2, 5, 3]: 3 columns instead of 4");
+  EXPECT_EQ(obstacle("output", {3, 5, 8}), "expected [5, 8], got [3, 5, 8]: 3 sequences instead of 1");
+  EXPECT_EQ(obstacle("embeddings", {2, 5, 5}),
+            "expected [5, 6], got [2, 5, 5]: the shape of scores, scaled_scores, masked_scores, weights, "
+            "dropout_mask or dropped_weights; --map says which stage it is");
+  EXPECT_EQ(obstacle("weights", {10, 5}), "expected [2, 5, 5], got [10, 5]: as many numbers: reshape it");
+  EXPECT_EQ(obstacle("weights", {0, 5}), "expected [2, 5, 5], got [0, 5]: it holds no numbers");
+}
+
+TEST_F(Layouts, CausesAreLookedForInTheTensorsThatFit) {
+  const Report report =
+      checked(model, {tensor("no_scale.stages", "weights", "weights"), of_shape("queries", {2, 7, 4})});
+  EXPECT_EQ(report.first_difference()->stage, Stage::queries);
+  EXPECT_THAT(report.causes(), ElementsAre("no_scale"));
+  EXPECT_THAT(verdict_words(report), HasSubstr("no_scale, which explains every tensor whose shape fits."));
+}
+
+TEST_F(Layouts, AgreementSaysOfWhatItIs) {
+  const Report some = checked(
+      model, {tensor("right.stages", "weights", "attn"), tensor("right.stages", "contexts", "context"),
+              tensor("right.stages", "weights", "frobnicated")});
+  EXPECT_EQ(
+      verdict_words(some),
+      "Everything agrees: 2 tensors of 2 stages were compared; not given, and not compared: embeddings, "
+      "queries, keys, values, scores, scaled_scores, mask, masked_scores, concatenated, output.\n");
+  EXPECT_THAT(report_text(some), HasSubstr("left out: frobnicated: its name says no stage\n"));
+  EXPECT_THAT(
+      report_json(some),
+      HasSubstr(R"("left_out": ["frobnicated: its name says no stage"], "notes": [], "n_tensors": 2, )"
+                R"("n_stages": 2, "not_given": ["embeddings", "queries", )"));
+}
+
+TEST_F(Layouts, HeadsAndSequencesThatWereNotGivenAreSaid) {
+  Tensor first = tensor("right.stages", "weights", "weights.head1");
+  first.numbers.erase(first.numbers.begin(), first.numbers.begin() + 25);
+  first.shape = {5, 5};
+  const Report of_a_head = checked(model, {first});
+  EXPECT_TRUE(of_a_head.agrees);
+  EXPECT_THAT(of_a_head.notes, ElementsAre("Of weights only head 1 of 2 was given and compared"));
+
+  const CheckFixture batch("batch");
+  Tensor output = batch.tensors("right.stages", {"output"}).at(0);
+  output.shape = {4, 10};
+  output.numbers.resize(40);
+  EXPECT_THAT(checked(batch.model, {output}).notes,
+              ElementsAre("Of output only sequence 0 of 3 was given and compared"));
+}
+
+struct Layers : Layouts {
+  Matched matched(std::vector<Tensor> tensors, const std::string& layer) const {
+    return match(model, support::tensors_in_memory(std::move(tensors)), {}, {.layer = layer});
+  }
+  bool agrees(std::vector<Tensor> tensors, const std::string& layer) const {
+    return check(model, matched(std::move(tensors), layer), {}).agrees;
+  }
+  Tensor right(const std::string& name) const { return tensor("right.stages", "weights", name); }
+  Tensor wrong(const std::string& name) const { return tensor("no_scale.stages", "weights", name); }
+};
+
+TEST_F(Layers, AreChosenByTheirNames) {
+  for (const auto& [second, tenth] :
+       std::map<std::string, std::string>{{"layers.2.attn.weights", "layers.10.attn.weights"},
+                                          {"attn_weights.2", "attn_weights.10"},
+                                          {"layer2_attn", "layer10_attn"},
+                                          {"attn_2", "attn_10"}}) {
+    EXPECT_TRUE(agrees({wrong(second), right(tenth)}, "10")) << tenth;
+    EXPECT_FALSE(agrees({wrong(second), right(tenth)}, "2")) << second;
+    EXPECT_TRUE(agrees({right(second), wrong(tenth)}, "")) << "the first, unasked";
+  }
+  EXPECT_TRUE(agrees({wrong("encoder.attn"), right("decoder.attn")}, "decoder"));
+  const Matched matched = this->matched({wrong("layers.2.attn.weights"), right("layers.10.attn.weights"),
+                                         tensor("right.stages", "output", "output")},
+                                        "10");
+  EXPECT_EQ(layer_words(matched), "layer \"layers.10\" of 2");
+  EXPECT_THAT(matched.left_out,
+              ElementsAre("layers.2.attn.weights: of another layer", "output: its name says no layer"));
+  EXPECT_EQ(support::error_of([&] {
+              this->matched({right("layers.2.attn"), right("layers.10.attn")}, "1");
+            }),
+            "memory: expected a layer of layers.2, layers.10, got \"1\"");
+}
+
+TEST_F(Layers, OfOneNumberAreNone) {
+  const Matched one =
+      matched({right("layers.3.attn.weights"), tensor("right.stages", "output", "layers.3.mlp.out"),
+               tensor("right.stages", "queries", "q")},
+              "");
+  EXPECT_THAT(one.theirs, SizeIs(3));
+  EXPECT_THAT(one.left_out, IsEmpty());
+  EXPECT_EQ(layer_words(one), "");
+}
+
+TEST_F(Layers, AreTheFirstAxis) {
+  Tensor both = wrong("attn_weights");
+  const Tensor second = right("attn_weights");
+  both.shape = {2, 1, 2, 5, 5};
+  both.numbers.insert(both.numbers.end(), second.numbers.begin(), second.numbers.end());
+  EXPECT_TRUE(agrees({both}, "1"));
+  EXPECT_FALSE(agrees({both}, "0"));
+  const Report first = check(model, matched({both}, ""), {});
+  EXPECT_THAT(first.notes, Contains("The tensors are those of layer 0 of 2"));
+  EXPECT_THAT(first.causes(), ElementsAre("no_scale"));
+  both.shape = {2, 2, 5, 5};
+  EXPECT_TRUE(agrees({both, tensor("right.stages", "output", "output")}, "1"));
+  EXPECT_EQ(support::error_of([&] { matched({both}, "2"); }), "memory: expected a layer of 0 … 1, got \"2\"");
+}
+
+TEST(LayerNames, AreTakenFromNames) {
+  const auto layer = [](const char* name) { return said_by(name).layer; };
+  EXPECT_EQ(layer("gpt2.h.3.attn.q"), "gpt2.h.3");
+  EXPECT_EQ(layer("layer12/weights"), "layer12");
+  EXPECT_EQ(layer("attn_weights_7"), "7");
+  EXPECT_EQ(layer("q"), "");
+  EXPECT_EQ(layer("weights.head3"), "");
+  EXPECT_THAT(said_by("x2").meaning.stages, IsEmpty()) << "another x";
+  EXPECT_THAT(said_by("0.weight").meaning.stages, IsEmpty()) << "a learned projection";
+  EXPECT_THAT(said_by("attn2").meaning.stages, Contains(Stage::weights));
+}
+
+}  // namespace
+}  // namespace core::check
