@@ -4,6 +4,7 @@
 #include <new>
 #include <ostream>
 
+#include "app/command_line/search_watch.hpp"
 #include "app/work/colour_ends.hpp"
 #include "app/work/memory.hpp"
 #include "core/attention/attend.hpp"
@@ -121,7 +122,11 @@ struct Runner {
     if (has_no_layers(command)) of_model.choices.layer.clear();
     const core::attention::Model model = model_of(of_model, err).model;
     const check::Matched matched = matched_tensors(command, model, err);
-    const check::Report report = check::check(model, matched, command.tolerance);
+    core::Token token;
+    const check::Report report = [&] {
+      const SearchWatch watch(token, err, is_on_terminal(err));
+      return check::check(model, matched, command.tolerance, token);
+    }();
     out << (command.json ? check::report_json(report) : check::report_text(report));
     return report.agrees ? done : failed;
   }

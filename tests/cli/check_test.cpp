@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/writers/npy.hpp"
@@ -154,6 +155,28 @@ TEST(CheckCommand, ChoosesALayerOfTheTensors) {
   EXPECT_EQ(no_layers.status, 1);
   EXPECT_NE(no_layers.err.find("expected layer 0, the only one, got \"3\""), no_layers.err.npos)
       << no_layers.err;
+}
+
+TEST(CheckCommand, StopsItsSearchAtCtrlCAndSaysWhatItHas) {
+  const TemporaryDirectory dir;
+  constexpr std::size_t n_tokens = 700, width = 64;
+  std::string rows;
+  std::vector<double> numbers;
+  for (std::size_t k = 0; k < n_tokens * width; ++k) {
+    const double x = std::sin(static_cast<double>(k * k % 9973));
+    numbers.push_back(x);
+    rows += (k % width == 0 ? k == 0 ? "[" : "],[" : ",") + std::to_string(x);
+  }
+  support::put_bytes(dir / "s.json", "{\"attnscope\": 1, \"embeddings\": [" + rows +
+                                         "]], \"n_heads\": 8, \"projections\": null}");
+  put_npy(dir / "output.npy", {n_tokens, width}, numbers);
+  const Outcome outcome = run({"check", (dir / "s.json").string(), "--against", (dir / "output.npy").string(),
+                               "--map", "output=output"},
+                              nullptr, interrupt);
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_EQ(outcome.err, "") << "no progress where nobody watches";
+  EXPECT_NE(outcome.out.find("The search for the cause was stopped before one was found."), outcome.out.npos)
+      << outcome.out;
 }
 
 TEST(MistakesCommand, ListsNamesAndWhatTheyAre) {

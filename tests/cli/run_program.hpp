@@ -1,12 +1,16 @@
 #pragma once
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/temporary_directory.hpp"
@@ -18,8 +22,32 @@ struct Outcome {
   std::string out, err;
 };
 
+/// Whether a process keeps Ctrl+C for itself, as /proc says; one that begins, or begins a thread, keeps all
+/// signals for a moment.
+inline bool waits_for_interrupts(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; status >> word;)
+    if (unsigned long long blocked = 0; word == "SigBlk:" && status >> std::hex >> blocked)
+      return (blocked >> (SIGINT - 1) & 1) != 0 && (blocked >> (SIGTERM - 1) & 1) == 0;
+  return false;
+}
+
+/// Sends Ctrl+C as soon as the process waits for it, unless it ends before.
+inline void interrupt(pid_t process) {
+  siginfo_t ended{};
+  while (::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         ended.si_pid == 0) {
+    if (waits_for_interrupts(process)) {
+      ::kill(process, SIGINT);
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 /// Runs attnscope with no display; out_path replaces what its standard output goes to.
-inline Outcome run(std::vector<std::string> arguments, const char* out_path = nullptr) {
+inline Outcome run(std::vector<std::string> arguments, const char* out_path = nullptr,
+                   void (*meanwhile)(pid_t) = nullptr) {
   const support::TemporaryDirectory dir;
   const std::string out = out_path ? out_path : (dir / "out").string(), err = (dir / "err").string();
   posix_spawn_file_actions_t files;
@@ -43,6 +71,7 @@ inline Outcome run(std::vector<std::string> arguments, const char* out_path = nu
   const int error = ::posix_spawn(&child, PROGRAM, &files, nullptr, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) throw std::runtime_error("cannot run " PROGRAM);
+  if (meanwhile) meanwhile(child);
   int status = 0;
   ::waitpid(child, &status, 0);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out_path ? "" : support::bytes_of(out),
