@@ -124,6 +124,7 @@ std::string verdict_words(const Report& report) {
     text += report.has_wrong_numbers()
                 ? "Tensors of another shape were not looked at for causes.\n"
                 : "Whatever could be compared agrees: " + coverage_words(report) + ".\n";
+  if (has_unfit) text += "A tensor that is no stage is left out by --map NAME=.\n";
   if (!report.has_wrong_numbers()) return text;
   const auto& found = report.explanations;
   if (found.empty() && report.was_stopped)
