@@ -30,7 +30,8 @@ struct Palette {
   Rgb accent, selection, selection_inner, operand;
   Status status;
   Hatch hatch;
-  std::array<Rgb, 8> heads;  ///< of heads beside each other, again from the first after the last
+  /// Of heads beside each other, again from the first after the last; each far from all others.
+  std::array<Rgb, 32> heads;
 
   Rgb head(std::size_t h) const { return heads[h % heads.size()]; }
 };
