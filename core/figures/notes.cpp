@@ -6,6 +6,7 @@
 #include "core/colour/cells.hpp"
 #include "core/figures/append.hpp"
 #include "core/figures/words.hpp"
+#include "core/text/cell_text.hpp"
 
 namespace core::figures {
 namespace {
@@ -49,6 +50,15 @@ void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
   }
 }
 
+/// Of maps with several units it is said which have this one.
+std::string unit_note(double unit, bool are_several) {
+  const std::string words = "numbers in cells × " + text::unit_words(unit);
+  if (!are_several) return words;
+  const double least = unit == 0.001 ? 1e-5 : unit;
+  return words + " where the largest is from " + text::unit_words(least) + " to " +
+         (unit == 0.001 ? "0.01" : text::unit_words(10 * unit));
+}
+
 }  // namespace
 
 void Notes::add(const MapFigure& figure, const Map& map) {
@@ -57,7 +67,7 @@ void Notes::add(const MapFigure& figure, const Map& map) {
   block_rows = std::max(block_rows, figure.block_rows),
   block_columns = std::max(block_columns, figure.block_columns);
   pooled_signed |= colour::is_diverging(map.shading.map) && figure.block_rows * figure.block_columns > 1;
-  thousandths |= figure.unit != 1;
+  units.insert(figure.unit);
   logarithmic |= map.shading.least > 0;
 }
 
@@ -91,7 +101,8 @@ DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
             " of " + to_string(notes.block_rows) + " × " + to_string(notes.block_columns) + " cells",
         nothing, 0);
   if (notes.logarithmic) add("colours follow the logarithm", nothing, 0);
-  if (notes.thousandths) add("numbers in cells × 0.001", nothing, 0);
+  for (const double unit : notes.units)
+    if (unit != 1) add(unit_note(unit, notes.units.size() > 1), nothing, 0);
   return list;
 }
 

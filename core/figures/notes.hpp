@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "core/figures/map_figure.hpp"
 
 namespace core::figures {
@@ -10,7 +12,7 @@ struct Notes {
   bool by_hand = false;
   std::size_t block_rows = 1, block_columns = 1;
   bool pooled_signed = false;  ///< of several cells the number farthest from 0 is shown, not the largest
-  bool thousandths = false;
+  std::set<double> units;      ///< of the numbers in cells, 1 among them
   bool logarithmic = false;
 
   void add(const MapFigure& figure, const Map& map);

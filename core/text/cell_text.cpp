@@ -34,7 +34,14 @@ int needed_decimals(double value, int decimals) {
 }  // namespace
 
 double unit_for(double largest) {
-  return largest > 0 && largest < 0.01 ? 0.001 : 1;
+  if (!(largest > 0 && largest < 0.01)) return 1;
+  if (largest >= 1e-5) return 0.001;
+  return std::pow(10, std::max(-300.0, std::floor(std::log10(largest))));
+}
+
+std::string unit_words(double unit) {
+  if (unit >= 0.001) return rounded(unit, unit < 1 ? 3 : 0);
+  return "1e−" + std::to_string(std::lround(-std::log10(unit)));
 }
 
 NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters,
@@ -71,6 +78,16 @@ std::string rounded(double value, int decimals) {
 std::string fixed(double value, int decimals) {
   if (std::isnan(value)) return "NaN";
   return with_real_minus(std::isinf(value) ? value > 0 ? "∞" : "-∞" : rounded(value, decimals));
+}
+
+std::string share_text(double share, int decimals) {
+  constexpr int more = 2;
+  if (!(share > 0 && share < 1)) return fixed(share, decimals);
+  for (int d = decimals; d <= decimals + more; ++d) {
+    const std::string text = rounded(share, d);
+    if (text.find_first_of("123456789") != text.npos && !text.starts_with('1')) return text;
+  }
+  return share < 0.5 ? "≈0" : "≈1";
 }
 
 std::string scientific(double value) {

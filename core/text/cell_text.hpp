@@ -9,7 +9,7 @@ namespace core::text {
 /// How the numbers of one matrix are written in its cells: one count of decimals for all of them.
 struct NumberFormat {
   int decimals = 4;  ///< 0 … 4
-  double unit = 1;   ///< 1, or 0.001 when the largest number is below 0.01
+  double unit = 1;   ///< as unit_for() has it
   bool fits = true;  ///< whether one decimal fits at all; else no numbers are drawn
 };
 
@@ -18,8 +18,12 @@ struct CellRange {
   std::size_t row0 = 0, row1 = 0, column0 = 0, column1 = 0;
 };
 
-/// The unit of numbers whose largest size is that: 1, or 0.001 below 0.01.
+/// The unit of numbers whose largest size is that: 1, 0.001 below 0.01, or below 1e-5 the power of ten that
+/// leaves one digit before the point.
 double unit_for(double largest);
+
+/// A unit in words: "0.001", "1e−7".
+std::string unit_words(double unit);
 
 /// The most decimals, up to 4, with which the widest number of the range takes at most max_characters; in
 /// their own unit, or in that of the whole matrix they are a part of.
@@ -35,6 +39,10 @@ std::string rounded(double value, int decimals);
 
 /// Any number with a fixed count of decimals and U+2212 as minus: "−0.484", "∞", "NaN".
 std::string fixed(double value, int decimals);
+
+/// A share of 0 … 1 with that many decimals, or a few more where it would look like 0 or 1 and is neither:
+/// "0.99996"; "≈1" where no few tell.
+std::string share_text(double share, int decimals);
 
 /// With one decimal and a power of ten: "−1.2e+07".
 std::string scientific(double value);

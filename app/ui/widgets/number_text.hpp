@@ -12,6 +12,8 @@ using core::text::fixed;
 using core::text::number_text;
 using core::text::NumberFormat;
 using core::text::scientific;
+using core::text::share_text;
 using core::text::unit_for;
+using core::text::unit_words;
 
 }  // namespace app::widgets

@@ -15,9 +15,12 @@ const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
                                      frame.shown.model.sequences[frame.shown.look.sequence].tokens);
 }
 
-std::string figure_text(HeadFigure figure, const std::optional<double>& value) {
+std::string figure_text(HeadFigure figure, const std::optional<double>& value, std::size_t n_tokens) {
   if (!value) return "–";
-  return widgets::fixed(*value, 2) + (figure == HeadFigure::entropy ? " bit" : "");
+  if (figure == HeadFigure::entropy) return widgets::fixed(*value, 2) + " bit";
+  const int decimals =
+      1 + static_cast<int>(std::ceil(std::log10(std::max<double>(10, static_cast<double>(n_tokens)))));
+  return widgets::share_text(*value, decimals);
 }
 
 double figure_top(const Frame& frame, HeadFigure figure) {

@@ -12,8 +12,10 @@ namespace app::panels {
 /// The facts of every head of the shown sequence.
 const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame);
 
-/// "0.47 bit", "0.87", or "–" for a head without that figure.
-std::string figure_text(core::attention::HeadFigure figure, const std::optional<double>& value);
+/// "0.47 bit", "0.87", or "–" for a head without that figure; a mean weight has digits enough to tell an even
+/// share of so many tokens from half as much.
+std::string figure_text(core::attention::HeadFigure figure, const std::optional<double>& value,
+                        std::size_t n_tokens);
 
 /// The largest that a figure can be.
 double figure_top(const Frame& frame, core::attention::HeadFigure figure);

@@ -87,7 +87,7 @@ void draw_caption(const Frame& frame, std::size_t h, ImVec2 at, float width) {
   const Rgb ink = chosen ? frame.palette.text : frame.palette.dim;
   const float middle = at.y + frame.metrics.px(16);
   const auto& value = head_facts(frame)[h].*core::attention::info(shown_figure(frame)).value;
-  const std::string number = figure_text(shown_figure(frame), value),
+  const std::string number = figure_text(shown_figure(frame), value, frame.shown.model.n_keys()),
                     name = "head " + std::to_string(h) + (frame.shown.model.is_off(h) ? " · off" : "");
   widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(ink), name);
   const float room = width - widgets::text_width(frame.fonts.sans14, name) - frame.metrics.px(6);

@@ -17,8 +17,13 @@ using widgets::Pen;
 void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<double>& value) {
   const Frame& frame = pen.frame;
   const float middle = pen.y + frame.metrics.px(10), half = frame.metrics.px(5);
+  const std::size_t n_tokens = frame.shown.model.n_keys();
+  const std::string number = figure_text(figure.figure, value, n_tokens),
+                    widest = figure_text(figure.figure, 0.5, n_tokens);
   const float from = pen.left + frame.metrics.px(frame.metrics.compact ? 122 : 132),
-              to = pen.right - frame.metrics.px(44);
+              to =
+                  pen.right - std::max(frame.metrics.px(44),
+                                       widgets::text_width(frame.fonts.mono13, widest) + frame.metrics.px(8));
   widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
                      figure.title);
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -31,8 +36,7 @@ void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<dou
                         {from + (to - from) * static_cast<float>(share), middle + half}, packed(colour));
   }
   widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle,
-                     packed(value ? frame.palette.text : frame.palette.faint),
-                     figure_text(figure.figure, value));
+                     packed(value ? frame.palette.text : frame.palette.faint), number);
   frame.landmarks.mark(std::string("inspector/figure/") + figure.name, {pen.left, middle - half},
                        {pen.right, middle + half});
   pen.skip(21);

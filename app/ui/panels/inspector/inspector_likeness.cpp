@@ -80,7 +80,7 @@ void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& likeness,
     return std::min(static_cast<std::size_t>(std::max(0.0f, along / g.cell)), g.count - 1);
   };
   const std::size_t a = order[index(mouse.y - g.corner.y)], b = order[index(mouse.x - g.corner.x)];
-  ImGui::SetTooltip("head %zu and head %zu: %s", a, b, widgets::fixed(likeness(a, b), 4).c_str());
+  ImGui::SetTooltip("head %zu and head %zu: %s", a, b, widgets::share_text(likeness(a, b), 4).c_str());
   if (ImGui::IsItemClicked()) frame.commands.look([a](View& v) { v.look.head = a; });
 }
 
@@ -100,7 +100,7 @@ void draw_extreme(Pen& pen, const arma::mat& likeness, std::size_t head, bool mo
   if (!found) return;
   const std::string words = most ? "most alike" : "least alike";
   const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found),
-                                       widgets::fixed(likeness(head, *found), 4));
+                                       widgets::share_text(likeness(head, *found), 4));
   if (pressed) pen.frame.commands.look([h = *found](View& v) { v.look.head = h; });
 }
 

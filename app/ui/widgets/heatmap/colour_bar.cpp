@@ -57,8 +57,8 @@ std::string cells(std::size_t n) {
 std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
   std::vector<Note> notes;
   const Ends& e = scale.ends;
-  if (numbers_strength(frame, map, d) > 0 && unit_in(frame, map) != 1)
-    notes.push_back({"numbers × 0.001", "× 0.001"});
+  if (const double unit = unit_in(frame, map); numbers_strength(frame, map, d) > 0 && unit != 1)
+    notes.push_back({"numbers × " + unit_words(unit), "× " + unit_words(unit)});
   const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
   if (pooled.rows * pooled.columns > 1) {
     const std::string block = std::to_string(pooled.rows) + " × " + std::to_string(pooled.columns);

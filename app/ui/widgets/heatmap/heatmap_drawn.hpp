@@ -66,7 +66,7 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
 ColourScale scale_of(const Frame& frame, const Heatmap& map);
 /// The extent of all of its numbers.
 Extent shown_extent(const Frame& frame, const Heatmap& map);
-/// The unit in which they are written: 1, or 0.001.
+/// The unit in which they are written, 1 or a power of ten below it.
 double unit_in(const Frame& frame, const Heatmap& map);
 /// How visible the numbers in its cells are, 0 … 1.
 float numbers_strength(const Frame& frame, const Heatmap& map, const Drawn& d);
