@@ -84,7 +84,7 @@ Theirs taken(const Model& model, const TensorFile& file, const Candidate& c, con
   if (theirs.readings.empty()) {
     theirs.tensor.dtype = c.info->dtype;
     theirs.tensor.shape = c.info->shape;
-    theirs.obstacle = unfit_words(model, c.stages, c.info->shape, c.said.parts.head, options.layout);
+    theirs.obstacle = unfit_words(model, c.stages, c.info->shape, c.said.parts, options.layout);
     return theirs;
   }
   theirs.tensor = file.read(c.info->name, leading);

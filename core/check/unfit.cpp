@@ -129,10 +129,18 @@ std::string expected_shape(const Model& model, Stage stage, bool one_head) {
 }
 
 std::string unfit_words(const Model& model, const std::vector<Stage>& stages, const Shape& shape,
-                        std::optional<std::size_t> head, const Layout* layout) {
-  const std::string words = guess(model, stages, shape, head.has_value(), layout);
-  return "expected " + expected_shape(model, stages.front(), head.has_value()) + ", got " +
-         formats::shape_text(shape) + (words.empty() ? "" : ": " + words);
+                        const Name& name, const Layout* layout) {
+  const Stage stage = stages.front();
+  const bool one_head = name.head.has_value();
+  if (name.sequence.value_or(0) >= model.sequences.size())
+    return "there is no sequence " + std::to_string(*name.sequence) + ": the model has " +
+           std::to_string(model.sequences.size());
+  if (name.head.value_or(0) >= lengths_of(model, stage).heads)
+    return "there is no head " + std::to_string(*name.head) + ": the model has " +
+           std::to_string(lengths_of(model, stage).heads) + " of this stage";
+  const std::string words = guess(model, stages, shape, one_head, layout);
+  return "expected " + expected_shape(model, stage, one_head) + ", got " + formats::shape_text(shape) +
+         (words.empty() ? "" : ": " + words);
 }
 
 }  // namespace core::check

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/check/names.hpp"
 #include "core/check/reading.hpp"
 
 namespace core::check {
@@ -12,8 +13,9 @@ namespace core::check {
 std::string expected_shape(const Model& model, Stage stage, bool one_head);
 
 /// "expected [2, 6, 4], got [6, 2, 4]: heads after tokens? …": both shapes of a tensor that can be none of
-/// the stages of its name, the likeliest first, and what it may be instead where that can be guessed.
+/// the stages of its name, the likeliest first, and what it may be instead where that can be guessed; or that
+/// there is no such head or sequence.
 std::string unfit_words(const Model& model, const std::vector<Stage>& stages, const formats::Shape& shape,
-                        std::optional<std::size_t> head, const Layout* layout);
+                        const Name& name, const Layout* layout);
 
 }  // namespace core::check

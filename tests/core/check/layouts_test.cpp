@@ -221,6 +221,19 @@ TEST_F(Layouts, ShapesThatFitNothingAreGuessedAt) {
   EXPECT_EQ(obstacle("weights", {0, 5}), "expected [2, 5, 5], got [0, 5]: it holds no numbers");
 }
 
+TEST_F(Layouts, HeadsAndSequencesThatAreNotThereDiffer) {
+  const auto obstacle = [&](const char* name, formats::Shape shape) {
+    return checked(model, {of_shape(name, std::move(shape))}).stages.at(0).obstacle;
+  };
+  EXPECT_EQ(obstacle("weights.head2", {5, 5}), "there is no head 2: the model has 2 of this stage");
+  EXPECT_EQ(obstacle("output.head1", {5, 8}), "there is no head 1: the model has 1 of this stage");
+  EXPECT_EQ(obstacle("sequence1/weights", {2, 5, 5}), "there is no sequence 1: the model has 1");
+  EXPECT_EQ(
+      obstacle("weights.head1", {5, 4}),
+      "expected [5, 5], got [5, 4]: the shape of queries, keys, values or contexts; --map says which stage "
+      "it is");
+}
+
 TEST_F(Layouts, CausesAreLookedForInTheTensorsThatFit) {
   const Report report =
       checked(model, {tensor("no_scale.stages", "weights", "weights"), of_shape("queries", {2, 7, 4})});
