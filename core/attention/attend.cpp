@@ -37,9 +37,9 @@ Trace attend_checked(const Model& model, std::size_t sequence) {
     const auto stage = [&](Stage which, const auto* rule, const auto&... inputs) {  // given, or computed
       return source(which, h, [&] { return rounded(rules.precision, rule->compute(inputs...)); });
     };
-    head.queries = stage(Stage::queries, rules.split, q, h, model.n_heads);
-    head.keys = stage(Stage::keys, rules.split, k, h, model.n_heads);
-    head.values = stage(Stage::values, rules.split, v, h, model.n_heads);
+    head.queries = stage(Stage::queries, rules.split.query, q, h, model.n_heads);
+    head.keys = stage(Stage::keys, rules.split.key, k, h, model.n_heads);
+    head.values = stage(Stage::values, rules.split.value, v, h, model.n_heads);
     head.scores = stage(Stage::scores, rules.score, head.queries, head.keys, model);
     head.scaled_scores = stage(Stage::scaled_scores, rules.scale, head.scores, model);
     head.dropout_mask = source(Stage::dropout_mask, h, [&] { return dropout_masks[h]; });
@@ -50,7 +50,7 @@ Trace attend_checked(const Model& model, std::size_t sequence) {
     head.row_sums = stage(Stage::row_sums, rules.unmasked.sum, head.zeroed_weights);
     head.weights = stage(Stage::weights, rules.weigh, t.mask, so_far);
     head.dropped_weights = stage(Stage::dropped_weights, rules.drop, head.weights, head.dropout_mask);
-    head.contexts = stage(Stage::contexts, rules.mix, head.dropped_weights, head.values);
+    head.contexts = stage(Stage::contexts, rules.mix, head.dropped_weights, head.values, model);
     contexts.push_back(model.is_off(h) ? arma::zeros(arma::size(*head.contexts)) : *head.contexts);
   }
   t.concatenated = source(Stage::concatenated, 0, [&] { return rules.merge->compute(contexts); });

@@ -165,6 +165,8 @@ std::optional<Problem> check_scale(const Model& model) {
   if (!std::isfinite(model.scale.factor)) return Problem{"scale", "expected a finite number"};
   if (!std::isfinite(model.departures.large_negative))
     return Problem{"departures.large_negative", "expected a finite number"};
+  if (model.departures.blocks.size == 0)
+    return Problem{"departures.blocks.size", "expected at least one key"};
   if (model.departures.scores_swapped && model.n_tokens() != model.n_keys())
     return Problem{"departures.scores_swapped", "expected as many keys as queries, got " +
                                                     to_string(model.n_keys()) + " and " +

@@ -1,5 +1,8 @@
 #include "core/attention/formulas.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace core::attention {
 
 arma::mat project(const arma::mat& x, const Linear& linear) {
@@ -17,6 +20,17 @@ arma::mat every_nth_column(const arma::mat& x, std::size_t head, std::size_t n_h
   return x.cols(arma::regspace<arma::uvec>(head, n_heads, x.n_cols - 1));
 }
 
+arma::mat viewed(const arma::mat& x, std::size_t head, std::size_t n_heads) {
+  const std::size_t d_head = x.n_cols / n_heads, first = head * x.n_rows * d_head;
+  arma::mat result(x.n_rows, d_head);
+  for (std::size_t i = 0; i < x.n_rows; ++i)
+    for (std::size_t k = 0; k < d_head; ++k) {
+      const std::size_t nth = first + i * d_head + k;
+      result(i, k) = x(nth / x.n_cols, nth % x.n_cols);
+    }
+  return result;
+}
+
 arma::mat scores(const arma::mat& queries, const arma::mat& keys) {
   return queries * keys.t();
 }
@@ -32,6 +46,39 @@ arma::mat softmax_rows(const arma::mat& scores) {
   e.each_col() -= arma::vec(arma::max(scores, 1));
   e = arma::exp(e);
   return renormalised(e, arma::sum(e, 1));
+}
+
+BlockMaxima block_maxima(const arma::rowvec& scores, const Blocks& blocks) {
+  const std::size_t n = scores.n_elem;
+  const std::size_t kept =
+      blocks.rule == BlockRule::last_dropped && n > 0 ? (n - 1) / blocks.size * blocks.size : n;
+  arma::rowvec so_far(n);
+  double largest = -arma::datum::inf;
+  for (std::size_t first = 0; first < kept; first += blocks.size) {
+    const std::size_t end = std::min(first + blocks.size, kept);
+    for (std::size_t j = first; j < end; ++j) largest = std::max(largest, scores[j]);
+    for (std::size_t j = first; j < end; ++j) so_far[j] = largest;
+  }
+  arma::rowvec whole(n, arma::fill::value(largest));
+  for (std::size_t j = kept; j < n; ++j) so_far[j] = whole[j] = arma::datum::inf;
+  const bool own = blocks.rule == BlockRule::not_rescaled || blocks.rule == BlockRule::contexts_not_rescaled;
+  const bool summed = blocks.rule == BlockRule::not_rescaled || blocks.rule == BlockRule::sum_not_rescaled;
+  return {own ? so_far : whole, summed ? so_far : whole};
+}
+
+arma::mat softmax_in_blocks(const arma::mat& scores, const Blocks& blocks) {
+  arma::mat weights(arma::size(scores));
+  for (std::size_t i = 0; i < scores.n_rows; ++i) {
+    const arma::rowvec row = scores.row(i);
+    const auto [own, summed] = block_maxima(row, blocks);
+    const auto term = [&](std::size_t j, const arma::rowvec& largest) {
+      return row[j] == -arma::datum::inf ? 0 : std::exp(row[j] - largest[j]);
+    };
+    double sum = 0;
+    for (std::size_t j = 0; j < row.n_elem; ++j) sum += term(j, summed);
+    for (std::size_t j = 0; j < row.n_elem; ++j) weights(i, j) = term(j, own) / sum;
+  }
+  return weights;
 }
 
 arma::mat softmax_columns(const arma::mat& scores) {

@@ -3,6 +3,7 @@
 #include <armadillo>
 #include <vector>
 
+#include "core/attention/departures.hpp"
 #include "core/attention/model.hpp"
 
 /// One pure function for each formula of scaled dot-product attention (Vaswani et al. 2017, section 3.2).
@@ -18,6 +19,9 @@ arma::mat band(const arma::mat& x, std::size_t head, std::size_t n_heads);
 /// Columns head, head + n_heads, … of x, n × d_out; the result is n × d_head.
 arma::mat every_nth_column(const arma::mat& x, std::size_t head, std::size_t n_heads);
 
+/// x, n × d_out, viewed as [head][token][column] without a transpose: the n × d_head numbers of one head.
+arma::mat viewed(const arma::mat& x, std::size_t head, std::size_t n_heads);
+
 /// Q·Kᵀ: n_queries × n_keys.
 arma::mat scores(const arma::mat& queries, const arma::mat& keys);
 
@@ -27,7 +31,17 @@ arma::mat masked(const arma::mat& scaled_scores, const arma::mat& visible, doubl
 /// exp(s − max) / Σ exp(s − max) of each row; a row of −inf alone gives NaN.
 arma::mat softmax_rows(const arma::mat& scores);
 
-/// The same of each column: what a softmax over the wrong axis gives.
+/// What a softmax block by block takes from each score before exp(), for its own weight and for the sum; ∞
+/// where a key is not visited.
+struct BlockMaxima {
+  arma::rowvec own, summed;
+};
+BlockMaxima block_maxima(const arma::rowvec& scores, const Blocks& blocks);
+
+/// The softmax of each row block by block, with what goes wrong there; a row of −inf alone gives NaN.
+arma::mat softmax_in_blocks(const arma::mat& scores, const Blocks& blocks);
+
+/// The softmax of each column: what a softmax over the wrong axis gives.
 arma::mat softmax_columns(const arma::mat& scores);
 
 /// Each row divided by its sum: n × m and n × 1 give n × m; 0/0 gives NaN.

@@ -15,11 +15,6 @@ using F = std::string;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-F projected_words(const std::optional<SharedMatrix>& bias, char symbol) {
-  const F s(1, symbol);
-  return "·W_" + s + (bias ? " + b_" + s : F());
-}
-
 template <char symbol, Linear Projections::*part>
 constexpr Projecting projected_by{
     [](const arma::mat& x, const Model& m) {
@@ -63,12 +58,12 @@ constexpr Projecting unprojected{
 constexpr Splitting in_bands{{band, [](const Model&, bool) { return F(); }}, band_by_band};
 
 constexpr Scoring query_by_key{
-    [](const arma::mat& queries, const arma::mat& keys, const Model&) { return scores(queries, keys); },
-    [](const Model&, bool) { return F("QKᵀ"); }};
-constexpr Scoring uniform{[](const arma::mat&, const arma::mat&, const Model& m) -> arma::mat {
-                            return arma::zeros(m.n_tokens(), m.n_keys());
-                          },
-                          [](const Model&, bool) { return F("all zero"); }};
+    {[](const arma::mat& queries, const arma::mat& keys, const Model&) { return scores(queries, keys); },
+     [](const Model&, bool) { return F("QKᵀ"); }}};
+constexpr Scoring uniform{{[](const arma::mat&, const arma::mat&, const Model& m) -> arma::mat {
+                             return arma::zeros(m.n_tokens(), m.n_keys());
+                           },
+                           [](const Model&, bool) { return F("all zero"); }}};
 
 constexpr Scaling by_sqrt_d_head{
     {scaled_by<root_of_d_head>, [](const Model& m, bool) { return "÷ √" + std::to_string(m.d_head()); }},
@@ -129,9 +124,9 @@ constexpr Dropping of_weights{
     },
     [](const Model&, bool brief) { return F(brief ? "× mask" : "weights × mask"); }};
 
-constexpr Mixing weighted_values{
-    [](const arma::mat& weights, const arma::mat& values) -> arma::mat { return weights * values; },
-    [](const Model&, bool) { return F("weights·V"); }};
+constexpr Mixing weighted_values{[](const arma::mat& weights, const arma::mat& values,
+                                    const Model&) -> arma::mat { return weights * values; },
+                                 [](const Model&, bool) { return F("weights·V"); }};
 
 constexpr Merging side_by_side{
     {concatenated,
@@ -152,6 +147,11 @@ constexpr Projecting projected_output{
 
 constexpr Projecting without_output{[](const arma::mat& x, const Model&) { return x; },
                                     [](const Model&, bool brief) { return F(brief ? "" : "no projection"); }};
+
+std::string projected_words(const std::optional<SharedMatrix>& bias, char symbol) {
+  const F s(1, symbol);
+  return "·W_" + s + (bias ? " + b_" + s : F());
+}
 
 const Weighing& with_empty_rows_zero(const Weighing& rule) {
   if (&rule == &of_masked_scores) return empty_rows_zero<of_masked_scores>;

@@ -34,6 +34,8 @@ arma::mat scaled_by(const arma::mat& scores, const Model& model) {
   return scores * factor(model);
 }
 
+/// What stands behind the embeddings in the formula of a projection: "·W_q + b_q".
+std::string projected_words(const std::optional<SharedMatrix>& bias, char symbol);
 /// A formula of the mask: what hidden cells hold, and where they are.
 std::string masked_words(const Model& model, bool brief, double fill);
 /// A formula of the dropout mask: what it holds when something can be dropped.

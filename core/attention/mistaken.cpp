@@ -4,6 +4,7 @@
 
 #include "core/attention/formulas.hpp"
 #include "core/attention/intended.hpp"
+#include "core/attention/rounding.hpp"
 
 namespace core::attention::mistaken {
 namespace {
@@ -32,6 +33,60 @@ double root_of_d_model(const Model& m) {
   return 1 / std::sqrt(static_cast<double>(m.d_model()));
 }
 
+/// What makes products coarse: ", factors in tf32".
+F coarseness(const Model& m) {
+  const Departures& d = m.departures;
+  F words = d.product_inputs == Precision::float64 ? F() : F(", factors in ") + name_of(d.product_inputs);
+  return words + (d.sums_rounded ? F(", sums in ") + name_of(d.precision) : F());
+}
+
+arma::mat coarsely_projected(const arma::mat& x, const Linear& linear, const Departures& departures) {
+  arma::mat y = coarse_product(x, *linear.weight, departures);
+  if (linear.bias) y.each_row() += arma::rowvec(**linear.bias);
+  return rounded(departures.precision, std::move(y));
+}
+
+template <char symbol, Linear Projections::*part>
+constexpr Projecting coarsely_projected_by{
+    [](const arma::mat& x, const Model& m) {
+      return coarsely_projected(x, (*m.projections).*part, m.departures);
+    },
+    [](const Model& m, bool brief) {
+      return "X" + intended::projected_words(((*m.projections).*part).bias, symbol) +
+             (brief ? F() : coarseness(m));
+    }};
+
+template <const Scoring& rule, bool swapped>
+constexpr Scoring coarse_scoring{
+    {[](const arma::mat& queries, const arma::mat& keys, const Model& m) {
+       return swapped ? coarse_product(keys, queries.t(), m.departures)
+                      : coarse_product(queries, keys.t(), m.departures);
+     },
+     [](const Model& m, bool brief) { return rule.formula(m, brief) + (brief ? F() : coarseness(m)); }},
+    swapped};
+
+template <const Scoring& rule, bool swapped>
+constexpr Scoring prescaled_scoring{
+    {[](const arma::mat& queries, const arma::mat& keys, const Model& m) -> arma::mat {
+       return rule.compute(queries, keys, m) * scale_factor(m);
+     },
+     [](const Model& m, bool brief) { return rule.formula(m, brief) + ", already scaled"; }},
+    swapped};
+
+/// What a softmax takes and gives is rounded.
+template <const Normalising& rule, bool over_keys, bool in_blocks>
+constexpr Normalising coarse_normalising{
+    {[](const arma::mat& scores, const HeadSoFar& head) {
+       const Precision precision = head.model.departures.softmax_precision;
+       return rounded(precision, rule.compute(rounded(precision, scores), head));
+     },
+     [](const Model& m, bool brief) {
+       return rule.formula(m, brief) + (brief ? ", " : " in ") + name_of(m.departures.softmax_precision);
+     }},
+    over_keys,
+    false,
+    in_blocks};
+
 template <const Masking& rule, bool fills>
 constexpr Masking masking_of_dropped{
     {[](const arma::mat& scores, const arma::mat& visible, const HeadSoFar& head) {
@@ -44,7 +99,7 @@ constexpr Masking masking_of_dropped{
     fills ? +[](const Model& m) { return rule.fill(m); } : nullptr,
     true};
 
-template <const Normalising& rule, bool over_keys>
+template <const Normalising& rule, bool over_keys, bool in_blocks>
 constexpr Normalising normalising_of_dropped{
     {[](const arma::mat& scores, const HeadSoFar& head) {
        return rule.compute(scores % *head.stages.dropout_mask, head);
@@ -54,9 +109,21 @@ constexpr Normalising normalising_of_dropped{
        return rule.formula(m, brief) + dropped;
      }},
     over_keys,
-    true};
+    true,
+    in_blocks};
 
 }  // namespace
+
+constexpr Projecting coarse_query = coarsely_projected_by<'q', &Projections::query>;
+constexpr Projecting coarse_key = coarsely_projected_by<'k', &Projections::key>;
+constexpr Projecting coarse_value = coarsely_projected_by<'v', &Projections::value>;
+constexpr Projecting coarse_output{[](const arma::mat& x, const Model& m) {
+                                     return coarsely_projected(x, *m.projections->output, m.departures);
+                                   },
+                                   [](const Model& m, bool brief) {
+                                     return intended::projected_words(m.projections->output->bias, 'o') +
+                                            (brief ? F() : coarseness(m));
+                                   }};
 
 constexpr Splitting interleaved{{every_nth_column,
                                  [](const Model& m, bool brief) {
@@ -65,9 +132,16 @@ constexpr Splitting interleaved{{every_nth_column,
                                  }},
                                 turn_by_turn};
 
+constexpr Splitting viewed{
+    {attention::viewed,
+     [](const Model&, bool brief) { return F(brief ? ", viewed" : ", viewed without the transpose"); }},
+    {[](const HeadCell& c, const HeadSizes& s) { return head_by_head.joined(c, s); },
+     [](const JoinedCell& c, const HeadSizes& s) { return head_by_head.parted(c, s); }}};
+
 constexpr Scoring keys_by_queries{
-    [](const arma::mat& queries, const arma::mat& keys, const Model&) { return scores(keys, queries); },
-    [](const Model&, bool) { return F("KQᵀ"); }};
+    {[](const arma::mat& queries, const arma::mat& keys, const Model&) { return scores(keys, queries); },
+     [](const Model&, bool) { return F("KQᵀ"); }},
+    true};
 
 constexpr Scaling by_sqrt_d_model{{intended::scaled_by<root_of_d_model>,
                                    [](const Model& m, bool) { return "÷ √" + std::to_string(m.d_model()); }},
@@ -95,6 +169,23 @@ constexpr Normalising over_queries{
      [](const Model&, bool brief) { return F(brief ? "softmax, columns" : "softmax of each column"); }},
     false};
 
+constexpr Normalising in_blocks{
+    {[](const arma::mat& scores, const HeadSoFar& head) {
+       return softmax_in_blocks(scores, head.model.departures.blocks);
+     },
+     [](const Model& m, bool brief) {
+       const auto& [rule, size] = m.departures.blocks;
+       const F what = rule == BlockRule::last_dropped            ? "the last left out"
+                      : rule == BlockRule::sum_not_rescaled      ? "sum not rescaled"
+                      : rule == BlockRule::contexts_not_rescaled ? "contexts not rescaled"
+                                                                 : "not rescaled";
+       return brief ? "blocks of " + std::to_string(size)
+                    : "softmax of each row in blocks of " + std::to_string(size) + ", " + what;
+     }},
+    true,
+    false,
+    true};
+
 constexpr Weighing zeroed{
     [](const arma::mat& visible, const HeadSoFar& head) -> arma::mat {
       return *head.stages.unmasked_weights % visible;
@@ -111,6 +202,12 @@ constexpr Dropping dropped_before{[](const arma::mat& weights, const arma::mat&)
                                     return F(brief ? "before" : "scores were dropped before");
                                   }};
 
+constexpr Mixing coarsely_weighted_values{
+    [](const arma::mat& weights, const arma::mat& values, const Model& m) {
+      return coarse_product(weights, values, m.departures);
+    },
+    [](const Model& m, bool brief) { return F("weights·V") + (brief ? F() : coarseness(m)); }};
+
 constexpr Merging columns_in_turn{
     {attention::interleaved, [](const Model&, bool) { return F("interleaved"); }}, turn_by_turn};
 
@@ -125,9 +222,39 @@ const Masking& of_dropped(const Masking& rule) {
                                   : masking_of_dropped<intended::minus_infinity, true>;
 }
 
+namespace {
+
+constexpr const Scoring &coarse_by_keys = coarse_scoring<intended::query_by_key, false>,
+                        &coarse_swapped = coarse_scoring<keys_by_queries, true>;
+constexpr const Normalising &coarse_over_keys = coarse_normalising<intended::over_keys, true, false>,
+                            &coarse_in_blocks = coarse_normalising<in_blocks, true, true>,
+                            &coarse_over_queries = coarse_normalising<over_queries, false, false>;
+
+}  // namespace
+
 const Normalising& of_dropped(const Normalising& rule) {
-  return &rule == &over_queries ? normalising_of_dropped<over_queries, false>
-                                : normalising_of_dropped<intended::over_keys, true>;
+  if (&rule == &over_queries) return normalising_of_dropped<over_queries, false, false>;
+  if (&rule == &coarse_over_queries) return normalising_of_dropped<coarse_over_queries, false, false>;
+  if (&rule == &in_blocks) return normalising_of_dropped<in_blocks, true, true>;
+  if (&rule == &coarse_in_blocks) return normalising_of_dropped<coarse_in_blocks, true, true>;
+  if (&rule == &coarse_over_keys) return normalising_of_dropped<coarse_over_keys, true, false>;
+  return normalising_of_dropped<intended::over_keys, true, false>;
+}
+
+const Scoring& coarse(const Scoring& rule) {
+  return rule.swapped ? coarse_swapped : coarse_by_keys;
+}
+
+const Normalising& coarse(const Normalising& rule) {
+  if (!rule.over_keys) return coarse_over_queries;
+  return rule.in_blocks ? coarse_in_blocks : coarse_over_keys;
+}
+
+const Scoring& prescaled(const Scoring& rule) {
+  if (&rule == &keys_by_queries) return prescaled_scoring<keys_by_queries, true>;
+  if (&rule == &coarse_swapped) return prescaled_scoring<coarse_swapped, true>;
+  if (&rule == &coarse_by_keys) return prescaled_scoring<coarse_by_keys, false>;
+  return prescaled_scoring<intended::query_by_key, false>;
 }
 
 }  // namespace core::attention::mistaken

@@ -111,7 +111,7 @@ double survivor_factor(const Dropout& dropout) {
 }
 
 std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k) {
-  return rules_of(model).split->layout.joined({head, 0, k}, split_sizes(model)).column;
+  return unviewed(model).layout.joined({head, 0, k}, split_sizes(model)).column;
 }
 
 }  // namespace core::attention

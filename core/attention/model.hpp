@@ -182,7 +182,7 @@ double scale_factor(const Model& model);
 /// does not rescale.
 double survivor_factor(const Dropout& dropout);
 
-/// The column of a projection that is column k of a head.
+/// The column of a projection that is column k of a head; of matrices that are viewed see Departures.
 std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k);
 
 }  // namespace core::attention

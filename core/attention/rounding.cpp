@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace core::attention {
 namespace {
@@ -18,7 +19,7 @@ struct Format {
 constexpr std::array formats{// in the order of Precision
                              Format{"float64", 53, 0x1p-1022, std::numeric_limits<double>::infinity()},
                              Format{"float32", 24, 0x1p-126, 0x1p128}, Format{"float16", 11, 0x1p-14, 0x1p16},
-                             Format{"bfloat16", 8, 0x1p-126, 0x1p128}};
+                             Format{"bfloat16", 8, 0x1p-126, 0x1p128}, Format{"tf32", 11, 0x1p-126, 0x1p128}};
 
 const Format& format_of(Precision precision) {
   return formats[static_cast<std::size_t>(precision)];
@@ -65,6 +66,19 @@ arma::mat rounded(Precision precision, arma::mat numbers) {
   const Format& format = format_of(precision);
   if (precision != Precision::float64) numbers.transform([&](double x) { return rounded(format, x); });
   return numbers;
+}
+
+arma::mat coarse_product(arma::mat a, arma::mat b, const Departures& departures) {
+  a = rounded(departures.product_inputs, std::move(a));
+  b = rounded(departures.product_inputs, std::move(b));
+  if (!departures.sums_rounded) return a * b;
+  const Precision precision = departures.precision;
+  arma::mat sum(a.n_rows, b.n_cols);
+  for (std::size_t j = 0; j < b.n_cols; ++j)
+    for (std::size_t i = 0; i < a.n_rows; ++i)
+      for (std::size_t k = 0; k < a.n_cols; ++k)
+        sum(i, j) = rounded(precision, sum(i, j) + rounded(precision, a(i, k) * b(k, j)));
+  return sum;
 }
 
 }  // namespace core::attention

@@ -18,4 +18,8 @@ double rounded(Precision precision, double number);
 /// The same for every number of a matrix; float64 costs nothing.
 arma::mat rounded(Precision precision, arma::mat numbers);
 
+/// a·b by a coarse processor: both rounded to product_inputs, each product and each partial sum to the
+/// precision when sums_rounded; the result is not rounded otherwise.
+arma::mat coarse_product(arma::mat a, arma::mat b, const Departures& departures);
+
 }  // namespace core::attention

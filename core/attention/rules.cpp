@@ -8,9 +8,37 @@ namespace {
 
 using namespace intended;
 
+/// Whether matrix products are coarser than the numbers that they are made of.
+bool multiplies_coarsely(const Departures& d) {
+  return d.product_inputs != Precision::float64 || d.sums_rounded;
+}
+
+Projectors projectors(const Model& m) {
+  if (!m.projections)
+    return {.query = &unprojected, .key = &unprojected, .value = &unprojected, .output = &without_output};
+  const bool coarse = multiplies_coarsely(m.departures), has_output = m.projections->output.has_value();
+  return {.query = coarse ? &mistaken::coarse_query : &projected_query,
+          .key = coarse ? &mistaken::coarse_key : &projected_key,
+          .value = coarse ? &mistaken::coarse_value : &projected_value,
+          .output = !has_output ? &without_output
+                    : coarse    ? &mistaken::coarse_output
+                                : &projected_output};
+}
+
+Splitters splitters(const Model& m) {
+  const Splitting *columns = &unviewed(m), *viewed = &mistaken::viewed;
+  const Viewed& v = m.departures.viewed;
+  return {.query = v.queries ? viewed : columns,
+          .key = v.keys ? viewed : columns,
+          .value = v.values ? viewed : columns};
+}
+
 const Scoring* scoring(const Model& m) {
   if (m.scores == ScoreRule::uniform) return &uniform;
-  return m.departures.scores_swapped ? &mistaken::keys_by_queries : &query_by_key;
+  const Departures& d = m.departures;
+  const Scoring* rule = d.scores_swapped ? &mistaken::keys_by_queries : &query_by_key;
+  if (multiplies_coarsely(d)) rule = &mistaken::coarse(*rule);
+  return d.scores_prescaled ? &mistaken::prescaled(*rule) : rule;
 }
 
 const Scaling* scaling(const Model& m) {
@@ -41,9 +69,12 @@ const Masking* masking(const Model& m) {
 }
 
 const Normalising* normalising(const Model& m) {
-  const bool by_rows = m.departures.softmax_over == SoftmaxOver::keys;
-  const Normalising& rule = by_rows ? over_keys : mistaken::over_queries;
-  return m.departures.dropout_place == DropoutPlace::masked_scores ? &mistaken::of_dropped(rule) : &rule;
+  const Departures& d = m.departures;
+  const Normalising* rule = d.softmax_over == SoftmaxOver::queries ? &mistaken::over_queries
+                            : d.blocks.rule == BlockRule::whole    ? &over_keys
+                                                                   : &mistaken::in_blocks;
+  if (d.softmax_precision != Precision::float64) rule = &mistaken::coarse(*rule);
+  return d.dropout_place == DropoutPlace::masked_scores ? &mistaken::of_dropped(*rule) : rule;
 }
 
 const Weighing* weighing(const Model& m) {
@@ -64,11 +95,8 @@ Rules rules_of(const Model& m) {
   const Departures& d = m.departures;
   const bool renormalises = m.mask.method == MaskMethod::renormalise;
   const bool masks_later = renormalises || m.mask.method == MaskMethod::zero_after_softmax;
-  return {.project = {.query = m.projections ? &projected_query : &unprojected,
-                      .key = m.projections ? &projected_key : &unprojected,
-                      .value = m.projections ? &projected_value : &unprojected,
-                      .output = m.projections && m.projections->output ? &projected_output : &without_output},
-          .split = d.split == HeadColumns::bands ? &in_bands : &mistaken::interleaved,
+  return {.project = projectors(m),
+          .split = splitters(m),
           .score = scoring(m),
           .scale = scaling(m),
           .see = seeing(m),
@@ -80,13 +108,22 @@ Rules rules_of(const Model& m) {
           .weigh = weighing(m),
           .survive = surviving(m.dropout),
           .drop = d.dropout_place == DropoutPlace::weights ? &of_weights : &mistaken::dropped_before,
-          .mix = &weighted_values,
+          .mix = multiplies_coarsely(d) ? &mistaken::coarsely_weighted_values : &weighted_values,
           .merge = merging(m),
           .precision = d.precision};
 }
 
 const Surviving* surviving(const Dropout& dropout) {
   return dropout.rescale ? &intended::rescaled : &mistaken::not_rescaled;
+}
+
+const Splitting& unviewed(const Model& model) {
+  return model.departures.split == HeadColumns::bands ? in_bands : mistaken::interleaved;
+}
+
+const Splitting& splitting(const Model& model, Stage stage) {
+  const Splitters split = splitters(model);
+  return stage == Stage::keys ? *split.key : stage == Stage::values ? *split.value : *split.query;
 }
 
 HeadSizes split_sizes(const Model& model) {

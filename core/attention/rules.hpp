@@ -51,7 +51,9 @@ struct Splitting : Rule<arma::mat(const arma::mat& x, std::size_t head, std::siz
   Layout layout;
 };
 /// n_tokens × n_keys from queries and keys.
-using Scoring = Rule<arma::mat(const arma::mat& queries, const arma::mat& keys, const Model&)>;
+struct Scoring : Rule<arma::mat(const arma::mat& queries, const arma::mat& keys, const Model&)> {
+  bool swapped = false;  ///< whether the keys come first
+};
 /// The scores times a number.
 struct Scaling : Rule<arma::mat(const arma::mat& scores, const Model&)> {
   double (*factor)(const Model&);                ///< that number
@@ -68,6 +70,7 @@ struct Masking : Rule<arma::mat(const arma::mat& scaled_scores, const arma::mat&
 struct Normalising : Rule<arma::mat(const arma::mat& scores, const HeadSoFar&)> {
   bool over_keys = true;    ///< else over queries
   bool of_dropped = false;  ///< whether dropout comes before it
+  bool in_blocks = false;   ///< whether the keys are taken block by block
 };
 /// Weights before the mask times the mask.
 using Zeroing = Rule<arma::mat(const arma::mat& weights, const arma::mat& visible)>;
@@ -80,7 +83,7 @@ using Surviving = Rule<double(const Dropout&)>;
 /// Weights after dropout.
 using Dropping = Rule<arma::mat(const arma::mat& weights, const arma::mat& dropout_mask)>;
 /// weights·V.
-using Mixing = Rule<arma::mat(const arma::mat& weights, const arma::mat& values)>;
+using Mixing = Rule<arma::mat(const arma::mat& weights, const arma::mat& values, const Model&)>;
 /// The heads' contexts as one matrix, n_tokens × n_heads·d_head.
 struct Merging : Rule<arma::mat(const std::vector<arma::mat>& contexts)> {
   Layout layout;
@@ -89,6 +92,11 @@ struct Merging : Rule<arma::mat(const std::vector<arma::mat>& contexts)> {
 /// What matrices are multiplied by.
 struct Projectors {
   const Projecting *query, *key, *value, *output;
+};
+
+/// How the heads get their parts.
+struct Splitters {
+  const Splitting *query, *key, *value;
 };
 
 /// The steps before the mask, when it comes after the softmax; the last two only when rows are renormalised.
@@ -101,7 +109,7 @@ struct Unmasked {
 /// The steps of one model, in the order of the paper; none where the model has no such step.
 struct Rules {
   Projectors project;
-  const Splitting* split;
+  Splitters split;
   const Scoring* score;
   const Scaling* scale;
   const Seeing* see;
@@ -121,6 +129,11 @@ Rules rules_of(const Model& model);
 
 /// That part of them that dropout alone decides.
 const Surviving* surviving(const Dropout& dropout);
+
+/// How columns are given to heads, whether or not a matrix is viewed otherwise.
+const Splitting& unviewed(const Model& model);
+/// How the heads get their part of queries, keys or values.
+const Splitting& splitting(const Model& model, Stage stage);
 
 /// How many cells heads have that are split off, and that are merged.
 HeadSizes split_sizes(const Model& model);

@@ -26,9 +26,9 @@ template <auto group, auto rule>
 F said(const Model& m, bool brief) {
   return formula_of(rules_of(m).*group.*rule, m, brief);
 }
-template <auto projection>
+template <auto projection, auto split>
 F said_of_head(const Model& m, bool brief) {
-  return said<&Rules::project, projection>(m, brief) + said<&Rules::split>(m, brief);
+  return said<&Rules::project, projection>(m, brief) + said<&Rules::split, split>(m, brief);
 }
 
 template <StageMatrix Trace::*part>
@@ -46,11 +46,14 @@ const std::array table{
               Columns::features, Colouring::signed_values, 1, [](const Model&, bool) { return F("X"); },
               of_all<&Trace::embeddings>},
     StageInfo{Stage::queries, "queries", "Queries", "Query", true, Rows::queries, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Projectors::query>, of_head<&HeadTrace::queries>},
+              Colouring::signed_values, 1, said_of_head<&Projectors::query, &Splitters::query>,
+              of_head<&HeadTrace::queries>},
     StageInfo{Stage::keys, "keys", "Keys", "Key", true, Rows::keys, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Projectors::key>, of_head<&HeadTrace::keys>},
+              Colouring::signed_values, 1, said_of_head<&Projectors::key, &Splitters::key>,
+              of_head<&HeadTrace::keys>},
     StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Projectors::value>, of_head<&HeadTrace::values>},
+              Colouring::signed_values, 1, said_of_head<&Projectors::value, &Splitters::value>,
+              of_head<&HeadTrace::values>},
     StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens,
               Colouring::signed_values, 2, said<&Rules::score>, of_head<&HeadTrace::scores>},
     StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Rows::queries,

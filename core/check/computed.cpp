@@ -30,8 +30,28 @@ void add_masked_scores(const Model& model, const HeadTrace& head, const arma::ma
   if (rules.softmax->of_dropped) forms.push_back(arma::mat(head.masked_scores) % dropout);
 }
 
+/// Queries, keys or values of all heads as they were before they were viewed.
+arma::mat unviewed(const Computed& computed, Stage stage, std::size_t sequence) {
+  const Model& model = computed.model();
+  const attention::Projectors project = attention::rules_of(model).project;
+  const auto* rule = stage == Stage::queries ? project.query
+                     : stage == Stage::keys  ? project.key
+                                             : project.value;
+  const arma::mat& x = model.sequences[sequence].embeddings;
+  if (!computed.sample()) return rule->compute(x, model);
+  return rule->compute(x.rows(arma::conv_to<arma::uvec>::from(computed.sample()->rows)), model);
+}
+
+bool is_viewed(const Model& model, Stage stage) {
+  const attention::Viewed& viewed = model.departures.viewed;
+  return model.given.empty() &&
+         ((stage == Stage::queries && viewed.queries) || (stage == Stage::keys && viewed.keys) ||
+          (stage == Stage::values && viewed.values));
+}
+
 arma::mat joined(const Computed& computed, const Reading& reading, std::size_t sequence) {
   const Model& model = computed.model();
+  if (is_viewed(model, reading.stage)) return unviewed(computed, reading.stage, sequence);
   arma::mat all;
   for (std::size_t h = 0; h < model.n_heads; ++h) {
     const arma::mat& one = attention::info(reading.stage).matrix(computed.trace(sequence), h);

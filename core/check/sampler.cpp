@@ -12,8 +12,7 @@
 namespace core::check {
 namespace {
 
-using attention::Linear;
-using attention::Projections;
+using attention::Rules;
 using attention::SharedMatrix;
 using attention::Stage;
 
@@ -81,22 +80,37 @@ attention::Mask mask_of_rows(const Model& model, std::size_t sequence, const Row
 
 }  // namespace
 
-Sampler::Heads Sampler::projected(const Model& model, Linear Projections::*part) const {
-  const SharedMatrix& x = model.sequences[sample_.sequence].embeddings;
-  std::optional<Linear> linear;
-  if (model.projections) linear = (*model.projections).*part;
-  const auto& [precision, split] = std::pair(model.departures.precision, model.departures.split);
+Sampler::Heads Sampler::projected(const Model& model, Stage stage) const {
+  const Rules rules = attention::rules_of(model);
+  const bool of_queries = stage == Stage::queries, of_keys = stage == Stage::keys;
+  const attention::Projecting* project = of_queries ? rules.project.query
+                                         : of_keys  ? rules.project.key
+                                                    : rules.project.value;
+  Projected made{model.sequences[sample_.sequence].embeddings,
+                 {},
+                 project,
+                 &splitting(model, stage),
+                 model.departures,
+                 model.n_heads,
+                 {}};
+  if (model.projections)
+    made.linear = of_queries ? model.projections->query
+                  : of_keys  ? model.projections->key
+                             : model.projections->value;
   for (const Projected& known : projected_)
-    if (known.precision == precision && known.split == split && known.linear == linear &&
-        known.embeddings == x)
-      return known.heads;
-  const arma::mat all = attention::rounded(precision, linear ? attention::project(x, *linear) : *x);
-  const auto columns = attention::rules_of(model).split->compute;
-  Heads heads;
-  for (std::size_t h = 0; h < model.n_heads; ++h) heads.emplace_back(columns(all, h, model.n_heads));
-  if ((projected_.size() + 1) * all.n_elem <= most_kept)
-    projected_.push_back({x, linear, precision, split, heads});
-  return heads;
+    if (known.made_like(made)) return known.heads;
+  const arma::mat all = project->compute(made.embeddings, model);
+  for (std::size_t h = 0; h < model.n_heads; ++h)
+    made.heads.emplace_back(made.split->compute(all, h, model.n_heads));
+  if ((projected_.size() + 1) * all.n_elem <= most_kept) projected_.push_back(made);
+  return made.heads;
+}
+
+bool Sampler::Projected::made_like(const Projected& other) const {
+  const attention::Departures &a = departures, &b = other.departures;
+  return split == other.split && n_heads == other.n_heads && a.precision == b.precision &&
+         a.product_inputs == b.product_inputs && a.sums_rounded == b.sums_rounded && linear == other.linear &&
+         embeddings == other.embeddings;
 }
 
 const std::vector<arma::mat>& Sampler::kept_by_dropout(const Model& model) const {
@@ -126,13 +140,14 @@ Model Sampler::reduced(const Model& model, const Rows& rows) const {
       few.dropout.given.emplace_back(arma::mat(kept.rows(chosen)));
   few.departures = model.departures;
   few.departures.scores_swapped = few.departures.mask_transposed = false;
+  few.departures.viewed = {};
   few.heads_off = model.heads_off;
 
-  Heads queries = projected(model, &Projections::query), keys = projected(model, &Projections::key);
+  Heads queries = projected(model, Stage::queries), keys = projected(model, Stage::keys);
   if (model.departures.scores_swapped) std::swap(queries, keys);
   few.given.stages = {{Stage::queries, rows_of(queries, chosen)},
                       {Stage::keys, std::move(keys)},
-                      {Stage::values, projected(model, &Projections::value)}};
+                      {Stage::values, projected(model, Stage::values)}};
   return few;
 }
 
@@ -143,15 +158,12 @@ Trace Sampler::trace(const Model& model) const {
   const arma::uvec sampled = indices(sample_.rows);
   t.embeddings = arma::mat(model.sequences[sample_.sequence].embeddings->rows(sampled));
   for (std::size_t h = 0; h < model.n_heads; ++h) {
-    t.heads[h].queries = arma::mat(projected(model, &Projections::query)[h]->rows(sampled));
-    t.heads[h].keys = arma::mat(projected(model, &Projections::key)[h]->rows(sampled));
-    t.heads[h].values = arma::mat(projected(model, &Projections::value)[h]->rows(sampled));
+    t.heads[h].queries = arma::mat(projected(model, Stage::queries)[h]->rows(sampled));
+    t.heads[h].keys = arma::mat(projected(model, Stage::keys)[h]->rows(sampled));
+    t.heads[h].values = arma::mat(projected(model, Stage::values)[h]->rows(sampled));
   }
   t.concatenated = merged_rows(model, t, rows, sampled.n_elem);
-  const bool has_output = model.projections && model.projections->output;
-  t.output = has_output ? attention::rounded(model.departures.precision,
-                                             attention::project(t.concatenated, *model.projections->output))
-                        : *t.concatenated;
+  t.output = attention::rules_of(model).project.output->compute(t.concatenated, model);
   return t;
 }
 

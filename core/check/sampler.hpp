@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
+#include "core/attention/rules.hpp"
 #include "core/attention/trace.hpp"
 
 namespace core::check {
@@ -41,11 +42,14 @@ class Sampler {
   struct Projected {
     attention::SharedMatrix embeddings;
     std::optional<attention::Linear> linear;
-    attention::Precision precision;
-    attention::HeadColumns split;
+    const attention::Projecting* project;
+    const attention::Splitting* split;
+    attention::Departures departures;  // how coarse it is
+    std::size_t n_heads;
     Heads heads;
+    bool made_like(const Projected& other) const;
   };
-  Heads projected(const Model& model, attention::Linear attention::Projections::*part) const;
+  Heads projected(const Model& model, attention::Stage stage) const;
   const std::vector<arma::mat>& kept_by_dropout(const Model& model) const;
   Model reduced(const Model& model, const std::vector<std::size_t>& rows) const;
 

@@ -17,12 +17,9 @@ using Text = std::string;
 Text column(std::size_t j) {
   return ", column " + to_string(j);
 }
-std::size_t banded(const Model& m, const CellAddress& c) {
-  return attention::column_of_head(m, c.head, c.column);
-}
-
 Text projected(const Model& m, const CellAddress& c, char symbol) {
-  return "x_" + to_string(c.row) + " · W_" + symbol + column(banded(m, c));
+  const auto [row, k] = before_split(m, c);
+  return "x_" + to_string(row) + " · W_" + symbol + column(k);
 }
 
 }  // namespace
@@ -52,7 +49,8 @@ Text value(const Model& m, const Trace&, const CellAddress& c) {
 }
 
 Text unprojected(const Model& m, const Trace&, const CellAddress& c) {
-  return "x_" + to_string(c.row) + column(banded(m, c)) + ": no projection";
+  const auto [row, k] = before_split(m, c);
+  return "x_" + to_string(row) + column(k) + ": no projection";
 }
 
 Text query_by_key(const Model&, const Trace&, const CellAddress& c) {
@@ -76,6 +74,7 @@ Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
 
 Text over_line(const Model& m, const Trace& t, const CellAddress& c) {
   const attention::Rules rules = rules_of(m);
+  if (rules.softmax->in_blocks) return rules.softmax->formula(m, false);
   if (!rules.softmax->over_keys) return "over the queries of key " + to_string(c.column);
   if (!rules.mask->fill || std::isfinite(rules.mask->fill(m))) return "over all keys";
   const double visible = arma::accu(t.mask.row(c.row));

@@ -35,6 +35,18 @@ Reach line_of_softmax(const Model& model) {
   return rules_of(model).softmax->over_keys ? Reach::row : Reach::column;
 }
 
+/// The rows of the heads that a row of the matrix of all heads is split into.
+std::vector<Cells> split_of_row(const Model& model, Stage stage, std::size_t row) {
+  const attention::Layout& layout = splitting(model, stage).layout;
+  const attention::HeadSizes sizes = split_sizes(model);
+  std::vector<Cells> all;
+  for (std::size_t column = 0; column < sizes.n_heads * sizes.d_head; ++column) {
+    const attention::HeadCell to = layout.parted({row, column}, sizes);
+    if (to.column == 0) all.push_back({stage, to.head, to.row, to.row + 1, 0, sizes.d_head});
+  }
+  return all;
+}
+
 Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t column) {
   return {source, head, row, row + 1, column, column + 1};
 }
@@ -44,6 +56,10 @@ Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t col
 Place before_merge(const Model& model, std::size_t row, std::size_t column) {
   const attention::HeadCell from = rules_of(model).merge->layout.parted({row, column}, merged_sizes(model));
   return {Stage::contexts, from.head, from.row, from.column};
+}
+
+attention::JoinedCell before_split(const Model& model, const CellAddress& cell) {
+  return splitting(model, cell.stage).layout.joined({cell.head, cell.row, cell.column}, split_sizes(model));
 }
 
 const arma::mat* find_numbers(const Model& model, const Trace& trace, Source source, std::size_t head) {
@@ -65,8 +81,8 @@ std::optional<Cells> reached(const Model& model, const Trace& trace, const Part&
   const auto size = size_of(model, trace, part.source, head);
   if (!size) return std::nullopt;
   const auto [rows, columns] = *size;
-  const std::size_t banded =
-      info(cell.stage).per_head ? attention::column_of_head(model, cell.head, cell.column) : cell.column;
+  const attention::JoinedCell joined =
+      info(cell.stage).per_head ? before_split(model, cell) : attention::JoinedCell{cell.row, cell.column};
   switch (part.reach == Reach::softmax_line ? line_of_softmax(model) : part.reach) {
     case Reach::softmax_line:
     case Reach::nothing:
@@ -75,6 +91,8 @@ std::optional<Cells> reached(const Model& model, const Trace& trace, const Part&
       return one_cell(part.source, head, cell.row, cell.column);
     case Reach::row:
       return Cells{part.source, head, cell.row, cell.row + 1, 0, columns};
+    case Reach::projected_row:
+      return Cells{part.source, head, joined.row, joined.row + 1, 0, columns};
     case Reach::key_row:
       return Cells{part.source, head, cell.column, cell.column + 1, 0, columns};
     case Reach::column:
@@ -82,9 +100,9 @@ std::optional<Cells> reached(const Model& model, const Trace& trace, const Part&
     case Reach::row_total:
       return one_cell(part.source, head, cell.row, 0);
     case Reach::projection:
-      return Cells{part.source, head, 0, rows, banded, banded + 1};
+      return Cells{part.source, head, 0, rows, joined.column, joined.column + 1};
     case Reach::banded_cell:
-      return one_cell(part.source, head, cell.row, banded);
+      return one_cell(part.source, head, joined.row, joined.column);
     case Reach::merged_cell: {
       const Place from = before_merge(model, cell.row, cell.column);
       return one_cell(part.source, from.head, from.row, from.column);
@@ -102,10 +120,12 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
   Cells cells{rule.stage, head, 0, numbers.n_rows(), 0, numbers.n_cols()};
   const auto only_row = [&](std::size_t i) { cells.row0 = i, cells.row1 = i + 1; };
   const auto only_column = [&](std::size_t j) { cells.column0 = j, cells.column1 = j + 1; };
+  if (part.reach == Reach::projected_row) return split_of_row(model, rule.stage, row);
   bool in_every_head = is_per_head(rule.stage) && !is_per_head(part.source);
   switch (part.reach == Reach::softmax_line ? line_of_softmax(model) : part.reach) {
     case Reach::softmax_line:
     case Reach::nothing:
+    case Reach::projected_row:
     case Reach::projection:
       return {};
     case Reach::same_cell:
@@ -122,7 +142,8 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
       only_column(column);
       break;
     case Reach::banded_cell: {
-      const attention::HeadCell of = rules_of(model).split->layout.parted({row, column}, split_sizes(model));
+      const attention::HeadCell of =
+          splitting(model, rule.stage).layout.parted({row, column}, split_sizes(model));
       in_every_head = false;
       cells.head = of.head;
       only_row(of.row), only_column(of.column);

@@ -3,12 +3,16 @@
 #include <optional>
 #include <vector>
 
+#include "core/attention/rules.hpp"
 #include "core/explain/rules.hpp"
 
 namespace core::explain {
 
 /// Where in the heads' contexts the merge finds the number for (row, column) of the concatenated matrix.
 Place before_merge(const Model& model, std::size_t row, std::size_t column);
+
+/// Where in the matrix of all heads a number of one head's queries, keys or values stands before the split.
+attention::JoinedCell before_split(const Model& model, const CellAddress& cell);
 
 /// One number; a stage of tokens by tokens is not made whole for it.
 double number_at(const Model& model, const Trace& trace, const Place& place);

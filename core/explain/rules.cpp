@@ -40,7 +40,7 @@ bool is_zeroed_row(const Model& m, const Trace& t, const CellAddress& c) {
 }
 
 bool swaps_scores(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).score == &attention::mistaken::keys_by_queries;
+  return rules_of(m).score->swapped;
 }
 bool drops_scaled(const Model& m, const Trace&, const CellAddress&) {
   return rules_of(m).mask->of_dropped;
@@ -68,17 +68,17 @@ const std::array table{
 
     Rule{queries, given, is_given, {}, Before::nothing, "Query", f::given},
     Rule{queries, dot_product, has_projections,
-         {{{embeddings, Reach::row}, {Input::query_weight, Reach::projection}, {Input::query_bias, Reach::projection}}},
+         {{{embeddings, Reach::projected_row}, {Input::query_weight, Reach::projection}, {Input::query_bias, Reach::projection}}},
          Before::nothing, "Query", f::query},
     Rule{queries, copied, always, {{{embeddings, Reach::banded_cell}}}, Before::nothing, "Query", f::unprojected},
     Rule{keys, given, is_given, {}, Before::nothing, "Key", f::given},
     Rule{keys, dot_product, has_projections,
-         {{{embeddings, Reach::row}, {Input::key_weight, Reach::projection}, {Input::key_bias, Reach::projection}}},
+         {{{embeddings, Reach::projected_row}, {Input::key_weight, Reach::projection}, {Input::key_bias, Reach::projection}}},
          Before::nothing, "Key", f::key},
     Rule{keys, copied, always, {{{embeddings, Reach::banded_cell}}}, Before::nothing, "Key", f::unprojected},
     Rule{values, given, is_given, {}, Before::nothing, "Value", f::given},
     Rule{values, dot_product, has_projections,
-         {{{embeddings, Reach::row}, {Input::value_weight, Reach::projection}, {Input::value_bias, Reach::projection}}},
+         {{{embeddings, Reach::projected_row}, {Input::value_weight, Reach::projection}, {Input::value_bias, Reach::projection}}},
          Before::nothing, "Value", f::value},
     Rule{values, copied, always, {{{embeddings, Reach::banded_cell}}}, Before::nothing, "Value", f::unprojected},
 

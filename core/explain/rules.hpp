@@ -28,15 +28,16 @@ enum class Operation {
 /// head's.
 enum class Reach {
   nothing,
-  same_cell,     ///< (row, column)
-  row,           ///< the whole row of the query
-  key_row,       ///< the whole row of the key that the column stands for
-  column,        ///< the whole column
-  softmax_line,  ///< the whole row, or the whole column when the softmax runs over queries
-  row_total,     ///< (row, 0)
-  projection,    ///< the column of a learned matrix that makes this column of this head
-  banded_cell,   ///< (row, the column of X that is this column of this head)
-  merged_cell    ///< the cell of one head's contexts that the merge puts here
+  same_cell,      ///< (row, column)
+  row,            ///< the whole row of the query
+  projected_row,  ///< the row of X that makes this row of this head
+  key_row,        ///< the whole row of the key that the column stands for
+  column,         ///< the whole column
+  softmax_line,   ///< the whole row, or the whole column when the softmax runs over queries
+  row_total,      ///< (row, 0)
+  projection,     ///< the column of a learned matrix that makes this column of this head
+  banded_cell,    ///< the number of X that is split off to this place of this head
+  merged_cell     ///< the cell of one head's contexts that the merge puts here
 };
 
 struct Part {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/attention/formulas.hpp"
 #include "core/attention/intended.hpp"
 #include "core/attention/rounding.hpp"
 #include "core/attention/visible.hpp"
@@ -113,6 +114,12 @@ void write_masked(const Work& w, Step& step) {
   add_line(step, note("hidden, so " + attention::fill_words(fill), fill));
 }
 
+/// A number as what it is rounded to before it is used.
+Operand taken_as(attention::Precision precision, Operand operand) {
+  operand.value = attention::rounded(precision, operand.value);
+  return operand;
+}
+
 /// The scores that a softmax runs over; with a dropout mask before it, a line for each product as well.
 std::vector<Operand> softmax_scores(const Work& w, Step& step) {
   const Cells scores = *w.cells(0);
@@ -131,23 +138,39 @@ std::vector<Operand> softmax_scores(const Work& w, Step& step) {
   return all;
 }
 
+/// What is subtracted from each score before exp(), for the sum and for its own weight.
+attention::BlockMaxima subtracted(const Work& w, const std::vector<Operand>& scores) {
+  arma::rowvec row(scores.size());
+  for (std::size_t k = 0; k < scores.size(); ++k) row[k] = scores[k].value;
+  const bool in_blocks = rules_of(w.model).softmax->in_blocks;
+  return attention::block_maxima(row, in_blocks ? w.model.departures.blocks : attention::Blocks());
+}
+
 void write_softmax(const Work& w, Step& step) {
-  const std::vector<Operand> scores = softmax_scores(w, step);
-  const bool over_keys = rules_of(w.model).softmax->over_keys;
-  const std::size_t self = over_keys ? w.cell.column : w.cell.row;
-  double largest = -arma::datum::inf, sum = 0;
-  for (const Operand& score : scores) largest = std::max(largest, score.value);
-  double own = 0;
-  const bool empty = largest == -arma::datum::inf;
+  const attention::Precision precision = w.model.departures.softmax_precision;
+  std::vector<Operand> scores = softmax_scores(w, step);
+  for (Operand& score : scores) score = taken_as(precision, score);
+  const attention::Normalising& rule = *rules_of(w.model).softmax;
+  const std::size_t self = rule.over_keys ? w.cell.column : w.cell.row;
+  const auto [own_largest, largest] = subtracted(w, scores);
+  const bool empty =
+      std::ranges::all_of(scores, [](const Operand& score) { return score.value == -arma::datum::inf; });
+  const bool adds_nothing = !empty || rule.in_blocks;  // of −∞; else it is NaN
+  double sum = 0;
   for (std::size_t k = 0; k < scores.size(); ++k) {
-    const double term = std::exp(scores[k].value - largest);
-    if (k == self) own = term;
+    if (scores[k].value == -arma::datum::inf && adds_nothing) continue;
+    const double term = std::exp(scores[k].value - largest[k]);
     sum += term;
-    if (scores[k].value == -arma::datum::inf && !empty) continue;  // adds exactly 0
-    add_term(step, line(Form::exponential, scores[k], {largest, {}}, term), {Label::token, k});
+    if (largest[k] < arma::datum::inf)  // else the key is not visited
+      add_term(step, line(Form::exponential, scores[k], {largest[k], {}}, term), {Label::token, k});
   }
   add_total(step, sum);
+  const double score = scores[self].value;
+  const double own = score == -arma::datum::inf && adds_nothing ? 0 : std::exp(score - own_largest[self]);
   add_line(step, line(Form::division, {own, {}}, {sum, {}}, own / sum));
+  const double nearest = attention::rounded(precision, step.result);
+  if (nearest != step.result && !std::isnan(nearest))
+    add_line(step, note(std::string("rounded to ") + attention::name_of(precision), nearest));
 }
 
 Label term_label(const Work& w, std::size_t k) {
@@ -167,13 +190,20 @@ Label term_label(const Work& w, std::size_t k) {
 
 void write_dot_product(const Work& w, Step& step) {
   const Cells first = *w.cells(0), second = *w.cells(1);
+  const attention::Departures& d = w.model.departures;
+  const auto in_sums = d.sums_rounded ? d.precision : attention::Precision::float64;
   double sum = 0;
   for (std::size_t k = 0; k < first.count(); ++k) {
-    const Operand a = w.operand(first, k), b = w.operand(second, k);
-    sum += a.value * b.value;
-    add_term(step, line(Form::product, a, b, a.value * b.value), term_label(w, k));
+    const Operand a = taken_as(d.product_inputs, w.operand(first, k)),
+                  b = taken_as(d.product_inputs, w.operand(second, k));
+    const double product = attention::rounded(in_sums, a.value * b.value);
+    sum = attention::rounded(in_sums, sum + product);
+    add_term(step, line(Form::product, a, b, product), term_label(w, k));
   }
   add_total(step, sum);
+  if (w.cell.stage != Stage::scores || !d.scores_prescaled) return;
+  const double factor = attention::scale_factor(w.model);
+  add_line(step, line(Form::factor, {sum, {}}, {factor, {}}, sum * factor, "of scaled queries"));
 }
 
 void write_sum(const Work& w, Step& step) {
@@ -235,8 +265,10 @@ void add_bias(const Work& w, const Cells& bias, std::vector<Step>& steps) {
 void round(const Work& w, Step& step) {
   const auto precision = rules_of(w.model).precision;
   const double nearest = attention::rounded(precision, step.result);
-  const bool is_given = w.rule.operation == Operation::given;
-  if (is_given || nearest == step.result || std::isnan(nearest)) return;
+  // Heads are put side by side as they are, typed over or not.
+  const bool is_merged = w.rule.operation == Operation::copied && !attention::info(w.cell.stage).per_head;
+  if (is_merged || w.rule.operation == Operation::given || nearest == step.result || std::isnan(nearest))
+    return;
   add_line(step, note(std::string("rounded to ") + attention::name_of(precision), nearest));
 }
 

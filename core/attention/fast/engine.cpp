@@ -21,9 +21,13 @@ bool covers(const Model& model) {
   const auto& [project, split, score, scale, see, mask, softmax, unmasked, weigh, survive, drop, mix, merge,
                precision] = rules_of(model);
   const auto& [query, key, value, output] = project;
+  const auto& [split_query, split_key, split_value] = split;
   const auto& [softmax_first, zero, sum] = unmasked;
-  const bool any_of_its_kind = query && key && value && scale && weigh && survive && mix && output;
-  return any_of_its_kind && model.given.empty() && model.heads_off.empty() && split == &intended::in_bands &&
+  const bool any_of_its_kind = query && key && value && output && scale && weigh && survive;
+  // Projections are coarse where this is.
+  return any_of_its_kind && mix == &intended::weighted_values && model.given.empty() &&
+         model.heads_off.empty() && split_query == &intended::in_bands && split_key == &intended::in_bands &&
+         split_value == &intended::in_bands &&
          (score == &intended::query_by_key || score == &intended::uniform) &&
          (see == &intended::causal || see == &intended::everything) && mask == &intended::minus_infinity &&
          softmax == &intended::over_keys && !softmax_first && !zero && !sum &&

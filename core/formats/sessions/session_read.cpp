@@ -127,9 +127,16 @@ attention::Dropout read_dropout(const Json& place, const Model& model, bool is_b
   return dropout;
 }
 
+attention::Blocks read_blocks(const Json& place) {
+  place.expect_keys({"rule", "size"});
+  return {place.required("rule").word(block_rule_words), place.required("size").whole(1)};
+}
+
 attention::Departures read_departures(const Json& place) {
   place.expect_keys({"softmax_over", "scores_swapped", "mask_diagonal", "mask_transposed", "large_negative",
-                     "dropout_place", "split_heads", "merge_heads", "precision"});
+                     "dropout_place", "split_heads", "merge_heads", "precision", "product_inputs",
+                     "sums_rounded", "softmax_precision", "queries_viewed", "keys_viewed", "values_viewed",
+                     "blocks", "scores_prescaled"});
   attention::Departures d;
   if (const auto over = place.member("softmax_over")) d.softmax_over = over->word(softmax_words);
   if (const auto swapped = place.member("scores_swapped")) d.scores_swapped = swapped->boolean();
@@ -145,6 +152,14 @@ attention::Departures read_departures(const Json& place) {
   if (const auto split = place.member("split_heads")) d.split = split->word(head_column_words);
   if (const auto merge = place.member("merge_heads")) d.merge = merge->word(head_column_words);
   if (const auto precision = place.member("precision")) d.precision = precision->word(precision_words);
+  if (const auto inputs = place.member("product_inputs")) d.product_inputs = inputs->word(precision_words);
+  if (const auto sums = place.member("sums_rounded")) d.sums_rounded = sums->boolean();
+  if (const auto in = place.member("softmax_precision")) d.softmax_precision = in->word(precision_words);
+  if (const auto viewed = place.member("queries_viewed")) d.viewed.queries = viewed->boolean();
+  if (const auto viewed = place.member("keys_viewed")) d.viewed.keys = viewed->boolean();
+  if (const auto viewed = place.member("values_viewed")) d.viewed.values = viewed->boolean();
+  if (const auto blocks = place.member("blocks")) d.blocks = read_blocks(*blocks);
+  if (const auto prescaled = place.member("scores_prescaled")) d.scores_prescaled = prescaled->boolean();
   return d;
 }
 

@@ -56,10 +56,16 @@ inline constexpr std::array head_column_words{
     Word{"interleaved", attention::HeadColumns::interleaved},
 };
 inline constexpr std::array precision_words{
-    Word{"float64", attention::Precision::float64},
-    Word{"float32", attention::Precision::float32},
-    Word{"float16", attention::Precision::float16},
-    Word{"bfloat16", attention::Precision::bfloat16},
+    Word{"float64", attention::Precision::float64}, Word{"float32", attention::Precision::float32},
+    Word{"float16", attention::Precision::float16}, Word{"bfloat16", attention::Precision::bfloat16},
+    Word{"tf32", attention::Precision::tf32},
+};
+inline constexpr std::array block_rule_words{
+    Word{"whole", attention::BlockRule::whole},
+    Word{"not_rescaled", attention::BlockRule::not_rescaled},
+    Word{"sum_not_rescaled", attention::BlockRule::sum_not_rescaled},
+    Word{"contexts_not_rescaled", attention::BlockRule::contexts_not_rescaled},
+    Word{"last_dropped", attention::BlockRule::last_dropped},
 };
 
 /// The word for a choice, in quotation marks.

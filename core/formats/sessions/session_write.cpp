@@ -81,6 +81,18 @@ std::string departures_json(const attention::Departures& d) {
   if (d.split != none.split) add("split_heads", quoted_word(head_column_words, d.split));
   if (d.merge != none.merge) add("merge_heads", quoted_word(head_column_words, d.merge));
   if (d.precision != none.precision) add("precision", quoted_word(precision_words, d.precision));
+  if (d.product_inputs != none.product_inputs)
+    add("product_inputs", quoted_word(precision_words, d.product_inputs));
+  if (d.sums_rounded) add("sums_rounded", "true");
+  if (d.softmax_precision != none.softmax_precision)
+    add("softmax_precision", quoted_word(precision_words, d.softmax_precision));
+  if (d.viewed.queries) add("queries_viewed", "true");
+  if (d.viewed.keys) add("keys_viewed", "true");
+  if (d.viewed.values) add("values_viewed", "true");
+  if (!(d.blocks == none.blocks))
+    add("blocks", "{\"rule\": " + quoted_word(block_rule_words, d.blocks.rule) +
+                      ", \"size\": " + std::to_string(d.blocks.size) + "}");
+  if (d.scores_prescaled) add("scores_prescaled", "true");
   return text + "}";
 }
 

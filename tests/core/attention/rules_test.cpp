@@ -51,6 +51,23 @@ TEST_F(RulesOfAModel, SayWhatDepartsWhereItDeparts) {
   EXPECT_EQ(formula(Stage::dropout_mask), "0 or 1");
 }
 
+TEST_F(RulesOfAModel, SayWhatIsCoarseViewedOrInBlocks) {
+  const std::string keys = formula(Stage::keys);
+  model.departures.viewed.keys = true;
+  EXPECT_EQ(formula(Stage::keys), keys + ", viewed without the transpose");
+  model.departures.viewed.keys = false;
+  model.departures.product_inputs = Precision::tf32;
+  EXPECT_EQ(formula(Stage::scores), "QKᵀ, factors in tf32");
+  model.departures.scores_prescaled = true;
+  EXPECT_EQ(formula(Stage::scores), "QKᵀ, factors in tf32, already scaled");
+  model.departures.blocks = {BlockRule::last_dropped, 2};
+  model.departures.softmax_precision = Precision::float16;
+  EXPECT_EQ(formula(Stage::weights), "softmax of each row in blocks of 2, the last left out in float16");
+  model.departures.sums_rounded = true;
+  model.departures.precision = Precision::bfloat16;
+  EXPECT_EQ(formula(Stage::contexts), "weights·V, factors in tf32, sums in bfloat16");
+}
+
 TEST_F(RulesOfAModel, KnowWhereAMergedCellComesFromAndBack) {
   for (const auto& [merge, columns] : {std::pair{MergeRule::concatenate, HeadColumns::bands},
                                        {MergeRule::concatenate, HeadColumns::interleaved},
@@ -92,6 +109,14 @@ TEST_F(RulesOfAModel, KeepEveryMistakeFromTheEngine) {
   EXPECT_FALSE(covered_with([](Departures& d) { d.split = HeadColumns::interleaved; }));
   EXPECT_FALSE(covered_with([](Departures& d) { d.merge = HeadColumns::interleaved; }));
   EXPECT_FALSE(covered_with([](Departures& d) { d.precision = Precision::float32; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.product_inputs = Precision::tf32; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.sums_rounded = true; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.softmax_precision = Precision::float16; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.viewed.queries = true; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.viewed.keys = true; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.viewed.values = true; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.blocks = {BlockRule::last_dropped, 2}; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.scores_prescaled = true; }));
 }
 
 }  // namespace

@@ -85,6 +85,17 @@ inline attention::Model any_model(support::Random& random) {
       coin(random) ? DropoutPlace::weights : static_cast<DropoutPlace>(below(random, 3));
   m.departures.split = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
   m.departures.merge = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
+  const auto any_precision = [&] {
+    return below(random, 4) > 0 ? Precision::float64 : static_cast<Precision>(below(random, 5));
+  };
+  m.departures.precision = any_precision();
+  m.departures.product_inputs = any_precision();
+  m.departures.sums_rounded = below(random, 4) == 0;
+  m.departures.softmax_precision = any_precision();
+  m.departures.viewed = {below(random, 4) == 0, below(random, 4) == 0, below(random, 4) == 0};
+  m.departures.blocks = {coin(random) ? BlockRule::whole : static_cast<BlockRule>(below(random, 5)),
+                         1 + below(random, 4)};
+  m.departures.scores_prescaled = below(random, 4) == 0;
   if (below(random, 3) == 0) give_any(random, m);
   m.merge = coin(random) ? MergeRule::concatenate : MergeRule::reshape_without_transpose;
   return m;

@@ -63,7 +63,13 @@ class RandomModels {
                       static_cast<DropoutPlace>(upto(2)),
                       static_cast<HeadColumns>(upto(1)),
                       static_cast<HeadColumns>(upto(1)),
-                      static_cast<Precision>(upto(3))};
+                      static_cast<Precision>(upto(4)),
+                      static_cast<Precision>(upto(4)),
+                      flip(),
+                      static_cast<Precision>(upto(4)),
+                      {flip(), flip(), flip()},
+                      {static_cast<BlockRule>(upto(4)), 1 + upto(5)},
+                      flip()};
     return m;
   }
 
