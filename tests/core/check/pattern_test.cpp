@@ -1,0 +1,57 @@
+#include "core/check/pattern.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/formats/readers/tensor_formats.hpp"
+
+namespace core::check {
+namespace {
+
+const std::string folder = std::string(FIXTURES) + "/check/";
+
+arma::mat part(const formats::Tensor& tensor, std::size_t head) {
+  arma::mat m(tensor.shape[1], tensor.shape[2]);
+  for (std::size_t i = 0; i < m.n_rows; ++i)
+    for (std::size_t j = 0; j < m.n_cols; ++j) m(i, j) = tensor.numbers[(head * m.n_rows + i) * m.n_cols + j];
+  return m;
+}
+
+/// One line of the list that NumPy wrote.
+struct PatternCase {
+  std::string name, columns, says;
+};
+std::vector<PatternCase> cases() {
+  std::ifstream list(folder + "patterns.tsv");
+  std::vector<PatternCase> all;
+  PatternCase one;
+  while (std::getline(list, one.name, '\t') && std::getline(list, one.columns, '\t') &&
+         std::getline(list, one.says))
+    all.push_back(one);
+  return all;
+}
+
+TEST(Pattern, SaysWhereNumbersDifferAndNothingOfRandomDifferences) {
+  const auto file = formats::open_tensors(folder + "patterns.npz");
+  std::size_t n_random = 0;
+  for (const PatternCase& one : cases()) {
+    const formats::Tensor ours = file.read(one.name + "/ours"), theirs = file.read(one.name + "/theirs");
+    std::vector<HeadDifference> heads;
+    for (std::size_t h = 0; h < ours.shape[0]; ++h) heads.push_back({h, part(theirs, h), part(ours, h)});
+    const PatternOf stage{ours.shape[0], one.columns == "keys",
+                          [](double number) { return 1e-6 + 1e-5 * std::abs(number); }};
+    EXPECT_EQ(pattern_of(heads, stage), one.says) << one.name;
+    n_random += one.says.empty();
+  }
+  EXPECT_GE(cases().size(), 50u);
+  EXPECT_GE(n_random, 25u);
+}
+
+TEST(Pattern, SaysNothingWhereNothingDiffers) {
+  const arma::mat ones(3, 3, arma::fill::ones);
+  EXPECT_EQ(pattern_of({{0, ones + 1e-9, ones}}, {1, false, [](double) { return 1e-6; }}), "");
+}
+
+}  // namespace
+}  // namespace core::check
