@@ -5,7 +5,8 @@
 #include <string_view>
 
 #include "core/check/computed.hpp"
-#include "core/check/rounding_judge.hpp"
+#include "core/check/other_heads.hpp"
+#include "core/check/roundings.hpp"
 
 namespace core::check {
 namespace {
@@ -29,18 +30,20 @@ struct Single {
   Stage first_wrong;  ///< no stage before it is known to be left unexplained
 };
 
-bool is_coarse(const Way& way) {
+/// Whether it is about numbers and not about what is done with them.
+bool rounds_inputs(const Way& way) {
   return way.first == Stage::embeddings;
 }
 
 /// Two ways of one cause say nothing that one of them would not; only biases can be missing in several
-/// places.
+/// places, and only some of the matrices be viewed.
 bool share_a_cause(const Way& a, const Way& b) {
-  if (is_coarse(a) && is_coarse(b)) return true;
+  if (rounds_inputs(a) && rounds_inputs(b)) return true;
   for (const mistakes::Mistake* one : a.mistakes)
     for (const mistakes::Mistake* other : b.mistakes) {
       const std::string_view cause = one->cause;
-      if (cause == other->cause && (one == other || cause != "bias_missing")) return true;
+      const bool in_places = cause == "bias_missing" || cause == "view_without_transpose";
+      if (cause == other->cause && (one == other || !in_places)) return true;
     }
   return false;
 }
@@ -83,37 +86,72 @@ class Search {
   }
 
   std::vector<Explanation> run() {
-    const std::vector<Way> ways = ways_for(right_.model(), theirs_);
+    const bool readable =
+        std::ranges::none_of(theirs_, [](const Theirs& tensor) { return tensor.readings.empty(); });
+    const std::vector<Way> ways = readable ? ways_for(right_.model(), theirs_) : std::vector<Way>();
     std::vector<Single> singles;
     for (const Way& way : ways) {
-      if (!token_.goes_on()) return found_;
-      token_.count(1);
+      if (!counted()) return found_;
       if (auto single = tried(way)) singles.push_back(std::move(*single));
     }
+    const std::vector<OtherHeads> heads = tried_heads();
     if (!found_.empty()) return found_;
-    for (std::size_t a = 0; a < singles.size(); ++a)
-      for (std::size_t b = a + 1; b < singles.size(); ++b) {
-        if (!token_.goes_on()) return found_;
-        token_.count(1);
-        if (could_explain(singles[a], singles[b])) try_pair(singles[a], singles[b]);
-      }
+    RoundingSearch rounding(right_.model(), sampler_ ? &*sampler_ : nullptr, tolerance_, token_);
+    if (readable && add_all(rounding.found({{nullptr, right_.model(), &theirs_}}))) return found_;
+    try_pairs(singles);
+    if (!found_.empty()) return found_;
+    std::vector<RoundingSearch::Exact> exact;
+    for (const Single& single : singles)
+      if (!rounds_inputs(*single.way)) exact.push_back({single.way, single.model, &theirs_});
+    for (const OtherHeads& other : heads) exact.push_back({&other.way, other.model, &other.theirs});
+    add_all(rounding.found(exact));
     return found_;
   }
 
  private:
+  /// Tensors as a model of another number of heads has them.
+  struct OtherHeads {
+    Way way;
+    Model model;
+    std::vector<Theirs> theirs;
+  };
+
+  bool counted() const {
+    if (!token_.goes_on()) return false;
+    token_.count(1);
+    return true;
+  }
+
   /// A way alone; nothing when no pair with it can explain the tensors.
   std::optional<Single> tried(const Way& way) {
     Single single{&way, way.made(right_.model()), first_wrong_};
-    if (way.is_rounding) {
-      if (gives_rounding(right_.model(), single.model)) add({&way}, single.model);
-      single.first_wrong = Stage::output;
-    } else if (way.first <= first_wrong_) {  // else it cannot change what is wrong
+    if (way.first <= first_wrong_) {  // else it cannot change what is wrong
       const auto wrong = first_wrong_of(single.model, true);
       if (!wrong) return std::nullopt;
       if (*wrong == no_stage) add({&way}, single.model);
       single.first_wrong = *wrong;
     }
     return single;
+  }
+
+  std::vector<OtherHeads> tried_heads() {
+    std::vector<OtherHeads> all;
+    for (const std::size_t n : other_head_numbers(right_.model())) {
+      if (!counted()) return all;
+      Way way = other_heads(right_.model(), n);
+      Model model = way.made(right_.model());
+      if (attention::check(model)) continue;
+      std::vector<Theirs> again = read_again(model, theirs_);
+      if (again.empty()) continue;
+      const auto agree_with = [&](const Computed& ours) {
+        return std::ranges::all_of(again,
+                                   [&](const Theirs& tensor) { return agreeing(tensor, ours, tolerance_); });
+      };
+      if ((!sampler_ || agree_with(Computed(model, &*sampler_))) && agree_with(Computed(model)))
+        add({&way}, model);
+      all.push_back({std::move(way), std::move(model), std::move(again)});
+    }
+    return all;
   }
 
   /// The first stage at which a tensor is not what a model gives, or no_stage. A few rows are looked at
@@ -138,43 +176,52 @@ class Search {
     return first;
   }
 
-  /// Whether the tensors are the rounding of an exact model by a coarse one.
-  bool gives_rounding(const Model& exact, const Model& coarse) const {
-    if (sampler_ &&
-        !is_rounding(theirs_, Computed(exact, &*sampler_), Computed(coarse, &*sampler_), tolerance_))
-      return false;
-    return !attention::check(coarse) && is_rounding(theirs_, Computed(exact), Computed(coarse), tolerance_);
-  }
-
   /// Stages before the later of two ways must be explained by the earlier one alone.
   bool could_explain(const Single& a, const Single& b) const {
     const bool in_order = a.way->first <= b.way->first;
     const Single &early = in_order ? a : b, &late = in_order ? b : a;
     if (early.way->first > first_wrong_ || late.way->first > early.first_wrong) return false;
-    return !share_a_cause(*a.way, *b.way);
+    return !a.way->alone && !b.way->alone && !share_a_cause(*a.way, *b.way);
+  }
+
+  void try_pairs(const std::vector<Single>& singles) {
+    for (std::size_t a = 0; a < singles.size(); ++a)
+      for (std::size_t b = a + 1; b < singles.size(); ++b) {
+        if (!counted()) return;
+        if (could_explain(singles[a], singles[b])) try_pair(singles[a], singles[b]);
+      }
   }
 
   void try_pair(const Single& a, const Single& b) {
     Model both = b.way->made(a.model);
     if (both == a.model || both == b.model) return;
-    const bool explained = a.way->is_rounding ? gives_rounding(b.model, both)  // no way behind it rounds
-                                              : first_wrong_of(both, false) == no_stage;
-    if (explained) add({a.way, b.way}, std::move(both));
+    if (first_wrong_of(both, false) == no_stage) add({a.way, b.way}, std::move(both));
+  }
+
+  bool add_all(const std::vector<RoundingSearch::Found>& all) {
+    for (const RoundingSearch::Found& one : all) {
+      std::vector<const Way*> ways{&one.rounding};
+      if (one.exact) ways.insert(ways.begin(), one.exact);
+      add(ways, one.model);
+    }
+    return !found_.empty();
   }
 
   void add(const std::vector<const Way*>& ways, Model model) {
-    Explanation explanation{{}, {}, std::move(model)};
-    for (const Way* way : ways)
+    Explanation explanation{{}, {}, std::move(model), {}};
+    for (const Way* way : ways) {
       for (const mistakes::Mistake* mistake : way->mistakes) {
         explanation.mistakes.push_back(mistake);
         auto& causes = explanation.causes;
         if (std::find(causes.begin(), causes.end(), mistake->cause) == causes.end())
           causes.push_back(mistake->cause);
       }
-    const bool known = std::any_of(found_.begin(), found_.end(), [&](const Explanation& other) {
-      return other.causes == explanation.causes;
-    });
-    if (!known) found_.push_back(std::move(explanation));
+      if (!way->detail.empty()) explanation.details.push_back(way->detail);
+    }
+    const auto known = std::ranges::find(found_, explanation.causes, &Explanation::causes);
+    if (known == found_.end()) return found_.push_back(std::move(explanation));
+    for (const std::string& detail : explanation.details)
+      if (std::ranges::find(known->details, detail) == known->details.end()) known->details.push_back(detail);
   }
 
   const Computed& right_;

@@ -3,14 +3,17 @@
 #include <algorithm>
 
 #include "core/check/computed.hpp"
+#include "core/check/describe.hpp"
 #include "core/check/names.hpp"
 #include "core/check/notes.hpp"
+#include "core/check/roundings.hpp"
 
 namespace core::check {
 namespace {
 
+/// rounded is the type of the arithmetic that makes all of the difference, or "".
 StageResult result_of(const Theirs& theirs, const Reading* reading, const Computed& right,
-                      const Tolerance& tolerance) {
+                      const Tolerance& tolerance, const std::string& rounded) {
   StageResult result{theirs.stage,
                      theirs.name,
                      formats::shape_text(theirs.tensor.shape),
@@ -26,6 +29,7 @@ StageResult result_of(const Theirs& theirs, const Reading* reading, const Comput
     result.agreement = agreement(theirs, *reading, right, tolerance);
   else
     result.obstacle = "the model does not have this stage";
+  if (!rounded.empty()) result.agreement.within = true, result.rounding = rounded;
   return result;
 }
 
@@ -43,18 +47,28 @@ void add(StageResult result, std::vector<StageResult>& all) {
   same->agreement.within = within;
 }
 
-/// What explains all tensors that have a reading; those that have none keep nobody from looking.
+/// What explains all tensors, or all that have a reading; those that have none keep nobody from looking.
 std::vector<Explanation> causes_of_those_that_fit(const Computed& right, const std::vector<Theirs>& theirs,
                                                   const std::vector<const Reading*>& agreeing,
                                                   const Tolerance& tolerance, const core::Token& token) {
   const auto fits = [](const Theirs& t) { return !t.readings.empty(); };
   if (std::ranges::all_of(theirs, fits)) return find_causes(right, theirs, agreeing, tolerance, token);
+  if (auto found = find_causes(right, theirs, agreeing, tolerance, token); !found.empty()) return found;
   std::vector<Theirs> fit;
   std::vector<const Reading*> of_fit;
   for (std::size_t k = 0; k < theirs.size(); ++k)
     if (fits(theirs[k])) fit.push_back(theirs[k]), of_fit.push_back(agreeing[k]);
   const bool differ = std::ranges::find(of_fit, nullptr) != of_fit.end();
   return differ ? find_causes(right, fit, of_fit, tolerance, token) : std::vector<Explanation>();
+}
+
+std::string pattern_of_first(const Report& report, const std::vector<Theirs>& theirs, const Computed& right,
+                             const Tolerance& tolerance) {
+  const StageResult* first = report.first_difference();
+  if (!first || !first->obstacle.empty()) return "";
+  const auto tensor = std::ranges::find(theirs, first->tensor, &Theirs::name);
+  const Reading* reading = report.readings[static_cast<std::size_t>(tensor - theirs.begin())];
+  return reading ? pattern_in(*tensor, *reading, right, tolerance) : "";
 }
 
 }  // namespace
@@ -86,6 +100,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
              const core::Token& token) {
   const Computed right(model);
   Report report;
+  const bool searches = token.goes_on();
   report.left_out = matched.left_out;
   std::vector<const Reading*> agree;
   for (const Theirs& theirs : matched.theirs) {
@@ -104,16 +119,20 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
     const std::vector<Reading>& readings = matched.theirs[k].readings;
     if (agree[k] || readings.empty()) continue;
     // What a name can mean in two ways is what the explanation makes of it.
-    const bool ambiguous = explained && readings.size() > 1;
+    const bool ambiguous = explained && explained->model().n_heads == model.n_heads && readings.size() > 1;
     const Reading* read = ambiguous ? agreeing(matched.theirs[k], *explained, tolerance) : nullptr;
     report.readings[k] = read ? read : &readings.front();
     if (!read) add_ambiguity(matched.theirs[k], report.notes);
   }
+  std::vector<std::string> rounded(matched.theirs.size());
+  if (!report.agrees && searches)
+    rounded = rounded_alone(right, matched.theirs, agree, report.explanations, tolerance, token);
   for (std::size_t k = 0; k < matched.theirs.size(); ++k)
-    add(result_of(matched.theirs[k], report.readings[k], right, tolerance), report.stages);
+    add(result_of(matched.theirs[k], report.readings[k], right, tolerance, rounded[k]), report.stages);
   add_notes(right, matched, agree, tolerance, report);
   std::stable_sort(report.stages.begin(), report.stages.end(),
                    [](const StageResult& x, const StageResult& y) { return x.stage < y.stage; });
+  report.pattern = pattern_of_first(report, matched.theirs, right, tolerance);
   return report;
 }
 

@@ -34,6 +34,9 @@ struct Report {
   std::size_t n_tensors = 0;              ///< that were compared
   std::vector<Stage> not_given;           ///< stages of the model that no tensor was compared with
   std::vector<std::string> notes;         ///< how the tensors were read, a sentence each
+  /// Where and in what the first stage that differs does so: "only keys from 512 on"; "" when that is nothing
+  /// in particular.
+  std::string pattern;
 
   /// The first stage that differs, or nullptr.
   const StageResult* first_difference() const;

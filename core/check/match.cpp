@@ -4,8 +4,10 @@
 
 #include "core/check/agreement.hpp"
 #include "core/check/names.hpp"
+#include "core/check/other_heads.hpp"
 #include "core/check/unfit.hpp"
 #include "core/error.hpp"
+#include "core/mistakes/changes.hpp"
 #include "core/text/number.hpp"
 #include "core/text/words.hpp"
 
@@ -84,6 +86,14 @@ Theirs taken(const Model& model, const TensorFile& file, const Candidate& c, con
   if (theirs.readings.empty()) {
     theirs.tensor.dtype = c.info->dtype;
     theirs.tensor.shape = c.info->shape;
+    const auto is_read = [&](std::size_t n) {
+      const Model other = mistakes::with_heads(model, n);
+      return !readings_in(other, c.info->name, theirs.stage, c.info->shape).empty();
+    };
+    if (n_layers == 0 && std::ranges::any_of(other_head_numbers(model), is_read)) {
+      theirs.tensor = file.read(c.info->name);
+      theirs.rounding = rounding_of(theirs.tensor);
+    }
     theirs.obstacle = unfit_words(model, c.stages, c.info->shape, c.said.parts, options.layout);
     return theirs;
   }

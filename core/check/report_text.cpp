@@ -93,7 +93,9 @@ std::string stage_json(const StageResult& r) {
 std::string described(const Explanation& explanation) {
   std::string text;
   for (const mistakes::Mistake* mistake : explanation.mistakes)
-    text += "  " + std::string(mistake->cause) + ": " + mistake->about + " " + mistake->remedy + "\n";
+    text += "  " + std::string(mistake->cause) + ": " + mistake->about + " " +
+            mistakes::remedy_in(*mistake, explanation.model) + "\n";
+  if (!explanation.details.empty()) text += "  " + text::joined(explanation.details, "; or ") + "\n";
   return text;
 }
 
@@ -119,18 +121,21 @@ std::string verdict_words(const Report& report) {
   const StageResult* first = report.first_difference();
   if (!first) return "Everything agrees: " + coverage_words(report) + ".\n";
   std::string text = "First stage that differs: " + std::string(info(first->stage).name) + ".\n";
-  const bool has_unfit = report.has_unfit();
+  const std::vector<std::string> causes = report.causes();
+  const bool of_other_heads = std::ranges::find(causes, "n_heads_other") != causes.end();
+  const bool has_unfit = report.has_unfit() && !of_other_heads;  // whose shapes no cause explains
   if (has_unfit)
     text += report.has_wrong_numbers()
                 ? "Tensors of another shape were not looked at for causes.\n"
                 : "Whatever could be compared agrees: " + coverage_words(report) + ".\n";
   if (has_unfit) text += "A tensor that is no stage is left out by --map NAME=.\n";
-  if (!report.has_wrong_numbers()) return text;
+  if (!report.has_wrong_numbers() && !of_other_heads) return text;
   const auto& found = report.explanations;
   if (found.empty() && report.was_stopped)
     return text + "The search for the cause was stopped before one was found.\n";
   if (found.empty())
-    return text + "None of the known mistakes, alone or in pairs, explains all of the tensors.\n";
+    return text + "None of the known mistakes, alone or in pairs, explains all of the tensors.\n" +
+           (report.pattern.empty() ? "" : "What differs: " + report.pattern + ".\n");
   if (report.was_stopped) text += "The search was stopped; there may be other causes.\n";
   const std::string every = has_unfit ? "every tensor whose shape fits" : "every tensor";
   if (found.size() == 1)
@@ -164,7 +169,9 @@ std::string report_json(const Report& report) {
          ", \"n_tensors\": " + to_string(report.n_tensors) +
          ", \"n_stages\": " + to_string(n_stages_of(report)) + ", \"not_given\": " +
          json_list(report.not_given, [](Stage stage) { return json_quoted(info(stage).name); }) +
-         ", \"stopped\": " + (report.was_stopped ? "true" : "false") + "}\n";
+         ", \"stopped\": " + (report.was_stopped ? "true" : "false") + ", \"details\": " +
+         json_list(report.explanations, [](const Explanation& e) { return names_json(e.details); }) +
+         ", \"pattern\": " + (report.pattern.empty() ? "null" : json_quoted(report.pattern)) + "}\n";
 }
 
 }  // namespace core::check

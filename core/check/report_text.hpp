@@ -19,8 +19,8 @@ std::string coverage_words(const Report& report);
 std::string report_text(const Report& report);
 
 /// The report as JSON on one line: agrees, first_difference, causes, explanations (lists of causes), stages,
-/// left_out, notes, n_tensors, n_stages, not_given, stopped. A stage has its reading where that is not the
-/// plain one.
+/// left_out, notes, n_tensors, n_stages, not_given, stopped, details (a list for each explanation), pattern
+/// (or null). A stage has its reading where that is not the plain one.
 ///
 /// max_abs is null where no number says how far they are apart: NaN or an infinity against a number, or
 /// another shape.

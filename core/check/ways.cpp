@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string_view>
 
 #include "core/attention/visible.hpp"
 #include "core/mistakes/changes.hpp"
+#include "core/text/words.hpp"
 
 namespace core::check {
 namespace {
@@ -92,28 +95,116 @@ std::optional<double> fill_in(const Model& model, const std::vector<Theirs>& the
   return std::nullopt;
 }
 
+/// Mistakes that only round, the finest first, and what their inputs are rounded to in libraries that round
+/// these as well.
 struct Coarse {
   const char* name;
-  Precision precision;
+  Precision inputs = Precision::float64;
 };
-constexpr std::array coarse{Coarse{"half_precision", Precision::float16},
+constexpr std::array coarse{Coarse{"float32_precision"},
+                            Coarse{"tf32_precision"},
+                            Coarse{"softmax_half_precision"},
+                            Coarse{"softmax_bfloat16_precision"},
+                            Coarse{"half_precision", Precision::float16},
+                            Coarse{"half_precision_sums", Precision::float16},
                             Coarse{"bfloat16_precision", Precision::bfloat16}};
 
-bool is_coarse(const Mistake& mistake) {
-  return std::any_of(coarse.begin(), coarse.end(),
-                     [&](const Coarse& c) { return mistake.name == std::string_view(c.name); });
+/// Mistakes of which several sizes are tried instead of the one in the table.
+constexpr std::array sized{"n_heads_other", "blocks_not_rescaled", "last_block_dropped"};
+
+bool is_tried_otherwise(const Mistake& mistake) {
+  const std::string_view name = mistake.name;
+  return std::ranges::any_of(coarse, [&](const Coarse& c) { return name == c.name; }) ||
+         std::ranges::find(sized, name) != sized.end();
 }
 
-void add_roundings(std::vector<Way>& ways) {
-  for (const auto& [name, precision] : coarse) {
-    const MistakeRows row = rows({name});
-    const auto inputs = [precision = precision](const Model& m) {
-      return mistakes::with_rounded_inputs(m, precision);
-    };
+/// Inputs that are rounded before exact arithmetic.
+void add_rounded_inputs(std::vector<Way>& ways) {
+  for (const auto& [name, precision] : {coarse[4], coarse[6]})
     ways.push_back(
-        {row, [=](const Model& m) { return row.front()->made(inputs(m)); }, Stage::embeddings, true});
-    ways.push_back({row, row.front()->made, Stage::embeddings, true});
-    ways.push_back({row, inputs, Stage::embeddings});
+        {rows({name}),
+         [precision = precision](const Model& m) { return mistakes::with_rounded_inputs(m, precision); },
+         Stage::embeddings});
+}
+
+/// The queries are scaled before they are kept.
+Model scaled_before(const Model& model) {
+  Model next = model;
+  attention::Linear* query = find_linear(next, attention::Part::query);
+  if (!query) return next;
+  const double factor = attention::scale_factor(model);
+  query->weight = arma::mat(*query->weight * factor);
+  if (query->bias) *query->bias = arma::mat(**query->bias * factor);
+  return next;
+}
+
+/// The scale itself is taken twice.
+Model scaled_again(const Model& model) {
+  const double factor = attention::scale_factor(model);
+  return mistakes::with_scale(model, {attention::ScaleRule::factor, factor * factor});
+}
+
+Model causal_transposed(const Model& model) {
+  Model next = model;
+  if (model.mask.causal) next.departures.mask_transposed = !next.departures.mask_transposed;
+  return next;
+}
+
+Model causal_from_first(const Model& model) {
+  Model next = model;
+  if (model.mask.causal || model.n_tokens() == model.n_keys()) return next;
+  next.mask.causal = true;
+  next.mask.align = attention::MaskAlignment::first;
+  return next;
+}
+
+/// Sizes of blocks that are tried: all that are few, then those that people take.
+std::vector<std::size_t> block_sizes(std::size_t n_keys) {
+  constexpr std::size_t every_size = 16;
+  std::vector<std::size_t> sizes;
+  for (std::size_t size = 1; size < n_keys; ++size)
+    if (size <= every_size || size % 16 == 0) sizes.push_back(size);
+  std::erase_if(sizes, [](std::size_t size) { return size > 128 && size % 64 != 0; });
+  return sizes;
+}
+
+Way of_blocks(const char* name, attention::BlockRule rule, std::size_t size, std::string detail) {
+  Way way = other(name, [rule, size](const Model& model) {
+    return mistakes::with_blocks(model, {rule, size});
+  });
+  way.detail = std::move(detail);
+  way.alone = true;
+  return way;
+}
+
+void add_blocks(const Model& model, std::vector<Way>& ways) {
+  using attention::BlockRule;
+  struct Kind {
+    BlockRule rule;
+    const char* words;
+  };
+  constexpr std::array kinds{
+      Kind{BlockRule::not_rescaled, ""},
+      Kind{BlockRule::sum_not_rescaled, ", of which the sum alone is not rescaled"},
+      Kind{BlockRule::contexts_not_rescaled, ", of which the contexts alone are not rescaled"}};
+  const std::vector<std::size_t> sizes = block_sizes(model.n_keys());
+  for (const auto& [rule, words] : kinds)
+    for (const std::size_t size : sizes)
+      ways.push_back(of_blocks("blocks_not_rescaled", rule, size,
+                               "blocks of " + std::to_string(size) + (size > 1 ? " keys" : " key") + words));
+  // Sizes that leave the same keys out cannot be told apart; powers of two are likelier.
+  std::map<std::size_t, std::vector<std::size_t>> by_first_left_out;
+  for (const std::size_t size : sizes) by_first_left_out[(model.n_keys() - 1) / size * size].push_back(size);
+  for (auto& [first, sizes_of_it] : by_first_left_out) {
+    if (first == 0) continue;
+    std::vector<std::size_t> likely = sizes_of_it;
+    std::erase_if(likely, [](std::size_t size) { return !std::has_single_bit(size); });
+    if (likely.empty()) likely = sizes_of_it;
+    ways.push_back(
+        of_blocks("last_block_dropped", BlockRule::last_dropped, likely.front(),
+                  "keys from " + std::to_string(first) + " on are left out, as with blocks of " +
+                      text::joined(
+                          likely, ", ", [](std::size_t size) { return std::to_string(size); }, " or ")));
   }
 }
 
@@ -121,25 +212,58 @@ void add_roundings(std::vector<Way>& ways) {
 
 std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs) {
   std::vector<Way> all;
-  add_roundings(all);
+  add_rounded_inputs(all);
   all.push_back(
       of_rows(rows({"weight_untransposed:query", "weight_untransposed:key", "weight_untransposed:value"})));
   all.push_back(of_rows(rows({"weight_untransposed:query", "weight_untransposed:key",
                               "weight_untransposed:value", "weight_untransposed:output"})));
   for (const Mistake& mistake : mistakes::mistakes())
-    if (!is_coarse(mistake)) all.push_back(of_rows({&mistake}));
+    if (!is_tried_otherwise(mistake)) all.push_back(of_rows({&mistake}));
   all.push_back(of_rows(rows({"bias_missing:query", "bias_missing:key", "bias_missing:value"})));
   all.push_back(other("query_key_swapped", mistakes::with_projections_swapped));
   all.push_back(other("heads_interleaved", interleaved_throughout));
   all.push_back(other("scale_sqrt_d_model", scaled_by_width));
+  all.push_back(other("scale_twice", scaled_again));
+  all.back().first = Stage::scaled_scores;
+  all.push_back(other("scale_twice", scaled_before));
+  all.back().first = Stage::queries;
+  all.push_back(other("mask_transposed", causal_transposed));
+  all.push_back(other("causal_unwanted", causal_from_first));
   all.push_back(other("dropout_before_softmax", dropped_after_mask));
   if (const auto fill = fill_in(model, theirs)) all.push_back(filled_with(*fill));
+  add_blocks(model, all);
+  const Model unpadded = mistakes::with_padding_seen(model);
   std::erase_if(all, [&](const Way& way) {
     const Model made = way.made(model);
-    return made == model || attention::check(made);
+    const bool is_padding = way.mistakes.front() == find_mistake("no_mask") && made == unpadded;
+    return made == model || is_padding || attention::check(made);
   });
   std::ranges::stable_sort(all, {}, &Way::first);
   return all;
+}
+
+std::vector<Way> rounding_ways(const Model& model) {
+  std::vector<Way> all;
+  for (const auto& [name, precision] : coarse) {
+    const MistakeRows row = rows({name});
+    if (precision != Precision::float64)
+      all.push_back({row,
+                     [row, precision = precision](const Model& m) {
+                       return row.front()->made(mistakes::with_rounded_inputs(m, precision));
+                     },
+                     row.front()->first});
+    all.push_back({row, row.front()->made, row.front()->first});
+  }
+  std::erase_if(all, [&](const Way& way) { return way.made(model) == model; });
+  return all;
+}
+
+Way other_heads(const Model& model, std::size_t n_heads) {
+  Way way = other("n_heads_other", [n_heads](const Model& m) { return mistakes::with_heads(m, n_heads); });
+  way.detail = std::to_string(n_heads) + (n_heads == 1 ? " head" : " heads") + " in place of " +
+               std::to_string(model.n_heads);
+  way.alone = true;
+  return way;
 }
 
 }  // namespace core::check

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/check/reading.hpp"
@@ -13,12 +14,20 @@ namespace core::check {
 struct Way {
   std::vector<const mistakes::Mistake*> mistakes;  ///< what is done wrong, one or a few alike
   std::function<Model(const Model&)> made;
-  Stage first;               ///< no earlier stage can change
-  bool is_rounding = false;  ///< it makes numbers coarser, which is judged otherwise
+  Stage first;              ///< no earlier stage can change
+  std::string detail = {};  ///< "blocks of 4 keys": what the table of mistakes leaves open
+  bool alone = false;       ///< it is one of many alike, and not tried in pairs
 };
 
-/// All ways that change this model, in the order of the stages that they change; what the tensors tell of a
-/// mask's large negative number is used.
+/// All ways that change this model and do not only round, in the order of the stages that they change; what
+/// the tensors tell of a mask's large negative number is used.
 std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs);
+
+/// The ways in which numbers are made coarser, the finest first; whether tensors are rounded so is judged
+/// otherwise.
+std::vector<Way> rounding_ways(const Model& model);
+
+/// The way in which heads are another number of them.
+Way other_heads(const Model& model, std::size_t n_heads);
 
 }  // namespace core::check

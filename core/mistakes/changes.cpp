@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/attention/rounding.hpp"
+#include "core/attention/visible.hpp"
 
 namespace core::mistakes {
 namespace {
@@ -63,6 +64,49 @@ Model without_output_projection(const Model& model) {
   return next;
 }
 
+Model with_heads(const Model& model, std::size_t n_heads) {
+  const bool of_heads = !model.given.empty() || !model.heads_off.empty() || !model.dropout.given.empty();
+  if (of_heads || n_heads == 0 || model.d_out() % n_heads != 0) return model;
+  Model next = model;
+  next.n_heads = n_heads;
+  return next;
+}
+
+Model split_otherwise(const Model& model) {
+  const std::size_t n = model.n_heads;
+  if (model.d_out() % (2 * n) == 0) return with_heads(model, 2 * n);
+  return with_heads(model, n % 2 == 0 ? n / 2 : 1);
+}
+
+Model with_padding_seen(const Model& model) {
+  std::vector<std::size_t> hidden(model.n_keys()), seen(model.n_keys());
+  for (std::size_t i = 0; i < model.n_tokens(); ++i)
+    for (std::size_t j = 0; j < model.n_keys(); ++j) {
+      const MaskCell* cell = model.mask.find(i, j);
+      if (!attention::sight_by_rules(model, 0, i, j).visible) continue;  // hidden anyway
+      ++(cell && !cell->visible ? hidden : seen)[j];
+    }
+  Model next = model;
+  next.mask.hidden_keys.clear();
+  std::erase_if(next.mask.cells, [&](const MaskCell& cell) {
+    return !cell.visible && hidden[cell.column] > 0 && seen[cell.column] == 0;
+  });
+  return next;
+}
+
+Model with_blocks(const Model& model, attention::Blocks blocks) {
+  if (blocks.size >= model.n_keys() && blocks.rule != attention::BlockRule::whole) return model;
+  Model next = model;
+  next.departures.blocks = blocks;
+  return next;
+}
+
+std::size_t likely_block_size(const Model& model) {
+  std::size_t size = 1;
+  while (4 * size <= model.n_keys()) size *= 2;
+  return size;
+}
+
 Model with_rounded_inputs(const Model& model, attention::Precision precision) {
   Model next = model;
   for (attention::Sequence& sequence : next.sequences) round(sequence.embeddings, precision);
@@ -71,6 +115,9 @@ Model with_rounded_inputs(const Model& model, attention::Precision precision) {
       round(linear->weight, precision);
       if (linear->bias) round(*linear->bias, precision);
     }
+  for (attention::GivenStage& given : next.given.stages)
+    if (given.stage != attention::Stage::dropout_mask)
+      for (attention::SharedMatrix& matrix : given.matrices) round(matrix, precision);
   return next;
 }
 

@@ -2,161 +2,34 @@
 
 #include <array>
 
+#include "core/attention/visible.hpp"
 #include "core/find.hpp"
-#include "core/mistakes/changes.hpp"
+#include "core/mistakes/switches.hpp"
 
 namespace core::mistakes {
 namespace {
 
 using namespace attention;
-
-/// A copy of the model, changed.
-template <class Change>
-Model changed(const Model& model, Change change) {
-  Model next = model;
-  change(next);
-  return next;
-}
-
-bool never(const Model&) {
-  return false;
-}
-
-// Scale.
-Model mend_scale(const Model& m) {
-  return with_scale(m, {});
-}
-template <ScaleRule rule>
-bool scales_by(const Model& m) {
-  return m.scale.rule == rule;
-}
-Model scale_by_d_head(const Model& m) {
-  return with_scale(m, {ScaleRule::factor, 1 / static_cast<double>(m.d_head())});
-}
-bool scales_by_d_head(const Model& m) {
-  return m.scale.rule == ScaleRule::factor && m.scale.factor == 1 / static_cast<double>(m.d_head());
-}
-
-// Mask.
-bool is_unmasked(const Model& m) {
-  return !m.mask.hides();
-}
-Model mask_causally(const Model& m) {
-  return changed(m, [](Model& n) { n.mask.causal = true; });
-}
-template <int diagonal>
-Model shift_mask(const Model& m) {
-  return changed(m, [](Model& n) {
-    if (n.mask.causal) n.departures.mask_diagonal = diagonal;
-  });
-}
-template <MaskMethod method>
-Model mask_by(const Model& m) {
-  return is_unmasked(m) ? m : changed(m, [](Model& n) { n.mask.method = method; });
-}
-template <int power>
-Model mask_by_fill(const Model& m) {
-  if (is_unmasked(m)) return m;
-  return changed(m, [](Model& n) {
-    n.mask.method = MaskMethod::large_negative;
-    n.departures.large_negative = power == 4 ? -1e4 : -1e9;
-  });
-}
-template <int power>
-bool masks_by_fill(const Model& m) {
-  return m.mask.method == MaskMethod::large_negative &&
-         m.departures.large_negative == (power == 4 ? -1e4 : -1e9);
-}
-Model mend_fill(const Model& m) {
-  return changed(m, [](Model& n) {
-    n.mask.method = MaskMethod::negative_infinity;
-    n.departures.large_negative = Departures().large_negative;
-  });
-}
-
-Model widen_window(const Model& m) {
-  return changed(m, [](Model& n) {
-    if (n.mask.window.left) ++*n.mask.window.left;
-  });
-}
-Model narrow_window(const Model& m) {
-  return changed(m, [](Model& n) {
-    if (n.mask.window.left && *n.mask.window.left > 0) --*n.mask.window.left;
-  });
-}
-Model leave_window_out(const Model& m) {
-  return changed(m, [](Model& n) { n.mask.window = {}; });
-}
-Model leave_documents_out(const Model& m) {
-  return changed(m, [](Model& n) { n.mask.documents.clear(); });
-}
-
-// Dropout.
-template <DropoutPlace place>
-Model drop_at(const Model& m) {
-  return m.dropout.active() ? changed(m, [](Model& n) { n.departures.dropout_place = place; }) : m;
-}
-template <bool rescale>
-Model drop_rescaling(const Model& m) {
-  return m.dropout.active() ? changed(m, [](Model& n) { n.dropout.rescale = rescale; }) : m;
-}
-template <bool training>
-Model drop_in_training(const Model& m) {
-  return m.dropout.rate > 0 ? changed(m, [](Model& n) { n.dropout.training = training; }) : m;
-}
-
-// Projections.
-template <Part part>
-Model transpose(const Model& m) {
-  return with_weight_transposed(m, part);
-}
-template <Part part>
-Model leave_bias_out(const Model& m) {
-  return without_bias(m, part);
-}
-Model leave_biases_out(const Model& m) {
-  return changed(m, [](Model& n) {
-    for (const Part part : all_parts) n = without_bias(n, part);
-  });
-}
-template <bool swapped>
-Model swap_scores(const Model& m) {
-  const bool counts = !swapped || (m.scores == ScoreRule::query_key && m.n_tokens() == m.n_keys());
-  return counts ? changed(m, [](Model& n) { n.departures.scores_swapped = swapped; }) : m;
-}
-
-// Heads.
-Model interleave(const Model& m) {
-  if (m.n_heads == 1 || m.d_head() == 1) return m;
-  return changed(m, [](Model& n) { n.departures.split = HeadColumns::interleaved; });
-}
-bool is_interleaved(const Model& m) {
-  return m.departures.split == HeadColumns::interleaved || m.departures.merge == HeadColumns::interleaved;
-}
-Model mend_interleaved(const Model& m) {
-  return changed(m, [](Model& n) { n.departures.split = n.departures.merge = HeadColumns::bands; });
-}
-template <MergeRule rule>
-Model merge_by(const Model& m) {
-  return m.n_heads > 1 ? changed(m, [](Model& n) { n.merge = rule; }) : m;
-}
-
-// Numbers.
-template <Precision precision>
-Model compute_in(const Model& m) {
-  return changed(m, [](Model& n) { n.departures.precision = precision; });
-}
-template <Precision precision>
-bool computes_in(const Model& m) {
-  return m.departures.precision == precision;
-}
+using namespace switches;
 
 // clang-format off
 constexpr std::array table{
+    Mistake{"float32_precision", "float32_precision", "float32 arithmetic",
+            "Every stage is rounded to float32, which has 24 binary digits.",
+            "Compare as float32 does, with a tolerance, or compute in float64: .double().",
+            Stage::embeddings, compute_in<Precision::float32>, computes_in<Precision::float32>, compute_in<Precision::float64>},
+    Mistake{"tf32_precision", "tf32_precision", "TF32 products",
+            "Both factors of every matrix product are rounded to 11 binary digits (TF32), as graphics cards may do; sums are float32.",
+            "Ask for exact products: torch.set_float32_matmul_precision('highest').",
+            Stage::embeddings, compute_in<Precision::float32, false, Precision::tf32>, computes_in<Precision::float32, false, Precision::tf32>, compute_in<Precision::float64>},
     Mistake{"half_precision", "half_precision", "float16 arithmetic",
-            "Every stage is rounded to float16, which has 11 binary digits and ends at 65504.",
-            "Compute in float32, or at least the scores, the softmax and the sums.",
+            "Every stage is rounded to float16, which has 11 binary digits and ends at 65504; sums on the way are finer.",
+            "Compute in float32, or at least the scores and the softmax.",
             Stage::embeddings, compute_in<Precision::float16>, computes_in<Precision::float16>, compute_in<Precision::float64>},
+    Mistake{"half_precision_sums", "half_precision_sums", "float16 sums",
+            "Products and sums are rounded to float16 term by term, and so is every stage.",
+            "Add up in float32, as matrix products of float16 can, or compute all in float32.",
+            Stage::embeddings, compute_in<Precision::float16, true>, computes_in<Precision::float16, true>, compute_in<Precision::float64>},
     Mistake{"bfloat16_precision", "bfloat16_precision", "bfloat16 arithmetic",
             "Every stage is rounded to bfloat16, which has 8 binary digits.",
             "Compute in float32, or at least the scores, the softmax and the sums.",
@@ -196,6 +69,26 @@ constexpr std::array table{
             "Head h takes columns h, h + n_heads, … instead of a band of neighbours: reshaped to (d_head, n_heads).",
             "Reshape the columns to (n_heads, d_head), in that order.",
             Stage::queries, interleave, is_interleaved, mend_interleaved},
+    Mistake{"view_without_transpose", "view_without_transpose", "heads viewed without transpose",
+            "Queries, keys and values are viewed as (n_heads, n_tokens, d_head) without the transpose, which mixes tokens and heads.",
+            "View as (n_tokens, n_heads, d_head), then exchange tokens and heads: transpose(1, 2).",
+            Stage::queries, view<true, true, true>, views<true, true, true>, mend_views},
+    Mistake{"view_without_transpose:query", "view_without_transpose", "queries viewed without transpose",
+            "The queries are viewed as (n_heads, n_tokens, d_head) without the transpose, which mixes tokens and heads.",
+            "View the queries as (n_tokens, n_heads, d_head), then exchange tokens and heads: transpose(1, 2).",
+            Stage::queries, view<true, false, false>, views<true, false, false>, mend_views},
+    Mistake{"view_without_transpose:key", "view_without_transpose", "keys viewed without transpose",
+            "The keys are viewed as (n_heads, n_tokens, d_head) without the transpose, which mixes tokens and heads.",
+            "View the keys as (n_tokens, n_heads, d_head), then exchange tokens and heads: transpose(1, 2).",
+            Stage::keys, view<false, true, false>, views<false, true, false>, mend_views},
+    Mistake{"view_without_transpose:value", "view_without_transpose", "values viewed without transpose",
+            "The values are viewed as (n_heads, n_tokens, d_head) without the transpose, which mixes tokens and heads.",
+            "View the values as (n_tokens, n_heads, d_head), then exchange tokens and heads: transpose(1, 2).",
+            Stage::values, view<false, false, true>, views<false, false, true>, mend_views},
+    Mistake{"n_heads_other", "n_heads_other", "another number of heads",
+            "The columns are split into another number of heads.",
+            "Split into as many heads as the model has.",
+            Stage::queries, split_otherwise, never, nullptr},
     Mistake{"query_key_swapped", "query_key_swapped", "queries and keys swapped",
             "Queries and keys stand in each other's place, so the scores are transposed.",
             "Multiply the queries by the transposed keys: Q·Kᵀ.",
@@ -212,9 +105,29 @@ constexpr std::array table{
     Mistake{"scale_d_head", "scale_d_head", "scaled by d_head",
             "The scores are divided by d_head itself.", "Take the square root: divide by √d_head.",
             Stage::scaled_scores, scale_by_d_head, scales_by_d_head, mend_scale},
+    Mistake{"scale_twice", "scale_twice", "scaled twice",
+            "The scale falls on the queries and again on the scores.",
+            "Scale once: scaled_dot_product_attention() does it itself.",
+            Stage::scores, scale_queries<true>, [](const Model& m) { return m.departures.scores_prescaled; }, scale_queries<false>},
     Mistake{"no_mask", "no_mask", "no mask",
             "Every query sees every key, also those that come after it.", "Mask the scores before the softmax.",
             Stage::mask, without_mask, is_unmasked, mask_causally},
+    Mistake{"causal_unwanted", "causal_unwanted", "causal mask unwanted",
+            "A causal mask hides later keys, though every query may see them.",
+            "Leave the causal mask out: is_causal=False.",
+            Stage::mask, mask_causally, never, see_all},
+    Mistake{"padding_missing", "padding_missing", "padding mask missing",
+            "Keys that are hidden from every query, as padding is, are seen.",
+            "Hide padded keys from all queries before the softmax: masked_fill(is_padding, float('-inf')).",
+            Stage::mask, with_padding_seen, never, nullptr},
+    Mistake{"mask_aligned_first", "mask_aligned_first", "mask from the first key on",
+            "The causal mask puts the queries in the place of the first keys, though they are the last: tril() of a matrix that is not square, or is_causal=True.",
+            "Shift the diagonal by n_keys − n_queries.",
+            Stage::mask, align_mask<MaskAlignment::first>, [](const Model& m) { return m.mask.align == MaskAlignment::first; }, align_mask<MaskAlignment::last>},
+    Mistake{"mask_aligned_last", "mask_aligned_last", "mask up to the last key",
+            "The causal mask puts the queries in the place of the last keys, though they are the first.",
+            "Begin the mask with the first key: tril(), or is_causal=True.",
+            Stage::mask, align_mask<MaskAlignment::last>, never, align_mask<MaskAlignment::first>},
     Mistake{"mask_transposed", "mask_transposed", "mask transposed",
             "The mask is transposed: queries see what comes after them and not what came before.",
             "Hide the cells above the diagonal: triu(diagonal=1), or keep tril().",
@@ -259,9 +172,25 @@ constexpr std::array table{
             "The softmax runs over the other axis: columns sum to 1, rows do not.",
             "Run the softmax over the keys: dim=-1.",
             Stage::unmasked_weights,
-            [](const Model& m) { return changed(m, [](Model& n) { n.departures.softmax_over = SoftmaxOver::queries; }); },
+            normalise_over<SoftmaxOver::queries>,
             [](const Model& m) { return m.departures.softmax_over == SoftmaxOver::queries; },
-            [](const Model& m) { return changed(m, [](Model& n) { n.departures.softmax_over = SoftmaxOver::keys; }); }},
+            normalise_over<SoftmaxOver::keys>},
+    Mistake{"blocks_not_rescaled", "blocks_not_rescaled", "softmax blocks not rescaled",
+            "A softmax that takes the keys block by block does not multiply what it has by exp(m_old − m_new) when the maximum grows.",
+            "Multiply the running sum and the running contexts by exp(m_old − m_new) in every block.",
+            Stage::unmasked_weights, take_blocks<BlockRule::not_rescaled>, rescales_in_part, mend_blocks},
+    Mistake{"last_block_dropped", "last_block_dropped", "last block of keys dropped",
+            "The keys are taken block by block, and the last block is not visited.",
+            "Round the number of blocks up: (n_keys + size - 1) // size.",
+            Stage::unmasked_weights, take_blocks<BlockRule::last_dropped>, takes_blocks<BlockRule::last_dropped>, mend_blocks},
+    Mistake{"softmax_half_precision", "softmax_half_precision", "float16 softmax",
+            "The softmax alone is computed in float16: the scores that it takes and the weights that it gives are rounded.",
+            "Compute the softmax in float32: softmax(scores, dim=-1, dtype=torch.float32).",
+            Stage::unmasked_weights, weigh_in<Precision::float16>, weighs_in<Precision::float16>, weigh_in<Precision::float64>},
+    Mistake{"softmax_bfloat16_precision", "softmax_bfloat16_precision", "bfloat16 softmax",
+            "The softmax alone is computed in bfloat16: the scores that it takes and the weights that it gives are rounded.",
+            "Compute the softmax in float32: softmax(scores, dim=-1, dtype=torch.float32).",
+            Stage::unmasked_weights, weigh_in<Precision::bfloat16>, weighs_in<Precision::bfloat16>, weigh_in<Precision::float64>},
     Mistake{"dropout_before_softmax", "dropout_before_softmax", "dropout before the softmax",
             "Dropout falls on the scores: a dropped score is 0, which is not a missing key.",
             "Drop the weights, after the softmax.",
@@ -297,6 +226,22 @@ std::span<const Mistake> mistakes() {
 
 const Mistake* find_mistake(std::string_view name) {
   return find_by(table, name, &Mistake::name);
+}
+
+std::string remedy_in(const Mistake& mistake, const Model& model) {
+  if (model.n_tokens() == model.n_keys()) return mistake.remedy;
+  const std::string name = mistake.name;
+  const std::int64_t diagonal = attention::place_of_query(model, 0);
+  const auto tril = [](std::int64_t shift) { return "tril(diagonal=" + std::to_string(shift) + ")"; };
+  if (name == "mask_transposed") return "Keep " + tril(diagonal) + " of queries × keys.";
+  if (name == "mask_hides_diagonal" || name == "mask_shows_next")
+    return "Keep " + tril(diagonal) + " of queries × keys, not " +
+           tril(diagonal + (name == "mask_shows_next" ? 1 : -1)) + ".";
+  if (name == "mask_aligned_first")
+    return "Shift the diagonal by n_keys − n_queries: keep " +
+           tril(static_cast<std::int64_t>(model.n_keys()) - static_cast<std::int64_t>(model.n_tokens())) +
+           ".";
+  return mistake.remedy;
 }
 
 bool applies(const Mistake& mistake, const Model& model) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/attention/model.hpp"
@@ -17,7 +18,7 @@ struct Mistake {
   const char* cause;   ///< as the check names it; several rows may share one
   const char* title;   ///< in a menu: "no scale"
   const char* about;   ///< one sentence: what is done
-  const char* remedy;  ///< one sentence: what to do instead
+  const char* remedy;  ///< one sentence: what to do instead; see remedy_in()
   Stage first;         ///< no earlier stage can change
   /// The model with the mistake; where there is nothing to go wrong, the model as it is.
   Model (*made)(const Model&);
@@ -32,6 +33,9 @@ std::span<const Mistake> mistakes();
 
 /// The mistake of that name, or nullptr.
 const Mistake* find_mistake(std::string_view name);
+
+/// What to do instead in a model: its diagonals, where queries are not as many as keys.
+std::string remedy_in(const Mistake& mistake, const Model& model);
 
 /// Whether making it would change the model.
 bool applies(const Mistake& mistake, const Model& model);

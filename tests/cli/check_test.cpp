@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/writers/npy.hpp"
@@ -56,6 +58,26 @@ TEST(CheckCommand, TellsPeopleWhatToChange) {
                        "every tensor.\n  no_scale: The scores are not divided by √d_head. Divide"),
       outcome.out.npos)
       << outcome.out;
+}
+
+TEST(CheckCommand, NamesTheNumberOfHeads) {
+  const TemporaryDirectory dir;
+  const std::string path = (dir / "D").string(), plain = fixture("rounded_plain.json");
+  ASSERT_EQ(run({"export", plain, "--mistake", "n_heads_other", "--out", path}).status, 0);
+  const Outcome outcome = run({"check", plain, "--against", path, "--json"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.out.find(R"("details": [["8 heads in place of 4"]])"), outcome.out.npos) << outcome.out;
+}
+
+TEST(CheckCommand, SaysWhereWhatNoCauseExplainsDiffers) {
+  const TemporaryDirectory dir;
+  const std::string path = (dir / "D").string();
+  std::filesystem::create_directory(path);
+  std::ofstream(path + "/output.csv")
+      << "1,2,3,4,5,6\n1,2,3,4,5,6\n1,2,3,4,5,6\n1,2,3,4,5,6\n1,2,3,4,5,inf\n";
+  const Outcome outcome = run({"check", fixture("full.json"), "--against", path, "--json"});
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.out.find("\"pattern\": null"), outcome.out.npos) << outcome.out;
 }
 
 TEST(CheckCommand, SaysInOneLineWhatCannotBeRead) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "app/work/tensor_check.hpp"
 #include "core/formats/writers/export.hpp"
 #include "core/mistakes/mistakes.hpp"
@@ -67,6 +69,23 @@ TEST_F(CheckTensors, MistakeIsShownInTheModelAndUndone) {
   program.click("compare/search");
   program.run();
   EXPECT_THAT(found().report.causes(), ElementsAre("no_scale"));
+}
+
+TEST_F(CheckTensors, ThatNoCauseExplainsAreDescribed) {
+  const auto folder = tensors("", {"output"});
+  std::ifstream before(folder / "output.csv");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(before, line);) lines.push_back(line);
+  const std::size_t last = lines.back().rfind(',') + 1;  // the last number of the last row
+  lines.back().replace(last, std::string::npos, std::to_string(std::stod(lines.back().substr(last)) + 1));
+  std::ofstream after(folder / "output.csv");
+  for (const std::string& line : lines) after << line << "\n";
+  after.close();
+  check(folder);
+  EXPECT_FALSE(found().report.agrees);
+  EXPECT_THAT(found().report.causes(), testing::IsEmpty());
+  EXPECT_EQ(found().report.pattern, "only one number");
+  EXPECT_TRUE(program.has("compare/pattern"));
 }
 
 TEST_F(CheckTensors, ThatAreRightAgree) {

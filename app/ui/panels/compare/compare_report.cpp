@@ -83,8 +83,10 @@ void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   const std::string causes = core::text::joined(explanation.causes, " and ");
   for (const auto* mistake : explanation.mistakes) {
     pen.prose(mistake->about, frame.palette.text);
-    pen.prose(mistake->remedy, frame.palette.dim);
+    pen.prose(core::mistakes::remedy_in(*mistake, explanation.model), frame.palette.dim);
   }
+  if (!explanation.details.empty())
+    pen.prose(core::text::joined(explanation.details, "; or "), frame.palette.dim);
   pen.skip(4);
   const std::string name = "compare/show_mistake/" + std::to_string(k);
   if (wide_button(pen, name, "Show me this mistake", "Makes it in the live model; undo takes it back"))
@@ -92,10 +94,18 @@ void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   pen.prose(causes, frame.palette.dim);
 }
 
+/// What is in particular about a difference that no cause explains.
+void draw_pattern(Pen& pen, const core::check::Report& report) {
+  if (report.pattern.empty() || !report.explanations.empty()) return;
+  const float top = pen.y;
+  pen.prose("What differs: " + report.pattern, pen.frame.palette.text);
+  pen.frame.landmarks.mark("compare/pattern", {pen.left, top}, {pen.right, pen.y});
+}
+
 void draw_causes(Pen& pen, const TensorCheck& check) {
   const Frame& frame = pen.frame;
   const auto& found = check.report.explanations;
-  if (!check.report.has_wrong_numbers()) return;
+  if (!check.report.has_wrong_numbers() && found.empty()) return;
   if (!found.empty()) {
     small_words(pen, found.size() == 1 ? "likely cause: it explains every tensor"
                                        : "likely causes: each explains every tensor");
@@ -175,6 +185,7 @@ void draw_compare_report(Pen& pen) {
     card(pen, colour, [&] {
       headline(pen, "first stage that differs", core::attention::info(first->stage).title, colour);
       draw_unfit(pen, check);
+      draw_pattern(pen, check.report);
       draw_causes(pen, check);
     });
   }

@@ -1,0 +1,56 @@
+#include "core/check/describe.hpp"
+
+#include <cmath>
+
+#include "core/attention/rounding.hpp"
+#include "core/check/pattern.hpp"
+
+namespace core::check {
+namespace {
+
+/// As agreement() has it.
+constexpr double float32_sums = 16;
+
+double farthest(const arma::mat& theirs, const arma::mat& ours) {
+  double most = 0;
+  for (arma::uword k = 0; k < ours.n_elem; ++k) {
+    if (theirs[k] == ours[k] || (std::isnan(theirs[k]) && std::isnan(ours[k]))) continue;
+    const double d = std::abs(theirs[k] - ours[k]);
+    if (!(d <= most)) most = std::isnan(d) ? arma::datum::inf : d;
+  }
+  return most;
+}
+
+}  // namespace
+
+std::string pattern_in(const Theirs& theirs, const Reading& reading, const Computed& right,
+                       const Tolerance& tolerance) {
+  const attention::StageInfo& stage = attention::info(reading.stage);
+  const std::size_t worst = agreement(theirs, reading, right, tolerance).sequence;
+  const auto precision = precision_of(theirs.rounding);
+  const double more = precision == attention::Precision::float64 ? 0 : right.float32_error(reading);
+  PatternOf of;
+  of.n_heads = stage.per_head && !reading.joined ? right.model().n_heads : 1;
+  of.columns_are_keys = stage.columns == attention::Columns::tokens;
+  of.allowed = [&](double ours) {
+    return tolerance.absolute + tolerance.relative * std::abs(ours) + float32_sums * more +
+           attention::rounding_error(precision, ours);
+  };
+  std::vector<HeadDifference> heads;
+  for_each_part(reading, right, [&](std::size_t s, std::size_t h) {
+    const std::size_t sequence = reading.first_sequence + s, head = reading.first_head + h;
+    if (sequence != worst) return;
+    arma::mat numbers(reading.n_rows, reading.n_columns);
+    for (std::size_t i = 0; i < numbers.n_rows; ++i)
+      for (std::size_t j = 0; j < numbers.n_cols; ++j)
+        numbers(i, j) = theirs.tensor.numbers[reading.at(s, h, i, j)];
+    arma::mat nearest;
+    for (arma::mat& form : right.forms(reading, sequence, head))
+      if (nearest.is_empty() || farthest(numbers, form) < farthest(numbers, nearest))
+        nearest = std::move(form);
+    heads.push_back({head, std::move(numbers), std::move(nearest)});
+  });
+  return heads.empty() ? "" : pattern_of(heads, of);
+}
+
+}  // namespace core::check

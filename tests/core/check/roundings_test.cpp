@@ -1,0 +1,221 @@
+// Mistakes in several arithmetics, computed by NumPy: tests/fixtures/check/make_rounded.py.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/check/check.hpp"
+#include "core/check/report_text.hpp"
+#include "tests/core/check/check_fixture.hpp"
+
+namespace core::check {
+namespace {
+
+using formats::Tensor;
+using support::checked;
+using support::CheckFixture;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Causes = std::set<std::string>;
+using Stages = std::set<std::string>;
+
+const std::map<std::string, std::string> arithmetics{{"float64", ""},
+                                                     {"float32", ""},
+                                                     {"float16", "half_precision"},
+                                                     {"bfloat16", "bfloat16_precision"},
+                                                     {"tf32", "tf32_precision"}};
+const std::array subsets{Stages{"scores", "weights", "output"}, Stages{"weights", "output"},
+                         Stages{"output"}};
+
+std::string cause_of(const std::string& mistake) {
+  const auto* row = mistakes::find_mistake(mistake);
+  return row ? row->cause : "";
+}
+
+/// The first tensor in which two cases differ plainly, or "".
+std::string first_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  for (const attention::StageInfo& stage : attention::stages())
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      if (a[k].name != stage.name) continue;
+      if (a[k].shape != b[k].shape) return stage.name;
+      for (std::size_t n = 0; n < a[k].numbers.size(); ++n) {
+        const double x = a[k].numbers[n], y = b[k].numbers[n];
+        const bool same = x == y || (std::isnan(x) && std::isnan(y));
+        if (!same && !(std::abs(x - y) <= 1e-6 + 1e-5 * std::abs(y))) return stage.name;
+      }
+    }
+  return "";
+}
+
+class RoundedTensors : public testing::TestWithParam<const char*> {
+ protected:
+  CheckFixture fixture{std::string("rounded_") + GetParam()};
+
+  /// What the causes must be, with those stages: the mistake where it shows, and the arithmetic.
+  Causes expected(const std::string& mistake, const std::string& arithmetic, const Stages& stages) const {
+    Causes causes;
+    if (!first_apart(fixture.tensors(mistake + ".float64", stages), fixture.tensors("right.float64", stages))
+             .empty())
+      causes.insert(cause_of(mistake));
+    if (!arithmetics.at(arithmetic).empty()) causes.insert(arithmetics.at(arithmetic));
+    return causes;
+  }
+
+  void expect_named(const std::string& mistake, const std::string& arithmetic, const Stages& stages) {
+    // −10⁹ is no number of float16, and a softmax over queries that see no key makes every output NaN.
+    if (mistake == "mask_finite" && arithmetic == "float16") return;
+    const std::vector<Tensor> tensors = fixture.tensors(mistake + "." + arithmetic, stages);
+    const bool nothing_to_see = std::ranges::all_of(tensors, [](const Tensor& tensor) {
+      return std::ranges::all_of(tensor.numbers, [](double x) { return std::isnan(x); });
+    });
+    const Causes causes = nothing_to_see ? Causes{cause_of(mistake)} : expected(mistake, arithmetic, stages);
+    const Report report = checked(fixture.model, tensors);
+    const std::string of = mistake + "." + arithmetic + " from " + testing::PrintToString(stages);
+    EXPECT_EQ(report.agrees, causes.empty()) << of;
+    std::vector<Causes> found;
+    for (const Explanation& e : report.explanations) found.emplace_back(e.causes.begin(), e.causes.end());
+    ++n_checks;
+    n_alternatives += found.size() > 1;
+    if (!causes.empty()) {
+      EXPECT_THAT(found, Contains(causes)) << of;
+    }
+    if (!stages.empty()) return;
+    const std::string first =
+        first_apart(fixture.tensors(mistake + ".float64"), fixture.tensors("right.float64"));
+    if (!first.empty() && report.first_difference()) {
+      EXPECT_EQ(attention::info(report.first_difference()->stage).name, first) << of;
+    }
+  }
+
+  std::size_t n_checks = 0, n_alternatives = 0;
+};
+
+TEST_P(RoundedTensors, AreExplainedByTheMistakeAndTheArithmetic) {
+  std::size_t k = 0;
+  for (const std::string& name : fixture.cases()) {
+    const std::size_t dot = name.rfind('.');
+    expect_named(name.substr(0, dot), name.substr(dot + 1), {});
+    expect_named(name.substr(0, dot), name.substr(dot + 1), subsets[k++ % subsets.size()]);
+  }
+  EXPECT_GE(n_checks, 60u);
+  EXPECT_LE(n_alternatives, n_checks / 5) << "few tensors may not tell causes apart, but most do";
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, RoundedTensors, testing::Values("full", "plain", "cross"),
+                         [](const auto& of) { return std::string(of.param); });
+
+/// Tensors of the right model in one arithmetic, to be changed.
+struct JudgedTensors : testing::Test {
+  CheckFixture fixture{"rounded_plain"};
+  const Model& model = fixture.model;
+
+  std::vector<Tensor> right_in(const std::string& arithmetic) const {
+    return fixture.tensors("right." + arithmetic);
+  }
+  static Tensor& named(std::vector<Tensor>& tensors, const std::string& name) {
+    return *std::ranges::find(tensors, name, &Tensor::name);
+  }
+  /// Moves the numbers of a tensor so many times as far from those of the exact one, where it is asked for.
+  template <class Where>
+  void move(Tensor& tensor, double times, Where where) const {
+    std::vector<Tensor> all = right_in("float64");
+    const Tensor& exact = named(all, tensor.name);
+    const std::size_t n_columns = tensor.shape.back();
+    for (std::size_t n = 0; n < tensor.numbers.size(); ++n)
+      if (where(n / n_columns, n % n_columns))
+        tensor.numbers[n] = exact.numbers[n] + times * (tensor.numbers[n] - exact.numbers[n]);
+  }
+};
+
+TEST_F(JudgedTensors, AreNotRoundedWhenOneIsTenTimesOff) {
+  for (const char* arithmetic : {"float16", "bfloat16", "tf32"})
+    for (const char* stage : {"scores", "weights", "output"}) {
+      std::vector<Tensor> tensors = right_in(arithmetic);
+      move(named(tensors, stage), 10, [](std::size_t, std::size_t) { return true; });
+      const Report report = checked(model, tensors);
+      EXPECT_THAT(report.causes(), IsEmpty()) << arithmetic << " " << stage;
+      ASSERT_NE(report.first_difference(), nullptr);
+      EXPECT_EQ(report.first_difference()->tensor, stage) << arithmetic << ": the others are rounded";
+    }
+}
+
+TEST_F(JudgedTensors, AreNotRoundedWhenSomeRowsOrColumnsAreTenTimesOff) {
+  for (const bool by_row : {true, false}) {
+    std::vector<Tensor> tensors = right_in("tf32");
+    move(named(tensors, "output"), 10,
+         [&](std::size_t row, std::size_t column) { return by_row ? row == 7 : column == 5; });
+    const Report report = checked(model, tensors);
+    EXPECT_THAT(report.causes(), IsEmpty());
+    EXPECT_EQ(report.first_difference()->tensor, "output");
+  }
+}
+
+TEST_F(JudgedTensors, AreNotRoundedWhenSomeRowsAreExact) {
+  std::vector<Tensor> tensors = right_in("tf32");
+  move(named(tensors, "output"), 0, [](std::size_t row, std::size_t) { return row % 2 == 0; });
+  EXPECT_THAT(checked(model, tensors).causes(), IsEmpty());
+}
+
+TEST_F(JudgedTensors, AreNotRoundedWhenAllNumbersHaveAFactorInCommon) {
+  std::vector<Tensor> tensors = right_in("tf32");
+  for (double& number : named(tensors, "output").numbers) number *= 1.004;
+  EXPECT_THAT(checked(model, tensors).causes(), IsEmpty());
+}
+
+TEST_F(JudgedTensors, KeepTheFirstStageThatIsNotRounded) {
+  std::vector<Tensor> tensors = right_in("bfloat16");
+  for (double& number : named(tensors, "weights").numbers) number *= 1.25;
+  const Report report = checked(model, tensors);
+  EXPECT_EQ(report.first_difference()->tensor, "weights");
+  EXPECT_THAT(report.causes(), IsEmpty());
+  EXPECT_THAT(report_text(report), HasSubstr("agrees as bfloat16"));
+}
+
+TEST_F(JudgedTensors, TellCoarseSumsFromCoarseStages) {
+  // 64 terms, of which each partial sum rounds.
+  CheckFixture wide("rounded_sums");
+  EXPECT_THAT(checked(wide.model, wide.tensors("float16_sums")).causes(), ElementsAre("half_precision_sums"));
+  EXPECT_THAT(checked(wide.model, wide.tensors("float16")).causes(), ElementsAre("half_precision"));
+}
+
+TEST_F(JudgedTensors, DescribeWhatNoCauseExplains) {
+  std::vector<Tensor> tensors = right_in("float64");
+  Tensor& output = named(tensors, "output");
+  for (std::size_t n = 3; n < output.numbers.size(); n += 4) output.numbers[n] += 0.25;
+  const Report report = checked(model, tensors);
+  EXPECT_EQ(report.pattern, "every 4th column, by +0.25");
+  EXPECT_THAT(report_text(report), HasSubstr("\nWhat differs: every 4th column, by +0.25.\n"));
+  EXPECT_THAT(report_json(report), HasSubstr(R"("pattern": "every 4th column, by +0.25")"));
+}
+
+TEST_F(JudgedTensors, SayHowManyHeadsAndWhichBlocks) {
+  const Report heads = checked(model, fixture.tensors("n_heads_other.float64"));
+  ASSERT_EQ(heads.explanations.size(), 1u);
+  EXPECT_THAT(heads.explanations[0].details, ElementsAre("8 heads in place of 4"));
+  EXPECT_EQ(heads.explanations[0].model.n_heads, 8u);
+  const CheckFixture full("rounded_full");
+  const Report blocks = checked(full.model, full.tensors("last_block_dropped.float64"));
+  ASSERT_EQ(blocks.explanations.size(), 1u);
+  EXPECT_THAT(report_text(blocks), HasSubstr("keys from 6 on are left out, as with blocks of 2\n"));
+}
+
+TEST(Advice, FitsFewerQueriesThanKeys) {
+  const CheckFixture cross("rounded_cross");
+  for (const char* mistake : {"mask_shows_next", "mask_hides_diagonal", "mask_aligned_first"}) {
+    const std::string text =
+        report_text(checked(cross.model, cross.tensors(std::string(mistake) + ".float64")));
+    EXPECT_THAT(text, HasSubstr("tril(diagonal=4)")) << mistake;
+    EXPECT_THAT(text, testing::Not(HasSubstr("triu"))) << mistake;
+  }
+}
+
+}  // namespace
+}  // namespace core::check
