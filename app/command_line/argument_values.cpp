@@ -103,6 +103,13 @@ void read_n_heads(Text option, Text number, std::optional<std::size_t>& n_heads)
   n_heads = whole_number(option, "a whole number of at least 1", number, 1);
 }
 
+void read_ignored(Text option, Text names, std::optional<std::vector<std::string>>& ignored) {
+  ignored = split_at_commas(names);
+  for (Text name : *ignored)
+    if (!core::importing::can_be_ignored(name))
+      refuse(option, "all, or names among " + core::importing::names_to_ignore(), name);
+}
+
 void read_mistake(Text option, Text name, std::vector<const core::mistakes::Mistake*>& mistakes) {
   mistakes.push_back(core::mistakes::find_mistake(name));
   if (!mistakes.back())

@@ -15,6 +15,8 @@ void read_preset(Text option, Text name, Source& source);
 void read_given(Text option, Text stage_and_file, std::vector<core::formats::GivenTensor>& given);
 void read_layer_of_given(Text option, Text number, core::formats::GivenTensor& given);
 void read_n_heads(Text option, Text number, std::optional<std::size_t>& n_heads);
+/// Names with commas between them.
+void read_ignored(Text option, Text names, std::optional<std::vector<std::string>>& ignored);
 void read_mistake(Text option, Text name, std::vector<const core::mistakes::Mistake*>& mistakes);
 
 /// Where to export to; the format is what the name ends in.

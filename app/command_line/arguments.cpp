@@ -64,10 +64,14 @@ void describe_model(Options options, OfModel& command,
                "A stage from a file of tensors, instead of computing it; as often as needed", choices.given,
                read_given);
   options.one("--layer", "N", std::string(layers) + ", from 0, or the beginning of its names", choices.layer);
-  options.one("--heads", "N", "Number of heads, where no config.json beside the file tells it",
+  options.one("--heads", "N", "Number of heads; needed where no config.json beside the file tells it",
               choices.n_heads, read_n_heads);
   options.one("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings);
   options.one("--tensor", "NAME", "Which tensor is the embeddings", choices.embeddings_tensor);
+  options.one("--ignore", "NAMES",
+              "Open a layer without what cannot be computed yet: all, or with commas " +
+                  core::importing::names_to_ignore(),
+              choices.ignored, read_ignored);
 }
 
 void describe_mistakes(Options options, OfModel& command) {
@@ -153,7 +157,12 @@ void settle_model(const CLI::App& app, OfModel& command) {
   if (file ? preset : !preset && given.empty())
     throw core::Error(app.get_name() + ": expected either a FILE or --preset NAME, got " +
                       (file ? "both" : "neither"));
+  for (const char* option : {"--heads", "--embeddings", "--tensor", "--ignore"})
+    if (app.count(option) > 0 && !file && (preset || option != std::string_view("--heads")))
+      throw core::Error(app.get_name() + ": " + option + ": expected with a FILE");
   if (app.count("--layer") == 0) return;
+  if (!file && given.empty() && app.get_name() != "check")  // which means that of its tensors
+    throw core::Error(app.get_name() + ": --layer: expected with a FILE, or with --given");
   for (auto& tensor : given) read_layer_of_given("--layer", command.choices.layer, tensor);
 }
 

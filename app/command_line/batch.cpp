@@ -23,17 +23,24 @@ namespace {
 
 constexpr int done = 0, failed = 1, wrong_usage = 2;
 
+/// Says in a line what of a file was used, what not, and what was assumed, and the rest in a line each.
+void say_what_became(const std::string& name, const core::importing::Imported& imported, std::ostream& err) {
+  print_error(err, "note: " + name + ": " + core::importing::account_text(imported.account));
+  for (const std::string& note : imported.notes) print_error(err, "note: " + note);
+}
+
 /// The model that a file or a preset has; what must be known about it goes to err, a line each.
 core::importing::Imported known_model(const OfModel& command, std::ostream& err) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&command.source))
-    return {(*preset)->make(), {}, {}};
+    return {(*preset)->make(), {}, {}, {}};
   const auto& path = std::get<std::filesystem::path>(command.source);
   core::importing::Choices choices = command.choices;
   if (!choices.given.empty() && core::importing::is_session(path))
-    choices.layer.clear();  // it is that of what is given
+    choices.layer.clear();                          // it is that of what is given
+  if (!choices.ignored) choices.ignored.emplace();  // nothing may be left out that was not named
   core::Token progress;
   auto imported = core::importing::import_file(path, choices, progress);
-  for (const std::string& note : imported.notes) print_error(err, "note: " + note);
+  if (!core::importing::is_session(path)) say_what_became(path.filename().string(), imported, err);
   return imported;
 }
 
@@ -41,10 +48,18 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
 core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
   const auto& given = command.choices.given;
   core::importing::Imported result;
-  if (command.source == Source(std::filesystem::path()))
-    result.model = core::formats::with_given_tensors(std::nullopt, given);
-  else if (result = known_model(command, err); !given.empty())
+  if (command.source == Source(std::filesystem::path())) {
+    result.model =
+        core::formats::with_given_tensors(std::nullopt, given, command.choices.n_heads.value_or(1));
+    result.account = core::importing::account_of_given(result.model, given);
+    if (const auto wrong = core::importing::row_sums_note(result.model); !wrong.empty())
+      result.notes.push_back(wrong);
+    say_what_became("given", result, err);
+  } else if (result = known_model(command, err); !given.empty()) {
     result.model = core::formats::with_given_tensors(result.model, given);
+    if (const auto wrong = core::importing::row_sums_note(result.model); !wrong.empty())
+      print_error(err, "note: " + wrong);
+  }
   for (const core::mistakes::Mistake* mistake : command.mistakes) {
     if (!core::mistakes::applies(*mistake, result.model))
       throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/error.hpp"
+#include "core/formats/checkpoints/quantised.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/importing/embeddings.hpp"
 
@@ -29,7 +30,8 @@ bool leaves_no_choice(const OpenedTensors& tensors) {
   if (!tensors.layers.empty()) return tensors.layers.size() == 1;
   std::size_t used = 0;
   for (const auto& layer : tensors.stages)
-    for (const auto& stage : core::importing::usual_stages(layer)) used += stage.tensors.size();
+    if (const auto usual = core::importing::usual_stages(layer); !usual.empty())
+      used += core::importing::expected_of_stages(*tensors.file, usual, layer.name).used.size();
   const auto& all = tensors.file->tensors();
   const auto n = static_cast<std::size_t>(std::count_if(
       all.begin(), all.end(), [](const auto& info) { return info.dtype != formats::Dtype::text; }));
@@ -65,7 +67,15 @@ FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& p
 OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const core::Token& progress) {
   OpenedTensors tensors;
   tensors.layers = checkpoints::find_layers(file->tensors());
-  tensors.config = checkpoints::config_beside(file->path());
+  const checkpoints::Config config = checkpoints::config_beside(file->path());
+  checkpoints::refuse_quantised(*file, config);
+  for (const checkpoints::Layer& layer : tensors.layers) {
+    try {
+      tensors.expected.push_back(core::importing::expected_of_layer(*file, layer, config));
+    } catch (const core::Error& error) {
+      tensors.expected.push_back({{{}, {}, {error.what()}, {}}, {}});  // which is said when it is chosen
+    }
+  }
   if (tensors.layers.empty()) tensors.stages = core::importing::find_stages(*file, progress);
   tensors.file = std::move(file);
   return tensors;

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/checkpoints/config.hpp"
 #include "core/formats/checkpoints/layers.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 #include "core/importing/import.hpp"
@@ -26,9 +25,9 @@ struct TensorRange {
 struct OpenedTensors {
   std::shared_ptr<const core::formats::TensorFile> file;
   std::vector<core::formats::checkpoints::Layer> layers;
-  core::formats::checkpoints::Config config;
-  std::vector<core::importing::StageLayer> stages;  ///< those that the names tell
-  std::map<std::string, TensorRange> ranges;        ///< of the tensors that were asked about
+  std::vector<core::importing::ExpectedLayer> expected;  ///< what would become of each
+  std::vector<core::importing::StageLayer> stages;       ///< those that the names tell
+  std::map<std::string, TensorRange> ranges;             ///< of the tensors that were asked about
 };
 
 /// Where a model came from, when it was made of tensors: another layer can be chosen there.

@@ -9,6 +9,7 @@
 
 #include "core/attention/model.hpp"
 #include "core/editing/history.hpp"
+#include "core/importing/account.hpp"
 
 namespace app {
 
@@ -20,6 +21,8 @@ struct Origin {
   std::string preset = {};                               ///< or ""
   std::optional<std::filesystem::path> path = {};        ///< where it is saved
   std::shared_ptr<const TensorSource> source = nullptr;  ///< the tensors that it was made of, or nullptr
+  core::importing::Account account = {};                 ///< what became of them
+  std::vector<std::string> notes = {};                   ///< what else must be known of them, a sentence each
 };
 
 /// A piece of work: a model, as it is, as it was saved and as it was opened, and the way back.
@@ -44,6 +47,8 @@ struct DocumentState {
   bool of_tensors = false;                    ///< it was made of a file of tensors, in which is to be chosen
   std::vector<std::string> layers;            ///< of that file, "" for a number alone
   std::size_t layer = 0;                      ///< the one that the model was made of
+  core::importing::Account account = {};      ///< what became of the file
+  std::vector<std::string> notes = {};        ///< what else must be known of it, a sentence each
 };
 
 /// One line at the foot of the window.

@@ -62,7 +62,7 @@ View Store::shown_view() const {
 }
 
 DocumentState Store::document() const {
-  const auto& [title, preset, path, source] = document_.origin;
+  const auto& [title, preset, path, source, account, notes] = document_.origin;
   const Document& own = lessons_.own(document_);
   return {.title = title,
           .path = own.origin.path,
@@ -76,7 +76,9 @@ DocumentState Store::document() const {
           .recent = recent_,
           .of_tensors = source != nullptr,
           .layers = source ? source->layers : std::vector<std::string>(),
-          .layer = source ? source->layer : 0};
+          .layer = source ? source->layer : 0,
+          .account = account,
+          .notes = notes};
 }
 
 void Store::recall(Kept kept) {

@@ -114,7 +114,6 @@ void Store::take(FoundInFile found) {
 
 void Store::choose_from(OpenedTensors tensors) {
   ImportForm form;
-  if (tensors.config.n_heads) form.choices.n_heads = tensors.config.n_heads;
   if (!tensors.stages.empty()) form.choices.stages = core::importing::usual_stages(tensors.stages.front());
   const auto is_of_heads = [](const formats::TensorInfo& info) { return info.shape.size() > 2; };
   form.as = !tensors.layers.empty() ? ImportAs::layer
@@ -166,6 +165,8 @@ void Store::carry_out(const FinishOpening& command) {
     origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));
   else
     origin.path = ready.path;
+  origin.account = std::move(ready.imported.account);
+  origin.notes = ready.imported.notes;
   start_with(std::move(ready.imported.model), std::move(origin));
   recall_view(ready.imported.view, view_);
   keep_view_within_model();

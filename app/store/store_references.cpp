@@ -68,8 +68,9 @@ void Store::carry_out(const LoadReference& command) {
       view_.forms.dialog = Dialog::none;
       view_.look.tab = Tab::compare;
       const std::string obstacle = why_not_in_place_of(references_.back().model, document_.model);
+      const std::string reservations = core::importing::reservations_text(found->imported->account);
       say("Opened " + path.string() + " as " + references_.back().name +
-              (obstacle.empty() ? "" : "; " + obstacle),
+              (obstacle.empty() ? "" : "; " + obstacle) + (reservations.empty() ? "" : "; " + reservations),
           !obstacle.empty());
     };
   });

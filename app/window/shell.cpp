@@ -6,6 +6,7 @@
 #include "app/state/pinning.hpp"
 #include "app/state/zoom.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/bars/banner.hpp"
 #include "app/ui/panels/bars/copy_menu.hpp"
 #include "app/ui/panels/bars/menu_bar.hpp"
 #include "app/ui/panels/bars/status_bar.hpp"
@@ -35,6 +36,7 @@ struct Regions {
   float grip;             // half of what can be grabbed of a splitter; panels leave it free
   float top, bottom;      // where menu ends and status begins
   float model_height;     // of MODEL above EDIT
+  float banner;           // height of what is said of the file, above the view
   float exhibit, lesson;  // heights of what a lesson puts above and below the view
 };
 
@@ -51,7 +53,7 @@ bool always(const Frame&) {
   return true;
 }
 float view_top(const Frame& f, const Regions& r) {
-  return r.top + f.metrics.tabs;
+  return r.top + f.metrics.tabs + r.banner;
 }
 
 /// The middle, between the side regions, for the tabs' views.
@@ -80,9 +82,15 @@ const std::array table_of_panels{
              always},
     PanelRow{"view bar", panels::draw_view_bar, true, false,
              [](const Frame& f, const Regions& r) {
-               return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, view_top(f, r));
+               return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, r.top + f.metrics.tabs);
              },
              always},
+    PanelRow{"banner", panels::draw_banner, true, false,
+             [](const Frame& f, const Regions& r) {
+               return ImVec4(r.left + r.grip, r.top + f.metrics.tabs + 1, r.size.x - r.right - r.grip,
+                             view_top(f, r) + 1);
+             },
+             [](const Frame& f) { return panels::banner_height(f) > 0; }},
     PanelRow{"stages", panels::draw_stages, true, true, view_place,
              [](const Frame& f) { return f.shown.look.tab == Tab::stages; }},
     PanelRow{"heads", panels::draw_heads, true, true, view_place,
@@ -129,9 +137,10 @@ Regions regions(const Frame& frame) {
   r.bottom = size.y - m.status - 1;
   const float wanted = panels::model_panel_height(frame);
   r.model_height = std::min(wanted, (r.bottom - r.top) * 0.62f);
+  r.banner = panels::banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
-  r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.lesson) * 0.55f);
+  r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.banner - r.lesson) * 0.55f);
   return r;
 }
 
@@ -153,7 +162,8 @@ void remember_scrolling(const Frame& frame) {
 void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const ImVec4 place = panel.place(frame, r);
   ImGui::SetCursorScreenPos({place.x, place.y});
-  const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_status;
+  const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_banner ||
+                   panel.draw == panels::draw_status;
   const float side =
       place.x == 0 && place.z == r.size.x ? frame.metrics.padding : frame.metrics.padding - r.grip;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,

@@ -4,8 +4,10 @@
 #include <array>
 #include <span>
 
+#include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/importing/import_parts.hpp"
 #include "core/random/generator.hpp"
 #include "core/text/words.hpp"
 
@@ -19,6 +21,10 @@ using formats::TensorInfo;
 constexpr std::size_t drawn_tokens = 8;
 constexpr std::uint32_t drawn_seed = 123;
 
+/// What is called so stands before the layer norm, and what is called as these after it.
+constexpr std::array names_before_the_norm{"embeddings",    "embedding",     "embed",     "emb",
+                                           "inputs_embeds", "hidden_states", "resid_pre", "wte"};
+constexpr std::array names_after_the_norm{"ln_1", "ln1", "norm1", "norm", "normalized", "input_layernorm"};
 constexpr std::array names_of_embeddings{"embeddings", "x",    "inputs", "input",        "hidden_states",
                                          "embedding",  "ln_1", "embed",  "inputs_embeds"};
 
@@ -30,13 +36,37 @@ bool can_be_embeddings(const TensorInfo& info) {
   return info.dtype != formats::Dtype::text && (info.shape.size() == 2 || info.shape.size() == 3);
 }
 
+/// Names a few of a file's tensors, to choose among.
+std::string some_names(const TensorFile& file) {
+  const auto& all = file.tensors();
+  const std::span<const TensorInfo> first(all.begin(), std::min<std::size_t>(all.size(), 6));
+  return text::joined(first, ", ", &TensorInfo::name) + (all.size() > first.size() ? " …" : "");
+}
+
 const TensorInfo& find_embeddings(const TensorFile& file, const std::string& name) {
   if (!name.empty()) return file.info(name);
   if (const TensorInfo* info = usual_embeddings(file)) return *info;
-  const auto& all = file.tensors();
-  const std::span<const TensorInfo> first(all.begin(), std::min<std::size_t>(all.size(), 6));
-  fail(file, "expected a tensor called embeddings, or one to be chosen among " +
-                 text::joined(first, ", ", &TensorInfo::name) + (all.size() > first.size() ? " …" : ""));
+  fail(file, "expected a tensor called embeddings, or one to be chosen among " + some_names(file));
+}
+
+/// The last part of a tensor's name: "ln_1" of "L2.ln_1".
+std::string last_part(const std::string& name) {
+  return name.substr(name.find_last_of("./") + 1);
+}
+
+bool is_named(const TensorInfo& info, std::span<const char* const> names) {
+  return std::ranges::find(names, last_part(info.name)) != names.end();
+}
+
+/// What enters attention is what comes out of the norm; a tensor may be either.
+void note_norm(const TensorInfo& info, bool norm_before, Account& account) {
+  if (!norm_before || is_named(info, names_after_the_norm)) return;
+  if (is_named(info, names_before_the_norm))
+    account.assumed.push_back(info.name +
+                              " enters attention as it is, though it seems to stand before the layer norm, "
+                              "which is not computed");
+  else
+    account.assumed.push_back(info.name + " is what enters attention, after the layer norm");
 }
 
 arma::mat drawn_embeddings(std::size_t d_in) {
@@ -83,21 +113,70 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
 }
 
 std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, const Choices& choices,
-                                                std::size_t d_in, std::vector<std::string>& notes,
+                                                std::size_t d_in, bool norm_before, Imported& result,
                                                 const core::Token& progress) {
   if (choices.embeddings.empty() && choices.embeddings_tensor.empty()) {
-    notes.push_back("No embeddings were given: " + std::to_string(drawn_tokens) +
-                    " tokens of standard normal numbers (seed 123) stand for them.");
+    result.notes.push_back("No embeddings were given: " + std::to_string(drawn_tokens) +
+                           " tokens of standard normal numbers (seed 123) stand for them.");
     return {{attention::numbered_tokens(drawn_tokens), drawn_embeddings(d_in)}};
   }
-  const TensorFile file =
-      choices.embeddings.empty() ? checkpoint : formats::open_tensors(choices.embeddings, progress);
+  const bool is_other = !choices.embeddings.empty();
+  const TensorFile file = is_other ? formats::open_tensors(choices.embeddings, progress) : checkpoint;
   auto sequences = embeddings_in(file, choices.embeddings_tensor, progress);
   const std::size_t n_columns = sequences.front().embeddings->n_cols;
   if (n_columns != d_in)
     fail(file, "expected embeddings of " + std::to_string(d_in) +
                    " columns, as many as the projections have inputs, got " + std::to_string(n_columns));
+  const TensorInfo& info = find_embeddings(file, choices.embeddings_tensor);
+  const std::string from = is_other ? " of " + file.path().filename().string() : "";
+  result.account.used.push_back(tensor_words(info) + from + " as embeddings");
+  note_norm(info, norm_before, result.account);
+  if (is_other) note_numbers_as_header(file, file.read(info.name, {}, progress), result.account);
   return sequences;
+}
+
+void note_numbers_as_header(const TensorFile& file, const Tensor& tensor, Account& account) {
+  const std::string_view format = file.format();
+  if ((format != "table" && format != "folder") || tensor.shape.size() != 2 || !tensor.column_labels.empty())
+    return;
+  const std::size_t n = tensor.shape[1];
+  if (n < 2 || tensor.shape[0] < 2 || tensor.numbers.size() < 2 * n) return;
+  const double first = tensor.numbers.front();
+  if (first != 0 && first != 1) return;
+  for (std::size_t k = 0; k < n; ++k)
+    if (tensor.numbers[k] != first + static_cast<double>(k)) return;
+  account.assumed.push_back("the first line of " + tensor.name + ", " + std::to_string(int(first)) + ", " +
+                            std::to_string(int(first) + 1) +
+                            " …, is a row of numbers and no names of columns");
+}
+
+Imported import_embeddings(const TensorFile& file, const Choices& choices, const core::Token& progress) {
+  const TensorInfo* info =
+      choices.embeddings_tensor.empty() ? usual_embeddings(file) : &file.info(choices.embeddings_tensor);
+  if (!info)
+    fail(file,
+         "expected a session, a checkpoint of a known layout, stages of attention (weights, scores, or "
+         "queries and keys) or embeddings, and none of the names tells which these are: " +
+             some_names(file));
+  if (!choices.layer.empty() && choices.given.empty())
+    fail(file, "expected no layer to be chosen, as there are none in it, got \"" + choices.layer + "\"");
+  Imported result;
+  Account& account = result.account;
+  result.model.sequences = embeddings_in(file, info->name, progress);
+  result.model.n_heads = choices.n_heads.value_or(1);
+  result.notes.push_back(
+      "There are no projections in the file: queries, keys and values are the embeddings.");
+  account.used.push_back(tensor_words(*info) + " as embeddings");
+  if (choices.n_heads) account.used.push_back(std::to_string(*choices.n_heads) + " heads, as said");
+  if (choices.embeddings_tensor.empty() && !is_named(*info, names_of_embeddings))
+    account.assumed.push_back("that " + info->name + " is embeddings");
+  if (!choices.n_heads) account.assumed.push_back("1 head");
+  account.assumed.push_back("causal");
+  attention::require_within_limits(result.model, file.place());
+  account.assumed.push_back(scale_words(result.model));
+  note_numbers_as_header(file, file.read(info->name, {}, progress), account);
+  note_unused(account, file, {info->name}, "");
+  return result;
 }
 
 }  // namespace core::importing

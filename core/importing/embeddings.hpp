@@ -24,9 +24,12 @@ std::vector<attention::Sequence> embeddings_in(const formats::TensorFile& file, 
                                                const core::Token& progress);
 
 /// The sequences that a checkpoint's attention of d_in columns is to work on: those that were chosen, or else
-/// drawn, which is noted.
+/// drawn; which they are, and what is assumed of them, is added to what is said of the result.
 std::vector<attention::Sequence> embeddings_for(const formats::TensorFile& checkpoint, const Choices& choices,
-                                                std::size_t d_in, std::vector<std::string>& notes,
+                                                std::size_t d_in, bool norm_before, Imported& result,
                                                 const core::Token& progress);
+
+/// Says of a table whose first line is 0, 1, 2 … or 1, 2, 3 … that it was taken for numbers.
+void note_numbers_as_header(const formats::TensorFile& file, const formats::Tensor& tensor, Account& account);
 
 }  // namespace core::importing

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
+#include "core/formats/checkpoints/config.hpp"
 #include "core/formats/checkpoints/layers.hpp"
 #include "core/formats/sessions/given_tensors.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
+#include "core/importing/account.hpp"
 
 /// Models from files that are no sessions: checkpoints and tensors.
 namespace core::importing {
@@ -30,6 +32,8 @@ struct Choices {
   std::string embeddings_tensor;            ///< which tensor of that file, or of the file itself
   std::vector<StageSource> stages;   ///< of the file itself, by hand, instead of those that are found in it
   bool first_axis_is_batch = false;  ///< of stages of four dimensions; else it counts layers
+  /// What may be left out, by the names of absences or "all"; without a list anything may, as it is said.
+  std::optional<std::vector<std::string>> ignored;
   bool says_something() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty();
   }
@@ -40,6 +44,7 @@ struct Imported {
   attention::Model model;
   std::vector<std::string> notes;
   std::string view;  ///< of a session: what was looked at
+  Account account = {};
 };
 
 /// Whether the file begins as a session does, so that it is to be read as one.
@@ -51,6 +56,15 @@ bool is_session(const std::filesystem::path& path);
 /// Embeddings that nothing gives are eight tokens of standard normal numbers, which is noted. Throws
 /// core::Error, one line that names the file and what must be said.
 Imported import_tensors(const formats::TensorFile& file, const Choices& choices, const core::Token& progress);
+
+/// What would become of a layer of a checkpoint, as far as names and its configuration tell.
+struct ExpectedLayer {
+  Account account;
+  std::optional<std::size_t> n_heads;
+};
+/// Throws core::Error.
+ExpectedLayer expected_of_layer(const formats::TensorFile& file, const formats::checkpoints::Layer& layer,
+                                const formats::checkpoints::Config& config);
 
 /// The layers among which Choices::layer chooses, by name or number; fewer than two leave no choice.
 std::vector<std::string> layers_in(const formats::TensorFile& file, const Choices& choices,

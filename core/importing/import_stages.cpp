@@ -3,14 +3,18 @@
 #include "core/attention/given_model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
+#include "core/importing/companions.hpp"
 #include "core/importing/embeddings.hpp"
-#include "core/importing/stages_in.hpp"
+#include "core/importing/scores.hpp"
+#include "core/importing/stage_reading.hpp"
 #include "core/text/number.hpp"
 
 namespace core::importing {
 namespace {
 
 using attention::GivenStage;
+using attention::Stage;
 using formats::TensorFile;
 using formats::TensorInfo;
 
@@ -31,28 +35,39 @@ std::size_t chosen_layer(const TensorFile& file, const std::string& chosen, std:
               ", got \"" + chosen + "\"");
 }
 
-std::size_t heads_of(const TensorFile& file, const std::vector<StageSource>& stages, bool has_layers,
-                     const Choices& choices) {
-  for (const StageSource& source : stages) {
-    const auto& shape = info_of(file, source).shape;
-    if (source.tensors.size() > 1) return source.tensors.size();
-    if (shape.size() - has_layers > 2) return shape[shape.size() - 3];
+/// Says which stage the scores are, with queries and keys beside them as witnesses; gives those that were
+/// looked at.
+std::vector<std::string> settle_scores(const TensorFile& file, const std::vector<StageSource>& beside,
+                                       std::size_t n_layers, bool is_batch, StageReading& reading,
+                                       bool has_scale, std::vector<GivenStage>& given,
+                                       std::optional<double>& factor, Account& account) {
+  std::vector<std::string> looked_at;
+  const auto scores = std::ranges::find(given, Stage::scores, &GivenStage::stage);
+  if (scores == given.end()) return looked_at;
+  std::optional<formats::TensorStage> queries, keys;
+  const auto* q = find_by(beside, Stage::queries, &StageSource::stage);
+  const auto* k = find_by(beside, Stage::keys, &StageSource::stage);
+  if (q && k) {
+    try {
+      if (layers_within(file, {*q, *k}, is_batch) != n_layers) throw Error("of other layers");
+      queries = reading.read(*q), keys = reading.read(*k);
+      for (const StageSource* source : {q, k})
+        for (const std::string& name : source->tensors) {
+          looked_at.push_back(name);
+          account.used.push_back(tensor_words(file.info(name)) + " to tell what the scores are");
+        }
+    } catch (const core::Stopped&) {
+      throw;
+    } catch (const Error&) {
+      queries.reset(), keys.reset();  // of another shape they are no witnesses
+    }
   }
-  return choices.n_heads.value_or(1);
-}
-
-formats::TensorStage read_source(const TensorFile& file, const StageSource& source,
-                                 std::optional<std::size_t> layer, std::size_t n_heads,
-                                 const core::Token& progress) {
-  const std::size_t bands = source.tensors.size() > 1 ? 1 : n_heads;
-  formats::TensorStage read{{source.stage, {}}, 1};
-  for (const std::string& name : source.tensors) {
-    const TensorInfo& info = info_of(file, {source.stage, {name}});
-    formats::TensorStage part = formats::read_stage(file, info, source.stage, layer, bands, progress);
-    read.n_sequences = part.n_sequences;
-    for (auto& matrix : part.given.matrices) read.given.matrices.push_back(std::move(matrix));
-  }
-  return read;
+  const ScoresAre are =
+      judge_scores(*scores, queries ? &queries->given : nullptr, keys ? &keys->given : nullptr, has_scale);
+  scores->stage = are.stage;
+  factor = are.factor;
+  (are.is_assumed ? account.assumed : account.used).push_back(are.words);
+  return looked_at;
 }
 
 attention::Model model_of(const TensorFile& file, std::vector<GivenStage> given, std::size_t n_sequences) {
@@ -93,6 +108,29 @@ std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>
   return n_layers.value_or(0);
 }
 
+Account expected_of_stages(const TensorFile& file, const std::vector<StageSource>& stages,
+                           const std::string& layer) {
+  Account account;
+  std::vector<std::string> used;
+  for (const StageSource& source : stages)
+    used.insert(used.end(), source.tensors.begin(), source.tensors.end());
+  const Companions beside = companions_in(file, layer);
+  const bool is_masked = find_by(stages, Stage::weights, &StageSource::stage) ||
+                         find_by(stages, Stage::masked_scores, &StageSource::stage);
+  const bool is_scaled = is_masked || find_by(stages, Stage::scaled_scores, &StageSource::stage);
+  std::vector<const TensorInfo*> companions;
+  if (!is_masked) companions = beside.masks;
+  if (!is_masked && beside.is_causal) companions.push_back(beside.is_causal);
+  if (!is_scaled && beside.scale) companions.push_back(beside.scale);
+  for (const TensorInfo* info : companions) used.push_back(info->name);
+  for (const std::string& name : used)
+    if (const TensorInfo* info = file.find(name)) account.used.push_back(tensor_words(*info));
+  if (!is_masked && beside.masks.empty() && !beside.is_causal)
+    account.assumed.push_back("not causal: every key is seen");
+  note_unused(account, file, used, layer);
+  return account;
+}
+
 Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& found, const Choices& choices,
                        const core::Token& progress) {
   const bool by_name = choices.stages.empty() && found.size() > 1;
@@ -106,21 +144,52 @@ Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& fo
     throw Error(file.place() + "expected weights, scores, or queries and keys among its tensors");
   const std::size_t n_layers = by_name ? 0 : layers_within(file, stages, choices.first_axis_is_batch);
   std::optional<std::size_t> layer;
-  if (!by_name) index = chosen_layer(file, choices.layer, std::max<std::size_t>(1, n_layers), {});
+  const bool has_a_named_layer = found.size() == 1 && !found.front().name.empty();
+  if (!by_name && n_layers == 0 && !has_a_named_layer && !choices.layer.empty() && choices.given.empty())
+    throw Error(file.place() + "expected no layer to be chosen, as there are none in it, got \"" +
+                choices.layer + "\"");
+  if (!by_name && (n_layers > 0 || has_a_named_layer))
+    index = chosen_layer(file, choices.layer, std::max<std::size_t>(1, n_layers), found);
   if (n_layers > 0) layer = index;
 
-  const std::size_t n_heads = heads_of(file, stages, layer.has_value(), choices);
+  Imported result;
+  Account& account = result.account;
+  std::vector<std::string> used;
+  for (const StageSource& source : stages)
+    for (const std::string& name : source.tensors) {
+      used.push_back(name);
+      account.used.push_back(tensor_words(file.info(name)) + " as " + attention::info(source.stage).name);
+    }
+  const std::string name = found.empty() ? "" : found[std::min(index, found.size() - 1)].name;
+  const Companions companions = companions_in(file, name);
+  StageReading reading(file, choices, {layer.value_or(0), n_layers}, progress, account);
   std::vector<GivenStage> given;
   std::size_t n_sequences = 1;
-  for (const StageSource& source : stages) {
-    formats::TensorStage read = read_source(file, source, layer, n_heads, progress);
-    if (!given.empty() && read.n_sequences != n_sequences)
-      throw Error(file.place() + source.tensors.front() + ": expected " + std::to_string(n_sequences) +
-                  " sequences, as the other stages have, got " + std::to_string(read.n_sequences));
-    n_sequences = read.n_sequences;
-    given.push_back(std::move(read.given));
+  for (formats::TensorStage& stage : reading.read_all(stages)) {
+    n_sequences = stage.n_sequences;
+    given.push_back(std::move(stage.given));
   }
-  Imported result{model_of(file, std::move(given), n_sequences), {}, {}};
+  std::optional<double> factor;
+  if (choices.stages.empty() && !found.empty())
+    for (std::string& seen : settle_scores(file, found[std::min(index, found.size() - 1)].stages, n_layers,
+                                           choices.first_axis_is_batch, reading, companions.scale != nullptr,
+                                           given, factor, account))
+      used.push_back(std::move(seen));
+  result.model = model_of(file, std::move(given), n_sequences);
+  const std::string n_heads =
+      std::to_string(result.model.n_heads) + (result.model.n_heads == 1 ? " head" : " heads");
+  if (choices.n_heads)
+    account.used.push_back(n_heads + ", as said");
+  else if (result.model.n_heads == 1 && result.model.given.find(Stage::queries))
+    account.assumed.push_back(n_heads);
+  if (factor) result.model.scale = {attention::ScaleRule::factor, *factor};
+  if (factor && !companions.scale) account.assumed.push_back(scale_words(result.model));
+  for (std::string& companion :
+       apply_companions(file, companions, {layer.value_or(0), n_layers}, result, progress))
+    used.push_back(std::move(companion));
+  if (choices.ignored) require_ignored(account, *choices.ignored, file.place());
+  if (const std::string wrong = row_sums_note(result.model); !wrong.empty()) result.notes.push_back(wrong);
+  note_unused(account, file, used, by_name && !name.empty() ? name : "");
   for (attention::Sequence& sequence : result.model.sequences)
     sequence.tokens = tokens_in(file, sequence.tokens.size(), progress);
   const std::string words = by_name ? "layer " + std::to_string(index) + " of " + std::to_string(found.size())

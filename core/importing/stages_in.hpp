@@ -30,6 +30,10 @@ std::vector<StageSource> usual_stages(const StageLayer& layer);
 std::size_t layers_within(const formats::TensorFile& file, const std::vector<StageSource>& stages,
                           bool first_axis_is_batch);
 
+/// What would become of those stages of a layer, as far as the names in the file tell.
+Account expected_of_stages(const formats::TensorFile& file, const std::vector<StageSource>& stages,
+                           const std::string& layer);
+
 /// A model in which stages of one layer are given and nothing before them is known. Throws core::Error.
 Imported import_stages(const formats::TensorFile& file, const std::vector<StageLayer>& found,
                        const Choices& choices, const core::Token& progress);

@@ -4,15 +4,44 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace core::formats::checkpoints {
 
+/// Heads, as a configuration tells them.
+struct ConfigHeads {
+  std::optional<std::size_t> n, of_encoder, of_decoder;
+  std::optional<std::size_t> n_groups;  ///< heads of keys and values
+  std::optional<std::size_t> width;     ///< columns of a head
+};
+
+/// What multiplies the scores, as far as a configuration tells it.
+struct ConfigScale {
+  bool scaled = true;              ///< whether scores are divided by √d_head
+  bool by_layer = false;           ///< and by the number of the layer, counted from 1
+  std::optional<double> scalar;    ///< the divisor is √scalar instead of √d_head
+  std::optional<double> factor;    ///< or the scores are multiplied by this number
+  std::size_t relative_terms = 0;  ///< of DeBERTa, each of which counts under the root as d_head does
+};
+
+/// What is done to positions, queries, keys and scores, as far as a configuration tells it.
+struct ConfigPositions {
+  bool rotary = false, relative = false, capped = false, normed = false, clipped = false;
+  std::optional<bool> alibi;
+  std::optional<std::size_t> window;  ///< keys that a query sees at most
+  std::vector<bool> windowed;         ///< by layer, or empty: all layers
+};
+
 /// What the config.json beside a checkpoint says of its attention.
 struct Config {
-  std::optional<std::size_t> n_heads;
-  bool scaled = true;            ///< whether scores are divided by √d_head
-  bool scaled_by_layer = false;  ///< and by the number of the layer, counted from 1
-  std::optional<double> scalar;  ///< the divisor is √scalar instead of √d_head
+  std::string part;          ///< under which key of another configuration it stands: "vision_config", or ""
+  std::string model_type;    ///< "gpt2", or the first of its architectures in small letters, or ""
+  std::string quantisation;  ///< "gptq", or ""
+  std::optional<bool> is_decoder;
+  ConfigHeads heads;
+  ConfigScale scale;
+  ConfigPositions positions;
+  std::vector<Config> parts;  ///< of a model of several: text_config, vision_config …
 };
 
 /// Reads a config.json of Hugging Face's; keys that say nothing of attention are passed over.
@@ -23,5 +52,8 @@ Config parse_config(std::string_view text, const std::string& file_name);
 
 /// The configuration beside a checkpoint, or in its folder; an empty one when there is none.
 Config config_beside(const std::filesystem::path& checkpoint);
+
+/// The part of a configuration that speaks of a layer with that prefix, or all of it.
+const Config& part_for(const Config& config, const std::string& prefix);
 
 }  // namespace core::formats::checkpoints

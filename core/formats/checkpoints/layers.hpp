@@ -16,8 +16,10 @@ struct Source {
   std::vector<std::string> biases;  ///< as many, or none
   bool out_by_in = false;  ///< rows are outputs, as torch.nn.Linear keeps them; else it is used as x·W
   std::size_t part = 0,
-              n_parts = 1;  ///< which band of d_out is meant: queries, keys, values are 0, 1, 2 of 3
+              n_parts = 1;  ///< which part of d_out is meant: queries, keys, values are 0, 1, 2 of 3
   std::size_t bias_part = 0, n_bias_parts = 1;  ///< the same of the bias
+  bool by_head = false;     ///< each head, or group of heads, has its three parts together
+  bool head_first = false;  ///< a tensor of three axes, of which the first counts heads
   friend bool operator==(const Source&, const Source&) = default;
 };
 
@@ -32,8 +34,8 @@ struct Mapping {
 struct Layout {
   const char* name;   ///< "gpt2"
   const char* about;  ///< one line for people
-  bool causal;        ///< whether such models mask what comes later
-  const char* note;   ///< what such models do beside, which is not computed here; "" when there is nothing
+  const char* kind;  ///< the kind of models that it is of, by its name in kinds(), or "" when several have it
+  bool causal;       ///< whether such models mask what comes later, when nothing else tells it
 };
 
 /// One attention found in a file.
@@ -46,8 +48,7 @@ struct Layer {
 
 /// Every attention in a file whose layout is known, in the order of the numbers in their names.
 ///
-/// Known are GPT-2 (also with nn.Linear, as nanoGPT), Llama and Mistral, BART and OPT, BERT, ViT, DistilBERT,
-/// torch.nn.MultiheadAttention, and the names of teaching code: W_query, W_q, query, one class for each head.
+/// Known are those of layout_rows(), and one class for each head.
 std::vector<Layer> find_layers(std::span<const TensorInfo> tensors);
 
 /// The layer that a person means by a number, counted from 0, or by its prefix.

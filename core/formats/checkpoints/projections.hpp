@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
-#include "core/formats/checkpoints/config.hpp"
-#include "core/formats/checkpoints/layers.hpp"
+#include "core/formats/checkpoints/behaviour.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 
 namespace core::formats::checkpoints {
@@ -18,21 +17,24 @@ struct Attention {
   std::vector<std::string> notes;  ///< what a person must know to trust the numbers, a sentence each
 };
 
+/// How many heads there are; what is not said is told by the shapes of the weights.
+struct HeadCount {
+  std::size_t n = 1;
+  std::optional<std::size_t> n_groups = {}, width = {};  ///< heads of keys and values, columns of a head
+};
+
 /// Reads the projections that a mapping names, turned and cut so that each is used as x·W.
 ///
 /// Where keys and values have fewer heads than queries (grouped queries), theirs are repeated for each
 /// query's head, which gives the same numbers; an output projection that is not d_out × d_out is left out.
 /// Both are noted. Throws core::Error, "FILE: TENSOR: …", when shapes do not fit one another or the number of
 /// heads.
-Attention read_attention(const TensorFile& file, const Mapping& mapping, std::size_t n_heads,
+Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
                          const Token& progress);
 
-/// The number of heads of a layer: as said, or by its names, or by the configuration. Throws core::Error,
-/// which says how to say it, when nothing tells.
-std::size_t heads_of(const TensorFile& file, const Layer& layer, const Config& config,
-                     std::optional<std::size_t> said);
-
-/// The factor between scores and scaled scores in layer number index of a checkpoint.
-attention::Scale scale_of(const Config& config, std::size_t index, std::size_t d_head);
+/// The heads of a layer: as said, or by its names, or by the configuration. Throws core::Error, which says
+/// how to say it, when nothing tells, and when the names tell another number than was said.
+HeadCount heads_of(const TensorFile& file, const Layer& layer, const Behaviour& behaviour,
+                   std::optional<std::size_t> said);
 
 }  // namespace core::formats::checkpoints

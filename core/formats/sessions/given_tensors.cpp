@@ -100,7 +100,8 @@ TensorStage read_stage(const TensorFile& file, const TensorInfo& info, Stage sta
   return stage_of(file.read(info.name, leading, progress), stage, n_heads, file.place() + info.name + ": ");
 }
 
-Model with_given_tensors(const std::optional<Model>& model, std::span<const GivenTensor> tensors) {
+Model with_given_tensors(const std::optional<Model>& model, std::span<const GivenTensor> tensors,
+                         std::size_t n_heads) {
   std::optional<Model> result = model;
   std::vector<GivenStage> alone;
   std::size_t n_sequences = 1;
@@ -118,7 +119,7 @@ Model with_given_tensors(const std::optional<Model>& model, std::span<const Give
       throw Error(tensor.stage + ": expected a stage that can be given");
     Token progress;
     TensorStage read =
-        read_stage(file, info, stage->stage, tensor.layer, result ? result->n_heads : 1, progress);
+        read_stage(file, info, stage->stage, tensor.layer, result ? result->n_heads : n_heads, progress);
     const std::size_t wanted = result ? result->sequences.size() : read.n_sequences;
     if (read.n_sequences != wanted || (!result && wanted > 1 && !tensor.layer))
       refuse_shape(

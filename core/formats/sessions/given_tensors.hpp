@@ -38,10 +38,10 @@ TensorStage read_stage(const TensorFile& file, const TensorInfo& tensor, attenti
                        std::optional<std::size_t> layer, std::size_t n_heads, const Token& progress);
 
 /// A model with stages from files, or without a model the smallest one in which they are given; see
-/// attention::model_of().
+/// attention::model_of(). There [rows, d_out] are cut for n_heads heads; a model has its own.
 ///
 /// Throws core::Error, in one line, when a file cannot be read, holds no such tensor or does not fit.
 attention::Model with_given_tensors(const std::optional<attention::Model>& model,
-                                    std::span<const GivenTensor> tensors);
+                                    std::span<const GivenTensor> tensors, std::size_t n_heads = 1);
 
 }  // namespace core::formats

@@ -1,6 +1,9 @@
 #include "core/formats/sessions/session_files.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
+#include "core/formats/checkpoints/quantised.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 
@@ -9,6 +12,19 @@ namespace {
 
 TensorFile opened(const Json& place, const std::filesystem::path& folder) {
   return open_tensors(folder / place.required("file").text());
+}
+
+/// A session says itself what of a checkpoint's layer it leaves out.
+void require_ignored(const Json& place, const checkpoints::Behaviour& behaviour) {
+  const auto list = place.member("ignore");
+  std::vector<std::string> ignored;
+  if (list)
+    for (const Json& name : list->items_if_any("a list of what is left out")) ignored.push_back(name.text());
+  for (const checkpoints::Absence* absence : behaviour.not_computed)
+    if (std::ranges::find(ignored, absence->name) == ignored.end())
+      place.fail(
+          "a layer without " + std::string(absence->words) + ", or \"ignore\": [\"" + absence->name + "\"]",
+          "one with them");
 }
 
 }  // namespace
@@ -44,18 +60,21 @@ std::vector<std::string> texts_in_file(const Json& place, const std::filesystem:
 
 checkpoints::Attention attention_in_file(const Json& place, const std::filesystem::path& folder,
                                          std::optional<std::size_t> n_heads) {
-  place.expect_keys({"file", "layer"});
+  place.expect_keys({"file", "layer", "ignore"});
   const TensorFile file = opened(place, folder);
+  checkpoints::refuse_quantised(file, checkpoints::config_beside(file.path()));
   const auto layers = checkpoints::find_layers(file.tensors());
   const auto chosen = place.member("layer");
   const std::string name = !chosen             ? "0"
                            : chosen->is_text() ? chosen->text()
                                                : std::to_string(chosen->whole(0));
   const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, file.place());
+  const auto config = checkpoints::config_beside(file.path());
+  const auto behaviour = checkpoints::behaviour_of(file.tensors(), layer, config, file.place());
+  require_ignored(place, behaviour);
   Token progress;
-  return checkpoints::read_attention(
-      file, layer.mapping,
-      checkpoints::heads_of(file, layer, checkpoints::config_beside(file.path()), n_heads), progress);
+  return checkpoints::read_attention(file, behaviour.mapping,
+                                     checkpoints::heads_of(file, layer, behaviour, n_heads), progress);
 }
 
 }  // namespace core::formats

@@ -69,6 +69,24 @@ TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
             "--heads: expected a whole number of at least 1, got \"0\"");
 }
 
+TEST(Arguments, NameWhatMayBeIgnored) {
+  const Arguments result =
+      parse_arguments({"export", "m.safetensors", "--out", "D", "--ignore", "rotary,norm"});
+  EXPECT_EQ(std::get<Export>(result).choices.ignored, (std::vector<std::string>{"rotary", "norm"}));
+  EXPECT_EQ(usage_error({"export", "m.safetensors", "--out", "D", "--ignore", "rotari"}),
+            "--ignore: expected all, or names among rotary, relative, alibi, window, cap, norm, clip, sinks, "
+            "extra_keys, bias, mask, got \"rotari\"");
+}
+
+TEST(Arguments, AboutAFileAreNoneAboutAPreset) {
+  for (const char* option : {"--heads", "--embeddings", "--tensor", "--ignore", "--layer"}) {
+    const std::string value = std::string(option) == "--ignore" ? "all" : "2";
+    EXPECT_EQ(usage_error({"session", "--preset", "multi-head", "--out", "s.json", option, value}),
+              "session: " + std::string(option) + ": expected with a FILE" +
+                  (std::string(option) == "--layer" ? ", or with --given" : ""));
+  }
+}
+
 TEST(Arguments, NameStagesThatAreGiven) {
   const Arguments result = parse_arguments({"session", "--given", "weights=a.npy", "--given",
                                             "values=b.npz:v", "--layer", "3", "--out", "F.json", "s.json"});

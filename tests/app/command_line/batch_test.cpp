@@ -107,13 +107,18 @@ TEST(Batch, MakesASessionOfALayerOfACheckpoint) {
   const Outcome outcome = run(
       {"session", checkpoint, "--layer", "1", "--embeddings", golden, "--tensor", "L1.ln_1", "--out", file});
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(
+      outcome.err,
+      "attnscope: note: attention.safetensors: used: h.1.attn.: c_attn.weight [128, 384], c_attn.bias "
+      "[384], c_proj.weight [128, 128], c_proj.bias [128], 4 heads, as config.json says, causal, as GPT-2 "
+      "is, h.1.attn.c_attn.weight cut into bands, L1.ln_1 [35, 128] of golden.npz as embeddings, scale "
+      "1/√32; assumed: nothing; not used: 12 tensors of other parts\n");
   const core::attention::Model model = core::formats::load_session(file).model;
   EXPECT_EQ(model.n_heads, 4u);
   EXPECT_EQ(model.n_tokens(), 35u);
   const Outcome drawn = run({"session", checkpoint, "--layer", "1", "--out", file});
   EXPECT_EQ(drawn.status, 0);
-  EXPECT_EQ(drawn.err.substr(0, 47), "attnscope: note: No embeddings were given: 8 to");
+  EXPECT_NE(drawn.err.find("\nattnscope: note: No embeddings were given: 8 to"), drawn.err.npos);
 }
 
 TEST(Batch, OpensACheckpointByItsIndexAsByItsFile) {
@@ -153,12 +158,39 @@ TEST(Batch, ExportsALayerOfACheckpoint) {
   const support::TemporaryDirectory dir;
   const std::string checkpoint = FIXTURES "/checkpoints/llama.safetensors";
   const auto run_it = [&](const char* layer) {
-    return run({"export", checkpoint, "--heads", "2", "--layer", layer, "--tensor", "x", "--out",
-                (dir / "D").string(), "--stages", "queries"});
+    return run({"export", checkpoint, "--heads", "2", "--layer", layer, "--tensor", "x", "--ignore", "rotary",
+                "--out", (dir / "D").string(), "--stages", "queries"});
   };
-  EXPECT_EQ(run_it("0").status, 0);
+  const Outcome outcome = run_it("0");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.err.find("; not computed: rotary positions; assumed: "), outcome.err.npos) << outcome.err;
   EXPECT_TRUE(std::filesystem::exists(dir / "D/queries.head1.csv"));
   EXPECT_EQ(run_it("1").status, 1);
+}
+
+TEST(Batch, RefusesWhatCannotBeComputedUnlessItIsIgnored) {
+  const support::TemporaryDirectory dir;
+  const Outcome outcome = run({"session", FIXTURES "/checkpoints/llama.safetensors", "--heads", "2", "--out",
+                               (dir / "s.json").string()});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err,
+            "attnscope: " FIXTURES
+            "/checkpoints/llama.safetensors: model.layers.0.self_attn.: expected attention without rotary "
+            "positions, which cannot be computed yet; --ignore rotary opens it without them\n");
+  EXPECT_TRUE(dir.names().empty());
+}
+
+TEST(Batch, SaysWhatIsAssumedOfGivenStagesAndCutsThemForTheHeads) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "q.csv", "1,2,3,4\n5,6,7,8\n");
+  const std::string path = (dir / "q.csv").string();
+  const Outcome outcome = run({"export", "--given", "queries=" + path, "--given", "keys=" + path, "--heads",
+                               "2", "--out", (dir / "D").string(), "--stages", "keys", "--no-labels"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err,
+            "attnscope: note: given: used: " + path + " as queries, " + path +
+                " as keys; assumed: not causal: every key is seen, scale 1/√2; not used: nothing\n");
+  EXPECT_EQ(support::bytes_of(dir / "D/keys.head1.csv"), "3,4\r\n7,8\r\n");
 }
 
 }  // namespace

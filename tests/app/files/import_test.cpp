@@ -42,6 +42,74 @@ TEST(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
   EXPECT_EQ(program.store.document().recent.front().filename(), "attention.safetensors");
 }
 
+TEST(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
+  Program program;
+  program.store.dispatch(OpenFile{fixtures + "/checkpoints/families/bart/model.safetensors"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
+  const auto& expected = program.store.opening().tensors->expected;
+  ASSERT_EQ(expected.size(), 3u);  // by their names: the decoder's two, then the encoder's
+  EXPECT_EQ(
+      reservations_text(expected[0].account),
+      "assumed: keys and values of the same tokens as the queries (the model takes them of another sequence)");
+  EXPECT_TRUE(program.has("import/reservations"));
+  EXPECT_EQ(expected[2].n_heads, 4u);
+}
+
+TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
+  Program program;
+  program.store.dispatch(OpenFile{fixtures + "/checkpoints/families/gpt_neox/model.safetensors"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  EXPECT_TRUE(program.has("banner/left_out"));
+  EXPECT_TRUE(program.has("banner/reservations"));
+  ASSERT_EQ(program.store.document().account.left_out.size(), 1u);
+  EXPECT_EQ(program.store.document().account.left_out[0].words, "rotary positions");
+  program.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 7});
+  program.store.dispatch(ShowMessage{""});
+  program.run();
+  EXPECT_TRUE(program.has("banner/left_out")) << "edits do not take it away";
+  program.store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::heads; }});
+  program.run();
+  EXPECT_TRUE(program.has("banner/left_out")) << "nor another view";
+  program.store.dispatch(Undo{});
+  program.store.dispatch(LoadPreset{"multi-head"});
+  program.run();
+  EXPECT_FALSE(program.has("banner/left_out"));
+  EXPECT_FALSE(program.has("banner/reservations"));
+}
+
+TEST(OpenedDump, NamesWhatIsNotUsedInTheBanner) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "weights.head0.csv", "1,0\n0.5,0.5\n");
+  support::put_bytes(directory / "attn_mask.csv", "1,0\n1,1\n");
+  Program program;
+  program.store.dispatch(OpenFile{directory.path()});
+  program.run(3);
+  if (program.store.view().forms.dialog == Dialog::import_tensors) program.click("dialog/confirm");
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  EXPECT_EQ(reservations_text(program.store.document().account), "not used: attn_mask [2, 2]");
+  EXPECT_TRUE(program.has("banner/reservations"));
+  EXPECT_FALSE(program.has("banner/left_out"));
+}
+
+TEST(QuantisedCheckpoint, IsRefusedInWords) {
+  const support::TemporaryDirectory directory;
+  std::string header =
+      R"({"h.0.attn.qweight":{"dtype":"I32","shape":[1,1],"data_offsets":[0,4]},"h.0.attn.scales":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]}})";
+  std::string bytes(1, static_cast<char>(header.size()));
+  bytes += std::string(7, '\0') + header + std::string(8, '\0');
+  support::put_bytes(directory / "m.safetensors", bytes);
+  Program program;
+  const auto before = program.store.model();
+  program.store.dispatch(OpenFile{directory / "m.safetensors"});
+  program.run(3);
+  EXPECT_TRUE(program.store.message().is_error);
+  EXPECT_THAT(program.store.message().text, HasSubstr("quantised by GPTQ"));
+  EXPECT_EQ(program.store.model(), before);
+}
+
 TEST(ImportDialog, ShowsTheRangeOfATensorThatIsClicked) {
   Program program;
   program.store.dispatch(OpenFile{tiny});

@@ -56,7 +56,8 @@ TEST(ImportedCheckpoint, MasksAndScalesAsItsFamilyDoes) {
   EXPECT_FALSE(imported(fixtures + "/checkpoints/bert.safetensors", two_heads).model.mask.causal);
   const Imported llama = imported(fixtures + "/checkpoints/llama.safetensors", two_heads);
   EXPECT_TRUE(llama.model.mask.causal);
-  EXPECT_THAT(llama.notes, Contains(HasSubstr("rotary positions are not applied")));
+  EXPECT_THAT(llama.account.left_out, ElementsAre(LeftOut{"rotary", "rotary positions"}));
+  EXPECT_THAT(llama.account.assumed, Contains("causal, as Llama is, by its names"));
 }
 
 TEST(ImportedCheckpoint, CanBeMappedByHand) {
@@ -117,6 +118,9 @@ TEST(ImportedSession, KeepsWhatWasLookedAtAndLeavesNothingToChoose) {
 TEST(ImportedSession, IsToldFromTensorsByItsFirstSign) {
   EXPECT_FALSE(is_session(fixtures + "/formats/printed/json.txt"));
   EXPECT_TRUE(is_session(fixtures + "/sessions/batch.json"));
+  const support::TemporaryDirectory directory;  // a .safetensors file whose header is of 0x7b20 bytes
+  support::put_bytes(directory / "m.safetensors", std::string(" {\0\0\0\0\0\0{}", 10));
+  EXPECT_FALSE(is_session(directory / "m.safetensors"));
 }
 
 }  // namespace

@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
-
 #include "core/attention/attend.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -14,45 +13,12 @@ namespace core::importing {
 namespace {
 
 using attention::Stage;
+using support::rows_of_two;
+using support::write;
+using support::Written;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-struct Written {
-  std::string name;
-  formats::Shape shape;
-  std::vector<float> numbers;
-};
-
-/// A .safetensors file of float32, written here byte by byte.
-void write(const std::filesystem::path& path, const std::vector<Written>& tensors) {
-  std::string header = "{", numbers;
-  for (const Written& tensor : tensors) {
-    const std::size_t begin = numbers.size();
-    for (const float number : tensor.numbers) {
-      const auto bits = std::bit_cast<std::uint32_t>(number);
-      for (int k = 0; k < 4; ++k) numbers += static_cast<char>(bits >> 8 * k & 0xff);
-    }
-    header += (header.size() > 1 ? ",\"" : "\"") + tensor.name +
-              "\":{\"dtype\":\"F32\",\"shape\":" + formats::shape_text(tensor.shape) + ",\"data_offsets\":[" +
-              std::to_string(begin) + "," + std::to_string(numbers.size()) + "]}";
-  }
-  header += "}";
-  std::string length;
-  for (int k = 0; k < 8; ++k) length += static_cast<char>(header.size() >> 8 * k & 0xff);
-  support::put_bytes(path, length + header + numbers);
-}
-
-/// Rows that sum to 1, another in every row of every matrix: first of two keys 0, 0.01, 0.02, …
-Written rows_of_two(const std::string& name, formats::Shape shape, float step = 0.01f) {
-  Written tensor{name, std::move(shape), {}};
-  const std::size_t n = formats::count_of(tensor.shape).value();
-  for (std::size_t k = 0; k < n / 2; ++k) {
-    const float first = step * static_cast<float>(k);
-    tensor.numbers.insert(tensor.numbers.end(), {first, 1 - first});
-  }
-  return tensor;
-}
 
 struct StagesInAFile : testing::Test {
   support::TemporaryDirectory directory;

@@ -47,21 +47,35 @@ void layer_line(const Frame& frame, const OpenedTensors& tensors) {
   ImGui::PopFont();
 }
 
+const core::importing::ExpectedLayer& chosen_layer(const ImportForm& form, const OpenedTensors& tensors) {
+  return tensors.expected[std::min(form.layer, tensors.expected.size() - 1)];
+}
+
+/// What the choice leaves out, assumes and does not use, as far as that is known before it is read.
+std::string reservations(const ImportForm& form, const OpenedTensors& tensors) {
+  if (form.as == ImportAs::layer)
+    return core::importing::reservations_text(chosen_layer(form, tensors).account);
+  if (form.as != ImportAs::stages || form.choices.stages.empty()) return "";
+  const bool is_found = form.layer < tensors.stages.size();
+  return core::importing::reservations_text(core::importing::expected_of_stages(
+      *tensors.file, form.choices.stages, is_found ? tensors.stages[form.layer].name : ""));
+}
+
 void heads_line(const Frame& frame, const OpenedTensors& tensors) {
   const ImportForm& form = frame.forms.import;
-  const bool in_names = form.as == ImportAs::layer &&
-                        tensors.layers[std::min(form.layer, tensors.layers.size() - 1)].n_heads > 0;
+  const auto known = form.as == ImportAs::layer ? chosen_layer(form, tensors).n_heads : std::nullopt;
   label(frame, "heads");
   const auto step = [](std::uint64_t n, int by) { return by > 0 ? n + 1 : n > 1 ? n - 1 : 1; };
-  const std::uint64_t shown = form.choices.n_heads.value_or(1);
+  const std::uint64_t shown = form.choices.n_heads.value_or(known.value_or(1));
   if (const auto n = widgets::count_field(frame, "import/heads", "heads", shown, frame.metrics.px(72), step))
     frame.commands.look(
         [n = *n](View& v) { v.forms.import.choices.n_heads = std::max<std::uint64_t>(1, n); });
   ImGui::SameLine();
-  const char* words = in_names                 ? "unless the names tell it"
-                      : tensors.config.n_heads ? "as config.json says"
-                      : form.choices.n_heads   ? "as you say"
-                                               : "no config.json tells it: say how many";
+  const char* words = form.choices.n_heads           ? "as you say"
+                      : known                        ? "as config.json or the names say"
+                      : form.as == ImportAs::stages  ? "unless the tensors tell it"
+                      : form.as == ImportAs::by_hand ? ""
+                                                     : "no config.json tells it: say how many";
   ImGui::TextUnformatted(words);
 }
 
@@ -212,7 +226,8 @@ void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width)
       heads_line(frame, tensors);
       break;
     case ImportAs::stages:
-      return draw_import_stages(frame, tensors, width);
+      draw_import_stages(frame, tensors, width);
+      return heads_line(frame, tensors);
     case ImportAs::embeddings:
       break;
   }
@@ -231,6 +246,10 @@ void draw_import_dialog(const Frame& frame) {
                          std::to_string(n) + (n == 1 ? " tensor" : " tensors"));
   tensor_list(frame, tensors, width);
   draw_choices(frame, tensors, width);
+  if (const std::string words = reservations(frame.forms.import, tensors); !words.empty()) {
+    widgets::paragraph(frame.fonts.sans14, frame.palette.text, width, words);
+    frame.landmarks.mark_item("import/reservations");
+  }
   const Message& message = frame.message;
   widgets::paragraph(frame.fonts.sans14, message.is_error ? frame.palette.status.bad : frame.palette.dim,
                      width, message.text.empty() ? " " : message.text);

@@ -9,7 +9,7 @@ namespace app::panels {
 /// clicked, ranges.
 ///
 /// Landmarks "import/as", "import/layer", "import/heads", "import/embeddings", "import/file",
-/// "import/tensor/<index>", "dialog/confirm" and "dialog/cancel".
+/// "import/reservations", "import/tensor/<index>", "dialog/confirm" and "dialog/cancel".
 void draw_import_dialog(const Frame& frame);
 
 /// What is being read and how far it is, with a button to stop it; nothing when it takes no time. Landmark

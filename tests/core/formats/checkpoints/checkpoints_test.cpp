@@ -24,7 +24,7 @@ arma::mat projected(const arma::mat& x, const attention::Linear& linear) {
 
 Attention read_first(const TensorFile& file, std::size_t n_heads) {
   core::Token progress;
-  return read_attention(file, find_layers(file.tensors()).at(0).mapping, n_heads, progress);
+  return read_attention(file, find_layers(file.tensors()).at(0).mapping, {n_heads}, progress);
 }
 
 struct Known {
@@ -120,19 +120,25 @@ TEST(CheckpointLayer, RefusesShapesThatDoNotFit) {
   mapping.value.weights = {"model.layers.0.self_attn.o_proj.weight"};
   mapping.value.biases.clear();
   core::Token progress;
-  EXPECT_THAT(support::error_of([&] { read_attention(file, mapping, 2, progress); }),
+  EXPECT_THAT(support::error_of([&] { read_attention(file, mapping, {2}, progress); }),
               HasSubstr("o_proj.weight: expected 6 inputs as the queries have, got 8 × 8"));
 }
 
 TEST(CheckpointConfig, TellsHeadsAndScale) {
   const Config gpt2 =
       parse_config(R"({"n_head": 12, "scale_attn_by_inverse_layer_idx": true, "other": {}})", "config.json");
-  EXPECT_EQ(gpt2.n_heads, 12u);
-  EXPECT_DOUBLE_EQ(scale_of(gpt2, 2, 64).factor, 1.0 / 8 / 3);
-  EXPECT_EQ(parse_config(R"({"num_attention_heads": 32, "num_key_value_heads": 8})", "").n_heads, 32u);
-  EXPECT_EQ(scale_of(parse_config(R"({"scale_attn_weights": false})", ""), 0, 64).rule,
+  EXPECT_EQ(gpt2.heads.n, 12u);
+  const Layer third{"h.2.attn.", nullptr, {}, 0};
+  EXPECT_DOUBLE_EQ(scale_of({}, gpt2, third, 64).factor, 1.0 / 8 / 3);
+  const Config grouped = parse_config(R"({"num_attention_heads": 32, "num_key_value_heads": 8})", "");
+  EXPECT_EQ(grouped.heads.n, 32u);
+  EXPECT_EQ(grouped.heads.n_groups, 8u);
+  EXPECT_EQ(scale_of({}, parse_config(R"({"scale_attn_weights": false})", ""), third, 64).rule,
             attention::ScaleRule::none);
-  EXPECT_EQ(scale_of({}, 5, 64).rule, attention::ScaleRule::inverse_sqrt_d_head);
+  EXPECT_EQ(scale_of({}, {}, third, 64).rule, attention::ScaleRule::inverse_sqrt_d_head);
+  EXPECT_DOUBLE_EQ(scale_of({}, parse_config(R"({"query_pre_attn_scalar": 256})", ""), third, 64).factor,
+                   1.0 / 16);
+  EXPECT_DOUBLE_EQ(scale_of({}, parse_config(R"({"attention_multiplier": 0.5})", ""), third, 64).factor, 0.5);
   EXPECT_EQ(support::error_of([] { parse_config(R"({"n_head": 0})", "config.json"); }).substr(0, 20),
             "config.json: n_head:");
   EXPECT_EQ(support::error_of([] { parse_config("[12]", "config.json"); }),
@@ -142,10 +148,15 @@ TEST(CheckpointConfig, TellsHeadsAndScale) {
 TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {
   const TensorFile tiny = open_tensors(FIXTURES "/tiny_gpt/attention.safetensors");
   const Layer layer = find_layers(tiny.tensors()).at(0);
-  EXPECT_EQ(heads_of(tiny, layer, config_beside(tiny.path()), std::nullopt), 4u);
-  EXPECT_EQ(heads_of(tiny, layer, config_beside(tiny.path()), 2), 2u);
+  const Behaviour behaviour = behaviour_of(tiny.tensors(), layer, config_beside(tiny.path()), "");
+  EXPECT_EQ(heads_of(tiny, layer, behaviour, std::nullopt).n, 4u);
+  EXPECT_EQ(heads_of(tiny, layer, behaviour, 2).n, 2u);
   EXPECT_THAT(support::error_of([&] { heads_of(tiny, layer, {}, std::nullopt); }),
               HasSubstr("the number of heads must be said"));
+  Layer of_two = layer;
+  of_two.n_heads = 2;
+  EXPECT_THAT(support::error_of([&] { heads_of(tiny, of_two, behaviour, 4); }),
+              HasSubstr("expected 4 heads as said, got 2 by its tensors"));
 }
 
 TEST(TinyGpt, GivesTheGoldenQueriesKeysValuesAndWeightsOfEachLayer) {
@@ -156,7 +167,7 @@ TEST(TinyGpt, GivesTheGoldenQueriesKeysValuesAndWeightsOfEachLayer) {
   core::Token progress;
   for (std::size_t layer = 0; layer < 4; ++layer) {
     const std::string name = "L" + std::to_string(layer) + ".";
-    Attention read = read_attention(checkpoint, layers[layer].mapping, 4, progress);
+    Attention read = read_attention(checkpoint, layers[layer].mapping, {4}, progress);
     attention::Model model;
     model.n_heads = read.n_heads;
     model.projections = std::move(read.projections);

@@ -128,11 +128,15 @@ TEST_F(SessionFiles, ThatAreWrongAreNamed) {
   EXPECT_THAT(error_of_session(numbers + R"("projections": {"file": "llama.safetensors", "layer": 1})"),
               HasSubstr("llama.safetensors: expected a layer from 0"));
   EXPECT_THAT(error_of_session(numbers + R"("projections": {"file": "llama.safetensors"})"),
-              HasSubstr("the number of heads must be said"));
+              HasSubstr("s.json: projections: expected a layer without rotary positions, or \"ignore\": "
+                        "[\"rotary\"], got one with them"));
+  EXPECT_THAT(
+      error_of_session(numbers + R"("projections": {"file": "llama.safetensors", "ignore": ["rotary"]})"),
+      HasSubstr("the number of heads must be said"));
   EXPECT_EQ(
       error_of_session(
           numbers +
-          R"("n_heads": 2, "projections": {"file": "llama.safetensors", "layer": "model.layers.0.self_attn"})"),
+          R"("n_heads": 2, "projections": {"file": "llama.safetensors", "layer": "model.layers.0.self_attn", "ignore": ["rotary"]})"),
       "no error");
 }
 

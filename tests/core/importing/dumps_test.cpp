@@ -1,0 +1,220 @@
+// Dumps of queries, keys, values and what stands beside them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/attention/attend.hpp"
+#include "core/importing/import.hpp"
+#include "tests/core/importing/written_tensors.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace core::importing {
+namespace {
+
+using attention::ScaleRule;
+using attention::Stage;
+using support::rows_of_two;
+using support::Written;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+
+/// Queries of one head over three tokens, and keys such that Q·Kᵀ has row i, column j = (i + 1)(j + 1).
+const Written q{"q", {1, 3, 4}, {1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0}},
+    k{"k", {1, 3, 4}, {1, 5, 0, 0, 2, 6, 0, 0, 3, 7, 0, 0}}, v{"v", {1, 3, 2}, {1, 0, 0, 1, 1, 1}};
+
+Written scores_times(float factor) {
+  Written scores{"scores", {1, 3, 3}, {}};
+  for (int i = 1; i <= 3; ++i)
+    for (int j = 1; j <= 3; ++j) scores.numbers.push_back(factor * static_cast<float>(i * j));
+  return scores;
+}
+
+struct Dump : testing::Test {
+  support::TemporaryDirectory directory;
+  const std::filesystem::path path = directory.path() / "dump.safetensors";
+
+  Imported opened(const std::vector<Written>& tensors, const Choices& choices = {}) const {
+    support::write(path, tensors);
+    core::Token progress;
+    return import_file(path, choices, progress);
+  }
+  std::string refusal(const std::vector<Written>& tensors, const Choices& choices = {}) const {
+    return support::error_of([&] { opened(tensors, choices); });
+  }
+  static Choices strict() {
+    Choices choices;
+    choices.ignored.emplace();
+    return choices;
+  }
+};
+
+TEST_F(Dump, WithABooleanMaskSeesWhatItShows) {
+  const Imported dump = opened({q, k, v, {"attn_mask", {3, 3}, {1, 0, 0, 1, 1, 0, 0, 1, 1}, "BOOL"}});
+  EXPECT_FALSE(dump.model.mask.causal);
+  const arma::mat shown{{1, 0, 0}, {1, 1, 0}, {0, 1, 1}};
+  EXPECT_TRUE(arma::approx_equal(attention::visible_cells(dump.model), shown, "absdiff", 0));
+  EXPECT_THAT(dump.account.used, Contains("attn_mask [3, 3] as the mask"));
+  EXPECT_THAT(dump.account.assumed, ElementsAre("1 head", "scale 1/√4"));
+  EXPECT_THAT(dump.account.not_used, IsEmpty());
+}
+
+TEST_F(Dump, WithACausalMaskOfAnyKindIsCausal) {
+  for (const Written& mask : {Written{"mask", {1, 1, 3, 3}, {1, 0, 0, 1, 1, 0, 1, 1, 1}, "U8"},
+                              Written{"mask", {3, 3}, {1, 0, 0, 1, 1, 0, 1, 1, 1}},
+                              Written{"attn_bias", {3, 3}, {0, -inf, -inf, 0, 0, -inf, 0, 0, 0}},
+                              Written{"mask", {3, 3}, {0, -1e9f, -1e9f, 0, 0, -1e9f, 0, 0, 0}},
+                              Written{"is_causal", {1}, {1}, "BOOL"}}) {
+    const Imported dump = opened({q, k, v, mask});
+    EXPECT_TRUE(dump.model.mask.causal) << mask.name;
+    EXPECT_THAT(dump.model.mask.cells, IsEmpty()) << mask.name;
+    EXPECT_THAT(dump.account.left_out, IsEmpty());
+  }
+  const Imported not_causal = opened({q, k, v, {"is_causal", {1}, {0}, "BOOL"}});
+  EXPECT_FALSE(not_causal.model.mask.causal);
+  EXPECT_THAT(not_causal.account.assumed, ElementsAre("1 head", "scale 1/√4"));
+}
+
+TEST_F(Dump, WithAMaskWhoseOnesHideSaysSo) {
+  const Imported dump = opened({q, k, v, {"mask", {3, 3}, {0, 1, 1, 0, 0, 1, 0, 0, 0}}});
+  EXPECT_TRUE(dump.model.mask.causal);
+  EXPECT_THAT(dump.account.assumed, Contains("1 in mask hides, as else a query would see nothing"));
+}
+
+TEST_F(Dump, WithoutAMaskSaysWhatIsAssumed) {
+  const Imported dump = opened({q, k, v});
+  EXPECT_FALSE(dump.model.mask.causal);
+  EXPECT_THAT(dump.account.assumed, ElementsAre("1 head", "scale 1/√4", "not causal: every key is seen"));
+}
+
+TEST_F(Dump, WithABiasOrAMaskAHeadIsRefusedUnlessIgnored) {
+  const Written bias{"attn_bias", {3, 3}, {0, 0.5f, 0, 0, 0, 0, 0, 0, 0}};
+  EXPECT_THAT(refusal({q, k, v, bias}, strict()),
+              HasSubstr("without a bias that is added to the scores (attn_bias [3, 3]), which cannot be "
+                        "computed yet; --ignore bias opens it without them"));
+  const Imported dump = opened({q, k, v, bias});
+  ASSERT_EQ(dump.account.left_out.size(), 1u);
+  EXPECT_EQ(dump.account.left_out[0].name, "bias");
+  const Written two_q{"q", {2, 2, 1}, {1, 2, 3, 4}}, two_k{"k", {2, 2, 1}, {1, 2, 3, 4}};
+  EXPECT_THAT(refusal({two_q, two_k, {"mask", {2, 2, 2}, {1, 0, 1, 1, 1, 1, 1, 1}, "BOOL"}}, strict()),
+              HasSubstr("--ignore mask"));
+}
+
+TEST_F(Dump, WithAScaleIsScaledByIt) {
+  const Imported dump = opened({q, k, v, {"scale", {}, {0.125}}});
+  EXPECT_EQ(dump.model.scale, (attention::Scale{ScaleRule::factor, 0.125}));
+  EXPECT_THAT(dump.account.assumed, ElementsAre("1 head", "not causal: every key is seen"));
+  const Imported divided = opened({q, k, v, {"scale", {1}, {2}}});  // √4
+  EXPECT_EQ(divided.model.scale.factor, 0.5);
+  EXPECT_THAT(divided.account.assumed, Contains("scores are divided by scale, which is √4"));
+}
+
+TEST_F(Dump, WithScoresIsToldByQueriesAndKeysWhetherTheyAreScaled) {
+  const Imported raw = opened({q, k, v, scores_times(1)});
+  EXPECT_TRUE(raw.model.given.find(Stage::scores));
+  EXPECT_EQ(raw.model.scale, (attention::Scale{ScaleRule::factor, 0.5}));
+  EXPECT_THAT(raw.account.used, Contains("the scores are Q·Kᵀ, not scaled yet"));
+  EXPECT_THAT(raw.account.assumed, Contains("scale 0.5"));
+  const Imported scaled = opened({q, k, v, scores_times(0.5)});
+  EXPECT_TRUE(scaled.model.given.find(Stage::scaled_scores));
+  EXPECT_THAT(scaled.account.used, Contains("the scores are scaled already: Q·Kᵀ × 0.5"));
+  Written other = scores_times(1);
+  other.numbers[4] = -7;
+  EXPECT_THAT(opened({q, k, v, other}).account.assumed,
+              Contains("the scores, which are not Q·Kᵀ times a number, are scaled already"));
+  // Either way the softmax is of i·j/2: the second row's first weight is e¹/(e¹ + e² + e³).
+  const double first = std::exp(1) / (std::exp(1) + std::exp(2) + std::exp(3));
+  for (const Imported* each : {&raw, &scaled})
+    EXPECT_NEAR(attention::attend(each->model).heads[0].weights(1, 0), first, 1e-12);
+}
+
+TEST_F(Dump, OfScoresAloneSaysWhatTheyAreTakenFor) {
+  EXPECT_THAT(opened({scores_times(1), v}).account.assumed, Contains("the scores are scaled already"));
+  Written masked = scores_times(1);
+  masked.numbers[1] = masked.numbers[2] = masked.numbers[5] = -inf;
+  EXPECT_TRUE(opened({masked, v}).model.given.find(Stage::masked_scores));
+  const Imported scaled = opened({scores_times(1), v, {"scale", {}, {0.25}}});
+  EXPECT_EQ(scaled.model.scale.factor, 0.25);
+  EXPECT_TRUE(scaled.model.given.find(Stage::scores));
+}
+
+TEST_F(Dump, OfWeightsWithTheirHeadsLastIsTurned) {
+  // [2, 2, 3]: head h has the rows a, 1 − a with a = 0.1 (h + 1), then 0.2 (h + 1).
+  Written weights{"weights", {2, 2, 3}, {}};
+  for (const float a : {0.1f, 0.2f})
+    for (const bool second : {false, true})
+      for (int h = 1; h <= 3; ++h)
+        weights.numbers.push_back(second ? 1 - a * static_cast<float>(h) : a * static_cast<float>(h));
+  const Imported dump = opened({weights});
+  EXPECT_EQ(dump.model.n_heads, 3u);
+  const arma::mat last = dump.model.given.find(Stage::weights)->matrices[2];
+  EXPECT_TRUE(arma::approx_equal(last, arma::mat{{0.3, 0.7}, {0.6, 0.4}}, "absdiff", 1e-6));
+  EXPECT_THAT(
+      dump.account.assumed,
+      ElementsAre("that the last axis of weights [2, 2, 3] counts heads, as the one before it sums to 1"));
+  EXPECT_THAT(dump.notes, testing::Not(Contains(HasSubstr("do not sum to 1"))));
+}
+
+TEST_F(Dump, OfWeightsWhoseRowsDoNotSumToOneSaysSo) {
+  Written weights = rows_of_two("weights", {1, 2, 2}, 0.25f);
+  weights.numbers[2] = 0.5f;
+  EXPECT_THAT(
+      opened({weights}).notes,
+      Contains("The weights are no weights of a softmax: 1 of 2 rows do not sum to 1 (row 1 of head 0 "
+               "sums to 1.25)."));
+}
+
+TEST_F(Dump, IsSplitIntoTheHeadsThatAreSaid) {
+  Choices two;
+  two.n_heads = 2;
+  for (const formats::Shape& shape : {formats::Shape{3, 4}, formats::Shape{1, 3, 4}}) {
+    Written queries = q, keys = k;
+    queries.shape = keys.shape = shape;
+    const Imported dump = opened({queries, keys}, two);
+    EXPECT_EQ(dump.model.n_heads, 2u);
+    const arma::mat second = dump.model.given.find(Stage::keys)->matrices[0];
+    EXPECT_TRUE(arma::approx_equal(second, arma::mat{{1, 5}, {2, 6}, {3, 7}}, "absdiff", 0));
+  }
+  Choices three;
+  three.n_heads = 3;
+  EXPECT_THAT(refusal({q, k}, three), HasSubstr("q: expected 3 heads, got [1, 3, 4]"));
+  EXPECT_THAT(refusal({rows_of_two("weights", {2, 2, 2})}, three),
+              HasSubstr("expected 3 heads, got 2 in [2, 2, 2]"));
+}
+
+TEST_F(Dump, WithValuesOfAllHeadsSplitsThemAsTheWeightsSay) {
+  const Imported dump =
+      opened({rows_of_two("weights", {1, 2, 2, 2}, 0.25f), {"v", {1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}});
+  const arma::mat second = dump.model.given.find(Stage::values)->matrices[1];
+  EXPECT_TRUE(arma::approx_equal(second, arma::mat{{3, 4}, {7, 8}}, "absdiff", 0));
+}
+
+TEST_F(Dump, WithoutLayersRefusesToChooseOne) {
+  Choices first;
+  first.layer = "0";
+  const std::string expected = "expected no layer to be chosen, as there are none in it, got \"0\"";
+  EXPECT_THAT(refusal({q, k}, first), HasSubstr(expected));
+  EXPECT_THAT(refusal({{"x", {2, 2}, {1, 2, 3, 4}}}, first), HasSubstr(expected));
+}
+
+TEST_F(Dump, NamesWhatIsNotUsed) {
+  const Imported dump = opened({rows_of_two("weights", {1, 2, 2}),
+                                {"attn_mask", {2, 2}, {1, 0, 1, 1}, "BOOL"},
+                                {"gate", {2}, {1, 2}}});
+  EXPECT_THAT(dump.account.not_used, ElementsAre("attn_mask [2, 2]", "gate [2]"));
+  EXPECT_EQ(reservations_text(dump.account), "not used: attn_mask [2, 2], gate [2]");
+}
+
+TEST_F(Dump, WhoseNamesTellNothingSaysWhatCouldBeExpected) {
+  EXPECT_THAT(refusal({{"left", {2, 2}, {1, 2, 3, 4}}, {"right", {2, 2}, {1, 2, 3, 4}}}),
+              HasSubstr("none of the names tells which these are: left, right"));
+}
+
+}  // namespace
+}  // namespace core::importing
