@@ -40,7 +40,11 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
   if (!choices.ignored) choices.ignored.emplace();  // nothing may be left out that was not named
   core::Token progress;
   auto imported = core::importing::import_file(path, choices, progress);
-  if (!core::importing::is_session(path)) say_what_became(path.filename().string(), imported, err);
+  const std::string name = path.filename().string();
+  if (!core::importing::is_session(path))
+    say_what_became(name, imported, err);
+  else if (const std::string words = core::importing::reservations_text(imported.account); !words.empty())
+    print_error(err, "note: " + name + ": " + words);
   return imported;
 }
 
@@ -128,7 +132,8 @@ struct Runner {
   }
   int operator()(const WriteSession& command) const {
     auto imported = model_of(command, err);
-    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view)});
+    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view),
+                                               core::importing::left_out_words(imported.account)});
     return done;
   }
   int operator()(const Check& command) const {

@@ -50,7 +50,7 @@ std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& pr
     case ExportForm::png:
       return core::figures::png_of(figure(x, e), x.view.settings.export_scale);
     case ExportForm::session:
-      return formats::session_text({x.model, view_text(x.view)});
+      return formats::session_text({x.model, view_text(x.view), x.left_out});
     case ExportForm::program:
       break;
   }

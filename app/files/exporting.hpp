@@ -17,7 +17,8 @@ struct Exported {
   const core::attention::Model& model;
   const core::attention::Trace* trace;  ///< of the shown sequence; nullptr where it is still to be computed
   const View& view;
-  std::string title;  ///< of the document
+  std::string title;                       ///< of the document
+  std::vector<std::string> left_out = {};  ///< what its file does and it does not, in words
 };
 
 /// Writes what is asked for, all of it or nothing, and gives the files.

@@ -30,8 +30,10 @@ void Store::carry_out(const SaveAndContinue&) {
 void Store::save_to(const std::filesystem::path& path) {
   writer_.saved_to = path;
   writer_.saving.start(
-      [this, path, model = document_.model, view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
-        formats::save_session(path, {model, view});
+      [this, path, model = document_.model, view = view_text(view_),
+       left_out =
+           core::importing::left_out_words(document_.origin.account)](const core::Token&) -> Jobs::Delivery {
+        formats::save_session(path, {model, view, left_out});
         return [this, path, model] {
           Document& own = lessons_.own(document_);
           own.saved = model;  // which may have been edited since
@@ -49,9 +51,10 @@ void Store::carry_out(const ExportAs& command) {
   const auto trace = shows_newest() ? live_.lease().trace : nullptr;
   writer_.exported = command.path;
   writer_.exporting.start(
-      [this, command, model = document_.model, trace, view = view_,
-       title = document_.origin.title](const core::Token& progress) -> Jobs::Delivery {
-        const auto files = export_as({model, trace.get(), view, title}, command, progress);
+      [this, command, model = document_.model, trace, view = view_, title = document_.origin.title,
+       left_out = core::importing::left_out_words(document_.origin.account)](
+          const core::Token& progress) -> Jobs::Delivery {
+        const auto files = export_as({model, trace.get(), view, title, left_out}, command, progress);
         return [this, files, path = command.path] {
           if (view_.forms.dialog == Dialog::export_files) view_.forms.dialog = Dialog::none;
           view_.forms.browser.asks_to_replace = false;

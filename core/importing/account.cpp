@@ -44,6 +44,12 @@ std::string account_text(const Account& account) {
   return text;
 }
 
+std::vector<std::string> left_out_words(const Account& account) {
+  std::vector<std::string> words;
+  for (const LeftOut& left_out : account.left_out) words.push_back(left_out.words);
+  return words;
+}
+
 std::string tensor_words(const formats::TensorInfo& info) {
   return info.name + " " + formats::shape_text(info.shape);
 }

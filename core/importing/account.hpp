@@ -34,6 +34,9 @@ std::string account_text(const Account& account);
 /// "attn_mask [6, 6]".
 std::string tensor_words(const formats::TensorInfo& info);
 
+/// The words of what is left out.
+std::vector<std::string> left_out_words(const Account& account);
+
 /// Notes which tensors of a file were not used: those whose names begin as said, one by one as far as they
 /// are few, the others by their number.
 void note_unused(Account& account, const formats::TensorFile& file, const std::vector<std::string>& used,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/attention/visible.hpp"
 #include "core/error.hpp"
 #include "core/formats/checkpoints/kinds.hpp"
 #include "core/text/ascii.hpp"
@@ -89,6 +90,20 @@ void lack(Account& account, const char* name, const TensorInfo& info) {
   account.left_out.push_back({absence.name, std::string(absence.words) + " (" + tensor_words(info) + ")"});
 }
 
+/// Hides keys of each sequence where the masks are as many and have the same in every row, as of padding.
+bool apply_padding(const std::vector<arma::mat>& all, attention::Model& model) {
+  if (all.size() != model.sequences.size()) return false;
+  std::vector<std::vector<std::size_t>> hidden(all.size());
+  for (std::size_t s = 0; s < all.size(); ++s)
+    for (arma::uword j = 0; j < all[s].n_cols; ++j) {
+      const arma::vec column = all[s].col(j);
+      if (!arma::all(column == column[0])) return false;
+      if (column[0] == 0) hidden[s].push_back(j);
+    }
+  model.mask.hidden_keys = std::move(hidden);
+  return true;
+}
+
 /// Hides cells of visible as a mask says, or says why not.
 bool apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
   const auto all = spread(tensor, result.model);
@@ -99,12 +114,18 @@ bool apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
   const bool is_boolean = tensor.dtype == formats::Dtype::boolean;
   const bool is_bias = tensor.name.ends_with("bias");
   const MaskOf first = meaning(all[0], is_boolean, is_bias);
+  std::vector<arma::mat> shown;
   for (const arma::mat& each : all) {
-    const bool same = arma::all(arma::vectorise(each == all[0]));
-    if (meaning(each, is_boolean, is_bias).adds_others) return lack(result.account, "bias", tensor), false;
-    if (!same) return lack(result.account, "mask", tensor), false;
+    MaskOf one = meaning(each, is_boolean, is_bias);
+    if (one.adds_others) return lack(result.account, "bias", tensor), false;
+    shown.push_back(std::move(one.visible));
   }
-  visible %= first.visible;
+  const bool same = std::ranges::all_of(
+      shown, [&](const arma::mat& each) { return arma::all(arma::vectorise(each == shown[0])); });
+  if (same)
+    visible %= shown[0];
+  else if (!apply_padding(shown, result.model))
+    return lack(result.account, "mask", tensor), false;
   if (first.is_turned)
     result.account.assumed.push_back("1 in " + tensor.name + " hides, as else a query would see nothing");
   else if (is_boolean || arma::any(arma::vectorise(all[0]) == 1))
@@ -112,11 +133,25 @@ bool apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
   return true;
 }
 
+/// Whether the causal rule hides what the mask does, with the queries at the last of the keys or the first.
+bool is_causal(attention::Model& model, const arma::mat& visible) {
+  attention::Mask& mask = model.mask;
+  mask.causal = true;
+  for (const auto align : {attention::MaskAlignment::last, attention::MaskAlignment::first}) {
+    mask.align = align;
+    arma::mat rule(visible.n_rows, visible.n_cols);
+    for (std::size_t i = 0; i < visible.n_rows; ++i)
+      for (std::size_t j = 0; j < visible.n_cols; ++j)
+        rule(i, j) = static_cast<std::int64_t>(j) <= attention::place_of_query(model, i);
+    if (arma::all(arma::vectorise(rule == visible))) return true;
+  }
+  mask.causal = false;
+  mask.align = {};
+  return false;
+}
+
 void put_mask(attention::Model& model, const arma::mat& visible, const std::string& place) {
-  if (arma::all(arma::vectorise(visible) == 1)) return;
-  model.mask.causal = true;
-  if (arma::all(arma::vectorise(attention::visible_cells(model) == visible))) return;
-  model.mask.causal = false;
+  if (arma::all(arma::vectorise(visible) == 1) || is_causal(model, visible)) return;
   const arma::uvec hidden = arma::find(visible.t() == 0);  // row by row
   if (hidden.n_elem > most_cells)
     throw Error(place + "expected at most " + std::to_string(most_cells) + " hidden cells, got " +

@@ -69,7 +69,9 @@ Imported import_file(const std::filesystem::path& path, const Choices& choices, 
     if (choices.says_something())
       throw Error(path.string() + ": it is a session, of which nothing is to be chosen");
     formats::Session session = formats::load_session(path);
-    return {std::move(session.model), {}, std::move(session.view), {}};
+    Imported imported{std::move(session.model), {}, std::move(session.view), {}};
+    for (std::string& words : session.left_out) imported.account.left_out.push_back({"", std::move(words)});
+    return imported;
   }
   const TensorFile file = formats::open_tensors(path, progress);
   Imported result = import_tensors(file, choices, progress);

@@ -41,8 +41,8 @@ std::vector<std::string> tensors_of(const checkpoints::Mapping& mapping, bool ha
   return names;
 }
 
-void leave_out(Account& account, const checkpoints::Absence& absence, const std::string& more = "") {
-  account.left_out.push_back({absence.name, absence.words + more});
+void leave_out(Account& account, const checkpoints::Absence& absence) {
+  account.left_out.push_back({absence.name, absence.words});
 }
 
 void require_what_may_be_left_out(const Account& account, const Choices& choices, const TensorFile& file,
@@ -68,17 +68,6 @@ std::string heads_words(std::size_t n, const Choices& choices, const Behaviour& 
     return words + ", as said" +
            (configured && configured != n ? " (config.json says " + std::to_string(*configured) + ")" : "");
   return words + (layer.n_heads > 0 ? ", as its names say" : ", as config.json says");
-}
-
-/// The window of keys matters only where there are more tokens than it lets see.
-void note_window(Account& account, const Behaviour& behaviour, std::size_t n_tokens) {
-  if (!behaviour.window) return;
-  const std::string words = " (of " + std::to_string(*behaviour.window) + ")";
-  if (*behaviour.window < n_tokens)
-    leave_out(account, checkpoints::absence_named("window"), words);
-  else
-    account.assumed.push_back("a sliding window" + words + " that hides none of " + std::to_string(n_tokens) +
-                              " tokens");
 }
 
 }  // namespace
@@ -119,6 +108,7 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
       checkpoints::scale_of(behaviour, config, layer, read.projections.query.weight->n_cols / read.n_heads);
   model.projections = std::move(read.projections);
   model.mask.causal = behaviour.causal;
+  model.mask.window = behaviour.window;
 
   std::vector<std::string> used = tensors_of(behaviour.mapping, model.projections->output.has_value());
   account.used.push_back(weights_words(file, layer, used));
@@ -131,8 +121,6 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
   if (!choices.embeddings_tensor.empty() && choices.embeddings.empty())
     used.push_back(choices.embeddings_tensor);
   note_unused(account, file, used, layer.prefix);
-  note_window(account, behaviour, model.n_tokens());
-  require_what_may_be_left_out(account, choices, file, layer);
   attention::require_within_limits(model, file.place());
   return result;
 }

@@ -82,6 +82,23 @@ void lacks(Behaviour& b, const char* name) {
   if (std::ranges::find(b.not_computed, absence) == b.not_computed.end()) b.not_computed.push_back(absence);
 }
 
+/// A window of W keys is the query's own and W − 1 before it; without a causal mask, W/2 on both sides. Whole
+/// numbers that mean something else, as of windows of a picture, are not computed.
+void find_window(Behaviour& b, const Layer& layer, const ConfigPositions& positions) {
+  const std::size_t index = number_of(layer);
+  const auto& windowed = positions.windowed;
+  if (!positions.window || *positions.window == 0 || (index < windowed.size() && !windowed[index])) return;
+  const std::size_t width = *positions.window;
+  const std::string_view kind = b.kind ? b.kind->name : "";
+  if (b.causal)
+    b.window.left = width - 1;
+  else if (kind == "ModernBERT")
+    b.window.left = b.window.right = width / 2;
+  else
+    return lacks(b, "window");
+  b.known.push_back("a sliding window of " + std::to_string(width) + " keys");
+}
+
 void find_absences(Behaviour& b, std::span<const TensorInfo> tensors, const Layer& layer,
                    const ConfigPositions& positions) {
   const Positions of_kind = b.kind ? b.kind->positions : Positions::before;
@@ -90,9 +107,7 @@ void find_absences(Behaviour& b, std::span<const TensorInfo> tensors, const Laye
     if (alibi) lacks(b, "alibi");
     if (positions.rotary || (of_kind == Positions::rotary && !alibi)) lacks(b, "rotary");
     if (positions.relative || of_kind == Positions::relative) lacks(b, "relative");
-    const std::size_t index = number_of(layer);
-    const auto& windowed = positions.windowed;
-    if (positions.window && (index >= windowed.size() || windowed[index])) b.window = positions.window;
+    find_window(b, layer, positions);
   }
   if (positions.capped) lacks(b, "cap");
   if (positions.normed) lacks(b, "norm");

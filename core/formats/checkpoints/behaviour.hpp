@@ -22,7 +22,7 @@ struct Behaviour {
   ConfigHeads heads;                         ///< as far as the configuration tells them
   std::vector<std::string> known, assumed;   ///< a few words each: "causal, as GPT-2 is"
   std::vector<const Absence*> not_computed;  ///< what it does and this program does not
-  std::optional<std::size_t> window;         ///< keys that a query sees at most
+  attention::MaskWindow window;              ///< keys that a query sees at most
 };
 
 /// Finds out what a layer of a checkpoint does by its configuration, or else by the names of its tensors.

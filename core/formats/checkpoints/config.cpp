@@ -23,7 +23,8 @@ std::optional<Json> any_member(const Json& top, Keys keys) {
 
 std::optional<std::size_t> count(const Json& top, Keys keys) {
   const auto place = any_member(top, keys);
-  return place ? std::optional<std::size_t>(place->whole(1)) : std::nullopt;
+  if (!place || place->is_list()) return std::nullopt;  // a number for each stage of a picture's model
+  return place->whole(1);
 }
 
 bool is_on(const Json& top, Keys keys) {

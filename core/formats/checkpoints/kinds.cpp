@@ -76,7 +76,7 @@ constexpr std::array absence_table{
     Absence{"rotary", "rotary positions"},
     Absence{"relative", "relative position biases"},
     Absence{"alibi", "ALiBi's biases by distance"},
-    Absence{"window", "a sliding window of keys"},
+    Absence{"window", "windows of another kind than a sliding one"},
     Absence{"cap", "a cap on the scores"},
     Absence{"norm", "norms of queries and keys"},
     Absence{"clip", "clipped queries, keys and values"},

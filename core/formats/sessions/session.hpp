@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/attention/model.hpp"
 
@@ -12,6 +13,8 @@ namespace core::formats {
 struct Session {
   attention::Model model;
   std::string view;  ///< what was looked at: a JSON object as text, or empty
+  /// What the model that it was made of does and this one does not: "rotary positions".
+  std::vector<std::string> left_out = {};
 };
 
 /// Reads a session; file_name stands for it in errors, and what it names in other files lies beside it.

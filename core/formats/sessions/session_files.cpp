@@ -14,12 +14,16 @@ TensorFile opened(const Json& place, const std::filesystem::path& folder) {
   return open_tensors(folder / place.required("file").text());
 }
 
+std::vector<std::string> ignored_names(const Json& place) {
+  std::vector<std::string> names;
+  if (const auto list = place.member("ignore"))
+    for (const Json& name : list->items_if_any("a list of what is left out")) names.push_back(name.text());
+  return names;
+}
+
 /// A session says itself what of a checkpoint's layer it leaves out.
 void require_ignored(const Json& place, const checkpoints::Behaviour& behaviour) {
-  const auto list = place.member("ignore");
-  std::vector<std::string> ignored;
-  if (list)
-    for (const Json& name : list->items_if_any("a list of what is left out")) ignored.push_back(name.text());
+  const auto ignored = ignored_names(place);
   for (const checkpoints::Absence* absence : behaviour.not_computed)
     if (std::ranges::find(ignored, absence->name) == ignored.end())
       place.fail(
@@ -75,6 +79,14 @@ checkpoints::Attention attention_in_file(const Json& place, const std::filesyste
   Token progress;
   return checkpoints::read_attention(file, behaviour.mapping,
                                      checkpoints::heads_of(file, layer, behaviour, n_heads), progress);
+}
+
+std::vector<std::string> ignored_words(const Json& projections) {
+  std::vector<std::string> words;
+  for (const std::string& name : ignored_names(projections))
+    for (const checkpoints::Absence& absence : checkpoints::absences())
+      if (name == absence.name) words.emplace_back(absence.words);
+  return words;
 }
 
 }  // namespace core::formats

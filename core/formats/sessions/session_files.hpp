@@ -32,4 +32,7 @@ std::vector<std::string> texts_in_file(const Json& place, const std::filesystem:
 checkpoints::Attention attention_in_file(const Json& place, const std::filesystem::path& folder,
                                          std::optional<std::size_t> n_heads);
 
+/// What a reference to a checkpoint says is left out of its layer, in words; none of other projections.
+std::vector<std::string> ignored_words(const Json& projections);
+
 }  // namespace core::formats

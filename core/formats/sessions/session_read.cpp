@@ -220,10 +220,14 @@ Session parse_session(std::string_view text, const std::string& file_name) {
   const Json top = parse_json(text, file_name);
   top.expect_keys({"attnscope", "tokens", "key_tokens", "embeddings", "projections", "n_heads", "scores",
                    "scale", "mask", "dropout", "merge_heads", "context_length", "departures", "given",
-                   "heads_off", "view"});
+                   "heads_off", "left_out", "view"});
   const Json version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
-  Session session{read_model(top, std::filesystem::path(file_name).parent_path()), ""};
+  Session session{read_model(top, std::filesystem::path(file_name).parent_path()), "", {}};
+  if (const auto projections = top.member("projections")) session.left_out = ignored_words(*projections);
+  if (const auto list = top.member("left_out"))
+    for (const Json& words : list->items_if_any("a list of what is left out"))
+      session.left_out.push_back(words.text());
   if (const auto view = top.member("view")) {
     if (!view->is_object()) view->fail("an object");
     session.view = json_text(*view);

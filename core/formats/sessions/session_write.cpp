@@ -133,6 +133,10 @@ std::string session_text(const Session& session) {
   if (!m.heads_off.empty())
     add("heads_off", list_text(m.heads_off, "", false,
                                [](std::size_t h, const std::string&) { return std::to_string(h); }));
+  if (!session.left_out.empty())
+    add("left_out", list_text(session.left_out, "", false, [](const std::string& words, const std::string&) {
+          return json_quoted(words);
+        }));
   if (!session.view.empty()) add("view", view_json(session.view));
   return text + "\n}\n";
 }

@@ -180,6 +180,17 @@ TEST(Batch, RefusesWhatCannotBeComputedUnlessItIsIgnored) {
   EXPECT_TRUE(dir.names().empty());
 }
 
+TEST(Batch, KeepsWhatWasLeftOutInTheSession) {
+  const support::TemporaryDirectory dir;
+  const std::string file = (dir / "s.json").string(), again = (dir / "t.json").string();
+  run({"session", FIXTURES "/checkpoints/llama.safetensors", "--heads", "2", "--ignore", "all", "--out",
+       file});
+  const Outcome outcome = run({"session", file, "--out", again});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "attnscope: note: s.json: not computed: rotary positions\n");
+  EXPECT_EQ(core::formats::load_session(again).left_out, std::vector<std::string>{"rotary positions"});
+}
+
 TEST(Batch, SaysWhatIsAssumedOfGivenStagesAndCutsThemForTheHeads) {
   const support::TemporaryDirectory dir;
   support::put_bytes(dir / "q.csv", "1,2,3,4\n5,6,7,8\n");

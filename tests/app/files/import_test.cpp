@@ -72,7 +72,13 @@ TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
   program.store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::heads; }});
   program.run();
   EXPECT_TRUE(program.has("banner/left_out")) << "nor another view";
-  program.store.dispatch(Undo{});
+  const support::TemporaryDirectory directory;
+  program.store.dispatch(SaveFileAs{directory / "s.json"});
+  program.run(3);
+  program.store.dispatch(LoadPreset{"multi-head"});
+  program.store.dispatch(OpenFile{directory / "s.json"});
+  program.run(3);
+  EXPECT_TRUE(program.has("banner/left_out")) << "the session has it too";
   program.store.dispatch(LoadPreset{"multi-head"});
   program.run();
   EXPECT_FALSE(program.has("banner/left_out"));

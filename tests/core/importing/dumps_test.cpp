@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/attention/attend.hpp"
+#include "core/attention/visible.hpp"
 #include "core/importing/import.hpp"
 #include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"
@@ -59,7 +60,7 @@ TEST_F(Dump, WithABooleanMaskSeesWhatItShows) {
   const Imported dump = opened({q, k, v, {"attn_mask", {3, 3}, {1, 0, 0, 1, 1, 0, 0, 1, 1}, "BOOL"}});
   EXPECT_FALSE(dump.model.mask.causal);
   const arma::mat shown{{1, 0, 0}, {1, 1, 0}, {0, 1, 1}};
-  EXPECT_TRUE(arma::approx_equal(attention::visible_cells(dump.model), shown, "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(attention::visible_cells(dump.model, 0), shown, "absdiff", 0));
   EXPECT_THAT(dump.account.used, Contains("attn_mask [3, 3] as the mask"));
   EXPECT_THAT(dump.account.assumed, ElementsAre("1 head", "scale 1/√4"));
   EXPECT_THAT(dump.account.not_used, IsEmpty());
@@ -79,6 +80,23 @@ TEST_F(Dump, WithACausalMaskOfAnyKindIsCausal) {
   const Imported not_causal = opened({q, k, v, {"is_causal", {1}, {0}, "BOOL"}});
   EXPECT_FALSE(not_causal.model.mask.causal);
   EXPECT_THAT(not_causal.account.assumed, ElementsAre("1 head", "scale 1/√4"));
+}
+
+TEST_F(Dump, OfABatchWithAMaskOfItsKeysHidesThem) {
+  const Written two_q{"q", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, two_k{"k", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}};
+  Choices batch;
+  batch.first_axis_is_batch = true;
+  const Imported dump = opened({two_q, two_k, {"attention_mask", {2, 3}, {1, 1, 0, 1, 1, 1}}}, batch);
+  EXPECT_EQ(attention::visible_cells(dump.model, 0)(0, 2), 0);
+  EXPECT_EQ(attention::visible_cells(dump.model, 0)(0, 1), 1);
+  EXPECT_EQ(attention::visible_cells(dump.model, 1)(0, 2), 1);
+}
+
+TEST_F(Dump, OfFewerQueriesThanKeysThatIsCausalBeginsAtTheFirstKeyAsInPyTorch) {
+  const Written one_q{"q", {1, 2, 4}, {1, 0, 0, 0, 2, 0, 0, 0}};
+  const Imported dump = opened({one_q, k, v, {"is_causal", {1}, {1}, "BOOL"}});
+  const arma::mat shown{{1, 0, 0}, {1, 1, 0}};
+  EXPECT_TRUE(arma::approx_equal(attention::visible_cells(dump.model, 0), shown, "absdiff", 0));
 }
 
 TEST_F(Dump, WithAMaskWhoseOnesHideSaysSo) {

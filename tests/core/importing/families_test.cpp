@@ -50,8 +50,11 @@ const Family families[] = {
     {"falcon_7b", "", true, "rotary"},
     {"falcon_40b", "", true, "rotary"},
     {"falcon_rw", "", true, "alibi"},
-    {"phi3", "", true, "rotary,window"},
+    {"phi3", "", true, "rotary"},
     {"mpt", "", true, "alibi"},
+    {"gpt_neo_local", "", true, ""},
+    {"modern_bert", "", false, "rotary"},
+    {"swin", "", false, "relative,window", true},
     {"starcoder", "", true, ""},
     {"starcoder_by_head", "", true, ""},
     {"timm", "", false, "", true},
@@ -152,16 +155,6 @@ TEST(Family, IsIgnoredByNameOnly) {
               HasSubstr("without norms of queries and keys, which"));
   choices.ignored = {"norm", "rotary"};
   EXPECT_EQ(support::error_of([&] { opened(qwen, choices); }), "no error");
-}
-
-TEST(Family, OfASlidingWindowIsWholeWhereTheWindowHidesNothing) {
-  Family phi{"phi3", "", true, ""};
-  Choices choices = choices_of(phi);
-  choices.embeddings_tensor.clear();  // eight drawn tokens, of which three are seen
-  EXPECT_EQ(names(opened(phi, choices).account.left_out), "rotary,window");
-  Family gemma{"gemma2", "", true, ""};
-  EXPECT_THAT(opened(gemma, choices_of(gemma)).account.assumed,
-              testing::Contains("a sliding window (of 4096) that hides none of 5 tokens"));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ TEST(SessionError, NamesUnknownKeys) {
   expect_errors_in_small({
       {R"("scal": 1)",
        "expected only the keys attnscope, tokens, key_tokens, embeddings, projections, n_heads, scores, scale, "
-       "mask, dropout, merge_heads, context_length, departures, given, heads_off, view, got \"scal\"; did you mean \"scale\"?"},
+       "mask, dropout, merge_heads, context_length, departures, given, heads_off, left_out, view, got \"scal\"; did you mean \"scale\"?"},
       {R"("mask": {"hidden": 1})",
        "mask: expected only the keys causal, method, empty_rows, cells, align, window, prefix, documents, hidden_keys, got \"hidden\""},
       {R"("projections": {"qwery": 1})",

@@ -138,6 +138,7 @@ TEST_F(SessionFiles, ThatAreWrongAreNamed) {
           numbers +
           R"("n_heads": 2, "projections": {"file": "llama.safetensors", "layer": "model.layers.0.self_attn", "ignore": ["rotary"]})"),
       "no error");
+  EXPECT_THAT(load_session(directory_ / "s.json").left_out, testing::ElementsAre("rotary positions"));
 }
 
 }  // namespace

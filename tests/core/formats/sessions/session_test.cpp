@@ -102,9 +102,11 @@ class RandomModels {
 TEST(Session, ReadsBackEveryOptionAndEveryBit) {
   RandomModels models(7);
   for (int k = 0; k < 500; ++k) {
-    const Session session{models.next(), k % 2 == 0 ? "" : R"({"head": 1, "zoom": [0.5, -0]})"};
+    Session session{models.next(), k % 2 == 0 ? "" : R"({"head": 1, "zoom": [0.5, -0]})"};
+    if (k % 3 == 0) session.left_out = {"rotary positions", "\"a cap\""};
     const std::string text = session_text(session);
     const Session back = parse_session(text, "f.json");
+    EXPECT_EQ(back.left_out, session.left_out);
     ASSERT_TRUE(back.model == session.model) << text;
     ASSERT_EQ(back.view, session.view);
     ASSERT_EQ(session_text(back), text);
