@@ -213,7 +213,8 @@ std::vector<std::string> apply_companions(const TensorFile& file, const Companio
     if (tensor.numbers.size() == 1) {
       note(*companions.is_causal, "whether it is causal");
       ++n_said;
-      if (tensor.numbers[0] != 0) visible = arma::trimatl(visible);  // from the top left, as PyTorch does
+      for (std::size_t i = 0; tensor.numbers[0] != 0 && i < visible.n_rows; ++i)
+        for (std::size_t j = i + 1; j < visible.n_cols; ++j) visible(i, j) = 0;  // as PyTorch does
     }
   }
   for (const TensorInfo* info : companions.masks) {

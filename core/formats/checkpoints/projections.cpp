@@ -164,12 +164,11 @@ Attention read_attention(const TensorFile& file, const Mapping& mapping, const H
   }
   if (mapping.output) {
     Linear output = reader.linear(*mapping.output, true);
-    if (output.weight->n_rows == d_out && output.weight->n_cols == d_out)
+    if (output.weight->n_rows == d_out)
       p.output = std::move(output);
     else
-      result.notes.push_back("The output projection is " + std::to_string(output.weight->n_rows) + " × " +
-                             std::to_string(output.weight->n_cols) + " and not " + std::to_string(d_out) +
-                             " × " + std::to_string(d_out) + ": it is left out.");
+      result.notes.push_back("The output projection has " + std::to_string(output.weight->n_rows) +
+                             " inputs and not " + std::to_string(d_out) + ": it is left out.");
   }
   return result;
 }

@@ -26,7 +26,7 @@ struct HeadCount {
 /// Reads the projections that a mapping names, turned and cut so that each is used as x·W.
 ///
 /// Where keys and values have fewer heads than queries (grouped queries), theirs are repeated for each
-/// query's head, which gives the same numbers; an output projection that is not d_out × d_out is left out.
+/// query's head, which gives the same numbers; an output projection of other inputs is left out.
 /// Both are noted. Throws core::Error, "FILE: TENSOR: …", when shapes do not fit one another or the number of
 /// heads.
 Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
