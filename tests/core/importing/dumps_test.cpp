@@ -26,10 +26,6 @@ using testing::IsEmpty;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 
-/// Queries of one head over three tokens, and keys such that Q·Kᵀ has row i, column j = (i + 1)(j + 1).
-const Written q{"q", {1, 3, 4}, {1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0}},
-    k{"k", {1, 3, 4}, {1, 5, 0, 0, 2, 6, 0, 0, 3, 7, 0, 0}}, v{"v", {1, 3, 2}, {1, 0, 0, 1, 1, 1}};
-
 Written scores_times(float factor) {
   Written scores{"scores", {1, 3, 3}, {}};
   for (int i = 1; i <= 3; ++i)
@@ -38,6 +34,10 @@ Written scores_times(float factor) {
 }
 
 struct Dump : testing::Test {
+  /// Queries of one head over three tokens, and keys such that Q·Kᵀ has row i, column j = (i + 1)(j + 1).
+  const Written q{"q", {1, 3, 4}, {1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0}},
+      k{"k", {1, 3, 4}, {1, 5, 0, 0, 2, 6, 0, 0, 3, 7, 0, 0}}, v{"v", {1, 3, 2}, {1, 0, 0, 1, 1, 1}};
+
   support::TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "dump.safetensors";
 
