@@ -53,6 +53,21 @@ void give_everything_that_can_go_wrong(gui::Program& program) {
   program.edit(SetDropoutRate{0.5});
   program.edit(SetMaskWindow{{2, {}}});
   program.edit(SetDocuments{{0, 0, 0, 0, 1, 1}});
+  program.edit(SetHiddenKeys{{{2}}});
+}
+
+/// Other keys than queries, the queries being the last of them or the first.
+template <core::attention::MaskAlignment align>
+void give_more_keys(gui::Program& program) {
+  using namespace core::editing;
+  const auto& model = program.store.model();
+  core::attention::GivenStage keys{Stage::keys, {}};
+  for (std::size_t h = 0; h < model.n_heads; ++h)
+    keys.matrices.emplace_back(arma::mat(model.n_tokens() + 2, model.d_head(), arma::fill::ones));
+  core::attention::GivenStage values{Stage::values, keys.matrices};
+  program.edit(GiveStage{keys});
+  program.edit(GiveStage{values});
+  program.edit(SetMaskAlignment{align});
 }
 
 /// A program in which much can be done, and others in which the rest can.
@@ -86,6 +101,8 @@ const Start starts[]{
     [](gui::Program& p) { look(p, [](app::View& view) { view.look.tab = Tab::laboratory; }); },
     [](gui::Program& p) { p.store.dispatch(app::StartLesson{"000"}), p.run(); },
     give_everything_that_can_go_wrong,
+    give_more_keys<core::attention::MaskAlignment::last>,
+    give_more_keys<core::attention::MaskAlignment::first>,
 };
 
 std::unique_ptr<gui::Program> begin(Start start) {
