@@ -145,7 +145,7 @@ TEST(Batch, SaysWhatOfAFileWasLeftOut) {
   const Outcome outcome =
       run({"session", nested, "--tensor", "model.query.weight", "--out", (dir / "s.json").string()});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.err.substr(0, outcome.err.find(':', 20)), "attnscope: note: Left out as no tensors");
+  EXPECT_NE(outcome.err.find("note: Left out as no tensors: "), std::string::npos) << outcome.err;
   std::filesystem::copy_file(FIXTURES "/formats/npy/row.npy", dir / "row.npy");
   std::filesystem::copy_file(FIXTURES "/formats/damaged/objects.npy", dir / "weights.npy");
   const Outcome checked = run({"check", "--preset", "004-causal", "--against", dir.path().string()});
