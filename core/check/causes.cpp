@@ -61,8 +61,10 @@ std::optional<Sample> sample_of(const Computed& right, const std::vector<Theirs>
       rows.push_back(row);
   };
   for (std::size_t k = 0; k < theirs.size(); ++k) {
-    if (agreeing[k] || !attention::info(theirs[k].readings.front().stage).present(model)) continue;
-    const Agreement worst = agreement(theirs[k], theirs[k].readings.front(), right, tolerance);
+    if (agreeing[k] || theirs[k].readings.empty()) continue;
+    const Reading& reading = theirs[k].readings.front();
+    if (!attention::info(reading.stage).present(model)) continue;
+    const Agreement worst = agreement(theirs[k], reading, right, tolerance);
     if (!sample) sample = Sample{worst.sequence, {}};
     if (worst.sequence == sample->sequence && sample->rows.size() < most_sampled / 2) add(worst.row);
   }

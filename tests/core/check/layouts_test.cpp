@@ -8,6 +8,7 @@
 #include "core/check/report_text.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/random_model.hpp"
 
 namespace core::check {
 namespace {
@@ -200,6 +201,20 @@ TEST_F(Layouts, ShapesThatFitNothingDifferUnderEveryName) {
       EXPECT_THAT(report_text(report),
                   HasSubstr("Whatever could be compared agrees: 1 tensor of 1 stage was"));
     }
+}
+
+TEST(LayoutsOfManyTokens, ShapesThatFitNothingDifferThereToo) {
+  support::Random random(5);
+  const Model model = support::model(random, 40, 4, 4, 2);  // so many that causes are looked for in a sample
+  for (const formats::Shape& shape : {formats::Shape{5, 5}, formats::Shape{2, 1600}, formats::Shape{40}}) {
+    const Report alone = checked(model, {of_shape("weights", shape)});
+    EXPECT_FALSE(alone.agrees);
+    EXPECT_THAT(alone.causes(), IsEmpty());
+    const Report beside = checked(model, {of_shape("queries", {2, 40, 2}), of_shape("weights", shape)});
+    EXPECT_FALSE(beside.agrees);
+    ASSERT_THAT(beside.stages, SizeIs(2));
+    EXPECT_THAT(beside.stages[1].obstacle, HasSubstr("expected"));
+  }
 }
 
 TEST_F(Layouts, ShapesThatFitNothingAreGuessedAt) {
