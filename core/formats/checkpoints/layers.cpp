@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/checkpoints/layouts.hpp"
+#include "core/formats/checkpoints/signs.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/text/ascii.hpp"
 #include "core/text/number.hpp"
@@ -53,6 +54,8 @@ std::optional<Layer> layer_at(const Names& names, const std::string& name, const
   if (!name.ends_with(row.weights[0])) return std::nullopt;
   const std::string prefix = name.substr(0, name.size() - row.weights[0].size());
   if (!prefix.empty() && prefix.back() != '.') return std::nullopt;
+  if (row.is_fused() && find(names, prefix + "q_attn.weight"))
+    return std::nullopt;  // GPT-2's cross-attention, whose c_attn holds keys and values alone
   for (const std::string& weight : row.weights) {
     const TensorInfo* info = find(names, prefix + weight);
     const bool has_heads = info && row.orientation == Orientation::head_first && info->shape.size() == 3;
@@ -127,6 +130,7 @@ std::vector<Layer> find_layers(std::span<const TensorInfo> tensors) {
           layers.push_back(std::move(*layer));
       }
   std::ranges::sort(layers, text::comes_before, &Layer::prefix);
+  std::ranges::stable_partition(layers, [&](const Layer& layer) { return !is_cross(tensors, layer); });
   return joined_heads(std::move(layers), names);
 }
 

@@ -46,7 +46,8 @@ struct Layer {
   std::size_t n_heads = 0;  ///< when the names tell it, else 0
 };
 
-/// Every attention in a file whose layout is known, in the order of the numbers in their names.
+/// Every attention in a file whose layout is known, in the order of the numbers in their names; those whose
+/// keys are of another sequence come last.
 ///
 /// Known are those of layout_rows(), and one class for each head.
 std::vector<Layer> find_layers(std::span<const TensorInfo> tensors);

@@ -56,6 +56,26 @@ TEST(CheckpointLayout, IsFoundByItsNames) {
   }
 }
 
+TEST(CheckpointLayout, PutsCrossAttentionBehindAndLeavesOutWhatItCannotSplit) {
+  const auto tensor = [](const std::string& name, Shape shape) {
+    return TensorInfo{name, Dtype::f32, shape};
+  };
+  std::vector<TensorInfo> tensors;
+  for (const char* attention : {"decoder.layers.0.encoder_attn.", "decoder.layers.0.self_attn."})
+    for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"})
+      tensors.push_back(tensor(attention + std::string(name) + ".weight", {4, 4}));
+  const auto layers = find_layers(tensors);
+  ASSERT_EQ(layers.size(), 2u);
+  EXPECT_EQ(layers[0].prefix, "decoder.layers.0.self_attn.");
+  tensors = {tensor("h.0.attn.c_attn.weight", {4, 12}), tensor("h.0.attn.c_proj.weight", {4, 4}),
+             tensor("h.0.crossattention.c_attn.weight", {4, 8}),
+             tensor("h.0.crossattention.q_attn.weight", {4, 4}),
+             tensor("h.0.crossattention.c_proj.weight", {4, 4})};
+  const auto of_gpt2 = find_layers(tensors);
+  ASSERT_EQ(of_gpt2.size(), 1u);
+  EXPECT_EQ(of_gpt2[0].prefix, "h.0.attn.");
+}
+
 TEST(CheckpointLayout, GivesWhatPyTorchProjects) {
   for (const Known& k : known) {
     const TensorFile file = open_tensors(folder + k.file + ".safetensors");
