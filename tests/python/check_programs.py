@@ -58,6 +58,18 @@ def pick(random, *choices):
     return choices[random.integers(len(choices))]
 
 
+def rules(random, batch, tokens):
+    """Some of the mask's rules beside the causal one."""
+    hidden = [sorted({int(random.integers(tokens)) for _ in range(int(random.integers(3)))}) for _ in range(batch)]
+    every = {
+        "window": [int(random.integers(-1, 3)), int(random.integers(-1, 3))],
+        "prefix": int(random.integers(tokens + 1)),
+        "documents": [int(number) for number in random.integers(3, size=tokens)],
+        "hidden_keys": hidden if batch > 1 else hidden[0],
+    }
+    return {name: rule for name, rule in every.items() if random.random() < 0.3}
+
+
 def session(random):
     """A session with options chosen at random, small enough for its numbers to be written out."""
     batch, heads, tokens, d_in = (int(random.integers(1, n)) for n in (4, 4, 6, 5))
@@ -71,7 +83,7 @@ def session(random):
 
     if random.random() < 0.8:
         projections = {name: linear(d_in, d_out) for name in ("query", "key", "value")}
-        projections["output"] = linear(d_out, d_out) if random.random() < 0.5 else None
+        projections["output"] = linear(d_out, int(pick(random, d_out, 2, 7))) if random.random() < 0.5 else None
     else:
         heads = 1
     cells = sorted({(int(random.integers(tokens)), int(random.integers(tokens))) for _ in range(int(random.integers(4)))})
@@ -99,6 +111,7 @@ def session(random):
             "method": pick(random, "negative_infinity", "renormalise", "zero_after_softmax", "large_negative"),
             "empty_rows": pick(random, "nan", "zeros"),
             "cells": [[row, column, bool(random.random() < 0.2)] for row, column in cells],
+            **rules(random, batch, tokens),
         },
         "dropout": dropout,
         "merge_heads": pick(random, "concatenate", "reshape_without_transpose"),
