@@ -48,12 +48,15 @@ TEST(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
   program.run(3);
   ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
   const auto& expected = program.store.opening().tensors->expected;
-  ASSERT_EQ(expected.size(), 3u);  // by their names: the decoder's two, then the encoder's
+  ASSERT_EQ(expected.size(), 3u);  // by their names, cross-attention last
+  EXPECT_EQ(expected[0].n_heads, 4u);
   EXPECT_EQ(
-      reservations_text(expected[0].account),
+      reservations_text(expected[2].account),
       "assumed: keys and values of the same tokens as the queries (the model takes them of another sequence)");
+  EXPECT_FALSE(program.has("import/reservations"));
+  program.store.dispatch(ChangeView{[](View& view) { view.forms.import.layer = 2; }});
+  program.run(3);
   EXPECT_TRUE(program.has("import/reservations"));
-  EXPECT_EQ(expected[2].n_heads, 4u);
 }
 
 TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
