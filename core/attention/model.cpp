@@ -54,10 +54,13 @@ std::size_t Model::d_value() const {
   return m ? m->n_cols() : d_out() / n_heads;
 }
 
+bool Mask::says_more() const {
+  return align != MaskAlignment::last || window != MaskWindow() || prefix > 0 || !documents.empty() ||
+         !hidden_keys.empty();
+}
+
 bool Mask::is_plainly_causal() const {
-  Mask plain = hiding_nothing();
-  plain.causal = true;
-  return *this == plain;
+  return causal && cells.empty() && !says_more();
 }
 
 Mask Mask::hiding_nothing() const {
@@ -67,7 +70,11 @@ Mask Mask::hiding_nothing() const {
 }
 
 bool Mask::hides() const {
-  return causal || !cells.empty() || window != MaskWindow() || !documents.empty() || !hidden_keys.empty();
+  return !cells.empty() || hides_by_rule();
+}
+
+bool Mask::hides_by_rule() const {
+  return causal || window != MaskWindow() || !documents.empty() || !hidden_keys.empty();
 }
 
 bool Model::is_off(std::size_t head) const {

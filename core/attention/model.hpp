@@ -90,12 +90,16 @@ struct Mask {
   std::vector<std::vector<std::size_t>> hidden_keys;
   /// The cell that was switched by hand there, or nullptr.
   const MaskCell* find(std::size_t row, std::size_t column) const;
+  /// Whether anything but the causal rule and cells by hand is said: a place of the queries, a window, a
+  /// prefix, documents, padding.
+  bool says_more() const;
   /// Whether the causal rule is all that hides a key, and queries are the last of the keys.
   bool is_plainly_causal() const;
   /// A mask of the same method that hides nothing.
   Mask hiding_nothing() const;
-  /// Whether anything can hide a key.
+  /// Whether anything can hide a key, and whether anything but cells by hand can.
   bool hides() const;
+  bool hides_by_rule() const;
   friend bool operator==(const Mask&, const Mask&) = default;
 };
 

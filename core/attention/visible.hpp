@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/attention/model.hpp"
+#include "core/attention/rules.hpp"
 
 /// Which keys a query sees, and by what.
 namespace core::attention {
@@ -21,11 +21,25 @@ struct Sight {
   Decided decided = Decided::by_nothing;
 };
 
+/// What the queries of a sequence see, looked up once for all of its cells; the model must outlive it.
+class Sights {
+ public:
+  Sights(const Model& model, std::size_t sequence);
+
+  /// By rule, window, prefix, documents and padding, whatever was switched by hand.
+  Sight by_rules(std::size_t query, std::size_t key) const;
+
+ private:
+  const Model& model_;
+  const Seeing& causal_;
+  std::int64_t first_;         // where the first query stands
+  std::vector<bool> padding_;  // [key], or empty
+};
+
 /// Where a query stands among the keys.
 std::int64_t place_of_query(const Model& model, std::size_t query);
 
-/// Whether a query of a sequence sees a key by rule, window, prefix, documents and padding, whatever was
-/// switched by hand.
+/// One cell of them; who asks for many keeps the Sights.
 Sight sight_by_rules(const Model& model, std::size_t sequence, std::size_t query, std::size_t key);
 
 /// The same with cells that were switched by hand.

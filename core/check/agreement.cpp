@@ -12,8 +12,6 @@ namespace {
 using attention::Precision;
 using formats::Dtype;
 
-/// Sums in float32 round more often than once a stage.
-constexpr double float32_sums = 16;
 constexpr double far = 1e-2;
 /// In some rows float32 errs less than in all of them.
 constexpr double float32_sample_slack = 8;

@@ -21,6 +21,9 @@ struct Agreement {
               column = 0;  ///< the first place, row by row, that is so far apart
 };
 
+/// Sums in float32 round more often than once a stage.
+constexpr double float32_sums = 16;
+
 /// The finest type that a tensor shows to have been rounded to: its own, or float32 when all numbers of a
 /// float64 tensor are numbers of float32.
 formats::Dtype rounding_of(const formats::Tensor& tensor);

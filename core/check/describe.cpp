@@ -8,9 +8,6 @@
 namespace core::check {
 namespace {
 
-/// As agreement() has it.
-constexpr double float32_sums = 16;
-
 double farthest(const arma::mat& theirs, const arma::mat& ours) {
   double most = 0;
   for (arma::uword k = 0; k < ours.n_elem; ++k) {

@@ -21,7 +21,14 @@ void set_rule(Model& model, Value Mask::*rule, Value value) {
 }  // namespace
 
 void drop_cells_that_follow_the_rule(Model& model) {
-  std::erase_if(model.mask.cells, [&](const MaskCell& c) { return attention::follows_rules(model, c); });
+  if (model.mask.cells.empty()) return;
+  std::vector<attention::Sights> sequences;
+  for (std::size_t s = 0; s < model.sequences.size(); ++s) sequences.emplace_back(model, s);
+  std::erase_if(model.mask.cells, [&](const MaskCell& c) {
+    return std::ranges::all_of(sequences, [&](const attention::Sights& sights) {
+      return sights.by_rules(c.row, c.column).visible == c.visible;
+    });
+  });
 }
 
 void change(Model& model, const SetCausal& edit) {

@@ -79,15 +79,17 @@ Model split_otherwise(const Model& model) {
 }
 
 Model with_padding_seen(const Model& model) {
+  Model next = model;
+  next.mask.hidden_keys.clear();
+  if (model.mask.cells.empty()) return next;
+  const attention::Sights sights(model, 0);
   std::vector<std::size_t> hidden(model.n_keys()), seen(model.n_keys());
   for (std::size_t i = 0; i < model.n_tokens(); ++i)
     for (std::size_t j = 0; j < model.n_keys(); ++j) {
       const MaskCell* cell = model.mask.find(i, j);
-      if (!attention::sight_by_rules(model, 0, i, j).visible) continue;  // hidden anyway
+      if (!sights.by_rules(i, j).visible) continue;  // hidden anyway
       ++(cell && !cell->visible ? hidden : seen)[j];
     }
-  Model next = model;
-  next.mask.hidden_keys.clear();
   std::erase_if(next.mask.cells, [&](const MaskCell& cell) {
     return !cell.visible && hidden[cell.column] > 0 && seen[cell.column] == 0;
   });

@@ -57,14 +57,17 @@ class Collector {
   }
 
   void add_mask(const Mask& before, const Mask& after) {
-    Mask same = after;  // but for what is told apart below
-    same.empty_rows = before.empty_rows, same.cells = before.cells;
-    if (!(same == before)) return add(Redo::everything);
-    if (before.empty_rows != after.empty_rows) add(Redo::scores);
-    if (before.cells == after.cells) return;
+    // Named one by one, so that a new rule does not compile until it is known what it has redone.
+    const auto& [causal, method, empty_rows, cells, align, window, prefix, documents, hidden_keys] = before;
+    const bool same_rules = causal == after.causal && method == after.method && align == after.align &&
+                            window == after.window && prefix == after.prefix &&
+                            documents == after.documents && hidden_keys == after.hidden_keys;
+    if (!same_rules) return add(Redo::everything);
+    if (empty_rows != after.empty_rows) add(Redo::scores);
+    if (cells == after.cells) return;
     add(Redo::mask_rows);
     std::vector<MaskCell> others;  // sorted, as both lists are
-    std::ranges::set_symmetric_difference(before.cells, after.cells, std::back_inserter(others));
+    std::ranges::set_symmetric_difference(cells, after.cells, std::back_inserter(others));
     for (const MaskCell& cell : others)
       if (result.mask_rows.empty() || result.mask_rows.back() != cell.row)
         result.mask_rows.push_back(cell.row);

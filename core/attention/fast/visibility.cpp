@@ -10,16 +10,15 @@ Visibility::Visibility(const Model& model, std::size_t sequence) {
   const std::size_t n = model.n_tokens();
   const Mask& mask = model.mask;
   for (std::size_t i = 0; i < n; ++i) ends_.push_back(mask.causal ? i + 1 : n);
-  Mask rule = mask;
-  rule.cells.clear();
-  const bool is_simple = rule.is_plainly_causal() || !rule.hides();
+  const bool is_simple = !mask.says_more();
+  const Sights sights(model, sequence);
   const auto& cells = mask.cells;  // sorted by row
   std::vector<char> visible(n);
   auto cell = cells.begin();
   for (std::size_t row = 0; row < n; ++row) {
     if (is_simple && (cell == cells.end() || cell->row != row)) continue;
     for (std::size_t j = 0; j < n; ++j)
-      visible[j] = is_simple ? j < ends_[row] : sight_by_rules(model, sequence, row, j).visible;
+      visible[j] = is_simple ? j < ends_[row] : sights.by_rules(row, j).visible;
     for (; cell != cells.end() && cell->row == row; ++cell) visible[cell->column] = cell->visible;
     std::size_t& end = ends_[row];
     for (end = n; end > 0 && !visible[end - 1];) --end;

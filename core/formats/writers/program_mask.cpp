@@ -28,9 +28,7 @@ bool has_masks_of_their_own(const Model& m) {
 std::string rules_text(const Model& m) {
   const Mask& mask = m.mask;
   const char* remark = "  # 1: the query may see the key";
-  Mask rules = mask;
-  rules.cells.clear();
-  if (rules.is_plainly_causal() || !rules.hides())
+  if (!mask.says_more() || !mask.hides_by_rule())
     return line(std::string("mask = torch.ones(n_tokens, n_tokens)") + (mask.causal ? ".tril()" : "") +
                 remark);
   std::string text = line("query, key = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)");

@@ -7,6 +7,7 @@
 
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/popup_rows.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/text/number.hpp"
 #include "core/text/words.hpp"
@@ -21,24 +22,14 @@ using namespace core::editing;
 using Counts = std::vector<std::size_t>;
 
 // At scale 1.
-constexpr float label_room = 92, control_room = 200, row_pitch = 29;
+constexpr float label_room = 92, control_room = 200;
 
 const std::array<std::string, 2> alignments{"the last keys", "the first keys"};
 
-struct MaskFields {
-  const Frame& frame;
-  ImVec2 at;
-
-  void label(const char* words) {
-    const float y = widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame);
-    widgets::draw_text(frame.fonts.sans15, {at.x, y}, frame.palette.dim, words);
-    ImGui::SetCursorScreenPos({at.x + frame.metrics.px(label_room), at.y});
-    at.y += frame.metrics.px(row_pitch);
-  }
-
+struct MaskFields : widgets::PopupRows {
   std::optional<std::string> field(const char* words, const char* name, const std::string& shown,
                                    const std::string& help) {
-    label(words);
+    row(words);
     widgets::FieldStyle style;
     style.width = frame.metrics.px(control_room), style.font = frame.fonts.mono14;
     style.alignment = widgets::Alignment::left;
@@ -148,7 +139,7 @@ void padding_row(MaskFields& fields, const Mask& mask, std::size_t sequence, std
 }
 
 void alignment_row(MaskFields& fields, const Mask& mask) {
-  fields.label("queries are");
+  fields.row("queries are");
   const auto now = static_cast<std::size_t>(mask.align);
   if (const auto chosen = widgets::segmented(fields.frame, "mask/align", alignments, now))
     fields.frame.commands.edit(SetMaskAlignment{static_cast<MaskAlignment>(*chosen)});
@@ -175,7 +166,7 @@ void draw_mask_popup(const Frame& frame, const char* name) {
   if (!ImGui::BeginPopup(name)) return;
   const auto& model = frame.newest.model;
   const ImVec2 start = ImGui::GetCursorScreenPos();
-  MaskFields fields{frame, start};
+  MaskFields fields{{frame, start, label_room}};
   window_row(fields, model.mask);
   prefix_row(fields, model.mask);
   documents_row(fields, model.mask);

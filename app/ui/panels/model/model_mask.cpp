@@ -85,7 +85,8 @@ void rules_row(const Form& form) {
 }
 
 bool has_rules(const Frame& frame) {
-  return !mask_rules_words(frame.newest.model.mask, frame.newest.look.sequence).empty();
+  const Mask& mask = frame.newest.model.mask;
+  return mask.says_more() && !mask_rules_words(mask, frame.newest.look.sequence).empty();
 }
 
 bool has_cells(const Frame& frame) {

@@ -10,6 +10,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/popup_rows.hpp"
 #include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
@@ -19,7 +20,7 @@ using render::ColourMap;
 using render::NamedMap;
 
 // At scale 1.
-constexpr float label_room = 84, control_room = 190, row_pitch = 29;
+constexpr float label_room = 84, control_room = 190;
 
 const std::array ranges{
     widgets::Option{"by matrix",
@@ -28,18 +29,6 @@ const std::array ranges{
     widgets::Option{"one for all", "One range for all stages of signed numbers, in every head"},
     widgets::Option{"typed", "The ends that you type"}};
 const std::array<std::string, 2> measures{"linear", "logarithmic"};
-
-/// The rows of the popup: labels at the left, controls beside them.
-struct Form {
-  const Frame& frame;
-  ImVec2 at;
-  void row(const char* words) {
-    const float y = widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame);
-    widgets::draw_text(frame.fonts.sans15, {at.x, y}, frame.palette.dim, words);
-    ImGui::SetCursorScreenPos({at.x + frame.metrics.px(label_room), at.y});
-    at.y += frame.metrics.px(row_pitch);
-  }
-};
 
 /// A range whose low end is not below its high one is refused in a line.
 void change_ends(const Frame& frame, const char* which, Ends ColourChoice::*kept, Ends wanted) {
@@ -58,7 +47,7 @@ void change_ends(const Frame& frame, const char* which, Ends ColourChoice::*kept
   });
 }
 
-void typed_row(Form& form, const char* which, Ends ColourChoice::*kept) {
+void typed_row(widgets::PopupRows& form, const char* which, Ends ColourChoice::*kept) {
   const Frame& frame = form.frame;
   const Ends now = frame.shown.look.colours.*kept;
   const std::string name = std::string("colours/") + which;
@@ -80,7 +69,7 @@ void typed_row(Form& form, const char* which, Ends ColourChoice::*kept) {
   widgets::tooltip("The high end of the colours: larger numbers have a cut corner");
 }
 
-void map_row(Form& form, const char* words, const char* name, ColourMap ColourChoice::*kept,
+void map_row(widgets::PopupRows& form, const char* words, const char* name, ColourMap ColourChoice::*kept,
              std::span<const NamedMap> maps) {
   const Frame& frame = form.frame;
   std::vector<widgets::Option> options;
@@ -119,7 +108,7 @@ void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right) 
   if (!ImGui::BeginPopup(name)) return;
   const ColourChoice& choice = frame.shown.look.colours;
   const ImVec2 start = ImGui::GetCursorScreenPos();
-  Form form{frame, start};
+  widgets::PopupRows form{frame, start, label_room};
   form.row("range");
   const auto now = static_cast<std::size_t>(choice.range);
   if (const auto rule = widgets::combo(frame, "colours/range", frame.metrics.px(control_room),
