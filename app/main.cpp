@@ -1,3 +1,4 @@
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -13,7 +14,8 @@ extern "C" void openblas_set_num_threads(int);
 
 int main(int argc, char** argv) {
   try {
-    openblas_set_num_threads(1);  // with more, the last bits of a product depend on the machine
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error that is said
+    openblas_set_num_threads(1);    // with more, the last bits of a product depend on the machine
     const app::Arguments arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
     if (const auto* window = std::get_if<app::OpenWindow>(&arguments)) return app::run_window({window->file});

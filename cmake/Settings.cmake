@@ -8,6 +8,13 @@ find_package(Armadillo REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 find_package(Threads REQUIRED)
+# The serial OpenBLAS of Debian where there is one: the engine has threads of its own, and another begins some before main, which wait for
+# each other for ever at the end of a program that has too little memory for them.
+find_library(OPENBLAS_SERIAL NAMES libopenblas.a PATH_SUFFIXES openblas-serial)
+mark_as_advanced(OPENBLAS_SERIAL)
+if(OPENBLAS_SERIAL)
+  set_target_properties(PkgConfig::OPENBLAS PROPERTIES INTERFACE_LINK_LIBRARIES "${OPENBLAS_SERIAL}" INTERFACE_LINK_OPTIONS "")
+endif()
 
 add_library(attnscope_settings INTERFACE)
 target_include_directories(attnscope_settings INTERFACE "${PROJECT_SOURCE_DIR}")
@@ -25,6 +32,15 @@ string(COMPARE NOTEQUAL "${ATTNSCOPE_SANITIZE}" "" is_sanitized)  # its commas w
 target_compile_options(attnscope_settings INTERFACE
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<OR:$<NOT:$<CONFIG:Debug>>,$<BOOL:${is_sanitized}>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict>")
 target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads)
+# Nothing that is written to after the start may be run, and no address of a function be changed. What costs time is in optimised builds.
+target_link_options(attnscope_settings INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+if(NOT is_sanitized)
+  target_compile_options(attnscope_settings INTERFACE
+    "$<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;-fstack-protector-strong;-fstack-clash-protection>")
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|i.86|AMD64")
+    target_compile_options(attnscope_settings INTERFACE "$<$<NOT:$<CONFIG:Debug>>:-fcf-protection>")
+  endif()
+endif()
 if(is_sanitized)
   # g++ takes what sanitizers add for uses of what is not initialised.
   target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE} -fno-sanitize-recover=all

@@ -1,5 +1,6 @@
 #include "app/command_line/batch.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <ostream>
@@ -13,10 +14,12 @@
 #include "core/figures/png.hpp"
 #include "core/figures/svg.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/files/own_descriptor.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/writers/program.hpp"
 #include "core/random/draw_op.hpp"
+#include "core/text/code_points.hpp"
 
 namespace app {
 namespace {
@@ -27,6 +30,15 @@ constexpr int done = 0, failed = 1, wrong_usage = 2;
 void say_what_became(const std::string& name, const core::importing::Imported& imported, std::ostream& err) {
   print_error(err, "note: " + name + ": " + core::importing::account_text(imported.account));
   for (const std::string& note : imported.notes) print_error(err, "note: " + note);
+}
+
+/// Pipes are looked at more than once, to tell what they hold and to read it.
+void read_pipes_whole(const OfModel& command) {
+  if (const auto* path = std::get_if<std::filesystem::path>(&command.source))
+    core::formats::read_pipe_whole(*path);
+  if (!command.choices.embeddings.empty()) core::formats::read_pipe_whole(command.choices.embeddings);
+  for (const auto& given : command.choices.given)
+    core::formats::read_pipe_whole(given.source.substr(0, given.source.find(':')));
 }
 
 /// The model that a file or a preset has; what must be known about it goes to err, a line each.
@@ -50,6 +62,7 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
 
 /// The model that a command is about, with the stages that files give and the mistakes that are asked for.
 core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
+  read_pipes_whole(command);
   const auto& given = command.choices.given;
   core::importing::Imported result;
   if (command.source == Source(std::filesystem::path())) {
@@ -86,6 +99,7 @@ bool has_no_layers(const Check& command) {
 
 core::check::Matched matched_tensors(const Check& command, const core::attention::Model& model,
                                      std::ostream& err) {
+  core::formats::read_pipe_whole(command.against);
   const auto file = core::formats::open_tensors(command.against);
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   const std::string& layer = command.choices.layer;
@@ -191,9 +205,10 @@ int run_batch(const Arguments& arguments, std::ostream& out, std::ostream& err) 
 }
 
 void print_error(std::ostream& err, std::string_view message) {
-  err << "attnscope: ";
-  for (const char c : message) err << (static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c);
-  err << std::endl;
+  std::string line(message);
+  std::ranges::replace_if(
+      line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
+  err << "attnscope: " << core::text::printable(line) << std::endl;
 }
 
 }  // namespace app

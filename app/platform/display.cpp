@@ -29,6 +29,13 @@ Display::~Display() {
   glfwTerminate();
 }
 
+std::pair<int, int> Display::room() const {
+  int x = 0, y = 0, width = 0, height = 0;
+  if (GLFWmonitor* monitor = glfwGetPrimaryMonitor())
+    glfwGetMonitorWorkarea(monitor, &x, &y, &width, &height);
+  return {width, height};
+}
+
 GLFWwindow* Display::open(const char* title, int width, int height, bool visible) const {
   glfwDefaultWindowHints();
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);

@@ -1,5 +1,6 @@
 #include "app/platform/font_loader.hpp"
 
+#include <new>
 #include <utility>
 
 namespace app::platform {
@@ -7,6 +8,14 @@ namespace {
 
 // Later ones take no atlas that they have not made, and draw a glyph's picture when it is asked for.
 constexpr bool takes_any_atlas = IMGUI_VERSION_NUM < 19200;
+
+/// ImGui looks at no null: memory that is not there ends what asked for it, and not the program.
+void* allocated(std::size_t bytes, void*) {
+  return ::operator new(bytes);
+}
+void freed(void* memory, void*) {
+  ::operator delete(memory);
+}
 
 }  // namespace
 
@@ -17,6 +26,7 @@ FontLoader::Set FontLoader::load(float scale, Glyphs glyphs) {
 }
 
 FontLoader::FontLoader(Jobs& jobs, float scale) : lane_(jobs) {
+  ImGui::SetAllocatorFunctions(allocated, freed);  // fonts are the first that it makes
   if (takes_any_atlas) begin(scale, Glyphs::first);
 }
 

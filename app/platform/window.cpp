@@ -14,6 +14,12 @@ namespace app::platform {
 namespace {
 
 constexpr int smallest_width = 960, smallest_height = 600;
+constexpr int usual_width = 1600, usual_height = 1000;
+
+/// A length that settings ask for, which may be those of a larger screen, or of nobody.
+int believed(int length, int smallest, int usual, int room) {
+  return std::clamp(length, smallest, std::max(usual, room));
+}
 
 /// The character that the layout puts on a key, or 0.
 unsigned character_on(int code, int scancode) {
@@ -58,8 +64,9 @@ struct Window::Input {
 
 Window::Window(Jobs& jobs, const std::string& title, int width, int height, float font_scale)
     : font_loader_(jobs, font_scale),
-      window_(display_.open(title.c_str(), std::max(width, smallest_width), std::max(height, smallest_height),
-                            true)) {
+      window_(display_.open(title.c_str(),
+                            believed(width, smallest_width, usual_width, display_.room().first),
+                            believed(height, smallest_height, usual_height, display_.room().second), true)) {
   glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwSwapInterval(1);
   watch_events();

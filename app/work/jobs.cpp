@@ -1,5 +1,7 @@
 #include "app/work/jobs.hpp"
 
+#include "core/held_signals.hpp"
+
 namespace app {
 namespace {
 
@@ -32,6 +34,7 @@ void Jobs::need_thread() {
   if (board_->n_idle >= board_->ready.size() + (board_->discarded.empty() ? 0 : 1) ||
       threads_.size() >= most_threads)
     return;
+  const core::HeldSignals held;  // the window answers them, not these threads
   threads_.emplace_back([board = board_](const std::stop_token& ends) { board->run(ends); });
 }
 

@@ -7,7 +7,9 @@
 
 #include "core/error.hpp"
 #include "core/figures/png_bytes.hpp"
+#include "core/text/code_points.hpp"
 #include "core/text/number.hpp"
+#include "core/text/utf8.hpp"
 
 namespace core::figures {
 namespace {
@@ -16,6 +18,14 @@ constexpr double most_pixels = 200e6;
 
 void set_colour(cairo_t* c, Rgb colour) {
   cairo_set_source_rgb(c, colour.r / 255.0, colour.g / 255.0, colour.b / 255.0);
+}
+
+/// The text as cairo takes it, which refuses all of a picture for one wrong character.
+std::string accepted(const std::string& words) {
+  std::string text;
+  for (const char32_t c : text::repaired_characters(words))
+    text::append_character(text, text::is_noncharacter(c) || c == 0 ? U'\uFFFD' : c);
+  return text;
 }
 
 struct Painter {
@@ -95,7 +105,7 @@ struct Painter {
       const double length = advance(run);
       set_colour(c, run.colour);
       cairo_move_to(c, x, run.lowered);
-      cairo_show_text(c, run.text.c_str());
+      cairo_show_text(c, accepted(run.text).c_str());
       x += length;
     }
     cairo_restore(c);
@@ -108,7 +118,7 @@ struct Painter {
                            CAIRO_FONT_WEIGHT_NORMAL);
     cairo_set_font_size(c, run.size);
     cairo_text_extents_t extents;
-    cairo_text_extents(c, run.text.c_str(), &extents);
+    cairo_text_extents(c, accepted(run.text).c_str(), &extents);
     return extents.x_advance;
   }
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/text/cell_text.hpp"
+#include "core/text/code_points.hpp"
 #include "core/text/formula.hpp"
 #include "core/text/utf8.hpp"
 
@@ -50,23 +51,28 @@ double text_width(const std::vector<Run>& runs) {
 }
 
 std::string shortened(const std::string& text, double size, double room) {
-  if (text_width(text, size) <= room) return text;
-  std::string cut = text;
-  while (!cut.empty() && text_width(cut, size) + size > room) text::drop_last_character(cut);
-  return cut + "…";
+  double ems = 0;
+  std::size_t fits = 0;  // bytes before which there is room for the sign that something is missing
+  for (std::size_t begin = 0; begin < text.size() && ems * size <= room;) {
+    std::size_t end = begin + 1;
+    while (end < text.size() && !text::starts_character(text[end])) ++end;
+    if (ems * size + size <= room) fits = begin;
+    ems += text_width(std::string_view(text).substr(begin, end - begin), 1);
+    begin = end;
+  }
+  if (ems * size <= room) return text;
+  return text.substr(0, fits) + "…";
 }
 
 std::string drawable(std::string_view token) {
   std::string text;
-  for (const char c : token) {
-    if (c == '\n')
+  for (const char32_t c : text::repaired_characters(token)) {
+    if (c == U'\n')
       text += "↵";
-    else if (c == '\t')
+    else if (c == U'\t')
       text += "⇥";
-    else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f')
-      text += "�";
     else
-      text += c;
+      text::append_character(text, text::is_control(c) || text::is_noncharacter(c) ? U'\uFFFD' : c);
   }
   return text;
 }

@@ -3,6 +3,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/held_signals.hpp"
+
 namespace core {
 namespace {
 
@@ -32,6 +34,7 @@ void wait_while(const std::atomic<Number>& number, Number old) {
 
 ThreadPool::ThreadPool(std::size_t n_threads) {
   threads_.reserve(n_threads);
+  const HeldSignals held;  // whoever calls answers them, not these threads
   try {
     while (threads_.size() + 1 < n_threads) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {  // the system gives no more

@@ -28,6 +28,16 @@ constexpr std::array spaces{Range{0x09, 0x0D},     Range{0x20, 0x20},     Range{
                             Range{0x2028, 0x2029}, Range{0x202F, 0x202F}, Range{0x205F, 0x205F},
                             Range{0x3000, 0x3000}};
 
+constexpr std::array controls{Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x61C, 0x61C},
+                              Range{0x200E, 0x200F}, Range{0x2028, 0x202E}, Range{0x2066, 0x2069}};
+
+/// "\\x1b", "\\u202e".
+void append_escaped(std::string& text, char32_t c) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  text += c < 0x100 ? "\\x" : "\\u";
+  for (int shift = c < 0x100 ? 4 : 12; shift >= 0; shift -= 4) text += digits[c >> shift & 15];
+}
+
 template <std::size_t n>
 bool is_in(const std::array<Range, n>& ranges, char32_t c) {
   return std::any_of(ranges.begin(), ranges.end(), [c](Range r) { return r.first <= c && c <= r.last; });
@@ -62,6 +72,25 @@ bool is_utf8(std::string_view text) {
     at += character->size;
   }
   return true;
+}
+
+bool is_control(char32_t c) {
+  return is_in(controls, c);
+}
+
+bool is_noncharacter(char32_t c) {
+  return (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
+}
+
+std::string printable(std::string_view text) {
+  std::string line;
+  for (const char32_t c : repaired_characters(text)) {
+    if (is_control(c))
+      append_escaped(line, c);
+    else
+      append_character(line, c);
+  }
+  return line;
 }
 
 bool is_space(char32_t c) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,17 @@ std::u32string repaired_characters(std::string_view text);
 
 /// Whether all of a text is UTF-8.
 bool is_utf8(std::string_view text);
+
+/// Whether it does something to a line instead of standing on it: control characters of both sets, line ends
+/// and the marks that turn the direction of what follows.
+bool is_control(char32_t c);
+
+/// Whether Unicode will never make it a character: U+FFFE and its like, which no file should hold.
+bool is_noncharacter(char32_t c);
+
+/// A text on one line as a terminal may be given it: what is_control, as "\\x1b" or "\\u202e", and U+FFFD for
+/// bytes that are no UTF-8.
+std::string printable(std::string_view text);
 
 /// Whether it separates words: blanks, tabs and line ends of any script.
 bool is_space(char32_t c);

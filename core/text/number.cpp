@@ -1,7 +1,9 @@
 #include "core/text/number.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 #include <cmath>
 #include <limits>
 
@@ -23,6 +25,25 @@ std::string number_text(double number) {
   return text;
 }
 
+namespace {
+
+/// Whether a decimal that float64 cannot hold is too small for it, and not too large.
+bool is_below_float64(std::string_view decimal) {
+  const std::size_t exponent_at = std::min(decimal.find_first_of("eE"), decimal.size());
+  const std::string_view digits = decimal.substr(0, exponent_at);
+  const std::size_t first = digits.find_first_of("123456789"),
+                    point = std::min(digits.find('.'), digits.size());
+  if (first == digits.npos) return true;
+  if (exponent_at == decimal.size()) return first > point;
+  std::string_view exponent = decimal.substr(exponent_at + 1);
+  if (exponent.starts_with('+')) exponent.remove_prefix(1);
+  long long power = exponent.starts_with('-') ? LLONG_MIN / 2 : LLONG_MAX / 2;  // unless it can be counted
+  std::from_chars(exponent.data(), exponent.data() + exponent.size(), power);
+  return power < static_cast<long long>(first) - static_cast<long long>(point);
+}
+
+}  // namespace
+
 std::optional<double> parse_number(std::string_view text) {
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (text == "inf") return std::numeric_limits<double>::infinity();
@@ -31,8 +52,18 @@ std::optional<double> parse_number(std::string_view text) {
     return std::nullopt;  // from_chars knows more words
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  if (end != text.data() + text.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range && is_below_float64(text))
+    return text.front() == '-' ? -0.0 : 0.0;
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+bool is_beyond_float64(std::string_view text) {
+  if (text.find_first_not_of("0123456789.eE+-") != text.npos) return false;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return end == text.data() + text.size() && error == std::errc::result_out_of_range &&
+         !is_below_float64(text);
 }
 
 std::optional<std::uint64_t> take_whole_number(std::string_view& text) {

@@ -16,8 +16,11 @@ void append_number(std::string& text, double number);
 /// The number that the whole of the text stands for, or nothing.
 ///
 /// Decimals as number_text writes them, in any locale; no blanks, no leading plus, no hexadecimal; nothing
-/// for numbers beyond the range of float64.
+/// for numbers beyond the range of float64, 0 for those that are too small for it.
 std::optional<double> parse_number(std::string_view text);
+
+/// Whether the whole of a text is such a decimal, of a number too large for float64.
+bool is_beyond_float64(std::string_view text);
 
 /// The whole number from 0 to 2^64 - 1 that the whole of the text stands for, in digits alone, or nothing.
 std::optional<std::uint64_t> parse_whole_number(std::string_view text);

@@ -68,9 +68,4 @@ std::string place_words(std::string_view text, std::size_t at) {
          std::to_string(character_count(on_line) + 1);
 }
 
-void drop_last_character(std::string& text) {
-  while (text.size() > 1 && !starts_character(text.back())) text.pop_back();
-  text.pop_back();
-}
-
 }  // namespace core::text

@@ -32,7 +32,4 @@ std::string_view without_byte_order_mark(std::string_view text);
 /// "line 2, column 5": where a byte stands, in characters.
 std::string place_words(std::string_view text, std::size_t at);
 
-/// Takes the last character off a text that has one.
-void drop_last_character(std::string& text);
-
 }  // namespace core::text

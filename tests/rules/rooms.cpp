@@ -11,7 +11,7 @@ const std::vector<Room>& rooms() {
       {"core/text", {"core"}, {}},
       {"core/random", {"core", "core/text"}, {}},
       {"core/attention", {"core", "core/matrix", "core/random", "core/text"}, {}},
-      {"core/parallel", {}, {}},
+      {"core/parallel", {"core"}, {}},
       {"core/attention/fast", {"core", "core/random", "core/attention", "core/parallel"}, {}},
       {"core/formats/files", {"core", "core/text"}, {"nlohmann/"}},
       {"core/formats/tensors", {"core", "core/text", "core/formats/files"}, {}},

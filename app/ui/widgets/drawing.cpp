@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <vector>
 
 #include "app/theme/imgui_compat.hpp"
 #include "core/figures/words.hpp"
@@ -56,13 +57,17 @@ void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::str
 }
 
 std::string shortened(ImFont* font, const std::string& text, float room) {
-  if (text_width(font, text) <= room) return text;
-  std::string cut = text;
-  while (!cut.empty()) {
-    core::text::drop_last_character(cut);
-    if (text_width(font, cut + "…") <= room) break;
-  }
-  return cut + "…";
+  std::size_t looked_at = std::min<std::size_t>(text.size(), 64);  // of a token of any length
+  while (looked_at < text.size() && text_width(font, std::string_view(text).substr(0, looked_at)) <= room)
+    looked_at = std::min(2 * looked_at, text.size());
+  if (looked_at == text.size() && text_width(font, text) <= room) return text;
+  std::vector<std::size_t> ends{0};  // of its beginnings
+  for (std::size_t at = 1; at < looked_at; ++at)
+    if (core::text::starts_character(text[at])) ends.push_back(at);
+  const auto cut_at = [&](std::size_t end) { return text.substr(0, end) + "…"; };
+  const auto too_long = std::ranges::partition_point(
+      ends, [&](std::size_t end) { return text_width(font, cut_at(end)) <= room; });
+  return cut_at(too_long == ends.begin() ? 0 : *(too_long - 1));
 }
 
 float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view formula) {

@@ -4,12 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/formats/files/own_descriptor.hpp"
+#include "core/formats/files/unfinished.hpp"
 
 namespace core::formats {
 namespace {
@@ -29,6 +32,10 @@ std::string reason(int error) {
       return "it is a directory";
     case ENOTDIR:
       return "part of the path is not a directory";
+    case ELOOP:
+      return "its links lead in a circle";
+    case EFBIG:
+      return "it would be larger than files may be here";
     case EROFS:
       return "the file system is read-only";
     default:
@@ -54,17 +61,7 @@ Descriptor opened(const fs::path& path, bool or_folder) {
   throw Error(path.string() + ": expected a regular file, got a device or pipe");
 }
 
-/// 0, or the error that stopped the writing.
-int write_all(int descriptor, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(descriptor, content.data(), content.size());
-    if (written < 0 && errno != EINTR) return errno;
-    if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
-/// The file at the end of a chain of symbolic links, whether it exists or not.
+/// The file at the end of a chain of symbolic links that is no loop, whether it exists or not.
 fs::path followed(fs::path path) {
   std::error_code ignored;
   for (int links = 0; links < 40 && fs::is_symlink(path, ignored); ++links)
@@ -72,31 +69,37 @@ fs::path followed(fs::path path) {
   return path;
 }
 
-/// Opens a new hidden file beside the target, with the permissions that a new file gets.
-std::pair<int, fs::path> open_beside(const fs::path& target) {
-  const std::string stem = ".attnscope-" + std::to_string(::getpid()) + "-";
-  for (int attempt = 0;; ++attempt) {
-    fs::path name = target.parent_path() / (stem + std::to_string(attempt));
-    const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0 || errno != EEXIST || attempt == 1000) return {descriptor, std::move(name)};
-  }
+/// Writes over a file that keeps its other names. 0, or the error of the system.
+int overwrite(const fs::path& target, std::string_view content) {
+  Descriptor file(::open(target.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.number() < 0) return errno;
+  if (const int error = write_all(file.number(), content)) return error;
+  if (::ftruncate(file.number(), static_cast<off_t>(content.size())) != 0 || ::fsync(file.number()) != 0)
+    return errno;
+  return file.close();
 }
 
-void replace(const fs::path& path, const std::optional<mode_t>& old_mode, std::string_view content) {
+/// Whether the new file could be given the owner of the old one.
+bool has_owner_of(int descriptor, const struct stat& old) {
+  struct stat about;
+  return ::fstat(descriptor, &about) == 0 && ((about.st_uid == old.st_uid && about.st_gid == old.st_gid) ||
+                                              ::fchown(descriptor, old.st_uid, old.st_gid) == 0);
+}
+
+void replace(const fs::path& path, const std::optional<struct stat>& old, std::string_view content) {
   const fs::path target = followed(path);
-  if (old_mode && ::access(target.c_str(), W_OK) != 0) fail_writing(path, errno);
-  const auto [number, temporary] = open_beside(target);
-  if (number < 0) fail_writing(path, errno);
-  Descriptor descriptor(number);
-  int error = old_mode && ::fchmod(number, *old_mode) != 0 ? errno : 0;
-  if (error == 0) error = write_all(number, content);
-  if (error == 0 && ::fsync(number) != 0) error = errno;
-  const int close_error = descriptor.close();
-  if (error == 0) error = close_error;
-  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-  if (error == 0) return;
-  ::unlink(temporary.c_str());
-  fail_writing(path, error);
+  if (old && ::access(target.c_str(), W_OK) != 0) fail_writing(path, errno);
+  const HeldSignals held;
+  sweep(target.parent_path());
+  Unfinished whole(target.parent_path(), Unfinished::Kind::file, path);
+  const bool over_old = old && (old->st_nlink > 1 || !has_owner_of(whole.descriptor(), *old));
+  int error = old && ::fchmod(whole.descriptor(), old->st_mode & 07777) != 0 ? errno : 0;
+  if (error == 0) error = write_all(whole.descriptor(), content, &held);
+  if (error == 0 && ::fsync(whole.descriptor()) != 0) error = errno;
+  // When writing over it fails half-way, the content takes its place under this name at least.
+  if (error == 0 && (!over_old || overwrite(target, content) != 0)) error = whole.move_to(target);
+  if (error != 0) fail_writing(path, error);
+  sync_folder(target.parent_path());
 }
 
 }  // namespace
@@ -119,6 +122,10 @@ Descriptor::~Descriptor() {
 
 int Descriptor::release() {
   return std::exchange(number_, -1);
+}
+
+void Descriptor::reset(int number) {
+  const Descriptor old(std::exchange(number_, number));
 }
 
 int Descriptor::close() {
@@ -155,12 +162,28 @@ std::string read_file(const fs::path& path, std::size_t limit) {
   }
 }
 
+int write_all(int descriptor, std::string_view content, const HeldSignals* held) {
+  constexpr std::size_t most = 1 << 22;  // between two looks at the signals
+  while (!content.empty()) {
+    if (held) held->check();
+    const ssize_t written = ::write(descriptor, content.data(), std::min(content.size(), most));
+    if (written < 0 && errno != EINTR) return errno;
+    if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
 void write_atomically(const fs::path& path, std::string_view content) {
+  if (const auto own = own_descriptor(path)) {
+    if (const int error = write_all(*own, content)) fail_writing(path, error);
+    return;
+  }
   struct stat old;
   const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (!exists && errno != ENOENT) fail_writing(path, errno);
   if (exists && S_ISDIR(old.st_mode)) fail_writing(path, EISDIR);
   if (!exists || S_ISREG(old.st_mode)) {
-    replace(path, exists ? std::optional<mode_t>(old.st_mode & 07777) : std::nullopt, content);
+    replace(path, exists ? std::optional(old) : std::nullopt, content);
     return;
   }
   Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/held_signals.hpp"
+
 namespace core::formats {
 
 /// The descriptor of an open file, which is closed with its owner; negative when there is none.
@@ -20,6 +22,8 @@ class Descriptor {
   int release();
   /// 0, or the error that only closing brought to light.
   int close();
+  /// Closes it and owns another.
+  void reset(int number);
 
  private:
   int number_;
@@ -39,11 +43,14 @@ std::string read_file(const std::filesystem::path& path, std::size_t limit);
 /// does.
 std::string read_begin(const std::filesystem::path& path, std::size_t count);
 
-/// Puts content into a file, new or old, so that it holds either the old content or all of the new.
+/// Puts content into a file, new or old, so that it holds either the old content or all of the new, also
+/// after a power cut.
 ///
-/// A link is followed, an old file keeps its permissions, and a device or pipe is written to as it is.
-/// Throws core::Error, "PATH: cannot be written: why"; then the old file is as it was and nothing is left
-/// beside it.
+/// A link is followed; an old file keeps its permissions and owner, and its other names: one that has some,
+/// or whose owner cannot be kept, is written over once all of the content is safe beside it. A device or pipe
+/// is written to as it is, and so is what this process has open, such as /dev/stdout. Throws core::Error,
+/// "PATH: cannot be written: why", or Stopped when the program is asked to end; then the old file is as it
+/// was and nothing is left beside it.
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// Writes content to a file that must not exist yet; what is there after an error is the caller's to remove.
@@ -51,6 +58,10 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
 /// shown stands for the path in the message of the core::Error that it throws.
 void write_new_file(const std::filesystem::path& path, std::string_view content,
                     const std::filesystem::path& shown);
+
+/// Writes all of the content to what is open: 0, or the error that stopped it. Throws Stopped when held has a
+/// signal that asks to end.
+int write_all(int descriptor, std::string_view content, const HeldSignals* held = nullptr);
 
 /// "PATH: not readable: why" for an error of the system.
 std::string cannot_be_read(const std::filesystem::path& path, int error);

@@ -1,7 +1,10 @@
 #include "core/formats/files/staging.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
-#include <cstdlib>
+#include <set>
 #include <string>
 #include <system_error>
 
@@ -19,10 +22,8 @@ Staging::Leftovers::~Leftovers() {
 
 Staging::Staging(const fs::path& directory) : directory_(directory) {
   make_directory(directory_);
-  std::string name = (directory_ / ".attnscope-XXXXXX").string();
-  if (!::mkdtemp(name.data())) throw Error(cannot_be_written(directory_, errno));
-  waiting_ = name;
-  leftovers_.paths.push_back(waiting_);
+  sweep(directory_);
+  waiting_.emplace(directory_, Unfinished::Kind::folder, directory_);
 }
 
 void Staging::make_directory(const fs::path& path) {
@@ -39,24 +40,35 @@ void Staging::make_directory(const fs::path& path) {
 }
 
 void Staging::add(const fs::path& name, std::string_view content) {
-  make_directory((waiting_ / name).parent_path());
-  leftovers_.paths.push_back(waiting_ / name);
-  write_new_file(waiting_ / name, content, directory_ / name);
+  held_.check();
+  make_directory((waiting_->path() / name).parent_path());
+  write_new_file(waiting_->path() / name, content, directory_ / name);
   names_.push_back(name);
 }
 
 std::vector<fs::path> Staging::keep() {
   std::error_code error;
+  std::set<fs::path> folders;
+  for (const fs::path& name : names_) {
+    held_.check();
+    make_directory((directory_ / name).parent_path());
+    folders.insert((directory_ / name).parent_path());
+    if (fs::is_directory(directory_ / name, error)) throw Error(cannot_be_written(directory_ / name, EISDIR));
+    const Descriptor file(::open((waiting_->path() / name).c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.number() < 0 || ::fsync(file.number()) != 0)
+      throw Error(cannot_be_written(directory_ / name, errno));
+  }
   std::vector<fs::path> kept;
   for (const fs::path& name : names_) {
-    make_directory((directory_ / name).parent_path());
-    if (fs::is_directory(directory_ / name, error)) throw Error(cannot_be_written(directory_ / name, EISDIR));
-  }
-  for (const fs::path& name : names_) {
-    fs::rename(waiting_ / name, directory_ / name, error);
-    if (error) throw Error(cannot_be_written(directory_ / name, error.value()));
+    fs::rename(waiting_->path() / name, directory_ / name, error);
+    if (error)
+      throw Error(cannot_be_written(directory_ / name, error.value()) +
+                  (kept.empty() ? ""
+                                : "; " + std::to_string(kept.size()) + " of " +
+                                      std::to_string(names_.size()) + " files are there"));
     kept.push_back(directory_ / name);
   }
+  for (const fs::path& folder : folders) sync_folder(folder);
   return kept;
 }
 

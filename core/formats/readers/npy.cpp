@@ -98,7 +98,7 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
 }
 
 TensorFile open_npy(const std::filesystem::path& path, const Token&) {
-  const auto file = std::make_shared<const OpenFile>(path);
+  const auto file = std::make_shared<const OpenFile>(path, OpenFile::Keeps::closed);
   const Fetch fetch = [file](std::uint64_t from, std::uint64_t count, std::string& buffer, const Token&) {
     file->read(from, count, buffer);
     return std::string_view(buffer);

@@ -10,6 +10,8 @@ namespace core::formats::readers {
 
 namespace {
 
+constexpr std::size_t most_fields = 1 << 20;  // a field takes many times its bytes
+
 enum class Fit { absent, uneven, even };
 
 /// Whether a separator occurs in the first lines, and cuts them into equally many fields; a header may have
@@ -80,6 +82,9 @@ std::optional<Record> Records::next() {
   Record record;
   record.line = line_;
   for (;;) {
+    if (record.fields.size() == most_fields)
+      throw Error(place_ + "line " + std::to_string(line_) + ": expected at most " +
+                  std::to_string(most_fields) + " fields, got more");
     record.fields.push_back(field());
     if (separator_ == ' ') pass_blanks();
     if (ends_line()) break;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t largest_text = std::size_t{512} << 20;
 
 bool is_number(const std::string& field, const TableRules& rules) {
-  return written_number(field, rules.decimal_comma).has_value();
+  return written_number(field, rules.decimal_comma) || is_written_beyond_float64(field, rules.decimal_comma);
 }
 
 bool looks_like_header(const Record& record, const TableRules& rules) {
@@ -45,12 +45,24 @@ void check_name(const std::string& name, const std::string& place, std::size_t l
          ", column " + std::to_string(column) + ": expected a name in UTF-8, got " + quoted_briefly(name));
 }
 
+/// A name as it was before "'" was put before what a spreadsheet would take for a formula; see csv_text.
+std::string name_of(const std::string& field) {
+  const std::size_t begin = field.find_first_not_of('\'');
+  const bool is_marked = begin != field.npos && begin > 0 &&
+                         std::string_view("=+-@\t\r").find(field[begin]) != std::string_view::npos;
+  return field.substr(is_marked ? 1 : 0);
+}
+
 /// Appends the numbers of a row; first is the index of the first one among its fields.
 void read_row(const Record& row, std::size_t first, const TableRules& rules, const std::string& place,
               Tensor& tensor) {
   for (std::size_t k = first; k < row.fields.size(); ++k) {
     const std::string& field = row.fields[k];
     const auto number = written_number(field, rules.decimal_comma);
+    if (!number && is_written_beyond_float64(field, rules.decimal_comma))
+      fail(place, row.line,
+           ", column " + std::to_string(k + 1) + ": expected a number within float64, got " +
+               quoted_briefly(field));
     if (!number) {
       const bool comma = !rules.decimal_comma && written_number(field, true).has_value();
       fail(place, row.line,
@@ -79,7 +91,7 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   for (std::optional<Record> row = std::move(first); row; row = records.next(), ++n_rows) {
     if (labelled) {
       check_name(row->fields.front(), place, row->line, 1);
-      tensor.row_labels.push_back(row->fields.front());
+      tensor.row_labels.push_back(name_of(row->fields.front()));
     }
     read_row(*row, labelled, rules, place, tensor);
     if (row->fields.size() != n_fields)
@@ -91,7 +103,7 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   if (!header) return tensor;
   for (std::size_t k = 0; k < header->fields.size(); ++k)
     check_name(header->fields[k], place, header->line, k + 1);
-  tensor.column_labels = std::move(header->fields);
+  for (const std::string& field : header->fields) tensor.column_labels.push_back(name_of(field));
   if (tensor.column_labels.size() == n_columns + 1 && labelled)
     tensor.column_labels.erase(tensor.column_labels.begin());
   if (tensor.column_labels.size() != n_columns)

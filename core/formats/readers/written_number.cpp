@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "core/text/ascii.hpp"
 #include "core/text/number.hpp"
@@ -13,9 +14,13 @@ namespace {
 
 constexpr std::string_view blanks_around = " \t\r";
 
-}  // namespace
+/// A decimal without its sign.
+struct Unsigned {
+  std::string text;
+  bool negative = false;
+};
 
-std::optional<double> written_number(std::string_view field, bool decimal_comma) {
+std::optional<Unsigned> without_sign(std::string_view field, bool decimal_comma) {
   field = text::trimmed(field, blanks_around);
   bool negative = false;
   for (const std::string_view sign : {"+", "-", "−"}) {
@@ -29,9 +34,21 @@ std::optional<double> written_number(std::string_view field, bool decimal_comma)
   if (text == "infinity") text = "inf";
   if (decimal_comma)
     if (const std::size_t comma = text.find(','); comma != text.npos) text[comma] = '.';
-  const auto number = text::parse_number(text);
+  return Unsigned{std::move(text), negative};
+}
+
+}  // namespace
+
+std::optional<double> written_number(std::string_view field, bool decimal_comma) {
+  const auto decimal = without_sign(field, decimal_comma);
+  const auto number = decimal ? text::parse_number(decimal->text) : std::nullopt;
   if (!number) return std::nullopt;
-  return negative ? -*number : *number;
+  return decimal->negative ? -*number : *number;
+}
+
+bool is_written_beyond_float64(std::string_view field, bool decimal_comma) {
+  const auto decimal = without_sign(field, decimal_comma);
+  return decimal && text::is_beyond_float64(decimal->text);
 }
 
 double last_digit_half(std::string_view field) {

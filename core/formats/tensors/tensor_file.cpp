@@ -1,10 +1,12 @@
 #include "core/formats/tensors/tensor_file.hpp"
 
+#include <set>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/find.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/text/code_points.hpp"
 #include "core/text/words.hpp"
 
 namespace core::formats {
@@ -25,15 +27,29 @@ void check_part(const TensorInfo& info, std::span<const std::size_t> leading, co
                 shape_text(info.shape));
 }
 
+/// Two names that differ in what cannot be shown may be one when it is escaped.
+void expect_different_names(const std::vector<TensorInfo>& infos, const std::string& place) {
+  std::set<std::string_view> names;
+  for (const TensorInfo& info : infos)
+    if (!names.insert(info.name).second)
+      throw Error(place + "two tensors are called " + quoted_briefly(info.name));
+}
+
 }  // namespace
 
 TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries,
                        std::vector<std::string> notes)
     : path_(std::move(path)), format_(format), notes_(std::move(notes)) {
+  for (std::string& note : notes_) note = text::printable(note);
+  bool is_renamed = false;
   for (Entry& entry : entries) {
+    std::string shown = text::printable(entry.info.name);
+    is_renamed = is_renamed || shown != entry.info.name;
+    entry.info.name = std::move(shown);
     infos_.push_back(std::move(entry.info));
     reads_.push_back(std::move(entry.read));
   }
+  if (is_renamed) expect_different_names(infos_, place());
 }
 
 const TensorInfo* TensorFile::find(std::string_view name) const {

@@ -5,7 +5,9 @@
 #include "core/formats/writers/csv.hpp"
 #include "core/formats/writers/python.hpp"
 #include "core/text/cell_text.hpp"
+#include "core/text/code_points.hpp"
 #include "core/text/number.hpp"
+#include "core/text/utf8.hpp"
 
 namespace core::formats {
 namespace {
@@ -48,12 +50,14 @@ std::string csv(const LabelledMatrix& m, CopyPlace place, int) {
   return csv_text(part_of(m, place));
 }
 
-/// A label that does not end its field of the table, nor the line.
+/// A label as the text that it is: it neither ends its field of the table or the line, nor becomes a link, a
+/// picture or a tag.
 std::string markdown_label(const std::string& label) {
+  constexpr std::u32string_view marks = U"|\\`*_<>[]!&~";
   std::string text;
-  for (const char c : label) {
-    if (c == '|' || c == '\\' || c == '`' || c == '*' || c == '_' || c == '<') text += '\\';
-    text += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  for (const char32_t c : text::repaired_characters(label)) {
+    if (marks.find(c) != marks.npos) text += '\\';
+    text::append_character(text, text::is_control(c) ? U' ' : c);
   }
   return text;
 }

@@ -9,7 +9,14 @@ namespace {
 
 constexpr std::string_view line_end = "\r\n";
 
-void append_label(std::string& text, const std::string& label) {
+/// What begins so is a formula to a spreadsheet, which runs it.
+bool looks_like_formula(const std::string& label) {
+  const std::size_t begin = label.find_first_not_of('\'');
+  return begin != label.npos && std::string_view("=+-@\t\r").find(label[begin]) != std::string_view::npos;
+}
+
+void append_label(std::string& text, std::string label) {
+  if (looks_like_formula(label)) label.insert(0, 1, '\'');
   if (label.find_first_of(",\"\r\n") == label.npos) {
     text += label;
     return;

@@ -109,4 +109,13 @@ TEST(Png, OfAnUnreasonableScaleIsRefused) {
               HasSubstr("scale: the picture would have 40000 × 80 pixels"));
 }
 
+TEST(Png, IsDrawnWhateverCharactersAWordHas) {
+  DisplayList figure;
+  figure.width = 40, figure.height = 20;
+  Text words;
+  words.runs.push_back({"a\uFFFE\uFDD0\xff", 10, rgb(0)});
+  figure.items.emplace_back(words);
+  EXPECT_EQ(Picture(png_of(figure, 1)).columns, 40u);
+}
+
 }  // namespace

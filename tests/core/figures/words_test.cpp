@@ -19,6 +19,15 @@ TEST(Shortened, FitsAndNeverCutsACharacter) {
   EXPECT_EQ(cut, "éééé…");
 }
 
+TEST(Shortened, DoesNotReadOnWhereNothingFits) {
+  const std::string token(10'000'000, 'x');  // a quadratic one would take days
+  EXPECT_EQ(shortened(token, 10, 40), "xxxxx…");
+}
+
+TEST(Drawable, HasNeitherMarksOfDirectionNorWhatIsNoCharacter) {
+  EXPECT_EQ(drawable("a\u202eb\u009b\uFFFE\xff"), "a�b���");
+}
+
 TEST(Drawable, ShowsWhatHasNoShape) {
   EXPECT_EQ(drawable("a\nb\tc\x01"), "a↵b⇥c�");
 }

@@ -49,6 +49,21 @@ TEST(ParseNumber, AsksForTheWholeText) {
     EXPECT_FALSE(parse_number(text)) << text;
 }
 
+TEST(ParseNumber, TakesWhatIsTooSmallForFloat64AsZero) {  // as strtod and NumPy do
+  for (const char* text :
+       {"1e-400", "0.0001e-320", "123e-400", "1e-99999999999999999999", "0.00e99999999999999999999"}) {
+    ASSERT_TRUE(parse_number(text)) << text;
+    EXPECT_EQ(bits(*parse_number(text)), bits(0.0)) << text;
+    EXPECT_FALSE(is_beyond_float64(text)) << text;
+  }
+  EXPECT_EQ(bits(*parse_number("-1e-400")), bits(-0.0));
+  for (const char* text : {"1e400", "-1e400", "123e308", "0.001e99999999999999999999"}) {
+    EXPECT_FALSE(parse_number(text)) << text;
+    EXPECT_TRUE(is_beyond_float64(text)) << text;
+  }
+  for (const char* text : {"1e308", "x", "", "1e", "inf"}) EXPECT_FALSE(is_beyond_float64(text)) << text;
+}
+
 TEST(ParseWholeNumber, AsksForDigitsAlone) {
   EXPECT_EQ(parse_whole_number("0"), 0u);
   EXPECT_EQ(parse_whole_number("007"), 7u);

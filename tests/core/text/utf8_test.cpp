@@ -58,16 +58,5 @@ TEST(CharacterCount, CountsNoByteTwice) {
   EXPECT_EQ(character_count("aé漢🙂"), 4u);
 }
 
-TEST(DropLastCharacter, LeavesWholeCharacters) {
-  std::string text = "aé漢b🙂";
-  for (const char* left : {"aé漢b", "aé漢", "aé", "a", ""}) {
-    drop_last_character(text);
-    EXPECT_EQ(text, left);
-  }
-  std::string broken = "\x80\x80";
-  drop_last_character(broken);
-  EXPECT_EQ(broken, "");
-}
-
 }  // namespace
 }  // namespace core::text

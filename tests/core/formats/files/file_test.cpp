@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <thread>
 
+#include "core/formats/files/own_descriptor.hpp"
 #include "core/formats/files/staging.hpp"
+#include "core/formats/files/unfinished.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -134,10 +138,140 @@ TEST(WriteAtomically, LeavesTheOldFileWhenTheDiskIsFull) {
   {
     const SmallDisk disk(5);
     EXPECT_EQ(error_of([&] { write_atomically(path, "longer"); }),
-              path + ": cannot be written: File too large");
+              path + ": cannot be written: it would be larger than files may be here");
   }
   EXPECT_EQ(bytes_of(path), "old");
   EXPECT_EQ(dir.names(), (std::set<std::string>{"file"}));
+}
+
+TEST(WriteAtomically, SaysThatLinksLeadInACircleAndLeavesThem) {
+  const support::TemporaryDirectory dir;
+  fs::create_symlink("b", dir / "a");
+  fs::create_symlink("a", dir / "b");
+  const std::string path = (dir / "a").string();
+  EXPECT_EQ(error_of([&] { write_atomically(path, "x"); }),
+            path + ": cannot be written: its links lead in a circle");
+  EXPECT_TRUE(fs::is_symlink(path));
+}
+
+TEST(WriteAtomically, LeavesAFileItsOtherNames) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "one", "old and longer");
+  fs::create_hard_link(dir / "one", dir / "other");
+  write_atomically(dir / "one", "new");
+  EXPECT_EQ(bytes_of(dir / "other"), "new");
+  EXPECT_EQ(fs::hard_link_count(dir / "one"), 2u);
+  EXPECT_EQ(dir.names(), (std::set<std::string>{"one", "other"}));
+}
+
+TEST(WriteAtomically, LeavesAFileItsOwner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root writes files of others so";
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "file", "old");
+  ASSERT_EQ(::chown((dir / "file").c_str(), 1234, 4321), 0);
+  write_atomically(dir / "file", "new");
+  struct stat about;
+  ASSERT_EQ(::stat((dir / "file").c_str(), &about), 0);
+  EXPECT_EQ(about.st_uid, 1234u);
+  EXPECT_EQ(about.st_gid, 4321u);
+}
+
+/// What a process that was killed leaves behind: nobody holds its lock.
+fs::path leftover(const fs::path& folder, const std::string& digits) {
+  const fs::path path = folder / (".attnscope-" + digits);
+  support::put_bytes(path, "half");
+  return path;
+}
+
+TEST(Sweep, TakesWhatNobodyWritesAnyMoreAndNothingElse) {
+  const support::TemporaryDirectory dir;
+  leftover(dir.path(), "0123456789abcdef");
+  fs::create_directories(dir / ".attnscope-fedcba9876543210/sequence0");
+  support::put_bytes(dir / ".attnscope-notes", "a person's own");
+  support::put_bytes(dir / ".attnscope-0123456789abcdeg", "no such digit");
+  const Unfinished written(dir.path(), Unfinished::Kind::file, "shown");
+  write_atomically(dir / "file", "new");
+  EXPECT_EQ(dir.names(), (std::set<std::string>{".attnscope-notes", ".attnscope-0123456789abcdeg", "file",
+                                                written.path().filename().string()}));
+  Staging staging(dir.path());
+  staging.add("more", "1");
+  staging.keep();
+  EXPECT_TRUE(fs::exists(written.path()));
+}
+
+/// Does something in a process of its own, which a signal ends meanwhile; what ended it.
+template <class Action>
+int ended_by(int signal, Action action) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    action([signal] { ::raise(signal); });
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+TEST(Staging, LeavesNothingWhenTheProgramIsAskedToEnd) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "old", "old");
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    EXPECT_EQ(ended_by(signal,
+                       [&](auto raise) {
+                         try {
+                           Staging staging(dir.path());
+                           staging.add("old", "new");
+                           raise();
+                           staging.add("other", "");
+                           staging.keep();
+                         } catch (const Error&) {
+                         }
+                       }),
+              signal);
+  EXPECT_EQ(dir.names(), (std::set<std::string>{"old"}));
+  EXPECT_EQ(bytes_of(dir / "old"), "old");
+}
+
+TEST(Staging, SaysHowManyFilesAreThereWhenOneCannotBeMoved) {
+  const support::TemporaryDirectory dir;
+  std::string message;
+  {
+    Staging staging(dir.path());
+    staging.add("a", "1");
+    staging.add("b/c", "2");
+    fs::create_directory(dir / "b");
+    for (const auto& entry : fs::directory_iterator(dir.path()))
+      if (entry.path().filename().string().starts_with(".attnscope-"))
+        fs::rename(entry.path() / "b", entry.path() / "gone");
+    message = error_of([&] { staging.keep(); });
+  }
+  EXPECT_EQ(message, (dir / "b/c").string() + ": cannot be written: no such file or directory");
+  EXPECT_EQ(dir.names(), (std::set<std::string>{"b"}));  // none of them
+}
+
+TEST(ReadPipeWhole, GivesAllOfAPipeToWhoeverOpensItAgain) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string content(50'000, 'x');
+  std::thread writer([&] {
+    EXPECT_EQ(write_all(ends[1], content), 0);
+    ::close(ends[1]);
+  });
+  const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  read_pipe_whole(path);
+  writer.join();
+  EXPECT_EQ(read_begin(path, 10), std::string(10, 'x'));
+  EXPECT_EQ(read_file(path, 100'000), content);
+  EXPECT_EQ(read_file(path, 100'000), content);
+  ::close(ends[0]);
+}
+
+TEST(OwnDescriptor, KnowsTheNamesOfThem) {
+  EXPECT_EQ(own_descriptor("/dev/stdout"), 1);
+  EXPECT_EQ(own_descriptor("/dev/fd/63"), 63);
+  EXPECT_EQ(own_descriptor("/proc/self/fd/0"), 0);
+  for (const char* path : {"/dev/fd/", "/dev/fd/x", "/dev/fd/-1", "/dev/fd/99999999999", "stdin", "/tmp/1"})
+    EXPECT_EQ(own_descriptor(path), std::nullopt) << path;
 }
 
 TEST(WriteNewFile, DoesNotTouchAnExistingOne) {

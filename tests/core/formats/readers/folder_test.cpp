@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "core/attention/attend.hpp"
@@ -119,6 +120,26 @@ TEST(Folder, GathersACheckpointInSeveralFiles) {
   const TensorFile file = open_tensors(directory.path());
   ASSERT_EQ(file.tensors().size(), 2u);
   EXPECT_EQ(file.read("b").numbers, (std::vector<double>{3, 4}));
+}
+
+TEST(Folder, MayHaveMoreFilesThanAProcessMayHaveOpen) {
+  const support::TemporaryDirectory directory;
+  const std::string bytes = npy_bytes(arma::mat{{1, 2}});
+  rlimit old;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  const rlimit few{64, old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  for (int k = 0; k < 100; ++k) support::put_bytes(directory / ("t" + std::to_string(k) + ".npy"), bytes);
+  const std::string error = support::error_of([&] {
+    const TensorFile file = open_tensors(directory.path());
+    EXPECT_EQ(file.tensors().size(), 100u);
+    EXPECT_EQ(file.read("t99").numbers, (std::vector<double>{1, 2}));
+    support::put_bytes(directory / "other", bytes);
+    std::filesystem::rename(directory / "other", directory / "t5.npy");
+    file.read("t5");
+  });
+  ::setrlimit(RLIMIT_NOFILE, &old);
+  EXPECT_EQ(error, (directory / "t5.npy").string() + ": was replaced while it was read");
 }
 
 }  // namespace

@@ -88,7 +88,8 @@ TEST(Table, NamesLineAndColumnOfWhatIsWrong) {
   EXPECT_EQ(error_of_table("1,2\n3,\n"), "a.csv: line 2, column 2: expected a number, got \"\"");
   EXPECT_EQ(error_of_table("1,2\n3\n"), "a.csv: line 2: expected 2 fields as in line 1, got 1");
   EXPECT_EQ(error_of_table("1,2\n\n3,4,5\n"), "a.csv: line 3: expected 2 fields as in line 1, got 3");
-  EXPECT_EQ(error_of_table("1,1e999\n"), "a.csv: line 1, column 2: expected a number, got \"1e999\"");
+  EXPECT_EQ(error_of_table("1,1e999\n"),
+            "a.csv: line 1, column 2: expected a number within float64, got \"1e999\"");
   EXPECT_EQ(error_of_table("1,\"2\n3,4"), "a.csv: line 1: expected a closing quote, got the end of the text");
   EXPECT_EQ(error_of_table("1,\"2\"3\n"), "a.csv: line 1: expected a separator after a closing quote");
   EXPECT_EQ(error_of_table("a,b\n"), "a.csv: expected numbers, got only a line of names");
@@ -125,6 +126,27 @@ TEST(LastDigit, IsHalfOfWhatItShows) {
   EXPECT_DOUBLE_EQ(last_digit_half("2.5e+01"), 0.5);
   EXPECT_EQ(last_digit_half("12"), 0);
   EXPECT_EQ(last_digit_half("-inf"), 0);
+}
+
+TEST(Table, TakesNumbersThatFloat64CannotHoldForNumbers) {
+  const auto small = parse_table("1e-400,0.5\n-1e-99999999999999999999,0.75\n", "");
+  EXPECT_THAT(small.numbers, ElementsAre(0, 0.5, 0, 0.75));
+  EXPECT_THAT(small.row_labels, IsEmpty());
+  EXPECT_EQ(error_of_table("1e400,0.5\n1,2\n"),
+            "a.csv: line 1, column 1: expected a number within float64, got \"1e400\"");
+}
+
+TEST(Table, TakesTheSignBeforeALabelAwayThatKeepsSpreadsheetsFromRunningIt) {
+  const std::vector<std::string> labels{"=1+1", "-", "'=x", "'", "it's", "@a"};
+  const LabelledMatrix m{arma::mat(6, 6, arma::fill::ones), labels, labels};
+  const Tensor tensor = parse_table(csv_text(m), "");
+  EXPECT_EQ(tensor.row_labels, labels);
+  EXPECT_EQ(tensor.column_labels, labels);
+}
+
+TEST(Table, OfOneEndlessLineIsRefusedBeforeItTakesAllMemory) {
+  EXPECT_EQ(error_of_table(std::string(3 << 20, '\t')),
+            "a.csv: line 1: expected at most 1048576 fields, got more");
 }
 
 }  // namespace

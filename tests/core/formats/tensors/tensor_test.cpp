@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/formats/tensors/tensor_file.hpp"
 #include "tests/support/error_of.hpp"
 
 namespace core::formats {
@@ -49,6 +50,29 @@ TEST(CountOf, IsNothingWhenTheProductOverflows) {
   EXPECT_EQ(count_of(none), 0u);
   EXPECT_EQ(count_of({}), 1u);
   EXPECT_EQ(count_of(Shape{3, 4}), 12u);
+}
+
+TensorFile file_of_names(const std::vector<std::string>& names) {
+  std::vector<TensorFile::Entry> entries;
+  for (std::size_t k = 0; k < names.size(); ++k)
+    entries.push_back({{names[k], Dtype::f64, {1}}, [k](std::span<const std::size_t>, const Token&) {
+                         Tensor tensor;
+                         tensor.numbers = {static_cast<double>(k)};
+                         return tensor;
+                       }});
+  return {"a.npz", "npz", std::move(entries), {"Left out: b\nc."}};
+}
+
+TEST(TensorFile, HasNamesThatDoNothingToATerminal) {
+  const TensorFile file = file_of_names({"weights\nscores  agrees", "\x1b[2J", "\u202ex"});
+  EXPECT_EQ(file.tensors()[0].name, "weights\\x0ascores  agrees");
+  EXPECT_EQ(file.read("\\x1b[2J").numbers.front(), 1);
+  EXPECT_EQ(file.tensors()[2].name, "\\u202ex");
+  EXPECT_EQ(file.notes().front(), "Left out: b\\x0ac.");
+  EXPECT_EQ(support::error_of([] {
+              file_of_names({"\n", "\\x0a"});
+            }),
+            "a.npz: two tensors are called \"\\\\x0a\"");
 }
 
 }  // namespace

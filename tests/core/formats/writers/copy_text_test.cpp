@@ -40,6 +40,13 @@ TEST(CopyText, AsMarkdownIsATableWhoseLabelsAreEscaped) {
   EXPECT_EQ(copied("markdown", CopyExtent::number, 0, 0, 4), "0.1000");
 }
 
+TEST(CopyText, AsMarkdownHasNeitherLinksNorTagsNorLinesOfLabels) {
+  const LabelledMatrix m{
+      arma::mat(1, 1, arma::fill::ones), {"![x](http://y)\n| forged"}, {"<b>&\u202e\u0085"}};
+  EXPECT_EQ(core::formats::copy_forms()[2].text(m, {CopyExtent::matrix, 0, 0}, 0),
+            "| | \\<b\\>\\&   |\n|---|---:|\n| \\!\\[x\\](http://y) \\| forged | 1 |\n");
+}
+
 TEST(CopyText, AsLatexIsAMatrix) {
   EXPECT_EQ(copied("latex", CopyExtent::matrix),
             "\\begin{bmatrix}\n  0.10 & -\\infty \\\\\n  1.00 & \\mathrm{NaN}\n\\end{bmatrix}\n");

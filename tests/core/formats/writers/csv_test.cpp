@@ -18,7 +18,14 @@ TEST(CsvText, WithoutLabelsIsNumbersAlone) {
 
 TEST(CsvText, QuotesLabelsThatNeedIt) {
   EXPECT_EQ(csv_text({{{1, 2, 3, 4}}, {"a,b"}, {"say \"x\"", "two\nlines", "\r", " plain é"}}),
-            ",\"say \"\"x\"\"\",\"two\nlines\",\"\r\", plain é\r\n\"a,b\",1,2,3,4\r\n");
+            ",\"say \"\"x\"\"\",\"two\nlines\",\"'\r\", plain é\r\n\"a,b\",1,2,3,4\r\n");
+}
+
+TEST(CsvText, KeepsSpreadsheetsFromRunningLabels) {  // as OWASP's "CSV Injection" has it
+  const LabelledMatrix m{{{-1, 2, 3}}, {"=HYPERLINK(\"x\")"}, {"-", "+1", "'=x"}};
+  EXPECT_EQ(csv_text(m), ",'-,'+1,''=x\r\n\"'=HYPERLINK(\"\"x\"\")\",-1,2,3\r\n");
+  const LabelledMatrix plain{{{1, 2}}, {"it's"}, {"'", "a=b"}};
+  EXPECT_EQ(csv_text(plain), ",',a=b\r\nit's,1,2\r\n");
 }
 
 }  // namespace

@@ -140,4 +140,14 @@ TEST(Python, LongRowsAreBroken) {
   EXPECT_LE(longest, 100u);
 }
 
+TEST(Program, HoldsWhatAModelNamesAsStringsOfAsciiAlone) {
+  Model model = find_preset("000-causal")->make();
+  const std::string evil = "\"\"\"\nimport os # coding: utf-7 \x1b\u2028\u202e\\";
+  for (std::string& token : model.sequences.front().tokens) token = evil;
+  const std::string text = core::formats::program_text(model, evil);
+  EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+  EXPECT_THAT(text, Not(HasSubstr("\nimport os")));
+  EXPECT_THAT(text, HasSubstr("\"\\\"\\\"\\\"\\nimport os # coding: utf-7 \\x1b\\u2028\\u202e\\\\\""));
+}
+
 }  // namespace

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+namespace core::formats {
+
+/// The number of a descriptor of this process, when a path is a name of one: /dev/stdin, /dev/stdout,
+/// /dev/stderr, /dev/fd/3, /proc/self/fd/3.
+std::optional<int> own_descriptor(const std::filesystem::path& path);
+
+/// Reads a pipe that this process was given, such as /dev/stdin, to its end, so that from then on its name is
+/// that of a regular file of all that came. Leaves every other path alone.
+///
+/// Throws core::Error, "PATH: what is wrong", when it cannot be read or there is no room for it.
+void read_pipe_whole(const std::filesystem::path& path);
+
+}  // namespace core::formats

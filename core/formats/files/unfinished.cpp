@@ -1,0 +1,102 @@
+#include "core/formats/files/unfinished.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace core::formats {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view hidden_prefix = ".attnscope-", hexadecimal = "0123456789abcdef";
+constexpr std::size_t random_digits = 16;
+
+std::string random_name() {
+  unsigned char bytes[random_digits];
+  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw Error("the system gives no random numbers");
+  std::string name(hidden_prefix);
+  for (const unsigned char byte : bytes) name += hexadecimal[byte % hexadecimal.size()];
+  return name;
+}
+
+bool is_random_name(std::string_view name) {
+  return name.size() == hidden_prefix.size() + random_digits && name.starts_with(hidden_prefix) &&
+         name.find_first_not_of(hexadecimal, hidden_prefix.size()) == name.npos;
+}
+
+/// "." where a path names no folder.
+fs::path folder_or_here(const fs::path& folder) {
+  return folder.empty() ? fs::path(".") : folder;
+}
+
+/// Whether the file that is open still has a name.
+bool has_a_name(int descriptor) {
+  struct stat about;
+  return ::fstat(descriptor, &about) == 0 && about.st_nlink > 0;
+}
+
+void remove_when_left(const fs::path& path) {
+  const Descriptor left(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  struct stat about;
+  if (left.number() < 0 || ::fstat(left.number(), &about) != 0 || about.st_uid != ::geteuid()) return;
+  if (!S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) return;
+  if (::flock(left.number(), LOCK_EX | LOCK_NB) != 0) return;  // somebody writes it
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+}  // namespace
+
+Unfinished::Unfinished(const fs::path& folder, Kind kind, const fs::path& shown) {
+  for (;;) {
+    path_ = folder / random_name();
+    if (kind == Kind::folder && ::mkdir(path_.c_str(), 0700) != 0)
+      throw Error(cannot_be_written(shown, errno));
+    const int flags = kind == Kind::folder ? O_RDONLY | O_DIRECTORY : O_WRONLY | O_CREAT | O_EXCL;
+    Descriptor made(::open(path_.c_str(), flags | O_CLOEXEC, 0666));
+    if (made.number() < 0) throw Error(cannot_be_written(shown, errno));
+    // Where a file system has no locks nothing is swept either.
+    if (::flock(made.number(), LOCK_EX) != 0 || has_a_name(made.number())) {
+      descriptor_.reset(made.release());
+      return;
+    }  // else somebody swept it in the moment before it was locked
+  }
+}
+
+Unfinished::~Unfinished() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+int Unfinished::move_to(const fs::path& target) {
+  if (::rename(path_.c_str(), target.c_str()) != 0) return errno;
+  path_.clear();
+  return 0;
+}
+
+void sweep(const fs::path& folder) {
+  std::vector<fs::path> candidates;
+  std::error_code error;
+  for (fs::directory_iterator it(folder_or_here(folder), error), end; !error && it != end;
+       it.increment(error))
+    if (is_random_name(it->path().filename().native())) candidates.push_back(it->path());
+  for (const fs::path& path : candidates) remove_when_left(path);
+}
+
+void sync_folder(const fs::path& folder) {
+  const Descriptor open(::open(folder_or_here(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (open.number() >= 0) ::fsync(open.number());
+}
+
+}  // namespace core::formats

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <csignal>
+
+namespace core {
+
+/// As long as it lives, what asks the program to end (SIGINT, SIGTERM, SIGHUP) waits for its thread; after
+/// that it arrives. Threads that are begun meanwhile keep it back for good, and leave it to those before
+/// them.
+///
+/// It ends in the thread that made it.
+class HeldSignals {
+ public:
+  HeldSignals();
+  ~HeldSignals();
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  /// Throws Stopped when one waits that would end the program, so that what is half done can be cleared away.
+  void check() const;
+
+ private:
+  sigset_t before_;
+};
+
+/// The signals that ask a program to end.
+sigset_t ending_signals();
+
+}  // namespace core

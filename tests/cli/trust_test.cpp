@@ -1,0 +1,86 @@
+// What the built program does with pipes, links, limits and names that strangers chose.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/formats/files/little_endian.hpp"
+#include "tests/cli/run_program.hpp"
+
+namespace cli {
+namespace {
+
+using support::bytes_of;
+using support::put_bytes;
+using support::TemporaryDirectory;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+/// Runs a line of the shell in a folder, where $A is the program; its exit status.
+int shell(const TemporaryDirectory& dir, const std::string& line) {
+  const int status = std::system(("cd '" + dir.path().string() + "' && A='" PROGRAM "' && " + line).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Pipes, AreReadOnceAndWhole) {
+  const TemporaryDirectory dir;
+  std::string rows;
+  for (int k = 0; k < 3000; ++k) rows += std::to_string(k) + " 0.5\n";  // longer than what is looked at first
+  put_bytes(dir / "rows.txt", rows);
+  ASSERT_EQ(shell(dir, "$A session rows.txt --out of_file.json 2>/dev/null"), 0);
+  ASSERT_EQ(shell(dir, "cat rows.txt | $A session /dev/stdin --out of_pipe.json 2>/dev/null"), 0);
+  EXPECT_EQ(bytes_of(dir / "of_pipe.json"), bytes_of(dir / "of_file.json"));
+  EXPECT_THAT(bytes_of(dir / "of_pipe.json"), HasSubstr("2999"));
+}
+
+TEST(Output, ToWhatTheProgramHasOpenIsWrittenBehindWhatIsThere) {
+  const TemporaryDirectory dir;
+  ASSERT_EQ(shell(dir, "(echo before; $A program --preset 004-causal --out /dev/stdout; echo after) > out"),
+            0);
+  const std::string text = bytes_of(dir / "out");
+  EXPECT_THAT(text, StartsWith("before\n# -*- coding"));
+  EXPECT_THAT(text, HasSubstr("import torch\n"));
+  EXPECT_THAT(text, EndsWith("\nafter\n"));
+}
+
+TEST(Output, ThatMayNotGrowIsSaidAndLeavesNothing) {
+  const TemporaryDirectory dir;
+  EXPECT_EQ(shell(dir, "ulimit -f 1 && $A session --preset 004-causal --out s.json 2>err"), 1);
+  EXPECT_EQ(bytes_of(dir / "err"),
+            "attnscope: s.json: cannot be written: it would be larger than files may be here\n");
+  EXPECT_EQ(dir.names(), (std::set<std::string>{"err"}));
+}
+
+TEST(Commands, EndWhereThereIsLittleMemory) {  // threads of a library that cannot begin would wait at the end
+  if (is_sanitized) GTEST_SKIP() << "a sanitizer needs more";
+  const TemporaryDirectory dir;
+  EXPECT_EQ(shell(dir, "ulimit -v 200000 && timeout 20 $A --version >out"), 0);
+  EXPECT_EQ(bytes_of(dir / "out"), "attnscope " ATTNSCOPE_VERSION "\n");
+}
+
+TEST(NamesOfTensors, DoNothingToATerminalAndForgeNoLine) {
+  const TemporaryDirectory dir;
+  const std::string name = R"(weights\n\u001b[31mscores  agrees\u009b\u202e)";
+  const std::string header = "{\"" + name + R"(":{"dtype":"F64","shape":[1,1],"data_offsets":[0,8]}})";
+  std::string bytes;
+  core::formats::append_little_endian(bytes, std::uint64_t{header.size()});
+  put_bytes(dir / "evil.safetensors", bytes + header + std::string(8, '\0'));
+  const std::string shown = R"(weights\x0a\x1b[31mscores  agrees\x9b\u202e)";
+  EXPECT_EQ(shell(dir, "$A check --preset 004-causal --against evil.safetensors --map '" + shown +
+                           "=weights' > out 2>&1"),
+            1);
+  const std::string report = bytes_of(dir / "out");
+  EXPECT_THAT(report, HasSubstr(shown));
+  for (const char* raw : {"\x1b", "\n\x1b[31m", "\u009b", "\u202e"}) EXPECT_THAT(report, Not(HasSubstr(raw)));
+}
+
+}  // namespace
+}  // namespace cli
