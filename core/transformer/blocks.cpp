@@ -1,0 +1,166 @@
+#include "core/transformer/blocks.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "core/transformer/products.hpp"
+
+namespace core::transformer {
+namespace {
+
+void add_bias(arma::fmat& rows, const arma::frowvec& bias) {
+  for (std::size_t column = 0; column < bias.n_elem; ++column) {
+    float* numbers = rows.colptr(column);
+    for (std::size_t i = 0; i < rows.n_rows; ++i) numbers[i] += bias[column];
+  }
+}
+
+/// e to a number from −87 to 0 or more, to about one unit in the last place of float32; vectors can be made
+/// of it. Source: Cephes, expf.
+inline float exponential(float x) {
+  x = std::fmin(std::fmax(x, -87.0f), 88.0f);
+  const float whole = std::floor(x * 1.44269504f + 0.5f);
+  const float rest = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  float sum = 1.9875691500e-4f;
+  for (const float factor :
+       {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
+    sum = sum * rest + factor;
+  sum = sum * rest * rest + rest + 1;
+  return sum * std::bit_cast<float>(static_cast<std::int32_t>(whole + 127.0f) << 23);
+}
+
+inline float activated(float x, Activation activation) {
+  switch (activation) {
+    case Activation::gelu_erf:
+      return 0.5f * x * (1 + std::erf(x * static_cast<float>(1 / std::numbers::sqrt2)));
+    case Activation::gelu_tanh: {
+      // 0.5 (1 + tanh(y)) is 1 / (1 + exp(−2y))
+      const float y = 0.7978845608f * (x + 0.044715f * x * x * x);
+      return x / (1 + exponential(-2 * y));
+    }
+    case Activation::quick_gelu:
+      return x / (1 + exponential(-1.702f * x));
+    case Activation::relu:
+      return x > 0 ? x : 0;
+    case Activation::silu:
+      return x / (1 + exponential(-x));
+  }
+  return x;
+}
+
+template <Activation activation>
+void activate_all(float* numbers, std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) numbers[k] = activated(numbers[k], activation);
+}
+
+}  // namespace
+
+arma::fmat normed(const arma::fmat& x, const Affine& numbers, NormKind kind, double epsilon) {
+  const std::size_t n = x.n_rows;
+  const double width = static_cast<double>(x.n_cols);
+  std::vector<double> means(n), squares(n);
+  if (kind == NormKind::layer) {
+    for (std::size_t column = 0; column < x.n_cols; ++column)
+      for (std::size_t i = 0; i < n; ++i) means[i] += x.at(i, column);
+    for (double& mean : means) mean /= width;
+  }
+  for (std::size_t column = 0; column < x.n_cols; ++column)
+    for (std::size_t i = 0; i < n; ++i)
+      squares[i] += (x.at(i, column) - means[i]) * (x.at(i, column) - means[i]);
+  std::vector<float> shifts(n), factors(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    shifts[i] = static_cast<float>(means[i]);
+    factors[i] = static_cast<float>(1 / std::sqrt(squares[i] / width + epsilon));
+  }
+  arma::fmat result(arma::size(x), arma::fill::none);
+  for (std::size_t column = 0; column < x.n_cols; ++column) {
+    const float weight = numbers.weight[column], bias = numbers.bias.empty() ? 0 : numbers.bias[column];
+    const float* from = x.colptr(column);
+    float* to = result.colptr(column);
+    for (std::size_t i = 0; i < n; ++i) to[i] = (from[i] - shifts[i]) * factors[i] * weight + bias;
+  }
+  return result;
+}
+
+arma::fmat projected(const arma::fmat& x, const Affine& numbers, ThreadPool& pool) {
+  arma::fmat result = product(x, numbers.weight, pool);
+  add_bias(result, numbers.bias);
+  return result;
+}
+
+void activate(float* numbers, std::size_t count, Activation activation) {
+  switch (activation) {
+    case Activation::gelu_erf:
+      return activate_all<Activation::gelu_erf>(numbers, count);
+    case Activation::gelu_tanh:
+      return activate_all<Activation::gelu_tanh>(numbers, count);
+    case Activation::quick_gelu:
+      return activate_all<Activation::quick_gelu>(numbers, count);
+    case Activation::relu:
+      return activate_all<Activation::relu>(numbers, count);
+    case Activation::silu:
+      return activate_all<Activation::silu>(numbers, count);
+  }
+}
+
+arma::fmat mlp(const arma::fmat& x, const LayerWeights& weights, const Mlp& rules, ThreadPool& pool) {
+  arma::fmat hidden = projected(x, weights.up, pool);
+  const std::size_t d_hidden = rules.gated ? hidden.n_cols / 2 : hidden.n_cols;
+  pool.run(d_hidden, hidden.n_elem * 8, [&](std::size_t column) {
+    float* numbers = hidden.colptr(column);
+    activate(numbers, hidden.n_rows, rules.activation);
+    if (!rules.gated) return;
+    const float* up = hidden.colptr(d_hidden + column);
+    for (std::size_t i = 0; i < hidden.n_rows; ++i) numbers[i] *= up[i];
+  });
+  if (rules.gated) hidden.shed_cols(d_hidden, hidden.n_cols - 1);
+  return projected(hidden, weights.down, pool);
+}
+
+std::vector<double> angles_of(const Rotary& rotary) {
+  const double dims = static_cast<double>(rotary.dims);
+  std::vector<double> angles;
+  for (std::size_t k = 0; k < rotary.dims / 2; ++k) {
+    double angle = std::pow(rotary.theta, -2 * static_cast<double>(k) / dims);
+    if (rotary.llama3) {
+      const auto& [factor, low, high, context] = *rotary.llama3;
+      const double turns = context * angle / (2 * std::numbers::pi);  // within the texts that it first knew
+      const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+      angle *= (1 - kept) / factor + kept;
+    }
+    angles.push_back(angle / rotary.slower);
+  }
+  return angles;
+}
+
+void rotate(arma::fmat& heads, std::size_t d_head, const Rotary& rotary, std::size_t first) {
+  const std::vector<double> angles = angles_of(rotary);
+  const std::size_t n = heads.n_rows, half = angles.size();
+  std::vector<float> cosines(n), sines(n);
+  for (std::size_t k = 0; k < half; ++k) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double angle = static_cast<double>(first + i) * angles[k];
+      cosines[i] = static_cast<float>(std::cos(angle));
+      sines[i] = static_cast<float>(std::sin(angle));
+    }
+    for (std::size_t begin = 0; begin < heads.n_cols; begin += d_head) {
+      float *a = heads.colptr(begin + k), *b = heads.colptr(begin + k + half);
+      for (std::size_t i = 0; i < n; ++i) {
+        const float left = a[i], right = b[i];
+        a[i] = left * cosines[i] - right * sines[i];
+        b[i] = right * cosines[i] + left * sines[i];
+      }
+    }
+  }
+}
+
+void norm_heads(arma::fmat& heads, std::size_t d_head, const Affine& numbers, const Norm& norm) {
+  for (std::size_t begin = 0; begin < heads.n_cols; begin += d_head)
+    heads.cols(begin, begin + d_head - 1) =
+        normed(heads.cols(begin, begin + d_head - 1), numbers, norm.kind, norm.epsilon);
+}
+
+}  // namespace core::transformer

@@ -1,0 +1,219 @@
+#include "core/transformer/weights.hpp"
+
+#include <map>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/transformer/reading.hpp"
+
+namespace core::transformer {
+namespace {
+
+constexpr std::size_t columns_at_once = 4096;  // of the matrix that predicts tokens, where it is not kept
+
+std::uint64_t bytes_in(const Affine& affine) {
+  return sizeof(float) * (affine.weight.n_elem + affine.bias.n_elem);
+}
+
+std::uint64_t bytes_in(const LayerWeights& layer) {
+  return bytes_in(layer.attention_norm) + bytes_in(layer.queries_keys_values) + bytes_in(layer.output) +
+         bytes_in(layer.mlp_norm) + bytes_in(layer.up) + bytes_in(layer.down);
+}
+
+/// Columns of a fused weight that holds every head's three parts together, put into the order of the three.
+template <class Matrix>
+Matrix parted(const Matrix& fused, std::size_t n_heads, std::size_t d_head) {
+  Matrix result(arma::size(fused), arma::fill::none);
+  for (std::size_t part = 0; part < 3; ++part)
+    for (std::size_t h = 0; h < n_heads; ++h) {
+      const std::size_t to = (part * n_heads + h) * d_head, from = (h * 3 + part) * d_head;
+      result.cols(to, to + d_head - 1) = fused.cols(from, from + d_head - 1);
+    }
+  return result;
+}
+
+/// Columns of heads whose pairs are neighbours, as llama.cpp writes them, put back into halves.
+template <class Matrix>
+Matrix in_halves(const Matrix& neighbours, std::size_t d_head) {
+  Matrix result(arma::size(neighbours), arma::fill::none);
+  for (std::size_t column = 0; column < neighbours.n_cols; ++column) {
+    const std::size_t k = column % d_head, half = d_head / 2;
+    result.col(column) = neighbours.col(column - k + (k < half ? 2 * k : 2 * (k - half) + 1));
+  }
+  return result;
+}
+
+arma::fmat beside(const arma::fmat& left, const arma::fmat& right) {
+  return left.empty() ? right : arma::fmat(arma::join_rows(left, right));
+}
+
+}  // namespace
+
+/// What was read, and how much of it there is.
+struct Weights::Kept {
+  std::mutex mutex;
+  std::uint64_t bytes = 0, most = 0;
+  std::map<std::size_t, std::shared_ptr<const LayerWeights>> layers;
+  std::map<std::string, std::shared_ptr<const arma::fmat>> matrices;
+  std::shared_ptr<const Affine> embedding_norm;
+  std::shared_ptr<const Head> head;
+};
+
+Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint64_t keep_at_most)
+    : file_(std::move(file)),
+      architecture_(std::move(architecture)),
+      family_(&family_named(architecture_.family)),
+      names_(file_, *family_),
+      kept_(std::make_shared<Kept>()) {
+  kept_->most = keep_at_most;
+  const bool has_dense = names_.find(Role::head_dense, "weight").has_value();
+  predicts_ = *family_->names.of(Role::head_dense) ? has_dense : true;
+  check_shapes();
+}
+
+std::shared_ptr<const LayerWeights> Weights::layer(std::size_t index, const Token& progress) const {
+  {
+    const std::scoped_lock lock(kept_->mutex);
+    if (const auto found = kept_->layers.find(index); found != kept_->layers.end()) return found->second;
+  }
+  auto read = std::make_shared<const LayerWeights>(read_layer(index, progress));
+  const std::scoped_lock lock(kept_->mutex);
+  if (const std::uint64_t bytes = bytes_in(*read); may_keep(bytes)) {
+    kept_->bytes += bytes;
+    kept_->layers.emplace(index, read);
+  }
+  return read;
+}
+
+bool Weights::may_keep(std::uint64_t bytes) const {
+  return bytes <= kept_->most - std::min(kept_->most, kept_->bytes);
+}
+
+arma::fmat Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first,
+                             const Token& progress) const {
+  arma::fmat columns(architecture_.sizes.d_model, ids.size());
+  const auto add = [&](Role role, auto row_of) {
+    const auto name = names_.find(role, "weight");
+    if (!name) return;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      columns.col(i) += read_rows(file_, *name, row_of(i), 1, progress);
+  };
+  const std::string tokens = names_.require(Role::token_embedding, "weight");
+  std::shared_ptr<const arma::fmat> kept;
+  {
+    const std::scoped_lock lock(kept_->mutex);
+    if (const auto found = kept_->matrices.find(tokens); found != kept_->matrices.end()) kept = found->second;
+  }
+  if (kept)
+    for (std::size_t i = 0; i < ids.size(); ++i) columns.col(i) = kept->col(ids[i]);
+  else
+    add(Role::token_embedding, [&](std::size_t i) { return ids[i]; });
+  add(Role::segment_embedding, [](std::size_t) { return std::size_t{0}; });
+  add(Role::position_embedding, [&](std::size_t i) { return architecture_.first_position + first + i; });
+  return columns.t();
+}
+
+std::shared_ptr<const Affine> Weights::embedding_norm(const Token& progress) const {
+  const std::scoped_lock lock(kept_->mutex);
+  if (!kept_->embedding_norm)
+    kept_->embedding_norm =
+        std::make_shared<const Affine>(read_affine(Role::embedding_norm, 0, progress, true));
+  return kept_->embedding_norm;
+}
+
+std::shared_ptr<const Head> Weights::head(const Token& progress) const {
+  const std::scoped_lock lock(kept_->mutex);
+  if (kept_->head) return kept_->head;
+  Head head;
+  head.final_norm = read_affine(Role::final_norm, 0, progress, true);
+  head.dense = read_affine(Role::head_dense, 0, progress);
+  head.norm = read_affine(Role::head_norm, 0, progress, true);
+  for (const Role role : {Role::head_bias, Role::head})
+    if (const auto name = names_.find(role, "bias"); name && head.bias.empty())
+      head.bias = read_floats(file_, *name, progress).t();
+  kept_->head = std::make_shared<const Head>(std::move(head));
+  return kept_->head;
+}
+
+std::string Weights::prediction_tensor() const {
+  if (!architecture_.tied)
+    if (const auto name = names_.find(Role::head, "weight")) return *name;
+  return names_.require(Role::token_embedding, "weight");
+}
+
+void Weights::for_each_prediction_part(
+    const std::function<void(std::size_t first, const arma::fmat& part)>& use, const Token& progress) const {
+  const std::string name = prediction_tensor();
+  const std::size_t n_tokens = file_.info(name).shape[0];
+  if (const auto kept = kept_matrix(name, progress)) return use(0, *kept);
+  for (std::size_t first = 0; first < n_tokens; first += columns_at_once)
+    use(first, read_rows(file_, name, first, std::min(columns_at_once, n_tokens - first), progress));
+}
+
+std::shared_ptr<const arma::fmat> Weights::kept_matrix(const std::string& name, const Token& progress) const {
+  const std::scoped_lock lock(kept_->mutex);
+  if (const auto found = kept_->matrices.find(name); found != kept_->matrices.end()) return found->second;
+  const std::uint64_t bytes = sizeof(float) * formats::count_of(file_.info(name).shape).value_or(0);
+  if (!may_keep(bytes)) return nullptr;
+  kept_->bytes += bytes;
+  return kept_->matrices.emplace(name, std::make_shared<const arma::fmat>(read_floats(file_, name, progress)))
+      .first->second;
+}
+
+arma::fmat Weights::read_weight(const std::string& name, const Token& progress) const {
+  arma::fmat read = read_floats(file_, name, progress);
+  if (family_->in_by_out && !names_.is_gguf()) arma::inplace_trans(read);
+  return read;
+}
+
+Affine Weights::read_affine(Role role, std::size_t layer, const Token& progress, bool is_norm) const {
+  Affine affine;
+  if (const auto name = names_.find(role, "weight", layer))
+    affine.weight =
+        is_norm ? arma::fmat(read_floats(file_, *name, progress).t()) : read_weight(*name, progress);
+  if (const auto name = names_.find(role, "bias", layer))
+    affine.bias = read_floats(file_, *name, progress).t();
+  return affine;
+}
+
+Affine Weights::read_projections(std::size_t layer, const Token& progress) const {
+  const Sizes& sizes = architecture_.sizes;
+  if (names_.find(Role::fused, "weight", layer)) {
+    Affine fused = read_affine(Role::fused, layer, progress);
+    if (family_->fused == FusedOrder::side_by_side || names_.is_gguf()) return fused;
+    fused.weight = parted(fused.weight, sizes.n_heads, sizes.d_head);
+    if (!fused.bias.empty()) fused.bias = parted(fused.bias, sizes.n_heads, sizes.d_head);
+    return fused;
+  }
+  Affine all;
+  for (const Role role : {Role::query, Role::key, Role::value}) {
+    Affine part = read_affine(role, layer, progress);
+    if (names_.is_gguf() && architecture_.has_neighbours && role != Role::value) {
+      part.weight = in_halves(part.weight, sizes.d_head);
+      if (!part.bias.empty()) part.bias = in_halves(part.bias, sizes.d_head);
+    }
+    all.weight = beside(all.weight, part.weight);
+    all.bias = beside(all.bias, part.bias);
+  }
+  return all;
+}
+
+LayerWeights Weights::read_layer(std::size_t index, const Token& progress) const {
+  LayerWeights layer;
+  layer.attention_norm = read_affine(Role::attention_norm, index, progress, true);
+  layer.queries_keys_values = read_projections(index, progress);
+  layer.query_norm = read_affine(Role::query_norm, index, progress, true);
+  layer.key_norm = read_affine(Role::key_norm, index, progress, true);
+  layer.output = read_affine(Role::output, index, progress);
+  layer.mlp_norm = read_affine(Role::mlp_norm, index, progress, true);
+  layer.up = read_affine(Role::up, index, progress);
+  if (architecture_.mlp.gated) {
+    const Affine gate = read_affine(Role::gate, index, progress);
+    layer.up.weight = beside(gate.weight, layer.up.weight);
+    layer.up.bias = beside(gate.bias, layer.up.bias);
+  }
+  layer.down = read_affine(Role::down, index, progress);
+  return layer;
+}
+
+}  // namespace core::transformer
