@@ -211,6 +211,25 @@ void read_seed(Text option, Text number, std::uint64_t& seed) {
   seed = whole_number(option, "a whole number from 0 to 18446744073709551615", number);
 }
 
+void read_heads_off(Text option, Text heads, std::set<std::pair<std::size_t, std::size_t>>& heads_off) {
+  for (Text name : split_at_commas(heads)) {
+    const std::size_t point = name.find('.');
+    const auto layer = core::text::parse_whole_number(name.substr(0, point)),
+               head =
+                   point == name.npos ? std::nullopt : core::text::parse_whole_number(name.substr(point + 1));
+    if (!layer || !head) refuse(option, "LAYER.HEAD, with commas between several", name);
+    heads_off.emplace(*layer, *head);
+  }
+}
+
+void read_count(Text option, Text number, std::size_t& count) {
+  count = whole_number(option, "a whole number of at least 1", number, 1);
+}
+
+void read_temperature(Text option, Text number, double& temperature) {
+  temperature = number_within(option, "a number from 0 to 100", number, 0, 100);
+}
+
 void read_op(Text, Text op, std::vector<std::string>& ops) {
   core::random::parse_draw_op(op);
   ops.push_back(op);

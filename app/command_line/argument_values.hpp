@@ -42,6 +42,11 @@ void read_maps(Text option, Text names, ColourChoice& colours);
 void read_range(Text option, Text range, ColourChoice& colours);
 
 void read_seed(Text option, Text number, std::uint64_t& seed);
+/// "5.1,3.0": layers and heads.
+void read_heads_off(Text option, Text heads, std::set<std::pair<std::size_t, std::size_t>>& heads_off);
+void read_count(Text option, Text number, std::size_t& count);
+void read_temperature(Text option, Text number, double& temperature);
+
 void read_op(Text option, Text op, std::vector<std::string>& ops);
 
 }  // namespace app

@@ -151,6 +151,45 @@ void describe(Options options, Draw& command) {
       ->required();
 }
 
+void describe_whole_model(Options options, OfWholeModel& command) {
+  options.one("MODEL", "", "Folder with config.json, tensors and a tokenizer", command.model)->required();
+  options.one("--text", "TEXT", "What the model reads", command.text)->required();
+}
+
+void describe_heads_off(Options options, OfWholeModel& command) {
+  options.one("--off", "LAYER.HEAD,…", "Heads that are switched off, as 5.1,3.0", command.heads_off,
+              read_heads_off);
+}
+
+void describe(Options options, ListTokens& command) {
+  describe_whole_model(options, command);
+  options.flag("--json", "As JSON", command.json, true);
+}
+
+void describe(Options options, Predict& command) {
+  describe_whole_model(options, command);
+  options.one("--top", "N", "How many tokens, the most probable first; 10 unless given", command.top,
+              read_count);
+  describe_heads_off(options, command);
+  options.flag("--json", "As JSON", command.json, true);
+}
+
+void describe(Options options, DescribeHeads& command) {
+  describe_whole_model(options, command);
+  describe_heads_off(options, command);
+}
+
+void describe(Options options, Generate& command) {
+  describe_whole_model(options, command);
+  options.one("--tokens", "N", "How many tokens more, 20 unless given", command.n_tokens, read_count);
+  options.one("--temperature", "T",
+              "0, unless given, for the most probable token each time; else they are drawn",
+              command.choice.temperature, read_temperature);
+  options.one("--top", "K", "Draw among the K most probable ones", command.choice.top, read_count);
+  options.one("--seed", "N", "Of what is drawn, 123 unless given", command.seed, read_seed);
+  describe_heads_off(options, command);
+}
+
 void settle_model(const CLI::App& app, OfModel& command) {
   const bool file = app.count("FILE") > 0, preset = app.count("--preset") > 0;
   auto& given = command.choices.given;
@@ -219,6 +258,10 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   add<WriteProgram>(program, chosen, "program", "Write a session or a preset as a PyTorch program");
   add<DrawFigure>(program, chosen, "figure", "Draw a stage, or all of them, as a figure for a page");
   add<Draw>(program, chosen, "draw", "Print what PyTorch draws, op after op, after one seed");
+  add<ListTokens>(program, chosen, "tokens", "Cut a text into the tokens of a model");
+  add<Predict>(program, chosen, "predict", "Run a model on a text, and tell which tokens may come next");
+  add<DescribeHeads>(program, chosen, "heads", "Tell what the heads of a model do on a text, as CSV");
+  add<Generate>(program, chosen, "generate", "Go on with a text as a model would");
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   if (std::ranges::find(arguments, "") != arguments.end())
     return WrongUsage{"expected no empty argument, got one"};

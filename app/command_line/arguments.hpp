@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "core/formats/writers/export.hpp"
 #include "core/importing/import.hpp"
 #include "core/mistakes/mistakes.hpp"
+#include "core/transformer/generate.hpp"
 
 namespace app {
 
@@ -66,6 +69,25 @@ struct DrawFigure : OfModel {
   std::filesystem::path file;
   double scale = 1;  ///< of a PNG
 };
+/// What every command about a whole model and a text says of it.
+struct OfWholeModel {
+  std::filesystem::path model;
+  std::string text;
+  std::set<std::pair<std::size_t, std::size_t>> heads_off = {};  ///< layer and head
+};
+struct ListTokens : OfWholeModel {
+  bool json = false;
+};
+struct Predict : OfWholeModel {
+  std::size_t top = 10;
+  bool json = false;
+};
+struct DescribeHeads : OfWholeModel {};
+struct Generate : OfWholeModel {
+  std::size_t n_tokens = 20;
+  core::transformer::Choice choice;
+  std::uint64_t seed = 123;
+};
 /// What --help and --version print.
 struct ShowText {
   std::string text;
@@ -76,8 +98,9 @@ struct WrongUsage {
 };
 
 /// What the command line asks for.
-using Arguments = std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram,
-                               DrawFigure, Check, Draw, ShowText, WrongUsage>;
+using Arguments =
+    std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram, DrawFigure, Check,
+                 Draw, ListTokens, Predict, DescribeHeads, Generate, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

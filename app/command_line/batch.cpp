@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "app/command_line/search_watch.hpp"
+#include "app/command_line/whole_model.hpp"
 #include "app/work/colour_ends.hpp"
 #include "app/work/memory.hpp"
 #include "core/attention/attend.hpp"
@@ -178,6 +179,10 @@ struct Runner {
     core::random::draw(command.seed, command.ops, out);
     return done;
   }
+  int operator()(const ListTokens& command) const { return (list_tokens(command, out), done); }
+  int operator()(const Predict& command) const { return (predict(command, out), done); }
+  int operator()(const DescribeHeads& command) const { return (describe_heads(command, out), done); }
+  int operator()(const Generate& command) const { return (generate(command, out), done); }
   int operator()(const ShowText& command) const {
     out << command.text;
     return done;

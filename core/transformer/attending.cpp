@@ -12,7 +12,8 @@ namespace {
 /// Rows behind the first n of a matrix, which grows by half where it has no more.
 void append_rows(arma::fmat& all, std::size_t n, const arma::fmat& more) {
   if (all.n_rows < n + more.n_rows) {
-    arma::fmat larger(n == 0 ? more.n_rows : std::max<std::size_t>(n + more.n_rows, n + n / 2 + 16), more.n_cols);
+    arma::fmat larger(n == 0 ? more.n_rows : std::max<std::size_t>(n + more.n_rows, n + n / 2 + 16),
+                      more.n_cols);
     if (n > 0) larger.rows(0, n - 1) = all.rows(0, n - 1);
     all = std::move(larger);
   }

@@ -9,18 +9,6 @@
 namespace core::transformer {
 namespace {
 
-void require_tokens(const Transformer& model, const std::vector<std::size_t>& ids) {
-  const Sizes& sizes = model.architecture.sizes;
-  if (ids.empty()) throw Error("the text has no tokens to run the model on");
-  if (ids.size() > sizes.n_context)
-    throw Error("expected at most " + std::to_string(sizes.n_context) +
-                " tokens, as many as the model takes at once, got " + std::to_string(ids.size()));
-  for (const std::size_t id : ids)
-    if (id >= sizes.n_vocabulary)
-      throw Error("expected tokens below " + std::to_string(sizes.n_vocabulary) + ", got " +
-                  std::to_string(id));
-}
-
 /// Normed where a norm stands before, else as it is.
 arma::fmat before_block(const arma::fmat& x, const Affine& numbers, const Norm& norm) {
   return norm.place == NormPlace::before ? normed(x, numbers, norm.kind, norm.epsilon) : x;
@@ -95,6 +83,18 @@ std::shared_ptr<LayerRun> run_layer(const Transformer& model, std::size_t index,
   return layer;
 }
 
+void require_tokens(const Transformer& model, const std::vector<std::size_t>& ids, std::size_t n_before) {
+  const Sizes& sizes = model.architecture.sizes;
+  if (ids.empty()) throw Error("the text has no tokens to run the model on");
+  if (n_before + ids.size() > sizes.n_context)
+    throw Error("expected at most " + std::to_string(sizes.n_context) +
+                " tokens, as many as the model takes at once, got " + std::to_string(n_before + ids.size()));
+  for (const std::size_t id : ids)
+    if (id >= sizes.n_vocabulary)
+      throw Error("expected tokens below " + std::to_string(sizes.n_vocabulary) + ", got " +
+                  std::to_string(id));
+}
+
 arma::fmat embedded(const Transformer& model, const std::vector<std::size_t>& ids, std::size_t first,
                     const Token& progress) {
   arma::fmat embeddings = model.weights->embedded(ids, first, progress);
@@ -104,8 +104,8 @@ arma::fmat embedded(const Transformer& model, const std::vector<std::size_t>& id
 }
 
 Pass run(const Transformer& model, const std::vector<std::size_t>& ids, const Interventions& interventions,
-        const Means& means) {
-  require_tokens(model, ids);
+         const Means& means) {
+  require_tokens(model, ids, 0);
   Pass result;
   result.ids = ids;
   go_on(model, result, embedded(model, ids, 0, means.progress), interventions, means);
@@ -113,7 +113,7 @@ Pass run(const Transformer& model, const std::vector<std::size_t>& ids, const In
 }
 
 Pass run_from(const Transformer& model, const Pass& before, std::size_t layer,
-             const Interventions& interventions, const Means& means) {
+              const Interventions& interventions, const Means& means) {
   Pass result;
   result.ids = before.ids;
   result.layers.assign(before.layers.begin(), before.layers.begin() + static_cast<std::ptrdiff_t>(layer));

@@ -45,6 +45,9 @@ struct Means {
   const Token& progress;
 };
 
+/// Makes sure that a model can read tokens behind so many others. Throws core::Error.
+void require_tokens(const Transformer& model, const std::vector<std::size_t>& ids, std::size_t n_before);
+
 /// What enters the first layer for tokens that stand at positions from first on: n_tokens × d_model.
 arma::fmat embedded(const Transformer& model, const std::vector<std::size_t>& ids, std::size_t first,
                     const Token& progress);
@@ -54,11 +57,11 @@ arma::fmat embedded(const Transformer& model, const std::vector<std::size_t>& id
 /// Throws core::Error when there is no token, there are more than the model takes, or one is not in its
 /// vocabulary; Stopped when that was asked for.
 Pass run(const Transformer& model, const std::vector<std::size_t>& ids, const Interventions& interventions,
-        const Means& means);
+         const Means& means);
 
 /// The same from a layer on; what is before it is that of an earlier run of the same text.
 Pass run_from(const Transformer& model, const Pass& before, std::size_t layer,
-             const Interventions& interventions, const Means& means);
+              const Interventions& interventions, const Means& means);
 
 /// What a layer makes of what enters it, the queries being the last of the keys; keys and values are added to
 /// those that are there.

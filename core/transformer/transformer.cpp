@@ -2,6 +2,7 @@
 
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
@@ -27,8 +28,10 @@ fs::path tensors_in(const fs::path& folder) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json"})
     if (has_file(folder / name)) return folder / name;
+  std::vector<fs::path> others;
   for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".safetensors") return entry.path();
+    if (entry.path().extension() == ".safetensors") others.push_back(entry.path());
+  if (others.size() == 1) return others.front();
   throw Error(folder.string() + ": expected the tensors of a model: model.safetensors, or its index");
 }
 

@@ -12,7 +12,7 @@ const std::vector<Room>& rooms() {
       {"core/random", {"core", "core/text"}, {}},
       {"core/attention", {"core", "core/matrix", "core/random", "core/text"}, {}},
       {"core/parallel", {"core"}, {}},
-      {"core/attention/fast", {"core", "core/random", "core/attention", "core/parallel"}, {}},
+      {"core/attention/fast", {"core", "core/random", "core/attention", "core/parallel"}, {"cblas"}},
       {"core/formats/files", {"core", "core/text"}, {"nlohmann/"}},
       {"core/formats/tensors", {"core", "core/text", "core/formats/files"}, {}},
       {"core/mistakes", {"core", "core/attention"}, {}},
@@ -39,6 +39,11 @@ const std::vector<Room>& rooms() {
       {"core/formats/readers",
        {"core", "core/text", "core/formats/files", "core/formats/tensors"},
        {"zip.h"}},
+      {"core/tokenizers", {"core", "core/text", "core/formats/files"}, {"pcre2", "utf8proc"}},
+      {"core/transformer",
+       {"core", "core/random", "core/text", "core/parallel", "core/formats/files", "core/formats/tensors",
+        "core/formats/readers", "core/tokenizers"},
+       {"cblas"}},
       {"core/formats/sessions",
        {"core", "core/matrix", "core/text", "core/attention", "core/formats/files", "core/formats/tensors",
         "core/formats/checkpoints", "core/formats/readers"},
@@ -59,7 +64,8 @@ const std::vector<Room>& rooms() {
       {"app/command_line",
        {"core", "core/random", "core/text", "core/attention", "core/formats/files", "core/mistakes",
         "core/check", "core/editing", "core/formats/writers", "core/figures", "core/formats/readers",
-        "core/formats/sessions", "core/importing", "app/state", "app/work"},
+        "core/formats/sessions", "core/importing", "core/tokenizers", "core/transformer", "app/state",
+        "app/work"},
        {"CLI/"}},
       {"app/files",
        {"core", "core/text", "core/attention", "core/attention/fast", "core/formats/files",
@@ -163,7 +169,8 @@ const std::vector<Room>& rooms() {
 const std::vector<std::string_view>& guarded_libraries() {
   static const std::vector<std::string_view> guarded{"imgui",       "epoxy/", "GLFW/", "backends/imgui_impl",
                                                      "fontconfig/", "cairo",  "zip.h", "zlib.h",
-                                                     "nlohmann/",   "CLI/",   "stb_"};
+                                                     "nlohmann/",   "CLI/",   "stb_",  "pcre2",
+                                                     "utf8proc",    "cblas"};
   return guarded;
 }
 

@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/formats/files/json.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
+#include "tests/cli/run_program.hpp"
+
+namespace cli {
+namespace {
+
+using support::put_bytes;
+using support::TemporaryDirectory;
+
+const std::string models = FIXTURES "/transformer/";
+const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
+const std::string names = "Miss Zoë Fitzgerald paid £12; then Miss Zoë";
+
+core::formats::Json json_of(const Outcome& outcome) {
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  return core::formats::parse_json(outcome.out, "out");
+}
+
+void expect_line(const Outcome& outcome, const std::string& line) {
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "attnscope: " + line + "\n");
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(WholeModel, TokensGiveTheTextAndItsBytes) {
+  const auto tokens = json_of(run({"tokens", tiny_gpt, "--text", names, "--json"})).required("tokens");
+  std::string text, bytes;
+  for (const auto& token : tokens.items("tokens")) {
+    text += token.required("text").text();
+    bytes += (bytes.empty() ? "" : " ") + token.required("bytes").text();
+  }
+  EXPECT_EQ(text, names);
+  EXPECT_EQ(bytes.substr(0, 23), "4d 69 73 73 20 5a 6f c3");
+  const Outcome plain = run({"tokens", tiny_gpt, "--text", "a é<|endoftext|>"});
+  EXPECT_NE(plain.out.find("\t1023\t\"<|endoftext|>\"\t"), std::string::npos) << plain.out;
+}
+
+TEST(WholeModel, PredictsWhatTheLibraryPredicts) {
+  for (const std::string name : {"gpt2", "llama", "qwen3", "gpt_neox"}) {
+    const std::string text = support::bytes_of(models + name + "/text.txt");
+    const auto top = json_of(run({"predict", models + name, "--text", text, "--json"}));
+    std::string together;
+    for (const auto& token : top.required("tokens").items("tokens"))
+      together += token.required("text").text();
+    EXPECT_EQ(together, text);
+    const auto golden = core::formats::open_tensors(models + name + "/golden.npz").read("logits");
+    const std::size_t width = golden.shape[1], from = (golden.shape[0] - 1) * width;
+    const auto next = top.required("next").items("guesses");
+    ASSERT_EQ(next.size(), 10u);
+    double before = 1;
+    for (const auto& guess : next) {
+      const double probability = guess.required("probability").number();
+      EXPECT_LE(probability, before);
+      before = probability;
+      EXPECT_NEAR(guess.required("logit").number(), golden.numbers[from + guess.required("id").whole(0)],
+                  1e-4);
+    }
+    EXPECT_NEAR(
+        next[0].required("logit").number(),
+        *std::max_element(golden.numbers.begin() + static_cast<std::ptrdiff_t>(from), golden.numbers.end()),
+        1e-4);
+  }
+}
+
+TEST(WholeModel, ASwitchedOffHeadIsMissed) {
+  const Outcome with = run({"predict", tiny_gpt, "--text", names, "--top", "1"});
+  const Outcome without = run({"predict", tiny_gpt, "--text", names, "--top", "1", "--off", "0.2,2.3"});
+  EXPECT_EQ(with.out.substr(0, 45), "position\ttoken\tprobability\tlogit\n30\t\" F\"\t0.99");
+  EXPECT_NE(with.out, without.out);
+  expect_line(run({"predict", tiny_gpt, "--text", "a", "--off", "4.0"}),
+              "--off: expected layers below 4 and heads below 4, got 4.0");
+  EXPECT_EQ(run({"predict", tiny_gpt, "--text", "a", "--off", "x"}).status, 2);
+}
+
+TEST(WholeModel, GuessesMaskedWords) {
+  const std::string text = support::bytes_of(models + "bert/text.txt");
+  const auto top = json_of(run({"predict", models + "bert", "--text", text, "--json", "--top", "2"}));
+  for (const auto& guess : top.required("next").items("guesses"))
+    EXPECT_GT(guess.required("position").whole(0), 0u);
+  expect_line(
+      run({"predict", models + "bert", "--text", "the ferry"}),
+      models +
+          "bert: tokens of this model see both sides: expected a text with [MASK] where a word is to be "
+          "guessed");
+  expect_line(run({"predict", models + "bert_headless", "--text", "the [MASK]"}),
+              models +
+                  "bert_headless: it has nothing that predicts tokens, which its file would have as "
+                  "cls.predictions.transform.dense.weight");
+}
+
+TEST(WholeModel, TellsWhatHeadsDo) {
+  const Outcome outcome = run({"heads", tiny_gpt, "--text", names});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 17);
+  const std::size_t head = outcome.out.find("\n0,2,");  // which looks at the token before, says its card
+  EXPECT_GT(std::stod(outcome.out.substr(head + 5)), 0.95);
+}
+
+TEST(WholeModel, GoesOnWithAText) {
+  const Outcome outcome = run({"generate", tiny_gpt, "--text", names, "--tokens", "7"});
+  EXPECT_EQ(outcome.out, names + " Fitzgerald\n");
+  const std::vector<std::string> drawn{"generate", tiny_gpt, "--text", names, "--tokens",      "12",
+                                       "--seed",   "5",      "--top",  "20",  "--temperature", "1.2"};
+  EXPECT_EQ(run(drawn).out, run(drawn).out);
+}
+
+TEST(WholeModel, RefusesInOneLine) {
+  const TemporaryDirectory dir;
+  const std::string place = dir.path().string();
+  expect_line(run({"predict", place + "/none", "--text", "a"}),
+              place + "/none: expected a folder with config.json, tensors and a tokenizer");
+  expect_line(run({"predict", place, "--text", "a"}), place + "/config.json: no such file");
+  expect_line(run({"tokens", tiny_gpt, "--text", "a\xFF"}),
+              "--text: expected text in UTF-8, got other bytes");
+  std::string longer;
+  for (int k = 0; k < 300; ++k) longer += " and";
+  expect_line(run({"predict", tiny_gpt, "--text", longer}),
+              tiny_gpt + ": expected at most 256 tokens, as many as the model takes at once, got 300");
+}
+
+}  // namespace
+}  // namespace cli
