@@ -103,8 +103,10 @@ void find_absences(Behaviour& b, std::span<const TensorInfo> tensors, const Laye
                    const ConfigPositions& positions) {
   const Positions of_kind = b.kind ? b.kind->positions : Positions::before;
   const bool alibi = positions.alibi.value_or(of_kind == Positions::alibi && !positions.rotary);
+  // Which of the two a Baichuan has its configuration tells alone.
+  const bool is_either = b.kind == &kind_named("Baichuan") && !positions.alibi && !positions.rotary;
   if (!b.is_cross) {  // whose keys stand nowhere among the queries
-    if (alibi) lacks(b, "alibi");
+    if (alibi || is_either) lacks(b, "alibi");
     if (positions.rotary || (of_kind == Positions::rotary && !alibi)) lacks(b, "rotary");
     if (positions.relative || of_kind == Positions::relative) lacks(b, "relative");
     find_window(b, layer, positions);
@@ -116,16 +118,17 @@ void find_absences(Behaviour& b, std::span<const TensorInfo> tensors, const Laye
 }
 
 /// Says which way a fused weight is cut.
-void cut_fused(Behaviour& b, const Layer& layer, const std::string& place) {
+void cut_fused(Behaviour& b, const Layer& layer, const Shape& shape, const std::string& place) {
   if (b.mapping.query.n_parts == 1) return;
   const Fused fused = b.kind ? b.kind->fused : Fused::side_by_side;
   const std::string& weight = layer.mapping.query.weights.front();
-  if (fused == Fused::unknown)
-    throw Error(place + weight + ": expected queries, keys and values in a known order; that of " +
-                b.kind->name + " is not known");
-  for (Source* source : {&b.mapping.query, &b.mapping.key, &b.mapping.value})
-    source->by_head = fused == Fused::by_head;
-  b.known.push_back(weight + (fused == Fused::by_head ? " cut by head" : " cut into bands"));
+  if (fused == Fused::in_fours && (shape.empty() || shape.front() % 12 != 0))
+    throw Error(place + weight + ": expected four blocks of queries, values and keys, as " + b.kind->name +
+                " has, got " + shape_text(shape));
+  for (Source* source : {&b.mapping.query, &b.mapping.key, &b.mapping.value}) source->fused = fused;
+  b.known.push_back(weight + (fused == Fused::by_head    ? " cut by head"
+                              : fused == Fused::in_fours ? " cut into four blocks of queries, values and keys"
+                                                         : " cut into bands"));
 }
 
 }  // namespace
@@ -150,7 +153,7 @@ Behaviour behaviour_of(std::span<const TensorInfo> tensors, const Layer& layer, 
   if (side != Side::none && of_side) b.heads.n = of_side;
   find_sight(b, tensors, layer, config, by_config);
   find_absences(b, tensors, layer, config.positions);
-  cut_fused(b, layer, place);
+  cut_fused(b, layer, weight ? weight->shape : Shape(), place);
   b.norm_before = b.kind ? b.kind->norm_before : has_norm_before(tensors, layer);
   return b;
 }

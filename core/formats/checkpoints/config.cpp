@@ -96,6 +96,11 @@ ConfigPositions positions_in(const Json& top) {
   if (type == "alibi") positions.alibi = true;
   if (const auto alibi = any_member(top, {"alibi", "use_alibi"}); alibi && alibi->is_boolean())
     positions.alibi = alibi->boolean();
+  if (text_of(top, "model_type") ==
+      "baichuan") {  // one name for two: 7B, and 13B, whose positions have no end
+    positions.rotary = any_member(top, {"max_position_embeddings"}).has_value();
+    positions.alibi = !positions.rotary;
+  }
   positions.capped = any_member(top, {"attn_logit_softcapping"}).has_value();
   positions.normed = is_on(top, {"use_qk_norm", "qk_layernorm", "qk_norm"});
   positions.clipped = any_member(top, {"clip_qkv"}).has_value();

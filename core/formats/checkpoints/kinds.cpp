@@ -22,7 +22,7 @@ constexpr std::array kind_table{
     Kind{"GPT", " openai-gpt ", "", past, before, scaled, side_by_side, post},
     Kind{"GPT-Neo", " gpt_neo ", " .attn.attention.q_proj ", past, before, unscaled, side_by_side, pre},
     Kind{"GPT-J", " gptj ", " .h.#.attn.q_proj ", past, rotary, scaled, side_by_side, pre},
-    Kind{"CodeGen", " codegen ", " .h.#.attn.qkv_proj ", past, rotary, scaled, unknown, pre},
+    Kind{"CodeGen", " codegen ", " .h.#.attn.qkv_proj ", past, rotary, scaled, in_fours, pre},
     Kind{"GPT-NeoX", " gpt_neox gpt_neox_japanese persimmon ", " .attention.query_key_value ", past, rotary,
          scaled, by_head, pre},
     Kind{"ChatGLM", " chatglm ", " .encoder.layers.#.self_attention.query_key_value ", past, rotary, scaled,
@@ -41,6 +41,7 @@ constexpr std::array kind_table{
          "gemma2 gemma3 gemma3_text stablelm cohere cohere2 olmo olmoe granite granitemoe starcoder2 smollm3 "
          "glm glm4 exaone4 nemotron helium gpt_oss dbrx seed_oss ",
          "", past, rotary, scaled, side_by_side, pre},
+    Kind{"Baichuan", " baichuan ", " .self_attn.W_pack ", past, rotary, scaled, side_by_side, pre},
     Kind{"OLMo 2", " olmo2 olmo3 ", "", past, rotary, scaled, side_by_side, post},
     Kind{"T5", " t5 mt5 umt5 longt5 switch_transformers byt5 pix2struct udop ",
          " SelfAttention.q EncDecAttention.q ", by_side, relative, unscaled, side_by_side, pre},

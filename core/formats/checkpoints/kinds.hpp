@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/formats/checkpoints/layers.hpp"
+
 namespace core::formats::checkpoints {
 
 /// Whom a token of such a model sees: those before it, all, or what its tower does (encoder or decoder, image
@@ -12,10 +14,6 @@ enum class Sight { past, all, by_side, by_tower };
 
 /// What tells the model where a token stands: numbers added before attention, or something in it.
 enum class Positions { before, rotary, relative, alibi };
-
-/// How one weight for queries, keys and values holds them: side by side, or by head (by group of heads, where
-/// several share a key and a value); or in a way that is not known.
-enum class Fused { side_by_side, by_head, unknown };
 
 /// A family of models whose attention does the same.
 struct Kind {

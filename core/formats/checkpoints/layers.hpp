@@ -9,6 +9,11 @@
 
 namespace core::formats::checkpoints {
 
+/// How one weight for queries, keys and values holds them: side by side; by head (by group of heads, where
+/// several share a key and a value); or in four blocks of heads, each with its queries, its values and its
+/// keys.
+enum class Fused { side_by_side, by_head, in_fours };
+
 /// Where the numbers of one projection are in a file.
 struct Source {
   std::vector<std::string>
@@ -18,8 +23,8 @@ struct Source {
   std::size_t part = 0,
               n_parts = 1;  ///< which part of d_out is meant: queries, keys, values are 0, 1, 2 of 3
   std::size_t bias_part = 0, n_bias_parts = 1;  ///< the same of the bias
-  bool by_head = false;     ///< each head, or group of heads, has its three parts together
-  bool head_first = false;  ///< a tensor of three axes, of which the first counts heads
+  Fused fused = Fused::side_by_side;            ///< how the parts lie
+  bool head_first = false;                      ///< a tensor of three axes, of which the first counts heads
   friend bool operator==(const Source&, const Source&) = default;
 };
 

@@ -46,7 +46,12 @@ std::vector<LayoutRow> table() {
              "dense"),
       fused_linear({"phi3", "Phi-3: qkv_proj holds queries, keys and values side by side", "Phi", causal},
                    "qkv_proj", "o_proj"),
-      fused_linear({"codegen", "CodeGen: qkv_proj", "CodeGen", causal}, "qkv_proj", "out_proj"),
+      fused_linear({"codegen", "CodeGen: qkv_proj holds queries, values and keys in four blocks of heads",
+                    "CodeGen", causal},
+                   "qkv_proj", "out_proj"),
+      fused_linear(
+          {"baichuan", "Baichuan: W_pack holds queries, keys and values side by side", "Baichuan", causal},
+          "W_pack", "o_proj"),
       fused_linear(
           {"query_key_value_by_head",
            "GPT-NeoX, Bloom, Falcon: query_key_value holds queries, keys and values by head", "", causal},

@@ -34,9 +34,10 @@ std::optional<Share> share_of(std::size_t n_outputs, std::size_t n_inputs, const
 }
 
 /// The columns of queries (0), keys (1) or values (2) among those of a fused weight.
-arma::uvec columns_of(std::size_t part, const Share& share, std::size_t n_heads, bool by_head) {
+arma::uvec columns_of(std::size_t part, const Share& share, std::size_t n_heads, Fused fused) {
   const std::size_t n_outputs = (n_heads + 2 * share.n_groups) * share.d_head;
-  const std::size_t n_blocks = by_head ? share.n_groups : 1;
+  const std::size_t n_blocks = fused == Fused::by_head ? share.n_groups : fused == Fused::in_fours ? 4 : 1;
+  if (fused == Fused::in_fours && part > 0) part = 3 - part;  // values stand before keys
   const std::size_t block = n_outputs / n_blocks, queries = n_heads / n_blocks * share.d_head,
                     others = share.n_groups / n_blocks * share.d_head;
   const std::size_t begin = part == 0 ? 0 : queries + (part - 1) * others, n = part == 0 ? queries : others;
@@ -58,7 +59,10 @@ class Reader {
       if (source.out_by_in) piece = piece.t();
       if (source.n_parts > 1) {
         share = shared(piece, source.weights[k]);
-        piece = piece.cols(columns_of(source.part, *share, heads_.n, source.by_head)).eval();
+        if (source.fused == Fused::in_fours && (heads_.n % 4 != 0 || share->n_groups != heads_.n))
+          fail(source.weights[k],
+               "queries, values and keys of " + std::to_string(heads_.n) + " heads in four blocks", piece);
+        piece = piece.cols(columns_of(source.part, *share, heads_.n, source.fused)).eval();
       }
       if (k > 0 && piece.n_rows != weight.n_rows)
         fail(source.weights[k], "as many inputs as " + source.weights[0], piece);
@@ -106,7 +110,7 @@ class Reader {
     if (share) {
       if (all.n_cols != (heads_.n + 2 * share->n_groups) * share->d_head)
         fail(name, "as many numbers as its weight has outputs", all);
-      return all.cols(columns_of(source.bias_part, *share, heads_.n, source.by_head));
+      return all.cols(columns_of(source.bias_part, *share, heads_.n, source.fused));
     }
     const std::size_t width = all.n_cols / source.n_bias_parts;  // beside weights that stand apart
     if (all.n_cols % source.n_bias_parts != 0 || width == 0)

@@ -1,16 +1,22 @@
 #include "core/formats/readers/pickle.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <unordered_map>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/formats/readers/pickle_calls.hpp"
 
 namespace core::formats::readers {
 namespace {
 
+using namespace std::string_view_literals;
+
 constexpr std::size_t most_values = std::size_t{1} << 20;
 constexpr std::size_t highest_protocol = 5;
+constexpr unsigned char protocol_follows = 0x80;  // from protocol 2 on, before all
 
 class Unpickler {
  public:
@@ -20,17 +26,23 @@ class Unpickler {
   }
 
   Pickle read() {
-    for (;;) {
+    for (bool is_first = true;; is_first = false) {
       const auto code = static_cast<unsigned char>(bytes_.take(1)[0]);
+      if (is_first) says_protocol_ = code == protocol_follows;
       if (code == '.') break;
       if (!(is_number(code) || is_text(code) || is_collection(code) || is_memory(code) || is_call(code)))
-        bytes_.fail("expected a pickle of protocol 2 to 5, got opcode " + std::to_string(code));
+        refuse_code(code);
     }
     pickle_.root = pop();
     return std::move(pickle_);
   }
 
  private:
+  [[noreturn]] void refuse_code(unsigned char code) {
+    if (!says_protocol_) refuse_old_pickle(bytes_.place());
+    bytes_.fail("expected a pickle of protocol 2 to 5, got opcode " + std::to_string(code));
+  }
+
   void push(PickleValue::Index index) {
     if (stack_.size() == most_values) bytes_.fail("expected at most 2^20 values on its stack, got more");
     stack_.push_back(index);
@@ -215,7 +227,7 @@ class Unpickler {
 
   bool is_call(unsigned char code) {
     switch (code) {
-      case 0x80:
+      case protocol_follows:
         if (bytes_.number(1) > highest_protocol) bytes_.fail("expected protocol 2 to 5, got a later one");
         return true;
       case 0x95:  // a frame: only its length
@@ -321,10 +333,32 @@ class Unpickler {
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint64_t, PickleValue::Index> memo_;
   std::string outermost_;  ///< class of the first object
+  bool says_protocol_ = false;
   std::size_t n_copied_ = 0;
 };
 
 }  // namespace
+
+bool looks_like_old_pickle(std::string_view begin) {
+  // A dict, a list, a tuple, a name, a number or a text, which end with their line or are kept.
+  constexpr std::array begins{"(]"sv, "(}"sv, "(d"sv, "(l"sv, "(i"sv, "(c"sv, "}q"sv,
+                              "]q"sv, "(K"sv, "(I"sv, "(S"sv, "(V"sv, "(X"sv, "(U"sv};
+  if (std::ranges::any_of(begins, [&](std::string_view some) { return begin.starts_with(some); }))
+    return true;
+  const std::size_t end = begin.find('\n');
+  if (end == begin.npos || end < 2) return false;
+  const std::string_view line = begin.substr(1, end - 1);
+  constexpr std::string_view digits = "-0123456789L";
+  if (begin[0] == 'L' || begin[0] == 'I') return line.find_first_not_of(digits) == line.npos;
+  return begin[0] == 'c' && line.find_first_of(" ,;:\t") == line.npos;
+}
+
+void refuse_old_pickle(const std::string& place) {
+  throw Error(
+      place +
+      "is a pickle of protocol 0 or 1, only 2 to 5 are read: save it again with torch.save as it does by "
+      "itself, numpy.savez or safetensors");
+}
 
 Pickle read_pickle(PickleBytes& bytes) {
   return Unpickler(bytes).read();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/formats/readers/pickle_bytes.hpp"
@@ -75,5 +76,11 @@ struct Pickle {
 /// or call only the name is kept, to be refused. Throws core::Error for a torch.nn.Module, when it is
 /// damaged, and when it has more than a million values. Source: Python, Lib/pickletools.py.
 Pickle read_pickle(PickleBytes& bytes);
+
+/// Whether bytes begin as a pickle of protocol 0 or 1 does.
+bool looks_like_old_pickle(std::string_view begin);
+
+/// Throws core::Error: what to do with a pickle of protocol 0 or 1.
+[[noreturn]] void refuse_old_pickle(const std::string& place);
 
 }  // namespace core::formats::readers

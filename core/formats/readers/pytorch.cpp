@@ -237,6 +237,7 @@ bool looks_like_pytorch(std::string_view begin) {
 TensorFile open_pytorch(const std::filesystem::path& path, const Token& progress) {
   const std::string begin = read_begin(path, first_bytes);
   if (looks_like_zip(begin)) return open_archive(path, progress);
+  if (!looks_like_pickle(begin) && looks_like_old_pickle(begin)) refuse_old_pickle(path.string() + ": ");
   if (!looks_like_pickle(begin))
     throw Error(path.string() +
                 ": expected a file of torch.save, an archive or a pickle, which begins in another way");

@@ -21,6 +21,7 @@ struct Family {
   bool causal;
   const char* left_out;  ///< names with commas, in the order in which they are said
   bool says_heads = false;
+  std::size_t n_heads = 4;
 };
 
 const Family families[] = {
@@ -63,6 +64,9 @@ const Family families[] = {
     {"qwen3", "", true, "rotary,norm"},
     {"gemma2", "", true, "rotary,cap"},
     {"transformer_lens", "", true, ""},
+    {"baichuan", "", true, "rotary"},
+    {"baichuan_13b", "", true, "alibi"},
+    {"codegen", "", true, "rotary", false, 8},
 };
 
 Choices choices_of(const Family& family) {
@@ -105,13 +109,13 @@ TEST(Family, GivesWhatNumpyMakesOfItsLayout) {
     SCOPED_TRACE(std::string(family.name) + " " + family.layer);
     const Imported imported = opened(family, choices_of(family));
     EXPECT_EQ(imported.model.mask.causal, family.causal);
-    EXPECT_EQ(imported.model.n_heads, 4u);
+    EXPECT_EQ(imported.model.n_heads, family.n_heads);
     const attention::Trace trace = attention::attend(imported.model);
     const formats::TensorFile file = formats::open_tensors(path_of(family));
     const auto worst = [&](const arma::mat& ours, const char* what, std::size_t head) {
       return arma::abs(ours - want(file, family, what, head)).max();
     };
-    for (std::size_t head = 0; head < 4; ++head) {
+    for (std::size_t head = 0; head < family.n_heads; ++head) {
       EXPECT_LT(worst(trace.heads[head].queries, "q", head), 1e-13) << head;
       EXPECT_LT(worst(trace.heads[head].keys, "k", head), 1e-13) << head;
       EXPECT_LT(worst(trace.heads[head].values, "v", head), 1e-13) << head;

@@ -5,6 +5,7 @@
 #include "core/formats/writers/zip_writer.hpp"
 #include "tests/core/formats/readers/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -117,6 +118,23 @@ TEST(PytorchFile, WithMoreThanTensorsIsRefusedByItsName) {
     EXPECT_EQ(error.find('\n'), error.npos) << name;
   }
   EXPECT_FALSE(std::filesystem::exists("/tmp/attnscope_was_here")) << "something was run";
+}
+
+TEST(PytorchFile, OfAnOldProtocolIsRefusedWithWhatToDo) {
+  const support::TemporaryDirectory directory;
+  // pickle.dumps({"a": [1]}, 0), ([1], "a") by 1, torch.save's first pickle by 0, and no pickle at all.
+  const std::pair<std::string, bool> files[] = {
+      {"(dp0\nVa\np1\n(lp2\nI1\nas.", true},   {std::string("(]q\0K\1aX\1\0\0\0aq\1tq\2.", 20), true},
+      {"L119547037146038801333356L\n.", true}, {"cnumpy._core.multiarray\n_reconstruct\np0\n(.", true},
+      {"(they are no pickles)", false},        {"Lines of text\n", false}};
+  for (const auto& [bytes, is_old] : files) {
+    support::put_bytes(directory / "old.pkl", bytes);
+    const std::string error = support::error_of([&] { open_tensors(directory / "old.pkl"); });
+    EXPECT_EQ(error.find("is a pickle of protocol 0 or 1, only 2 to 5 are read: save it again") != error.npos,
+              is_old)
+        << error;
+    EXPECT_FALSE(error.empty());
+  }
 }
 
 TEST(PytorchFile, CutAnywhereIsRefusedInOneLine) {
