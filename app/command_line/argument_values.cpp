@@ -110,6 +110,11 @@ void read_ignored(Text option, Text names, std::optional<std::vector<std::string
       refuse(option, "all, or names among " + core::importing::names_to_ignore(), name);
 }
 
+void read_first_line(Text option, Text what, std::optional<bool>& is_names) {
+  if (what != "names" && what != "numbers") refuse(option, "names or numbers", what);
+  is_names = what == "names";
+}
+
 void read_mistake(Text option, Text name, std::vector<const core::mistakes::Mistake*>& mistakes) {
   mistakes.push_back(core::mistakes::find_mistake(name));
   if (!mistakes.back())

@@ -17,6 +17,8 @@ void read_layer_of_given(Text option, Text number, core::formats::GivenTensor& g
 void read_n_heads(Text option, Text number, std::optional<std::size_t>& n_heads);
 /// Names with commas between them.
 void read_ignored(Text option, Text names, std::optional<std::vector<std::string>>& ignored);
+/// "names" or "numbers".
+void read_first_line(Text option, Text what, std::optional<bool>& is_names);
 void read_mistake(Text option, Text name, std::vector<const core::mistakes::Mistake*>& mistakes);
 
 /// Where to export to; the format is what the name ends in.

@@ -68,6 +68,9 @@ void describe_model(Options options, OfModel& command,
               choices.n_heads, read_n_heads);
   options.one("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings);
   options.one("--tensor", "NAME", "Which tensor is the embeddings", choices.embeddings_tensor);
+  options.one("--first-line", "WHAT",
+              "What a table's first line is where that is 0, 1, 2 …: names, of the columns, or numbers",
+              choices.first_line_is_names, read_first_line);
   options.one("--ignore", "NAMES",
               "Open a layer without what cannot be computed yet: all, or with commas " +
                   core::importing::names_to_ignore(),

@@ -19,6 +19,7 @@
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/writers/program.hpp"
+#include "core/importing/first_line.hpp"
 #include "core/random/draw_op.hpp"
 #include "core/text/code_points.hpp"
 
@@ -101,7 +102,9 @@ bool has_no_layers(const Check& command) {
 core::check::Matched matched_tensors(const Check& command, const core::attention::Model& model,
                                      std::ostream& err) {
   core::formats::read_pipe_whole(command.against);
-  const auto file = core::formats::open_tensors(command.against);
+  auto file = core::formats::open_tensors(command.against);
+  if (command.choices.first_line_is_names == true)
+    file = core::importing::with_first_line_as_names(file, core::Token());
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   const std::string& layer = command.choices.layer;
   auto matched = core::check::match(model, file, command.by_hand, {.layout = command.layout, .layer = layer});
@@ -155,6 +158,7 @@ struct Runner {
     namespace check = core::check;
     OfModel of_model = command;
     if (has_no_layers(command)) of_model.choices.layer.clear();
+    of_model.choices.first_line_is_names.reset();  // it is that of the tensors
     const core::attention::Model model = model_of(of_model, err).model;
     const check::Matched matched = matched_tensors(command, model, err);
     core::Token token;

@@ -8,6 +8,7 @@
 #include "core/formats/checkpoints/quantised.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/importing/embeddings.hpp"
+#include "core/importing/first_line.hpp"
 
 namespace app {
 namespace {
@@ -48,7 +49,7 @@ FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& p
   }
   auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(path, progress));
   OpenedTensors tensors = look_into(std::move(file), progress);
-  if (leaves_no_choice(tensors)) {
+  if (!tensors.has_counting_line && leaves_no_choice(tensors)) {
     try {
       MadeOfTensors made = make_of(tensors, {}, progress);
       found.imported = std::move(made.imported);
@@ -76,6 +77,8 @@ OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const c
       tensors.expected.push_back({{{}, {}, {error.what()}, {}}, {}});  // which is said when it is chosen
     }
   }
+  if (const auto* info = core::importing::usual_embeddings(*file)) tensors.embeddings = info->name;
+  tensors.has_counting_line = core::importing::has_counting_line(*file, progress);
   if (tensors.layers.empty()) tensors.stages = core::importing::find_stages(*file, progress);
   tensors.file = std::move(file);
   return tensors;

@@ -101,9 +101,12 @@ void Store::carry_out(const OpenFile& command) {
 void Store::take(FoundInFile found) {
   if (!found.imported) {
     const bool names_tell = !found.tensors->layers.empty() || !found.tensors->stages.empty();
+    const bool counts = found.tensors->has_counting_line;
     choose_from(std::move(*found.tensors));
     if (!found.problem.empty())
       say(found.problem, true);
+    else if (counts)
+      say("The first line of the table is 0, 1, 2 …: say whether it names the columns.");
     else if (!names_tell)
       say("The names do not tell what the tensors are: say which is which.");
     return;
@@ -120,6 +123,9 @@ void Store::choose_from(OpenedTensors tensors) {
             : !form.choices.stages.empty() || std::ranges::any_of(tensors.file->tensors(), is_of_heads)
                 ? ImportAs::stages
                 : ImportAs::by_hand;
+  if (tensors.has_counting_line) form.choices.first_line_is_names = true;
+  if (tensors.has_counting_line && form.as == ImportAs::by_hand && !tensors.embeddings.empty())
+    form.as = ImportAs::embeddings, form.choices.embeddings_tensor = tensors.embeddings;
   const auto& source = lessons_.own(document_).origin.source;
   if (source && source->tensors.file == tensors.file) form.layer = source->layer;
   found_.tensors = std::move(tensors);

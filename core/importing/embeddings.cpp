@@ -7,6 +7,7 @@
 #include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/importing/first_line.hpp"
 #include "core/importing/import_parts.hpp"
 #include "core/random/generator.hpp"
 #include "core/text/words.hpp"
@@ -131,23 +132,8 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
   const std::string from = is_other ? " of " + file.path().filename().string() : "";
   result.account.used.push_back(tensor_words(info) + from + " as embeddings");
   note_norm(info, norm_before, result.account);
-  if (is_other) note_numbers_as_header(file, file.read(info.name, {}, progress), result.account);
+  if (is_other) note_counting_line(file, file.read(info.name, {}, progress), {}, result.account);
   return sequences;
-}
-
-void note_numbers_as_header(const TensorFile& file, const Tensor& tensor, Account& account) {
-  const std::string_view format = file.format();
-  if ((format != "table" && format != "folder") || tensor.shape.size() != 2 || !tensor.column_labels.empty())
-    return;
-  const std::size_t n = tensor.shape[1];
-  if (n < 2 || tensor.shape[0] < 2 || tensor.numbers.size() < 2 * n) return;
-  const double first = tensor.numbers.front();
-  if (first != 0 && first != 1) return;
-  for (std::size_t k = 0; k < n; ++k)
-    if (tensor.numbers[k] != first + static_cast<double>(k)) return;
-  account.assumed.push_back("the first line of " + tensor.name + ", " + std::to_string(int(first)) + ", " +
-                            std::to_string(int(first) + 1) +
-                            " …, is a row of numbers and no names of columns");
 }
 
 Imported import_embeddings(const TensorFile& file, const Choices& choices, const core::Token& progress) {
@@ -174,7 +160,7 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
   account.assumed.push_back("causal");
   attention::require_within_limits(result.model, file.place());
   account.assumed.push_back(scale_words(result.model));
-  note_numbers_as_header(file, file.read(info->name, {}, progress), account);
+  note_counting_line(file, file.read(info->name, {}, progress), choices.first_line_is_names, account);
   note_unused(account, file, {info->name}, "");
   return result;
 }

@@ -29,7 +29,4 @@ std::vector<attention::Sequence> embeddings_for(const formats::TensorFile& check
                                                 std::size_t d_in, bool norm_before, Imported& result,
                                                 const core::Token& progress);
 
-/// Says of a table whose first line is 0, 1, 2 … or 1, 2, 3 … that it was taken for numbers.
-void note_numbers_as_header(const formats::TensorFile& file, const formats::Tensor& tensor, Account& account);
-
 }  // namespace core::importing

@@ -8,6 +8,7 @@
 #include "core/formats/files/file.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "core/importing/first_line.hpp"
 #include "core/importing/import_parts.hpp"
 #include "core/importing/stages_in.hpp"
 
@@ -28,6 +29,11 @@ bool is_session(const std::filesystem::path& path) {
 }
 
 Imported import_tensors(const TensorFile& file, const Choices& choices, const core::Token& progress) {
+  if (choices.first_line_is_names == true) {
+    Choices rest = choices;
+    rest.first_line_is_names = false;
+    return import_tensors(with_first_line_as_names(file, progress), rest, progress);
+  }
   checkpoints::refuse_quantised(file, checkpoints::config_beside(file.path()));
   const auto layers = checkpoints::find_layers(file.tensors());
   if (choices.mapping || (!layers.empty() && choices.stages.empty()))

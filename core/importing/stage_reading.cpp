@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/importing/arranging.hpp"
-#include "core/importing/embeddings.hpp"
+#include "core/importing/first_line.hpp"
 
 namespace core::importing {
 namespace {
@@ -20,7 +20,12 @@ bool is_band(Stage stage) {
 
 StageReading::StageReading(const formats::TensorFile& file, const Choices& choices, const LayerOf& layer,
                            const core::Token& progress, Account& account)
-    : file_(file), layer_(layer), progress_(progress), account_(account), n_heads_(choices.n_heads) {}
+    : file_(file),
+      layer_(layer),
+      progress_(progress),
+      account_(account),
+      first_line_is_names_(choices.first_line_is_names),
+      n_heads_(choices.n_heads) {}
 
 formats::TensorStage StageReading::read(const StageSource& source) {
   const bool has_bands = is_band(source.stage) && source.tensors.size() == 1;
@@ -28,7 +33,7 @@ formats::TensorStage StageReading::read(const StageSource& source) {
   for (const std::string& name : source.tensors) {
     const std::string place = file_.place() + name + ": ";
     formats::Tensor tensor = numbers_of(file_.info(name));
-    note_numbers_as_header(file_, tensor, account_);
+    note_counting_line(file_, tensor, first_line_is_names_, account_);
     if (source.stage == Stage::weights) tensor = with_heads_in_front(std::move(tensor), account_);
     if (has_bands) tensor = with_heads(std::move(tensor), n_heads_, place, account_);
     auto part = formats::stage_of(tensor, source.stage, has_bands ? n_heads_.value_or(1) : 1, place);

@@ -27,6 +27,7 @@ class StageReading {
   LayerOf layer_;
   const core::Token& progress_;
   Account& account_;
+  std::optional<bool> first_line_is_names_;
   std::optional<std::size_t> n_heads_;
 };
 

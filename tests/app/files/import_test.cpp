@@ -42,6 +42,32 @@ TEST(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
   EXPECT_EQ(program.store.document().recent.front().filename(), "attention.safetensors");
 }
 
+TEST(ImportDialog, AsksWhetherAFirstLineOfNumbersNamesTheColumns) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "x.csv", "0,1,2\n0.5,0.25,3\n1,2,4\n");
+  Program program;
+  const auto open = [&] {
+    program.store.dispatch(OpenFile{directory / "x.csv"});
+    program.run(3);
+    ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
+  };
+  open();
+  EXPECT_THAT(program.store.message().text, HasSubstr("say whether it names the columns"));
+  program.click("dialog/confirm");
+  program.run(3);
+  EXPECT_EQ(program.store.model().n_tokens(), 2u) << "as pandas writes them";
+  open();
+  program.click("import/first_line");
+  program.click("import/first_line/1");
+  program.click("dialog/confirm");
+  program.run(3);
+  EXPECT_EQ(program.store.model().n_tokens(), 3u);
+  support::put_bytes(directory / "x.csv", "0.5,0.25,3\n1,2,4\n");
+  program.store.dispatch(OpenFile{directory / "x.csv"});
+  program.run(3);
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::none) << "there is nothing to be asked";
+}
+
 TEST(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
   Program program;
   program.store.dispatch(OpenFile{fixtures + "/checkpoints/families/bart/model.safetensors"});

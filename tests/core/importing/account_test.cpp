@@ -43,9 +43,30 @@ TEST(ImportedTable, SaysThatItsFirstLineOfNumbersIsNoHeader) {
   const Imported counted = opened_file(directory / "x.csv");
   EXPECT_EQ(counted.model.n_tokens(), 3u);
   EXPECT_THAT(counted.account.assumed,
-              Contains("the first line of x, 0, 1 …, is a row of numbers and no names of columns"));
+              Contains("the first line of x, 0, 1 …, is a row of numbers and no names of columns "
+                       "(--first-line says which)"));
   support::put_bytes(directory / "x.csv", "0.5,0.25,3\n1,2,4\n");
   EXPECT_THAT(opened_file(directory / "x.csv").account.assumed, Not(Contains(HasSubstr("first line"))));
+}
+
+TEST(ImportedTable, TakesItsFirstLineForWhatItIsSaidToBe) {
+  const support::TemporaryDirectory directory;
+  const auto opened = [&](bool names) {
+    core::Token progress;
+    Choices choices;
+    choices.first_line_is_names = names;
+    return import_file(directory / "x.csv", choices, progress);
+  };
+  support::put_bytes(directory / "x.csv", "1,2,3\n0.5,0.25,3\n1,2,4\n");
+  EXPECT_EQ(opened(false).model.n_tokens(), 3u);
+  EXPECT_THAT(opened(false).account.assumed, Not(Contains(HasSubstr("first line"))));
+  const Imported named = opened(true);
+  EXPECT_EQ(named.model.n_tokens(), 2u);
+  EXPECT_EQ((*named.model.sequences[0].embeddings)(0, 1), 0.25);
+  EXPECT_THAT(named.account.assumed, Not(Contains(HasSubstr("first line"))));
+  support::put_bytes(directory / "x.csv", "1,2,4\n0.5,0.25,3\n");
+  EXPECT_THAT(support::error_of([&] { opened(true); }),
+              HasSubstr("x.csv: expected a table whose first line is 0, 1, 2 … or 1, 2, 3 …"));
 }
 
 TEST(ImportedEmbeddings, AreSaidToStandBeforeTheNorm) {

@@ -214,8 +214,22 @@ void as_line(const Frame& frame, const OpenedTensors& tensors) {
     frame.commands.look([as = all[*chosen]](View& v) { v.forms.import.as = as; });
 }
 
+/// What the first line of a table is that counts its columns.
+void first_line(const Frame& frame) {
+  const std::vector<widgets::Option> options{
+      {"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below", false},
+      {"numbers", "A row like the others", false}};
+  const std::size_t current = frame.forms.import.choices.first_line_is_names == true ? 0 : 1;
+  label(frame, "first line");
+  if (const auto chosen = widgets::combo(frame, "import/first_line", frame.metrics.px(240),
+                                         options[current].words, options, current))
+    frame.commands.look(
+        [names = *chosen == 0](View& v) { v.forms.import.choices.first_line_is_names = names; });
+}
+
 void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width) {
   as_line(frame, tensors);
+  if (tensors.has_counting_line) first_line(frame);
   switch (frame.forms.import.as) {
     case ImportAs::layer:
       layer_line(frame, tensors);

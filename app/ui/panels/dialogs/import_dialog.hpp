@@ -8,8 +8,8 @@ namespace app::panels {
 /// stages that are given, or embeddings; and the list of all tensors with their shapes, types and, once
 /// clicked, ranges.
 ///
-/// Landmarks "import/as", "import/layer", "import/heads", "import/embeddings", "import/file",
-/// "import/reservations", "import/tensor/<index>", "dialog/confirm" and "dialog/cancel".
+/// Landmarks "import/as", "import/first_line", "import/layer", "import/heads", "import/embeddings",
+/// "import/file", "import/reservations", "import/tensor/<index>", "dialog/confirm" and "dialog/cancel".
 void draw_import_dialog(const Frame& frame);
 
 /// What is being read and how far it is, with a button to stop it; nothing when it takes no time. Landmark
