@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/check/reading.hpp"
+#include "core/check/stored_as.hpp"
 
 namespace core::check {
 
@@ -10,6 +11,7 @@ class Computed;
 /// what the rounding of their type adds.
 struct Tolerance {
   double relative = 1e-5, absolute = 1e-6;
+  double of_largest = 0;  ///< this times the largest |ours| of a matrix is allowed besides
 };
 
 /// What a tensor was found to be, compared with one stage of a computed model.
@@ -28,17 +30,11 @@ constexpr double float32_sums = 16;
 /// float64 tensor are numbers of float32.
 formats::Dtype rounding_of(const formats::Tensor& tensor);
 
-/// "float32": what the tolerance was widened by; "" for float64 and integers.
-std::string rounding_words(formats::Dtype dtype);
-
 /// Compares a tensor, read in one way, with a computed model.
 Agreement agreement(const Theirs& theirs, const Reading& reading, const Computed& ours,
                     const Tolerance& tolerance);
 
 /// The first of its readings that agrees, or nullptr.
 const Reading* agreeing(const Theirs& theirs, const Computed& ours, const Tolerance& tolerance);
-
-/// What numbers of a type are rounded to; integers and bools are exact.
-attention::Precision precision_of(formats::Dtype dtype);
 
 }  // namespace core::check

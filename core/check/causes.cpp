@@ -4,9 +4,12 @@
 #include <optional>
 #include <string_view>
 
+#include "core/attention/rounding.hpp"
 #include "core/check/computed.hpp"
+#include "core/check/nearness.hpp"
 #include "core/check/other_heads.hpp"
 #include "core/check/roundings.hpp"
+#include "core/text/words.hpp"
 
 namespace core::check {
 namespace {
@@ -22,6 +25,9 @@ Stage latest(const Theirs& tensor) {
   for (const Reading& reading : tensor.readings) stage = std::max(stage, reading.stage);
   return stage;
 }
+
+/// Pairs are looked for under rounding to so many roundings of the largest number of a stage.
+constexpr double loose_roundings = 16;
 
 /// A way tried alone.
 struct Single {
@@ -99,14 +105,37 @@ class Search {
     const std::vector<OtherHeads> heads = tried_heads();
     if (!found_.empty()) return found_;
     RoundingSearch rounding(right_.model(), sampler_ ? &*sampler_ : nullptr, tolerance_, token_);
-    if (readable && add_all(rounding.found({{nullptr, right_.model(), &theirs_}}))) return found_;
+    if (readable) {
+      auto rounded = rounding.found({{nullptr, right_.model(), &theirs_}});
+      if (!rounded.empty())  // a mistake that is nearer to them may be rounded as well
+        for (auto& other : rounding.found(nearer(singles))) rounded.push_back(std::move(other));
+      if (add_all(rounded)) return found_;
+    }
     try_pairs(singles);
     if (!found_.empty()) return found_;
     std::vector<RoundingSearch::Exact> exact;
     for (const Single& single : singles)
       if (!rounds_inputs(*single.way)) exact.push_back({single.way, single.model, &theirs_});
     for (const OtherHeads& other : heads) exact.push_back({&other.way, other.model, &other.theirs});
-    add_all(rounding.found(exact));
+    if (add_all(rounding.found(exact)) || !readable) return found_;
+    for (const Explanation& pair : loose_pairs()) {
+      const Way both{pair.mistakes, [&](const Model&) { return pair.model; }, Stage::queries,
+                     text::joined(pair.details, "; or ")};
+      add_all(rounding.found({{&both, pair.model, &theirs_}}));
+    }
+    return found_;
+  }
+
+  /// Pairs of mistakes that explain the tensors, when no mistake alone does.
+  std::vector<Explanation> pairs() {
+    const std::vector<Way> ways = ways_for(right_.model(), theirs_);
+    std::vector<Single> singles;
+    for (const Way& way : ways) {
+      if (!counted()) return {};
+      if (auto single = tried(way)) singles.push_back(std::move(*single));
+    }
+    if (!found_.empty()) return {};
+    try_pairs(singles);
     return found_;
   }
 
@@ -184,6 +213,40 @@ class Search {
     const Single &early = in_order ? a : b, &late = in_order ? b : a;
     if (early.way->first > first_wrong_ || late.way->first > early.first_wrong) return false;
     return !a.way->alone && !b.way->alone && !share_a_cause(*a.way, *b.way);
+  }
+
+  /// Mistakes whose exact numbers are plainly nearer to theirs than the right ones.
+  std::vector<RoundingSearch::Exact> nearer(const std::vector<Single>& singles) const {
+    const auto errors = [&](const Model& model) {
+      return error_sums(theirs_, Computed(model, sampler_ ? &*sampler_ : nullptr));
+    };
+    const std::vector<ErrorSum> of_right = errors(right_.model());
+    std::vector<RoundingSearch::Exact> exact;
+    for (const Single& single : singles) {
+      if (!counted()) break;
+      if (rounds_inputs(*single.way) || attention::check(single.model)) continue;
+      if (is_nearer(errors(single.model), of_right)) exact.push_back({single.way, single.model, &theirs_});
+    }
+    return exact;
+  }
+
+  /// Pairs of mistakes of which the tensors are no further than a coarse type may take them, to be judged.
+  std::vector<Explanation> loose_pairs() const {
+    using attention::Precision;
+    std::vector<Explanation> found;
+    for (const Precision type : {Precision::float16, Precision::bfloat16}) {
+      Tolerance loose = tolerance_;
+      loose.of_largest = loose_roundings * attention::rounding_error(type, 1);
+      const double stored = theirs_.empty() ? 0 : storing_error(theirs_.front().rounding, 1);
+      if (stored > attention::rounding_error(type, 1)) continue;  // a type that is coarser anyway
+      std::vector<const Reading*> agree;
+      for (const Theirs& tensor : theirs_) agree.push_back(agreeing(tensor, right_, loose));
+      if (std::ranges::none_of(agree, [](const Reading* reading) { return reading == nullptr; })) continue;
+      Search search(right_, theirs_, agree, loose, token_);
+      for (Explanation& pair : search.pairs()) found.push_back(std::move(pair));
+      if (!found.empty()) break;
+    }
+    return found;
   }
 
   void try_pairs(const std::vector<Single>& singles) {

@@ -127,6 +127,11 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   std::vector<std::string> rounded(matched.theirs.size());
   if (!report.agrees && searches)
     rounded = rounded_alone(right, matched.theirs, agree, report.explanations, tolerance, token);
+  // Tensors of which each looks rounded, but not all of them in one way, are not called so.
+  bool all_rounded = true;
+  for (std::size_t k = 0; k < agree.size(); ++k)
+    all_rounded = all_rounded && (agree[k] || !rounded[k].empty());
+  if (all_rounded) rounded.assign(rounded.size(), "");
   for (std::size_t k = 0; k < matched.theirs.size(); ++k)
     add(result_of(matched.theirs[k], report.readings[k], right, tolerance, rounded[k]), report.stages);
   add_notes(right, matched, agree, tolerance, report);

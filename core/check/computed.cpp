@@ -6,6 +6,7 @@
 #include "core/attention/attend.hpp"
 #include "core/attention/formulas.hpp"
 #include "core/attention/rules.hpp"
+#include "core/check/cut_products.hpp"
 
 namespace core::check {
 namespace {
@@ -66,7 +67,10 @@ arma::mat joined(const Computed& computed, const Reading& reading, std::size_t s
 const attention::Trace& Computed::trace(std::size_t sequence) const {
   const auto known = traces_.find(sequence);
   if (known != traces_.end()) return known->second;
-  return traces_.emplace(sequence, sampler_ ? sampler_->trace(model_) : attention::attend(model_, sequence))
+  return traces_
+      .emplace(sequence, sampler_         ? sampler_->trace(model_)
+                         : cuts_products_ ? trace_with_cut_products(model_, sequence)
+                                          : attention::attend(model_, sequence))
       .first->second;
 }
 

@@ -17,12 +17,15 @@ namespace core::check {
 class Computed {
  public:
   /// Throws core::Error as attend() does, but when a trace is asked for. The sampler must outlive it.
-  explicit Computed(Model model, const Sampler* sampler = nullptr)
-      : model_(std::move(model)), sampler_(sampler) {}
+  ///
+  /// Products may be those of trace_with_cut_products(), of which no sample is known.
+  explicit Computed(Model model, const Sampler* sampler = nullptr, bool cuts_products = false)
+      : model_(std::move(model)), sampler_(sampler), cuts_products_(cuts_products) {}
 
   const Model& model() const { return model_; }
   /// The sample that it is computed for, or nullptr when all rows are.
   const Sample* sample() const { return sampler_ ? &sampler_->sample() : nullptr; }
+  bool cuts_products() const { return cuts_products_; }
   const attention::Trace& trace(std::size_t sequence) const;
 
   /// The same model with float32 in every stage: what its rounding alone does is read from it.
@@ -44,6 +47,7 @@ class Computed {
  private:
   Model model_;
   const Sampler* sampler_;
+  bool cuts_products_;
   mutable std::map<std::size_t, attention::Trace>
       traces_;  // kept because each may be asked for again and again
   mutable std::shared_ptr<Computed> float32_;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/attention/rounding.hpp"
 #include "core/check/pattern.hpp"
 
 namespace core::check {
@@ -24,14 +23,13 @@ std::string pattern_in(const Theirs& theirs, const Reading& reading, const Compu
                        const Tolerance& tolerance) {
   const attention::StageInfo& stage = attention::info(reading.stage);
   const std::size_t worst = agreement(theirs, reading, right, tolerance).sequence;
-  const auto precision = precision_of(theirs.rounding);
-  const double more = precision == attention::Precision::float64 ? 0 : right.float32_error(reading);
+  const double more = is_exact(theirs.rounding) ? 0 : right.float32_error(reading);
   PatternOf of;
-  of.n_heads = stage.per_head && !reading.joined ? right.model().n_heads : 1;
+  of.n_heads = reading.joined ? 1 : stage.per_head ? right.model().n_heads : reading.n_heads;
   of.columns_are_keys = stage.columns == attention::Columns::tokens;
   of.allowed = [&](double ours) {
     return tolerance.absolute + tolerance.relative * std::abs(ours) + float32_sums * more +
-           attention::rounding_error(precision, ours);
+           storing_error(theirs.rounding, ours);
   };
   std::vector<HeadDifference> heads;
   for_each_part(reading, right, [&](std::size_t s, std::size_t h) {

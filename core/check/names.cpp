@@ -20,31 +20,33 @@ struct Known {
 };
 const std::array table{
     Known{" x input inputs embedding emb input_embeddings hidden_states ", {embeddings}},
-    Known{" q qs query query_states ", {queries}},
-    Known{" k ks key key_states ", {keys}},
-    Known{" v vs value value_states ", {values}},
+    Known{" q qs query query_states hook_q ", {queries}},
+    Known{" k ks key key_states hook_k ", {keys}},
+    Known{" v vs value value_states hook_v ", {values}},
     Known{" score raw_scores qk qkt qk_t dots dot_products ", {scores}},
     Known{" attn_scores attention_scores logits attn_logits ", {scores, scaled_scores, masked_scores}},
     Known{" scaled scores_scaled scaled_attn_scores attn_scores_scaled attn_scaled ", {scaled_scores}},
     Known{" causal_mask attn_mask attention_mask ", {mask}},
     Known{" masked scores_masked masked_attn_scores attn_scores_masked masked_scaled_scores ",
           {masked_scores}},
+    Known{" hook_attn_scores ", {masked_scores, scaled_scores}},
     Known{" weights_unmasked ", {unmasked_weights}},
     Known{" weights_zeroed ", {zeroed_weights}},
     Known{" row_sum ", {row_sums}},
     Known{
         " attn att attention attentions attn_weights attn_weight attention_weights attn_probs attention_probs probs weight ",
         {weights, dropped_weights}},
-    Known{" softmax a p alpha ", {weights}},
+    Known{" softmax a p alpha hook_pattern ", {weights}},
     Known{" drop_mask keep_mask dropout ", {dropout_mask}},
     Known{
         " dropped weights_dropped dropped_attn_weights attn_weights_dropped attn_dropped weights_after_dropout ",
         {dropped_weights}},
-    Known{" context ctx context_heads contexts_per_head head_outputs heads z context_layer ",
+    Known{" context ctx context_heads contexts_per_head head_outputs heads z context_layer hook_z ",
           {contexts, concatenated, output}},
     Known{" context_vec context_vecs context_vector context_vectors ", {output, concatenated, contexts}},
     Known{" concat merged joined concatenated_heads context_concat merged_heads ", {concatenated}},
-    Known{" out outputs y o result attn_output attention_output attn_out ", {output, concatenated, contexts}},
+    Known{" out outputs y o result attn_output attention_output attn_out hook_attn_out ",
+          {output, concatenated, contexts}},
 };
 
 Meaning find(std::string_view name) {

@@ -56,9 +56,12 @@ std::string numbers(const std::set<std::size_t>& all) {
 void add_coverage(const Model& model, const std::vector<const Reading*>& readings,
                   std::vector<std::string>& notes) {
   std::map<Stage, std::set<std::pair<std::size_t, std::size_t>>> given;
+  const auto n_heads_of = [&](const Reading& r) {
+    return r.joined ? model.n_heads : info(r.stage).per_head ? r.n_heads : 1;
+  };
   for (const Reading* r : readings)
     for (std::size_t s = 0; r && s < r->n_sequences; ++s)
-      for (std::size_t h = 0; h < (r->joined ? model.n_heads : r->n_heads); ++h)
+      for (std::size_t h = 0; h < n_heads_of(*r); ++h)
         given[r->stage].emplace(r->first_sequence + s, r->first_head + h);
   for (const auto& [stage, parts] : given) {
     const std::size_t n_heads = info(stage).per_head ? model.n_heads : 1;

@@ -125,6 +125,7 @@ std::vector<std::string_view> letters_of(const Model& model, Stage stage, bool o
     if (is_batch && has_heads) add({"qrc"});
   } else {
     add({"src", "rc", "s1rc"});
+    if (stage == Stage::mask && has_heads) add({"shrc", "hrc"});
     if (row.columns == Columns::features) add({"rsc"});
   }
   if (row.columns == Columns::single) {
@@ -165,8 +166,9 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
                                  std::size_t sequence, std::optional<std::size_t> head,
                                  const Layout* layout) {
   const StageInfo& row = attention::info(stage);
-  const Lengths l = lengths_of(model, stage);
+  Lengths l = lengths_of(model, stage);
   const bool one_head = head.has_value();
+  if (stage == Stage::mask && !one_head) l.heads = model.n_heads;  // which may each have a copy of it
   if (sequence >= l.sequences || (one_head && *head >= l.heads)) return {};
   const std::vector<std::string_view> usual = letters_of(model, stage, one_head);
   const bool is_asked_for = layout && has_features_of_heads(row) && !one_head;

@@ -104,7 +104,7 @@ std::string described(const Explanation& explanation) {
 std::string place_words(const StageResult& r) {
   const Agreement& a = r.agreement;
   std::string words = a.sequence > 0 ? "sequence " + to_string(a.sequence) + ", " : "";
-  if (info(r.stage).per_head) words += "head " + to_string(a.head) + ", ";
+  if (info(r.stage).per_head || a.head > 0) words += "head " + to_string(a.head) + ", ";
   return words + "row " + to_string(a.row) + ", column " + to_string(a.column);
 }
 

@@ -95,20 +95,21 @@ std::optional<Precision> too_coarse(const Model& model, Stage stage) {
 /// The squares of errors of a line, a head or all of a tensor, and of those that may be expected.
 struct Energy {
   double error = 0, coarse = 0, expected = 0, expected_squares = 0, slack = 0;
-  double apart = 0;                          // of theirs and ours
+  double apart = 0;  // of theirs and ours
+  double flip = 0;   // the largest that one number is apart when it is rounded to its other neighbour
   double follows = 0, size = 0, spread = 0;  // how much errors follow the exact numbers
   std::size_t n = 0, n_off = 0, n_ours_off = 0;
 
-  /// unit is how much of the number its own rounding may change.
-  void add(const Cell& c, double unit, double allowed) {
+  /// unit is how much of the number its own rounding may change; bias is what of the error is none of chance.
+  void add(const Cell& c, double unit, double allowed, double bias) {
     const double e = c.theirs - c.exact, ours = c.coarse - c.exact;
     ++n, n_off += std::abs(e) > allowed, n_ours_off += std::abs(ours) > plainly_beyond * allowed;
     const double own = ours == 0 ? 0 : unit * c.exact;
     const double square = ours * ours + own * own / 3;  // evenly spread between −own and own
-    apart += (e - ours) * (e - ours);
+    apart += (e - ours) * (e - ours), flip = std::max(flip, 4 * own * own);
     error += e * e, coarse += ours * ours, slack += allowed * allowed;
     expected += square, expected_squares += square * square;
-    follows += e * c.exact, size += c.exact * c.exact;
+    follows += (e - bias) * c.exact, size += c.exact * c.exact;
     spread += (square + allowed * allowed) * c.exact * c.exact;
   }
   /// Of how many numbers as large as one another the expected errors could be.
@@ -121,7 +122,7 @@ struct Energy {
   }
   bool is_ours(double mean_square) const {
     const double most = most_times_apart * most_times_apart;
-    return apart <= most * std::max(expected, mean_square * static_cast<double>(n)) + slack;
+    return apart <= most * std::max(expected, mean_square * static_cast<double>(n)) + slack + flip;
   }
   /// No number times all exact ones is in the errors, but that of a few roundings.
   bool is_unbiased(double unit) const {
@@ -160,7 +161,7 @@ std::optional<Likeness> judged(const Theirs& theirs, const Reading& reading, con
              is_exact = is_ours && agreement(theirs, reading, exact, tolerance).within;
   const auto slack = [&](double number) {
     return tolerance.absolute + tolerance.relative * std::abs(number) +
-           attention::rounding_error(precision_of(theirs.rounding), number);
+           storing_error(theirs.rounding, number);
   };
   const Precision grid = grid_of(model, reading.stage);
   const double own_unit = attention::rounding_error(grid, 1);
@@ -178,7 +179,8 @@ std::optional<Likeness> judged(const Theirs& theirs, const Reading& reading, con
     const double d = std::abs(c.theirs - c.exact), allowed = slack(c.exact);
     for (Energy* energy : {&all, &parts[c.part], &rows[c.part * reading.n_rows + c.row],
                            &columns[c.part * reading.n_columns + c.column]})
-      energy->add(c, own_unit * exponent(reading.stage, c.exact), allowed);
+      energy->add(c, own_unit * exponent(reading.stage, c.exact), allowed,
+                  coarse.cuts_products() ? c.coarse - c.exact : 0);
     ++n;
     largest = std::max(largest, std::abs(c.coarse - c.exact));
     farthest = std::max(farthest, d - allowed);
@@ -188,9 +190,12 @@ std::optional<Likeness> judged(const Theirs& theirs, const Reading& reading, con
     n_on_grid += attention::rounded(grid, c.theirs) == c.theirs;
     n_on_coarser += coarser && attention::rounded(*coarser, c.theirs) == c.theirs;
   });
-  if (is_ours) return Likeness{!is_exact, true, 1, all.error};
+  const std::size_t enough = grid == Precision::float16 ? enough_of_float16 : enough_of_finer;
+  const bool is_finer = storing_error(theirs.rounding, 1) < own_unit;
+  const bool grid_tells = n_off >= enough && n_on_grid == n_off && is_finer;
+  if (is_ours) return Likeness{!is_exact, true, grid_tells, 1, all.error};
   if (!possible || n == 0) return std::nullopt;
-  Likeness result{n_off > 0, n_on_grid == n_off, 0, all.error};
+  Likeness result{n_off > 0, n_on_grid == n_off, grid_tells, 0, all.error};
   if (all.error > 0 && all.coarse > 0) result.value = products / std::sqrt(all.error * all.coarse);
   const double more = 1 + few / std::sqrt(static_cast<double>(n));
   if (exact.sample()) {
@@ -217,12 +222,23 @@ std::optional<Likeness> judged(const Theirs& theirs, const Reading& reading, con
   for (const EnergyLines* lines : {&rows, &columns})
     for (const Energy& line : lines->all)
       if (!line.is_usual(most_times_line) || (are_ours && !line.is_ours(mean_square))) return std::nullopt;
-  const std::size_t enough = grid == Precision::float16 ? enough_of_float16 : enough_of_finer;
   if (n_off >= enough && coarser && n_on_coarser == n_off) return std::nullopt;
   return result;
 }
 
+/// Every number is one of float32 and of float64: where only what these are made of is coarse, the errors
+/// alone must tell.
+bool needs_alike(const Model& coarse) {
+  const attention::Departures& d = coarse.departures;
+  return d.product_inputs != Precision::float64 || d.softmax_precision != Precision::float64;
+}
+
 }  // namespace
+
+bool shows(const Likeness& likeness, const Model& coarse) {
+  if (!likeness.tells || !likeness.on_grid) return false;
+  return !needs_alike(coarse) || likeness.grid_tells || likeness.value >= hardly_alike;
+}
 
 std::optional<Likeness> likeness_of(const Theirs& theirs, const Computed& exact, const Computed& coarse,
                                     const Tolerance& tolerance) {
@@ -236,7 +252,7 @@ std::optional<Likeness> likeness_of(const Theirs& theirs, const Computed& exact,
 std::optional<Likeness> likeness_of(const std::vector<Theirs>& theirs, const Computed& exact,
                                     const Computed& coarse, const Tolerance& tolerance) {
   double sum = 0, n = 0, error = 0;
-  bool on_grid = false, off_grid_alike = true;
+  bool on_grid = false, grid_tells = false, off_grid_alike = true;
   for (const Theirs& tensor : theirs) {
     const auto likeness = likeness_of(tensor, exact, coarse, tolerance);
     if (!likeness) return std::nullopt;
@@ -244,16 +260,14 @@ std::optional<Likeness> likeness_of(const std::vector<Theirs>& theirs, const Com
     if (!likeness->tells) continue;
     sum += likeness->value, ++n;
     on_grid = on_grid || likeness->on_grid;
+    grid_tells = grid_tells || likeness->grid_tells;
     off_grid_alike = off_grid_alike && (likeness->on_grid || likeness->value >= alike);
   }
   if (exact.sample()) return Likeness{};  // the evidence is looked for in all rows
   if (n == 0 || !on_grid || !off_grid_alike) return std::nullopt;
   const double mean = sum / n;
-  const attention::Departures& d = coarse.model().departures;
-  // Every number is one of float32 and of float64: there the errors alone must tell.
-  const bool needs_more = d.product_inputs != Precision::float64 || d.softmax_precision != Precision::float64;
-  if (needs_more && mean < hardly_alike) return std::nullopt;
-  return Likeness{true, true, mean, error};
+  if (needs_alike(coarse.model()) && !grid_tells && mean < hardly_alike) return std::nullopt;
+  return Likeness{true, true, grid_tells, mean, error};
 }
 
 }  // namespace core::check

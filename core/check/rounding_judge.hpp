@@ -9,11 +9,15 @@ namespace core::check {
 
 /// How much one tensor is like what coarse arithmetic makes of an exact model.
 struct Likeness {
-  bool tells = false;    ///< it is not the exact stage
-  bool on_grid = false;  ///< all of its numbers that are not exact are numbers of the coarse type
-  double value = 0;      ///< the correlation of its errors with those of our coarse stage, −1 … 1
-  double error = 0;      ///< the sum of the squares of its errors
+  bool tells = false;       ///< it is not the exact stage
+  bool on_grid = false;     ///< all of its numbers that are not exact are numbers of the coarse type
+  bool grid_tells = false;  ///< which numbers of its own type seldom are
+  double value = 0;         ///< the correlation of its errors with those of our coarse stage, −1 … 1
+  double error = 0;         ///< the sum of the squares of its errors
 };
+
+/// Whether a tensor of that likeness shows by itself that it is of that arithmetic.
+bool shows(const Likeness& likeness, const Model& coarse);
 
 /// The likeness of one tensor, or nothing when its errors are not those of the arithmetic.
 ///

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/attention/rounding.hpp"
+#include "core/check/nearness.hpp"
 #include "core/check/rounding_judge.hpp"
 
 namespace core::check {
@@ -41,6 +42,12 @@ std::vector<RoundingSearch::Found> likeliest(std::vector<RoundingSearch::Found> 
     if (!is_special(found) || !is_plainer(found)) kept.push_back(found);
   all = std::move(kept);
   if (all.empty()) return all;
+  std::erase_if(all, [&, before = all](const Found& found) {  // products are cut or rounded, not both
+    return std::ranges::any_of(before, [&](const Found& other) {
+      return other.exact == found.exact && cause_of(other) == cause_of(found) &&
+             other.rounding.cuts_products != found.rounding.cuts_products && other.likeness > found.likeness;
+    });
+  });
   const double best = std::ranges::max_element(all, {}, &Found::likeness)->likeness;
   const std::vector<Found> before = all;
   std::erase_if(all, [&](const Found& found) {
@@ -71,11 +78,11 @@ struct Alone {
 /// Which tensors a way alone explains.
 Alone explained_alone(const Way& way, const Computed& right, const std::vector<Theirs>& theirs,
                       const std::vector<const Reading*>& agreeing, const Tolerance& tolerance) {
-  const Computed coarse(way.made(right.model()));
+  const Computed coarse(way.made(right.model()), nullptr, way.cuts_products);
   Alone alone;
   for (std::size_t k = 0; k < theirs.size(); ++k) {
     const auto likeness = agreeing[k] ? std::nullopt : likeness_of(theirs[k], right, coarse, tolerance);
-    const bool is_rounding = likeness && likeness->tells && likeness->on_grid;
+    const bool is_rounding = likeness && shows(*likeness, coarse.model());
     alone.types.push_back(is_rounding ? type_words(coarse.model()) : "");
     if (!is_rounding) continue;
     ++alone.n;
@@ -98,8 +105,10 @@ std::vector<RoundingSearch::Found> RoundingSearch::found(const std::vector<Exact
       Model coarse = way.made(model.model);
       if (coarse == model.model || attention::check(coarse)) continue;
       if (few && !likeness_of(*model.theirs, *few, Computed(coarse, sampler_), tolerance_)) continue;
-      const auto likeness = likeness_of(*model.theirs, exact, Computed(coarse), tolerance_);
-      if (likeness) all.push_back({model.way, way, std::move(coarse), likeness->value, likeness->error});
+      const Computed ours(coarse, nullptr, way.cuts_products);
+      const auto likeness = likeness_of(*model.theirs, exact, ours, tolerance_);
+      if (likeness && !are_of_another_scale(*model.theirs, exact, ours))
+        all.push_back({model.way, way, std::move(coarse), likeness->value, likeness->error});
     }
   }
   return likeliest(std::move(all));

@@ -52,7 +52,7 @@ std::string other_stages(const Model& model, const Shape& shape, bool one_head) 
   constexpr std::size_t most = 6;
   std::vector<const char*> names;
   for (const StageInfo& stage : attention::stages())
-    if (stage.present(model) &&
+    if (stage.present(model) && stage.stage != Stage::mask &&  // of which heads have copies at most
         !readings_of(model, stage.stage, shape, 0, one_head ? std::optional<std::size_t>(0) : std::nullopt)
              .empty())
       names.push_back(stage.name);

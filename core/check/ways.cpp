@@ -110,7 +110,7 @@ constexpr std::array coarse{Coarse{"float32_precision"},
                             Coarse{"bfloat16_precision", Precision::bfloat16}};
 
 /// Mistakes of which several sizes are tried instead of the one in the table.
-constexpr std::array sized{"n_heads_other", "blocks_not_rescaled", "last_block_dropped"};
+constexpr std::array sized{"n_heads_other", "blocks_not_rescaled", "last_block_dropped", "key_missing"};
 
 bool is_tried_otherwise(const Mistake& mistake) {
   const std::string_view name = mistake.name;
@@ -208,6 +208,48 @@ void add_blocks(const Model& model, std::vector<Way>& ways) {
   }
 }
 
+/// Whether their numbers of a stage say that no query sees a key: weights of 0, scores of −∞.
+bool is_unseen(const Theirs& theirs, const Reading& r, std::size_t key) {
+  const double hidden = r.stage == Stage::masked_scores ? -arma::datum::inf : 0;
+  for (std::size_t s = 0; s < r.n_sequences; ++s)
+    for (std::size_t h = 0; h < r.n_heads; ++h)
+      for (std::size_t i = 0; i < r.n_rows; ++i) {
+        const double number = theirs.tensor.numbers[r.at(s, h, i, key)];
+        if (number != hidden && !std::isnan(number)) return false;
+      }
+  return true;
+}
+
+/// Keys that may be missing: those that their numbers say are, or, where these say nothing and the keys are
+/// few, all. The last is one that a last block may be, unless scores are without it.
+std::vector<std::size_t> keys_that_may_be_missing(const Model& model, const std::vector<Theirs>& theirs) {
+  constexpr std::size_t few = 64;
+  const std::size_t n = model.n_keys();
+  std::vector<bool> may(n, n <= few);
+  bool may_last = false;
+  for (const Theirs& tensor : theirs)
+    for (const Reading& r : tensor.readings) {
+      if (r.stage != Stage::masked_scores && r.stage != Stage::unmasked_weights && r.stage != Stage::weights)
+        continue;
+      for (std::size_t key = 0; key < n; ++key) may[key] = is_unseen(tensor, r, key);
+      if (r.stage == Stage::masked_scores) may_last = may[n - 1];
+    }
+  may[n - 1] = may_last;
+  std::vector<std::size_t> keys;
+  for (std::size_t key = 0; key < n; ++key)
+    if (may[key]) keys.push_back(key);
+  return keys;
+}
+
+void add_missing_keys(const Model& model, const std::vector<Theirs>& theirs, std::vector<Way>& ways) {
+  for (const std::size_t key : keys_that_may_be_missing(model, theirs)) {
+    Way way = other("key_missing", [key](const Model& m) { return mistakes::with_key_hidden(m, key); });
+    way.detail = "key " + std::to_string(key);
+    way.alone = true;
+    ways.push_back(std::move(way));
+  }
+}
+
 }  // namespace
 
 std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs) {
@@ -232,6 +274,7 @@ std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs)
   all.push_back(other("dropout_before_softmax", dropped_after_mask));
   if (const auto fill = fill_in(model, theirs)) all.push_back(filled_with(*fill));
   add_blocks(model, all);
+  add_missing_keys(model, theirs, all);
   const Model unpadded = mistakes::with_padding_seen(model);
   std::erase_if(all, [&](const Way& way) {
     const Model made = way.made(model);
@@ -253,6 +296,10 @@ std::vector<Way> rounding_ways(const Model& model) {
                      },
                      row.front()->first});
     all.push_back({row, row.front()->made, row.front()->first});
+    if (name == std::string_view("tf32_precision") && model.given.cells.empty())
+      all.push_back({row, row.front()->made, row.front()->first,
+                     "their last digits are cut off and not rounded, so that products come out too small",
+                     false, true});
   }
   std::erase_if(all, [&](const Way& way) { return way.made(model) == model; });
   return all;

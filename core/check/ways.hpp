@@ -14,9 +14,10 @@ namespace core::check {
 struct Way {
   std::vector<const mistakes::Mistake*> mistakes;  ///< what is done wrong, one or a few alike
   std::function<Model(const Model&)> made;
-  Stage first;              ///< no earlier stage can change
-  std::string detail = {};  ///< "blocks of 4 keys": what the table of mistakes leaves open
-  bool alone = false;       ///< it is one of many alike, and not tried in pairs
+  Stage first;                 ///< no earlier stage can change
+  std::string detail = {};     ///< "blocks of 4 keys": what the table of mistakes leaves open
+  bool alone = false;          ///< it is one of many alike, and not tried in pairs
+  bool cuts_products = false;  ///< products are those of trace_with_cut_products()
 };
 
 /// All ways that change this model and do not only round, in the order of the stages that they change; what

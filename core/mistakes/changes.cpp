@@ -96,6 +96,17 @@ Model with_padding_seen(const Model& model) {
   return next;
 }
 
+Model with_key_hidden(const Model& model, std::size_t key) {
+  if (key >= model.n_keys() || model.n_keys() == 1) return model;
+  Model next = model;
+  next.mask.hidden_keys.resize(model.sequences.size());
+  for (std::vector<std::size_t>& hidden : next.mask.hidden_keys) {
+    const auto place = std::ranges::lower_bound(hidden, key);
+    if (place == hidden.end() || *place != key) hidden.insert(place, key);
+  }
+  return next;
+}
+
 Model with_blocks(const Model& model, attention::Blocks blocks) {
   if (blocks.size >= model.n_keys() && blocks.rule != attention::BlockRule::whole) return model;
   Model next = model;

@@ -25,6 +25,8 @@ Model with_heads(const Model& model, std::size_t n_heads);
 Model split_otherwise(const Model& model);
 /// Queries see the keys of padding, and those that are hidden by hand from each of them.
 Model with_padding_seen(const Model& model);
+/// One key more that no query of any sequence sees.
+Model with_key_hidden(const Model& model, std::size_t key);
 /// The softmax block by block; with only as many blocks as make a difference.
 Model with_blocks(const Model& model, attention::Blocks blocks);
 /// The largest power of two that is at most half of the keys.

@@ -99,6 +99,9 @@ inline Model narrow_window(const Model& m) {
 inline Model leave_window_out(const Model& m) {
   return changed(m, [](Model& n) { n.mask.window = {}; });
 }
+inline Model leave_key_out(const Model& m) {
+  return with_key_hidden(m, m.n_keys() / 2);
+}
 inline Model leave_documents_out(const Model& m) {
   return changed(m, [](Model& n) { n.mask.documents.clear(); });
 }

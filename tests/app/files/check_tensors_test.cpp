@@ -6,6 +6,7 @@
 
 #include "app/work/tensor_check.hpp"
 #include "core/formats/writers/export.hpp"
+#include "core/mistakes/changes.hpp"
 #include "core/mistakes/mistakes.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -86,6 +87,24 @@ TEST_F(CheckTensors, ThatNoCauseExplainsAreDescribed) {
   EXPECT_THAT(found().report.causes(), testing::IsEmpty());
   EXPECT_EQ(found().report.pattern, "only one number");
   EXPECT_TRUE(program.has("compare/pattern"));
+}
+
+TEST_F(CheckTensors, OfWhichNoneFitsAreStillSearchedWhereOtherHeadsMayExplainThem) {
+  const Model right = program.store.model();
+  const Model other = core::mistakes::with_heads(right, right.d_out());
+  ASSERT_NE(other, right);
+  core::formats::export_to(other, dir / "theirs.npz", {.stages = {"weights"}, .archive = true});
+  check(dir / "theirs.npz");
+  EXPECT_THAT(found().report.causes(), ElementsAre("n_heads_other"));
+  program.click("compare/show_mistake/0");
+  program.run();
+  program.store.dispatch(app::Undo{});
+  program.run();
+  EXPECT_FALSE(found().searched);
+  ASSERT_TRUE(program.has("compare/search"));
+  program.click("compare/search");
+  program.run();
+  EXPECT_THAT(found().report.causes(), ElementsAre("n_heads_other"));
 }
 
 TEST_F(CheckTensors, ThatAreRightAgree) {

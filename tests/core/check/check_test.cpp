@@ -195,6 +195,22 @@ TEST_F(OneCheck, KnowsTheNamesThatPeopleGive) {
   EXPECT_EQ(report.stages.size(), 7u);
 }
 
+TEST_F(OneCheck, KnowsTheHooksOfTransformerLens) {
+  const std::string block = "blocks.0.attn.";
+  const Report report =
+      checked(model, {tensor("right", "queries", block + "hook_q"), tensor("right", "keys", block + "hook_k"),
+                      tensor("right", "values", block + "hook_v"),
+                      tensor("right", "masked_scores", block + "hook_attn_scores"),
+                      tensor("right", "weights", block + "hook_pattern"),
+                      tensor("right", "contexts", block + "hook_z"),
+                      tensor("right", "output", "blocks.0.hook_attn_out"),
+                      tensor("right", "output", block + "hook_result")});
+  EXPECT_TRUE(report.agrees) << report_text(report);
+  EXPECT_EQ(report.n_tensors, 7u);
+  EXPECT_EQ(report.stages[3].stage, Stage::masked_scores);
+  EXPECT_THAT(report.left_out, ElementsAre(block + "hook_result: its name says no stage"));
+}
+
 TEST_F(OneCheck, TakesAnAmbiguousNameForTheStageThatAgrees) {
   const Report report = checked(
       model, {tensor("right", "dropped_weights", "attn_weights"),
@@ -240,6 +256,55 @@ TEST_F(OneCheck, HidingMaskAndAddedMaskAreTheMaskToo) {
     for (std::size_t i = 0; i < 5; ++i)
       for (std::size_t j = 0; j < 5; ++j) mask.numbers.push_back(j <= i ? seen : hidden);
     EXPECT_TRUE(checked(model, {mask}).agrees) << hidden;
+  }
+}
+
+TEST_F(OneCheck, MaskOfEachHeadIsTheMaskWhereAllAreIt) {
+  Tensor mask;
+  mask.name = "attn_mask", mask.shape = {1, 2, 5, 5};
+  for (std::size_t k = 0; k < 50; ++k) mask.numbers.push_back(k % 5 <= k / 5 % 5 ? 1 : 0);
+  EXPECT_TRUE(checked(model, {mask}).agrees);
+  mask.numbers[25] = 0;
+  const Report report = checked(model, {mask});
+  EXPECT_FALSE(report.agrees);
+  EXPECT_EQ(place_words(*report.first_difference()), "head 1, row 0, column 0");
+  EXPECT_THAT(report.notes, IsEmpty());
+}
+
+/// What PyTorch 2.15's conversions make of these numbers; older ones make NaN of what float8_e4m3fn cannot
+/// hold.
+TEST(StoredNumbers, OfEightBitsAreThoseOfPytorch) {
+  using formats::Dtype;
+  const std::vector<double> numbers{0.3, -1.7, 448, 460, 0.001, 0.0009765625, 0.00098, 17.5, 1e-5, -0.0107};
+  const std::vector<double> e4m3{0.3125, -1.75, 448, 448, 0.001953125, 0, 0.001953125, 18, 0, -0.009765625},
+      e5m2{0.3125,      -1.75, 448, 448, 0.0009765625, 0.0009765625, 0.0009765625, 16, 1.52587890625e-05,
+           -0.009765625};
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    EXPECT_LE(std::abs(e4m3[k] - numbers[k]), storing_error(Dtype::f8_e4m3, numbers[k])) << numbers[k];
+    EXPECT_LE(std::abs(e5m2[k] - numbers[k]), storing_error(Dtype::f8_e5m2, numbers[k])) << numbers[k];
+  }
+  EXPECT_LT(storing_error(Dtype::f8_e4m3, 17.5), 1.1);
+  EXPECT_TRUE(stands_for_more(Dtype::f8_e4m3, 448, 1000));
+  EXPECT_TRUE(stands_for_more(Dtype::f8_e4m3, std::nan(""), -1000));
+  EXPECT_FALSE(stands_for_more(Dtype::f8_e4m3, 448, -1000));
+  EXPECT_FALSE(stands_for_more(Dtype::f8_e4m3, std::nan(""), 440));
+  EXPECT_TRUE(stands_for_more(Dtype::f8_e5m2, arma::datum::inf, 62000));
+  EXPECT_FALSE(stands_for_more(Dtype::f8_e5m2, arma::datum::inf, 57344));
+}
+
+TEST_F(OneCheck, JudgesTensorsOfEightBitsAsSuch) {
+  // tests/fixtures/check/make_eight_bits.py: PyTorch's conversions of the right scores and weights.
+  CheckFixture eight("eight_bits");
+  for (const auto& [name, dtype] :
+       {std::pair("e4m3", formats::Dtype::f8_e4m3), {"e5m2", formats::Dtype::f8_e5m2}}) {
+    std::vector<Tensor> tensors = eight.tensors(std::string("right.") + name);
+    for (Tensor& tensor : tensors) tensor.dtype = dtype;
+    EXPECT_TRUE(checked(eight.model, tensors).agrees) << name;
+    tensors = eight.tensors(std::string("no_scale.") + name);
+    for (Tensor& tensor : tensors) tensor.dtype = dtype;
+    const Report report = checked(eight.model, tensors);
+    EXPECT_THAT(report.causes(), ElementsAre("no_scale")) << name;
+    EXPECT_THAT(report_text(report), HasSubstr(std::string("agrees as float8_") + name)) << name;
   }
 }
 

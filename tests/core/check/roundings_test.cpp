@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "core/check/check.hpp"
 #include "core/check/report_text.hpp"
@@ -31,13 +32,18 @@ const std::map<std::string, std::string> arithmetics{{"float64", ""},
                                                      {"float32", ""},
                                                      {"float16", "half_precision"},
                                                      {"bfloat16", "bfloat16_precision"},
-                                                     {"tf32", "tf32_precision"}};
+                                                     {"tf32", "tf32_precision"},
+                                                     {"tf32_cut", "tf32_precision"}};
 const std::array subsets{Stages{"scores", "weights", "output"}, Stages{"weights", "output"},
                          Stages{"output"}};
 
-std::string cause_of(const std::string& mistake) {
-  const auto* row = mistakes::find_mistake(mistake);
-  return row ? row->cause : "";
+/// Of several mistakes, with "+" between them, that of each.
+Causes causes_of(const std::string& made) {
+  Causes causes;
+  std::istringstream names(made);
+  for (std::string name; std::getline(names, name, '+');)
+    if (const auto* row = mistakes::find_mistake(name)) causes.insert(row->cause);
+  return causes;
 }
 
 /// The first tensor in which two cases differ plainly, or "".
@@ -64,7 +70,7 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
     Causes causes;
     if (!first_apart(fixture.tensors(mistake + ".float64", stages), fixture.tensors("right.float64", stages))
              .empty())
-      causes.insert(cause_of(mistake));
+      causes = causes_of(mistake);
     if (!arithmetics.at(arithmetic).empty()) causes.insert(arithmetics.at(arithmetic));
     return causes;
   }
@@ -76,15 +82,18 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
     const bool nothing_to_see = std::ranges::all_of(tensors, [](const Tensor& tensor) {
       return std::ranges::all_of(tensor.numbers, [](double x) { return std::isnan(x); });
     });
-    const Causes causes = nothing_to_see ? Causes{cause_of(mistake)} : expected(mistake, arithmetic, stages);
+    const Causes causes = nothing_to_see ? causes_of(mistake) : expected(mistake, arithmetic, stages);
     const Report report = checked(fixture.model, tensors);
     const std::string of = mistake + "." + arithmetic + " from " + testing::PrintToString(stages);
-    EXPECT_EQ(report.agrees, causes.empty()) << of;
+    const bool is_unknown = mistake == "base_two";  // nearly as √d_head and √d_model differ
+    EXPECT_EQ(report.agrees, causes.empty() && !is_unknown) << of;
     std::vector<Causes> found;
     for (const Explanation& e : report.explanations) found.emplace_back(e.causes.begin(), e.causes.end());
     ++n_checks;
     n_alternatives += found.size() > 1;
-    if (!causes.empty()) {
+    if (is_unknown) {
+      EXPECT_THAT(found, IsEmpty()) << of;
+    } else if (!causes.empty()) {
       EXPECT_THAT(found, Contains(causes)) << of;
     }
     if (!stages.empty()) return;
@@ -109,7 +118,7 @@ TEST_P(RoundedTensors, AreExplainedByTheMistakeAndTheArithmetic) {
   EXPECT_LE(n_alternatives, n_checks / 5) << "few tensors may not tell causes apart, but most do";
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, RoundedTensors, testing::Values("full", "plain", "cross"),
+INSTANTIATE_TEST_SUITE_P(Models, RoundedTensors, testing::Values("full", "plain", "cross", "cut"),
                          [](const auto& of) { return std::string(of.param); });
 
 /// Tensors of the right model in one arithmetic, to be changed.

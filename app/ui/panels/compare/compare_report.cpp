@@ -102,10 +102,18 @@ void draw_pattern(Pen& pen, const core::check::Report& report) {
   pen.frame.landmarks.mark("compare/pattern", {pen.left, top}, {pen.right, pen.y});
 }
 
+/// Whether a tensor that does not fit has a shape that it would have with another number of heads: those
+/// alone are read all the same.
+bool may_fit_other_heads(const TensorCheck& check) {
+  return std::ranges::any_of(check.matched.theirs, [](const core::check::Theirs& theirs) {
+    return theirs.readings.empty() && !theirs.tensor.numbers.empty();
+  });
+}
+
 void draw_causes(Pen& pen, const TensorCheck& check) {
   const Frame& frame = pen.frame;
   const auto& found = check.report.explanations;
-  if (!check.report.has_wrong_numbers() && found.empty()) return;
+  if (!check.report.has_wrong_numbers() && found.empty() && !may_fit_other_heads(check)) return;
   if (!found.empty()) {
     small_words(pen, found.size() == 1 ? "likely cause: it explains every tensor"
                                        : "likely causes: each explains every tensor");

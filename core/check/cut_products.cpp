@@ -1,0 +1,94 @@
+#include "core/check/cut_products.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "core/attention/attend.hpp"
+#include "core/attention/matrices.hpp"
+#include "core/attention/rounding.hpp"
+#include "core/attention/rules.hpp"
+#include "core/attention/stages.hpp"
+
+namespace core::check {
+namespace {
+
+using attention::Model;
+using attention::SharedMatrix;
+using attention::Stage;
+using attention::Trace;
+
+arma::mat cut(arma::mat numbers) {
+  numbers.transform(cut_to_tf32);
+  return numbers;
+}
+
+/// The same model in float32, of which embeddings and weights are cut.
+Model with_cut_weights(const Model& model) {
+  Model next = model;
+  next.departures.precision = attention::Precision::float32;
+  next.departures.product_inputs = attention::Precision::float64;
+  for (attention::Sequence& sequence : next.sequences) sequence.embeddings = cut(sequence.embeddings);
+  for (const attention::Part part : attention::all_parts)
+    if (attention::Linear* linear = find_linear(next, part)) linear->weight = cut(linear->weight);
+  return next;
+}
+
+/// Gives a stage of one sequence cut; what the other sequences have counts for nothing.
+void give_cut(Model& model, Stage stage, const Trace& trace) {
+  std::vector<SharedMatrix> heads;
+  for (std::size_t h = 0; h < model.n_heads; ++h)
+    heads.emplace_back(cut(attention::info(stage).matrix(trace, h)));
+  attention::GivenStage given{stage, {}};
+  for (std::size_t s = 0; s < model.sequences.size(); ++s)
+    given.matrices.insert(given.matrices.end(), heads.begin(), heads.end());
+  auto& stages = model.given.stages;
+  std::erase_if(stages, [&](const attention::GivenStage& other) { return other.stage == stage; });
+  stages.insert(std::ranges::find_if(stages, [&](const auto& other) { return other.stage > stage; }),
+                std::move(given));
+}
+
+}  // namespace
+
+double cut_to_tf32(double number) {
+  constexpr int n_cut = 53 - 11;
+  const double single = attention::rounded(attention::Precision::float32, number);
+  if (!std::isfinite(single) || std::abs(single) < 0x1p-126) return single;
+  const auto bits = std::bit_cast<std::uint64_t>(single);
+  return std::bit_cast<double>(bits >> n_cut << n_cut);
+}
+
+Trace trace_with_cut_products(const Model& model, std::size_t sequence) {
+  const Model projecting = with_cut_weights(model);
+  Trace result = attention::attend(projecting, sequence);
+  const bool has_projected = result.heads.front().queries.n_rows() > 0;
+
+  Model scoring = projecting;  // queries, keys and values are what they were made; products take them cut
+  if (has_projected && !model.given.find(Stage::scores))
+    for (const Stage stage : {Stage::queries, Stage::keys}) give_cut(scoring, stage, result);
+  const Trace scored = attention::attend(scoring, sequence);
+
+  Model mixing = projecting;
+  mixing.given.stages.clear();
+  mixing.dropout.training = false;
+  give_cut(mixing, Stage::values, result);
+  Trace dropped = scored;  // with what is mixed in the place of the weights
+  for (attention::HeadTrace& head : dropped.heads) head.weights = head.dropped_weights;
+  give_cut(mixing, Stage::weights, dropped);
+  const Trace mixed = attention::attend(mixing, sequence);
+
+  for (std::size_t h = 0; h < model.n_heads; ++h) {
+    attention::HeadTrace head = scored.heads[h];
+    head.queries = result.heads[h].queries, head.keys = result.heads[h].keys;
+    head.values = result.heads[h].values, head.contexts = mixed.heads[h].contexts;
+    result.heads[h] = std::move(head);
+  }
+  result.embeddings = arma::mat(model.sequences[sequence].embeddings);
+  result.concatenated = mixed.concatenated;
+  result.output =
+      attention::rules_of(projecting).project.output->compute(cut(mixed.concatenated), projecting);
+  return result;
+}
+
+}  // namespace core::check
