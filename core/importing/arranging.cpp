@@ -79,11 +79,27 @@ Tensor with_heads_in_front(Tensor weights, Account& account) {
   return with_axes(std::move(weights), moved(n, n - 1, n - 3));
 }
 
+std::optional<std::size_t> heads_by_name(const formats::TensorInfo& info, Account& account) {
+  const std::size_t n = info.shape.size();
+  if (n != 3 && n != 4) return std::nullopt;
+  // TransformerLens has heads after tokens.
+  for (const char* hook : {"hook_q", "hook_k", "hook_v"})
+    if (info.name.ends_with(hook)) return info.shape[n - 2];
+  if (info.shape[n - 3] == 1) return std::nullopt;  // one head, which is said
+  account.assumed.push_back(tensor_words(info) + " is [" + (n == 4 ? "sequences, " : "") +
+                            "heads, tokens, columns] (--heads would tell)");
+  return std::nullopt;
+}
+
 Tensor with_heads(Tensor tensor, std::optional<std::size_t> n_heads, const std::string& place,
                   Account& account) {
   const std::size_t n = tensor.shape.size();
   if (!n_heads || n < 3 || n > 4 || tensor.numbers.empty() || tensor.shape[n - 3] == *n_heads) return tensor;
   const std::string words = tensor_words(tensor);
+  if (n == 3 && tensor.shape[0] > 1 && tensor.shape[1] == *n_heads && tensor.shape[2] % *n_heads != 0) {
+    account.assumed.push_back(words + " is [tokens, heads, columns]");
+    return with_axes(std::move(tensor), {1, 0, 2});
+  }
   if (n == 3 && tensor.shape[2] % *n_heads == 0) {
     const Shape& s = tensor.shape;
     tensor.shape = {s[0], s[1], *n_heads, s[2] / *n_heads};

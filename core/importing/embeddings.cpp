@@ -151,7 +151,7 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
   result.model.sequences = embeddings_in(file, info->name, progress);
   result.model.n_heads = choices.n_heads.value_or(1);
   result.notes.push_back(
-      "There are no projections in the file: queries, keys and values are the embeddings.");
+      "There are no projections of a known layout in the file: queries, keys and values are the embeddings.");
   account.used.push_back(tensor_words(*info) + " as embeddings");
   if (choices.n_heads) account.used.push_back(std::to_string(*choices.n_heads) + " heads, as said");
   if (choices.embeddings_tensor.empty() && !is_named(*info, names_of_embeddings))

@@ -27,7 +27,7 @@ bool can_count(const TensorInfo& info) {
 bool counts(const Tensor& tensor) {
   if (!can_count(tensor) || !tensor.column_labels.empty()) return false;
   const double first = tensor.numbers.front();
-  if (first != 0 && first != 1) return false;
+  if (first != 0 && (first != 1 || tensor.shape[1] == 2)) return false;  // 1, 2 may be any numbers
   for (std::size_t k = 0; k < tensor.shape[1]; ++k)
     if (tensor.numbers[k] != first + static_cast<double>(k)) return false;
   return true;

@@ -35,6 +35,7 @@ formats::TensorStage StageReading::read(const StageSource& source) {
     formats::Tensor tensor = numbers_of(file_.info(name));
     note_counting_line(file_, tensor, first_line_is_names_, account_);
     if (source.stage == Stage::weights) tensor = with_heads_in_front(std::move(tensor), account_);
+    if (has_bands && !n_heads_) n_heads_ = heads_by_name(tensor, account_);
     if (has_bands) tensor = with_heads(std::move(tensor), n_heads_, place, account_);
     auto part = formats::stage_of(tensor, source.stage, has_bands ? n_heads_.value_or(1) : 1, place);
     all.n_sequences = part.n_sequences;

@@ -206,6 +206,32 @@ TEST_F(Dump, IsSplitIntoTheHeadsThatAreSaid) {
               HasSubstr("expected 3 heads, got 2 in [2, 2, 2]"));
 }
 
+TEST_F(Dump, WithHeadsAfterTokensIsReadSoOrSaysThatItIsNot) {
+  // Two tokens of three heads, as TransformerLens and flash-attention keep them.
+  Written queries{"blocks.0.attn.hook_q", {1, 2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+      keys = queries;
+  keys.name = "blocks.0.attn.hook_k";
+  const arma::mat second{{3, 4}, {9, 10}};  // of the heads
+  Imported dump = opened({queries, keys});
+  EXPECT_EQ(dump.model.n_heads, 3u);
+  EXPECT_TRUE(arma::approx_equal(arma::mat(dump.model.given.find(Stage::queries)->matrices[1]), second,
+                                 "absdiff", 0));
+  queries.name = "q", keys.name = "k";
+  dump = opened({queries, keys});
+  EXPECT_EQ(dump.model.n_heads, 2u);
+  EXPECT_THAT(dump.account.assumed,
+              Contains("q [1, 2, 3, 2] is [sequences, heads, tokens, columns] (--heads would tell)"));
+  Choices three;
+  three.n_heads = 3;
+  for (const formats::Shape& shape : {formats::Shape{1, 2, 3, 2}, formats::Shape{2, 3, 2}}) {
+    queries.shape = keys.shape = shape;
+    dump = opened({queries, keys}, three);
+    EXPECT_EQ(dump.model.n_heads, 3u);
+    EXPECT_TRUE(arma::approx_equal(arma::mat(dump.model.given.find(Stage::queries)->matrices[1]), second,
+                                   "absdiff", 0));
+  }
+}
+
 TEST_F(Dump, WithValuesOfAllHeadsSplitsThemAsTheWeightsSay) {
   const Imported dump =
       opened({rows_of_two("weights", {1, 2, 2, 2}, 0.25f), {"v", {1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}});
