@@ -17,6 +17,8 @@ using std::to_string;
 constexpr double by_chance = 1e-5;
 /// What a factor or an offset leaves unexplained of the differences, in root mean squares.
 constexpr double unexplained = 0.02;
+/// And what rounding leaves, where the squares of the differences are so many times as large.
+constexpr double beyond_rounding = 10;
 /// Numbers that a factor or an offset must explain beyond those that fix it.
 constexpr std::size_t enough_explained = 6;
 /// Numbers that are off so many times as far as half of them stand out.
@@ -151,7 +153,8 @@ struct Fit {
   bool explains = false;
   std::vector<double> numbers;  // of lines that have any
 };
-Fit fitted(const std::vector<Number>& off, std::size_t Number::*line, bool by_factor) {
+Fit fitted(const std::vector<Number>& off, const PatternOf& stage, std::size_t Number::*line,
+           bool by_factor) {
   struct Sums {
     double xx = 0, xd = 0, n = 0;
   };
@@ -164,16 +167,18 @@ Fit fitted(const std::vector<Number>& off, std::size_t Number::*line, bool by_fa
     s.xx += x(n) * x(n), s.xd += x(n) * n.difference(), ++s.n;
   }
   Fit fit;
-  double left = 0, all = 0;
+  double left = 0, all = 0, rounding = 0;
   const auto slope = [](const Sums& s) { return s.xx > 0 ? s.xd / s.xx : 0; };
   for (const Number& n : off) {
     const double rest = n.difference() - slope(sums[of(n)]) * x(n);
     left += rest * rest, all += n.difference() * n.difference();
+    rounding += stage.allowed(n.ours) * stage.allowed(n.ours);
   }
+  if (all < beyond_rounding * rounding) rounding = 0;  // which could be anything
   for (const Sums& s : sums)
     if (s.n > 0) fit.numbers.push_back(slope(s));
   fit.explains = off.size() >= fit.numbers.size() + enough_explained &&
-                 off.size() >= 2 * fit.numbers.size() && left <= unexplained * unexplained * all;
+                 off.size() >= 2 * fit.numbers.size() && left <= unexplained * unexplained * all + rounding;
   return fit;
 }
 
@@ -183,16 +188,17 @@ std::string kind_of(const std::vector<Number>& off, const PatternOf& stage, bool
     return everywhere ? "all are no finite numbers" : "no finite numbers there";
   if (std::ranges::any_of(off, [](const Number& n) { return !std::isfinite(n.difference()); })) return "";
   const std::string all = everywhere ? "all rows " : "", each = everywhere ? "each " : "there each ";
-  if (const Fit one = fitted(off, nullptr, true); one.explains)
+  if (const Fit one = fitted(off, stage, nullptr, true); one.explains)
     return all + "by a factor " + number_words(1 + one.numbers.front());
-  if (const Fit one = fitted(off, nullptr, false); one.explains)
+  if (const Fit one = fitted(off, stage, nullptr, false); one.explains)
     return all + "by " + (one.numbers.front() > 0 ? "+" : "") + number_words(one.numbers.front());
   const std::string column = stage.columns_are_keys ? "key" : "column";
   for (const bool by_factor : {true, false}) {
     const std::string how = by_factor ? " by a factor of its own" : " by a number of its own";
-    if (stage.n_heads > 1 && fitted(off, &Number::head, by_factor).explains) return each + "head" + how;
-    if (fitted(off, &Number::row, by_factor).explains) return each + "row" + how;
-    if (fitted(off, &Number::column, by_factor).explains) return each + column + how;
+    if (stage.n_heads > 1 && fitted(off, stage, &Number::head, by_factor).explains)
+      return each + "head" + how;
+    if (fitted(off, stage, &Number::row, by_factor).explains) return each + "row" + how;
+    if (fitted(off, stage, &Number::column, by_factor).explains) return each + column + how;
   }
   return "";
 }

@@ -96,7 +96,7 @@ std::optional<Precision> too_coarse(const Model& model, Stage stage) {
 struct Energy {
   double error = 0, coarse = 0, expected = 0, expected_squares = 0, slack = 0;
   double apart = 0;  // of theirs and ours
-  double flip = 0;   // the largest that one number is apart when it is rounded to its other neighbour
+  double flips = 0;  // the squares of theirs and ours where each rounds to its other neighbour
   double follows = 0, size = 0, spread = 0;  // how much errors follow the exact numbers
   std::size_t n = 0, n_off = 0, n_ours_off = 0;
 
@@ -106,7 +106,7 @@ struct Energy {
     ++n, n_off += std::abs(e) > allowed, n_ours_off += std::abs(ours) > plainly_beyond * allowed;
     const double own = ours == 0 ? 0 : unit * c.exact;
     const double square = ours * ours + own * own / 3;  // evenly spread between −own and own
-    apart += (e - ours) * (e - ours), flip = std::max(flip, 4 * own * own);
+    apart += (e - ours) * (e - ours), flips += 4 * own * own;
     error += e * e, coarse += ours * ours, slack += allowed * allowed;
     expected += square, expected_squares += square * square;
     follows += (e - bias) * c.exact, size += c.exact * c.exact;
@@ -114,15 +114,18 @@ struct Energy {
   }
   /// Of how many numbers as large as one another the expected errors could be.
   double count() const { return expected_squares > 0 ? expected * expected / expected_squares : 0; }
-  bool is_usual(double times) const {
+  /// Of few numbers ours may be exact by chance: those of a line then err as all do, whose mean square this
+  /// is.
+  bool is_usual(double times, double mean_square = 0) const {
     const double most = times * (1 + few / std::sqrt(std::max(1.0, count())));
-    if (error > most * most * expected + slack) return false;
+    const double least = count() < enough_to_be_small ? mean_square * static_cast<double>(n) : 0;
+    if (error > most * most * std::max(expected, least) + slack) return false;
     if (n_ours_off >= enough_to_be_exact && n_off == 0) return false;
     return count() < enough_to_be_small || most * most * error + slack >= coarse;
   }
   bool is_ours(double mean_square) const {
     const double most = most_times_apart * most_times_apart;
-    return apart <= most * std::max(expected, mean_square * static_cast<double>(n)) + slack + flip;
+    return apart <= most * std::max(expected, mean_square * static_cast<double>(n)) + slack + flips;
   }
   /// No number times all exact ones is in the errors, but that of a few roundings.
   bool is_unbiased(double unit) const {
@@ -221,7 +224,8 @@ std::optional<Likeness> judged(const Theirs& theirs, const Reading& reading, con
       n_seen > 0 && static_cast<double>(n_ours) >= nearly_ours * static_cast<double>(n_seen);
   for (const EnergyLines* lines : {&rows, &columns})
     for (const Energy& line : lines->all)
-      if (!line.is_usual(most_times_line) || (are_ours && !line.is_ours(mean_square))) return std::nullopt;
+      if (!line.is_usual(most_times_line, mean_square) || (are_ours && !line.is_ours(mean_square)))
+        return std::nullopt;
   if (n_off >= enough && coarser && n_on_coarser == n_off) return std::nullopt;
   return result;
 }

@@ -1,9 +1,11 @@
 #include "core/check/pattern.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
+#include "core/attention/rounding.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::check {
@@ -46,6 +48,15 @@ TEST(Pattern, SaysWhereNumbersDifferAndNothingOfRandomDifferences) {
   }
   EXPECT_GE(cases().size(), 50u);
   EXPECT_GE(n_random, 25u);
+}
+
+TEST(Pattern, SeesAFactorThroughTheRoundingOfBfloat16) {
+  using attention::Precision;
+  arma::mat ours(12, 24);
+  for (arma::uword k = 0; k < ours.n_elem; ++k) ours[k] = static_cast<double>(k * 7 % 31) - 15.3;
+  const PatternOf stage{1, false, [](double x) { return attention::rounding_error(Precision::bfloat16, x); }};
+  const arma::mat theirs = attention::rounded(Precision::bfloat16, arma::mat(1.02 * ours));
+  EXPECT_THAT(pattern_of({{0, theirs, ours}}, stage), testing::StartsWith("all rows by a factor 1.0"));
 }
 
 TEST(Pattern, SaysNothingWhereNothingDiffers) {
