@@ -137,6 +137,9 @@ struct Runner {
     const core::attention::Model model = model_of(command, err).model;
     require_memory(model);
     core::formats::export_to(model, command.out, command.options);
+    if (model.n_groups() < model.n_heads && !command.options.archive)
+      err << "keys and values: " << model.n_heads / model.n_groups()
+          << " heads share theirs, so the files of these heads hold the same numbers\n";
     return done;
   }
   int operator()(const WriteProgram& command) const {

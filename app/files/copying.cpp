@@ -1,5 +1,7 @@
 #include "app/files/copying.hpp"
 
+#include "app/state/view_bounds.hpp"
+
 #include "core/editing/edit.hpp"
 #include "core/formats/writers/export.hpp"
 #include "core/formats/writers/program.hpp"
@@ -14,9 +16,12 @@ constexpr const char* edited_words = "the edited matrix";
 
 CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix& edited) {
   const auto& [model, look, selection] = s.newest;
-  const bool is_embeddings = look.edited.name == core::editing::MatrixName::embeddings;
-  const auto rows = is_embeddings ? model.sequences[look.sequence].tokens
-                                  : core::attention::numbered_tokens(edited->n_rows);
+  using core::editing::MatrixName;
+  const auto& sequence = model.sequences[look.sequence];
+  const auto rows = look.edited.name == MatrixName::embeddings ? sequence.tokens
+                    : look.edited.name == MatrixName::key_embeddings
+                        ? sequence.keys()
+                        : core::attention::numbered_tokens(edited->n_rows);
   return {{*edited, rows, core::attention::numbered_tokens(edited->n_cols)},
           edited_words,
           selection.cursor->row,
@@ -29,7 +34,7 @@ const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
                                                       const std::optional<CellRef>& cell) {
   const auto& [model, look, selection] = s.newest;
   if (!selection.cursor || cell) return nullptr;
-  return core::editing::find_matrix(model, {look.edited.name, look.sequence});
+  return core::editing::find_matrix(model, edited_place(look, model));
 }
 
 /// A menu may be open while the model changes.

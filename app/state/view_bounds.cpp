@@ -11,8 +11,7 @@ void keep_within(View& view, const core::attention::Model& model) {
   view.look.head = std::min(view.look.head, model.n_heads - 1);
   if (!core::editing::find_matrix(model, view.look.edited))
     view.look.edited = {core::editing::MatrixName::embeddings, view.look.sequence};
-  if (view.look.edited.name == core::editing::MatrixName::embeddings)
-    view.look.edited.sequence = view.look.sequence;
+  view.look.edited = edited_place(view.look, model);
   const core::attention::SharedMatrix& edited = *core::editing::find_matrix(model, view.look.edited);
   if (view.selection.cursor &&
       (view.selection.cursor->row >= edited.n_rows() || view.selection.cursor->column >= edited.n_cols()))
@@ -38,7 +37,7 @@ void keep_within(View& view, const core::attention::Model& model) {
 }
 
 core::editing::MatrixPlace edited_place(const Look& look, const core::attention::Model& model) {
-  const core::editing::MatrixPlace place{look.edited.name, look.sequence};
+  const auto place = core::attention::place_of(model, look.edited.name, look.sequence, look.head);
   if (core::editing::find_matrix(model, place)) return place;
   return {core::editing::MatrixName::embeddings, look.sequence};
 }

@@ -54,8 +54,8 @@ MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) 
   const std::size_t n = model.n_tokens(), d_out = std::max(model.d_out(), model.d_output());
   need.bytes = attention::trace_bytes(n, model.d_model(), d_out, model.n_heads, model.n_keys());
   if (attention::fast::covers(model))
-    need.bytes = std::min(need.bytes, attention::fast::engine_bytes(n, d_out, model.n_heads) +
-                                          squares_looked_at * n * n * sizeof(double));
+    need.bytes = std::min(need.bytes, attention::fast::engine_bytes(n, d_out, model.n_heads, model.n_keys()) +
+                                          squares_looked_at * n * model.n_keys() * sizeof(double));
   need.free = free;
   need.what = std::to_string(model.n_tokens()) + " tokens in " +
               (model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");

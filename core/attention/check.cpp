@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/attention/check_additions.hpp"
 #include "core/attention/check_given.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/shown_stages.hpp"
@@ -10,19 +11,6 @@ namespace core::attention {
 namespace {
 
 using std::to_string;
-
-std::optional<Problem> check_matrix(const std::string& path, const SharedMatrix& m, std::size_t rows,
-                                    std::size_t columns, const char* meaning) {
-  if (m.n_rows() != rows || m.n_cols() != columns)
-    return Problem{path, "expected " + text::shape_text(rows, columns) + " (" + meaning + "), got " +
-                             text::shape_text(m.n_rows(), m.n_cols())};
-  if (m.is_finite()) return std::nullopt;
-  for (std::size_t i = 0; i < rows; ++i)
-    for (std::size_t j = 0; j < columns; ++j)
-      if (!std::isfinite(m.at(i, j)))
-        return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]", "expected a finite number"};
-  return std::nullopt;
-}
 
 std::optional<Problem> check_linear(const std::string& path, const Linear& linear, std::size_t d_in,
                                     std::size_t d_out, const char* meaning) {
@@ -46,7 +34,8 @@ std::optional<Problem> check_sequences(const Model& model) {
       return Problem{"tokens" + place, "expected " + to_string(model.n_tokens()) +
                                            " tokens, one for each row of the embeddings, got " +
                                            to_string(sequence.tokens.size())};
-    const bool other_keys = !model.sequences.front().key_tokens.empty() || model.n_keys() != model.n_tokens();
+    const bool other_keys = !model.sequences.front().key_tokens.empty() || model.has_memory() ||
+                            model.n_keys() != model.n_tokens();
     if (sequence.key_tokens.size() != (other_keys ? model.n_keys() : 0))
       return Problem{"key_tokens" + place, other_keys
                                                ? "expected " + to_string(model.n_keys()) +
@@ -60,6 +49,13 @@ std::optional<Problem> check_sequences(const Model& model) {
   return std::nullopt;
 }
 
+std::optional<Problem> check_heads(const Model& model) {
+  if (model.n_heads == 0) return Problem{"n_heads", "expected at least one head"};
+  if (model.d_out() % model.n_heads == 0) return std::nullopt;
+  return Problem{"n_heads", "expected a number of heads that divides d_out = " + to_string(model.d_out()) +
+                                ", got " + to_string(model.n_heads)};
+}
+
 std::optional<Problem> check_projections(const Model& model) {
   if (!model.projections) return std::nullopt;
   const Projections& p = *model.projections;
@@ -68,8 +64,15 @@ std::optional<Problem> check_projections(const Model& model) {
   if (d_out == 0) return Problem{"projections.query.weight", "expected at least one column (d_out)"};
   const char* meaning = "d_in × d_out, as the embeddings and the query projection have it";
   if (auto q = check_linear("projections.query", p.query, d_in, d_out, meaning)) return q;
-  if (auto q = check_linear("projections.key", p.key, d_in, d_out, meaning)) return q;
-  if (auto q = check_linear("projections.value", p.value, d_in, d_out, meaning)) return q;
+  std::size_t d_memory = d_in, d_keys = d_out;
+  if (model.has_memory()) d_memory = model.d_memory(), meaning = "d_memory × d_out";
+  if (model.n_groups() != model.n_heads) {
+    if (auto q = check_heads(model)) return q;
+    d_keys = d_out / model.n_heads * model.n_groups();
+    meaning = model.has_memory() ? "d_memory × n_kv_heads·d_head" : "d_in × n_kv_heads·d_head";
+  }
+  if (auto q = check_linear("projections.key", p.key, d_memory, d_keys, meaning)) return q;
+  if (auto q = check_linear("projections.value", p.value, d_memory, d_keys, meaning)) return q;
   if (!p.output) return std::nullopt;
   const std::size_t d_output = p.output->weight.n_cols();
   if (d_output == 0) return Problem{"projections.output.weight", "expected at least one column"};
@@ -180,14 +183,26 @@ std::optional<Problem> check_scale(const Model& model) {
 
 }  // namespace
 
+std::optional<Problem> check_matrix(const std::string& path, const SharedMatrix& m, std::size_t rows,
+                                    std::size_t columns, const char* meaning) {
+  if (m.n_rows() != rows || m.n_cols() != columns)
+    return Problem{path, "expected " + text::shape_text(rows, columns) + " (" + meaning + "), got " +
+                             text::shape_text(m.n_rows(), m.n_cols())};
+  if (m.is_finite()) return std::nullopt;
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j)
+      if (!std::isfinite(m.at(i, j)))
+        return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]", "expected a finite number"};
+  return std::nullopt;
+}
+
 std::optional<Problem> check(const Model& model) {
   if (auto p = check_sequences(model)) return p;
+  if (auto p = check_memory(model)) return p;
   if (auto p = check_projections(model)) return p;
-  if (model.n_heads == 0) return Problem{"n_heads", "expected at least one head"};
-  if (model.d_out() % model.n_heads != 0)
-    return Problem{"n_heads", "expected a number of heads that divides d_out = " + to_string(model.d_out()) +
-                                  ", got " + to_string(model.n_heads)};
+  if (auto p = check_heads(model)) return p;
   if (auto p = check_given(model)) return p;
+  if (auto p = check_additions(model)) return p;
   if (auto p = check_scale(model)) return p;
   if (auto p = check_mask(model)) return p;
   if (auto p = check_heads_off(model)) return p;

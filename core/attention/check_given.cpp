@@ -20,11 +20,12 @@ std::optional<Problem> check_stage(const Model& model, const GivenStage& given) 
   const std::string path = "given." + std::string(stage.name);
   if (!can_be_given(given.stage))
     return Problem{path, "expected one of " + text::joined(givable_stages(), ", ", &StageInfo::name)};
-  const std::size_t n_heads = model.n_heads, expected = model.sequences.size() * n_heads;
+  const std::size_t n_heads = n_matrices(model, given.stage), expected = model.sequences.size() * n_heads;
   if (given.matrices.size() != expected)
     return Problem{path,
                    "expected " + to_string(expected) +
                        (model.sequences.size() > 1 ? " matrices, one for each head of each sequence, got "
+                        : n_heads < model.n_heads  ? " matrices, one for each group of heads, got "
                                                    : " matrices, one for each head, got ") +
                        to_string(given.matrices.size())};
   const StageShape wanted = shape_of(model, given.stage);
@@ -64,14 +65,14 @@ std::optional<Problem> check_cells(const Model& model) {
     const GivenPlace& place = model.given.cells[k].place;
     const StageInfo& stage = info(place.stage);
     const std::string path = "given.cells[" + to_string(k) + "]";
-    if (place.stage == Stage::embeddings)
+    if (place.stage == Stage::embeddings || place.stage == Stage::key_embeddings)
       return Problem{path, "expected another stage, as embeddings are typed where they stand"};
     if (place.stage == Stage::mask)
       return Problem{path, "expected another stage, as cells of the mask stand in mask.cells"};
     if (!contains(shown, place.stage))
       return Problem{path, "expected a stage that the model has, got " + std::string(stage.name)};
     const StageShape size = shape_of(model, place.stage);
-    const std::size_t n_heads = stage.per_head ? model.n_heads : 1;
+    const std::size_t n_heads = n_matrices(model, place.stage);
     if (place.sequence >= model.sequences.size() || place.head >= n_heads || place.row >= size.n_rows ||
         place.column >= size.n_cols)
       return Problem{path, "expected a cell of " + to_string(model.sequences.size()) + " sequences, " +

@@ -40,12 +40,31 @@ struct Viewed {
   friend bool operator==(const Viewed&, const Viewed&) = default;
 };
 
+/// The edge of the causal rule, moved or turned over.
+struct MaskEdge {
+  int diagonal = 0;         ///< a query sees the keys up to its own position plus this
+  bool transposed = false;  ///< queries and keys are in each other's place
+  friend bool operator==(const MaskEdge&, const MaskEdge&) = default;
+};
+
+/// What goes wrong in what models of today add to the paper.
+struct Misplaced {
+  bool groups_tiled = false;          ///< head h asks group h mod n_kv_heads
+  bool norm_after_rotation = false;   ///< queries and keys are normalised after they were turned
+  bool cap_before_scale = false;      ///< scores are capped before they are scaled
+  bool bias_before_scale = false;     ///< biases are added before the scores are scaled
+  bool queries_turned_alone = false;  ///< keys are not turned
+  bool values_turned = false;         ///< values are turned too
+  bool turned_backwards = false;      ///< by the negative angle
+  int query_offset = 0;  ///< positions of queries are so far off from those of keys when they turn
+  friend bool operator==(const Misplaced&, const Misplaced&) = default;
+};
+
 /// Ways in which an implementation may depart from the paper; by default it departs in none.
 struct Departures {
   SoftmaxOver softmax_over = SoftmaxOver::keys;
-  bool scores_swapped = false;   ///< K·Qᵀ in place of Q·Kᵀ
-  int mask_diagonal = 0;         ///< the causal rule shows a query the keys up to its own position plus this
-  bool mask_transposed = false;  ///< the causal rule with queries and keys in each other's place
+  bool scores_swapped = false;  ///< K·Qᵀ in place of Q·Kᵀ
+  MaskEdge mask_edge;
   double large_negative = -1e9;  ///< what MaskMethod::large_negative writes; finite
   DropoutPlace dropout_place = DropoutPlace::weights;
   HeadColumns split = HeadColumns::bands;    ///< how columns are given to the heads
@@ -57,6 +76,7 @@ struct Departures {
   Viewed viewed;
   Blocks blocks;
   bool scores_prescaled = false;  ///< queries are scaled before they meet the keys, and scores again
+  Misplaced misplaced;
   friend bool operator==(const Departures&, const Departures&) = default;
 };
 

@@ -31,6 +31,19 @@ arma::mat viewed(const arma::mat& x, std::size_t head, std::size_t n_heads) {
   return result;
 }
 
+arma::mat divided_by_rms(const arma::mat& rows, const arma::rowvec& factors, double epsilon) {
+  arma::mat result = rows;
+  result.each_col() /= arma::vec(arma::sqrt(arma::mean(arma::square(rows), 1) + epsilon));
+  result.each_row() %= factors;
+  return result;
+}
+
+arma::mat divided_by_deviation(const arma::mat& rows, const arma::rowvec& factors, double epsilon) {
+  arma::mat centred = rows;
+  centred.each_col() -= arma::vec(arma::mean(rows, 1));
+  return divided_by_rms(centred, factors, epsilon);
+}
+
 arma::mat scores(const arma::mat& queries, const arma::mat& keys) {
   return queries * keys.t();
 }
@@ -48,6 +61,11 @@ arma::mat softmax_rows(const arma::mat& scores) {
   return renormalised(e, arma::sum(e, 1));
 }
 
+arma::mat softmax_rows_and_sink(const arma::mat& scores, double sink) {
+  return softmax_rows(arma::join_rows(scores, arma::vec(scores.n_rows, arma::fill::value(sink))))
+      .head_cols(scores.n_cols);
+}
+
 BlockMaxima block_maxima(const arma::rowvec& scores, const Blocks& blocks) {
   const std::size_t n = scores.n_elem;
   const std::size_t kept =
@@ -63,19 +81,20 @@ BlockMaxima block_maxima(const arma::rowvec& scores, const Blocks& blocks) {
   for (std::size_t j = kept; j < n; ++j) so_far[j] = whole[j] = arma::datum::inf;
   const bool own = blocks.rule == BlockRule::not_rescaled || blocks.rule == BlockRule::contexts_not_rescaled;
   const bool summed = blocks.rule == BlockRule::not_rescaled || blocks.rule == BlockRule::sum_not_rescaled;
-  return {own ? so_far : whole, summed ? so_far : whole};
+  return {own ? so_far : whole, summed ? so_far : whole, largest};
 }
 
-arma::mat softmax_in_blocks(const arma::mat& scores, const Blocks& blocks) {
+arma::mat softmax_in_blocks(const arma::mat& scores, const Blocks& blocks, std::optional<double> sink) {
   arma::mat weights(arma::size(scores));
   for (std::size_t i = 0; i < scores.n_rows; ++i) {
     const arma::rowvec row = scores.row(i);
-    const auto [own, summed] = block_maxima(row, blocks);
+    const auto [own, summed, last] = block_maxima(row, blocks);
     const auto term = [&](std::size_t j, const arma::rowvec& largest) {
       return row[j] == -arma::datum::inf ? 0 : std::exp(row[j] - largest[j]);
     };
     double sum = 0;
     for (std::size_t j = 0; j < row.n_elem; ++j) sum += term(j, summed);
+    if (sink) sum += std::exp(*sink - last);
     for (std::size_t j = 0; j < row.n_elem; ++j) weights(i, j) = term(j, own) / sum;
   }
   return weights;

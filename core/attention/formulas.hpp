@@ -1,6 +1,7 @@
 #pragma once
 
 #include <armadillo>
+#include <optional>
 #include <vector>
 
 #include "core/attention/departures.hpp"
@@ -22,6 +23,12 @@ arma::mat every_nth_column(const arma::mat& x, std::size_t head, std::size_t n_h
 /// x, n × d_out, viewed as [head][token][column] without a transpose: the n × d_head numbers of one head.
 arma::mat viewed(const arma::mat& x, std::size_t head, std::size_t n_heads);
 
+/// x / √(mean(x²) + ε) · w of each row; factors is 1 × n_cols. Source: Zhang and Sennrich 2019.
+arma::mat divided_by_rms(const arma::mat& rows, const arma::rowvec& factors, double epsilon);
+
+/// (x − mean(x)) / √(variance(x) + ε) · w of each row. Source: Ba, Kiros and Hinton 2016, without its shift.
+arma::mat divided_by_deviation(const arma::mat& rows, const arma::rowvec& factors, double epsilon);
+
 /// Q·Kᵀ: n_queries × n_keys.
 arma::mat scores(const arma::mat& queries, const arma::mat& keys);
 
@@ -31,15 +38,20 @@ arma::mat masked(const arma::mat& scaled_scores, const arma::mat& visible, doubl
 /// exp(s − max) / Σ exp(s − max) of each row; a row of −inf alone gives NaN.
 arma::mat softmax_rows(const arma::mat& scores);
 
+/// exp(s − max) / (Σ exp(s − max) + exp(sink − max)) of each row; a row of −inf alone gives zeros.
+arma::mat softmax_rows_and_sink(const arma::mat& scores, double sink);
+
 /// What a softmax block by block takes from each score before exp(), for its own weight and for the sum; ∞
 /// where a key is not visited.
 struct BlockMaxima {
   arma::rowvec own, summed;
+  double last;  ///< the largest score of all that are visited
 };
 BlockMaxima block_maxima(const arma::rowvec& scores, const Blocks& blocks);
 
-/// The softmax of each row block by block, with what goes wrong there; a row of −inf alone gives NaN.
-arma::mat softmax_in_blocks(const arma::mat& scores, const Blocks& blocks);
+/// The softmax of each row block by block, with what goes wrong there; a row of −inf alone gives NaN. A sink
+/// joins the sum at the end.
+arma::mat softmax_in_blocks(const arma::mat& scores, const Blocks& blocks, std::optional<double> sink = {});
 
 /// The softmax of each column: what a softmax over the wrong axis gives.
 arma::mat softmax_columns(const arma::mat& scores);

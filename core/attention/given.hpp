@@ -15,12 +15,12 @@ namespace core::attention {
 /// dropout mask is of 0 and 1/(1 − rate). Any number may stand there, −inf and NaN as well.
 struct GivenStage {
   Stage stage = Stage::weights;
-  std::vector<SharedMatrix>
-      matrices;  ///< [sequence · n_heads + head], or [sequence] where the stage is not one a head
+  std::vector<SharedMatrix> matrices;  ///< [sequence · n + k], n of them a sequence: see n_matrices()
   friend bool operator==(const GivenStage&, const GivenStage&) = default;
 };
 
-/// Where a cell of a stage stands; head is 0 where the stage is not one a head.
+/// Where a cell of a stage stands; head is 0 where the stage is not one a head, and the group where it is one
+/// a group.
 struct GivenPlace {
   Stage stage = Stage::weights;
   std::size_t sequence = 0, head = 0, row = 0, column = 0;

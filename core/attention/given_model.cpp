@@ -50,7 +50,7 @@ void drop_lost_cells(Model& model) {
     const GivenPlace& place = cell.place;
     if (!contains(shown, place.stage) || place.sequence >= model.sequences.size()) return true;
     const StageShape size = shape_of(model, place.stage);
-    const std::size_t n_heads = info(place.stage).per_head ? model.n_heads : 1;
+    const std::size_t n_heads = n_matrices(model, place.stage);
     return place.head >= n_heads || place.row >= size.n_rows || place.column >= size.n_cols;
   });
 }

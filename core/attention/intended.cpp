@@ -5,6 +5,7 @@
 
 #include "core/attention/formulas.hpp"
 #include "core/attention/mistaken.hpp"
+#include "core/attention/order.hpp"
 #include "core/attention/rounding.hpp"
 #include "core/attention/stages.hpp"
 
@@ -15,12 +16,33 @@ using F = std::string;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// What keys and values are projected from.
+F source_words(const Model& m) {
+  return m.has_memory() ? "M" : "X";
+}
+
+F norm_words(const Model& m, bool brief, const char* by) {
+  const F after = m.departures.misplaced.norm_after_rotation && m.additions.positions.rotary
+                      ? (brief ? ", turned" : ", after the rotation")
+                      : "";
+  return (brief ? F("norm") : F("each row ÷ its ") + by + " × w") + after;
+}
+
+F turn_words(const Model& m, bool brief) {
+  const positions::Rotary& rotary = *m.additions.positions.rotary;
+  const F pairs = rotary.pairs == positions::Pairs::halves ? "halves" : "neighbours";
+  if (brief) return "turned";
+  return "pairs of " + pairs + " turned by position";
+}
+
 template <char symbol, Linear Projections::*part>
 constexpr Projecting projected_by{
     [](const arma::mat& x, const Model& m) {
       return rounded(m.departures.precision, project(x, (*m.projections).*part));
     },
-    [](const Model& m, bool) { return "X" + projected_words(((*m.projections).*part).bias, symbol); }};
+    [](const Model& m, bool) {
+      return (symbol == 'q' ? "X" : source_words(m)) + projected_words(((*m.projections).*part).bias, symbol);
+    }};
 
 constexpr Layout band_by_band{[](const HeadCell& c, const HeadSizes& s) {
                                 return JoinedCell{c.row, c.head * s.d_head + c.column};
@@ -28,6 +50,16 @@ constexpr Layout band_by_band{[](const HeadCell& c, const HeadSizes& s) {
                               [](const JoinedCell& c, const HeadSizes& s) {
                                 return HeadCell{c.column / s.d_head, c.row, c.column % s.d_head};
                               }};
+
+/// n_tokens × n_keys of what a distance, key − query, gives.
+arma::mat by_distance(const Model& m, const auto& number_of) {
+  const std::int64_t first = position_of_query(m, 0) - position_of_key(m, 0);
+  arma::mat bias(m.n_tokens(), m.n_keys());
+  for (std::size_t j = 0; j < bias.n_cols; ++j)
+    for (std::size_t i = 0; i < bias.n_rows; ++i)
+      bias(i, j) = number_of(static_cast<std::int64_t>(j) - static_cast<std::int64_t>(i) - first);
+  return bias;
+}
 
 double root_of_d_head(const Model& m) {
   return 1 / std::sqrt(static_cast<double>(m.d_head()));
@@ -56,6 +88,65 @@ constexpr Projecting unprojected{
     [](const Model&, bool) { return F("X"); }};
 
 constexpr Splitting in_bands{{band, [](const Model&, bool) { return F(); }}, band_by_band};
+
+constexpr Norming normed_by_rms{
+    [](const arma::mat& rows, const SharedMatrix& factors, const Model& m) {
+      return divided_by_rms(rows, arma::rowvec(*factors), m.additions.normalise->epsilon);
+    },
+    [](const Model& m, bool brief) { return norm_words(m, brief, "root mean square"); }};
+constexpr Norming normed_by_deviation{
+    [](const arma::mat& rows, const SharedMatrix& factors, const Model& m) {
+      return divided_by_deviation(rows, arma::rowvec(*factors), m.additions.normalise->epsilon);
+    },
+    [](const Model& m, bool brief) { return norm_words(m, brief, "standard deviation"); }};
+
+constexpr Turning turned_queries{[](const arma::mat& rows, const Model& m) {
+                                   return positions::turned(rows, turned_from(m, Stage::queries),
+                                                            rotation_of(m));
+                                 },
+                                 turn_words};
+constexpr Turning turned_keys{[](const arma::mat& rows, const Model& m) {
+                                return positions::turned(rows, turned_from(m, Stage::keys), rotation_of(m));
+                              },
+                              turn_words};
+
+constexpr Capping capped{[](const arma::mat& scores, const Model& m) -> arma::mat {
+                           const double c = *m.additions.score_cap;
+                           return c * arma::tanh(scores / c);
+                         },
+                         [](const Model&, bool brief) { return F(brief ? "c·tanh(s/c)" : "c·tanh(s ÷ c)"); }};
+
+constexpr PlaceBias by_slope{
+    [](std::size_t head, const Model& m) {
+      const double slope = positions::slope_of(*m.additions.positions.alibi, head, m.n_heads);
+      return by_distance(
+          m, [&](std::int64_t distance) { return -slope * static_cast<double>(std::abs(distance)); });
+    },
+    [](const Model&, bool brief) {
+      return F(brief ? "−slope·distance" : "−slope × distance of query and key");
+    }};
+constexpr PlaceBias by_bucket{[](std::size_t head, const Model& m) {
+                                const positions::Relative& relative = *m.additions.positions.relative;
+                                return by_distance(m, [&](std::int64_t distance) {
+                                  return relative.table.at(head, positions::bucket_of(distance, relative));
+                                });
+                              },
+                              [](const Model&, bool brief) {
+                                return F(brief ? "by bucket" : "a number for each bucket of distances");
+                              }};
+
+constexpr Biasing with_biases{
+    [](const arma::mat& scores, const arma::mat& position_bias, std::size_t head, const Model& m) {
+      const auto& given = m.additions.score_bias;
+      if (given.empty()) return arma::mat(scores + position_bias);
+      const arma::mat& bias = given[given.size() == 1 ? 0 : head];
+      return position_bias.is_empty() ? arma::mat(scores + bias) : arma::mat(scores + (position_bias + bias));
+    },
+    [](const Model& m, bool) {
+      const Additions& a = m.additions;
+      if (a.score_bias.empty()) return F("+ position bias");
+      return F(a.positions.has_bias() ? "+ position bias + bias" : "+ bias");
+    }};
 
 constexpr Scoring query_by_key{
     {[](const arma::mat& queries, const arma::mat& keys, const Model&) { return scores(queries, keys); },
@@ -95,8 +186,11 @@ constexpr Masking later{{[](const arma::mat& scores, const arma::mat&, const Hea
                          }}};
 
 constexpr Normalising over_keys{
-    {[](const arma::mat& scores, const HeadSoFar&) { return softmax_rows(scores); },
-     [](const Model&, bool brief) { return F(brief ? "softmax" : "softmax of each row"); }}};
+    {[](const arma::mat& scores, const HeadSoFar& head) {
+       const auto& sink = head.model.additions.sink;
+       return sink ? softmax_rows_and_sink(scores, sink->at(0, head.head)) : softmax_rows(scores);
+     },
+     [](const Model& m, bool brief) { return (brief ? "softmax" : "softmax of each row") + sink_words(m); }}};
 
 constexpr Zeroing zero_where_hidden{
     [](const arma::mat& weights, const arma::mat& visible) -> arma::mat { return weights % visible; },
@@ -147,6 +241,10 @@ constexpr Projecting projected_output{
 
 constexpr Projecting without_output{[](const arma::mat& x, const Model&) { return x; },
                                     [](const Model&, bool brief) { return F(brief ? "" : "no projection"); }};
+
+std::string sink_words(const Model& m) {
+  return m.additions.sink ? " and sink" : "";
+}
 
 std::string projected_words(const std::optional<SharedMatrix>& bias, char symbol) {
   const F s(1, symbol);

@@ -9,13 +9,18 @@ extern const Projecting projected_query, projected_key, projected_value, project
 extern const Projecting unprojected;     ///< Q = K = V = X
 extern const Projecting without_output;  ///< the heads as they are merged
 extern const Splitting in_bands;         ///< head h takes d_head neighbouring columns
+extern const Norming normed_by_rms, normed_by_deviation;
+extern const Turning turned_queries, turned_keys;  ///< by rotary positions
+extern const Capping capped;                       ///< c·tanh(s/c)
+extern const PlaceBias by_slope, by_bucket;        ///< ALiBi's, and T5's
+extern const Biasing with_biases;
 extern const Scoring query_by_key;
 extern const Scoring uniform;  ///< zeros
 extern const Scaling by_sqrt_d_head, by_factor, not_scaled;
 extern const Seeing causal, everything;
 extern const Masking minus_infinity;
-extern const Masking later;  ///< the scores stay, as weights are masked
-extern const Normalising over_keys;
+extern const Masking later;          ///< the scores stay, as weights are masked
+extern const Normalising over_keys;  ///< of each row, with the sink where there is one
 extern const Zeroing zero_where_hidden;
 extern const Summing sum_of_row;
 extern const Weighing of_masked_scores;  ///< by the softmax
@@ -34,6 +39,8 @@ arma::mat scaled_by(const arma::mat& scores, const Model& model) {
   return scores * factor(model);
 }
 
+/// ", sink": what a sink adds to the words of a softmax.
+std::string sink_words(const Model& model);
 /// What stands behind the embeddings in the formula of a projection: "·W_q + b_q".
 std::string projected_words(const std::optional<SharedMatrix>& bias, char symbol);
 /// A formula of the mask: what hidden cells hold, and where they are.

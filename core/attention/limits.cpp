@@ -53,8 +53,13 @@ Size size_of(const Model& model) {
     for (const SharedMatrix& m : stage.matrices) s.given_numbers += m.n_rows() * m.n_cols();
   if (model.sequences.empty() || model.n_heads == 0) return s;
   if (model.n_keys() != s.n_tokens) s.n_keys = model.n_keys();
+  if (model.has_memory()) s.d_memory = model.d_memory();
   s.d_out = std::max(s.d_out, s.n_heads * std::max(model.d_head(), model.d_value()));
   s.projections = model.projections.has_value();
+  for (const SharedMatrix& bias : model.additions.score_bias)
+    s.given_numbers += bias.n_rows() * bias.n_cols();
+  for (const Sequence& sequence : model.sequences)
+    s.given_numbers += sequence.key_embeddings.n_rows() * sequence.key_embeddings.n_cols();
   s.output_projection = model.projections && model.projections->output;
   if (s.output_projection && model.d_output() != s.d_out) s.d_output = model.d_output();
   s.given_dropout_mask = !model.dropout.given.empty();
@@ -72,8 +77,10 @@ uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_ou
 std::optional<Problem> check_size(const Size& s) {
   if (auto p = check_count("embeddings", "sequences", s.n_sequences, max_sequences)) return p;
   if (auto p = check_count("embeddings", "tokens", s.n_tokens, max_tokens)) return p;
-  if (auto p = check_count("given", "keys", s.n_keys, max_tokens)) return p;
+  if (auto p = check_count(s.d_memory > 0 ? "key_embeddings" : "given", "keys", s.n_keys, max_tokens))
+    return p;
   if (auto p = check_count("embeddings", "columns (d_in)", s.d_model, max_columns)) return p;
+  if (auto p = check_count("key_embeddings", "columns (d_memory)", s.d_memory, max_columns)) return p;
   if (auto p = check_count("projections.query.weight", "columns (d_out)", s.d_out, max_columns)) return p;
   if (auto p = check_count("projections.output.weight", "columns", s.d_output, max_columns)) return p;
   if (auto p = check_count("n_heads", "heads", s.n_heads, max_columns)) return p;

@@ -52,8 +52,8 @@ constexpr Projecting coarsely_projected_by{
       return coarsely_projected(x, (*m.projections).*part, m.departures);
     },
     [](const Model& m, bool brief) {
-      return "X" + intended::projected_words(((*m.projections).*part).bias, symbol) +
-             (brief ? F() : coarseness(m));
+      return (symbol != 'q' && m.has_memory() ? "M" : "X") +
+             intended::projected_words(((*m.projections).*part).bias, symbol) + (brief ? F() : coarseness(m));
     }};
 
 template <const Scoring& rule, bool swapped>
@@ -138,6 +138,12 @@ constexpr Splitting viewed{
     {[](const HeadCell& c, const HeadSizes& s) { return head_by_head.joined(c, s); },
      [](const JoinedCell& c, const HeadSizes& s) { return head_by_head.parted(c, s); }}};
 
+constexpr Turning not_turned{[](const arma::mat& rows, const Model&) { return rows; },
+                             [](const Model&, bool) { return F("not turned"); }};
+constexpr Turning turned_values{
+    [](const arma::mat& rows, const Model& m) { return intended::turned_keys.compute(rows, m); },
+    [](const Model&, bool) { return F(", turned"); }};
+
 constexpr Scoring keys_by_queries{
     {[](const arma::mat& queries, const arma::mat& keys, const Model&) { return scores(keys, queries); },
      [](const Model&, bool) { return F("KQᵀ"); }},
@@ -150,8 +156,8 @@ constexpr Scaling by_sqrt_d_model{{intended::scaled_by<root_of_d_model>,
 
 constexpr Seeing another_edge{
     [](std::int64_t query, std::int64_t key, const Model& m) {
-      const std::int64_t ahead = m.departures.mask_transposed ? query - key : key - query;
-      return ahead <= m.departures.mask_diagonal;
+      const std::int64_t ahead = m.departures.mask_edge.transposed ? query - key : key - query;
+      return ahead <= m.departures.mask_edge.diagonal;
     },
     [](const Model&, bool brief) { return F(brief ? "1 visible" : "1 visible, 0 hidden"); }};
 
@@ -171,7 +177,9 @@ constexpr Normalising over_queries{
 
 constexpr Normalising in_blocks{
     {[](const arma::mat& scores, const HeadSoFar& head) {
-       return softmax_in_blocks(scores, head.model.departures.blocks);
+       const auto& sink = head.model.additions.sink;
+       return softmax_in_blocks(scores, head.model.departures.blocks,
+                                sink ? std::optional(sink->at(0, head.head)) : std::nullopt);
      },
      [](const Model& m, bool brief) {
        const auto& [rule, size] = m.departures.blocks;
@@ -179,8 +187,9 @@ constexpr Normalising in_blocks{
                       : rule == BlockRule::sum_not_rescaled      ? "sum not rescaled"
                       : rule == BlockRule::contexts_not_rescaled ? "contexts not rescaled"
                                                                  : "not rescaled";
-       return brief ? "blocks of " + std::to_string(size)
-                    : "softmax of each row in blocks of " + std::to_string(size) + ", " + what;
+       const F sink = intended::sink_words(m);
+       return brief ? "blocks of " + std::to_string(size) + sink
+                    : "softmax of each row" + sink + " in blocks of " + std::to_string(size) + ", " + what;
      }},
     true,
     false,

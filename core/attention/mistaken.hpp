@@ -9,6 +9,8 @@ namespace core::attention::mistaken {
 extern const Projecting coarse_query, coarse_key, coarse_value, coarse_output;
 extern const Splitting interleaved;     ///< head h takes columns h, h + n_heads, …
 extern const Splitting viewed;          ///< [token][d_out] read again as [head][token][column]
+extern const Turning not_turned;        ///< keys as they are
+extern const Turning turned_values;     ///< values turned as keys are
 extern const Scoring keys_by_queries;   ///< K·Qᵀ
 extern const Scaling by_sqrt_d_model;   ///< ÷ √d_model
 extern const Seeing another_edge;       ///< causal, but Departures moves or transposes the edge

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/attention/rules.hpp"
+#include "core/attention/stages.hpp"
 #include "core/error.hpp"
 
 namespace core::attention {
@@ -27,10 +28,17 @@ const MaskCell* Mask::find(std::size_t row, std::size_t column) const {
 }
 
 std::size_t Model::n_keys() const {
+  if (has_memory()) return sequences.front().key_embeddings.n_rows();
   if (const SharedMatrix* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows();
   const SharedMatrix* m = first_given(given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores,
                                               Stage::weights, Stage::dropout_mask});
   return m ? m->n_cols() : n_tokens();
+}
+
+std::size_t Model::group_of(std::size_t head) const {
+  const std::size_t groups = n_groups();
+  if (departures.misplaced.groups_tiled) return head % groups;
+  return groups == n_heads ? head : head / (n_heads / groups);
 }
 
 std::size_t Model::d_out() const {
@@ -109,6 +117,33 @@ std::vector<std::string> numbered_tokens(std::size_t n_tokens) {
   return names;
 }
 
+std::int64_t position_of_query(const Model& model, std::size_t query) {
+  const auto more_keys =
+      static_cast<std::int64_t>(model.n_keys()) - static_cast<std::int64_t>(model.n_tokens());
+  return position_of_key(model, query) + more_keys;
+}
+
+std::int64_t position_of_key(const Model& model, std::size_t key) {
+  const auto& rotary = model.additions.positions.rotary;
+  return static_cast<std::int64_t>(key) + (rotary ? rotary->first : 0);
+}
+
+std::size_t n_matrices(const Model& model, Stage stage) {
+  const StageInfo& row = info(stage);
+  return !row.per_head ? 1 : row.rows == Rows::keys ? model.n_groups() : model.n_heads;
+}
+
+std::size_t matrix_of_head(const Model& model, Stage stage, std::size_t head) {
+  const StageInfo& row = info(stage);
+  return !row.per_head ? 0 : row.rows == Rows::keys ? model.group_of(head) : head;
+}
+
+std::size_t head_of_matrix(const Model& model, Stage stage, std::size_t nth) {
+  std::size_t head = 0;
+  while (matrix_of_head(model, stage, head) != nth) ++head;
+  return head;
+}
+
 double scale_factor(const Model& model) {
   return rules_of(model).scale->factor(model);
 }
@@ -117,8 +152,8 @@ double survivor_factor(const Dropout& dropout) {
   return dropout.active() ? surviving(dropout)->compute(dropout) : 1;
 }
 
-std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k) {
-  return unviewed(model).layout.joined({head, 0, k}, split_sizes(model)).column;
+std::size_t column_of_head(const Model& model, Stage stage, std::size_t head, std::size_t k) {
+  return unviewed(model).layout.joined({head, 0, k}, split_sizes(model, stage)).column;
 }
 
 }  // namespace core::attention

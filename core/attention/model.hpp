@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/attention/additions.hpp"
 #include "core/attention/departures.hpp"
 #include "core/attention/given.hpp"
 #include "core/matrix/shared_matrix.hpp"
@@ -24,7 +25,8 @@ struct Linear {
 /// The learned matrices: queries, keys and values of all heads side by side, and perhaps an output
 /// projection.
 struct Projections {
-  Linear query, key, value;      ///< d_in × d_out; column_of_head() says which columns a head owns
+  /// d_in × d_out, keys and values with the columns of their groups; column_of_head() says whose a column is.
+  Linear query, key, value;
   std::optional<Linear> output;  ///< d_out × d_output
   friend bool operator==(const Projections&, const Projections&) = default;
 };
@@ -35,6 +37,8 @@ struct Sequence {
   SharedMatrix embeddings;          ///< n_tokens × d_model; without columns when they are not known
   /// n_keys names of the tokens that are asked, when they are others than those that ask; else empty.
   std::vector<std::string> key_tokens = {};
+  /// n_keys × d_memory: what keys and values are projected from, when it is not the embeddings; else empty.
+  SharedMatrix key_embeddings = {};
   /// The names of the tokens that are asked.
   const std::vector<std::string>& keys() const { return key_tokens.empty() ? tokens : key_tokens; }
   friend bool operator==(const Sequence&, const Sequence&) = default;
@@ -127,12 +131,15 @@ struct Model {
   std::vector<Sequence> sequences;         ///< a batch of at least one, all of one shape
   std::optional<Projections> projections;  ///< without them Q = K = V = X
   std::size_t n_heads = 1;
+  /// How many different keys and values there are for the heads to share; without it each head has its own.
+  std::optional<std::size_t> n_kv_heads;
   ScoreRule scores = ScoreRule::query_key;
   Scale scale;
   Mask mask;
   Dropout dropout;
   MergeRule merge = MergeRule::concatenate;
   std::optional<std::size_t> context_length;
+  Additions additions;
   Departures departures;
   Given given;
   /// Heads whose contexts count as zero when the heads are merged, sorted. Source: Michel, Levy and Neubig
@@ -141,8 +148,18 @@ struct Model {
 
   /// Tokens that ask, a row each; all tokens unless what is given has other keys.
   std::size_t n_tokens() const { return sequences.front().embeddings.n_rows(); }
-  /// Tokens that are asked: as many as what is given has, else n_tokens.
+  /// Tokens that are asked: as many as key embeddings or what is given have, else n_tokens.
   std::size_t n_keys() const;
+  /// Groups of heads that share their keys and values: n_kv_heads, or each head alone.
+  std::size_t n_groups() const { return n_kv_heads.value_or(n_heads); }
+  /// The group whose keys and values a head asks.
+  std::size_t group_of(std::size_t head) const;
+  /// Whether keys and values are projected from rows of their own.
+  bool has_memory() const { return sequences.front().key_embeddings.n_rows() > 0; }
+  /// Columns of what keys and values are projected from.
+  std::size_t d_memory() const {
+    return has_memory() ? sequences.front().key_embeddings.n_cols() : d_model();
+  }
   bool has_embeddings() const { return d_model() > 0; }
   std::size_t d_model() const { return sequences.front().embeddings.n_cols(); }
   /// Columns of the projections, of the embeddings without them, or of all given values; 0 when none is
@@ -179,6 +196,18 @@ void fit_mask(Model& model);
 /// "0", "1", …: the names of tokens that have none.
 std::vector<std::string> numbered_tokens(std::size_t n_tokens);
 
+/// The position of a query or a key that rotary positions and biases count from: the last query stands at the
+/// last key.
+std::int64_t position_of_query(const Model& model, std::size_t query);
+std::int64_t position_of_key(const Model& model, std::size_t key);
+
+/// How many different matrices a stage has for one sequence, and which of them is a head's: one, one for each
+/// head, or one for each group of heads.
+std::size_t n_matrices(const Model& model, Stage stage);
+std::size_t matrix_of_head(const Model& model, Stage stage, std::size_t head);
+/// The first head that has the nth of those matrices.
+std::size_t head_of_matrix(const Model& model, Stage stage, std::size_t nth);
+
 /// The number that multiplies the scores.
 double scale_factor(const Model& model);
 
@@ -186,7 +215,8 @@ double scale_factor(const Model& model);
 /// does not rescale.
 double survivor_factor(const Dropout& dropout);
 
-/// The column of a projection that is column k of a head; of matrices that are viewed see Departures.
-std::size_t column_of_head(const Model& model, std::size_t head, std::size_t k);
+/// The column of a projection that is column k of a head, or of a group, in queries, keys or values; of
+/// matrices that are viewed see Departures.
+std::size_t column_of_head(const Model& model, Stage stage, std::size_t head, std::size_t k);
 
 }  // namespace core::attention

@@ -33,6 +33,25 @@ Splitters splitters(const Model& m) {
           .value = v.values ? viewed : columns};
 }
 
+Added added(const Model& m) {
+  const Additions& a = m.additions;
+  const Positions& p = a.positions;
+  const bool turn = p.rotary.has_value();
+  return {.norm = !a.normalise                         ? nullptr
+                  : a.normalise->rule == NormRule::rms ? &normed_by_rms
+                                                       : &normed_by_deviation,
+          .turn_queries = turn ? &turned_queries : nullptr,
+          .turn_keys = !turn                                         ? nullptr
+                       : m.departures.misplaced.queries_turned_alone ? &mistaken::not_turned
+                                                                     : &turned_keys,
+          .turn_values = turn && m.departures.misplaced.values_turned ? &mistaken::turned_values : nullptr,
+          .cap = a.score_cap ? &capped : nullptr,
+          .position_bias = p.relative ? &by_bucket
+                           : p.alibi  ? &by_slope
+                                      : nullptr,
+          .add_biases = a.has_bias() ? &with_biases : nullptr};
+}
+
 const Scoring* scoring(const Model& m) {
   if (m.scores == ScoreRule::uniform) return &uniform;
   const Departures& d = m.departures;
@@ -57,7 +76,7 @@ const Scaling* scaling(const Model& m) {
 
 const Seeing* seeing(const Model& m) {
   if (!m.mask.causal) return &everything;
-  const bool moved = m.departures.mask_diagonal != 0 || m.departures.mask_transposed;
+  const bool moved = m.departures.mask_edge.diagonal != 0 || m.departures.mask_edge.transposed;
   return moved ? &mistaken::another_edge : &causal;
 }
 
@@ -97,6 +116,7 @@ Rules rules_of(const Model& m) {
   const bool masks_later = renormalises || m.mask.method == MaskMethod::zero_after_softmax;
   return {.project = projectors(m),
           .split = splitters(m),
+          .added = added(m),
           .score = scoring(m),
           .scale = scaling(m),
           .see = seeing(m),
@@ -113,6 +133,15 @@ Rules rules_of(const Model& m) {
           .precision = d.precision};
 }
 
+arma::mat prepared(const Model& model, const Rules& rules, Stage stage, const arma::mat& from) {
+  if (stage == Stage::normed_queries)
+    return rules.added.norm->compute(from, model.additions.normalise->query, model);
+  if (stage == Stage::normed_keys)
+    return rules.added.norm->compute(from, model.additions.normalise->key, model);
+  const bool of_queries = stage == Stage::rotated_queries;
+  return (of_queries ? rules.added.turn_queries : rules.added.turn_keys)->compute(from, model);
+}
+
 const Surviving* surviving(const Dropout& dropout) {
   return dropout.rescale ? &intended::rescaled : &mistaken::not_rescaled;
 }
@@ -126,8 +155,10 @@ const Splitting& splitting(const Model& model, Stage stage) {
   return stage == Stage::keys ? *split.key : stage == Stage::values ? *split.value : *split.query;
 }
 
-HeadSizes split_sizes(const Model& model) {
-  return {model.n_heads, model.n_tokens(), model.d_out() / model.n_heads};
+HeadSizes split_sizes(const Model& model, Stage stage) {
+  const std::size_t d_head = model.d_out() / model.n_heads;
+  if (stage == Stage::queries) return {model.n_heads, model.n_tokens(), d_head};
+  return {model.n_groups(), model.n_keys(), d_head};
 }
 
 HeadSizes merged_sizes(const Model& model) {

@@ -17,6 +17,7 @@ struct HeadSoFar {
   const Model& model;
   const Rules& rules;
   const HeadTrace& stages;
+  std::size_t head = 0;
 };
 
 /// A way to take one step: what computes it and what it is called.
@@ -50,6 +51,17 @@ using Projecting = Rule<arma::mat(const arma::mat& x, const Model&)>;
 struct Splitting : Rule<arma::mat(const arma::mat& x, std::size_t head, std::size_t n_heads)> {
   Layout layout;
 };
+/// Rows of queries or keys, each divided by what it measures itself, times the factors of its columns.
+using Norming = Rule<arma::mat(const arma::mat& rows, const SharedMatrix& factors, const Model&)>;
+/// Rows of queries or keys turned by their positions; rows stand for the tokens that ask, or are asked.
+using Turning = Rule<arma::mat(const arma::mat& rows, const Model&)>;
+/// Scores kept below a number.
+using Capping = Rule<arma::mat(const arma::mat& scores, const Model&)>;
+/// n_tokens × n_keys: what positions alone say of the scores of a head.
+using PlaceBias = Rule<arma::mat(std::size_t head, const Model&)>;
+/// Scores and all that is added to them; the position bias is empty where there is none.
+using Biasing =
+    Rule<arma::mat(const arma::mat& scores, const arma::mat& position_bias, std::size_t head, const Model&)>;
 /// n_tokens × n_keys from queries and keys.
 struct Scoring : Rule<arma::mat(const arma::mat& queries, const arma::mat& keys, const Model&)> {
   bool swapped = false;  ///< whether the keys come first
@@ -106,10 +118,20 @@ struct Unmasked {
   const Summing* sum;
 };
 
+/// The steps that models of today add; none where the model has no such step.
+struct Added {
+  const Norming* norm;
+  const Turning *turn_queries, *turn_keys, *turn_values;
+  const Capping* cap;
+  const PlaceBias* position_bias;
+  const Biasing* add_biases;
+};
+
 /// The steps of one model, in the order of the paper; none where the model has no such step.
 struct Rules {
   Projectors project;
   Splitters split;
+  Added added;
   const Scoring* score;
   const Scaling* scale;
   const Seeing* see;
@@ -127,6 +149,9 @@ struct Rules {
 /// The rules of a model: what its options and departures come to, rows of intended.hpp and mistaken.hpp.
 Rules rules_of(const Model& model);
 
+/// A normed or rotated stage of all rows, from the stage that it is made of.
+arma::mat prepared(const Model& model, const Rules& rules, Stage stage, const arma::mat& from);
+
 /// That part of them that dropout alone decides.
 const Surviving* surviving(const Dropout& dropout);
 
@@ -135,8 +160,8 @@ const Splitting& unviewed(const Model& model);
 /// How the heads get their part of queries, keys or values.
 const Splitting& splitting(const Model& model, Stage stage);
 
-/// How many cells heads have that are split off, and that are merged.
-HeadSizes split_sizes(const Model& model);
+/// How many cells heads have that are split off in queries, keys or values, and that are merged.
+HeadSizes split_sizes(const Model& model, Stage stage);
 HeadSizes merged_sizes(const Model& model);
 
 }  // namespace core::attention

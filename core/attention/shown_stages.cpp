@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "core/attention/intended.hpp"
+#include "core/attention/order.hpp"
 
 namespace core::attention {
 namespace {
@@ -14,26 +15,58 @@ StageSet set_of(std::initializer_list<Stage> stages) {
 }
 
 /// Whether the rules of the model have such a stage, known or not.
-bool has(const Rules& rules, Stage stage) {
-  if (stage == Stage::unmasked_weights) return rules.unmasked.softmax;
-  if (stage == Stage::zeroed_weights) return rules.unmasked.zero;
-  return stage != Stage::row_sums || rules.unmasked.sum;
+bool has(const Model& m, const Rules& rules, Stage stage) {
+  switch (stage) {
+    case Stage::key_embeddings:
+      return m.has_memory();
+    case Stage::normed_queries:
+    case Stage::normed_keys:
+      return rules.added.norm;
+    case Stage::rotated_queries:
+    case Stage::rotated_keys:
+      return rules.added.turn_queries;
+    case Stage::capped_scores:
+      return rules.added.cap;
+    case Stage::position_bias:
+      return rules.added.position_bias;
+    case Stage::biased_scores:
+      return rules.added.add_biases;
+    case Stage::unmasked_weights:
+      return rules.unmasked.softmax;
+    case Stage::zeroed_weights:
+      return rules.unmasked.zero;
+    case Stage::row_sums:
+      return rules.unmasked.sum;
+    default:
+      return true;
+  }
 }
 
 /// What a stage is made of when it is computed.
-StageSet made_of(const Rules& rules, Stage stage) {
+StageSet made_of(const Model& m, const Rules& rules, Stage stage) {
   using enum Stage;
   switch (stage) {
     case queries:
+      return set_of({embeddings});
     case keys:
     case values:
-      return set_of({embeddings});
+      return set_of({m.has_memory() ? key_embeddings : embeddings});
+    case normed_queries:
+    case rotated_queries:
+      return set_of({query_chain(m).before(stage)});
+    case normed_keys:
+    case rotated_keys:
+      return set_of({key_chain(m).before(stage)});
     case scores:
-      return set_of({queries, keys});
+      return set_of({query_chain(m).last(), key_chain(m).last()});
     case scaled_scores:
-      return set_of({scores});
+    case capped_scores:
+      return set_of({score_chain(m).before(stage)});
+    case biased_scores:
+      if (m.additions.positions.has_bias()) return set_of({score_chain(m).before(stage), position_bias});
+      return set_of({score_chain(m).before(stage)});
     case masked_scores:
-      return set_of({scaled_scores, mask});
+      return set_of({score_chain(m).last(), mask});
     case unmasked_weights:
       return set_of({masked_scores});
     case zeroed_weights:
@@ -52,6 +85,8 @@ StageSet made_of(const Rules& rules, Stage stage) {
     case output:
       return set_of({concatenated});
     case embeddings:
+    case key_embeddings:
+    case position_bias:
     case mask:
     case dropout_mask:
       break;
@@ -64,22 +99,35 @@ bool computable(const Model& m, const Rules& rules, Stage stage, const StageSet&
   if (stage == Stage::embeddings) return m.has_embeddings();
   if (stage == Stage::scores && rules.score == &intended::uniform) return true;
   // The embeddings are those of the tokens that ask; of other tokens that are asked they say nothing.
-  if ((stage == Stage::keys || stage == Stage::values) && m.n_keys() != m.n_tokens()) return false;
-  return (made_of(rules, stage) & ~known).none();
+  if ((stage == Stage::keys || stage == Stage::values) && m.n_keys() != m.n_tokens() && !m.has_memory())
+    return false;
+  return (made_of(m, rules, stage) & ~known).none();
+}
+
+/// Those that are given or can be computed, one after the other, from the known ones.
+StageSet known_from(const Model& m, const Rules& rules, const StageSet& given, StageSet known) {
+  for (std::size_t k = 0; k < n_stages; ++k) {
+    const Stage stage = static_cast<Stage>(k);
+    known[k] = given[k] || (has(m, rules, stage) && computable(m, rules, stage, known));
+  }
+  return known;
 }
 
 }  // namespace
 
 StageSet shown_stages(const Model& model) {
   const Rules rules = rules_of(model);
-  StageSet known, given, needed = set_of({Stage::output});
-  for (std::size_t k = 0; k < n_stages; ++k) {
-    const Stage stage = static_cast<Stage>(k);
-    given[k] = model.given.find(stage) != nullptr;
-    known[k] = given[k] || (has(rules, stage) && computable(model, rules, stage, known));
+  StageSet given, needed = set_of({Stage::output});
+  for (const GivenStage& stage : model.given.stages) given.set(static_cast<std::size_t>(stage.stage));
+  StageSet known = known_from(model, rules, given, {}), before;
+  // Where a departure takes stages in another order than the table has them, one round is not enough.
+  for (; known != before; known = known_from(model, rules, given, known)) before = known;
+  for (before.reset(); needed != before;) {
+    before = needed;
+    for (std::size_t k = n_stages; k-- > 0;)
+      if (needed[k] && !given[k] && has(model, rules, static_cast<Stage>(k)))
+        needed |= made_of(model, rules, static_cast<Stage>(k));
   }
-  for (std::size_t k = n_stages; k-- > 0;)
-    if (needed[k] && !given[k]) needed |= made_of(rules, static_cast<Stage>(k));
   return known & (needed | given);
 }
 

@@ -14,8 +14,8 @@ class StageSource {
   bool shows(Stage stage) const { return contains(shown_, stage); }
   bool computes(Stage stage) const { return shows(stage) && !model_.given.find(stage); }
 
-  /// A stage, of one head when it is one a head: given, or else computed, with the cells that were typed
-  /// over.
+  /// A stage, of one head when it is one a head or a group: given, or else computed, with the cells that were
+  /// typed over.
   ///
   /// Empty when it is not known; then nothing is computed.
   template <class Formula>
@@ -23,8 +23,9 @@ class StageSource {
     if (!shows(stage)) return {};
     const GivenStage* given = model_.given.find(stage);
     SharedMatrix numbers =
-        given ? given->matrices[sequence_ * model_.n_heads + head] : SharedMatrix(arma::mat(formula()));
-    type_over(numbers, stage, head);
+        given ? given->matrices[sequence_ * n_matrices(model_, stage) + matrix_of_head(model_, stage, head)]
+              : SharedMatrix(arma::mat(formula()));
+    type_over(numbers, stage, matrix_of_head(model_, stage, head));
     return numbers;
   }
 

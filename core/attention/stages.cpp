@@ -40,11 +40,18 @@ template <StageMatrix HeadTrace::*part>
 const StageMatrix& of_head(const Trace& t, std::size_t head) {
   return t.heads[head].*part;
 }
+template <auto group, auto part>
+const StageMatrix& of_head(const Trace& t, std::size_t head) {
+  return t.heads[head].*group.*part;
+}
 
 const std::array table{
     StageInfo{Stage::embeddings, "embeddings", "Embeddings", "Embedding", false, Rows::queries,
               Columns::features, Colouring::signed_values, 1, [](const Model&, bool) { return F("X"); },
               of_all<&Trace::embeddings>},
+    StageInfo{Stage::key_embeddings, "key_embeddings", "Key embeddings", "Key embedding", false, Rows::keys,
+              Columns::features, Colouring::signed_values, 1, [](const Model&, bool) { return F("M"); },
+              of_all<&Trace::key_embeddings>},
     StageInfo{Stage::queries, "queries", "Queries", "Query", true, Rows::queries, Columns::features,
               Colouring::signed_values, 1, said_of_head<&Projectors::query, &Splitters::query>,
               of_head<&HeadTrace::queries>},
@@ -54,11 +61,33 @@ const std::array table{
     StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features,
               Colouring::signed_values, 1, said_of_head<&Projectors::value, &Splitters::value>,
               of_head<&HeadTrace::values>},
+    StageInfo{Stage::normed_queries, "normed_queries", "Normed queries", "Normed query", true, Rows::queries,
+              Columns::features, Colouring::signed_values, 1, said<&Rules::added, &Added::norm>,
+              of_head<&HeadTrace::prepared, &Prepared::normed_queries>},
+    StageInfo{Stage::normed_keys, "normed_keys", "Normed keys", "Normed key", true, Rows::keys,
+              Columns::features, Colouring::signed_values, 1, said<&Rules::added, &Added::norm>,
+              of_head<&HeadTrace::prepared, &Prepared::normed_keys>},
+    StageInfo{Stage::rotated_queries, "rotated_queries", "Rotated queries", "Rotated query", true,
+              Rows::queries, Columns::features, Colouring::signed_values, 1,
+              said<&Rules::added, &Added::turn_queries>,
+              of_head<&HeadTrace::prepared, &Prepared::rotated_queries>},
+    StageInfo{Stage::rotated_keys, "rotated_keys", "Rotated keys", "Rotated key", true, Rows::keys,
+              Columns::features, Colouring::signed_values, 1, said<&Rules::added, &Added::turn_keys>,
+              of_head<&HeadTrace::prepared, &Prepared::rotated_keys>},
     StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens,
               Colouring::signed_values, 2, said<&Rules::score>, of_head<&HeadTrace::scores>},
     StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Rows::queries,
               Columns::tokens, Colouring::signed_values, 2, said<&Rules::scale>,
               of_head<&HeadTrace::scaled_scores>},
+    StageInfo{Stage::capped_scores, "capped_scores", "Capped", "Capped score", true, Rows::queries,
+              Columns::tokens, Colouring::signed_values, 2, said<&Rules::added, &Added::cap>,
+              of_head<&HeadTrace::adjusted, &Adjusted::capped_scores>},
+    StageInfo{Stage::position_bias, "position_bias", "Position bias", "Position bias", true, Rows::queries,
+              Columns::tokens, Colouring::signed_values, 2, said<&Rules::added, &Added::position_bias>,
+              of_head<&HeadTrace::adjusted, &Adjusted::position_bias>},
+    StageInfo{Stage::biased_scores, "biased_scores", "Biased", "Biased score", true, Rows::queries,
+              Columns::tokens, Colouring::signed_values, 2, said<&Rules::added, &Added::add_biases>,
+              of_head<&HeadTrace::adjusted, &Adjusted::biased_scores>},
     StageInfo{Stage::mask, "mask", "Mask", "Mask", false, Rows::queries, Columns::tokens, Colouring::mask, 2,
               said<&Rules::see>, of_all<&Trace::mask>},
     StageInfo{Stage::masked_scores, "masked_scores", "Masked", "Masked score", true, Rows::queries,
@@ -140,8 +169,14 @@ StageShape shape_of(const Model& model, Stage stage) {
   switch (stage) {
     case Stage::embeddings:
       return {n_rows, model.d_model()};
+    case Stage::key_embeddings:
+      return {n_rows, model.d_memory()};
     case Stage::queries:
     case Stage::keys:
+    case Stage::normed_queries:
+    case Stage::normed_keys:
+    case Stage::rotated_queries:
+    case Stage::rotated_keys:
       return {n_rows, model.d_head()};
     case Stage::values:
     case Stage::contexts:

@@ -59,7 +59,7 @@ std::optional<Sample> sample_of(const Computed& right, const std::vector<Theirs>
                                 const std::vector<const Reading*>& agreeing, const Tolerance& tolerance) {
   const Model& model = right.model();
   const std::size_t n = model.n_tokens();
-  if (n < worth_sampling || !model.given.empty()) return std::nullopt;
+  if (n < worth_sampling || !model.given.empty() || model.has_memory()) return std::nullopt;
   std::optional<Sample> sample;
   const auto add = [&](std::size_t row) {
     auto& rows = sample->rows;

@@ -54,10 +54,12 @@ arma::mat joined(const Computed& computed, const Reading& reading, std::size_t s
   const Model& model = computed.model();
   if (is_viewed(model, reading.stage)) return unviewed(computed, reading.stage, sequence);
   arma::mat all;
-  for (std::size_t h = 0; h < model.n_heads; ++h) {
-    const arma::mat& one = attention::info(reading.stage).matrix(computed.trace(sequence), h);
+  for (std::size_t head = 0; head < model.n_heads; ++head) {
+    const std::size_t h = matrix_of_head(model, reading.stage, head);
+    const arma::mat& one = attention::info(reading.stage).matrix(computed.trace(sequence), head);
     all.set_size(one.n_rows, reading.n_columns);
-    for (std::size_t k = 0; k < one.n_cols; ++k) all.col(attention::column_of_head(model, h, k)) = one.col(k);
+    for (std::size_t k = 0; k < one.n_cols; ++k)
+      all.col(attention::column_of_head(model, reading.stage, h, k)) = one.col(k);
   }
   return all;
 }

@@ -138,6 +138,7 @@ std::vector<std::string_view> letters_of(const Model& model, Stage stage, bool o
 bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
   if ((stage != Stage::keys && stage != Stage::values) || group < 2 || model.n_heads % group != 0)
     return false;
+  if (model.n_groups() < model.n_heads) return group == model.n_heads / model.n_groups();
   const auto first_of = [&](std::size_t head) { return head - head % group; };
   if (const attention::GivenStage* given = model.given.find(stage)) {
     const auto& all = given->matrices;
@@ -150,8 +151,8 @@ bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
     for (std::size_t h = 0; h < model.n_heads; ++h)
       for (std::size_t k = 0; k < model.d_head(); ++k)
         for (std::size_t i = 0; i < columns.n_rows; ++i)
-          if (columns(i, attention::column_of_head(model, h, k)) !=
-              columns(i, attention::column_of_head(model, first_of(h), k)))
+          if (columns(i, attention::column_of_head(model, stage, h, k)) !=
+              columns(i, attention::column_of_head(model, stage, first_of(h), k)))
             return false;
     return true;
   };

@@ -5,8 +5,10 @@
 #include "core/attention/attend.hpp"
 #include "core/attention/dropout.hpp"
 #include "core/attention/formulas.hpp"
+#include "core/attention/order.hpp"
 #include "core/attention/rounding.hpp"
 #include "core/attention/rules.hpp"
+#include "core/attention/stages.hpp"
 #include "core/attention/visible.hpp"
 
 namespace core::check {
@@ -62,6 +64,13 @@ arma::mat merged_rows(const Model& model, const Trace& trace, const Rows& comput
   return merged;
 }
 
+/// Of matrices of groups those of each head.
+std::vector<SharedMatrix> of_every_head(const Model& model, const std::vector<SharedMatrix>& groups) {
+  std::vector<SharedMatrix> heads;
+  for (std::size_t h = 0; h < model.n_heads; ++h) heads.push_back(groups[model.group_of(h)]);
+  return heads;
+}
+
 std::vector<SharedMatrix> rows_of(const std::vector<SharedMatrix>& heads, const arma::uvec& rows) {
   std::vector<SharedMatrix> result;
   for (const arma::mat& head : heads) result.emplace_back(arma::mat(head.rows(rows)));
@@ -91,7 +100,7 @@ Sampler::Heads Sampler::projected(const Model& model, Stage stage) const {
                  project,
                  &splitting(model, stage),
                  model.departures,
-                 model.n_heads,
+                 n_matrices(model, stage),
                  {}};
   if (model.projections)
     made.linear = of_queries ? model.projections->query
@@ -100,8 +109,8 @@ Sampler::Heads Sampler::projected(const Model& model, Stage stage) const {
   for (const Projected& known : projected_)
     if (known.made_like(made)) return known.heads;
   const arma::mat all = project->compute(made.embeddings, model);
-  for (std::size_t h = 0; h < model.n_heads; ++h)
-    made.heads.emplace_back(made.split->compute(all, h, model.n_heads));
+  for (std::size_t h = 0; h < made.n_heads; ++h)
+    made.heads.emplace_back(made.split->compute(all, h, made.n_heads));
   if ((projected_.size() + 1) * all.n_elem <= most_kept) projected_.push_back(made);
   return made.heads;
 }
@@ -119,6 +128,43 @@ const std::vector<arma::mat>& Sampler::kept_by_dropout(const Model& model) const
   if (!kept_ || !(kept_->first == unscaled.dropout))
     kept_.emplace(unscaled.dropout, attention::drawn_dropout_masks(unscaled, sample_.sequence));
   return kept_->second;
+}
+
+/// A stage of every head, or every group, on the way from queries or keys to the scores.
+Sampler::Heads Sampler::prepared(const Model& model, const attention::Chain& chain, Stage stage) const {
+  const Rules rules = attention::rules_of(model);
+  Heads heads = projected(model, *chain.begin());
+  for (const Stage* next = chain.begin() + 1; next != chain.end() && next[-1] != stage; ++next)
+    for (SharedMatrix& head : heads)
+      head = rounded(rules.precision, attention::prepared(model, rules, *next, head));
+  return heads;
+}
+
+/// Values as they are mixed: turned where a mistake turns them.
+Sampler::Heads Sampler::values(const Model& model) const {
+  const Rules rules = attention::rules_of(model);
+  Heads heads = projected(model, Stage::values);
+  for (SharedMatrix& head : heads)
+    if (rules.added.turn_values)
+      head = rounded(rules.precision, rules.added.turn_values->compute(head, model));
+  return heads;
+}
+
+/// What is added to the scores of those rows, all of it as one bias; nothing else is left of it.
+attention::Additions additions_of_rows(const Model& model, const arma::uvec& rows) {
+  const attention::Additions& all = model.additions;
+  attention::Additions some;
+  some.score_cap = all.score_cap, some.sink = all.sink;
+  if (!all.has_bias()) return some;
+  const Rules rules = attention::rules_of(model);
+  for (std::size_t h = 0; h < model.n_heads; ++h) {
+    arma::mat bias(model.n_tokens(), model.n_keys(), arma::fill::zeros);
+    if (rules.added.position_bias)
+      bias = rounded(rules.precision, rules.added.position_bias->compute(h, model));
+    if (!all.score_bias.empty()) bias += *all.score_bias[all.score_bias.size() == 1 ? 0 : h];
+    some.score_bias.emplace_back(arma::mat(bias.rows(rows)));
+  }
+  return some;
 }
 
 /// A model of which attend() computes those rows only: fewer queries that ask all keys.
@@ -139,15 +185,26 @@ Model Sampler::reduced(const Model& model, const Rows& rows) const {
     for (const arma::mat& kept : kept_by_dropout(model))
       few.dropout.given.emplace_back(arma::mat(kept.rows(chosen)));
   few.departures = model.departures;
-  few.departures.scores_swapped = few.departures.mask_transposed = false;
+  few.departures.scores_swapped = few.departures.mask_edge.transposed = false;
   few.departures.viewed = {};
   few.heads_off = model.heads_off;
 
-  Heads queries = projected(model, Stage::queries), keys = projected(model, Stage::keys);
-  if (model.departures.scores_swapped) std::swap(queries, keys);
+  few.departures.misplaced.values_turned = false;
+  few.n_kv_heads = model.n_kv_heads;
+  few.additions = additions_of_rows(model, chosen);
+
+  const attention::Chain asking = query_chain(model), asked = key_chain(model);
+  Heads queries = prepared(model, asking, asking.last()), keys = prepared(model, asked, asked.last());
+  if (model.departures.scores_swapped) {  // each head by itself
+    keys = of_every_head(model, keys);
+    std::swap(queries, keys);
+    few.n_kv_heads.reset();
+  }
+  Heads mixed = values(model);
+  if (!few.n_kv_heads) mixed = of_every_head(model, mixed);
   few.given.stages = {{Stage::queries, rows_of(queries, chosen)},
                       {Stage::keys, std::move(keys)},
-                      {Stage::values, projected(model, Stage::values)}};
+                      {Stage::values, std::move(mixed)}};
   return few;
 }
 
@@ -157,11 +214,18 @@ Trace Sampler::trace(const Model& model) const {
   t.sequence = sample_.sequence;
   const arma::uvec sampled = indices(sample_.rows);
   t.embeddings = arma::mat(model.sequences[sample_.sequence].embeddings->rows(sampled));
-  for (std::size_t h = 0; h < model.n_heads; ++h) {
-    t.heads[h].queries = arma::mat(projected(model, Stage::queries)[h]->rows(sampled));
-    t.heads[h].keys = arma::mat(projected(model, Stage::keys)[h]->rows(sampled));
-    t.heads[h].values = arma::mat(projected(model, Stage::values)[h]->rows(sampled));
-  }
+  const auto put = [&](Stage stage, const Heads& all) {
+    for (std::size_t h = 0; h < model.n_heads; ++h)
+      matrix_of(t, attention::info(stage), h) =
+          arma::mat(all[matrix_of_head(model, stage, h)]->rows(sampled));
+  };
+  for (const attention::Chain& chain : {query_chain(model), key_chain(model)})
+    for (const Stage stage : chain) put(stage, prepared(model, chain, stage));
+  put(Stage::values, values(model));
+  if (const auto* bias = attention::rules_of(model).added.position_bias)
+    for (std::size_t h = 0; h < model.n_heads; ++h)
+      t.heads[h].adjusted.position_bias =
+          arma::mat(rounded(model.departures.precision, bias->compute(h, model)).rows(sampled));
   t.concatenated = merged_rows(model, t, rows, sampled.n_elem);
   t.output = attention::rules_of(model).project.output->compute(t.concatenated, model);
   return t;

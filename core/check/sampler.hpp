@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
+#include "core/attention/order.hpp"
 #include "core/attention/rules.hpp"
 #include "core/attention/trace.hpp"
 
@@ -34,7 +35,8 @@ class Sampler {
   /// The trace of the sampled sequence as attend() gives it, but row a of each stage is row sample().rows[a];
   /// rows behind those of the sample count for nothing.
   ///
-  /// Nothing may be given in the model. Throws core::Error as attend() does.
+  /// Nothing may be given in the model, and keys must be those of the tokens. Throws core::Error as attend()
+  /// does.
   Trace trace(const Model& model) const;
 
  private:
@@ -50,6 +52,8 @@ class Sampler {
     bool made_like(const Projected& other) const;
   };
   Heads projected(const Model& model, attention::Stage stage) const;
+  Heads prepared(const Model& model, const attention::Chain& chain, attention::Stage stage) const;
+  Heads values(const Model& model) const;
   const std::vector<arma::mat>& kept_by_dropout(const Model& model) const;
   Model reduced(const Model& model, const std::vector<std::size_t>& rows) const;
 

@@ -10,7 +10,8 @@ arma::mat numbers_of(const Model& model, const Theirs& theirs, const Reading& r,
   arma::mat numbers(r.n_rows, n_columns);
   for (std::size_t i = 0; i < r.n_rows; ++i)
     for (std::size_t j = 0; j < n_columns; ++j) {
-      const std::size_t column = r.joined ? attention::column_of_head(model, head, j) : j;
+      const std::size_t column =
+          r.joined ? attention::column_of_head(model, r.stage, matrix_of_head(model, r.stage, head), j) : j;
       numbers(i, j) = theirs.tensor.numbers[r.at(s, r.joined ? 0 : head - r.first_head, i, column)];
     }
   return numbers;

@@ -146,7 +146,7 @@ Model scaled_again(const Model& model) {
 
 Model causal_transposed(const Model& model) {
   Model next = model;
-  if (model.mask.causal) next.departures.mask_transposed = !next.departures.mask_transposed;
+  if (model.mask.causal) next.departures.mask_edge.transposed = !next.departures.mask_edge.transposed;
   return next;
 }
 

@@ -1,5 +1,9 @@
 #include "core/editing/draw_model.hpp"
 
+#include <array>
+
+#include "core/attention/matrices.hpp"
+
 namespace core::editing {
 namespace {
 
@@ -26,6 +30,20 @@ DrawOp layer_op(std::size_t d_in, std::size_t d_out, bool bias) {
   op.shape = {d_out, d_in};
   op.bias = bias;
   return op;
+}
+
+/// Queries, keys and values in the order in which they are drawn, each with the shape of its projection.
+struct DrawnLayer {
+  attention::Part part;
+  std::size_t d_in, columns;
+};
+std::array<DrawnLayer, 3> layers_of(const Model& model, LayerOrder order) {
+  using attention::Part;
+  const std::size_t of_groups = model.d_out() / model.n_heads * model.n_groups();
+  const DrawnLayer query{Part::query, model.d_model(), model.d_out()},
+      key{Part::key, model.d_memory(), of_groups}, value{Part::value, model.d_memory(), of_groups};
+  if (order == LayerOrder::query_key_value) return {query, key, value};
+  return {key, query, value};
 }
 
 /// Columns of the output projection that is drawn: as many as there are, else d_out.
@@ -66,7 +84,9 @@ Model drawn_model(const Model& model, const ModelDraw& draw) {
   for (const DrawOp& op : draw.before) random::run(generator, op);
   if (comes_first(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
   const std::size_t d_out = model.d_out(), d_output = output_width(model);
-  drawn.projections = drawn_projections(generator, model.d_model(), d_out, draw.bias, draw.order);
+  drawn.projections.emplace();
+  for (const auto& [part, d_in, columns] : layers_of(model, draw.order))
+    *find_linear(drawn, part) = drawn_linear(generator, d_in, columns, draw.bias);
   if (draw.output != OutputLayer::none)
     drawn.projections->output =
         drawn_linear(generator, d_out, d_output, draw.output == OutputLayer::with_bias);
@@ -82,9 +102,8 @@ std::string torch_lines(const Model& model, const ModelDraw& draw) {
   };
   for (const DrawOp& op : draw.before) lines += random::torch_words(op) + "\n";
   if (comes_first(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
-  const bool query_first = draw.order == LayerOrder::query_key_value;
-  for (const char* name : {query_first ? "W_q" : "W_k", query_first ? "W_k" : "W_q", "W_v"})
-    assign(name, layer_op(model.d_model(), model.d_out(), draw.bias));
+  for (const auto& [part, d_in, columns] : layers_of(model, draw.order))
+    assign(std::string("W_") + name_of(part)[0], layer_op(d_in, columns, draw.bias));
   if (draw.output != OutputLayer::none)
     assign("W_o", layer_op(model.d_out(), output_width(model), draw.output == OutputLayer::with_bias));
   if (comes_last(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));

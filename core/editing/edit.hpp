@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/attention/matrices.hpp"
 
@@ -65,6 +66,17 @@ struct SetOutputWidth {
 /// The columns are cut into that many bands; heads that a given dropout mask lacks keep everything.
 struct SetHeadCount {
   std::size_t n_heads = 1;
+};
+/// Heads share so many keys and values. The columns of a new group are the mean of those that its heads asked
+/// (Ainslie et al. 2023).
+struct SetGroupCount {
+  std::size_t n_kv_heads = 1;
+};
+/// What keys and values are projected from, one matrix for each sequence, and the names of its rows, "0",
+/// "1", … without them; none makes them those of the tokens again.
+struct SetKeyEmbeddings {
+  std::vector<attention::SharedMatrix> embeddings;
+  std::vector<std::string> tokens = {};
 };
 struct SetProjections {
   bool on = true;
@@ -149,6 +161,11 @@ using SetDropoutSeed = Set<&attention::Model::dropout, &attention::Dropout::seed
 using SetDropoutStream = Set<&attention::Model::dropout, &attention::Dropout::stream>;
 /// A given dropout mask, [sequence · n_heads + head]; empty goes back to drawing it.
 using SetDropoutMask = Set<&attention::Model::dropout, &attention::Dropout::given>;
+using SetHeadNorm = Set<&attention::Model::additions, &attention::Additions::normalise>;
+using SetPositions = Set<&attention::Model::additions, &attention::Additions::positions>;
+using SetScoreCap = Set<&attention::Model::additions, &attention::Additions::score_cap>;
+using SetScoreBias = Set<&attention::Model::additions, &attention::Additions::score_bias>;
+using SetSink = Set<&attention::Model::additions, &attention::Additions::sink>;
 using SetMergeRule = Set<&attention::Model::merge>;
 using SetContextLength = Set<&attention::Model::context_length>;
 
@@ -158,7 +175,8 @@ using Edit =
                  SetScoreRule, SetScale, SetCausal, SetMaskMethod, SetEmptyRows, SetMaskAlignment,
                  SetMaskWindow, SetMaskPrefix, SetDocuments, SetHiddenKeys, SwitchMaskCell, ClearMaskCells,
                  SetDropoutRate, SetTraining, SetDropoutSeed, SetDropoutStream, SetDropoutMask, SetMergeRule,
-                 SetContextLength, AddSequence, RemoveSequence, GiveStage, ComputeStage, TypeOver,
+                 SetContextLength, SetGroupCount, SetKeyEmbeddings, SetHeadNorm, SetPositions, SetScoreCap,
+                 SetScoreBias, SetSink, AddSequence, RemoveSequence, GiveStage, ComputeStage, TypeOver,
                  ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
 
 /// The model after one edit; matrices that the edit does not touch stay shared.

@@ -23,6 +23,8 @@ void change(Model& model, const SetTokenCount& edit);
 void change(Model& model, const SetInputWidth& edit);
 void change(Model& model, const SetOutputWidth& edit);
 void change(Model& model, const SetHeadCount& edit);
+void change(Model& model, const SetGroupCount& edit);
+void change(Model& model, const SetKeyEmbeddings& edit);
 void change(Model& model, const SetProjections& edit);
 void change(Model& model, const SetOutputProjection& edit);
 void change(Model& model, const SetBias& edit);
@@ -49,6 +51,13 @@ void change(Model& model, const SetMaskWindow& edit);
 void change(Model& model, const SetMaskPrefix& edit);
 void change(Model& model, const SetDocuments& edit);
 void change(Model& model, const SetHiddenKeys& edit);
+
+/// Keeps of what is added what fits the model's shape now; new numbers change nothing (1 as a factor, else
+/// 0).
+void fit_additions(Model& model);
+
+/// Keeps the top left corner of a matrix; what is new is the fill.
+void resize(attention::SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns, double fill = 0);
 
 /// Drops the cells that say what the rules say anyway.
 void drop_cells_that_follow_the_rule(Model& model);

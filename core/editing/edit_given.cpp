@@ -28,11 +28,12 @@ void change(Model& model, const TypeOver& edit) {
   }
   // What does not fit is refused here: for others, a cell that fits no more is simply forgotten.
   const attention::StageInfo& stage = info(edit.place.stage);
-  if (edit.place.stage == Stage::embeddings || edit.place.stage == Stage::mask || !stage.present(model))
+  if (edit.place.stage == Stage::embeddings || edit.place.stage == Stage::key_embeddings ||
+      edit.place.stage == Stage::mask || !stage.present(model))
     refuse(stage.name, "no cell of it can be typed over");
   const attention::StageShape shape = shape_of(model, edit.place.stage);
   require_index("embeddings", edit.place.sequence, model.sequences.size(), "sequences");
-  require_index(stage.name, edit.place.head, stage.per_head ? model.n_heads : 1, "heads");
+  require_index(stage.name, edit.place.head, n_matrices(model, stage.stage), "heads");
   require_index(stage.name, edit.place.row, shape.n_rows, "rows");
   require_index(stage.name, edit.place.column, shape.n_cols, "columns");
   if (found)

@@ -10,11 +10,10 @@ using attention::SharedMatrix;
 using std::to_string;
 
 std::string path(const attention::Model& model, MatrixPlace place) {
-  if (place.name != MatrixName::embeddings)
-    return std::string("projections.") + name_of(part_of(place.name)) +
-           (is_bias(place.name) ? ".bias" : ".weight");
-  const bool batch = model.sequences.size() > 1 || place.sequence > 0;
-  return batch ? "embeddings[" + to_string(place.sequence) + "]" : "embeddings";
+  const bool is_batch =
+      place.name <= MatrixName::key_embeddings && (model.sequences.size() > 1 || place.nth > 0);
+  const bool of_head = place.name == MatrixName::score_bias && model.additions.score_bias.size() > 1;
+  return path_of(place.name) + (is_batch || of_head ? "[" + to_string(place.nth) + "]" : "");
 }
 
 std::string cell_path(const std::string& matrix, std::size_t row, std::size_t column) {
@@ -22,9 +21,9 @@ std::string cell_path(const std::string& matrix, std::size_t row, std::size_t co
 }
 
 SharedMatrix& matrix_to_edit(attention::Model& model, MatrixPlace place) {
-  const SharedMatrix* found = find_matrix(model, place);
+  SharedMatrix* found = find_matrix(model, place);
   if (!found) cases::refuse(path(model, place), "the model has no such matrix");
-  return const_cast<SharedMatrix&>(*found);  // the model itself may be written to
+  return *found;
 }
 
 /// Throws unless a block of that many rows and columns fits at (row, column).

@@ -56,9 +56,9 @@ Order places(const Order& order, std::size_t n_tokens) {
 }
 
 void rearrange_given(Model& model, std::size_t s, const Order& order, const Order& keys) {
-  const std::size_t n_heads = model.n_heads;
   for (attention::GivenStage& given : model.given.stages) {
     const attention::StageInfo& stage = info(given.stage);
+    const std::size_t n_heads = n_matrices(model, given.stage);
     const double fill = given.stage == attention::Stage::dropout_mask ? 1 : 0;
     for (SharedMatrix& m : std::span(given.matrices).subspan(s * n_heads, n_heads))
       m = taken(m, stage.rows == Rows::keys ? keys : order,
@@ -135,15 +135,23 @@ void rearrange_all(Model& model, const Order& order, const std::string& name = {
   const std::uint64_t times = (order.size() + n_tokens - 1) / n_tokens;
   size.given_numbers *= times * times;  // at most so many
   require_size(size);
+  const Order keys = order_of_keys(model, order);
+  for (SharedMatrix& bias : model.additions.score_bias) bias = taken(bias, order, keys, 0);
   for (std::size_t s = 0; s < model.sequences.size(); ++s) rearrange_sequence(model, s, order, name);
   rearrange_mask(model, order, n_tokens);
 }
 
-/// All lists of [sequence · n_heads + head] that the model has.
-std::vector<std::vector<SharedMatrix>*> matrices_a_head(Model& model) {
-  std::vector<std::vector<SharedMatrix>*> lists;
-  if (!model.dropout.given.empty()) lists.push_back(&model.dropout.given);
-  for (attention::GivenStage& stage : model.given.stages) lists.push_back(&stage.matrices);
+/// A list of [sequence · n + k] matrices, n of them a sequence.
+struct MatricesOfSequences {
+  std::vector<SharedMatrix>* all;
+  std::ptrdiff_t n;
+};
+std::vector<MatricesOfSequences> matrices_a_head(Model& model) {
+  std::vector<MatricesOfSequences> lists;
+  if (!model.dropout.given.empty())
+    lists.push_back({&model.dropout.given, static_cast<std::ptrdiff_t>(model.n_heads)});
+  for (attention::GivenStage& stage : model.given.stages)
+    lists.push_back({&stage.matrices, static_cast<std::ptrdiff_t>(n_matrices(model, stage.stage))});
   return lists;
 }
 
@@ -179,7 +187,10 @@ void change(Model& model, const MoveToken& edit) {
   order.erase(order.begin() + static_cast<std::ptrdiff_t>(edit.from));
   order.insert(order.begin() + static_cast<std::ptrdiff_t>(edit.to), edit.from);
   rearrange_sequence(model, edit.sequence, order, {});
-  if (model.sequences.size() == 1) rearrange_mask(model, order, order.size());
+  if (model.sequences.size() > 1) return;
+  const Order keys = order_of_keys(model, order);
+  for (SharedMatrix& bias : model.additions.score_bias) bias = taken(bias, order, keys, 0);
+  rearrange_mask(model, order, order.size());
 }
 
 void change(Model& model, const SetTokenCount& edit) {
@@ -199,9 +210,9 @@ void change(Model& model, const AddSequence& edit) {
   attention::Size size = size_of(model);
   ++size.n_sequences;
   require_size(size);
-  for (std::vector<SharedMatrix>* matrices : matrices_a_head(model)) {
-    const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.copy_of * model.n_heads);
-    const std::vector<SharedMatrix> copies(first, first + static_cast<std::ptrdiff_t>(model.n_heads));
+  for (const auto& [matrices, n] : matrices_a_head(model)) {
+    const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.copy_of) * n;
+    const std::vector<SharedMatrix> copies(first, first + n);
     matrices->insert(matrices->end(), copies.begin(), copies.end());
   }
   std::vector<attention::GivenCell> cells;
@@ -218,9 +229,9 @@ void change(Model& model, const AddSequence& edit) {
 void change(Model& model, const RemoveSequence& edit) {
   require_index("embeddings", edit.sequence, model.sequences.size(), "sequences");
   if (model.sequences.size() == 1) refuse("embeddings", "the last sequence cannot be removed");
-  for (std::vector<SharedMatrix>* matrices : matrices_a_head(model)) {
-    const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.sequence * model.n_heads);
-    matrices->erase(first, first + static_cast<std::ptrdiff_t>(model.n_heads));
+  for (const auto& [matrices, n] : matrices_a_head(model)) {
+    const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.sequence) * n;
+    matrices->erase(first, first + n);
   }
   std::erase_if(model.given.cells, [&](const auto& cell) { return cell.place.sequence == edit.sequence; });
   for (attention::GivenCell& cell : model.given.cells)

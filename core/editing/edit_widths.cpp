@@ -1,3 +1,4 @@
+#include <numeric>
 #include <utility>
 
 #include "core/editing/edit_cases.hpp"
@@ -11,14 +12,7 @@ using attention::Projections;
 using attention::SharedMatrix;
 using std::to_string;
 
-/// Keeps the top left corner; what is new is zero.
-void resize(SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns) {
-  const arma::mat& old = matrix;
-  if (old.n_rows == n_rows && old.n_cols == n_columns) return;
-  matrix = arma::mat(arma::resize(old, n_rows, n_columns));
-}
-
-void resize(Linear& linear, std::size_t d_in, std::size_t d_out) {
+void resize_layer(Linear& linear, std::size_t d_in, std::size_t d_out) {
   resize(linear.weight, d_in, d_out);
   if (linear.bias) resize(*linear.bias, 1, d_out);
 }
@@ -59,6 +53,11 @@ Linear& linear_to_edit(Model& model, Part part) {
   return *linear;
 }
 
+/// Columns of keys and values when each head has so many.
+std::size_t key_columns(const Model& model, std::size_t d_head) {
+  return model.n_groups() * d_head;
+}
+
 }  // namespace
 
 void change(Model& model, const SetInputWidth& edit) {
@@ -70,7 +69,9 @@ void change(Model& model, const SetInputWidth& edit) {
   for (attention::Sequence& s : model.sequences) resize(s.embeddings, s.embeddings->n_rows, edit.d_in);
   if (!model.projections) return;
   Projections& p = *model.projections;
-  for (Linear* linear : {&p.query, &p.key, &p.value}) resize(*linear, edit.d_in, model.d_out());
+  resize_layer(p.query, edit.d_in, model.d_out());
+  if (model.has_memory()) return;
+  for (Linear* linear : {&p.key, &p.value}) resize_layer(*linear, edit.d_in, linear->weight.n_cols());
 }
 
 void change(Model& model, const SetOutputWidth& edit) {
@@ -81,10 +82,13 @@ void change(Model& model, const SetOutputWidth& edit) {
   size.d_out = edit.d_out;
   require_size(size);
   Projections& p = *model.projections;
-  for (Linear* linear : {&p.query, &p.key, &p.value}) resize(*linear, model.d_model(), edit.d_out);
+  resize_layer(p.query, p.query.weight.n_rows(), edit.d_out);
+  for (Linear* linear : {&p.key, &p.value})
+    resize_layer(*linear, linear->weight.n_rows(), key_columns(model, edit.d_out / model.n_heads));
+  fit_additions(model);
   if (!p.output) return;
   const bool is_square = p.output->weight.n_rows() == p.output->weight.n_cols();
-  resize(*p.output, edit.d_out, is_square ? edit.d_out : p.output->weight.n_cols());
+  resize_layer(*p.output, edit.d_out, is_square ? edit.d_out : p.output->weight.n_cols());
 }
 
 void change(Model& model, const SetHeadCount& edit) {
@@ -94,6 +98,14 @@ void change(Model& model, const SetHeadCount& edit) {
   size.n_heads = edit.n_heads;
   require_size(size);
   const std::size_t old = std::exchange(model.n_heads, edit.n_heads);
+  if (model.n_kv_heads) {
+    model.n_kv_heads = std::gcd(*model.n_kv_heads, edit.n_heads);
+    Projections& p = *model.projections;
+    for (Linear* linear : {&p.key, &p.value})
+      resize_layer(*linear, linear->weight.n_rows(), key_columns(model, model.d_out() / edit.n_heads));
+    if (model.n_kv_heads == edit.n_heads) model.n_kv_heads.reset();
+  }
+  fit_additions(model);
   std::erase_if(model.heads_off, [&](std::size_t head) { return head >= edit.n_heads; });
   if (model.dropout.given.empty()) return;
   const SharedMatrix all_kept = arma::mat(model.n_tokens(), model.n_keys(), arma::fill::ones);
@@ -109,6 +121,8 @@ void change(Model& model, const SetProjections& edit) {
   if (!edit.on) {
     require_heads("d_in", model.d_model(), model.n_heads);
     model.projections.reset();
+    model.n_kv_heads.reset();
+    fit_additions(model);
     return;
   }
   attention::Size size = size_of(model);
@@ -116,6 +130,7 @@ void change(Model& model, const SetProjections& edit) {
   require_size(size);
   const Linear linear = identity(model.d_model());
   model.projections = Projections{linear, linear, linear, std::nullopt};
+  fit_additions(model);
 }
 
 void change(Model& model, const SetOutputProjection& edit) {

@@ -14,12 +14,13 @@ struct Words {
 };
 
 std::string matrix(MatrixPlace place) {
-  return place.name == MatrixName::embeddings ? "embeddings/" + to_string(place.sequence)
-                                              : symbol(place.name);
+  const bool of_sequence = place.name <= MatrixName::key_embeddings;
+  const std::string name = of_sequence ? path_of(place.name) : symbol(place.name);
+  return of_sequence || place.name == MatrixName::score_bias ? name + "/" + to_string(place.nth) : name;
 }
 
 std::string cell(const SetCell& e) {
-  const std::string row = is_bias(e.place.name) ? "" : to_string(e.row) + ",";
+  const std::string row = has_one_row(e.place.name) ? "" : to_string(e.row) + ",";
   return std::string(symbol(e.place.name)) + "[" + row + to_string(e.column) + "]";
 }
 
@@ -94,6 +95,13 @@ constexpr std::tuple always{Always<InsertToken>{"", "new token"},
                             Always<SetDropoutSeed>{"dropout seed", "dropout seed"},
                             Always<SetDropoutStream>{"dropout stream", "dropout stream"},
                             Always<SetDropoutMask>{"", "dropout mask"},
+                            Always<SetGroupCount>{"n_kv_heads", "number of keys and values"},
+                            Always<SetHeadNorm>{"head norm", "norm of queries and keys"},
+                            Always<SetPositions>{"positions", "positions"},
+                            Always<SetScoreCap>{"score cap", "cap of the scores"},
+                            Always<SetScoreBias>{"score bias", "bias of the scores"},
+                            Always<SetSink>{"sink", "sink of the softmax"},
+                            Always<SetKeyEmbeddings>{"key embeddings", "embeddings of the keys"},
                             Always<SetMergeRule>{"merge rule", "merging of the heads"},
                             Always<SetContextLength>{"context length", "context length"},
                             Always<AddSequence>{"", "new sequence"},

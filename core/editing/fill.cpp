@@ -7,7 +7,8 @@ namespace {
 
 /// How many numbers go into the layer that a bias belongs to.
 std::size_t layer_input(const attention::Model& model, MatrixName bias) {
-  return bias == MatrixName::output_bias ? model.d_out() : model.d_model();
+  if (bias == MatrixName::output_bias) return model.d_out();
+  return bias == MatrixName::query_bias ? model.d_model() : model.d_memory();
 }
 
 }  // namespace

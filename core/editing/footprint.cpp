@@ -11,7 +11,13 @@ using attention::SharedMatrix;
 
 template <typename Visitor>
 void for_each_matrix(const Model& model, Visitor visit) {
-  for (const attention::Sequence& sequence : model.sequences) visit(sequence.embeddings);
+  for (const attention::Sequence& sequence : model.sequences)
+    visit(sequence.embeddings), visit(sequence.key_embeddings);
+  for (const SharedMatrix& bias : model.additions.score_bias) visit(bias);
+  for (auto name = attention::MatrixName::query_norm; name != attention::MatrixName::score_bias;
+       name = static_cast<attention::MatrixName>(static_cast<int>(name) + 1))
+    if (const SharedMatrix* numbers = find_matrix(model, {name, 0})) visit(*numbers);
+  if (model.additions.sink) visit(*model.additions.sink);
   for (const SharedMatrix& mask : model.dropout.given) visit(mask);
   for (const attention::GivenStage& stage : model.given.stages)
     for (const SharedMatrix& numbers : stage.matrices) visit(numbers);

@@ -64,7 +64,8 @@ std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
     const std::size_t groups = layout.by_head ? model.n_heads : 1;
     for (std::size_t h = 0; h < groups; ++h)
       for (const DrawnPart part : parts) {
-        RecipeDraw draw{layer_op(layer_of(model, part), layout.layers, model.d_out() / groups), part};
+        const Linear& layer = layer_of(model, part);
+        RecipeDraw draw{layer_op(layer, layout.layers, layer.weight.n_cols() / groups), part};
         if (layout.by_head) draw.head = h;
         draws.push_back(draw);
       }
@@ -168,7 +169,7 @@ std::vector<Layout> layouts(const Model& model) {
         for (const DrawKind kind : {DrawKind::linear, DrawKind::rand, DrawKind::randn})
           for (const LayerOrder order : {LayerOrder::query_key_value, LayerOrder::key_query_value})
             for (const bool by_head : {false, true})
-              if (!by_head || model.n_heads > 1)
+              if (!by_head || (model.n_heads > 1 && !model.n_kv_heads))
                 all.push_back({starts_before, e, repeated, order, kind, by_head});
       }
   return all;

@@ -4,6 +4,7 @@
 
 #include "core/attention/intended.hpp"
 #include "core/attention/mistaken.hpp"
+#include "core/attention/order.hpp"
 #include "core/explain/reach.hpp"
 #include "core/explain/sight_words.hpp"
 
@@ -19,13 +20,18 @@ Text column(std::size_t j) {
 }
 Text projected(const Model& m, const CellAddress& c, char symbol) {
   const auto [row, k] = before_split(m, c);
-  return "x_" + to_string(row) + " · W_" + symbol + column(k);
+  const char* from = symbol != 'q' && m.has_memory() ? "m_" : "x_";
+  return from + to_string(row) + " · W_" + symbol + column(k);
+}
+Text positions_of(const Model& m, const CellAddress& c) {
+  return "query at " + to_string(position_of_query(m, c.row)) + ", key at " +
+         to_string(position_of_key(m, c.column));
 }
 
 }  // namespace
 
 Text given(const Model& m, const Trace& t, const CellAddress& c) {
-  return m.given.find({c.stage, t.sequence, c.head, c.row, c.column}) ? "typed over" : "given, not computed";
+  return m.given.find(given_place(m, t.sequence, c)) ? "typed over" : "given, not computed";
 }
 
 Text head_off(const Model& m, const Trace&, const CellAddress& c) {
@@ -45,12 +51,52 @@ Text key(const Model& m, const Trace&, const CellAddress& c) {
 }
 
 Text value(const Model& m, const Trace&, const CellAddress& c) {
-  return projected(m, c, 'v');
+  return projected(m, c, 'v') + (rules_of(m).added.turn_values ? ", turned: a mistake" : "");
+}
+
+Text key_and_column(const Model&, const Trace&, const CellAddress& c) {
+  return "m_" + to_string(c.row) + column(c.column);
+}
+
+Text normed(const Model& m, const Trace&, const CellAddress&) {
+  return rules_of(m).added.norm->formula(m, false);
+}
+
+Text turned(const Model& m, const Trace&, const CellAddress& c) {
+  const positions::Rotary& rotary = *m.additions.positions.rotary;
+  const std::size_t pair = *pair_of(rotary, c.column, m.d_head());
+  const auto [first, second] = columns_of(rotary, pair, m.d_head());
+  const bool of_queries = c.stage == Stage::rotated_queries;
+  const auto position = turned_from(m, of_queries ? Stage::queries : Stage::keys) + std::int64_t(c.row);
+  return "pair " + to_string(pair) + " (columns " + to_string(first) + ", " + to_string(second) +
+         ") at position " + to_string(position);
+}
+
+Text not_turned(const Model& m, const Trace&, const CellAddress& c) {
+  if (pair_of(*m.additions.positions.rotary, c.column, m.d_head())) return "keys are not turned: a mistake";
+  return "column " + to_string(c.column) + " does not turn";
+}
+
+Text capped(const Model& m, const Trace&, const CellAddress&) {
+  return rules_of(m).added.cap->formula(m, false);
+}
+
+Text sloped(const Model& m, const Trace&, const CellAddress& c) {
+  return positions_of(m, c);
+}
+
+Text bucket(const Model& m, const Trace&, const CellAddress& c) {
+  return "bucket " + to_string(bucket_of_cell(m, c.row, c.column)) + ": " + positions_of(m, c);
+}
+
+Text biased(const Model& m, const Trace&, const CellAddress&) {
+  return "score " + rules_of(m).added.add_biases->formula(m, false);
 }
 
 Text unprojected(const Model& m, const Trace&, const CellAddress& c) {
   const auto [row, k] = before_split(m, c);
-  return "x_" + to_string(row) + column(k) + ": no projection";
+  const char* from = c.stage != Stage::queries && m.has_memory() ? "m_" : "x_";
+  return from + to_string(row) + column(k) + ": no projection";
 }
 
 Text query_by_key(const Model&, const Trace&, const CellAddress& c) {
@@ -76,10 +122,13 @@ Text over_line(const Model& m, const Trace& t, const CellAddress& c) {
   const attention::Rules rules = rules_of(m);
   if (rules.softmax->in_blocks) return rules.softmax->formula(m, false);
   if (!rules.softmax->over_keys) return "over the queries of key " + to_string(c.column);
-  if (!rules.mask->fill || std::isfinite(rules.mask->fill(m))) return "over all keys";
+  if (!rules.mask->fill || std::isfinite(rules.mask->fill(m)))
+    return Text("over all keys") + (m.additions.sink ? " and the sink" : "");
   const double visible = arma::accu(t.mask.row(c.row));
-  if (visible == 0) return "no key is visible: 0/0";
-  return visible < static_cast<double>(t.mask.n_cols()) ? "over the visible keys" : "over all keys";
+  const bool sinks = m.additions.sink.has_value();
+  if (visible == 0) return sinks ? "no key is visible: all goes to the sink" : "no key is visible: 0/0";
+  const bool all = visible >= static_cast<double>(t.mask.n_cols());
+  return Text(all ? "over all keys" : "over the visible keys") + (sinks ? " and the sink" : "");
 }
 
 Text empty_row(const Model&, const Trace&, const CellAddress& c) {

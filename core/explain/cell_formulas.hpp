@@ -25,6 +25,14 @@ std::string always(const Model&, const Trace&, const CellAddress&) {
 std::string given(const Model&, const Trace&, const CellAddress&);
 std::string head_off(const Model&, const Trace&, const CellAddress&);
 std::string token_and_column(const Model&, const Trace&, const CellAddress&);
+std::string key_and_column(const Model&, const Trace&, const CellAddress&);
+std::string normed(const Model&, const Trace&, const CellAddress&);
+std::string turned(const Model&, const Trace&, const CellAddress&);
+std::string not_turned(const Model&, const Trace&, const CellAddress&);
+std::string capped(const Model&, const Trace&, const CellAddress&);
+std::string sloped(const Model&, const Trace&, const CellAddress&);
+std::string bucket(const Model&, const Trace&, const CellAddress&);
+std::string biased(const Model&, const Trace&, const CellAddress&);
 std::string query(const Model&, const Trace&, const CellAddress&);
 std::string key(const Model&, const Trace&, const CellAddress&);
 std::string value(const Model&, const Trace&, const CellAddress&);

@@ -32,8 +32,9 @@ std::vector<Cells> without_typed_cells(const Model& model, const Trace& trace, c
   const auto& typed = model.given.cells;
   const auto inside = [&](const attention::GivenCell& cell) {
     const auto& p = cell.place;
-    return Source(p.stage) == cells.source && p.sequence == trace.sequence && p.head == cells.head &&
-           cells.row0 <= p.row && p.row < cells.row1 && cells.column0 <= p.column && p.column < cells.column1;
+    return Source(p.stage) == cells.source && p.sequence == trace.sequence &&
+           p.head == matrix_of_head(model, p.stage, cells.head) && cells.row0 <= p.row &&
+           p.row < cells.row1 && cells.column0 <= p.column && p.column < cells.column1;
   };
   const auto first = std::find_if(typed.begin(), typed.end(), inside);
   if (first == typed.end()) return {cells};
@@ -54,8 +55,9 @@ std::vector<Cells> without_typed_cells(const Model& model, const Trace& trace, c
 /// The cell of the first part whose product with the second is largest.
 std::optional<Place> largest_term(const Model& model, const Trace& trace, const Rule& rule,
                                   const CellAddress& cell) {
-  const auto first = reached(model, trace, rule.parts[0], cell);
-  const auto second = reached(model, trace, rule.parts[1], cell);
+  const auto parts = parts_of(model, rule);
+  const auto first = reached(model, trace, parts[0], cell);
+  const auto second = reached(model, trace, parts[1], cell);
   if (!first || !second) return std::nullopt;
   std::size_t best = 0;
   double largest = -1;
@@ -72,9 +74,10 @@ std::optional<CellAddress> before(const Model& model, const Trace& trace, const 
   std::optional<Place> place;
   if (rule.before == Before::largest_term) place = largest_term(model, trace, rule, cell);
   if (rule.before == Before::first_part) {
-    // What the softmax runs over stands for its cell in the same place.
-    const bool whole_line = rule.parts[0].reach == Reach::softmax_line;
-    const Part part{rule.parts[0].source, whole_line ? Reach::same_cell : rule.parts[0].reach};
+    // What the softmax runs over, or a norm measures, stands for its cell in the same place.
+    const Part first = parts_of(model, rule)[0];
+    const bool whole_line = rule.operation == Operation::softmax || rule.operation == Operation::normed;
+    const Part part{first.source, whole_line ? Reach::same_cell : first.reach};
     if (const auto cells = reached(model, trace, part, cell)) place = cells->at(0);
   }
   if (!place) return std::nullopt;
@@ -115,10 +118,10 @@ std::vector<CellAddress> worked_out(const Model& model, const Trace& trace, cons
 std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAddress& cell) {
   const Rule& rule = rule_for(model, trace, cell);
   std::vector<Cells> all;
-  for (const Part& part : rule.parts) {
+  for (const Part& part : parts_of(model, rule)) {
     const auto cells = reached(model, trace, part, cell);
     if (!cells) continue;
-    if (rule.operation == Operation::softmax &&
+    if (rule.operation == Operation::softmax && part.reach == Reach::softmax_line &&
         rule.parts[1].reach == Reach::nothing) {  // else −∞ may become NaN
       const auto runs = runs_that_count(model, trace, *cells);
       all.insert(all.end(), runs.begin(), runs.end());
@@ -133,7 +136,7 @@ std::vector<Cells> results(const Model& model, const Trace& trace, const CellAdd
   std::vector<Cells> all;
   for (const Rule& rule : rules()) {
     if (!attention::info(rule.stage).present(model)) continue;
-    for (const Part& part : rule.parts)
+    for (const Part& part : parts_of(model, rule))
       for (const Cells& reached : reached_by(model, trace, rule, part, cell))
         for (const Cells& cells : without_typed_cells(model, trace, reached))
           append_made_by(model, trace, rule, cells, all);

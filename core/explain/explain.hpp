@@ -25,9 +25,9 @@ enum class Form {
   exponential  ///< exp(a − b)
 };
 
-/// What a term belongs to: the token, head or column of that index.
+/// What a term belongs to: the key's token, the query's, the head or column of that index, or the sink.
 struct Label {
-  enum Kind { none, token, head, column } kind = none;
+  enum Kind { none, token, query, head, column, sink } kind = none;
   std::size_t index = 0;
 };
 

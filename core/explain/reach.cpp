@@ -1,5 +1,6 @@
 #include "core/explain/reach.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/attention/rules.hpp"
@@ -26,9 +27,20 @@ std::optional<std::pair<std::size_t, std::size_t>> size_of(const Model& model, c
   return std::pair<std::size_t, std::size_t>{numbers->n_rows, numbers->n_cols};
 }
 
-bool is_per_head(Source source) {
+bool is_per_head(const Model& model, Source source) {
   const auto* stage = std::get_if<Stage>(&source);
-  return stage && info(*stage).per_head;
+  if (!stage) return source == Source(Input::score_bias) && model.additions.score_bias.size() > 1;
+  return info(*stage).per_head;
+}
+
+/// The heads that have the matrix of a stage that a head has.
+std::vector<std::size_t> heads_with(const Model& model, Source source, std::size_t head) {
+  const auto* stage = std::get_if<Stage>(&source);
+  if (!stage || !info(*stage).per_head || n_matrices(model, *stage) == model.n_heads) return {head};
+  std::vector<std::size_t> heads;
+  for (std::size_t h = 0; h < model.n_heads; ++h)
+    if (model.group_of(h) == model.group_of(head)) heads.push_back(h);
+  return heads;
 }
 
 Reach line_of_softmax(const Model& model) {
@@ -38,13 +50,24 @@ Reach line_of_softmax(const Model& model) {
 /// The rows of the heads that a row of the matrix of all heads is split into.
 std::vector<Cells> split_of_row(const Model& model, Stage stage, std::size_t row) {
   const attention::Layout& layout = splitting(model, stage).layout;
-  const attention::HeadSizes sizes = split_sizes(model);
+  const attention::HeadSizes sizes = split_sizes(model, stage);
   std::vector<Cells> all;
   for (std::size_t column = 0; column < sizes.n_heads * sizes.d_head; ++column) {
     const attention::HeadCell to = layout.parted({row, column}, sizes);
-    if (to.column == 0) all.push_back({stage, to.head, to.row, to.row + 1, 0, sizes.d_head});
+    for (std::size_t h = 0; h < model.n_heads && to.column == 0; ++h)
+      if (matrix_of_head(model, stage, h) == to.head)
+        all.push_back({stage, h, to.row, to.row + 1, 0, sizes.d_head});
   }
   return all;
+}
+
+/// The other column of the pair that a turned column belongs to; the column itself when it does not turn.
+std::size_t partner_of(const Model& model, std::size_t column) {
+  const positions::Rotary& rotary = *model.additions.positions.rotary;
+  const auto pair = pair_of(rotary, column, model.d_head());
+  if (!pair) return column;
+  const auto [first, second] = columns_of(rotary, *pair, model.d_head());
+  return first + second - column;
 }
 
 Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t column) {
@@ -53,18 +76,30 @@ Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t col
 
 }  // namespace
 
+std::size_t bucket_of_cell(const Model& model, std::size_t query, std::size_t key) {
+  const std::int64_t distance = position_of_key(model, key) - position_of_query(model, query);
+  return positions::bucket_of(distance, *model.additions.positions.relative);
+}
+
 Place before_merge(const Model& model, std::size_t row, std::size_t column) {
   const attention::HeadCell from = rules_of(model).merge->layout.parted({row, column}, merged_sizes(model));
   return {Stage::contexts, from.head, from.row, from.column};
 }
 
 attention::JoinedCell before_split(const Model& model, const CellAddress& cell) {
-  return splitting(model, cell.stage).layout.joined({cell.head, cell.row, cell.column}, split_sizes(model));
+  const std::size_t head = matrix_of_head(model, cell.stage, cell.head);
+  return splitting(model, cell.stage)
+      .layout.joined({head, cell.row, cell.column}, split_sizes(model, cell.stage));
+}
+
+attention::GivenPlace given_place(const Model& model, std::size_t sequence, const CellAddress& cell) {
+  return {cell.stage, sequence, matrix_of_head(model, cell.stage, cell.head), cell.row, cell.column};
 }
 
 const arma::mat* find_numbers(const Model& model, const Trace& trace, Source source, std::size_t head) {
   if (const auto* stage = std::get_if<Stage>(&source)) return &*info(*stage).matrix(trace, head);
-  const auto* numbers = attention::find_matrix(model, {std::get<Input>(source), trace.sequence});
+  const auto* numbers =
+      attention::find_matrix(model, place_of(model, std::get<Input>(source), trace.sequence, head));
   return numbers ? &**numbers : nullptr;
 }
 
@@ -77,9 +112,9 @@ double number_at(const Model& model, const Trace& trace, const Place& place) {
 
 std::optional<Cells> reached(const Model& model, const Trace& trace, const Part& part,
                              const CellAddress& cell) {
-  const std::size_t head = is_per_head(part.source) ? cell.head : 0;
+  const std::size_t head = is_per_head(model, part.source) ? cell.head : 0;
   const auto size = size_of(model, trace, part.source, head);
-  if (!size) return std::nullopt;
+  if (part.reach == Reach::nothing || !size || size->first == 0) return std::nullopt;
   const auto [rows, columns] = *size;
   const attention::JoinedCell joined =
       info(cell.stage).per_head ? before_split(model, cell) : attention::JoinedCell{cell.row, cell.column};
@@ -103,6 +138,16 @@ std::optional<Cells> reached(const Model& model, const Trace& trace, const Part&
       return Cells{part.source, head, 0, rows, joined.column, joined.column + 1};
     case Reach::banded_cell:
       return one_cell(part.source, head, joined.row, joined.column);
+    case Reach::partner: {
+      const std::size_t column = partner_of(model, cell.column);
+      return one_cell(part.source, head, cell.row, column);
+    }
+    case Reach::column_factor:
+      return one_cell(part.source, head, 0, cell.column);
+    case Reach::head_number:
+      return one_cell(part.source, head, 0, cell.head);
+    case Reach::bucket:
+      return one_cell(part.source, head, cell.head, bucket_of_cell(model, cell.row, cell.column));
     case Reach::merged_cell: {
       const Place from = before_merge(model, cell.row, cell.column);
       return one_cell(part.source, from.head, from.row, from.column);
@@ -114,20 +159,27 @@ std::optional<Cells> reached(const Model& model, const Trace& trace, const Part&
 std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule& rule, const Part& part,
                               const CellAddress& cell) {
   if (part.source != Source(cell.stage)) return {};
-  const std::size_t head = is_per_head(part.source) ? cell.head : 0;
+  const std::size_t head = is_per_head(model, part.source) ? cell.head : 0;
   const std::size_t row = cell.row, column = cell.column;
   const attention::StageMatrix& numbers = numbers_of(trace, {rule.stage, head, 0, 0});
   Cells cells{rule.stage, head, 0, numbers.n_rows(), 0, numbers.n_cols()};
   const auto only_row = [&](std::size_t i) { cells.row0 = i, cells.row1 = i + 1; };
   const auto only_column = [&](std::size_t j) { cells.column0 = j, cells.column1 = j + 1; };
   if (part.reach == Reach::projected_row) return split_of_row(model, rule.stage, row);
-  bool in_every_head = is_per_head(rule.stage) && !is_per_head(part.source);
+  bool in_every_head = is_per_head(model, rule.stage) && !is_per_head(model, part.source);
+  if (part.reach == Reach::partner && partner_of(model, column) == column) return {};
   switch (part.reach == Reach::softmax_line ? line_of_softmax(model) : part.reach) {
     case Reach::softmax_line:
     case Reach::nothing:
     case Reach::projected_row:
     case Reach::projection:
+    case Reach::column_factor:
+    case Reach::head_number:
+    case Reach::bucket:
       return {};
+    case Reach::partner:
+      only_row(row), only_column(partner_of(model, column));
+      break;
     case Reach::same_cell:
       only_row(row), only_column(column);
       break;
@@ -143,7 +195,7 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
       break;
     case Reach::banded_cell: {
       const attention::HeadCell of =
-          splitting(model, rule.stage).layout.parted({row, column}, split_sizes(model));
+          splitting(model, rule.stage).layout.parted({row, column}, split_sizes(model, rule.stage));
       in_every_head = false;
       cells.head = of.head;
       only_row(of.row), only_column(of.column);
@@ -158,9 +210,12 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
     }
   }
   std::vector<Cells> all;
-  for (std::size_t h = 0; h < (in_every_head ? model.n_heads : 1); ++h) {
+  if (!in_every_head && !is_per_head(model, rule.stage)) return {cells};
+  for (std::size_t h = 0; h < model.n_heads; ++h) {
+    const auto with = in_every_head ? std::vector{h} : heads_with(model, part.source, cells.head);
+    if (std::find(with.begin(), with.end(), h) == with.end()) continue;
     all.push_back(cells);
-    if (in_every_head) all.back().head = h;
+    all.back().head = h;
   }
   return all;
 }

@@ -14,6 +14,9 @@ Place before_merge(const Model& model, std::size_t row, std::size_t column);
 /// Where in the matrix of all heads a number of one head's queries, keys or values stands before the split.
 attention::JoinedCell before_split(const Model& model, const CellAddress& cell);
 
+/// The bucket of T5 that a query and a key belong to.
+std::size_t bucket_of_cell(const Model& model, std::size_t query, std::size_t key);
+
 /// One number; a stage of tokens by tokens is not made whole for it.
 double number_at(const Model& model, const Trace& trace, const Place& place);
 

@@ -15,10 +15,18 @@ enum class Operation {
   zero,            ///< 0 by a rule of the model
   copied,          ///< the one part
   dot_product,     ///< Σ first · second, and + third when it is there
+  normed,          ///< the own number of the first part by what its row measures, times the second
+  turned,          ///< first · cos − or + second · sin, by the angle of its position
+  turned_product,  ///< the same of a dot product and that of the other column of its pair: a mistake
   scaled,          ///< the part by the scale
+  capped,          ///< c·tanh(part ÷ c)
+  sloped,          ///< −slope × distance; the part is the slope where the model has its own
+  biased,          ///< first + second + third, as far as they are there
   masked,          ///< the first where the second is 1, else the fill of the mask's method
   masked_product,  ///< the same of the first times the third
-  softmax,  ///< exp(own − max) / Σ exp(each − max) over the part, or over the first times the second
+  /// exp(own − max) / Σ exp(each − max) over the first part, or over it times the second; exp(sink − max)
+  /// joins the sum when the third is there.
+  softmax,
   product,  ///< first × second
   sum,      ///< Σ of the part
   quotient  ///< first ÷ second
@@ -36,13 +44,26 @@ enum class Reach {
   softmax_line,   ///< the whole row, or the whole column when the softmax runs over queries
   row_total,      ///< (row, 0)
   projection,     ///< the column of a learned matrix that makes this column of this head
+  partner,        ///< (row, the other column of its pair)
+  column_factor,  ///< (0, column)
+  head_number,    ///< (0, head)
+  bucket,         ///< (head, the bucket of the distance of query and key)
   banded_cell,    ///< the number of X that is split off to this place of this head
   merged_cell     ///< the cell of one head's contexts that the merge puts here
+};
+
+/// Which source a part means, as a model decides it.
+enum class From {
+  source,     ///< the one that is named
+  chain_end,  ///< the last stage that its chain leads to: see core/attention/order.hpp
+  before,     ///< the stage of its chain that comes before the rule's
+  memory      ///< the key embeddings where the model has them, else the one that is named
 };
 
 struct Part {
   Source source;
   Reach reach = Reach::nothing;
+  From from = From::source;
 };
 
 /// What is worked out before a cell when it is explained.
@@ -60,6 +81,9 @@ struct Rule {
   /// The formula of one cell in the field's notation; "_1" stands for a subscript 1.
   std::string (*formula)(const Model&, const Trace&, const CellAddress&);
 };
+
+/// The parts of a rule in a model, each from the source that it means there.
+std::array<Part, 3> parts_of(const Model& model, const Rule& rule);
 
 /// The whole table, in the order of the computation.
 std::span<const Rule> rules();

@@ -5,62 +5,28 @@
 
 #include "core/attention/formulas.hpp"
 #include "core/attention/intended.hpp"
+#include "core/attention/order.hpp"
 #include "core/attention/rounding.hpp"
 #include "core/attention/visible.hpp"
+#include "core/explain/added_steps.hpp"
 #include "core/explain/reach.hpp"
 #include "core/explain/rules.hpp"
+#include "core/explain/work.hpp"
 
 namespace core::explain {
 namespace {
 
 using attention::rules_of;
 
-/// Everything that a step is written from.
-struct Work {
-  const Model& model;
-  const Trace& trace;
-  const CellAddress& cell;
-  const Rule& rule;
-
-  std::optional<Cells> cells(std::size_t part) const { return reached(model, trace, rule.parts[part], cell); }
-  Operand operand(const Cells& cells, std::size_t k) const {
-    const Place place = cells.at(k);
-    return {number_at(model, trace, place), place};
-  }
-  Operand first() const { return operand(*cells(0), 0); }
-  Operand second() const { return operand(*cells(1), 0); }
-};
-
-Line note(std::string words, double value) {
-  return {.value = value, .words = std::move(words)};
-}
-
-Line line(Form form, Operand a, Operand b, double value, std::string words = {}) {
-  return {.form = form, .a = a, .b = b, .value = value, .words = std::move(words)};
-}
-
-void add_line(Step& step, Line line) {
-  step.result = line.value;
-  step.lines.push_back(std::move(line));
-}
-
-void add_total(Step& step, double value) {
-  Line total = note("sum", value);
-  total.role = Line::total;
-  add_line(step, std::move(total));
-}
-
-void add_term(Step& step, Line line, Label label) {
-  line.role = Line::term;
-  line.label = label;
-  step.lines.push_back(std::move(line));
-}
-
 void write_given(const Work& w, Step& step) {
   const auto& c = w.cell;
   switch (c.stage) {
     case Stage::embeddings: {
       const arma::mat& x = w.model.sequences[w.trace.sequence].embeddings;
+      return add_line(step, note("given", x(c.row, c.column)));
+    }
+    case Stage::key_embeddings: {
+      const arma::mat& x = w.model.sequences[w.trace.sequence].key_embeddings;
       return add_line(step, note("given", x(c.row, c.column)));
     }
     case Stage::mask: {
@@ -71,11 +37,10 @@ void write_given(const Work& w, Step& step) {
       break;
   }
   const auto* stage = w.model.given.find(c.stage);
-  if (const auto* typed = w.model.given.find({c.stage, w.trace.sequence, c.head, c.row, c.column}))
+  if (const auto* typed = w.model.given.find(given_place(w.model, w.trace.sequence, c)))
     return add_line(step, note("typed over", typed->value));
   if (stage)
-    return add_line(step, note("given", (*stage->matrices[w.trace.sequence * w.model.n_heads + c.head])(
-                                            c.row, c.column)));
+    return add_line(step, note("given", attention::info(c.stage).matrix(w.trace, c.head)(c.row, c.column)));
   const auto& dropout = w.model.dropout;
   if (!dropout.active()) return add_line(step, note("nothing is dropped", 1));
   const std::string how =
@@ -138,11 +103,19 @@ std::vector<Operand> softmax_scores(const Work& w, Step& step) {
   return all;
 }
 
+/// The sink that joins the sum, if there is one.
+std::optional<Operand> sink_of(const Work& w) {
+  const auto cells = rules_of(w.model).softmax->over_keys ? w.cells(2) : std::nullopt;
+  return cells ? std::optional(w.operand(*cells, 0)) : std::nullopt;
+}
+
 /// What is subtracted from each score before exp(), for the sum and for its own weight.
-attention::BlockMaxima subtracted(const Work& w, const std::vector<Operand>& scores) {
+attention::BlockMaxima subtracted(const Work& w, const std::vector<Operand>& scores,
+                                  const std::optional<Operand>& sink) {
+  const bool in_blocks = rules_of(w.model).softmax->in_blocks;
   arma::rowvec row(scores.size());
   for (std::size_t k = 0; k < scores.size(); ++k) row[k] = scores[k].value;
-  const bool in_blocks = rules_of(w.model).softmax->in_blocks;
+  if (sink && !in_blocks) row.insert_cols(row.n_cols, arma::rowvec{sink->value});
   return attention::block_maxima(row, in_blocks ? w.model.departures.blocks : attention::Blocks());
 }
 
@@ -152,17 +125,24 @@ void write_softmax(const Work& w, Step& step) {
   for (Operand& score : scores) score = taken_as(precision, score);
   const attention::Normalising& rule = *rules_of(w.model).softmax;
   const std::size_t self = rule.over_keys ? w.cell.column : w.cell.row;
-  const auto [own_largest, largest] = subtracted(w, scores);
+  const auto sink = sink_of(w);
+  const auto [own_largest, largest, last] = subtracted(w, scores, sink);
   const bool empty =
       std::ranges::all_of(scores, [](const Operand& score) { return score.value == -arma::datum::inf; });
-  const bool adds_nothing = !empty || rule.in_blocks;  // of −∞; else it is NaN
+  const bool adds_nothing = !empty || rule.in_blocks || sink;  // of −∞; else it is NaN
   double sum = 0;
   for (std::size_t k = 0; k < scores.size(); ++k) {
     if (scores[k].value == -arma::datum::inf && adds_nothing) continue;
     const double term = std::exp(scores[k].value - largest[k]);
     sum += term;
     if (largest[k] < arma::datum::inf)  // else the key is not visited
-      add_term(step, line(Form::exponential, scores[k], {largest[k], {}}, term), {Label::token, k});
+      add_term(step, line(Form::exponential, scores[k], {largest[k], {}}, term),
+               {rule.over_keys ? Label::token : Label::query, k});
+  }
+  if (sink) {
+    const double term = std::exp(sink->value - last);
+    sum += term;
+    add_term(step, line(Form::exponential, *sink, {last, {}}, term), {Label::sink});
   }
   add_total(step, sum);
   const double score = scores[self].value;
@@ -234,6 +214,18 @@ void write(const Work& w, Step& step) {
       return write_copied(w, step);
     case Operation::dot_product:
       return write_dot_product(w, step);
+    case Operation::normed:
+      return write_normed(w, step);
+    case Operation::turned:
+      return write_turned(w, step);
+    case Operation::turned_product:
+      return write_turned_product(w, step);
+    case Operation::capped:
+      return write_capped(w, step);
+    case Operation::sloped:
+      return write_sloped(w, step);
+    case Operation::biased:
+      return write_biased(w, step);
     case Operation::scaled:
       return write_scaled(w, step);
     case Operation::masked:

@@ -26,11 +26,12 @@ struct Sign {
 };
 
 std::string ascii(std::string text) {
-  constexpr std::array signs{Sign{"·", "."},   Sign{"×", "*"},   Sign{"÷", "/"},  Sign{"√", "sqrt "},
-                             Sign{"−", "-"},   Sign{"∞", "inf"}, Sign{"≤", "<="}, Sign{"≠", "!="},
-                             Sign{"Σ", "sum"}, Sign{"⁰", "^0"},  Sign{"¹", "^1"}, Sign{"²", "^2"},
-                             Sign{"³", "^3"},  Sign{"⁴", "^4"},  Sign{"⁵", "^5"}, Sign{"⁶", "^6"},
-                             Sign{"⁷", "^7"},  Sign{"⁸", "^8"},  Sign{"⁹", "^9"}, Sign{"_", ""}};
+  constexpr std::array signs{Sign{"·", "."},   Sign{"×", "*"},       Sign{"÷", "/"},  Sign{"√", "sqrt "},
+                             Sign{"−", "-"},   Sign{"∞", "inf"},     Sign{"≤", "<="}, Sign{"≠", "!="},
+                             Sign{"Σ", "sum"}, Sign{"ε", "epsilon"}, Sign{"⁰", "^0"}, Sign{"¹", "^1"},
+                             Sign{"²", "^2"},  Sign{"³", "^3"},      Sign{"⁴", "^4"}, Sign{"⁵", "^5"},
+                             Sign{"⁶", "^6"},  Sign{"⁷", "^7"},      Sign{"⁸", "^8"}, Sign{"⁹", "^9"},
+                             Sign{"_", ""}};
   for (const auto& [sign, plain] : signs)
     for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at))
       text.replace(at, std::string(sign).size(), plain);
@@ -56,8 +57,8 @@ std::string operands_in_words(const Line& line) {
   return {};
 }
 
-std::string text_of(const Line& line, const std::vector<std::string>& tokens) {
-  std::string text = words(line.label, tokens);
+std::string text_of(const Line& line, const attention::Sequence& sequence) {
+  std::string text = words(line.label, sequence);
   for (const std::string& more : {ascii(line.words), operands_in_words(line)})
     if (!more.empty()) text += (text.empty() ? "" : "  ") + more;
   return text + (text.empty() ? "= " : " = ") + number(line.value);
@@ -73,10 +74,12 @@ std::string name(Source source) {
 std::string name(const Place& place) {
   const std::string row = to_string(place.row), column = "[" + to_string(place.column) + "]";
   if (const auto* input = std::get_if<Input>(&place.source))
-    return name(place.source) + (is_bias(*input) ? column : "[" + row + "]" + column);
+    return name(place.source) + (attention::has_one_row(*input) ? column : "[" + row + "]" + column);
   switch (std::get<Stage>(place.source)) {
     case Stage::embeddings:
       return "x_" + row + column;
+    case Stage::key_embeddings:
+      return "m_" + row + column;
     case Stage::queries:
       return "q_" + row + column;
     case Stage::keys:
@@ -88,14 +91,18 @@ std::string name(const Place& place) {
   }
 }
 
-std::string words(const Label& label, const std::vector<std::string>& tokens) {
+std::string words(const Label& label, const attention::Sequence& sequence) {
   switch (label.kind) {
     case Label::token:
-      return tokens[label.index];
+      return sequence.keys()[label.index];
+    case Label::query:
+      return sequence.tokens[label.index];
     case Label::head:
       return "head " + to_string(label.index);
     case Label::column:
       return "column " + to_string(label.index);
+    case Label::sink:
+      return "sink";
     case Label::none:
       break;
   }
@@ -115,7 +122,7 @@ std::string plain_text(const Explanation& explanation, const attention::Sequence
     const Step& step = explanation.steps[s];
     text += "\n" + to_string(s + 1) + "  " + step.title +
             (step.formula.empty() ? "" : "  " + ascii(step.formula)) + "\n";
-    for (const Line& line : step.lines) text += "   " + text_of(line, sequence.keys()) + "\n";
+    for (const Line& line : step.lines) text += "   " + text_of(line, sequence) + "\n";
   }
   return text;
 }

@@ -14,7 +14,7 @@ std::string name(Source source);
 std::string name(const Place& place);
 
 /// "Your", "head 0", "column 2", or "".
-std::string words(const Label& label, const std::vector<std::string>& tokens);
+std::string words(const Label& label, const attention::Sequence& sequence);
 
 /// The whole derivation, a line of text for each of its lines and numbers to 12 digits; in ASCII except for
 /// tokens.

@@ -1,5 +1,6 @@
 #include "core/lessons/exhibits.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "core/attention/attend.hpp"
@@ -18,6 +19,10 @@ using Names = std::vector<std::string>;
 
 const Names& tokens(const Moment& m) {
   return m.model.sequences.front().tokens;
+}
+
+const Names& keys(const Moment& m) {
+  return m.model.sequences.front().keys();
 }
 
 Names numbered(const std::string& word, std::size_t n) {
@@ -47,12 +52,12 @@ Model with_merge(Model model, MergeRule rule) {
 
 std::vector<Picture> library(const Moment& m) {
   constexpr std::array relevance{"high", "high", "medium", "none", "low"};
-  const std::size_t books = std::min(relevance.size(), m.model.n_tokens() - 1),
-                    question = m.model.n_tokens() - 1;
+  const std::size_t question = m.model.n_tokens() - 1,
+                    books = std::min({relevance.size(), question, m.model.n_keys()});
   Picture p{.title = tokens(m)[question], .shading = Shading::bars};
   p.numbers.set_size(books, 1);
   for (std::size_t book = 0; book < books; ++book) {
-    p.rows.push_back(tokens(m)[book]);
+    p.rows.push_back(keys(m)[book]);
     p.ends.push_back(relevance[book]);
     p.numbers(book, 0) = head_now(m).weights(question, book);
   }
@@ -66,13 +71,13 @@ std::vector<Picture> single_query(const Moment& m) {
   if (q.n_rows <= query) return {};
   const arma::mat products = k.each_row() % q.row(query);
   Picture terms{.title = tokens(m)[query] + " times each, number by number",
-                .rows = tokens(m),
+                .rows = keys(m),
                 .columns = numbered("", k.n_cols),
                 .numbers = products,
                 .shading = Shading::signed_values};
   Picture sums{.title = "added up",
                .note = "row 1 of the scores",
-               .rows = tokens(m),
+               .rows = keys(m),
                .columns = {tokens(m)[query]},
                .numbers = arma::sum(products, 1),
                .shading = Shading::signed_values};
@@ -87,14 +92,14 @@ std::vector<Picture> double_loop(const Moment& m) {
       for (std::size_t c = 0; c < q.n_cols; ++c) loops(i, j) += q(i, c) * k(j, c);
   const arma::mat product = q * k.t();
   const std::string apart = "largest difference " + number(largest_difference(loops, product));
-  return {{"two loops", "", tokens(m), tokens(m), {}, loops, Shading::signed_values},
-          {"one product", apart, tokens(m), tokens(m), {}, product, Shading::signed_values}};
+  return {{"two loops", "", tokens(m), keys(m), {}, loops, Shading::signed_values},
+          {"one product", apart, tokens(m), keys(m), {}, product, Shading::signed_values}};
 }
 
 std::vector<Picture> next_token(const Moment& m) {
   Picture p{.title = "what may be read",
             .rows = tokens(m),
-            .columns = tokens(m),
+            .columns = keys(m),
             .numbers = m.trace.mask,
             .shading = Shading::mask};
   for (std::size_t i = 1; i < tokens(m).size(); ++i) p.ends.push_back("→ " + tokens(m)[i]);
@@ -115,10 +120,14 @@ std::vector<Picture> moved_rows(const Moment& m) {
            .shading = Shading::signed_values}};
 }
 
-/// A square matrix of weights with the tokens' names, or with numbers where it is of another size.
+/// A matrix of weights with the tokens' names, or with numbers where it is of another size.
 Picture square(const Moment& m, const std::string& title, const std::string& note, const arma::mat& weights) {
-  const Names names = weights.n_rows == tokens(m).size() ? tokens(m) : numbered("", weights.n_rows);
-  return {title, note, names, names, {}, weights, Shading::weights};
+  const auto names = [](const Names& known, std::size_t n) {
+    return n == known.size() ? known : numbered("", n);
+  };
+  return {
+      title,           note, names(tokens(m), weights.n_rows), names(keys(m), weights.n_cols), {}, weights,
+      Shading::weights};
 }
 
 std::vector<Picture> versions(const Moment& m) {

@@ -31,6 +31,19 @@ constexpr std::array terms{
     Term{"scale",
          "the factor on the scores, usually 1/√d_head. It keeps their spread near 1, however wide the head "
          "is."},
+    Term{
+        "norm",
+        "brings the numbers of a query or a key to one size, and multiplies each column by a learned factor."},
+    Term{"rotary position",
+         "turns pairs of a query's and a key's numbers by an angle that grows with the position, so that "
+         "their score depends on how far apart they stand."},
+    Term{"position bias", "what is added to a score for the distance of query and key, before the mask."},
+    Term{"score cap", "bends scores so that none goes beyond a number c: c·tanh(score/c)."},
+    Term{"group", "heads that share their keys and values, each with queries of its own."},
+    Term{"sink",
+         "a score that belongs to no key: its exponential joins the sum of a row, so that a query may look "
+         "at nothing."},
+    Term{"key embedding", "what a key and a value are made of where they are not the tokens' own."},
     Term{"mask", "says which keys a query may see. Causal: key j only when j ≤ i."},
     Term{"causal", "without a look ahead: what stands at i depends on the tokens up to i alone."},
     Term{"−∞", "minus infinity: the score of a hidden cell. Its exponential is exactly 0."},

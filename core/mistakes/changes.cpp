@@ -25,7 +25,7 @@ Model with_scale(const Model& model, attention::Scale scale) {
 
 Model with_mask_transposed(const Model& model) {
   Model next = model;
-  if (next.mask.causal) next.departures.mask_transposed = !next.departures.mask_transposed;
+  if (next.mask.causal) next.departures.mask_edge.transposed = !next.departures.mask_edge.transposed;
   for (MaskCell& cell : next.mask.cells) std::swap(cell.row, cell.column);
   std::ranges::sort(next.mask.cells);
   return next;

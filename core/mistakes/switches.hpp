@@ -59,7 +59,7 @@ Model align_mask(const Model& m) {
 template <int diagonal>
 Model shift_mask(const Model& m) {
   return changed(m, [](Model& n) {
-    if (n.mask.causal) n.departures.mask_diagonal = diagonal;
+    if (n.mask.causal) n.departures.mask_edge.diagonal = diagonal;
   });
 }
 template <MaskMethod method>

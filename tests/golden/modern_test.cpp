@@ -2,7 +2,11 @@
 // NumPy.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "core/attention/attend.hpp"
 #include "core/attention/fast/engine.hpp"
@@ -48,7 +52,15 @@ void expect_modern_stages(const Case& expected, const attention::Trace& trace) {
   EXPECT_TRUE(found.contains("weights") && found.contains("output") && found.contains("mask"));
 }
 
-class Modern : public testing::TestWithParam<const char*> {};
+class Modern : public testing::TestWithParam<std::string> {};
+
+std::vector<std::string> all_cases() {
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(FIXTURES "/modern"))
+    if (file.path().extension() == ".json") names.push_back(file.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
 
 TEST_P(Modern, EveryStageIsAsDefined) {
   const Case expected = read_case(GetParam());
@@ -67,14 +79,11 @@ TEST_P(Modern, ASessionKeepsIt) {
   EXPECT_EQ(core::formats::parse_session(core::formats::session_text({model, ""}), "again").model, model);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Modern,
-                         testing::Values("window-both-sides", "window-causal", "prefix", "documents",
-                                         "padding", "rules-and-cells", "wide-output", "narrow-output"),
-                         [](const auto& named) {
-                           std::string name = named.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Cases, Modern, testing::ValuesIn(all_cases()), [](const auto& named) {
+  std::string name = named.param;
+  std::erase(name, '-');
+  return name;
+});
 
 }  // namespace
 }  // namespace golden

@@ -98,7 +98,7 @@ inline core::attention::GivenStage given_stage(Random& random, const core::atten
                                                core::attention::Stage stage) {
   const auto shape = core::attention::shape_of(model, stage);
   core::attention::GivenStage given{stage, {}};
-  for (std::size_t k = 0; k < model.sequences.size() * model.n_heads; ++k)
+  for (std::size_t k = 0; k < model.sequences.size() * n_matrices(model, stage); ++k)
     given.matrices.emplace_back(matrix(random, shape.n_rows, shape.n_cols));
   return given;
 }

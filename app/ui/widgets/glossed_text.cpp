@@ -108,10 +108,31 @@ void explain_term(const Frame& frame, const Term& term, const std::string& remar
 }
 
 const Term* term_of(Stage stage) {
-  constexpr std::array words{
-      "embedding",        "query", "key", "value",  "score",   "scale",    "mask",    "−∞",
-      "softmax",          "mask",  "row", "weight", "dropout", "survivor", "context", "concatenate",
-      "output projection"};
+  constexpr std::array words{"embedding",
+                             "embedding",
+                             "query",
+                             "key",
+                             "value",
+                             "norm",
+                             "norm",
+                             "rotary position",
+                             "rotary position",
+                             "score",
+                             "scale",
+                             "score cap",
+                             "position bias",
+                             "position bias",
+                             "mask",
+                             "−∞",
+                             "softmax",
+                             "mask",
+                             "row",
+                             "weight",
+                             "dropout",
+                             "survivor",
+                             "context",
+                             "concatenate",
+                             "output projection"};
   static_assert(words.size() == static_cast<std::size_t>(Stage::output) + 1);
   return core::lessons::find_term(words.at(static_cast<std::size_t>(stage)));
 }

@@ -47,14 +47,14 @@ struct ColumnWidths {
 
 ColumnWidths columns_of(const Pen& pen, const ex::Step& step, const std::vector<std::size_t>& shown) {
   ImFont* mono = pen.frame.fonts.mono14;
-  const auto& tokens = pen.frame.shown.model.sequences[pen.frame.shown.look.sequence].keys();
+  const auto& sequence = pen.frame.shown.model.sequences[pen.frame.shown.look.sequence];
   ColumnWidths columns;
   float signs_width = 0, value = 0;
   for (const std::size_t k : shown) {
     const Line& line = step.lines[k];
     if (line.role != Line::term) continue;
     const Signs s = signs(line.form);
-    const std::string label = ex::words(line.label, tokens);
+    const std::string label = ex::words(line.label, sequence);
     if (!label.empty())
       columns.label =
           std::max(columns.label, text_width(pen.frame.fonts.sans14, label) + pen.frame.metrics.px(10));
@@ -86,8 +86,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   }
   pen.skip(9);
   float x = indent;
-  const std::string label =
-      ex::words(line.label, frame.shown.model.sequences[frame.shown.look.sequence].keys());
+  const std::string label = ex::words(line.label, frame.shown.model.sequences[frame.shown.look.sequence]);
   const float room = is_term ? widths.label : text_width(frame.fonts.sans14, label) + frame.metrics.px(10);
   if (!label.empty() && room > 0) {
     draw_text(frame.fonts.sans14, {x, pen.y}, Align::left_middle, packed(frame.palette.dim),

@@ -17,8 +17,8 @@ using std::size_t;
 /// How many rows of a head are worked out at a time: the more, the less often keys and values are read again.
 size_t block_rows(const Heads& all, size_t n_threads) {
   constexpr size_t tile = 24, most_tiles = 6, most_numbers = 393216;
-  const size_t in_memory = most_numbers / all.n_tokens;
-  const size_t for_all = all.n_tokens * all.heads.size() / (2 * n_threads);  // two blocks for each thread
+  const size_t in_memory = most_numbers / all.n_keys;
+  const size_t for_all = all.n_queries * all.heads.size() / (2 * n_threads);  // two blocks for each thread
   return std::clamp<size_t>(std::min(in_memory, for_all) / tile, 1, most_tiles) * tile;
 }
 
@@ -26,7 +26,7 @@ size_t block_rows(const Heads& all, size_t n_threads) {
 void put_kept(Heads& all, const Model& model, size_t sequence) {
   all.kept = {};
   if (!model.dropout.active()) return;
-  const size_t n = model.n_tokens(), per_sequence = model.n_heads * n * n;
+  const size_t n = model.n_tokens(), n_keys = model.n_keys(), per_sequence = model.n_heads * n * n_keys;
   if (model.dropout.given.empty()) {
     random::Generator generator(model.dropout.seed);
     all.kept.bits = kept(generator, model.dropout, (sequence + 1) * per_sequence);
@@ -36,17 +36,30 @@ void put_kept(Heads& all, const Model& model, size_t sequence) {
   all.kept.bits = random::Bits(per_sequence);
   for (size_t h = 0; h < model.n_heads; ++h)
     for (size_t i = 0; i < n; ++i)
-      for (size_t j = 0; j < n; ++j)
-        all.kept.bits.add((h * n + i) * n + j,
+      for (size_t j = 0; j < n_keys; ++j)
+        all.kept.bits.add((h * n + i) * n_keys + j,
                           model.dropout.given[sequence * model.n_heads + h]->at(i, j) != 0);
+}
+
+/// Keys that a query sees, on average and roughly.
+double keys_a_row(const Model& model) {
+  const double n_keys = double(model.n_keys());
+  const auto& [left, right] = model.mask.window;
+  const double before = left ? double(*left) + 1 : n_keys, after = model.mask.causal ? 0
+                                                                   : right           ? double(*right)
+                                                                                     : n_keys;
+  return std::min(model.mask.causal ? n_keys / 2 : n_keys, before + after);
 }
 
 }  // namespace
 
 double operations(const Model& model) {
-  const double n = double(model.n_tokens()), d = double(model.d_out());
-  const double projected = model.projections ? 3 * n * double(model.d_model()) * d + n * d * d : 0;
-  return projected + n * n * (2 * d + 20 * double(model.n_heads)) * (model.mask.causal ? 0.5 : 1);
+  const double n = double(model.n_tokens()), n_keys = double(model.n_keys()), d = double(model.d_out());
+  const double of_keys = d * double(model.n_groups()) / double(model.n_heads);
+  const double projected = model.projections ? n * double(model.d_model()) * d + n * d * d +
+                                                   2 * n_keys * double(model.d_memory()) * of_keys
+                                             : 0;
+  return projected + n * keys_a_row(model) * (2 * d + 20 * double(model.n_heads));
 }
 
 bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress) {
@@ -59,15 +72,16 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
   const std::optional<bool> finite = work_out_all(From::queries, progress);
   if (!finite) return false;
   if (!*finite) return compute_by_reference(model, s);
-  drift.assign(all.n_tokens, 0);
+  drift.assign(std::max(all.n_queries, all.n_keys), 0);
   if (!measure_lengths()) return compute_by_reference(model, s);
   output.all_changed();
   held = model;
   sequence = s;
-  if (by_reference || trace.heads.empty() || trace.embeddings.n_cols() != model.d_model())
+  if (by_reference || trace.heads.empty() || !(kind == kind_of(model)))
     trace = trace_on_request(all, held, sequence, [this]() -> const arma::mat& {
       return output.bring_up_to_date(all, held, threads);
     });
+  kind = kind_of(model);
   trace.sequence = s;
   by_reference = false;
   holds = true;
@@ -99,12 +113,16 @@ void Engine::Parts::prepare(const Model& model, size_t s) {
   all.uniform = model.scores == ScoreRule::uniform;
   all.scale = scale_factor(model);
   all.empty_rows = model.mask.empty_rows;
+  if (!all.preparing.fits(model)) all.preparing = Preparing(model);
+  if (!all.adjusting.fits(model)) all.adjusting = Adjusting(model);
+  all.sinks.clear();
+  if (const auto& sink = model.additions.sink) all.sinks.assign((*sink)->begin(), (*sink)->end());
   put_kept(all, model, s);
   all.kept.factor = survivor_factor(model.dropout);
 }
 
 std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress) {
-  const size_t rows = block_rows(all, threads.n_threads()), n_blocks = (all.n_tokens + rows - 1) / rows;
+  const size_t rows = block_rows(all, threads.n_threads()), n_blocks = (all.n_queries + rows - 1) / rows;
   const size_t count = all.heads.size() * n_blocks;
   std::atomic<bool> finite{true};
   std::atomic<size_t> done{0};
@@ -112,13 +130,13 @@ std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress
     if (progress && !progress->goes_on()) return;
     const size_t h = task % all.heads.size(),
                  first = (n_blocks - 1 - task / all.heads.size()) * rows;  // long rows first
-    const size_t end = std::min(first + rows, all.n_tokens);
+    const size_t end = std::min(first + rows, all.n_queries);
     if (hide_first)
       for (size_t i = first; i < end; ++i) hide_row(all, h, i);
     if (!work_out(all, h, first, end, from)) finite = false;
     if (progress) progress->report(double(++done) / double(count));
   };
-  threads.run(count, 2 * all.n_tokens * all.n_tokens * all.d_out, block);
+  threads.run(count, 2 * all.n_queries * all.n_keys * all.d_out, block);
   if (progress && !progress->goes_on()) return std::nullopt;
   hide_first = false;
   return finite.load();
@@ -126,8 +144,8 @@ std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress
 
 bool Engine::Parts::measure_lengths() {
   std::vector<double> queries(all.heads.size()), keys(all.heads.size());
-  threads.run(all.heads.size(), 2 * all.n_tokens * all.d_out, [&](size_t h) {
-    for (size_t i = 0; i < all.n_tokens; ++i)
+  threads.run(all.heads.size(), 2 * all.n_queries * all.d_out, [&](size_t h) {
+    for (size_t i = 0; i < all.n_queries; ++i)
       queries[h] = std::max(queries[h], all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
     keys[h] = all.longest_key_squared(h);
   });

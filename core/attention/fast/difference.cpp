@@ -39,10 +39,11 @@ class Collector {
 
   void add(Redo redo) { result.redo = result.redo == Redo::nothing ? redo : Redo::everything; }
 
-  void add_embeddings(const SharedMatrix& before, const SharedMatrix& after) {
+  void add_embeddings(const SharedMatrix& before, const SharedMatrix& after,
+                      Redo one_row = Redo::embedding_row) {
     const Place place = compare(before, after);
     if (place.extent == Extent::same) return;
-    add(place.extent == Extent::more ? Redo::everything : Redo::embedding_row);
+    add(place.extent == Extent::more ? Redo::everything : one_row);
     result.row = place.row;
     result.column = place.column;
     if (place.extent == Extent::number) result.increment = increment(before, after, place);
@@ -73,6 +74,17 @@ class Collector {
         result.mask_rows.push_back(cell.row);
   }
 
+  void add_additions(const Additions& before, const Additions& after) {
+    // Named one by one, as the mask's rules are.
+    const auto& [normalise, positions, score_cap, score_bias, sink] = before;
+    if (!(normalise == after.normalise) || !(positions == after.positions) ||
+        score_cap.has_value() != after.score_cap.has_value() ||
+        score_bias.empty() != after.score_bias.empty())
+      return add(Redo::everything);
+    if (score_cap != after.score_cap || !(score_bias == after.score_bias) || !(sink == after.sink))
+      add(Redo::scores);
+  }
+
  private:
   static double increment(const SharedMatrix& before, const SharedMatrix& after, Place place) {
     return after.at(place.row, place.column) - before.at(place.row, place.column);
@@ -94,7 +106,9 @@ bool same_shapes(const Model& a, const Model& b) {
   const auto& p = a.projections;
   const auto& q = b.projections;
   return a.n_tokens() == b.n_tokens() && a.d_model() == b.d_model() && a.d_out() == b.d_out() &&
-         a.d_output() == b.d_output() && a.n_heads == b.n_heads && p.has_value() == q.has_value();
+         a.d_output() == b.d_output() && a.n_heads == b.n_heads && p.has_value() == q.has_value() &&
+         a.n_keys() == b.n_keys() && a.n_groups() == b.n_groups() && a.has_memory() == b.has_memory() &&
+         a.d_memory() == b.d_memory();
 }
 
 bool same_dropout(const Dropout& a, const Dropout& b) {
@@ -106,7 +120,9 @@ bool same_dropout(const Dropout& a, const Dropout& b) {
 Difference difference(const Model& before, const Model& after, std::size_t sequence) {
   if (!same_shapes(before, after)) return {.redo = Redo::everything};
   Collector all;
-  all.add_embeddings(before.sequences[sequence].embeddings, after.sequences[sequence].embeddings);
+  const Sequence &old = before.sequences[sequence], &now = after.sequences[sequence];
+  all.add_embeddings(old.embeddings, now.embeddings);
+  if (before.has_memory()) all.add_embeddings(old.key_embeddings, now.key_embeddings, Redo::memory_row);
   if (before.projections) {
     const Projections &p = *before.projections, &q = *after.projections;
     all.add_projection(Projected::queries, p.query, q.query);
@@ -115,6 +131,7 @@ Difference difference(const Model& before, const Model& after, std::size_t seque
     if (!(p.output == q.output)) all.add(Redo::output);
   }
   all.add_mask(before.mask, after.mask);
+  all.add_additions(before.additions, after.additions);
   if (before.scores != after.scores || scale_factor(before) != scale_factor(after)) all.add(Redo::scores);
   if (!same_dropout(before.dropout, after.dropout)) all.add(Redo::contexts);
   if (before.merge != after.merge) all.add(Redo::output);

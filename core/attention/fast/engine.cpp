@@ -18,14 +18,21 @@ constexpr double draws_per_ms = 2e5;  // of numbers for dropout's masks
 
 bool covers(const Model& model) {
   // Named one by one, so that a new step does not compile until it is known whether the engine takes it.
-  const auto& [project, split, score, scale, see, mask, softmax, unmasked, weigh, survive, drop, mix, merge,
-               precision] = rules_of(model);
+  const auto& [project, split, added, score, scale, see, mask, softmax, unmasked, weigh, survive, drop, mix,
+               merge, precision] = rules_of(model);
   const auto& [query, key, value, output] = project;
   const auto& [split_query, split_key, split_value] = split;
   const auto& [softmax_first, zero, sum] = unmasked;
+  const auto& [norm, turn_queries, turn_keys, turn_values, cap, position_bias, add_biases] = added;
+  // Norms, caps and biases have no mistaken kind of their own but for their order.
+  const bool as_meant =
+      !norm == !model.additions.normalise && !cap == !model.additions.score_cap &&
+      !position_bias == !model.additions.positions.has_bias() && !add_biases == !model.additions.has_bias() &&
+      !turn_values && (!turn_queries || turn_queries == &intended::turned_queries) &&
+      (!turn_keys || turn_keys == &intended::turned_keys) && model.departures.misplaced == Misplaced();
   const bool any_of_its_kind = query && key && value && output && scale && weigh && survive;
   // Projections are coarse where this is.
-  return any_of_its_kind && mix == &intended::weighted_values && model.given.empty() &&
+  return any_of_its_kind && as_meant && mix == &intended::weighted_values && model.given.empty() &&
          model.heads_off.empty() && split_query == &intended::in_bands && split_key == &intended::in_bands &&
          split_value == &intended::in_bands &&
          (score == &intended::query_by_key || score == &intended::uniform) &&
@@ -36,11 +43,13 @@ bool covers(const Model& model) {
          precision == Precision::float64;
 }
 
-std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads) {
-  const std::uint64_t n = n_tokens, row = (n + 7) / 8 * 8;
-  const std::uint64_t squares = n_heads * n * row;  // masked scores
+std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads, std::size_t n_keys) {
+  if (n_keys == 0) n_keys = n_tokens;
+  const std::uint64_t rows = n_tokens, n = std::max(n_tokens, n_keys), row = (n_keys + 7) / 8 * 8;
+  const std::uint64_t squares = n_heads * rows * row;  // masked scores
   const std::uint64_t wide =
-      7 * n * (d_out + 8 * n_heads);  // Q, K, V, contexts, output, those it was made from, panels
+      9 * n *
+      (d_out + 8 * n_heads);  // Q, K (as projected and prepared), V, contexts, output, its source, panels
   return sizeof(double) * (squares + wide);
 }
 
@@ -85,6 +94,8 @@ Change Engine::update(const Model& after, std::size_t sequence, const Plan& plan
         return p.update_all(after, From::weights, progress, change);
       case Redo::embedding_row:
         return p.update_embedding(after, d, change);
+      case Redo::memory_row:
+        return p.update_memory(after, d, change);
       case Redo::projection_number:
         return p.update_projection(after, d, change);
       case Redo::mask_rows:
@@ -112,7 +123,8 @@ Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
     return {all, nullptr};
   const auto d = std::make_shared<const Difference>(difference(p.held, after, sequence));
   const double n = double(after.n_tokens()), d_out = double(after.d_out());
-  const double squares = n * n * (2 * d_out + 20 * double(after.n_heads)) / p.operations_per_ms;
+  const double n_keys = double(after.n_keys());
+  const double squares = n * n_keys * (2 * d_out + 20 * double(after.n_heads)) / p.operations_per_ms;
   switch (d->redo) {
     case Redo::everything:
       return {all, d};
@@ -120,14 +132,16 @@ Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
       return {squares, d};
     case Redo::contexts: {
       const bool draws = after.dropout.active() && !(after.dropout == p.held.dropout);
-      const double drawn = draws ? n * n * double(after.n_heads * after.sequences.size()) / draws_per_ms : 0;
+      const double drawn =
+          draws ? n * n_keys * double(after.n_heads * after.sequences.size()) / draws_per_ms : 0;
       return {squares + drawn, d};
     }
     case Redo::projection_number:
-      return {p.is_far_off() ? all : squares / double(after.n_heads), d};
+      return {p.is_far_off() ? all : squares / double(after.n_groups()), d};
     case Redo::embedding_row:
+    case Redo::memory_row:
     case Redo::mask_rows:
-      return {100 * n * d_out / p.operations_per_ms, d};
+      return {100 * std::max(n, n_keys) * d_out / p.operations_per_ms, d};
     case Redo::nothing:
     case Redo::output:
       break;
@@ -143,11 +157,10 @@ RowView Engine::rows(Stage stage, std::size_t head) const {
   const Parts& p = *parts_;
   if (!p.holds || p.by_reference || head >= p.all.heads.size()) return {};
   const Head& h = p.all.heads[head];
-  const std::size_t n = p.all.n_tokens;
   const bool weights =
       stage == Stage::weights || (stage == Stage::dropped_weights && p.all.kept.bits.empty());
   if (stage != Stage::masked_scores && !weights) return {};
-  RowView view{h.scores.data(), p.all.row_stride, n, n};
+  RowView view{h.scores.data(), p.all.row_stride, p.all.n_queries, p.all.n_keys};
   if (weights)
     view.largest = h.largest.data(), view.sums = h.sums.data(),
     view.exponentials = p.all.kernels->exponentials;

@@ -68,7 +68,9 @@ class Engine {
 /// the softmax.
 bool covers(const Model& model);
 
-/// Bytes that an engine needs for a model of this size, the model's own not counted.
-std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads);
+/// Bytes that an engine needs for a model of this size, the model's own not counted; without n_keys there are
+/// as many keys as tokens.
+std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads,
+                           std::size_t n_keys = 0);
 
 }  // namespace core::attention::fast

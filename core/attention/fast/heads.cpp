@@ -19,59 +19,97 @@ void fill(Buffer& buffer, double number) {
   std::fill_n(buffer.data(), buffer.size(), number);
 }
 
-void work_out_scores(Heads& all, std::size_t h, std::size_t first, std::size_t end) {
-  const std::size_t* ends = all.visibility.ends().data() + first;
-  if (all.uniform) {
-    for (std::size_t i = first; i < end; ++i) std::fill_n(all.scores(h, i), ends[i - first], 0.0);
-  } else {
-    all.kernels->products({all.query(h, first), all.d_head, all.heads[h].key_panels.data(), all.d_head,
-                           all.scale, ends, all.scores(h, first), all.row_stride, end - first});
-  }
-  for (std::size_t i = first; i < end; ++i)
-    for (const std::size_t j : all.visibility.hidden(i)) all.scores(h, i)[j] = -infinity;
+/// The ends of rows first … end − 1, counted from a key on.
+std::vector<std::size_t> ends_from(const Visibility& v, std::size_t first, std::size_t end,
+                                   std::size_t from) {
+  std::vector<std::size_t> ends(v.ends().begin() + std::ptrdiff_t(first),
+                                v.ends().begin() + std::ptrdiff_t(end));
+  for (std::size_t& each : ends) each -= std::min(each, from);
+  return ends;
 }
 
-/// A row's largest, its sum and its exponentials up to its end; false when one of them is not finite.
-bool work_out_exponentials(Heads& all, std::size_t h, std::size_t i, double* to) {
+void work_out_scores(Heads& all, std::size_t h, std::size_t first, std::size_t end) {
+  const Visibility& v = all.visibility;
+  const std::size_t from = v.first_of(first, end, all.kernels->panel_width);
+  if (all.uniform) {
+    for (std::size_t i = first; i < end; ++i)
+      std::fill(all.scores(h, i) + from, all.scores(h, i) + std::max(v.ends()[i], from), 0.0);
+  } else {
+    const std::vector<std::size_t> ends = ends_from(v, first, end, from);
+    all.kernels->products({all.query(h, first), all.d_head,
+                           all.group(h).key_panels.data() + from * all.d_head, all.d_head, all.scale,
+                           ends.data(), all.scores(h, first) + from, all.row_stride, end - first});
+  }
+  for (std::size_t i = first; i < end; ++i) {
+    double* const row = all.scores(h, i);
+    if (v.ends()[i] == 0) continue;
+    if (all.adjusting.any()) all.adjusting.adjust(*all.kernels, h, i, row, v.firsts()[i], v.ends()[i]);
+    std::fill(row + from, row + v.firsts()[i], -infinity);
+    for (const std::size_t j : v.hidden(i)) row[j] = -infinity;
+  }
+}
+
+/// A row's largest, its sum and its exponentials from a key on up to its end; false when one of them is not
+/// finite.
+bool work_out_exponentials(Heads& all, std::size_t h, std::size_t i, double* to, std::size_t from) {
   Head& head = all.heads[h];
   const std::size_t end = all.visibility.ends()[i];
   head.losses[i] = 0;
   if (end == 0) {  // all scores are −inf: 0/0 by the formula, or zeros
-    head.largest[i] = all.empty_rows == EmptyRows::zeros ? 0 : -infinity;
+    head.largest[i] = all.leaves_zeros() ? 0 : -infinity;
     head.sums[i] = 1;
     return true;
   }
-  const RowSums row = all.kernels->softmax(all.scores(h, i), to, end);
+  const RowSums row = all.kernels->softmax(all.scores(h, i) + from, to + from, end - from);
   head.largest[i] = row.largest;
-  head.sums[i] = row.sum;
-  return std::isfinite(row.sum) && std::isfinite(row.largest);
+  head.sums[i] = row.sum + (all.sinks.empty() ? 0 : std::exp(all.sinks[h] - row.largest));
+  return std::isfinite(head.sums[i]) && std::isfinite(row.largest);
 }
 
-/// Contexts of rows first … end − 1, of their exponentials.
-void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t end, double* exponentials) {
-  const std::size_t* ends = all.visibility.ends().data() + first;
+/// Contexts of rows first … end − 1, of their exponentials, which count from a key on.
+void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t end, double* exponentials,
+                       std::size_t from) {
+  const std::vector<std::size_t> ends = ends_from(all.visibility, first, end, from);
   for (std::size_t i = first; i < end && !all.kept.bits.empty(); ++i)
-    all.kept.bits.each_no(all.kept.first + (h * all.n_tokens + i) * all.n_tokens, ends[i - first],
-                          [row = exponentials + (i - first) * all.row_stride](std::size_t j) { row[j] = 0; });
-  all.kernels->contexts({exponentials, all.row_stride, ends, all.heads[h].sums.data() + first,
-                         all.context_factor(), all.value(h, 0), all.value_stride, all.d_head,
+    all.kept.bits.each_no(
+        all.kept.first + (h * all.n_queries + i) * all.n_keys + from, ends[i - first],
+        [row = exponentials + (i - first) * all.row_stride + from](std::size_t j) { row[j] = 0; });
+  all.kernels->contexts({exponentials + from, all.row_stride, ends.data(), all.heads[h].sums.data() + first,
+                         all.context_factor(), all.value(h, from), all.value_stride, all.d_head,
                          all.context(h, first), all.d_out, end - first});
   for (std::size_t i = first; i < end; ++i)
-    if (ends[i - first] == 0)
-      std::fill_n(all.context(h, i), all.d_head, all.empty_rows == EmptyRows::zeros ? 0 : nan);
+    if (all.visibility.ends()[i] == 0)
+      std::fill_n(all.context(h, i), all.d_head, all.leaves_zeros() ? 0 : nan);
 }
 
 }  // namespace
 
 bool Heads::same_shape(const Model& model) const {
-  return n_tokens == model.n_tokens() && d_out == model.d_out() && heads.size() == model.n_heads;
+  const bool prepares = model.additions.normalise || model.additions.positions.rotary;
+  return n_queries == model.n_tokens() && n_keys == model.n_keys() && d_out == model.d_out() &&
+         heads.size() == model.n_heads && groups.size() == model.n_groups() &&
+         prepares == (heads.front().bare_queries.size() > 0);
+}
+
+void Heads::prepare_query(std::size_t h, std::size_t i) {
+  if (!preparing.any()) return;
+  std::copy_n(bare_query(h, i), d_head, query(h, i));
+  preparing.prepare(Projected::queries, i, query(h, i));
+}
+
+void Heads::prepare_key(std::size_t h, std::size_t j) {
+  if (!preparing.any()) return;
+  std::vector<double> row(d_head);
+  std::copy_n(&bare_key(h, j, 0), d_head, row.data());
+  preparing.prepare(Projected::keys, j, row.data());
+  for (std::size_t c = 0; c < d_head; ++c) key(h, j, c) = row[c];
 }
 
 double Heads::longest_key_squared(std::size_t h) const {
   const std::size_t width = kernels->panel_width;
-  const double* numbers = heads[h].key_panels.data();
+  const double* numbers = groups[group_of(h)].key_panels.data();
   double most = 0;
-  for (std::size_t first = 0; first < n_tokens; first += width) {  // beyond the last key a panel holds zeros
+  for (std::size_t first = 0; first < n_keys; first += width) {  // beyond the last key a panel holds zeros
     std::array<double, Kernels::widest_panel> sums{};
     for (std::size_t c = 0; c < d_head; ++c, numbers += width)
       for (std::size_t j = 0; j < width; ++j) sums[j] += numbers[j] * numbers[j];
@@ -82,22 +120,30 @@ double Heads::longest_key_squared(std::size_t h) const {
 
 void Heads::allocate(const Model& model) {
   heads.clear();  // before the new ones are asked for: there may not be room for both
-  n_tokens = model.n_tokens();
+  groups.clear();
+  const bool prepares = model.additions.normalise || model.additions.positions.rotary;
+  n_queries = model.n_tokens();
+  n_keys = model.n_keys();
   d_head = model.d_head();
   d_out = model.d_out();
-  row_stride = rounded_up(n_tokens, 8);
+  row_stride = rounded_up(n_keys, 8);
   value_stride = rounded_up(d_head, kernels->lanes);
-  contexts = Buffer(n_tokens * d_out);
+  contexts = Buffer(n_queries * d_out);
   heads.resize(model.n_heads);
   for (Head& head : heads) {
-    head.queries = Buffer(n_tokens * d_head);
-    head.key_panels = Buffer(rounded_up(n_tokens, kernels->panel_width) * d_head);
-    head.values = Buffer(n_tokens * value_stride);
-    head.scores = Buffer(n_tokens * row_stride);
-    fill(head.key_panels, 0);
-    fill(head.values, 0);
-    for (auto* numbers : {&head.largest, &head.sums}) numbers->assign(n_tokens, 1);
-    head.losses.assign(n_tokens, 0);
+    head.queries = Buffer(n_queries * d_head);
+    if (prepares) head.bare_queries = Buffer(n_queries * d_head);
+    head.scores = Buffer(n_queries * row_stride);
+    for (auto* numbers : {&head.largest, &head.sums}) numbers->assign(n_queries, 1);
+    head.losses.assign(n_queries, 0);
+  }
+  groups.resize(model.n_groups());
+  for (Group& group : groups) {
+    group.key_panels = Buffer(rounded_up(n_keys, kernels->panel_width) * d_head);
+    if (prepares) group.bare_keys = Buffer(n_keys * d_head);
+    group.values = Buffer(n_keys * value_stride);
+    fill(group.key_panels, 0);
+    fill(group.values, 0);
   }
 }
 
@@ -112,18 +158,20 @@ void row_of_exponentials(Heads& all, std::size_t h, std::size_t i, std::size_t n
 bool work_out(Heads& all, std::size_t h, std::size_t first, std::size_t end, From from) {
   if (from == From::queries) work_out_scores(all, h, first, end);
   const std::size_t* ends = all.visibility.ends().data();
-  const std::size_t filled = *std::max_element(ends + first, ends + end);
+  const std::size_t filled = *std::max_element(ends + first, ends + end),
+                    key = all.visibility.first_of(first, end, all.kernels->panel_width);
   Scratch::Borrowed exponentials(all.rows, (end - first) * all.row_stride);
   bool finite = true;
   for (std::size_t i = first; i < end; ++i) {
     double* const row = exponentials.data() + (i - first) * all.row_stride;
-    std::fill(row + ends[i], row + filled, 0.0);
+    const std::size_t counted = std::max(ends[i], key);
+    std::fill(row + counted, row + std::max(filled, counted), 0.0);
     if (from == From::weights)
-      row_of_exponentials(all, h, i, ends[i], row);
+      row_of_exponentials(all, h, i, counted - key, row + key, key);
     else
-      finite = work_out_exponentials(all, h, i, row) && finite;
+      finite = work_out_exponentials(all, h, i, row, key) && finite;
   }
-  work_out_contexts(all, h, first, end, exponentials.data());
+  work_out_contexts(all, h, first, end, exponentials.data(), key);
   return finite;
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t most_sums = 64;  // roundings of so many do not show
 }  // namespace
 
 arma::mat merged_contexts(const Heads& all, MergeRule rule) {
-  const arma::mat by_token(const_cast<double*>(all.contexts.data()), all.d_out, all.n_tokens, false, true);
+  const arma::mat by_token(const_cast<double*>(all.contexts.data()), all.d_out, all.n_queries, false, true);
   if (rule == MergeRule::concatenate) return by_token.t();
   std::vector<arma::mat> contexts;
   for (std::size_t h = 0; h < all.heads.size(); ++h)
@@ -48,8 +48,8 @@ const arma::mat& Output::bring_up_to_date(Heads& all, const Model& model, Thread
     if (contexts_.size() != all.contexts.size()) contexts_ = Buffer(all.contexts.size());
     if (!everything && head_) everything = n_sums_ == most_sums || !add_head(all, *linear, threads);
     if (everything) {
-      output_.set_size(all.n_tokens, linear->weight.n_cols());
-      redo_rows(all, model, 0, all.n_tokens, threads);
+      output_.set_size(all.n_queries, linear->weight.n_cols());
+      redo_rows(all, model, 0, all.n_queries, threads);
       n_sums_ = 0;
     } else {
       redo_rows(all, model, first_, end_, threads);
@@ -86,7 +86,7 @@ void Output::remember(const Heads& all, std::size_t first, std::size_t end) {
 
 /// Adds (contexts now − contexts then) · weight for one head; false when that would lose too much.
 bool Output::add_head(Heads& all, const Linear& linear, ThreadPool& threads) {
-  const std::size_t h = *head_, d = all.d_head, n = all.n_tokens, offset = h * d;
+  const std::size_t h = *head_, d = all.d_head, n = all.n_queries, offset = h * d;
   std::vector<double> increments(n * d);
   double most = 0, most_then = 0, most_now = 0;
   for (std::size_t i = 0; i < n; ++i)

@@ -7,11 +7,13 @@
 #include "core/attention/fast/engine.hpp"
 #include "core/attention/fast/heads.hpp"
 #include "core/attention/fast/output.hpp"
+#include "core/attention/fast/requests.hpp"
 #include "core/parallel/thread_pool.hpp"
 
 namespace core::attention::fast {
 
-/// Query, key and value of one token, all heads side by side, in the order of Projected.
+/// Query, key and value of one token, all heads or groups side by side, in the order of Projected; empty
+/// where the token has none.
 using TokenRows = std::array<std::vector<double>, 3>;
 
 /// What an engine is made of.
@@ -30,9 +32,14 @@ struct Engine::Parts {
   // Updates, in update.cpp: false when everything must be computed instead.
   bool update_embedding(const Model& after, const Difference& d, Change& change);
   bool add_to_rows(const Model& after, const Difference& d, TokenRows& rows);
+  bool update_memory(const Model& after, const Difference& d, Change& change);
+  /// One token's numbers, as one that asks, that is asked, or both.
+  bool update_rows(const Model& after, const Difference& d, bool asks, bool is_asked, Change& change);
   bool update_projection(const Model& after, const Difference& d, Change& change);
   bool update_query_or_key(const Difference& d, const std::vector<double>& increments, Change& change);
-  bool update_value(const Difference& d, const std::vector<double>& increments);
+  bool update_value(const Difference& d, const std::vector<double>& increments, Change& change);
+  bool update_prepared(const Difference& d, const std::vector<double>& increments, Change& change);
+  std::pair<std::size_t, std::size_t> heads_of(const Difference& d) const;
   bool update_mask(const Model& after, const Difference& d, Change& change);
   bool update_all(const Model& after, From from, const Token* progress, Change& change);
   /// How far off scores are at most by the roundings of one addition to queries, keys or values.
@@ -52,6 +59,7 @@ struct Engine::Parts {
   std::size_t sequence = 0;
   bool by_reference = false;  // the trace is attend()'s
   Trace trace;
+  TraceKind kind;  // of the trace, where it is not attend()'s
   Output output;
   double longest_query = 0, longest_key = 0;  // of any head, or more
   std::vector<double> drift;                  // [token]: how far off scores of its query or key may be by now

@@ -2,12 +2,10 @@
 
 #include "core/attention/fast/heads.hpp"
 #include "core/attention/fast/panels.hpp"
+#include "core/attention/fast/projected.hpp"
 #include "core/parallel/thread_pool.hpp"
 
 namespace core::attention::fast {
-
-/// Queries, keys and values: each is a projection of the embeddings, or the embeddings themselves.
-enum class Projected { queries, keys, values };
 
 /// The projection that makes them, or nullptr.
 const Linear* projection(const Model& model, Projected what);
@@ -15,14 +13,14 @@ const Linear* projection(const Model& model, Projected what);
 /// Works out queries, keys and values of all tokens; false when a value is not finite.
 bool project_all(Heads& all, const Model& model, std::size_t sequence, ThreadPool& threads);
 
-/// Row t of the queries, keys or values of all heads, d_out numbers, afresh.
+/// Row t of the queries of all heads, or of the keys or values of all groups, side by side, afresh.
 std::vector<double> projected_row(const Heads& all, const Model& model, std::size_t sequence, Projected what,
                                   std::size_t t);
 
 /// The same as it is kept.
 std::vector<double> kept_row(Heads& all, Projected what, std::size_t t);
 
-/// Puts row t in its place in every head.
+/// Puts row t in its place in every head or group, and prepares it.
 void put_row(Heads& all, Projected what, std::size_t t, const double* row);
 
 /// Adds a projection's bias, if it has one, to a tile of its products.

@@ -37,10 +37,13 @@ bool change_one_weight(Heads& all, std::size_t h, std::size_t i, std::size_t t, 
 
 }  // namespace
 
-RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* old_value) {
-  RowsRedone redone{{t}, work_out(all, h, t, t + 1, From::queries)};
+RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* old_value, bool asks) {
+  RowsRedone redone;
   std::vector<std::size_t> rows = all.visibility.rows_that_see(t);
-  std::erase(rows, t);
+  if (asks) {
+    redone = {{t}, work_out(all, h, t, t + 1, From::queries)};
+    std::erase(rows, t);
+  }
 
   const std::size_t n = rows.size();
   std::vector<double> key(all.d_head), exponentials(2 * n);  // of the scores before, then of those after
@@ -53,6 +56,8 @@ RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* 
     double& score = all.scores(h, i)[t];
     exponentials[k] = score - all.heads[h].largest[i];
     score = all.uniform ? 0 : all.kernels->dot(all.query(h, i), key.data(), all.d_head) * all.scale;
+    if (all.adjusting.any())
+      score = (all.adjusting.caps() ? all.adjusting.capped(score) : score) + all.adjusting.bias(h, i, t);
     exponentials[n + k] = std::min(score - all.heads[h].largest[i], highest_power);
   }
   all.kernels->exponentials(exponentials.data(), exponentials.size());
@@ -69,19 +74,21 @@ RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* 
 
 bool update_scores(Heads& all, std::size_t h, std::size_t first, std::size_t end, const double* row_parts,
                    const double* key_parts) {
-  for (std::size_t i = first; i < end; ++i)
-    all.kernels->add(all.scores(h, i), key_parts, row_parts[i], all.visibility.ends()[i]);
+  for (std::size_t i = first; i < end; ++i) {
+    const std::size_t from = all.visibility.firsts()[i], n = all.visibility.ends()[i] - from;
+    all.kernels->add(all.scores(h, i) + from, key_parts + from, row_parts[i], n);
+  }
   return work_out(all, h, first, end, From::scores);
 }
 
 void update_context_column(Heads& all, std::size_t h, std::size_t first, std::size_t end, std::size_t c,
                            const double* values) {
-  Scratch::Borrowed exponentials(all.rows, all.n_tokens);
+  Scratch::Borrowed exponentials(all.rows, all.n_keys);
   for (std::size_t i = first; i < end; ++i) {
-    const std::size_t n = all.visibility.ends()[i];
+    const std::size_t from = all.visibility.firsts()[i], n = all.visibility.ends()[i] - from;
     if (n == 0) continue;
-    row_of_exponentials(all, h, i, n, exponentials.data());
-    all.context(h, i)[c] = all.kernels->dot(exponentials.data(), values, n) / all.heads[h].sums[i];
+    row_of_exponentials(all, h, i, n, exponentials.data(), from);
+    all.context(h, i)[c] = all.kernels->dot(exponentials.data(), values + from, n) / all.heads[h].sums[i];
   }
 }
 

@@ -9,7 +9,8 @@
 
 namespace core::attention::fast {
 
-/// Which keys each query may see, row by row: those before an end, but for single ones that are hidden.
+/// Which keys each query may see, row by row: those from a first to before an end, but for single ones that
+/// are hidden.
 class Visibility {
  public:
   Visibility() = default;
@@ -17,7 +18,11 @@ class Visibility {
 
   /// [row]: one past the last visible key, 0 when there is none.
   const std::vector<std::size_t>& ends() const { return ends_; }
-  /// The hidden keys before the end of a row, ascending.
+  /// [row]: the first visible key, 0 when there is none.
+  const std::vector<std::size_t>& firsts() const { return firsts_; }
+  /// The least first key of rows first … end − 1 that see any, rounded down to a multiple of the unit.
+  std::size_t first_of(std::size_t first, std::size_t end, std::size_t unit) const;
+  /// The hidden keys between the first and the end of a row, ascending.
   const std::vector<std::uint32_t>& hidden(std::size_t row) const;
   bool sees(std::size_t row, std::size_t key) const;
   /// The rows that see a key, ascending.
@@ -25,7 +30,7 @@ class Visibility {
   friend bool operator==(const Visibility&, const Visibility&) = default;
 
  private:
-  std::vector<std::size_t> ends_;
+  std::vector<std::size_t> firsts_, ends_;
   std::vector<std::pair<std::size_t, std::vector<std::uint32_t>>> hidden_;  // rows that have any, ascending
 };
 

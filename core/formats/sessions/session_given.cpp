@@ -51,12 +51,15 @@ Matrices matrices_in_file(const Json& place, const std::filesystem::path& folder
 attention::GivenStage read_stage(const Json& place, const std::filesystem::path& folder, Stage stage,
                                  ReadGiven& read) {
   Matrices matrices = is_in_file(place) ? matrices_in_file(place, folder, stage) : listed_matrices(place);
-  const bool other =
-      read.n_heads > 0 && (read.n_heads != matrices.n_heads || read.n_sequences != matrices.n_sequences);
-  if (other)
+  // Keys and values may be fewer than heads, which share them: how many there are to be is for check() to
+  // say.
+  const bool may_be_fewer = attention::info(stage).rows == attention::Rows::keys;
+  const bool other_heads = !may_be_fewer && read.n_heads > 0 && read.n_heads != matrices.n_heads;
+  const bool other_sequences = read.n_sequences > 0 && read.n_sequences != matrices.n_sequences;
+  if (other_heads || other_sequences)
     place.fail(std::to_string(read.n_sequences * read.n_heads) + " matrices as of the stage before",
                std::to_string(matrices.all.size()));
-  read.n_heads = matrices.n_heads, read.n_sequences = matrices.n_sequences;
+  (may_be_fewer ? read.n_shared : read.n_heads) = matrices.n_heads, read.n_sequences = matrices.n_sequences;
   return {stage, std::move(matrices.all)};
 }
 
@@ -104,6 +107,7 @@ ReadGiven read_given(const Json& place, const std::filesystem::path& folder) {
   for (const attention::StageInfo& stage : attention::stages())
     if (const auto found = attention::can_be_given(stage.stage) ? place.member(stage.name) : std::nullopt)
       read.given.stages.push_back(read_stage(*found, folder, stage.stage, read));
+  if (read.n_heads == 0) read.n_heads = read.n_shared;
   if (const auto cells = place.member("cells")) read_cells(*cells, read.given.cells);
   return read;
 }
@@ -114,7 +118,8 @@ std::string given_text(const attention::Model& model) {
     text += (text.empty() ? "{\n  \"" : ",\n  \"") + std::string(key) + "\": " + value;
   };
   for (const attention::GivenStage& stage : model.given.stages)
-    add(attention::info(stage.stage).name, heads_text(stage.matrices, model.n_heads, model.sequences.size()));
+    add(attention::info(stage.stage).name,
+        heads_text(stage.matrices, n_matrices(model, stage.stage), model.sequences.size()));
   if (!model.given.cells.empty())
     add("cells", list_text(model.given.cells, "  ", true, [&](const GivenCell& cell, const std::string&) {
           return cell_text(cell, model.sequences.size());

@@ -14,6 +14,7 @@ namespace core::formats {
 struct ReadGiven {
   attention::Given given;
   std::size_t n_sequences = 0, n_heads = 0;
+  std::size_t n_shared = 0;  ///< keys or values, of which there may be fewer than heads
 };
 
 /// Reads {"weights": [head][row][column], …, "cells": [{"stage", "head", "row", "column", "value"}, …]}; a

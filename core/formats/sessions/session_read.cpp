@@ -6,6 +6,8 @@
 #include "core/formats/files/file.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "core/formats/sessions/session_additions.hpp"
+#include "core/formats/sessions/session_departures.hpp"
 #include "core/formats/sessions/session_files.hpp"
 #include "core/formats/sessions/session_given.hpp"
 #include "core/formats/sessions/session_mask.hpp"
@@ -66,6 +68,21 @@ std::vector<Sequence> read_embeddings(const Json& embeddings, const std::filesys
 }
 
 /// Without embeddings what is given tells how many tokens there are.
+/// One matrix for all sequences, or one for each.
+void read_key_embeddings(const Json& place, bool is_batch, const std::filesystem::path& folder,
+                         std::vector<Sequence>& sequences) {
+  if (!is_list_of_matrices(place)) {
+    const attention::SharedMatrix memory = read_matrix(place, folder);
+    for (Sequence& s : sequences) s.key_embeddings = memory;
+    return;
+  }
+  const auto items = place.items("a list of matrices, one for each sequence");
+  if (!is_batch || items.size() != sequences.size())
+    place.fail(std::to_string(sequences.size()) + " matrices, one for each sequence",
+               std::to_string(items.size()));
+  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].key_embeddings = read_matrix(items[s], folder);
+}
+
 std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
   return std::vector<Sequence>(given.n_sequences,
                                {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
@@ -127,42 +144,6 @@ attention::Dropout read_dropout(const Json& place, const Model& model, bool is_b
   return dropout;
 }
 
-attention::Blocks read_blocks(const Json& place) {
-  place.expect_keys({"rule", "size"});
-  return {place.required("rule").word(block_rule_words), place.required("size").whole(1)};
-}
-
-attention::Departures read_departures(const Json& place) {
-  place.expect_keys({"softmax_over", "scores_swapped", "mask_diagonal", "mask_transposed", "large_negative",
-                     "dropout_place", "split_heads", "merge_heads", "precision", "product_inputs",
-                     "sums_rounded", "softmax_precision", "queries_viewed", "keys_viewed", "values_viewed",
-                     "blocks", "scores_prescaled"});
-  attention::Departures d;
-  if (const auto over = place.member("softmax_over")) d.softmax_over = over->word(softmax_words);
-  if (const auto swapped = place.member("scores_swapped")) d.scores_swapped = swapped->boolean();
-  if (const auto diagonal = place.member("mask_diagonal")) {
-    const double number = diagonal->number();
-    if (std::trunc(number) != number || std::abs(number) > 1e6)
-      diagonal->fail("a whole number from -1000000 to 1000000");
-    d.mask_diagonal = static_cast<int>(number);
-  }
-  if (const auto transposed = place.member("mask_transposed")) d.mask_transposed = transposed->boolean();
-  if (const auto fill = place.member("large_negative")) d.large_negative = fill->number();
-  if (const auto where = place.member("dropout_place")) d.dropout_place = where->word(dropout_place_words);
-  if (const auto split = place.member("split_heads")) d.split = split->word(head_column_words);
-  if (const auto merge = place.member("merge_heads")) d.merge = merge->word(head_column_words);
-  if (const auto precision = place.member("precision")) d.precision = precision->word(precision_words);
-  if (const auto inputs = place.member("product_inputs")) d.product_inputs = inputs->word(precision_words);
-  if (const auto sums = place.member("sums_rounded")) d.sums_rounded = sums->boolean();
-  if (const auto in = place.member("softmax_precision")) d.softmax_precision = in->word(precision_words);
-  if (const auto viewed = place.member("queries_viewed")) d.viewed.queries = viewed->boolean();
-  if (const auto viewed = place.member("keys_viewed")) d.viewed.keys = viewed->boolean();
-  if (const auto viewed = place.member("values_viewed")) d.viewed.values = viewed->boolean();
-  if (const auto blocks = place.member("blocks")) d.blocks = read_blocks(*blocks);
-  if (const auto prescaled = place.member("scores_prescaled")) d.scores_prescaled = prescaled->boolean();
-  return d;
-}
-
 std::vector<std::size_t> read_heads(const Json& place) {
   std::vector<std::size_t> heads;
   for (const Json& head : place.items_if_any("a list of heads")) heads.push_back(head.whole(0));
@@ -192,13 +173,18 @@ Model read_model(const Json& top, const std::filesystem::path& folder) {
   m.given = std::move(read.given);
   const auto n_heads = top.member("n_heads");
   if (n_heads) m.n_heads = n_heads->whole(1);
+  if (const auto groups = top.member("n_kv_heads"); groups && !groups->is_null())
+    m.n_kv_heads = groups->whole(1);
   if (const auto p = top.member("projections"); p && is_in_file(*p))
     read_checkpoint(*p, folder, n_heads ? std::optional(m.n_heads) : std::nullopt, m);
   else if (p)
     m.projections = read_projections(*p);
+  if (const auto memory = top.member("key_embeddings"); memory && !memory->is_null())
+    read_key_embeddings(*memory, is_batch, folder, m.sequences);
   for (Sequence& s : m.sequences) {
     s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
-    if (m.n_keys() != s.embeddings->n_rows) s.key_tokens = attention::numbered_tokens(m.n_keys());
+    if (m.has_memory() || m.n_keys() != s.embeddings->n_rows)
+      s.key_tokens = attention::numbered_tokens(m.n_keys());
   }
   if (const auto t = top.member("tokens")) read_names(*t, is_batch, folder, &Sequence::tokens, m.sequences);
   if (const auto t = top.member("key_tokens"))
@@ -207,10 +193,12 @@ Model read_model(const Json& top, const std::filesystem::path& folder) {
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask, m.sequences.size());
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
+  m.additions = read_additions(top);
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
   if (const auto d = top.member("departures")) m.departures = read_departures(*d);
   if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
   if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
+  if (m.n_kv_heads == m.n_heads) m.n_kv_heads.reset();  // as if nothing was said
   return m;
 }
 
@@ -218,9 +206,11 @@ Model read_model(const Json& top, const std::filesystem::path& folder) {
 
 Session parse_session(std::string_view text, const std::string& file_name) {
   const Json top = parse_json(text, file_name);
-  top.expect_keys({"attnscope", "tokens", "key_tokens", "embeddings", "projections", "n_heads", "scores",
-                   "scale", "mask", "dropout", "merge_heads", "context_length", "departures", "given",
-                   "heads_off", "left_out", "view"});
+  top.expect_keys(
+      {"attnscope",      "tokens",     "key_tokens", "embeddings", "key_embeddings", "projections",
+       "n_heads",        "n_kv_heads", "normalise",  "positions",  "scores",         "score_cap",
+       "score_bias",     "sink",       "scale",      "mask",       "dropout",        "merge_heads",
+       "context_length", "departures", "given",      "heads_off",  "left_out",       "view"});
   const Json version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
   Session session{read_model(top, std::filesystem::path(file_name).parent_path()), "", {}};

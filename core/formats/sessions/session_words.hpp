@@ -33,6 +33,18 @@ inline constexpr std::array alignment_words{
     Word{"last", attention::MaskAlignment::last},
     Word{"first", attention::MaskAlignment::first},
 };
+inline constexpr std::array norm_words{
+    Word{"rms", attention::NormRule::rms},
+    Word{"layer", attention::NormRule::layer},
+};
+inline constexpr std::array pair_words{
+    Word{"halves", positions::Pairs::halves},
+    Word{"neighbours", positions::Pairs::neighbours},
+};
+inline constexpr std::array scaling_words{
+    Word{"linear", positions::ScalingRule::linear},
+    Word{"llama3", positions::ScalingRule::llama3},
+};
 inline constexpr std::array stream_words{
     Word{"mt19937", attention::DropoutStream::mt19937},
     Word{"mkl", attention::DropoutStream::mkl},

@@ -4,6 +4,8 @@
 #include "core/formats/files/file.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "core/formats/sessions/session_additions.hpp"
+#include "core/formats/sessions/session_departures.hpp"
 #include "core/formats/sessions/session_given.hpp"
 #include "core/formats/sessions/session_lists.hpp"
 #include "core/formats/sessions/session_mask.hpp"
@@ -33,11 +35,11 @@ std::string all_tokens_json(const std::vector<Sequence>& sequences,
                    [&](const Sequence& s, const std::string&) { return tokens_json(s.*tokens); });
 }
 
-std::string embeddings_json(const std::vector<Sequence>& sequences) {
-  if (sequences.front().embeddings->n_cols == 0) return "null";
-  if (sequences.size() == 1) return matrix_text(sequences.front().embeddings, "  ");
-  return list_text(sequences, "  ", true, [](const Sequence& s, const std::string& indent) {
-    return matrix_text(s.embeddings, indent);
+std::string embeddings_json(const std::vector<Sequence>& sequences, SharedMatrix Sequence::*embeddings) {
+  if ((sequences.front().*embeddings).n_cols() == 0) return "null";
+  if (sequences.size() == 1) return matrix_text(sequences.front().*embeddings, "  ");
+  return list_text(sequences, "  ", true, [&](const Sequence& s, const std::string& indent) {
+    return matrix_text(s.*embeddings, indent);
   });
 }
 
@@ -64,38 +66,6 @@ std::string dropout_json(const Model& m) {
   return text + "}";
 }
 
-/// Only what departs: most models depart in nothing.
-std::string departures_json(const attention::Departures& d) {
-  const attention::Departures none;
-  std::string text;
-  const auto add = [&](const char* key, const std::string& value) {
-    text += (text.empty() ? "{\"" : ", \"") + std::string(key) + "\": " + value;
-  };
-  if (d.softmax_over != none.softmax_over) add("softmax_over", quoted_word(softmax_words, d.softmax_over));
-  if (d.scores_swapped) add("scores_swapped", "true");
-  if (d.mask_diagonal != 0) add("mask_diagonal", std::to_string(d.mask_diagonal));
-  if (d.mask_transposed) add("mask_transposed", "true");
-  if (d.large_negative != none.large_negative) add("large_negative", text::number_text(d.large_negative));
-  if (d.dropout_place != none.dropout_place)
-    add("dropout_place", quoted_word(dropout_place_words, d.dropout_place));
-  if (d.split != none.split) add("split_heads", quoted_word(head_column_words, d.split));
-  if (d.merge != none.merge) add("merge_heads", quoted_word(head_column_words, d.merge));
-  if (d.precision != none.precision) add("precision", quoted_word(precision_words, d.precision));
-  if (d.product_inputs != none.product_inputs)
-    add("product_inputs", quoted_word(precision_words, d.product_inputs));
-  if (d.sums_rounded) add("sums_rounded", "true");
-  if (d.softmax_precision != none.softmax_precision)
-    add("softmax_precision", quoted_word(precision_words, d.softmax_precision));
-  if (d.viewed.queries) add("queries_viewed", "true");
-  if (d.viewed.keys) add("keys_viewed", "true");
-  if (d.viewed.values) add("values_viewed", "true");
-  if (!(d.blocks == none.blocks))
-    add("blocks", "{\"rule\": " + quoted_word(block_rule_words, d.blocks.rule) +
-                      ", \"size\": " + std::to_string(d.blocks.size) + "}");
-  if (d.scores_prescaled) add("scores_prescaled", "true");
-  return text + "}";
-}
-
 std::string scale_json(const attention::Scale& scale) {
   return scale.rule == attention::ScaleRule::factor ? text::number_text(scale.factor)
                                                     : quoted_word(scale_words, scale.rule);
@@ -119,16 +89,19 @@ std::string session_text(const Session& session) {
   add("tokens", all_tokens_json(m.sequences, &Sequence::tokens));
   if (!m.sequences.front().key_tokens.empty())
     add("key_tokens", all_tokens_json(m.sequences, &Sequence::key_tokens));
-  add("embeddings", embeddings_json(m.sequences));
+  add("embeddings", embeddings_json(m.sequences, &Sequence::embeddings));
+  if (m.has_memory()) add("key_embeddings", embeddings_json(m.sequences, &Sequence::key_embeddings));
   add("projections", projections_json(m));
   add("n_heads", std::to_string(m.n_heads));
+  if (m.n_kv_heads) add("n_kv_heads", std::to_string(*m.n_kv_heads));
   add("scores", quoted_word(score_words, m.scores));
   add("scale", scale_json(m.scale));
   add("mask", mask_text(m.mask));
   add("dropout", dropout_json(m));
   add("merge_heads", quoted_word(merge_words, m.merge));
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
-  if (!(m.departures == attention::Departures())) add("departures", departures_json(m.departures));
+  for (const auto& [key, value] : additions_text(m.additions)) add(key, value);
+  if (!(m.departures == attention::Departures())) add("departures", departures_text(m.departures));
   if (!m.given.empty()) add("given", given_text(m));
   if (!m.heads_off.empty())
     add("heads_off", list_text(m.heads_off, "", false,

@@ -1,6 +1,9 @@
 #include "core/formats/writers/npz_writer.hpp"
 
+#include <array>
+
 #include "core/attention/attend.hpp"
+#include "core/attention/matrices.hpp"
 #include "core/formats/writers/export.hpp"
 #include "core/formats/writers/npy.hpp"
 #include "core/formats/writers/zip_writer.hpp"
@@ -13,16 +16,17 @@ using attention::Model;
 using attention::StageInfo;
 using attention::Trace;
 
-std::string stage_array(const StageInfo& stage, const std::vector<Trace>& traces, std::size_t n_heads) {
-  const std::size_t matrices = stage.per_head ? n_heads : 1;
+std::string stage_array(const StageInfo& stage, const std::vector<Trace>& traces, const Model& model) {
+  const std::size_t matrices = n_matrices(model, stage.stage);  // heads share keys and values of a group
   const arma::mat& first = stage.matrix(traces.front(), 0);
   std::vector<std::size_t> shape{first.n_rows, first.n_cols};
-  if (stage.per_head) shape.insert(shape.begin(), n_heads);
+  if (stage.per_head) shape.insert(shape.begin(), matrices);
   if (traces.size() > 1) shape.insert(shape.begin(), traces.size());
   std::string bytes = npy_header(shape);
   bytes.reserve(bytes.size() + traces.size() * matrices * first.n_elem * sizeof(double));
   for (const Trace& trace : traces)
-    for (std::size_t head = 0; head < matrices; ++head) append_rows(bytes, stage.matrix(trace, head));
+    for (std::size_t k = 0; k < matrices; ++k)
+      append_rows(bytes, stage.matrix(trace, head_of_matrix(model, stage.stage, k)));
   return bytes;
 }
 
@@ -60,7 +64,7 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
   add_tokens(files, "key_tokens", model, &attention::Sequence::key_tokens);
   for (const StageInfo* stage : wanted)
     files.push_back({std::string(stage->name) + ".npy", [&, stage] {
-                       std::string bytes = stage_array(*stage, traces, model.n_heads);
+                       std::string bytes = stage_array(*stage, traces, model);
                        if (progress) progress->add(bytes.size());
                        return bytes;
                      }});
@@ -71,6 +75,12 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
     add_linear(files, "projections.value", value);
     if (output) add_linear(files, "projections.output", *output);
   }
+  using attention::MatrixName;
+  const std::array added{MatrixName::query_norm, MatrixName::key_norm,      MatrixName::frequencies,
+                         MatrixName::slopes,     MatrixName::relative_bias, MatrixName::sink};
+  for (const MatrixName name : added)
+    if (const auto* numbers = stages.empty() ? find_matrix(model, {name, 0}) : nullptr)
+      files.push_back({path_of(name) + ".npy", [numbers] { return npy_bytes(*numbers); }});
   return zip_bytes(files);
 }
 

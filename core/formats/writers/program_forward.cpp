@@ -1,6 +1,8 @@
 #include "core/formats/writers/program_forward.hpp"
 
+#include "core/attention/order.hpp"
 #include "core/attention/stages.hpp"
+#include "core/formats/writers/program_additions.hpp"
 #include "core/formats/writers/program_mask.hpp"
 #include "core/formats/writers/python.hpp"
 
@@ -25,24 +27,27 @@ std::string init_text(const Model& m) {
 }
 
 /// How a matrix of all heads side by side becomes one a head: heads own bands of columns.
-std::string split(const Model& m, const std::string& all) {
-  if (m.n_heads == 1) return all;
-  return all + ".unflatten(-1, (" + std::to_string(m.n_heads) + ", " + std::to_string(m.d_head()) +
+std::string split(const Model& m, const std::string& all, std::size_t n) {
+  if (n == 1) return all;
+  return all + ".unflatten(-1, (" + std::to_string(n) + ", " + std::to_string(m.d_head()) +
          ")).transpose(-3, -2)";
 }
 
-std::string projected(const Model& m, const char* layer) {
-  return split(m, m.projections ? std::string("self.") + layer + "(x)" : "x");
+std::string projected(const Model& m, const char* layer, const std::string& from, std::size_t n) {
+  return split(m, m.projections ? std::string("self.") + layer + "(" + from + ")" : from, n);
 }
 
 std::string scores_text(const Model& m) {
+  const std::string asking = attention::info(query_chain(m).last()).name,
+                    asked = attention::info(key_chain(m).last()).name;
+  const std::string product = asking + " @ " + of_every_head(m, asked) + ".transpose(-2, -1)";
   switch (m.scores) {
     case ScoreRule::query_key:
-      return line("scores = queries @ keys.transpose(-2, -1)");
+      return line("scores = " + product);
     case ScoreRule::uniform:
       break;
   }
-  return line("scores = torch.zeros_like(queries @ keys.transpose(-2, -1))  # every key counts the same");
+  return line("scores = torch.zeros_like(" + product + ")  # every key counts the same");
 }
 
 std::string scaled_text(const Model& m) {
@@ -93,7 +98,8 @@ std::string stages_text(const Model& m) {
   for (const attention::StageInfo& stage : attention::stages()) {
     if (!stage.present(m)) continue;
     const std::string name = stage.name;
-    const std::string value = stage.stage == attention::Stage::embeddings ? "x"
+    const std::string value = stage.stage == attention::Stage::embeddings       ? "x"
+                              : stage.stage == attention::Stage::key_embeddings ? "memory"
                               : stage.stage == attention::Stage::mask && m.sequences.size() > 1
                                   ? "mask.expand(len(x), -1, -1)"
                                   : name;
@@ -104,6 +110,10 @@ std::string stages_text(const Model& m) {
 
 }  // namespace
 
+bool names_keys(const Model& m) {
+  return m.has_memory() || m.additions.positions.rotary || m.additions.positions.has_bias();
+}
+
 bool writes_kept_weights(const Model& model) {
   const attention::Dropout& d = model.dropout;
   return d.active() && d.rate < 1 && (!d.given.empty() || d.stream == DropoutStream::mkl);
@@ -112,18 +122,22 @@ bool writes_kept_weights(const Model& model) {
 std::string program_forward(const Model& model) {
   // Named one by one, so that a model that learns something new does not compile until its program knows it
   // too.
-  [[maybe_unused]] const auto& [sequences, projections, n_heads, scores, scale, mask, dropout, merge,
-                                context_length, departures, given, heads_off] = model;
+  [[maybe_unused]] const auto& [sequences, projections, n_heads, n_kv_heads, scores, scale, mask, dropout,
+                                merge, context_length, additions, departures, given, heads_off] = model;
   // program_text() refuses models with given stages, typed cells or heads that are off.
   std::string text = init_text(model) + "    def forward(self, x):\n" + line("n_tokens = x.shape[-2]");
   if (context_length)
     text += line("assert n_tokens <= " + std::to_string(*context_length) +
                  ", \"more tokens than the context length\"");
-  text += line("queries = " + projected(model, "W_query")) + line("keys = " + projected(model, "W_key")) +
-          line("values = " + projected(model, "W_value")) + "\n";
-  text += scores_text(model) + scaled_text(model) + program_mask(model) + "\n" + dropout_text(model) +
-          line("dropped_weights = weights * dropout_mask") + line("contexts = dropped_weights @ values") +
-          "\n";
+  const std::string memory = model.has_memory() ? "memory" : "x";
+  if (names_keys(model)) text += line("n_keys = " + memory + ".shape[-2]");
+  const std::size_t n_groups = model.n_groups();
+  text += line("queries = " + projected(model, "W_query", "x", n_heads)) +
+          line("keys = " + projected(model, "W_key", memory, n_groups)) +
+          line("values = " + projected(model, "W_value", memory, n_groups)) + prepared_text(model) + "\n";
+  text += scores_text(model) + adjusted_text(model, scaled_text(model)) + program_mask(model) + "\n" +
+          dropout_text(model) + line("dropped_weights = weights * dropout_mask") +
+          line("contexts = dropped_weights @ " + of_every_head(model, "values")) + "\n";
   text += merged_text(model);
   text += line(projections && projections->output ? "output = self.out_proj(concatenated)"
                                                   : "output = concatenated");

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "core/attention/order.hpp"
+#include "core/attention/stages.hpp"
+#include "core/formats/writers/program_additions.hpp"
+#include "core/formats/writers/program_forward.hpp"
 #include "core/formats/writers/python.hpp"
 #include "core/text/words.hpp"
 
@@ -27,12 +31,20 @@ bool has_masks_of_their_own(const Model& m) {
 /// The rules by which keys are hidden, before those that were switched by hand.
 std::string rules_text(const Model& m) {
   const Mask& mask = m.mask;
+  const std::string keys = names_keys(m) ? "n_keys" : "n_tokens";
+  const bool is_moved = m.n_keys() != m.n_tokens() && mask.align == attention::MaskAlignment::last;
   const char* remark = "  # 1: the query may see the key";
   if (!mask.says_more() || !mask.hides_by_rule())
-    return line(std::string("mask = torch.ones(n_tokens, n_tokens)") + (mask.causal ? ".tril()" : "") +
+    return line("mask = torch.ones(n_tokens, " + keys + ")" +
+                (!mask.causal ? ""
+                 : is_moved   ? ".tril(n_keys - n_tokens)"
+                              : ".tril()") +
                 remark);
-  std::string text = line("query, key = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)");
-  text += line(mask.causal ? "mask = key <= query" : "mask = torch.ones(n_tokens, n_tokens, dtype=bool)");
+  std::string text =
+      line("query, key = torch.arange(n_tokens)[:, None]" +
+           std::string(is_moved ? " + n_keys - n_tokens" : "") + ", torch.arange(" + keys + ")");
+  text += line(mask.causal ? std::string("mask = key <= query")
+                           : "mask = torch.ones(n_tokens, " + keys + ", dtype=bool)");
   if (const auto left = mask.window.left) text += line("mask &= key >= query - " + to_string(*left));
   if (const auto right = mask.window.right; right && !mask.causal)
     text += line("mask &= key <= query + " + to_string(*right));
@@ -51,8 +63,7 @@ std::string rules_text(const Model& m) {
 }  // namespace
 
 std::string program_mask(const Model& m) {
-  // Named one by one, as in program_forward(); place_of_query() is a query's own place, as there are as many
-  // keys as queries.
+  // Named one by one, as in program_forward().
   [[maybe_unused]] const auto& [causal, method, empty_rows, cells, align, window, prefix, documents,
                                 hidden_keys] = m.mask;
   std::string text = rules_text(m);
@@ -61,22 +72,23 @@ std::string program_mask(const Model& m) {
     text +=
         line("mask[" + every + to_string(row) + ", " + to_string(column) + "] = " + (visible ? "1" : "0"));
   const std::string mask = has_masks_of_their_own(m) && m.n_heads > 1 ? "mask.unsqueeze(-3)" : "mask";
-  const std::string softmax = "torch.softmax(masked_scores, dim=-1)";
+  const std::string before = attention::info(score_chain(m).last()).name;
+  const std::string softmax = softmax_text(m);
   switch (method) {
     case MaskMethod::negative_infinity:
-      text += line("masked_scores = scaled_scores.masked_fill(" + mask + " == 0, -torch.inf)") +
+      text += line("masked_scores = " + before + ".masked_fill(" + mask + " == 0, -torch.inf)") +
               line("weights = " + softmax);
       break;
     case MaskMethod::large_negative:
-      text += line("masked_scores = scaled_scores.masked_fill(" + mask + " == 0, -1e9)") +
+      text += line("masked_scores = " + before + ".masked_fill(" + mask + " == 0, -1e9)") +
               line("weights = " + softmax);
       break;
     case MaskMethod::zero_after_softmax:
-      text += line("masked_scores = scaled_scores  # masked after the softmax") +
+      text += line("masked_scores = " + before + "  # masked after the softmax") +
               line("unmasked_weights = " + softmax) + line("weights = unmasked_weights * " + mask);
       break;
     case MaskMethod::renormalise:
-      text += line("masked_scores = scaled_scores  # masked after the softmax") +
+      text += line("masked_scores = " + before + "  # masked after the softmax") +
               line("unmasked_weights = " + softmax) + line("zeroed_weights = unmasked_weights * " + mask) +
               line("row_sums = zeroed_weights.sum(dim=-1, keepdim=True)") +
               line("weights = zeroed_weights / row_sums");

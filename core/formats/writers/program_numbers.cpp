@@ -4,6 +4,7 @@
 
 #include "core/attention/dropout.hpp"
 #include "core/editing/recipe.hpp"
+#include "core/formats/writers/program_additions.hpp"
 #include "core/formats/writers/program_forward.hpp"
 #include "core/formats/writers/python.hpp"
 
@@ -34,15 +35,6 @@ const char* name_of(DrawnPart part) {
       break;
   }
   return "";
-}
-
-/// What stands before it and torch.tensor(…) of a matrix, or of its first row; what is float32 is written at
-/// that precision, all else as float64.
-std::string with_tensor(const std::string& before, const arma::mat& m, bool row = false) {
-  const std::string start = before + "torch.tensor(";
-  const bool single = python::is_float32(m);
-  return start + (row ? python::row(m, single) : python::rows(m, std::string(start.size(), ' '), single)) +
-         (single ? ")" : ", dtype=torch.float64)");
 }
 
 std::string stacked(const std::string& before, const std::vector<std::string>& tensors) {
@@ -167,7 +159,8 @@ ProgramNumbers program_numbers(const Model& model, const std::vector<std::uint64
   // The function stands before its first use, and only where it has one.
   if (drawn.find("layer(") != drawn.npos)
     text += std::string(text.empty() ? "" : "\n\n") + layer_function + "\n";
-  numbers.definitions = text + drawn + (writes_kept_weights(model) ? kept_text(model) : "");
+  numbers.definitions =
+      text + drawn + program_additions(model) + (writes_kept_weights(model) ? kept_text(model) : "");
   return numbers;
 }
 

@@ -50,15 +50,15 @@ TEST(CausalMask, ShowsEachQueryItselfAndEarlierKeys) {
 }
 
 TEST_F(Departing, DiagonalMovesTheEdgeOfTheCausalMask) {
-  departures.mask_diagonal = 1;
+  departures.mask_edge.diagonal = 1;
   EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("1 1 0; 1 1 1; 1 1 1"), "absdiff", 0));
-  departures.mask_diagonal = -1;
+  departures.mask_edge.diagonal = -1;
   EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("0 0 0; 1 0 0; 1 1 0"), "absdiff", 0));
 }
 
 TEST_F(Departing, TransposedMaskShowsWhatComesAfter) {
-  departures.mask_transposed = true;
-  departures.mask_diagonal = 1;
+  departures.mask_edge.transposed = true;
+  departures.mask_edge.diagonal = 1;
   EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("1 1 1; 1 1 1; 0 1 1"), "absdiff", 0));
   model.mask.cells = {{0, 0, false}};
   EXPECT_EQ(visible_cells(model, 0)(0, 0), 0);
@@ -67,8 +67,8 @@ TEST_F(Departing, TransposedMaskShowsWhatComesAfter) {
 TEST_F(Departing, RuleAndMaskSayTheSame) {
   for (int diagonal = -3; diagonal <= 3; ++diagonal)
     for (const bool transposed : {false, true}) {
-      departures.mask_diagonal = diagonal;
-      departures.mask_transposed = transposed;
+      departures.mask_edge.diagonal = diagonal;
+      departures.mask_edge.transposed = transposed;
       const arma::mat visible = visible_cells(model, 0);
       for (std::size_t i = 0; i < 3; ++i)
         for (std::size_t j = 0; j < 3; ++j)

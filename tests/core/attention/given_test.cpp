@@ -223,10 +223,15 @@ TEST(TypedCell, CanStandInAnyStageButTheModelsOwnNumbers) {
   support::Random random(24);
   Model model = support::model(random, 3, 3, 4, 2);
   model.mask.method = MaskMethod::renormalise;
+  const SharedMatrix ones = arma::mat(1, 2, arma::fill::ones);
+  model.additions.normalise = HeadNorm{NormRule::rms, ones, ones};
+  model.additions.positions.rotary.emplace();
+  model.additions.positions.alibi.emplace();
+  model.additions.score_cap = 3;
   for (const StageInfo& stage : stages()) {
     const std::size_t head = stage.per_head ? 1 : 0;
     model.given.cells = {{{stage.stage, 0, head, 1, 0}, 0.125}};
-    if (stage.stage == embeddings || stage.stage == mask) {
+    if (stage.stage == embeddings || stage.stage == key_embeddings || stage.stage == mask) {
       EXPECT_TRUE(check(model).has_value()) << stage.name;
       continue;
     }

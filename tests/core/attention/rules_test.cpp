@@ -43,7 +43,7 @@ TEST_F(RulesOfAModel, SayWhatDepartsWhereItDeparts) {
   EXPECT_EQ(formula(Stage::dropped_weights), "scores were dropped before");
   model.departures.dropout_place = DropoutPlace::scaled_scores;
   model.mask.method = MaskMethod::large_negative;
-  model.departures.mask_diagonal = 1;
+  model.departures.mask_edge.diagonal = 1;
   EXPECT_EQ(formula(Stage::masked_scores), "scores × dropout mask, −10⁹ where hidden");
   model.departures.merge = HeadColumns::interleaved;
   EXPECT_EQ(formula(Stage::concatenated), "interleaved");
@@ -102,8 +102,8 @@ TEST_F(RulesOfAModel, KeepEveryMistakeFromTheEngine) {
   };
   EXPECT_FALSE(covered_with([](Departures& d) { d.softmax_over = SoftmaxOver::queries; }));
   EXPECT_FALSE(covered_with([](Departures& d) { d.scores_swapped = true; }));
-  EXPECT_FALSE(covered_with([](Departures& d) { d.mask_diagonal = 1; }));
-  EXPECT_FALSE(covered_with([](Departures& d) { d.mask_transposed = true; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.mask_edge.diagonal = 1; }));
+  EXPECT_FALSE(covered_with([](Departures& d) { d.mask_edge.transposed = true; }));
   EXPECT_FALSE(covered_with([](Departures& d) { d.dropout_place = DropoutPlace::scaled_scores; }));
   EXPECT_FALSE(covered_with([](Departures& d) { d.dropout_place = DropoutPlace::masked_scores; }));
   EXPECT_FALSE(covered_with([](Departures& d) { d.split = HeadColumns::interleaved; }));

@@ -5,6 +5,7 @@
 
 #include "core/editing/edit.hpp"
 #include "core/mistakes/mistakes.hpp"
+#include "tests/support/additions.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::editing {
@@ -15,7 +16,9 @@ using support::number;
 using support::Random;
 
 inline MatrixPlace random_place(Random& r, const attention::Model& m) {
-  return {static_cast<MatrixName>(below(r, 9)), below(r, m.sequences.size())};
+  const std::size_t learned = static_cast<std::size_t>(MatrixName::output_bias) + 1;
+  const std::size_t name = below(r, coin(r) ? learned : attention::n_matrix_names);
+  return {static_cast<MatrixName>(name), below(r, m.sequences.size())};
 }
 
 inline attention::Model random_replacement(Random& r) {
@@ -31,6 +34,24 @@ inline std::vector<attention::SharedMatrix> random_masks(Random& r, const attent
   for (std::size_t k = 0; k < count; ++k)
     masks.emplace_back(support::zeros_and_ones(r, m.n_tokens(), m.n_keys()));
   return masks;
+}
+
+inline attention::Additions random_additions(Random& r, const attention::Model& m) {
+  attention::Model other = below(r, 5) == 0 ? random_replacement(r) : m;
+  other.additions = {};
+  support::add_additions(r, other);
+  return other.additions;
+}
+
+inline SetKeyEmbeddings random_memory(Random& r, const attention::Model& m) {
+  if (below(r, 3) == 0) return {};
+  attention::Model other = m;
+  support::add_memory(r, other);
+  SetKeyEmbeddings edit;
+  for (const attention::Sequence& s : other.sequences) edit.embeddings.push_back(s.key_embeddings);
+  if (below(r, 6) == 0) edit.embeddings.pop_back();
+  if (coin(r)) edit.tokens = {"a", "b"};
+  return edit;
 }
 
 /// An edit of the kind that stands at that place of the variant; about one in five does not fit the model.
@@ -117,6 +138,25 @@ inline Edit random_edit(Random& r, const attention::Model& m, std::size_t kind) 
       },
       [](Random& g, const attention::Model&, std::size_t) -> Edit {
         return SetContextLength{coin(g) ? std::optional(below(g, 9)) : std::nullopt};
+      },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+        return SetGroupCount{below(g, w.n_heads + 2)};
+      },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit { return random_memory(g, w); },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+        return SetHeadNorm{random_additions(g, w).normalise};
+      },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+        return SetPositions{random_additions(g, w).positions};
+      },
+      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+        return SetScoreCap{coin(g) ? std::optional(number(g) + 1) : std::nullopt};
+      },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+        return SetScoreBias{random_additions(g, w).score_bias};
+      },
+      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+        return SetSink{random_additions(g, w).sink};
       },
       [](Random& g, const attention::Model& w, std::size_t) -> Edit {
         return AddSequence{below(g, w.sequences.size()) + (w.sequences.size() > 3 ? 9 : 0)};

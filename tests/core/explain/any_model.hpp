@@ -5,6 +5,7 @@
 
 #include "core/attention/given_model.hpp"
 #include "core/explain/address.hpp"
+#include "tests/support/additions.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::explain {
@@ -20,8 +21,8 @@ inline void give_any(support::Random& random, attention::Model& m) {
   for (std::size_t k = 0; k < 20; ++k) {
     const auto stage = static_cast<Stage>(support::below(random, n_stages));
     const StageShape shape = shape_of(m, stage);
-    const std::size_t n_heads = info(stage).per_head ? m.n_heads : 1;
-    if (stage != embeddings && stage != mask)
+    const std::size_t n_heads = n_matrices(m, stage);
+    if (stage != embeddings && stage != key_embeddings && stage != mask)
       m.given.cells.push_back(
           {{stage, support::below(random, m.sequences.size()), support::below(random, n_heads),
             support::below(random, shape.n_rows), support::below(random, shape.n_cols)},
@@ -56,6 +57,10 @@ inline attention::Model any_model(support::Random& random) {
     m.projections.reset();
     for (Sequence& s : m.sequences) s.embeddings = support::matrix(random, n, d_out);
   }
+  if (below(random, 4) == 0) support::add_memory(random, m);
+  if (coin(random)) support::add_groups(random, m);
+  if (coin(random)) support::add_additions(random, m);
+  const std::size_t n_keys = m.n_keys();
   m.scores = below(random, 4) == 0 ? ScoreRule::uniform : ScoreRule::query_key;
   m.scale = {static_cast<ScaleRule>(below(random, 4)), support::number(random)};
   m.mask.causal = coin(random);
@@ -63,7 +68,7 @@ inline attention::Model any_model(support::Random& random) {
   m.mask.empty_rows = coin(random) ? EmptyRows::nan : EmptyRows::zeros;
   const bool blinds_a_query = coin(random);
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t j = 0; j < n_keys; ++j)
       if (blinds_a_query && i == 0)
         m.mask.cells.push_back({i, j, false});
       else if (below(random, 4) == 0)
@@ -74,12 +79,12 @@ inline attention::Model any_model(support::Random& random) {
   m.dropout.seed = random();
   if (coin(random))
     for (std::size_t k = 0; k < m.sequences.size() * n_heads; ++k)
-      m.dropout.given.push_back(support::zeros_and_ones(random, n, n));
+      m.dropout.given.push_back(support::zeros_and_ones(random, n, n_keys));
   m.dropout.rescale = coin(random);
   m.departures.softmax_over = below(random, 4) == 0 ? SoftmaxOver::queries : SoftmaxOver::keys;
-  m.departures.scores_swapped = below(random, 4) == 0;
-  m.departures.mask_diagonal = coin(random) ? 0 : static_cast<int>(below(random, 5)) - 2;
-  m.departures.mask_transposed = below(random, 4) == 0;
+  m.departures.scores_swapped = n == n_keys && below(random, 4) == 0;
+  m.departures.mask_edge.diagonal = coin(random) ? 0 : static_cast<int>(below(random, 5)) - 2;
+  m.departures.mask_edge.transposed = below(random, 4) == 0;
   m.departures.large_negative = coin(random) ? -1e9 : -1e4;
   m.departures.dropout_place =
       coin(random) ? DropoutPlace::weights : static_cast<DropoutPlace>(below(random, 3));
@@ -96,6 +101,9 @@ inline attention::Model any_model(support::Random& random) {
   m.departures.blocks = {coin(random) ? BlockRule::whole : static_cast<BlockRule>(below(random, 5)),
                          1 + below(random, 4)};
   m.departures.scores_prescaled = below(random, 4) == 0;
+  const auto seldom = [&] { return below(random, 4) == 0; };
+  m.departures.misplaced = {seldom(), seldom(), seldom(), seldom(),
+                            seldom(), seldom(), seldom(), static_cast<int>(below(random, 3)) - 1};
   if (below(random, 3) == 0) give_any(random, m);
   m.merge = coin(random) ? MergeRule::concatenate : MergeRule::reshape_without_transpose;
   return m;

@@ -125,7 +125,7 @@ TEST(Mistakes, AdviseByTheDiagonalsOfTheShapeAtHand) {
 TEST(SwitchMistake, IsAnEditThatCanBeTakenBack) {
   const Model right = model();
   const Model wrong = editing::apply(right, editing::SwitchMistake{"mask_shows_next"});
-  EXPECT_EQ(wrong.departures.mask_diagonal, 1);
+  EXPECT_EQ(wrong.departures.mask_edge.diagonal, 1);
   EXPECT_EQ(editing::apply(wrong, editing::SwitchMistake{"mask_shows_next", false}), right);
   EXPECT_EQ(editing::describe(editing::SwitchMistake{"no_scale"}), "mistake: no_scale");
   EXPECT_EQ(support::error_of([&] { editing::apply(right, editing::SwitchMistake{"nonsense"}); }),

@@ -17,15 +17,20 @@ namespace {
 
 using namespace core::editing;
 
-constexpr std::array matrices{MatrixName::embeddings,   MatrixName::query_weight,  MatrixName::key_weight,
-                              MatrixName::value_weight, MatrixName::output_weight, MatrixName::query_bias,
-                              MatrixName::key_bias,     MatrixName::value_bias,    MatrixName::output_bias};
+constexpr std::array matrices{
+    MatrixName::embeddings,   MatrixName::key_embeddings, MatrixName::query_weight,  MatrixName::key_weight,
+    MatrixName::value_weight, MatrixName::output_weight,  MatrixName::query_bias,    MatrixName::key_bias,
+    MatrixName::value_bias,   MatrixName::output_bias,    MatrixName::query_norm,    MatrixName::key_norm,
+    MatrixName::frequencies,  MatrixName::slopes,         MatrixName::relative_bias, MatrixName::score_bias,
+    MatrixName::sink};
 
-/// The chosen matrix, or X when the model has lost the chosen one.
+/// What the numbers of a matrix do.
 const char* meaning(MatrixName name) {
   switch (name) {
     case MatrixName::embeddings:
       return "The embeddings: one row a token";
+    case MatrixName::key_embeddings:
+      return "What keys and values are made of: one row a key";
     case MatrixName::query_weight:
       return "The projection that makes queries: X·W_q";
     case MatrixName::key_weight:
@@ -42,8 +47,27 @@ const char* meaning(MatrixName name) {
       return "Added to every value";
     case MatrixName::output_bias:
       return "Added to every row of the output";
+    case MatrixName::query_norm:
+      return "What the columns of a normed query are multiplied by";
+    case MatrixName::key_norm:
+      return "What the columns of a normed key are multiplied by";
+    case MatrixName::frequencies:
+      return "Radians by which each pair turns from one position to the next";
+    case MatrixName::slopes:
+      return "How fast each head's scores fall with distance";
+    case MatrixName::relative_bias:
+      return "Added to scores: a row for each head, a column for each bucket of distances";
+    case MatrixName::score_bias:
+      return "Added to every score before the mask";
+    case MatrixName::sink:
+      return "A score that no key has, in the sum of each row of a head";
   }
   return "";
+}
+
+MatrixPlace chosen_place(const Frame& frame, MatrixName name) {
+  const Newest& newest = frame.newest;
+  return place_of(newest.model, name, newest.look.sequence, newest.look.head);
 }
 
 void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
@@ -51,7 +75,7 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
   std::vector<MatrixName> names;
   std::size_t current = 0;
   for (const MatrixName matrix : matrices) {
-    if (!find_matrix(frame.newest.model, {matrix, frame.newest.look.sequence})) continue;
+    if (!find_matrix(frame.newest.model, chosen_place(frame, matrix))) continue;
     if (matrix == shown.name) current = words.size();
     words.push_back({std::string("edit/tab/") + symbol(matrix), symbol(matrix)});
     names.push_back(matrix);
@@ -71,10 +95,14 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
 
 /// The tokens from which the pinned cell was made.
 std::vector<std::size_t> marked_rows(const Newest& view, MatrixPlace place) {
-  if (!view.selection.pinned || place.name != MatrixName::embeddings) return {};
+  if (!view.selection.pinned || place.name > MatrixName::key_embeddings) return {};
   const auto& stage = core::attention::info(view.selection.pinned->stage);
-  if (stage.columns != core::attention::Columns::tokens) return {view.selection.pinned->row};
-  return {view.selection.pinned->row, view.selection.pinned->column};
+  const auto& [of, head, row, column] = *view.selection.pinned;
+  const bool other_keys = view.model.has_memory(), of_keys = place.name == MatrixName::key_embeddings;
+  std::vector<std::size_t> rows;
+  if (!other_keys || (stage.rows == core::attention::Rows::keys) == of_keys) rows.push_back(row);
+  if (stage.columns == core::attention::Columns::tokens && other_keys == of_keys) rows.push_back(column);
+  return rows;
 }
 
 void draw_buttons(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers) {
@@ -108,7 +136,7 @@ void draw_edit(const Frame& frame) {
   }
   widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.newest, place)};
   if (place.name == MatrixName::embeddings)
-    matrix.tokens = &frame.newest.model.sequences.at(place.sequence).tokens;
+    matrix.tokens = &frame.newest.model.sequences.at(place.nth).tokens;
   const float top = ImGui::GetCursorScreenPos().y + m.px(2);
   const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
   const float least = m.px(22 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);

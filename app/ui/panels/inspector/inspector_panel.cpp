@@ -59,11 +59,13 @@ void draw_actions(Pen& pen, const CellRef& cell) {
       ImGui::SetTooltip("%s this key %s its query, in every head (M)", edit->visible ? "Shows" : "Hides",
                         edit->visible ? "to" : "from");
   }
-  if (cell.stage != Stage::embeddings) return;
+  if (cell.stage != Stage::embeddings && cell.stage != Stage::key_embeddings) return;
   if (widgets::link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
                     "edit"))
     frame.commands.look([cell](View& v) {
-      v.look.edited = {core::editing::MatrixName::embeddings, v.look.sequence};
+      const bool of_keys = cell.stage == Stage::key_embeddings;
+      using core::editing::MatrixName;
+      v.look.edited = {of_keys ? MatrixName::key_embeddings : MatrixName::embeddings, v.look.sequence};
       v.selection.cursor = EditCursor{cell.row, cell.column, true};
     });
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Puts the edit cursor on this number");

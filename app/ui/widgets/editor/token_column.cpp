@@ -53,8 +53,7 @@ void rename_field(const EditorFrame& e, std::size_t row) {
   style.width = max.x - min.x, style.font = e.frame.fonts.sans15, style.alignment = Alignment::left;
   ImGui::SetCursorScreenPos(min);
   const FieldAnswer answer = text_field(e.frame, landmark(row), (*e.matrix.tokens)[row], style);
-  if (answer.left && answer.text)
-    e.frame.commands.edit(RenameToken{e.matrix.place.sequence, row, *answer.text});
+  if (answer.left && answer.text) e.frame.commands.edit(RenameToken{e.matrix.place.nth, row, *answer.text});
 }
 
 void start_renaming(const EditorFrame& e, std::size_t row) {
@@ -74,9 +73,9 @@ void menu(const EditorFrame& e, std::size_t row) {
   if (line("Rename", "rename")) start_renaming(e, row);
   if (line("Insert before", "insert_before")) e.frame.commands.edit(InsertToken{row, name(row)});
   if (line("Insert after", "insert_after")) e.frame.commands.edit(InsertToken{row + 1, name(row + 1)});
-  if (line("Move up", "up", row > 0)) e.frame.commands.edit(MoveToken{e.matrix.place.sequence, row, row - 1});
+  if (line("Move up", "up", row > 0)) e.frame.commands.edit(MoveToken{e.matrix.place.nth, row, row - 1});
   if (line("Move down", "down", row + 1 < n_tokens))
-    e.frame.commands.edit(MoveToken{e.matrix.place.sequence, row, row + 1});
+    e.frame.commands.edit(MoveToken{e.matrix.place.nth, row, row + 1});
   if (line("Remove", "remove", n_tokens > 1)) e.frame.commands.edit(RemoveToken{row});
 }
 
@@ -94,7 +93,7 @@ void drag_token(const EditorFrame& e) {
     ImGui::GetWindowDrawList()->AddRectFilled({min.x, line}, {max.x, line + e.grid.gap},
                                               packed(e.frame.palette.accent));
   } else if (ImGui::IsItemDeactivated()) {
-    e.frame.commands.edit(MoveToken{e.matrix.place.sequence, *from, to});
+    e.frame.commands.edit(MoveToken{e.matrix.place.nth, *from, to});
   }
 }
 

@@ -59,6 +59,36 @@ TEST(Engine, AgreesWithAttendOnMasksOfEveryRule) {
   }
 }
 
+TEST(Engine, AgreesWithAttendOnWhatModelsOfTodayAdd) {
+  Random random(12);
+  Engine engine(2);
+  for (int k = 0; k < 300; ++k) {
+    Model m = calm_model(random, 1 + support::below(random, 40), 6, 24, 6);
+    if (support::coin(random)) support::add_memory(random, m);
+    support::add_groups(random, m);
+    support::add_additions(random, m);
+    if (support::coin(random)) support::add_mask_rules(random, m);
+    m.dropout.rate = 0.25 * static_cast<double>(support::below(random, 3));
+    ASSERT_TRUE(covers(m));
+    engine.compute(m);
+    ASSERT_TRUE(agree(m, engine.trace(), attend(m), 1e-12)) << "model " << k;
+  }
+}
+
+TEST(Engine, AgreesWithAttendOnWindowsThatLeaveBlocksOfKeysOut) {
+  Random random(13);
+  Engine engine(2);
+  for (const std::size_t left : {0, 3, 24, 100}) {
+    Model m = calm_model(random, 300, 8, 12, 3);
+    m.mask.window = {left, left / 2};
+    m.mask.causal = left % 2 == 0;
+    m.mask.hidden_keys = {{5, 6, 7, 120, 200}};
+    m.additions.score_cap = 2;
+    engine.compute(m);
+    ASSERT_TRUE(agree(m, engine.trace(), attend(m), 1e-12)) << left;
+  }
+}
+
 TEST(Engine, LeavesNumbersThatOverflowToAttend) {
   Random random(6);
   Engine engine(2);

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "tests/core/attention/fast/agreement.hpp"
 #include "tests/core/editing/random_edit.hpp"
+#include "tests/support/additions.hpp"
 
 namespace core::attention::fast {
 namespace {
@@ -32,6 +33,7 @@ void edit_one(Random& random, Model& m) {
     case 3:
       return set(m.sequences[0].embeddings);
     case 4:
+      if (m.has_memory()) return set(m.sequences[0].key_embeddings);
       return m.sequences[0].embeddings.edit().row(below(random, m.n_tokens())).randu(), void();
     case 5:
     case 6:
@@ -45,7 +47,7 @@ void edit_one(Random& random, Model& m) {
     case 10:
       return set(*p.key.bias);
     case 11: {
-      const std::size_t row = below(random, m.n_tokens()), column = below(random, m.n_tokens());
+      const std::size_t row = below(random, m.n_tokens()), column = below(random, m.n_keys());
       m = editing::apply(m, editing::SwitchMaskCell{row, column, coin(random)});
       return;
     }
@@ -100,6 +102,18 @@ TEST(Update, AgreesWithAttendAfterTenThousandEdits) {
   wide.projections->output = support::linear(random, 6, 13, true);
   edit_and_compare(wide, 2000, 10, 5);
   edit_and_compare(calm_model(random, 150, 16, 16, 2), 1500, 100, 4);
+}
+
+TEST(Update, AgreesWithAttendOnWhatModelsOfTodayAdd) {
+  Random random(9);
+  for (unsigned k = 0; k < 60; ++k) {
+    Model m = calm_model(random, 1 + below(random, 20), 6, 24, 6);
+    if (below(random, 3) == 0) support::add_memory(random, m);
+    support::add_groups(random, m);
+    support::add_additions(random, m);
+    ASSERT_TRUE(covers(m));
+    ASSERT_NO_FATAL_FAILURE(edit_and_compare(m, 120, 3, k)) << "model " << k;
+  }
 }
 
 /// So many edits of a model of 40 tokens, each followed by an update; in the end the trace is attend()'s.

@@ -71,7 +71,7 @@ TEST(SessionGiven, NamesWhatIsWrong) {
   EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"weights": [[[1, 0], [0.5, "half"]]]}})"),
             "s.json: given.weights[0][1][1]: expected a number, \"inf\", \"-inf\" or \"nan\", got \"half\"");
   EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"keys": [[[1]]], "queries": [[[1]], [[1]]]}})"),
-            "s.json: given.keys: expected 2 matrices as of the stage before, got 1");
+            "s.json: given.keys: expected 2 matrices, one for each head, got 1");
   EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"scores": [[[1]]]}})"),
             "s.json: scale: expected \"none\" or a number, as what is given does not tell d_head");
   EXPECT_EQ(

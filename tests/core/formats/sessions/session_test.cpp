@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "tests/support/additions.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -25,6 +26,7 @@ class RandomModels {
     Model m;
     const std::size_t n = upto(4) + 1, d_model = upto(3) + 1, d_head = upto(2) + 1;
     m.n_heads = upto(2) + 1;
+    support::Random any(static_cast<unsigned>(random_()));
     const bool projected = flip() || d_model % m.n_heads != 0;
     const std::size_t d_out = m.n_heads * d_head;
     const bool same_tokens = flip();
@@ -35,6 +37,10 @@ class RandomModels {
       m.projections = Projections{linear(d_model, d_out), linear(d_model, d_out), linear(d_model, d_out), {}};
       if (flip()) m.projections->output = linear(d_out, flip() ? d_out : upto(4) + 1);
     }
+    if (flip()) support::add_memory(any, m);
+    if (flip()) support::add_groups(any, m);
+    if (flip()) support::add_additions(any, m);
+    const std::size_t n_keys = m.n_keys();
     m.scores = static_cast<ScoreRule>(upto(1));
     m.scale.rule = static_cast<ScaleRule>(upto(3));
     if (m.scale.rule == ScaleRule::factor) m.scale.factor = number();
@@ -42,34 +48,35 @@ class RandomModels {
     m.mask.method = static_cast<MaskMethod>(upto(3));
     m.mask.empty_rows = static_cast<EmptyRows>(upto(1));
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t j = 0; j < n_keys; ++j)
         if (upto(3) == 0) m.mask.cells.push_back({i, j, flip()});
-    support::Random rules(static_cast<unsigned>(random_()));
-    if (flip()) support::add_mask_rules(rules, m);
+    if (flip()) support::add_mask_rules(any, m);
     m.dropout = {
         static_cast<double>(upto(10)) / 10, flip(), random_(), static_cast<DropoutStream>(upto(1)), {}};
     if (flip())
       for (std::size_t k = 0; k < m.sequences.size() * m.n_heads; ++k)
-        m.dropout.given.emplace_back(arma::mat(n, n).transform([&](double) { return flip() ? 1.0 : 0.0; }));
+        m.dropout.given.emplace_back(
+            arma::mat(n, n_keys).transform([&](double) { return flip() ? 1.0 : 0.0; }));
     m.merge = static_cast<MergeRule>(upto(1));
     if (flip()) m.context_length = n + upto(5);
     m.dropout.rescale = flip();
     if (flip())
-      m.departures = {static_cast<SoftmaxOver>(upto(1)),
-                      flip(),
-                      static_cast<int>(upto(4)) - 2,
-                      flip(),
-                      number(),
-                      static_cast<DropoutPlace>(upto(2)),
-                      static_cast<HeadColumns>(upto(1)),
-                      static_cast<HeadColumns>(upto(1)),
-                      static_cast<Precision>(upto(4)),
-                      static_cast<Precision>(upto(4)),
-                      flip(),
-                      static_cast<Precision>(upto(4)),
-                      {flip(), flip(), flip()},
-                      {static_cast<BlockRule>(upto(4)), 1 + upto(5)},
-                      flip()};
+      m.departures = {
+          static_cast<SoftmaxOver>(upto(1)),
+          flip() && n_keys == n,
+          {static_cast<int>(upto(4)) - 2, flip()},
+          number(),
+          static_cast<DropoutPlace>(upto(2)),
+          static_cast<HeadColumns>(upto(1)),
+          static_cast<HeadColumns>(upto(1)),
+          static_cast<Precision>(upto(4)),
+          static_cast<Precision>(upto(4)),
+          flip(),
+          static_cast<Precision>(upto(4)),
+          {flip(), flip(), flip()},
+          {static_cast<BlockRule>(upto(4)), 1 + upto(5)},
+          flip(),
+          {flip(), flip(), flip(), flip(), flip(), flip(), flip(), static_cast<int>(upto(4)) - 2}};
     return m;
   }
 

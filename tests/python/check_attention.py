@@ -1,0 +1,250 @@
+"""Computes sessions with options chosen at random by loops over the definitions, in NumPy and without a line of ours, and
+compares every stage with what attnscope exports.
+
+usage: check_attention.py ATTNSCOPE    exit status: 0 equal, 1 different, 77 NumPy is missing
+"""
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import numpy
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+from any_session import session
+
+SESSIONS = 400
+LARGE = -1e9
+
+
+def matrices(numbers):
+    """One matrix for each sequence."""
+    array = numpy.array(numbers, float)
+    return array if array.ndim == 3 else array[None]
+
+
+def project(x, linear):
+    if linear is None:
+        return x
+    return x @ numpy.array(linear["weight"], float) + numpy.array(linear["bias"] or 0.0, float)
+
+
+def normed(rows, norm, factors):
+    result = []
+    for row in rows:
+        if norm["rule"] == "layer":
+            row = row - row.mean()
+        result.append(row / math.sqrt((row * row).mean() + norm["epsilon"]) * numpy.array(norm[factors]))
+    return numpy.array(result)
+
+
+def frequency(rule, pair, d):
+    if "inverse_frequencies" in rule:
+        return rule["inverse_frequencies"][pair]
+    own, scaling = rule["base"] ** (-2 * pair / d), rule.get("scaling") or {}
+    if scaling.get("rule") != "llama3":
+        return own
+    wave = 2 * math.pi / own
+    if wave < scaling["original"] / scaling["high"]:
+        return own
+    if wave > scaling["original"] / scaling["low"]:
+        return own / scaling["factor"]
+    kept = (scaling["original"] / wave - scaling["low"]) / (scaling["high"] - scaling["low"])
+    return (1 - kept) * own / scaling["factor"] + kept * own
+
+
+def turned(rows, positions, rule):
+    d, result = rule.get("dimensions", rows.shape[1]), rows.copy()
+    scaling = rule.get("scaling") or {}
+    for i, position in enumerate(positions):
+        at = position / scaling["factor"] if scaling.get("rule") == "linear" else position
+        for pair in range(d // 2):
+            a, b = (pair, pair + d // 2) if rule["pairs"] == "halves" else (2 * pair, 2 * pair + 1)
+            angle = at * frequency(rule, pair, d)
+            z = complex(rows[i, a], rows[i, b]) * complex(math.cos(angle), math.sin(angle))
+            result[i, a], result[i, b] = z.real, z.imag
+    return result
+
+
+def slope(heads, head):
+    power = 2 ** int(math.log2(heads))
+    if head < power:
+        return 2 ** (-8 * (head + 1) / power)
+    return 2 ** (-8 * (2 * (head - power) + 1) / (2 * power))
+
+
+def bucket(distance, rule):
+    n, first = len(rule["table"][0]), 0
+    if rule["bidirectional"]:
+        n //= 2
+        first, distance = (n if distance > 0 else 0), abs(distance)
+    else:
+        distance = max(-distance, 0)
+    near = n // 2
+    if distance < near:
+        return first + distance
+    steps = math.log(distance / near) / math.log(rule["max_distance"] / near) * (n - near)
+    return first + min(near + int(steps), n - 1)
+
+
+def visible(s, sequence, tokens, keys):
+    mask = s["mask"]
+    left, right = mask.get("window", [-1, -1])
+    place = keys - tokens if mask.get("align", "last") == "last" else 0
+    hidden = mask.get("hidden_keys", [])
+    if hidden and isinstance(hidden[0], list):
+        hidden = hidden[sequence]
+    see = numpy.zeros((tokens, keys))
+    for i in range(tokens):
+        for j in range(keys):
+            p = i + place
+            ok = not (mask["causal"] and j > p) and not (left >= 0 and j < p - left) and not (right >= 0 and j > p + right)
+            ok = ok or j < mask.get("prefix", 0)
+            if "documents" in mask:
+                ok = ok and mask["documents"][i] == mask["documents"][j]
+            see[i, j] = ok and j not in hidden
+    for row, column, shown in mask["cells"]:
+        see[row, column] = shown
+    return see
+
+
+def softmax(row, sink):
+    every = list(row) + ([sink] if sink is not None else [])
+    top = max(every)
+    if top == -math.inf:
+        return numpy.full(len(row), math.nan)
+    total = math.fsum(math.exp(x - top) for x in every)
+    return numpy.array([math.exp(x - top) / total for x in row])
+
+
+def one_head(s, h, x, q, k, v, see, dropout_mask):
+    stages = {"queries": q, "keys": k, "values": v}
+    positions, heads = s.get("positions", {}), s["n_heads"]
+    tokens, keys = len(q), len(k)
+    if "normalise" in s:
+        q, k = normed(q, s["normalise"], "query"), normed(k, s["normalise"], "key")
+        stages["normed_queries"], stages["normed_keys"] = q, k
+    if "rotary" in positions:
+        first = positions["rotary"].get("first", 0)
+        q = turned(q, [first + i + keys - tokens for i in range(tokens)], positions["rotary"])
+        k = turned(k, [first + j for j in range(keys)], positions["rotary"])
+        stages["rotated_queries"], stages["rotated_keys"] = q, k
+    z = stages["scores"] = q @ k.T if s["scores"] == "query_key" else numpy.zeros((tokens, keys))
+    scale = s["scale"]
+    if isinstance(scale, str):
+        scale = {"inverse_sqrt_d_head": q.shape[1] ** -0.5, "none": 1.0, "inverse_sqrt_d_model": x.shape[1] ** -0.5}[scale]
+    z = stages["scaled_scores"] = z * scale
+    if "score_cap" in s:
+        z = stages["capped_scores"] = s["score_cap"] * numpy.tanh(z / s["score_cap"])
+    bias = numpy.zeros((tokens, keys))
+    for i in range(tokens):
+        for j in range(keys):
+            distance = j - (i + keys - tokens)
+            if "alibi" in positions:
+                slopes = positions["alibi"].get("slopes")
+                bias[i, j] = -(slopes[h] if slopes else slope(heads, h)) * abs(distance)
+            if "relative" in positions:
+                bias[i, j] = positions["relative"]["table"][h][bucket(distance, positions["relative"])]
+    if "alibi" in positions or "relative" in positions:
+        stages["position_bias"] = bias
+    if "score_bias" in s:
+        given = numpy.array(s["score_bias"], float)
+        bias = bias + (given[h] if given.ndim == 3 else given)
+    if "position_bias" in stages or "score_bias" in s:
+        z = stages["biased_scores"] = z + bias
+    method, sink = s["mask"]["method"], s["sink"][h] if "sink" in s else None
+    fill = {"negative_infinity": -math.inf, "large_negative": LARGE}.get(method)
+    z = stages["masked_scores"] = z if fill is None else numpy.where(see == 1, z, fill)
+    weights = numpy.array([softmax(row, sink) for row in z])
+    if fill is None:
+        stages["unmasked_weights"] = weights
+        weights = weights * see
+    if method == "renormalise":
+        stages["zeroed_weights"] = weights
+        sums = stages["row_sums"] = weights.sum(axis=1, keepdims=True)
+        with numpy.errstate(invalid="ignore"):
+            weights = weights / sums
+    if s["mask"]["empty_rows"] == "zeros":
+        weights = numpy.where(see.sum(axis=1, keepdims=True) == 0, 0.0, weights)
+    stages["weights"], stages["dropout_mask"] = weights, dropout_mask
+    stages["dropped_weights"] = weights * dropout_mask
+    stages["contexts"] = stages["dropped_weights"] @ v
+    return stages
+
+
+def attention(s, sequence, dropout_masks):
+    """Every stage of one sequence; the drawn dropout masks are taken as they are, other scripts compare them with PyTorch."""
+    x = matrices(s["embeddings"])[sequence]
+    memory = matrices(s["key_embeddings"])[sequence] if "key_embeddings" in s else x
+    heads, parts = s["n_heads"], s["projections"] or {}
+    groups = s.get("n_kv_heads", heads)
+    q, k, v = project(x, parts.get("query")), project(memory, parts.get("key")), project(memory, parts.get("value"))
+    see = visible(s, sequence, len(x), len(memory))
+    split = lambda m, n: numpy.split(m, n, axis=1)
+    all_heads = [one_head(s, h, x, split(q, heads)[h], split(k, groups)[h // (heads // groups)], split(v, groups)[h // (heads // groups)],
+                          see, dropout_masks[h]) for h in range(heads)]
+    stages = {name: [head[name] for head in all_heads] for name in all_heads[0]}
+    contexts = numpy.array(stages["contexts"])
+    merged = numpy.concatenate(list(contexts), axis=1) if s["merge_heads"] == "concatenate" else contexts.reshape(len(x), -1)
+    stages.update(embeddings=x, mask=see, concatenated=merged, output=project(merged, parts.get("output")))
+    if "key_embeddings" in s:
+        stages["key_embeddings"] = memory
+    return stages
+
+
+def compare(name, found, expected):
+    assert found.shape == expected.shape, f"{name}: {found.shape} instead of {expected.shape}"
+    same = (found == expected) | (numpy.isnan(found) & numpy.isnan(expected))
+    finite = numpy.where(numpy.isfinite(expected), expected, 0)
+    size = numpy.abs(finite).max(initial=1)
+    with numpy.errstate(invalid="ignore"):
+        error = numpy.where(same, 0, numpy.abs(found - expected) / size)
+    assert (error <= 1e-12).all(), f"{name}: off by {numpy.nanmax(error):.1e} of its largest number"
+    return error.max(initial=0)
+
+
+def check(program, s, directory):
+    path, out = directory / "session.json", directory / "all.npz"
+    path.write_text(json.dumps(s), encoding="utf-8")
+    subprocess.run([program, "export", path, "--out", out], check=True, stderr=subprocess.DEVNULL)
+    arrays = dict(numpy.load(out))
+    n = len(matrices(s["embeddings"]))
+    found = {name: array if n > 1 else array[None] for name, array in arrays.items()}
+    heads, groups = s["n_heads"], s.get("n_kv_heads", s["n_heads"])
+    worst = 0
+    for sequence in range(n):
+        masks = found["dropout_mask"][sequence]
+        if "mask" in s["dropout"]:
+            given = numpy.array(s["dropout"]["mask"], float)
+            given = (given if n > 1 else given[None])[sequence]
+            rate, active = s["dropout"]["rate"], s["dropout"]["training"] and s["dropout"]["rate"] > 0
+            masks = given * (1 / (1 - rate) if rate < 1 else 0) if active else numpy.ones_like(given)
+        for name, expected in attention(s, sequence, masks).items():
+            expected = numpy.array(expected)
+            if name in ("keys", "values", "normed_keys", "rotated_keys"):
+                expected = expected[:: heads // groups]  # one matrix for each group
+            worst = max(worst, compare(name, found[name][sequence], expected))
+    return worst
+
+
+def main(program):
+    with tempfile.TemporaryDirectory() as name:
+        worst = 0
+        for seed in range(SESSIONS):
+            made = session(numpy.random.default_rng(seed))
+            try:
+                worst = max(worst, check(program, made, Path(name)))
+            except Exception:
+                print(f"session {seed}: {json.dumps(made)}")
+                raise
+        print(f"{SESSIONS} sessions, largest error {worst:.1e} of a stage's largest number")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
