@@ -4,6 +4,7 @@
 
 #include "core/editing/presets/chapter.hpp"
 #include "core/editing/presets/hand_built.hpp"
+#include "core/editing/presets/modern.hpp"
 #include "core/editing/presets/notebooks.hpp"
 #include "core/find.hpp"
 
@@ -116,6 +117,34 @@ constexpr std::array table{
     Preset{"head-induction", "Head: induction",
            "each word asks what followed it last time, by keys that carry the word before",
            Evidence::by_construction, "projections written by hand", hand_built::induction},
+
+    Preset{"modern-grouped", "Today: grouped heads",
+           "four heads that share two keys and values, as in Llama, Mistral and Qwen",
+           Evidence::drawn, "drawn at seed 123", modern::grouped},
+    Preset{"modern-rotary", "Today: rotary positions",
+           "one word eight times: only the turned queries and keys tell its places apart",
+           Evidence::by_construction, "queries and keys of ones, turned", modern::rotary},
+    Preset{"modern-llama", "Today: as in Llama",
+           "grouped heads and rotary positions of base 500000, pairs of halves",
+           Evidence::drawn, "drawn at seed 123", modern::llama},
+    Preset{"modern-window", "Today: a window",
+           "each word sees itself and the three before it, as in Mistral and Gemma",
+           Evidence::drawn, "drawn at seed 123", modern::window},
+    Preset{"modern-alibi", "Today: ALiBi",
+           "one word eight times in eight heads whose scores fall with distance, each at its own slope",
+           Evidence::by_construction, "scores of 1 less a slope for each step", modern::alibi},
+    Preset{"modern-cap", "Today: capped scores",
+           "wide scores that 2·tanh(score/2) keeps below 2, as in Gemma 2",
+           Evidence::drawn, "drawn at seed 123", modern::cap},
+    Preset{"modern-sink", "Today: a sink",
+           "a window, and a number in the sum of every row that belongs to no key, as in gpt-oss",
+           Evidence::drawn, "drawn at seed 123", modern::sink},
+    Preset{"modern-cross", "Today: cross-attention",
+           "three words ask four others: keys and values have embeddings of their own",
+           Evidence::drawn, "drawn at seed 123", modern::cross},
+    Preset{"modern-decode", "Today: one token more",
+           "the newest word asks a cache of all words up to itself",
+           Evidence::drawn, "drawn at seed 123", modern::decode},
 };
 // clang-format on
 

@@ -23,6 +23,10 @@ const HeadTrace& head_now(const Moment& m) {
   return m.trace.heads.front();
 }
 
+const arma::mat& weights_before(const Moment& m) {
+  return head_before(m).weights;
+}
+
 const arma::mat& weights(const Moment& m) {
   return head_now(m).weights;
 }

@@ -14,8 +14,9 @@ bool changed(const Moment& m, const attention::StageMatrix attention::HeadTrace:
 const attention::HeadTrace& head_before(const Moment& m);
 const attention::HeadTrace& head_now(const Moment& m);
 
-/// The weights of the first head now.
+/// The weights of the first head now, and before.
 const arma::mat& weights(const Moment& m);
+const arma::mat& weights_before(const Moment& m);
 
 /// Whether X changed in its last row alone.
 bool only_last_token_changed(const Moment& m);

@@ -26,6 +26,14 @@ constexpr std::array table{
     Lesson{"scaling", "Why the scores are scaled", "how wide rows make a softmax peaky", scaling_steps},
     Lesson{"heads", "What a head can do", "heads built by hand, with projections that can be read",
            heads_steps},
+    Lesson{"positions", "Positions that turn",
+           "why pairs, why only distances count, and what goes wrong when the pairs are mixed up",
+           positions_steps},
+    Lesson{"groups", "Fewer keys than queries", "heads that share keys and values, and in which order",
+           groups_steps},
+    Lesson{"window", "A window and a sink", "a query that sees a few keys, or looks at none", window_steps},
+    Lesson{"decode", "One token at a time", "a cache of keys and values, and where the newest token stands",
+           decode_steps},
 };
 
 }  // namespace

@@ -16,5 +16,9 @@ std::span<const Step> two_masks_steps();         ///< notebook 004
 std::span<const Step> dropout_steps();
 std::span<const Step> scaling_steps();
 std::span<const Step> heads_steps();
+std::span<const Step> positions_steps();
+std::span<const Step> groups_steps();
+std::span<const Step> window_steps();
+std::span<const Step> decode_steps();
 
 }  // namespace core::lessons

@@ -76,7 +76,16 @@ TEST(Presets, HoldEveryNotebookTheChapterAndTheHeads) {
                            "head-first-token",
                            "head-same-token",
                            "head-average",
-                           "head-induction"})
+                           "head-induction",
+                           "modern-grouped",
+                           "modern-rotary",
+                           "modern-llama",
+                           "modern-window",
+                           "modern-alibi",
+                           "modern-cap",
+                           "modern-sink",
+                           "modern-cross",
+                           "modern-decode"})
     EXPECT_NE(find_preset(name), nullptr) << name;
   EXPECT_EQ(find_preset("no-such-preset"), nullptr);
   EXPECT_STREQ(default_preset().name, "multi-head");
@@ -101,6 +110,33 @@ TEST(MultiHeadAsWritten, LeaksLaterTokensAndTheCorrectOneDoesNot) {
     else
       EXPECT_GT(moved.head_rows(3).max(), 0.01);
   }
+}
+
+TEST(ModernRotary, HasScoresOfTheDistanceAlone) {
+  const attention::Trace trace = attention::attend(find_preset("modern-rotary")->make());
+  const arma::mat& scores = trace.heads[0].scores;
+  for (std::size_t i = 0; i < scores.n_rows; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      // Two pairs of ones, of frequencies 1 and 0.1, turned apart by the distance: 2·cos of each angle.
+      const double distance = static_cast<double>(i - j);
+      EXPECT_NEAR(scores(i, j), 2 * std::cos(distance) + 2 * std::cos(0.1 * distance), 1e-12);
+    }
+}
+
+TEST(ModernAlibi, HasWeightsThatFallWithDistance) {
+  const attention::Trace trace = attention::attend(find_preset("modern-alibi")->make());
+  for (std::size_t h = 0; h < 8; ++h) {
+    const arma::mat& weights = trace.heads[h].weights;
+    const double slope = std::pow(2.0, -double(h + 1));
+    for (std::size_t j = 1; j < 8; ++j)
+      EXPECT_NEAR(std::log(weights(7, j) / weights(7, j - 1)), slope, 1e-12) << "head " << h;
+  }
+}
+
+TEST(ModernDecode, IsTheLastRowOfTheWholePass) {
+  const attention::Trace one = attention::attend(find_preset("modern-decode")->make());
+  const attention::Trace all = attention::attend(find_preset("modern-llama")->make());
+  EXPECT_TRUE(arma::approx_equal(*one.output, arma::mat(all.output->tail_rows(1)), "absdiff", 1e-12));
 }
 
 TEST(HeadPreviousToken, LooksOnePlaceBack) {

@@ -16,6 +16,20 @@ SetScale scale(ScaleRule rule, double factor = 1) {
   return {{rule, factor}};
 }
 
+/// Rotary positions of base 10000 and pairs of halves, but for what the change does.
+template <class Change>
+SetPositions turned(const Change& change) {
+  Positions positions;
+  change(positions.rotary.emplace());
+  return {positions};
+}
+
+Edit tiled() {
+  Model model = core::lessons::preset("modern-grouped");
+  model.departures.misplaced.groups_tiled = true;
+  return ReplaceModel{model};
+}
+
 Edit typed_sentence() {
   return ReplaceModel{
       core::text::with_sentence(core::lessons::school(), core::text::words("Now I typed my own words."), 7)};
@@ -99,6 +113,18 @@ std::map<std::string, std::vector<std::vector<Edit>>> tried() {
         {SetCell{w_q, 11, 0, 5}, SetCell{w_k, 6, 0, 1}},
         {SetCell{x, 1, 7, 0}},
         {SetHeadCount{4}}}},
+      {"positions",
+       {{turned([](auto& r) { r.base = 100; })},
+        {turned([](auto& r) { r.base = 100, r.first = 100; })},
+        {turned([](auto&) {})},
+        {turned([](auto& r) { r.base = 500000, r.pairs = core::positions::Pairs::neighbours; })}}},
+      {"groups", {{SetCell{w_k, 2, 1, 3}}, {SetGroupCount{1}}, {tiled()}}},
+      {"window",
+       {{SetMaskWindow{{3, 0}}}, {SetMaskWindow{{2, 0}}}, {SetCell{{MatrixName::sink, 0}, 0, 1, 4}}}},
+      {"decode",
+       {{SetCell{x, 0, 2, 3}},
+        {SetCell{{MatrixName::key_embeddings, 0}, 2, 2, 3}},
+        {SetMaskAlignment{core::attention::MaskAlignment::first}}}},
   };
 }
 
