@@ -32,6 +32,9 @@ string(COMPARE NOTEQUAL "${ATTNSCOPE_SANITIZE}" "" is_sanitized)  # its commas w
 target_compile_options(attnscope_settings INTERFACE
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<OR:$<NOT:$<CONFIG:Debug>>,$<BOOL:${is_sanitized}>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict>")
 target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads)
+# Where the project was built is not in what is released.
+target_compile_options(attnscope_settings INTERFACE
+  "$<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.;-ffile-prefix-map=${PROJECT_BINARY_DIR}=build>")
 # Nothing that is written to after the start may be run, and no address of a function be changed. What costs time is in optimised builds.
 target_link_options(attnscope_settings INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
 if(NOT is_sanitized)
@@ -46,4 +49,7 @@ if(is_sanitized)
   target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer -Wno-maybe-uninitialized)
   target_link_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE})
+  if(ATTNSCOPE_FUZZ)
+    target_compile_options(attnscope_settings INTERFACE -fsanitize=fuzzer-no-link)
+  endif()
 endif()

@@ -57,8 +57,7 @@ void change(Model& model, const SetHiddenKeys& edit) {
   auto keys = edit.value;
   for (auto& list : keys) {
     std::ranges::sort(list);
-    const auto twice = std::ranges::unique(list);
-    list.erase(twice.begin(), twice.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
   }
   if (std::ranges::all_of(keys, [](const auto& list) { return list.empty(); })) keys.clear();
   set_rule(model, &Mask::hidden_keys, std::move(keys));

@@ -74,7 +74,7 @@ Imported import_file(const std::filesystem::path& path, const Choices& choices, 
   if (is_session(path)) {
     if (choices.says_something())
       throw Error(path.string() + ": it is a session, of which nothing is to be chosen");
-    formats::Session session = formats::load_session(path);
+    formats::Session session = formats::load_session(path, choices.elsewhere);
     Imported imported{std::move(session.model), {}, std::move(session.view), {}};
     for (std::string& words : session.left_out) imported.account.left_out.push_back({"", std::move(words)});
     return imported;

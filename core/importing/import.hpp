@@ -11,6 +11,7 @@
 #include "core/formats/sessions/given_tensors.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 #include "core/importing/account.hpp"
+#include "core/outside.hpp"
 
 /// Models from files that are no sessions: checkpoints and tensors.
 namespace core::importing {
@@ -35,6 +36,7 @@ struct Choices {
   bool first_axis_is_batch = false;         ///< of stages of four dimensions; else it counts layers
   /// What may be left out, by the names of absences or "all"; without a list anything may, as it is said.
   std::optional<std::vector<std::string>> ignored;
+  Elsewhere elsewhere = Elsewhere::refused;  ///< where a session may name files
   bool says_something() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty() ||
            first_line_is_names;

@@ -52,7 +52,7 @@ formats::TensorStage StageReading::read(const StageSource& source) {
 }
 
 std::vector<formats::TensorStage> StageReading::read_all(std::vector<StageSource> stages) {
-  std::ranges::stable_partition(stages, [](const StageSource& s) { return !is_band(s.stage); });
+  std::stable_partition(stages.begin(), stages.end(), [](const StageSource& s) { return !is_band(s.stage); });
   std::vector<formats::TensorStage> all;
   for (const StageSource& source : stages) {
     formats::TensorStage stage = read(source);

@@ -22,8 +22,9 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string suggestion(std::string_view word, std::initializer_list<std::string_view> known) {
   constexpr std::size_t longest = 40, farthest = 2;
   if (word.size() > longest) return "";
-  const auto nearest = std::ranges::min(known, {}, [&](std::string_view k) { return distance(word, k); });
-  return distance(word, nearest) <= farthest ? "; did you mean \"" + std::string(nearest) + "\"?" : "";
+  const auto nearest =
+      std::ranges::min_element(known, {}, [&](std::string_view k) { return distance(word, k); });
+  return distance(word, *nearest) <= farthest ? "; did you mean \"" + std::string(*nearest) + "\"?" : "";
 }
 
 }  // namespace core::text

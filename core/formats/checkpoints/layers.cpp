@@ -130,7 +130,8 @@ std::vector<Layer> find_layers(std::span<const TensorInfo> tensors) {
           layers.push_back(std::move(*layer));
       }
   std::ranges::sort(layers, text::comes_before, &Layer::prefix);
-  std::ranges::stable_partition(layers, [&](const Layer& layer) { return !is_cross(tensors, layer); });
+  std::stable_partition(layers.begin(), layers.end(),
+                        [&](const Layer& layer) { return !is_cross(tensors, layer); });
   return joined_heads(std::move(layers), names);
 }
 

@@ -23,6 +23,8 @@ struct Word {
   const char* text;
   Meaning meaning;
 };
+template <class Meaning>
+Word(const char*, Meaning) -> Word<Meaning>;
 
 /// A value in a JSON text together with where it stands, so that whatever is wrong with it can be named;
 /// objects keep the order of the text. Copies share what was read.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/attention/model.hpp"
+#include "core/outside.hpp"
 
 namespace core::formats {
 
@@ -22,10 +23,13 @@ struct Session {
 /// The factor of a scale comes back only when the scale is a factor: the file has no place for an unused one.
 /// Throws core::Error, "FILE: PATH: expected …, got …", for anything that is not exactly a session that can
 /// be computed.
-Session parse_session(std::string_view text, const std::string& file_name);
+///
+/// Throws Outside when it names a file that does not lie beside it, unless that is allowed.
+Session parse_session(std::string_view text, const std::string& file_name,
+                      Elsewhere elsewhere = Elsewhere::refused);
 
 /// Reads a session file of at most 512 MiB. Throws core::Error as parse_session() and read_file() do.
-Session load_session(const std::filesystem::path& path);
+Session load_session(const std::filesystem::path& path, Elsewhere elsewhere = Elsewhere::refused);
 
 /// The session as readable JSON, one row of numbers a line; every bit of every number reads back.
 ///

@@ -1,6 +1,7 @@
 #include "core/formats/sessions/session_files.hpp"
 
 #include <algorithm>
+#include <system_error>
 
 #include "core/error.hpp"
 #include "core/formats/checkpoints/quantised.hpp"
@@ -10,8 +11,27 @@
 namespace core::formats {
 namespace {
 
-TensorFile opened(const Json& place, const std::filesystem::path& folder) {
-  return open_tensors(folder / place.required("file").text());
+namespace fs = std::filesystem;
+
+/// Whether a path leads into a folder once links are followed; what does not exist leads nowhere else.
+bool leads_into(const fs::path& path, const fs::path& folder) {
+  std::error_code error;
+  const fs::path home = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, error);
+  if (error) return false;
+  const fs::path end = fs::weakly_canonical(path, error);
+  return !error && std::ranges::mismatch(home, end).in1 == home.end();
+}
+
+TensorFile opened(const Json& place, const SessionFolder& folder) {
+  const Json name = place.required("file");
+  const fs::path file = name.text();
+  if (name.text().find('\0') != std::string::npos) name.fail("the name of a file");
+  const bool is_beside = file.is_relative() && std::ranges::find(file, "..") == file.end() &&
+                         leads_into(folder.path / file, folder.path);
+  if (!is_beside && folder.elsewhere == Elsewhere::refused)
+    throw Outside(name.place() + "the file " + quoted_briefly(name.text()) +
+                  " does not lie beside the session");
+  return open_tensors(folder.path / file);
 }
 
 std::vector<std::string> ignored_names(const Json& place) {
@@ -37,7 +57,7 @@ bool is_in_file(const Json& place) {
   return place.member("file").has_value();
 }
 
-Tensor tensor_in_file(const Json& place, const std::filesystem::path& folder) {
+Tensor tensor_in_file(const Json& place, const SessionFolder& folder) {
   place.expect_keys({"file", "tensor", "at"});
   const TensorFile file = opened(place, folder);
   const auto name = place.member("tensor");
@@ -50,11 +70,11 @@ Tensor tensor_in_file(const Json& place, const std::filesystem::path& folder) {
   return file.read(name ? name->text() : file.tensors().front().name, leading);
 }
 
-arma::mat matrix_in_file(const Json& place, const std::filesystem::path& folder) {
+arma::mat matrix_in_file(const Json& place, const SessionFolder& folder) {
   return matrix(tensor_in_file(place, folder));
 }
 
-std::vector<std::string> texts_in_file(const Json& place, const std::filesystem::path& folder) {
+std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder) {
   Tensor tensor = tensor_in_file(place, folder);
   if (tensor.dtype != Dtype::text || tensor.shape.size() != 1)
     place.fail("a list of texts in the file",
@@ -62,7 +82,7 @@ std::vector<std::string> texts_in_file(const Json& place, const std::filesystem:
   return std::move(tensor.texts);
 }
 
-checkpoints::Attention attention_in_file(const Json& place, const std::filesystem::path& folder,
+checkpoints::Attention attention_in_file(const Json& place, const SessionFolder& folder,
                                          std::optional<std::size_t> n_heads) {
   place.expect_keys({"file", "layer", "ignore"});
   const TensorFile file = opened(place, folder);

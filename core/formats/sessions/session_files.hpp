@@ -9,27 +9,35 @@
 #include "core/formats/checkpoints/projections.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/tensors/tensor.hpp"
+#include "core/outside.hpp"
 
 /// What a session names in other files instead of holding it: {"file": "PATH", …}, relative to the session's
 /// folder.
 namespace core::formats {
 
+/// Where the files lie that a session names.
+struct SessionFolder {
+  std::filesystem::path path;
+  Elsewhere elsewhere = Elsewhere::refused;
+};
+
 /// Whether this is an object with a "file".
 bool is_in_file(const Json& place);
 
 /// {"file", "tensor", "at"}: the part at the leading indices "at" of a tensor; "tensor" may be left out where
-/// there is but one. Throws core::Error as Json and TensorFile do.
-Tensor tensor_in_file(const Json& place, const std::filesystem::path& folder);
+/// there is but one. Throws core::Error as Json and TensorFile do; Outside when the file lies elsewhere, by a
+/// whole path, by "..", or by links, and that is refused.
+Tensor tensor_in_file(const Json& place, const SessionFolder& folder);
 
 /// The same where a matrix remains.
-arma::mat matrix_in_file(const Json& place, const std::filesystem::path& folder);
+arma::mat matrix_in_file(const Json& place, const SessionFolder& folder);
 
 /// The same of a tensor of texts.
-std::vector<std::string> texts_in_file(const Json& place, const std::filesystem::path& folder);
+std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder);
 
 /// {"file", "layer"}: the projections of a layer of a checkpoint, by its number from 0 or its name. n_heads
 /// is what the session says; without it the checkpoint's configuration must. Throws core::Error.
-checkpoints::Attention attention_in_file(const Json& place, const std::filesystem::path& folder,
+checkpoints::Attention attention_in_file(const Json& place, const SessionFolder& folder,
                                          std::optional<std::size_t> n_heads);
 
 /// What a reference to a checkpoint says is left out of its layer, in words; none of other projections.

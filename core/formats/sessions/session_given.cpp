@@ -43,12 +43,12 @@ Matrices listed_matrices(const Json& place) {
   return matrices;
 }
 
-Matrices matrices_in_file(const Json& place, const std::filesystem::path& folder, Stage stage) {
+Matrices matrices_in_file(const Json& place, const SessionFolder& folder, Stage stage) {
   TensorStage read = stage_of(tensor_in_file(place, folder), stage, 1, place.place());
   return {read.n_sequences, read.given.matrices.size() / read.n_sequences, std::move(read.given.matrices)};
 }
 
-attention::GivenStage read_stage(const Json& place, const std::filesystem::path& folder, Stage stage,
+attention::GivenStage read_stage(const Json& place, const SessionFolder& folder, Stage stage,
                                  ReadGiven& read) {
   Matrices matrices = is_in_file(place) ? matrices_in_file(place, folder, stage) : listed_matrices(place);
   // Keys and values may be fewer than heads, which share them: how many there are to be is for check() to
@@ -100,7 +100,7 @@ std::string cell_text(const GivenCell& cell, std::size_t n_sequences) {
 
 }  // namespace
 
-ReadGiven read_given(const Json& place, const std::filesystem::path& folder) {
+ReadGiven read_given(const Json& place, const SessionFolder& folder) {
   place.expect_keys({"queries", "keys", "values", "scores", "scaled_scores", "masked_scores", "weights",
                      "dropout_mask", "cells"});
   ReadGiven read;

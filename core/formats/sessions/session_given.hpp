@@ -6,6 +6,7 @@
 
 #include "core/attention/model.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/sessions/session_files.hpp"
 
 /// The "given" of a session file: stages by name, and single cells as a list.
 namespace core::formats {
@@ -22,7 +23,7 @@ struct ReadGiven {
 /// "tensor", "at"}, see tensor_in_file().
 ///
 /// Throws core::Error as Json and TensorFile do, and when two stages have different numbers of heads.
-ReadGiven read_given(const Json& place, const std::filesystem::path& folder);
+ReadGiven read_given(const Json& place, const SessionFolder& folder);
 
 /// The same as text; the model must pass attention::check().
 std::string given_text(const attention::Model& model);

@@ -1,15 +1,17 @@
 #include "core/formats/sessions/session_lists.hpp"
 
 #include <cmath>
-#include <ranges>
+#include <numeric>
 
 #include "core/text/number.hpp"
 
 namespace core::formats {
 namespace {
 
-auto indices(std::size_t n) {
-  return std::views::iota(std::size_t{0}, n);
+std::vector<std::size_t> indices(std::size_t n) {
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
 }
 
 }  // namespace

@@ -32,19 +32,19 @@ bool is_list_of_matrices(const Json& embeddings) {
   return row && row->is_list();
 }
 
-std::vector<std::string> read_tokens(const Json& place, const std::filesystem::path& folder) {
+std::vector<std::string> read_tokens(const Json& place, const SessionFolder& folder) {
   if (is_in_file(place)) return texts_in_file(place, folder);
   std::vector<std::string> tokens;
   for (const Json& item : place.items("a list of strings")) tokens.push_back(item.text());
   return tokens;
 }
 
-arma::mat read_matrix(const Json& place, const std::filesystem::path& folder) {
+arma::mat read_matrix(const Json& place, const SessionFolder& folder) {
   return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
 }
 
 /// The names of tokens under a key: one list for all sequences, or a list for each.
-void read_names(const Json& place, bool is_batch, const std::filesystem::path& folder,
+void read_names(const Json& place, bool is_batch, const SessionFolder& folder,
                 std::vector<std::string> Sequence::*names, std::vector<Sequence>& sequences) {
   const auto items = is_in_file(place) ? std::vector<Json>() : place.items("a list of strings");
   if (!is_batch || items.empty() || !items.front().is_list()) {
@@ -57,7 +57,7 @@ void read_names(const Json& place, bool is_batch, const std::filesystem::path& f
   for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s], folder);
 }
 
-std::vector<Sequence> read_embeddings(const Json& embeddings, const std::filesystem::path& folder) {
+std::vector<Sequence> read_embeddings(const Json& embeddings, const SessionFolder& folder) {
   std::vector<Sequence> sequences;
   if (is_list_of_matrices(embeddings))
     for (const Json& item : embeddings.items("a list of matrices"))
@@ -152,14 +152,14 @@ std::vector<std::size_t> read_heads(const Json& place) {
 }
 
 /// The projections of a checkpoint, which tells the number of heads where the session does not.
-void read_checkpoint(const Json& place, const std::filesystem::path& folder,
-                     std::optional<std::size_t> n_heads, Model& model) {
+void read_checkpoint(const Json& place, const SessionFolder& folder, std::optional<std::size_t> n_heads,
+                     Model& model) {
   checkpoints::Attention read = attention_in_file(place, folder, n_heads);
   model.projections = std::move(read.projections);
   model.n_heads = read.n_heads;
 }
 
-Model read_model(const Json& top, const std::filesystem::path& folder) {
+Model read_model(const Json& top, const SessionFolder& folder) {
   Model m;
   const auto given = top.member("given");
   ReadGiven read = given ? read_given(*given, folder) : ReadGiven();
@@ -204,7 +204,7 @@ Model read_model(const Json& top, const std::filesystem::path& folder) {
 
 }  // namespace
 
-Session parse_session(std::string_view text, const std::string& file_name) {
+Session parse_session(std::string_view text, const std::string& file_name, Elsewhere elsewhere) {
   const Json top = parse_json(text, file_name);
   top.expect_keys(
       {"attnscope",      "tokens",     "key_tokens", "embeddings", "key_embeddings", "projections",
@@ -213,7 +213,7 @@ Session parse_session(std::string_view text, const std::string& file_name) {
        "context_length", "departures", "given",      "heads_off",  "left_out",       "view"});
   const Json version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
-  Session session{read_model(top, std::filesystem::path(file_name).parent_path()), "", {}};
+  Session session{read_model(top, {std::filesystem::path(file_name).parent_path(), elsewhere}), "", {}};
   if (const auto projections = top.member("projections")) session.left_out = ignored_words(*projections);
   if (const auto list = top.member("left_out"))
     for (const Json& words : list->items_if_any("a list of what is left out"))
@@ -226,8 +226,8 @@ Session parse_session(std::string_view text, const std::string& file_name) {
   return session;
 }
 
-Session load_session(const std::filesystem::path& path) {
-  return parse_session(read_file(path, largest_file), path.string());
+Session load_session(const std::filesystem::path& path, Elsewhere elsewhere) {
+  return parse_session(read_file(path, largest_file), path.string(), elsewhere);
 }
 
 }  // namespace core::formats

@@ -141,5 +141,30 @@ TEST_F(SessionFiles, ThatAreWrongAreNamed) {
   EXPECT_THAT(load_session(directory_ / "s.json").left_out, testing::ElementsAre("rotary positions"));
 }
 
+TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
+  namespace fs = std::filesystem;
+  fs::create_directories(directory_ / "home/deep");
+  support::put_bytes(directory_ / "out.csv", "1,2\n3,4\n");
+  fs::create_symlink("../out.csv", directory_ / "home/link.csv");
+  fs::create_directory_symlink("..", directory_ / "home/up");
+  fs::copy_file(directory_ / "out.csv", directory_ / "home/deep/in.csv");
+  fs::create_symlink("deep/in.csv", directory_ / "home/inner.csv");
+  const fs::path session = directory_ / "home/s.json";
+  const auto error = [&](const std::string& file, Elsewhere elsewhere = Elsewhere::refused) {
+    support::put_bytes(session, R"({"attnscope": 1, "embeddings": {"file": ")" + file + "\"}}");
+    return support::error_of([&] { load_session(session, elsewhere); });
+  };
+  const std::string out = (directory_ / "out.csv").string();
+  for (const std::string& file : {std::string("../out.csv"), out, std::string("link.csv"),
+                                  std::string("up/out.csv"), std::string("deep/../../out.csv")}) {
+    EXPECT_EQ(error(file), session.string() + ": embeddings.file: the file " + quoted_briefly(file) +
+                               " does not lie beside the session");
+    EXPECT_EQ(error(file, Elsewhere::allowed), "no error") << file;
+  }
+  for (const char* file : {"deep/in.csv", "inner.csv", "./deep/in.csv"}) EXPECT_EQ(error(file), "no error");
+  EXPECT_THAT(error("/etc/passwd"), testing::Not(HasSubstr("root")));  // nothing of what is there
+  EXPECT_THAT(error("deep/in.csv\\u0000x"), HasSubstr("embeddings.file: expected the name of a file, got"));
+}
+
 }  // namespace
 }  // namespace core::formats
