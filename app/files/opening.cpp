@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "app/files/file_stamp.hpp"
 #include "core/error.hpp"
 #include "core/formats/checkpoints/quantised.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
@@ -41,10 +42,14 @@ bool leaves_no_choice(const OpenedTensors& tensors) {
 
 }  // namespace
 
-FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress) {
+FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress,
+                         core::Elsewhere elsewhere) {
   FoundInFile found;
   if (core::importing::is_session(path)) {
-    found.imported = core::importing::import_file(path, {}, progress);
+    found.stamp = file_stamp(path);
+    core::importing::Choices choices;
+    choices.elsewhere = elsewhere;
+    found.imported = core::importing::import_file(path, choices, progress);
     return found;
   }
   auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(path, progress));

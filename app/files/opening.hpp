@@ -45,14 +45,17 @@ struct FoundInFile {
   std::optional<core::importing::Imported> imported;
   std::optional<TensorSource> source;    ///< of a model made of tensors
   std::optional<OpenedTensors> tensors;  ///< where nothing was imported
+  std::string stamp;                     ///< of a session, from before it was read
   std::string problem;
 };
 
 /// Reads a file as far as it can be without asking: a session, or tensors of which but one model can be made,
 /// or one for each layer, of which it is the first.
 ///
-/// Takes as long as the disk does. Throws core::Error.
-FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress);
+/// Takes as long as the disk does. Throws core::Error; Outside when a session names files elsewhere and that
+/// is refused.
+FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress,
+                         core::Elsewhere elsewhere = core::Elsewhere::refused);
 
 /// What is known of a file of tensors once it is open.
 OpenedTensors look_into(std::shared_ptr<const core::formats::TensorFile> file, const core::Token& progress);

@@ -6,6 +6,8 @@
 #include <system_error>
 
 #include "app/state/recent.hpp"
+#include "core/error.hpp"
+#include "core/formats/files/file.hpp"
 
 namespace app::platform {
 namespace {
@@ -26,20 +28,6 @@ std::vector<std::string> lines_of(const fs::path& file) {
   return lines;
 }
 
-/// Whether it was written whole.
-bool replace_file(const fs::path& file, const std::string& text) {
-  fs::path unfinished = file;
-  unfinished += ".part";
-  std::ofstream out(unfinished, std::ios::binary);
-  out << text;
-  out.close();
-  std::error_code failure;
-  if (out) fs::rename(unfinished, file, failure);
-  if (out && !failure) return true;
-  fs::remove(unfinished, failure);
-  return false;
-}
-
 }  // namespace
 
 fs::path home_directory() {
@@ -52,6 +40,11 @@ fs::path config_directory() {
   const fs::path config = environment("XDG_CONFIG_HOME");
   // A relative path is to be ignored, says the XDG base directory specification.
   return (config.is_absolute() ? config : home_directory() / ".config") / "attnscope";
+}
+
+fs::path state_directory() {
+  const fs::path state = environment("XDG_STATE_HOME");
+  return (state.is_absolute() ? state : home_directory() / ".local/state") / "attnscope";
 }
 
 Memory read_memory(const fs::path& directory) {
@@ -74,9 +67,13 @@ std::string write_memory(const fs::path& directory, const Memory& memory) {
   }
   std::error_code failure;
   fs::create_directories(directory, failure);
-  const bool written =
-      replace_file(directory / "settings", settings) && replace_file(directory / "recent", recent);
-  return written ? "" : directory.string() + ": settings and recent files cannot be written there";
+  try {
+    core::formats::write_atomically(directory / "settings", settings);
+    core::formats::write_atomically(directory / "recent", recent);
+  } catch (const core::Error&) {
+    return directory.string() + ": settings and recent files cannot be written there";
+  }
+  return "";
 }
 
 }  // namespace app::platform

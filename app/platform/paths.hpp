@@ -19,6 +19,9 @@ std::filesystem::path home_directory();
 /// $XDG_CONFIG_HOME/attnscope, or ~/.config/attnscope.
 std::filesystem::path config_directory();
 
+/// $XDG_STATE_HOME/attnscope, or ~/.local/state/attnscope.
+std::filesystem::path state_directory();
+
 /// Reads "settings" (key=value) and "recent" (one path a line) from a directory; what cannot be read is as if
 /// empty.
 Memory read_memory(const std::filesystem::path& directory);

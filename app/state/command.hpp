@@ -28,6 +28,7 @@ struct LoadPreset {
 };
 struct OpenFile {
   std::filesystem::path path;
+  core::Elsewhere elsewhere = core::Elsewhere::refused;  ///< where a session may name files
 };
 /// Makes a model of the file of tensors from which is to be chosen.
 struct ImportTensors {
@@ -74,6 +75,16 @@ struct DiscardAndContinue {};  ///< the answer to the question about unsaved wor
 struct SaveAndContinue {};
 struct CancelQuestion {};
 struct TakeMemory {};  ///< the answer to the question about memory
+struct GoOn {};        ///< the answer to any other
+/// Makes what a window before has left the document, throws it away, or leaves all of it to the next one.
+struct TakeUpLeft {
+  std::size_t index = 0;
+};
+struct DropLeft {
+  std::size_t index = 0;
+};
+struct KeepLeft {};
+struct EndNow {};  ///< quits without a question; what is not saved is kept for the next window
 /// Keeps the live model as a reference A, or the same with one of core::compare::switches() the other way.
 struct KeepReference {};
 struct KeepSwitched {

@@ -20,6 +20,7 @@ struct Origin {
   std::string title;                                     ///< the file's name, or the preset's title
   std::string preset = {};                               ///< or ""
   std::optional<std::filesystem::path> path = {};        ///< where it is saved
+  std::string stamp = {};                                ///< of that file when it was read or written, or ""
   std::shared_ptr<const TensorSource> source = nullptr;  ///< the tensors that it was made of, or nullptr
   core::importing::Account account = {};                 ///< what became of them
   std::vector<std::string> notes = {};                   ///< what else must be known of them, a sentence each

@@ -31,6 +31,8 @@ enum class Dialog {
   unsaved_work,
   writing,
   memory,
+  question,
+  recovery,
   keys,
   about,
   glossary,
@@ -121,9 +123,11 @@ struct ActionSearch {
 /// The dialog that is open, and what stands in the fields of each.
 struct Forms {
   Dialog dialog = Dialog::none;
-  std::optional<Typed> typed;  ///< in any field of the window
-  ActionSearch search;         ///< of the palette
-  std::string question;        ///< what is asked before much memory is taken
+  std::optional<Typed> typed;     ///< in any field of the window
+  ActionSearch search;            ///< of the palette
+  std::string question;           ///< what is asked before something is done, such as taking much memory
+  std::string answer;             ///< that lets it be done
+  std::vector<std::string> left;  ///< what windows before have left, in words
   Browser browser;
   ImportForm import;
   ExportWhat export_what = ExportWhat::matrix;

@@ -54,6 +54,7 @@ struct FoundInFiles {
     std::filesystem::path path;
     core::importing::Imported imported;
     std::optional<TensorSource> source;
+    std::string stamp;
   };
   std::optional<OpenedTensors> tensors;  ///< from which is to be chosen
   std::optional<Ready> ready;            ///< until the question about unsaved work is answered

@@ -43,7 +43,8 @@ void look_as_before(View& view, const View& before) {
 }  // namespace
 
 void Lessons::start(const Lesson& lesson, Document& document, View& view) {
-  under_way_.emplace().own = std::exchange(document, Document());
+  under_way_ = UnderWay();
+  under_way_->own = std::exchange(document, Document());
   under_way_->own_view = view;
   under_way_->state.lesson = &lesson;
   const LessonProgress& known = progress[lesson.name];

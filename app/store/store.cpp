@@ -51,6 +51,7 @@ void Store::settle() {
   });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
+  attempt("the record of edits", [this] { recorder_.follow(lessons_.own(document_), view_); });
 }
 
 View Store::shown_view() const {
@@ -62,7 +63,7 @@ View Store::shown_view() const {
 }
 
 DocumentState Store::document() const {
-  const auto& [title, preset, path, source, account, notes] = document_.origin;
+  const auto& [title, preset, path, stamp, source, account, notes] = document_.origin;
   const Document& own = lessons_.own(document_);
   return {.title = title,
           .path = own.origin.path,
@@ -84,6 +85,7 @@ DocumentState Store::document() const {
 void Store::recall(Kept kept) {
   recent_ = std::move(kept.recent);
   lessons_.progress = std::move(kept.progress);
+  if (!kept.journals.empty()) record_in(kept.journals);
 }
 
 void Store::carry_out(const ApplyEdit& command) {
@@ -180,6 +182,7 @@ void Store::carry_out(const Quit& command) {
   leave_lesson();
   if (!may_leave(command)) return;
   if (is_writing()) return leave_when_written(command);
+  recorder_.forget();
   quit_ = true;
 }
 

@@ -11,6 +11,7 @@
 #include "app/state/view.hpp"
 #include "app/store/file_work.hpp"
 #include "app/store/lessons.hpp"
+#include "app/store/recorder.hpp"
 #include "app/work/comparing.hpp"
 #include "app/work/jobs.hpp"
 #include "app/work/laboratory.hpp"
@@ -23,6 +24,7 @@ namespace app {
 struct Kept {
   std::vector<std::filesystem::path> recent;       ///< files, newest first
   std::map<std::string, LessonProgress> progress;  ///< by the lesson's name
+  std::filesystem::path journals = {};             ///< the folder of what is not saved, or "": it is not kept
 };
 
 /// The only writer: it owns the document and everything around it, and changes it by commands alone.
@@ -113,6 +115,11 @@ class Store {
   void carry_out(const SaveAndContinue&);
   void carry_out(const CancelQuestion&);
   void carry_out(const TakeMemory&);
+  void carry_out(const GoOn&);
+  void carry_out(const TakeUpLeft&);
+  void carry_out(const DropLeft&);
+  void carry_out(const KeepLeft&);
+  void carry_out(const EndNow&);
   void carry_out(const StartLesson&);
   void carry_out(const GoInLesson&);
   void carry_out(const LeaveLesson&);
@@ -128,13 +135,19 @@ class Store {
   void carry_out(const RenameReference&);
   void carry_out(const ShowReference&);
 
+  void record_in(const std::filesystem::path& folder);
+  void show_left();
+  void ask(std::string question, std::string answer, const Command& next);
+  bool is_changed_elsewhere() const;
   void leave_lesson();
   void run_laboratory();
   void keep(core::attention::Model model, std::string title);
   void run_comparison();
 
   /// Reads something beside the window and carries out what it gives; what was being read before is given up.
-  void read_beside(const std::filesystem::path& path, const Jobs::Job& reading);
+  /// A session that names files elsewhere is asked about where there is a command to go on with.
+  void read_beside(const std::filesystem::path& path, const Jobs::Job& reading,
+                   const std::optional<Command>& if_elsewhere = {});
   /// The same for what nobody waits for; it is not read while something else is.
   void read_aside(const std::filesystem::path& path, const Jobs::Job& reading);
   void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
@@ -187,6 +200,7 @@ class Store {
   MaskDrawing drawing_{jobs_};
   FileWriter writer_{jobs_};
   FileReader reader_{jobs_};
+  Recorder recorder_{jobs_};
 };
 
 }  // namespace app

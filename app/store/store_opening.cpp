@@ -21,10 +21,14 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
 
 }  // namespace
 
-void Store::read_beside(const std::filesystem::path& path, const Jobs::Job& reading) {
+void Store::read_beside(const std::filesystem::path& path, const Jobs::Job& reading,
+                        const std::optional<Command>& if_elsewhere) {
   if (view_.forms.browser.is_listing) to_list_ = view_.forms.browser.directory;  // again, after it
-  reader_.begin(path, reading, [this, path](const Failure& failure) {
-    if (!failure.is_stopped)
+  reader_.begin(path, reading, [this, path, if_elsewhere](const Failure& failure) {
+    if (failure.is_outside && if_elsewhere)
+      ask(failure.words + ". Files elsewhere on this computer are opened only when you say so.",
+          "Open it all the same", *if_elsewhere);
+    else if (!failure.is_stopped)
       say(failure.lacks_memory ? path.string() + ": there is not enough memory for it" : failure.words, true);
   });
 }
@@ -92,10 +96,13 @@ void Store::carry_out(const OpenFile& command) {
     view_.forms.import.choices.embeddings = command.path;
     return;
   }
-  read_beside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
-    auto found = std::make_shared<FoundInFile>(find_in_file(path, progress));
-    return [this, found] { take(std::move(*found)); };
-  });
+  read_beside(
+      command.path,
+      [this, command](const core::Token& progress) -> Jobs::Delivery {
+        auto found = std::make_shared<FoundInFile>(find_in_file(command.path, progress, command.elsewhere));
+        return [this, found] { take(std::move(*found)); };
+      },
+      OpenFile{command.path, core::Elsewhere::allowed});
 }
 
 void Store::take(FoundInFile found) {
@@ -111,7 +118,7 @@ void Store::take(FoundInFile found) {
       say("The names do not tell what the tensors are: say which is which.");
     return;
   }
-  found_.ready = {reader_.path(), std::move(*found.imported), std::move(found.source)};
+  found_.ready = {reader_.path(), std::move(*found.imported), std::move(found.source), found.stamp};
   carry_out(FinishOpening{});
 }
 
@@ -138,7 +145,8 @@ void Store::import_from(const OpenedTensors& tensors, const core::importing::Cho
   read_beside(tensors.file->path(), [this, tensors, choices](const core::Token& progress) -> Jobs::Delivery {
     auto made = std::make_shared<MadeOfTensors>(make_of(tensors, choices, progress));
     return [this, made] {
-      found_.ready = {made->source.tensors.file->path(), std::move(made->imported), std::move(made->source)};
+      found_.ready = {made->source.tensors.file->path(), std::move(made->imported), std::move(made->source),
+                      ""};
       carry_out(FinishOpening{});
     };
   });
@@ -170,7 +178,7 @@ void Store::carry_out(const FinishOpening& command) {
   if (ready.source)
     origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));
   else
-    origin.path = ready.path;
+    origin.path = ready.path, origin.stamp = ready.stamp;
   origin.account = std::move(ready.imported.account);
   origin.notes = ready.imported.notes;
   start_with(std::move(ready.imported.model), std::move(origin));

@@ -1,5 +1,6 @@
 // The part of the store that writes files: sessions and exports, beside the window.
 #include "app/files/exporting.hpp"
+#include "app/files/file_stamp.hpp"
 #include "app/files/view_text.hpp"
 #include "app/store/store.hpp"
 #include "core/error.hpp"
@@ -12,6 +13,11 @@ namespace formats = core::formats;
 void Store::carry_out(const SaveFile&) {
   if (lesson()) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
   if (!document_.origin.path) return carry_out(ShowDialog{Dialog::save_as});
+  if (is_changed_elsewhere())
+    return ask(
+        document_.origin.path->string() +
+            " has been changed by somebody else since it was read here. Saving replaces what is there.",
+        "Replace it", SaveFileAs{*document_.origin.path});
   save_to(*document_.origin.path);
 }
 
@@ -23,6 +29,11 @@ void Store::carry_out(const SaveFileAs& command) {
 void Store::carry_out(const SaveAndContinue&) {
   view_.forms.dialog = Dialog::none;
   if (!document_.origin.path) return carry_out(ShowDialog{Dialog::save_as});
+  if (is_changed_elsewhere()) {
+    carry_out(ShowDialog{Dialog::save_as});
+    return say(document_.origin.path->string() + " has been changed by somebody else since it was read here.",
+               true);
+  }
   save_to(*document_.origin.path);
   if (waiting_.next) leave_when_written(*waiting_.next);
 }
@@ -34,10 +45,11 @@ void Store::save_to(const std::filesystem::path& path) {
        left_out =
            core::importing::left_out_words(document_.origin.account)](const core::Token&) -> Jobs::Delivery {
         formats::save_session(path, {model, view, left_out});
-        return [this, path, model] {
+        return [this, path, model, stamp = file_stamp(path)] {
           Document& own = lessons_.own(document_);
           own.saved = model;  // which may have been edited since
           own.origin.path = path;
+          own.origin.stamp = stamp;
           own.origin.title = path.filename().string();
           if (view_.forms.dialog == Dialog::save_as) view_.forms.dialog = Dialog::none;
           remember(path);

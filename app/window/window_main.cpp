@@ -7,14 +7,17 @@
 #include "app/platform/window.hpp"
 #include "app/render/heatmap_renderer.hpp"
 #include "app/store/store.hpp"
+#include "app/window/end_watch.hpp"
 #include "app/window/loop.hpp"
 #include "core/error.hpp"
+#include "core/formats/files/own_descriptor.hpp"
+#include "core/held_signals.hpp"
 
 namespace app {
 namespace {
 
 void recall_all(const platform::Memory& memory, Store& store) {
-  Kept kept{memory.recent, {}};
+  Kept kept{memory.recent, {}, platform::state_directory()};
   for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
     const auto text = memory.settings.find(std::string("lesson ") + lesson.name);
     if (text == memory.settings.end()) continue;
@@ -40,21 +43,27 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 }  // namespace
 
 int run_window(const WindowOptions& options) {
+  const core::HeldSignals held;  // before any other thread begins
   const platform::Memory before = platform::read_memory(platform::config_directory());
   Store store;
   recall_all(before, store);
-  if (options.file) store.open(*options.file);
+  if (options.file) {
+    core::formats::read_pipe_whole(*options.file);
+    store.open(*options.file);
+  }
   platform::Window window(store.jobs(), "attnscope",
                           remembered_number(before.settings, "width", 960, 16384).value_or(1600),
                           remembered_number(before.settings, "height", 600, 16384).value_or(1000),
                           store.view().settings.scale * store.view().settings.text_size);
   render::HeatmapRenderer renderer;
   Loop loop(window, renderer, store);
-  while (loop.step()) {
-  }
+  const EndWatch end([&window] { window.wake(); });
+  while (loop.step())
+    if (end.signal() != 0) store.dispatch(EndNow{});
   if (const platform::Memory after = memory_of(store, window.size()); after != before)
     platform::write_memory(platform::config_directory(), after);
-  return 0;
+  constexpr int of_signals = 128;  // as shells say it
+  return end.signal() == 0 ? 0 : of_signals + end.signal();
 }
 
 }  // namespace app

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/error.hpp"
+#include "core/outside.hpp"
 #include "core/token.hpp"
 
 namespace app {
@@ -18,6 +19,8 @@ Failure failure_of(const std::string& what) {
     throw;
   } catch (const core::Stopped& stopped) {
     return {stopped.what(), true};
+  } catch (const core::Outside& outside) {
+    return {outside.what(), false, false, true};
   } catch (const core::Error& error) {
     return {error.what()};
   } catch (const std::bad_alloc&) {

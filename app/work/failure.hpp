@@ -9,6 +9,7 @@ struct Failure {
   std::string words;        ///< one line
   bool is_stopped = false;  ///< it was asked to stop
   bool lacks_memory = false;
+  bool is_outside = false;  ///< a file names others elsewhere
 };
 
 /// What the exception that is being handled says; what was to be had is named where the exception does not.

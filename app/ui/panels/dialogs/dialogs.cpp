@@ -59,6 +59,34 @@ void memory(const Frame& frame) {
   if (widgets::button(frame, "dialog/cancel", "Cancel") || confirms()) frame.commands.add(CancelQuestion{});
 }
 
+void question(const Frame& frame) {
+  const float width = frame.metrics.px(460);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/go_on", frame.forms.answer.c_str())) frame.commands.add(GoOn{});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/cancel", "Cancel") || confirms()) frame.commands.add(CancelQuestion{});
+}
+
+void recovery(const Frame& frame) {
+  const float width = frame.metrics.px(520);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
+                     "A window before this one ended without saving. What it had is still here:");
+  for (std::size_t k = 0; k < frame.forms.left.size(); ++k) {
+    ImGui::PushID(static_cast<int>(k));
+    widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, frame.forms.left[k]);
+    const std::string place = std::to_string(k);
+    if (widgets::button(frame, ("dialog/look" + place).c_str(), "Look at it"))
+      frame.commands.add(TakeUpLeft{k});
+    ImGui::SameLine();
+    if (widgets::button(frame, ("dialog/drop" + place).c_str(), "Throw it away"))
+      frame.commands.add(DropLeft{k});
+    ImGui::PopID();
+  }
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  if (widgets::button(frame, "dialog/keep", "Keep it for later")) frame.commands.add(KeepLeft{});
+}
+
 void keys_sheet(const Frame& frame) {
   draw_key_sheet(frame);
   if (widgets::button(frame, "dialog/close", "Close") || confirms()) close_dialog(frame);
@@ -77,8 +105,10 @@ void about(const Frame& frame) {
 void close_on_escape(const Frame& frame) {
   if (!platform::key_pressed(ImGuiKey_Escape, false)) return;
   if (frame.forms.dialog == Dialog::unsaved_work || frame.forms.dialog == Dialog::memory ||
-      frame.forms.dialog == Dialog::writing)
+      frame.forms.dialog == Dialog::writing || frame.forms.dialog == Dialog::question)
     frame.commands.add(CancelQuestion{});
+  else if (frame.forms.dialog == Dialog::recovery)
+    frame.commands.add(KeepLeft{});
   else
     close_dialog(frame);
 }
@@ -100,6 +130,8 @@ constexpr std::array table{DialogRow{Dialog::open, "Open", draw_open_dialog},
                            DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
                            DialogRow{Dialog::writing, "Quit", writing},
                            DialogRow{Dialog::memory, "A large model", memory},
+                           DialogRow{Dialog::question, "Are you sure?", question},
+                           DialogRow{Dialog::recovery, "Recovered", recovery},
                            DialogRow{Dialog::keys, "Keys", keys_sheet},
                            DialogRow{Dialog::about, "About", about},
                            DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},

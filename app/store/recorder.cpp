@@ -1,0 +1,97 @@
+#include "app/store/recorder.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "app/files/view_text.hpp"
+
+namespace app {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = Jobs::Clock;
+
+constexpr auto rest = 300ms;               // between two writings
+constexpr auto look = 10ms;                // between two looks at the token
+constexpr double share_of_a_thread = 0.2;  // that writing may take, where it takes long
+
+}  // namespace
+
+void Recorder::begin(const std::filesystem::path& folder) {
+  left_ = Journal::left_in(folder);
+  journal_ = std::make_shared<Journal>(folder);
+}
+
+Recorder::Entry Recorder::entry_of(const Document& document, const View& view) {
+  const Origin& origin = document.origin;
+  if (since_.empty()) since_ = time_of_day();
+  return {{origin.title, origin.path, origin.stamp, since_, time_of_day()},
+          {document.model, view_text(view), core::importing::left_out_words(origin.account)}};
+}
+
+void Recorder::follow(const Document& document, const View& view) {
+  if (!journal_ || lane_.is_busy()) return;
+  if (!document.is_modified()) {
+    if (!is_clear_) journal_->clear();
+    is_clear_ = true;
+    since_.clear();
+    return;
+  }
+  if (!is_clear_ && document.model == written_) return;
+  written_ = document.model;
+  is_clear_ = false;
+  lane_.start(
+      [this, journal = journal_, entry = entry_of(document, view), at = next_](const core::Token& token) {
+        while (token.goes_on() && Clock::now() < at) std::this_thread::sleep_for(look);
+        const auto begin = Clock::now();
+        journal->write(entry.head, entry.session);
+        const auto end = Clock::now();
+        const auto pause = std::chrono::duration_cast<Clock::duration>((end - begin) / share_of_a_thread);
+        return [this, next = end + std::max<Clock::duration>(rest, pause)] {
+          next_ = next;
+          has_failed_ = false;
+        };
+      },
+      [this](const Failure& failure) {
+        next_ = Clock::now() + 1s;
+        if (!std::exchange(has_failed_, true) && !failure.is_stopped)
+          lane_.jobs().tell({"Edits are not recorded for the case of a crash: " + failure.words});
+      });
+}
+
+void Recorder::finish(const Document& document, const View& view) {
+  if (!journal_) return;
+  lane_.cancel();
+  lane_.wait();
+  if (document.is_modified()) {
+    const Entry entry = entry_of(document, view);
+    journal_->write(entry.head, entry.session);
+  } else {
+    journal_->clear();
+  }
+}
+
+void Recorder::forget() {
+  if (!journal_) return;
+  lane_.cancel();
+  lane_.wait();
+  journal_->clear();
+  is_clear_ = true;
+}
+
+void Recorder::take_up(std::size_t index) {
+  forget();
+  since_ = left_.at(index)->head().since;
+  journal_ = left_[index];
+  is_clear_ = false;
+  written_ = {};
+  left_.erase(left_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void Recorder::drop(std::size_t index) {
+  if (index >= left_.size()) return;
+  left_[index]->clear();
+  left_.erase(left_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+}  // namespace app

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "app/files/journal.hpp"
+#include "app/state/document.hpp"
+#include "app/state/view.hpp"
+#include "app/work/jobs.hpp"
+
+namespace app {
+
+/// Keeps what is not saved in a journal, within a second of every edit, beside the window; and what windows
+/// before have left.
+class Recorder {
+ public:
+  explicit Recorder(Jobs& jobs) : lane_(jobs, Lane::Takes::newest) {}
+
+  /// Begins to record in a folder, and finds what was left there. Throws core::Error when nothing can be
+  /// written there.
+  void begin(const std::filesystem::path& folder);
+  /// Begins to write the document when it has other numbers than what was written last; once a frame.
+  void follow(const Document& document, const View& view);
+  /// Waits for what is being written, and writes the document: for the next window when it is not saved.
+  void finish(const Document& document, const View& view);
+  /// Keeps nothing: what is not saved is given up, as the person has said.
+  void forget();
+
+  const std::vector<std::shared_ptr<Journal>>& left() const { return left_; }
+  /// Goes on in the journal that was left, whose work is the document from now on.
+  void take_up(std::size_t index);
+  void drop(std::size_t index);
+  /// The others may offer it.
+  void keep_for_later() { left_.clear(); }
+
+ private:
+  /// What is written of a document.
+  struct Entry {
+    JournalHead head;
+    core::formats::Session session;
+  };
+  Entry entry_of(const Document& document, const View& view);
+
+  std::shared_ptr<Journal> journal_;
+  std::vector<std::shared_ptr<Journal>> left_;
+  core::attention::Model written_;
+  std::string since_;        // the first edit that is not saved
+  bool is_clear_ = true;     // nothing is in the journal
+  bool has_failed_ = false;  // which is said once
+  Jobs::Clock::time_point next_;
+  Lane lane_;
+};
+
+}  // namespace app
