@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "app/command_line/argument_values.hpp"
+#include "app/command_line/manual.hpp"
 #include "core/error.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 
@@ -75,6 +76,8 @@ void describe_model(Options options, OfModel& command,
               "Open a layer without what cannot be computed yet: all, or with commas " +
                   core::importing::names_to_ignore(),
               choices.ignored, read_ignored);
+  options.flag("--allow-outside", "Open files that a session names and that do not lie beside it",
+               choices.elsewhere, core::Elsewhere::allowed);
 }
 
 void describe_mistakes(Options options, OfModel& command) {
@@ -237,6 +240,41 @@ void add(CLI::App& program, Arguments& chosen, const char* name, const char* abo
   });
 }
 
+/// The command line as it was described; of its library nothing is known elsewhere.
+Described described(CLI::App& app) {
+  Described all{app.get_name(), app.get_description(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    Described::Option one{{}, option->get_type_name(), option->get_description(), option->get_required()};
+    for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);
+    if (one.names.empty()) one.type = option->get_name();
+    all.options.push_back(std::move(one));
+  }
+  for (CLI::App* command :
+       app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
+    all.commands.push_back(described(*command));
+  return all;
+}
+
+std::string manual_text(CLI::App& program, const std::string& kind) {
+  const Described all = described(program);
+  if (kind == "man") return man_page(all, ATTNSCOPE_VERSION);
+  if (kind == "bash") return bash_completion(all);
+  if (kind == "zsh") return zsh_completion(all);
+  if (kind == "fish") return fish_completion(all);
+  throw core::Error("manual: expected man, bash, zsh or fish, got \"" + kind + "\"");
+}
+
+/// What packages hold beside the program, and people hardly ask for.
+void add_manual(CLI::App& program, Arguments& chosen) {
+  CLI::App* app = program.add_subcommand("manual", "Print the manual page, or completions for a shell");
+  app->group("");
+  const auto print = [&program, &chosen](const std::string& kind) {
+    chosen = ShowText{manual_text(program, kind)};
+  };
+  app->add_option_function<std::string>("KIND", print, "man, bash, zsh or fish")->required();
+}
+
 }  // namespace
 
 Arguments parse_arguments(std::vector<std::string> arguments) {
@@ -265,6 +303,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   add<Predict>(program, chosen, "predict", "Run a model on a text, and tell which tokens may come next");
   add<DescribeHeads>(program, chosen, "heads", "Tell what the heads of a model do on a text, as CSV");
   add<Generate>(program, chosen, "generate", "Go on with a text as a model would");
+  add_manual(program, chosen);
   program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
   if (std::ranges::find(arguments, "") != arguments.end())
     return WrongUsage{"expected no empty argument, got one"};

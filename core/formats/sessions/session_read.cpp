@@ -69,7 +69,7 @@ std::vector<Sequence> read_embeddings(const Json& embeddings, const SessionFolde
 
 /// Without embeddings what is given tells how many tokens there are.
 /// One matrix for all sequences, or one for each.
-void read_key_embeddings(const Json& place, bool is_batch, const std::filesystem::path& folder,
+void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& folder,
                          std::vector<Sequence>& sequences) {
   if (!is_list_of_matrices(place)) {
     const attention::SharedMatrix memory = read_matrix(place, folder);
