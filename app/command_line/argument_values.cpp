@@ -80,6 +80,10 @@ void read_preset(Text option, Text name, Source& source) {
   source = preset;
 }
 
+void read_text(Text, Text text, std::optional<std::string>& target) {
+  target = text;
+}
+
 void read_given(Text option, Text stage_and_file, std::vector<formats::GivenTensor>& given) {
   const std::size_t sign = stage_and_file.find('=');
   const std::string stage = stage_and_file.substr(0, sign);

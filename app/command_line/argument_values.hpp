@@ -12,6 +12,7 @@ using Text = const std::string&;
 
 void read_file(Text option, Text text, Source& source);
 void read_preset(Text option, Text name, Source& source);
+void read_text(Text option, Text text, std::optional<std::string>& target);
 void read_given(Text option, Text stage_and_file, std::vector<core::formats::GivenTensor>& given);
 void read_layer_of_given(Text option, Text number, core::formats::GivenTensor& given);
 void read_n_heads(Text option, Text number, std::optional<std::size_t>& n_heads);

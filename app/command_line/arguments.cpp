@@ -65,6 +65,8 @@ void describe_model(Options options, OfModel& command,
                "A stage from a file of tensors, instead of computing it; as often as needed", choices.given,
                read_given);
   options.one("--layer", "N", std::string(layers) + ", from 0, or the beginning of its names", choices.layer);
+  options.one("--text", "TEXT", "What a whole model reads, of which FILE is the folder or the .gguf file",
+              command.text, read_text);
   options.one("--heads", "N", "Number of heads; needed where no config.json beside the file tells it",
               choices.n_heads, read_n_heads);
   options.one("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings);
@@ -158,7 +160,9 @@ void describe(Options options, Draw& command) {
 }
 
 void describe_whole_model(Options options, OfWholeModel& command) {
-  options.one("MODEL", "", "Folder with config.json, tensors and a tokenizer", command.model)->required();
+  options
+      .one("MODEL", "", "A .gguf file, or a folder with config.json, tensors and a tokenizer", command.model)
+      ->required();
   options.one("--text", "TEXT", "What the model reads", command.text)->required();
 }
 
@@ -202,6 +206,10 @@ void settle_model(const CLI::App& app, OfModel& command) {
   if (file ? preset : !preset && given.empty())
     throw core::Error(app.get_name() + ": expected either a FILE or --preset NAME, got " +
                       (file ? "both" : "neither"));
+  if (command.text && !file) throw core::Error(app.get_name() + ": --text: expected with a FILE");
+  for (const char* option : {"--heads", "--embeddings", "--tensor", "--ignore"})
+    if (command.text && app.count(option) > 0)
+      throw core::Error(app.get_name() + ": " + option + ": expected without --text");
   for (const char* option : {"--heads", "--embeddings", "--tensor", "--ignore"})
     if (app.count(option) > 0 && !file && (preset || option != std::string_view("--heads")))
       throw core::Error(app.get_name() + ": " + option + ": expected with a FILE");

@@ -33,6 +33,7 @@ struct OfModel {
   Source source;
   core::importing::Choices choices = {};                      ///< about a file of tensors
   std::vector<const core::mistakes::Mistake*> mistakes = {};  ///< to be made in the model first
+  std::optional<std::string> text = {};  ///< what a whole model reads; its layer is then that of choices
 };
 
 struct OpenWindow {

@@ -48,6 +48,11 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&command.source))
     return {(*preset)->make(), {}, {}, {}};
   const auto& path = std::get<std::filesystem::path>(command.source);
+  if (command.text) {
+    auto imported = layer_of_text({path, *command.text}, command.choices.layer);
+    say_what_became(path.filename().string(), imported, err);
+    return imported;
+  }
   core::importing::Choices choices = command.choices;
   if (!choices.given.empty() && core::importing::is_session(path))
     choices.layer.clear();                          // it is that of what is given

@@ -11,6 +11,7 @@
 #include "core/formats/files/json.hpp"
 #include "core/text/number.hpp"
 #include "core/text/words.hpp"
+#include "core/transformer/layer_model.hpp"
 #include "core/transformer/predictions.hpp"
 #include "core/transformer/reading.hpp"
 #include "core/transformer/roles.hpp"
@@ -208,6 +209,22 @@ void generate(const Generate& command, std::ostream& out) {
   std::string text = command.text;
   for (const std::size_t id : made) text += tokenizer.bytes(id);
   out << text << '\n';
+}
+
+core::importing::Imported layer_of_text(const OfWholeModel& command, const std::string& layer) {
+  const auto number = layer.empty() ? 0 : core::text::parse_whole_number(layer);
+  if (!number) throw core::Error("--layer: expected a whole number, 0 for the first, got \"" + layer + "\"");
+  Session session(command);
+  transformer::require_plain_layer(session.model, *number);
+  const transformer::Pass pass = session.run();
+  core::importing::Imported imported;
+  imported.model = transformer::layer_model(
+      session.model, pass, *number, transformer::token_names(*session.model.tokenizer, session.tokens),
+      session.interventions);
+  imported.account.used = {"attention of layer " + std::to_string(*number) + " on " +
+                           core::text::counted(session.ids.size(), "token") +
+                           ", whose layers before were computed in float32"};
+  return imported;
 }
 
 }  // namespace app

@@ -12,4 +12,8 @@ void predict(const Predict& command, std::ostream& out);
 void describe_heads(const DescribeHeads& command, std::ostream& out);
 void generate(const Generate& command, std::ostream& out);
 
+/// A layer of a whole model as it reads a text: what enters its attention, and its projections. Of no layer
+/// it is the first.
+core::importing::Imported layer_of_text(const OfWholeModel& command, const std::string& layer);
+
 }  // namespace app

@@ -29,6 +29,7 @@ struct Rotary {
   double theta = 10000;
   double slower = 1;  ///< positions are divided by this
   std::optional<Llama3Scaling> llama3 = {};
+  std::vector<double> factors = {};  ///< [pair]: what its angle is divided by, or none
   friend bool operator==(const Rotary&, const Rotary&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/transformer/exponential.hpp"
 #include "core/transformer/products.hpp"
 
 namespace core::transformer {
@@ -26,7 +27,8 @@ void softmax_in(float* scores, std::size_t n, std::size_t begin, std::size_t end
   std::fill(scores + end, scores + n, 0.0f);
   const float largest = *std::max_element(scores + begin, scores + end);
   float sum = 0;
-  for (std::size_t j = begin; j < end; ++j) sum += scores[j] = std::exp(scores[j] - largest);
+  for (std::size_t j = begin; j < end; ++j) scores[j] = exponential(scores[j] - largest);
+  for (std::size_t j = begin; j < end; ++j) sum += scores[j];
   for (std::size_t j = begin; j < end; ++j) scores[j] /= sum;
 }
 

@@ -1,11 +1,10 @@
 #include "core/transformer/blocks.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <numbers>
 
+#include "core/transformer/exponential.hpp"
 #include "core/transformer/products.hpp"
 
 namespace core::transformer {
@@ -18,29 +17,23 @@ void add_bias(arma::fmat& rows, const arma::frowvec& bias) {
   }
 }
 
-/// e to a number from −87 to 0 or more, to about one unit in the last place of float32; vectors can be made
-/// of it. Source: Cephes, expf.
-inline float exponential(float x) {
-  x = std::fmin(std::fmax(x, -87.0f), 88.0f);
-  const float whole = std::floor(x * 1.44269504f + 0.5f);
-  const float rest = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-  float sum = 1.9875691500e-4f;
-  for (const float factor :
-       {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
-    sum = sum * rest + factor;
-  sum = sum * rest * rest + rest + 1;
-  return sum * std::bit_cast<float>(static_cast<std::int32_t>(whole + 127.0f) << 23);
+/// The error function to 1.5e-7. Source: Abramowitz and Stegun 7.1.26.
+inline float error_function(float x) {
+  const float size = x < 0 ? -x : x, t = 1 / (1 + 0.3275911f * size);
+  float sum = 1.061405429f;
+  for (const float factor : {-1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f})
+    sum = sum * t + factor;
+  const float value = 1 - sum * t * exponential(-size * size);
+  return x < 0 ? -value : value;
 }
 
 inline float activated(float x, Activation activation) {
   switch (activation) {
     case Activation::gelu_erf:
-      return 0.5f * x * (1 + std::erf(x * static_cast<float>(1 / std::numbers::sqrt2)));
-    case Activation::gelu_tanh: {
+      return 0.5f * x * (1 + error_function(x * 0.70710678f));
+    case Activation::gelu_tanh:
       // 0.5 (1 + tanh(y)) is 1 / (1 + exp(−2y))
-      const float y = 0.7978845608f * (x + 0.044715f * x * x * x);
-      return x / (1 + exponential(-2 * y));
-    }
+      return x / (1 + exponential(-1.5957691216f * (x + 0.044715f * x * x * x)));
     case Activation::quick_gelu:
       return x / (1 + exponential(-1.702f * x));
     case Activation::relu:
@@ -131,6 +124,7 @@ std::vector<double> angles_of(const Rotary& rotary) {
       const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
       angle *= (1 - kept) / factor + kept;
     }
+    if (!rotary.factors.empty()) angle /= rotary.factors[k];
     angles.push_back(angle / rotary.slower);
   }
   return angles;

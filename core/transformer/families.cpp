@@ -129,8 +129,8 @@ constexpr Names gguf_bert_names = names_of({{token_embedding, "token_embd"},
                                             {down, "blk.#.ffn_down"},
                                             {mlp_norm, "blk.#.layer_output_norm"}});
 
-constexpr bool causal = true, both_ways = false;
-constexpr bool rotary = true, learned = false;
+constexpr bool looks_back = true, both_ways = false;
+constexpr bool by_rotation = true, by_table = false;
 constexpr bool x_in_by_out = true, out_by_in = false;
 
 constexpr Norm layer_before{NormKind::layer, NormPlace::before, 1e-5};
@@ -146,8 +146,8 @@ constexpr std::array family_table{
            gguf_names,
            layer_before,
            {Activation::gelu_tanh, false, false},
-           causal,
-           learned,
+           looks_back,
+           by_table,
            x_in_by_out},
     Family{"Llama",
            " llama mistral qwen2 qwen3 ",
@@ -157,8 +157,8 @@ constexpr std::array family_table{
            gguf_names,
            rms_before,
            {Activation::silu, true, false},
-           causal,
-           rotary,
+           looks_back,
+           by_rotation,
            out_by_in},
     Family{"GPT-NeoX",
            " gpt_neox ",
@@ -168,8 +168,8 @@ constexpr std::array family_table{
            gguf_names,
            layer_before,
            {Activation::gelu_erf, false, true},
-           causal,
-           rotary,
+           looks_back,
+           by_rotation,
            out_by_in,
            FusedOrder::by_head},
     Family{"BERT",
@@ -181,7 +181,7 @@ constexpr std::array family_table{
            layer_after,
            {Activation::gelu_erf, false, false},
            both_ways,
-           learned,
+           by_table,
            out_by_in},
     Family{"RoBERTa",
            " roberta xlm-roberta camembert ",
@@ -192,7 +192,7 @@ constexpr std::array family_table{
            layer_after,
            {Activation::gelu_erf, false, false},
            both_ways,
-           learned,
+           by_table,
            out_by_in},
     Family{"DistilBERT",
            " distilbert ",
@@ -203,7 +203,7 @@ constexpr std::array family_table{
            layer_after,
            {Activation::gelu_erf, false, false},
            both_ways,
-           learned,
+           by_table,
            out_by_in},
 };
 

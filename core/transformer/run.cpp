@@ -132,7 +132,8 @@ arma::fmat before_prediction(const Transformer& model, const arma::fmat& last, c
 
 arma::fmat logits_of(const Transformer& model, const arma::fmat& last, const Means& means) {
   if (!model.weights->predicts())
-    throw Error(model.path.string() + ": it has nothing that predicts tokens, which its file would have as " +
+    throw Error(model.path.string() +
+                ": it has nothing that predicts tokens, which a checkpoint would have as " +
                 family_named(model.architecture.family).names.of(Role::head_dense) + ".weight");
   const auto head = model.weights->head(means.progress);
   const Norm& norm = model.architecture.norm;

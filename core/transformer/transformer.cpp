@@ -7,9 +7,12 @@
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/gguf/gguf.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/tokenizers/gguf_tokenizer.hpp"
 #include "core/tokenizers/open_tokenizer.hpp"
 #include "core/transformer/config.hpp"
+#include "core/transformer/gguf_config.hpp"
 
 namespace core::transformer {
 namespace {
@@ -44,16 +47,35 @@ void require_fit(const tokenizers::Tokenizer& tokenizer, const Architecture& arc
                 std::to_string(tokenizer.size()));
 }
 
+bool is_gguf(const fs::path& path) {
+  return has_file(path) && formats::looks_like_gguf(formats::read_begin(path, 4));
+}
+
+Transformer open_gguf_model(const fs::path& path, std::uint64_t keep_at_most) {
+  const formats::GgufMetadata metadata = formats::gguf_metadata(path);
+  formats::TensorFile file = formats::open_tensors(path);
+  Transformer model;
+  model.path = path;
+  model.architecture = architecture_of(metadata, file);
+  model.tokenizer = std::make_shared<const tokenizers::Tokenizer>(tokenizers::recipe_of_gguf(metadata));
+  require_fit(*model.tokenizer, model.architecture, path);
+  model.weights = std::make_shared<const Weights>(std::move(file), model.architecture, keep_at_most);
+  return model;
+}
+
 }  // namespace
 
 bool is_transformer(const fs::path& path) {
+  if (is_gguf(path)) return true;
   return has_file(path / "config.json") && tokenizers::has_tokenizer(path);
 }
 
 Transformer open_transformer(const fs::path& path, std::uint64_t keep_at_most) {
+  if (is_gguf(path)) return open_gguf_model(path, keep_at_most);
   std::error_code ignored;
   if (!fs::is_directory(path, ignored))
-    throw Error(path.string() + ": expected a folder with config.json, tensors and a tokenizer");
+    throw Error(path.string() +
+                ": expected a .gguf file, or a folder with config.json, tensors and a tokenizer");
   const fs::path config = path / "config.json";
   Transformer model;
   model.path = path;

@@ -18,15 +18,16 @@ struct Transformer {
   std::shared_ptr<const tokenizers::Tokenizer> tokenizer;
 };
 
-/// Opens a folder as Hugging Face writes it: config.json, tensors in one file or several, a tokenizer.
+/// Opens a GGUF file, or a folder as Hugging Face writes it: config.json, tensors in one file or several, a
+/// tokenizer.
 ///
 /// Reads headers alone. Of the weights so many bytes at most are kept, as float32, once they were read.
 /// Throws core::Error, one line, when a file is missing or damaged, the model is of no family that is known,
 /// or the tokenizer has tokens that the model has not.
 Transformer open_transformer(const std::filesystem::path& path, std::uint64_t keep_at_most);
 
-/// Whether a path looks like a whole model, and not like tensors alone: a folder with a configuration and a
-/// tokenizer.
+/// Whether a path looks like a whole model, and not like tensors alone: a GGUF file, or a folder with a
+/// configuration and a tokenizer.
 bool is_transformer(const std::filesystem::path& path);
 
 }  // namespace core::transformer

@@ -89,7 +89,7 @@ TEST(WholeModel, GuessesMaskedWords) {
           "guessed");
   expect_line(run({"predict", models + "bert_headless", "--text", "the [MASK]"}),
               models +
-                  "bert_headless: it has nothing that predicts tokens, which its file would have as "
+                  "bert_headless: it has nothing that predicts tokens, which a checkpoint would have as "
                   "cls.predictions.transform.dense.weight");
 }
 
@@ -109,11 +109,48 @@ TEST(WholeModel, GoesOnWithAText) {
   EXPECT_EQ(run(drawn).out, run(drawn).out);
 }
 
+TEST(WholeModel, ALayerIsExportedAsItReadsAText) {
+  const TemporaryDirectory dir;
+  const std::string gpt2 = models + "gpt2", text = support::bytes_of(gpt2 + "/text.txt"),
+                    out = (dir / "D").string();
+  const Outcome outcome = run({"export", gpt2, "--text", text, "--layer", "1", "--stages", "weights",
+                               "--format", "npy", "--out", out});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err.substr(0, 61), "attnscope: note: gpt2: used: attention of layer 1 on 13 token");
+  const auto golden =
+      core::formats::open_tensors(gpt2 + "/golden.npz").read("attention", std::array<std::size_t, 2>{1, 2});
+  const auto got = core::formats::open_tensors(out + "/weights.head2.npy");
+  const auto numbers = got.read(got.tensors().front().name).numbers;
+  ASSERT_EQ(numbers.size(), golden.numbers.size());
+  for (std::size_t k = 0; k < numbers.size(); ++k) EXPECT_NEAR(numbers[k], golden.numbers[k], 1e-5);
+  const std::string session = (dir / "s.json").string();
+  EXPECT_EQ(run({"session", tiny_gpt, "--text", names, "--layer", "2", "--out", session}).status, 0);
+  EXPECT_EQ(run({"figure", session, "--stage", "weights", "--out", (dir / "f.svg").string()}).status, 0);
+  EXPECT_EQ(run({"export", "--preset", "multi-head", "--text", "a", "--out", out}).status, 2);
+  expect_line(run({"export", models + "llama", "--text", "a", "--layer", "0", "--out", (dir / "E").string()}),
+              models +
+                  "llama: layer 0 turns queries and keys by their positions (rotary), which a layer that is "
+                  "looked at cannot do yet; predict, heads and generate can");
+}
+
+TEST(WholeModel, IsReadFromGguf) {
+  const std::string text = support::bytes_of(models + "llama/text.txt");
+  const Outcome folder = run({"predict", models + "llama", "--text", text, "--json"}),
+                gguf = run({"predict", models + "llama.gguf", "--text", text, "--json"});
+  const auto ids = [](const Outcome& outcome) {
+    std::vector<std::size_t> all;
+    for (const auto& guess : json_of(outcome).required("next").items("guesses"))
+      all.push_back(guess.required("id").whole(0));
+    return all;
+  };
+  EXPECT_EQ(ids(folder), ids(gguf));
+}
+
 TEST(WholeModel, RefusesInOneLine) {
   const TemporaryDirectory dir;
   const std::string place = dir.path().string();
   expect_line(run({"predict", place + "/none", "--text", "a"}),
-              place + "/none: expected a folder with config.json, tensors and a tokenizer");
+              place + "/none: expected a .gguf file, or a folder with config.json, tensors and a tokenizer");
   expect_line(run({"predict", place, "--text", "a"}), place + "/config.json: no such file");
   expect_line(run({"tokens", tiny_gpt, "--text", "a\xFF"}),
               "--text: expected text in UTF-8, got other bytes");

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/formats/readers/open_file.hpp"
+#include "core/formats/files/open_file.hpp"
 #include "core/formats/readers/raw_tensor.hpp"
 
 namespace core::formats::readers {

@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/files/little_endian.hpp"
-#include "core/formats/readers/open_file.hpp"
+#include "core/formats/files/open_file.hpp"
 #include "core/formats/readers/pickle.hpp"
 #include "core/formats/readers/pickle_calls.hpp"
 #include "core/formats/readers/pickled_names.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/formats/readers/numbers.hpp"
+#include "core/formats/tensors/numbers.hpp"
 
 namespace core::formats::readers {
 namespace {

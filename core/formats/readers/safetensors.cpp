@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/files/little_endian.hpp"
-#include "core/formats/readers/open_file.hpp"
+#include "core/formats/files/open_file.hpp"
 #include "core/formats/readers/raw_tensor.hpp"
 
 namespace core::formats::readers {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "core/formats/readers/open_file.hpp"
+#include "core/formats/files/open_file.hpp"
 #include "core/text/number.hpp"
 
 namespace core::formats::readers {
@@ -82,9 +82,9 @@ struct Stranger {
 constexpr std::array strangers{
     Stranger{
         [](const Path&, std::string_view b) {
-          return is_binary(b) && (b.starts_with("GGUF") || b.starts_with("lmgg") || b.starts_with("tjgg"));
+          return is_binary(b) && (b.starts_with("lmgg") || b.starts_with("tjgg"));
         },
-        "is a GGUF file of llama.cpp, which is not read: take the .safetensors files that it was made from"},
+        "is a file of llama.cpp from before GGUF, which is not read: take a .gguf file of the same model"},
     Stranger{[](const Path&, std::string_view b) { return has_hdf5_block(b); },
              "is an HDF5 file, which is not read: write its arrays with numpy.savez (h5py reads them)"},
     Stranger{

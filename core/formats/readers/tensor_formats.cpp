@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/gguf/gguf.hpp"
 #include "core/formats/readers/folder.hpp"
 #include "core/formats/readers/npy.hpp"
 #include "core/formats/readers/npz.hpp"
@@ -62,6 +63,11 @@ constexpr std::array tensor_format_table{
                           path.extension() == ".npz";
                  },
                  readers::open_npz},
+    TensorFormat{"gguf", ".gguf", "a model of llama.cpp, quantised or not",
+                 [](const Path& path, std::string_view begin) {
+                   return looks_like_gguf(begin) || path.extension() == ".gguf";
+                 },
+                 open_gguf},
     TensorFormat{"safetensors", ".safetensors", "a checkpoint of Hugging Face",
                  [](const Path& path, std::string_view begin) {
                    return readers::looks_like_safetensors(begin) || path.extension() == ".safetensors";

@@ -125,7 +125,7 @@ TEST(Stranger, IsNamedWithWhatToDo) {
        "is a Git LFS pointer of 548 MB, not the file itself: run git lfs pull"},
       {"m.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 13000000000\n",
        "is a Git LFS pointer of 13.0 GB"},
-      {"m.gguf", "GGUF\3\0\0\0", "is a GGUF file of llama.cpp, which is not read: take the .safetensors"},
+      {"m.bin", std::string("lmgg\3\0\0\0", 8), "is a file of llama.cpp from before GGUF, which is not read"},
       {"m.h5", "\x89HDF\r\n\x1a\n\1\2\3",
        "is an HDF5 file, which is not read: write its arrays with numpy.savez"},
       {"m.pt", std::string(512, ' ') + "\x89HDF\r\n\x1a\n", "is an HDF5 file"},

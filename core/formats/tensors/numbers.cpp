@@ -1,4 +1,4 @@
-#include "core/formats/readers/numbers.hpp"
+#include "core/formats/tensors/numbers.hpp"
 
 #include <bit>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "core/text/utf8.hpp"
 
-namespace core::formats::readers {
+namespace core::formats {
 namespace {
 
 template <class Unsigned>
@@ -128,4 +128,4 @@ std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian
   return text;
 }
 
-}  // namespace core::formats::readers
+}  // namespace core::formats

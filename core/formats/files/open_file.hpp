@@ -6,7 +6,7 @@
 
 #include "core/formats/files/file.hpp"
 
-namespace core::formats::readers {
+namespace core::formats {
 
 /// A regular file that is open, of which any part can be read; several threads may read it at once.
 ///
@@ -39,4 +39,4 @@ class OpenFile {
   std::uint64_t size_ = 0, device_ = 0, number_ = 0;
 };
 
-}  // namespace core::formats::readers
+}  // namespace core::formats

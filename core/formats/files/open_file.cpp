@@ -1,4 +1,4 @@
-#include "core/formats/readers/open_file.hpp"
+#include "core/formats/files/open_file.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
 
-namespace core::formats::readers {
+namespace core::formats {
 
 OpenFile::OpenFile(const std::filesystem::path& path, Keeps keeps)
     : path_(path), descriptor_(open_regular(path)) {
@@ -47,4 +47,4 @@ std::string OpenFile::bytes(std::uint64_t from, std::uint64_t count) const {
   return buffer;
 }
 
-}  // namespace core::formats::readers
+}  // namespace core::formats
