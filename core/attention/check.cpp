@@ -198,6 +198,7 @@ std::optional<Problem> check_matrix(const std::string& path, const SharedMatrix&
 
 std::optional<Problem> check(const Model& model) {
   if (auto p = check_sequences(model)) return p;
+  if (auto p = check_groups(model)) return p;
   if (auto p = check_memory(model)) return p;
   if (auto p = check_projections(model)) return p;
   if (auto p = check_heads(model)) return p;

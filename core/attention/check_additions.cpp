@@ -20,18 +20,6 @@ bool is_positive(double number) {
   return number > 0 && std::isfinite(number);
 }
 
-std::optional<Problem> check_groups(const Model& m) {
-  if (!m.n_kv_heads) return std::nullopt;
-  const std::size_t groups = *m.n_kv_heads;
-  if (groups == 0 || m.n_heads % groups != 0)
-    return Problem{"n_kv_heads", "expected a number that divides n_heads = " + to_string(m.n_heads) +
-                                     ", got " + to_string(groups)};
-  if (!m.projections && groups != m.n_heads && m.has_embeddings())
-    return Problem{"n_kv_heads",
-                   "expected " + to_string(m.n_heads) + ", one for each head, as there are no projections"};
-  return std::nullopt;
-}
-
 std::optional<Problem> check_norm(const Model& m) {
   if (!m.additions.normalise) return std::nullopt;
   const HeadNorm& norm = *m.additions.normalise;
@@ -119,6 +107,18 @@ std::optional<Problem> check_score_bias(const Model& m) {
 
 }  // namespace
 
+std::optional<Problem> check_groups(const Model& m) {
+  if (!m.n_kv_heads) return std::nullopt;
+  const std::size_t groups = *m.n_kv_heads;
+  if (groups == 0 || m.n_heads % groups != 0)
+    return Problem{"n_kv_heads", "expected a number that divides n_heads = " + to_string(m.n_heads) +
+                                     ", got " + to_string(groups)};
+  if (!m.projections && groups != m.n_heads && m.has_embeddings())
+    return Problem{"n_kv_heads",
+                   "expected " + to_string(m.n_heads) + ", one for each head, as there are no projections"};
+  return std::nullopt;
+}
+
 std::optional<Problem> check_memory(const Model& m) {
   const std::size_t n_rows = m.sequences.front().key_embeddings.n_rows();
   for (std::size_t s = 0; s < m.sequences.size(); ++s) {
@@ -140,7 +140,6 @@ std::optional<Problem> check_memory(const Model& m) {
 }
 
 std::optional<Problem> check_additions(const Model& m) {
-  if (auto p = check_groups(m)) return p;
   if (auto p = check_norm(m)) return p;
   if (auto p = check_rotary(m)) return p;
   if (auto p = check_position_bias(m)) return p;

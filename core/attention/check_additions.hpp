@@ -6,7 +6,10 @@
 
 namespace core::attention {
 
-/// Names the first inconsistency of what is added to the paper, groups of heads among it.
+/// Names a number of keys and values that heads cannot share.
+std::optional<Problem> check_groups(const Model& model);
+
+/// Names the first inconsistency of what is added to the paper.
 std::optional<Problem> check_additions(const Model& model);
 
 /// The same of what keys and values are projected from.

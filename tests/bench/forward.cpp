@@ -48,15 +48,35 @@ void reference(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(core::attention::attend(model));
 }
 
-/// A full pass of the engine, with the output.
-void forward(benchmark::State& state) {
-  const Model model = model_of(state);
+void full_pass(benchmark::State& state, const Model& model) {
   Engine engine;
   engine.compute(model);
   for (auto _ : state) {
     engine.compute(model);
     benchmark::DoNotOptimize(engine.output().memptr());
   }
+}
+
+/// A full pass of the engine, with the output.
+void forward(benchmark::State& state) {
+  full_pass(state, model_of(state));
+}
+
+/// The same with four groups of heads and rotary positions.
+void grouped_rotary(benchmark::State& state) {
+  Model model = model_of(state);
+  model.n_kv_heads = 4;
+  for (Linear* linear : {&model.projections->key, &model.projections->value})
+    linear->weight = arma::mat(linear->weight->head_cols(4 * model.d_head()));
+  model.additions.positions.rotary.emplace();
+  full_pass(state, model);
+}
+
+/// The same with a window of 128 keys.
+void windowed(benchmark::State& state) {
+  Model model = model_of(state);
+  model.mask.window.left = 127;
+  full_pass(state, model);
 }
 
 /// Updates after one number of a matrix is another: to and fro along a row of models, each the one before it
@@ -149,7 +169,9 @@ void all_sizes(benchmark::internal::Benchmark* b) {
   b->Unit(benchmark::kMicrosecond);
 }
 
-BENCHMARK(forward)->Apply(all_sizes);
+BENCHMARK(forward)->Apply(all_sizes)->Args({4096, 64, 4});
+BENCHMARK(grouped_rotary)->Args({1024, 768, 12})->Unit(benchmark::kMicrosecond);
+BENCHMARK(windowed)->Args({4096, 64, 4})->Unit(benchmark::kMicrosecond);
 BENCHMARK(reference)
     ->Args({6, 3, 1})
     ->Args({64, 64, 4})

@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+import today
+
 # Whatever a shell says of threads and of kernels would be said for one peer and not for another.
 for variable in list(os.environ):
     if re.match(r"(OPENBLAS|GOTO|BLIS|MKL|OMP|KMP|NUMEXPR|ATEN)_", variable):
@@ -406,6 +408,9 @@ def main():
         results[size], counts[size] = measure(arguments.bin_folder, size, arguments.rounds, 60 * arguments.minutes * share, peers)
     print_table(results, PROCESSORS)
     print(f"{'rounds':40}" + "".join(f"{count:17}" for count in counts.values()))
+    set_threads(PROCESSORS, peers)
+    additions = today.measure(str(arguments.bin_folder / "attnscope_bench"), benchmark, timed, peers.get("PyTorch"), min(arguments.rounds, 3))
+    today.print_table(additions)
     memory, scores = peak_memory(arguments.bin_folder, SIZES[-1])
     print(f"\nmost memory at {SIZES[-1]}: {memory:.0f} MiB; all scores in float64: {scores:.0f} MiB", flush=True)
     window = frames(arguments.bin_folder)
@@ -415,7 +420,7 @@ def main():
     if arguments.json:
         report = {"about": about, "processors": PROCESSORS, "milliseconds": {"/".join(map(str, s)): t for s, t in results.items()},
                   "rounds": {"/".join(map(str, s)): n for s, n in counts.items()},
-                  "peak_memory_mib": memory, "scores_mib": scores, "window": window}
+                  "today": additions, "peak_memory_mib": memory, "scores_mib": scores, "window": window}
         arguments.json.write_text(json.dumps(report, indent=1) + "\n")
 
 
