@@ -121,6 +121,7 @@ std::optional<Problem> check_groups(const Model& m) {
 
 std::optional<Problem> check_memory(const Model& m) {
   const std::size_t n_rows = m.sequences.front().key_embeddings.n_rows();
+  if (n_rows == 0 && m.sequences.size() == 1) return std::nullopt;  // as nearly always
   for (std::size_t s = 0; s < m.sequences.size(); ++s) {
     const SharedMatrix& memory = m.sequences[s].key_embeddings;
     const std::string path = "key_embeddings" + (m.sequences.size() > 1 ? "[" + to_string(s) + "]" : "");

@@ -59,7 +59,8 @@ Text key_and_column(const Model&, const Trace&, const CellAddress& c) {
 }
 
 Text normed(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).added.norm->formula(m, false);
+  const bool by_rms = rules_of(m).added.norm == &attention::intended::normed_by_rms;
+  return by_rms ? "x ÷ √(mean of x² + ε) · w" : "(x − mean) ÷ deviation · w";
 }
 
 Text turned(const Model& m, const Trace&, const CellAddress& c) {
@@ -68,8 +69,7 @@ Text turned(const Model& m, const Trace&, const CellAddress& c) {
   const auto [first, second] = columns_of(rotary, pair, m.d_head());
   const bool of_queries = c.stage == Stage::rotated_queries;
   const auto position = turned_from(m, of_queries ? Stage::queries : Stage::keys) + std::int64_t(c.row);
-  return "pair " + to_string(pair) + " (columns " + to_string(first) + ", " + to_string(second) +
-         ") at position " + to_string(position);
+  return "columns " + to_string(first) + ", " + to_string(second) + " at position " + to_string(position);
 }
 
 Text not_turned(const Model& m, const Trace&, const CellAddress& c) {

@@ -20,13 +20,24 @@ void fill(Buffer& buffer, double number) {
 }
 
 /// The ends of rows first … end − 1, counted from a key on.
-std::vector<std::size_t> ends_from(const Visibility& v, std::size_t first, std::size_t end,
-                                   std::size_t from) {
-  std::vector<std::size_t> ends(v.ends().begin() + std::ptrdiff_t(first),
-                                v.ends().begin() + std::ptrdiff_t(end));
-  for (std::size_t& each : ends) each -= std::min(each, from);
-  return ends;
-}
+class EndsFrom {
+ public:
+  EndsFrom(const Visibility& v, std::size_t first, std::size_t end, std::size_t from)
+      : ends_(v.ends().data() + first) {
+    if (from == 0) return;
+    counted_.assign(ends_, ends_ + (end - first));
+    for (std::size_t& each : counted_) each -= std::min(each, from);
+    ends_ = counted_.data();
+  }
+  EndsFrom(const EndsFrom&) = delete;
+  EndsFrom& operator=(const EndsFrom&) = delete;
+  const std::size_t* data() const { return ends_; }
+  std::size_t operator[](std::size_t i) const { return ends_[i]; }
+
+ private:
+  const std::size_t* ends_;
+  std::vector<std::size_t> counted_;
+};
 
 void work_out_scores(Heads& all, std::size_t h, std::size_t first, std::size_t end) {
   const Visibility& v = all.visibility;
@@ -35,7 +46,7 @@ void work_out_scores(Heads& all, std::size_t h, std::size_t first, std::size_t e
     for (std::size_t i = first; i < end; ++i)
       std::fill(all.scores(h, i) + from, all.scores(h, i) + std::max(v.ends()[i], from), 0.0);
   } else {
-    const std::vector<std::size_t> ends = ends_from(v, first, end, from);
+    const EndsFrom ends(v, first, end, from);
     all.kernels->products({all.query(h, first), all.d_head,
                            all.group(h).key_panels.data() + from * all.d_head, all.d_head, all.scale,
                            ends.data(), all.scores(h, first) + from, all.row_stride, end - first});
@@ -60,7 +71,10 @@ bool work_out_exponentials(Heads& all, std::size_t h, std::size_t i, double* to,
     head.sums[i] = 1;
     return true;
   }
-  const RowSums row = all.kernels->softmax(all.scores(h, i) + from, to + from, end - from);
+  const std::size_t lanes = all.kernels->lanes,
+                    first = from + (all.visibility.firsts()[i] - from) / lanes * lanes;
+  std::fill(to + from, to + first, 0.0);
+  const RowSums row = all.kernels->softmax(all.scores(h, i) + first, to + first, end - first);
   head.largest[i] = row.largest;
   head.sums[i] = row.sum + (all.sinks.empty() ? 0 : std::exp(all.sinks[h] - row.largest));
   return std::isfinite(head.sums[i]) && std::isfinite(row.largest);
@@ -69,7 +83,7 @@ bool work_out_exponentials(Heads& all, std::size_t h, std::size_t i, double* to,
 /// Contexts of rows first … end − 1, of their exponentials, which count from a key on.
 void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t end, double* exponentials,
                        std::size_t from) {
-  const std::vector<std::size_t> ends = ends_from(all.visibility, first, end, from);
+  const EndsFrom ends(all.visibility, first, end, from);
   for (std::size_t i = first; i < end && !all.kept.bits.empty(); ++i)
     all.kept.bits.each_no(
         all.kept.first + (h * all.n_queries + i) * all.n_keys + from, ends[i - first],

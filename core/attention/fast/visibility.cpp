@@ -1,6 +1,7 @@
 #include "core/attention/fast/visibility.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/attention/visible.hpp"
 
@@ -9,26 +10,77 @@ namespace core::attention::fast {
 Visibility::Visibility(const Model& model, std::size_t sequence) {
   const std::size_t n = model.n_tokens(), n_keys = model.n_keys();
   const Mask& mask = model.mask;
-  const bool is_simple = !mask.says_more() && n == n_keys;
-  for (std::size_t i = 0; i < n; ++i) ends_.push_back(mask.causal && is_simple ? i + 1 : n_keys);
   firsts_.assign(n, 0);
-  const Sights sights(model, sequence);
-  const auto& cells = mask.cells;  // sorted by row
-  std::vector<char> visible(n_keys);
-  auto cell = cells.begin();
+  ends_.assign(n, n_keys);
+  const bool is_plain = !mask.says_more() && n == n_keys;
+  std::optional<Sights> sights;    // for rows that must be looked at key by key
+  auto cell = mask.cells.begin();  // sorted by row
   for (std::size_t row = 0; row < n; ++row) {
-    if (is_simple && (cell == cells.end() || cell->row != row)) continue;
-    for (std::size_t j = 0; j < n_keys; ++j)
-      visible[j] = is_simple ? j < ends_[row] : sights.by_rules(row, j).visible;
-    for (; cell != cells.end() && cell->row == row; ++cell) visible[cell->column] = cell->visible;
-    std::size_t &first = firsts_[row], &end = ends_[row];
-    for (end = n_keys; end > 0 && !visible[end - 1];) --end;
-    while (first < end && !visible[first]) ++first;
-    std::vector<std::uint32_t> hidden;
-    for (std::size_t j = first; j < end; ++j)
-      if (!visible[j]) hidden.push_back(static_cast<std::uint32_t>(j));
-    if (!hidden.empty()) hidden_.emplace_back(row, std::move(hidden));
+    const auto first_cell = cell;
+    while (cell != mask.cells.end() && cell->row == row) ++cell;
+    const bool by_hand = cell != first_cell;
+    if (is_plain && !by_hand) {
+      if (mask.causal) ends_[row] = row + 1;
+    } else if (!by_hand && mask.documents.empty()) {
+      put_range(model, sequence, row);
+    } else {
+      if (!sights) sights.emplace(model, sequence);
+      std::vector<char> visible(n_keys);
+      for (std::size_t j = 0; j < n_keys; ++j) visible[j] = sights->by_rules(row, j).visible;
+      for (auto each = first_cell; each != cell; ++each) visible[each->column] = each->visible;
+      put_keys(row, visible);
+    }
   }
+}
+
+/// A row whose keys are those of the rule and the window, those of the prefix, and none of the padding.
+void Visibility::put_range(const Model& model, std::size_t sequence, std::size_t row) {
+  const Mask& mask = model.mask;
+  const auto n_keys = static_cast<std::int64_t>(model.n_keys());
+  const std::int64_t place = place_of_query(model, row);
+  std::int64_t first = 0, end = n_keys;
+  if (mask.causal) end = std::min(end, place + 1);
+  const auto& [left, right] = mask.window;
+  if (left) first = std::max(first, place - static_cast<std::int64_t>(*left));
+  if (right) end = std::min(end, place + static_cast<std::int64_t>(*right) + 1);
+  const auto prefix = static_cast<std::int64_t>(mask.prefix);
+  if (end <= first) first = end = prefix;  // the prefix alone
+  std::vector<std::uint32_t> hidden;
+  const auto hide = [&](std::int64_t key) { hidden.push_back(static_cast<std::uint32_t>(key)); };
+  if (prefix > 0) {
+    for (std::int64_t key = prefix; key < first; ++key) hide(key);
+    first = 0, end = std::max(end, prefix);
+  }
+  if (sequence < mask.hidden_keys.size()) {
+    for (const std::size_t key : mask.hidden_keys[sequence])
+      if (const auto k = static_cast<std::int64_t>(key); k >= first && k < end) hide(k);
+    std::sort(hidden.begin(), hidden.end());
+    hidden.erase(std::unique(hidden.begin(), hidden.end()), hidden.end());
+    while (!hidden.empty() && hidden.back() + 1 == end) --end, hidden.pop_back();
+    std::size_t before = 0;  // of those at the beginning of what is left
+    while (before < hidden.size() && hidden[before] == first) ++first, ++before;
+    hidden.erase(hidden.begin(), hidden.begin() + static_cast<std::ptrdiff_t>(before));
+  }
+  if (first >= end) first = end = 0;
+  firsts_[row] = static_cast<std::size_t>(first), ends_[row] = static_cast<std::size_t>(end);
+  if (!hidden.empty()) hidden_.emplace_back(row, std::move(hidden));
+}
+
+/// A row of which each key is known.
+void Visibility::put_keys(std::size_t row, const std::vector<char>& visible) {
+  std::size_t &first = firsts_[row], &end = ends_[row];
+  for (end = visible.size(); end > 0 && !visible[end - 1];) --end;
+  while (first < end && !visible[first]) ++first;
+  std::vector<std::uint32_t> hidden;
+  for (std::size_t j = first; j < end; ++j)
+    if (!visible[j]) hidden.push_back(static_cast<std::uint32_t>(j));
+  if (!hidden.empty()) hidden_.emplace_back(row, std::move(hidden));
+}
+
+std::size_t Visibility::mean_width() const {
+  std::size_t sum = 0;
+  for (std::size_t row = 0; row < ends_.size(); ++row) sum += ends_[row] - firsts_[row];
+  return sum / ends_.size();
 }
 
 std::size_t Visibility::first_of(std::size_t first, std::size_t end, std::size_t unit) const {

@@ -22,6 +22,8 @@ class Visibility {
   const std::vector<std::size_t>& firsts() const { return firsts_; }
   /// The least first key of rows first … end − 1 that see any, rounded down to a multiple of the unit.
   std::size_t first_of(std::size_t first, std::size_t end, std::size_t unit) const;
+  /// Keys from the first to the end of a row, on average.
+  std::size_t mean_width() const;
   /// The hidden keys between the first and the end of a row, ascending.
   const std::vector<std::uint32_t>& hidden(std::size_t row) const;
   bool sees(std::size_t row, std::size_t key) const;
@@ -30,6 +32,9 @@ class Visibility {
   friend bool operator==(const Visibility&, const Visibility&) = default;
 
  private:
+  void put_range(const Model& model, std::size_t sequence, std::size_t row);
+  void put_keys(std::size_t row, const std::vector<char>& visible);
+
   std::vector<std::size_t> firsts_, ends_;
   std::vector<std::pair<std::size_t, std::vector<std::uint32_t>>> hidden_;  // rows that have any, ascending
 };

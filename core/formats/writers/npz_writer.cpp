@@ -76,11 +76,14 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
     if (output) add_linear(files, "projections.output", *output);
   }
   using attention::MatrixName;
-  const std::array added{MatrixName::query_norm, MatrixName::key_norm,      MatrixName::frequencies,
-                         MatrixName::slopes,     MatrixName::relative_bias, MatrixName::sink};
-  for (const MatrixName name : added)
+  constexpr std::array added{
+      std::pair{MatrixName::query_norm, "query_norm"},       std::pair{MatrixName::key_norm, "key_norm"},
+      std::pair{MatrixName::frequencies, "frequencies"},     std::pair{MatrixName::slopes, "slopes"},
+      std::pair{MatrixName::relative_bias, "relative_bias"}, std::pair{MatrixName::sink, "sink"}};
+  for (const auto& [name, word] : added)  // learned as the projections are
     if (const auto* numbers = stages.empty() ? find_matrix(model, {name, 0}) : nullptr)
-      files.push_back({path_of(name) + ".npy", [numbers] { return npy_bytes(*numbers); }});
+      files.push_back(
+          {std::string("projections.") + word + ".npy", [numbers] { return npy_bytes(*numbers); }});
   return zip_bytes(files);
 }
 
