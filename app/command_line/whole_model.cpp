@@ -215,7 +215,7 @@ core::importing::Imported layer_of_text(const OfWholeModel& command, const std::
   const auto number = layer.empty() ? 0 : core::text::parse_whole_number(layer);
   if (!number) throw core::Error("--layer: expected a whole number, 0 for the first, got \"" + layer + "\"");
   Session session(command);
-  transformer::require_plain_layer(session.model, *number);
+  transformer::require_layer(session.model, *number);
   const transformer::Pass pass = session.run();
   core::importing::Imported imported;
   imported.model = transformer::layer_model(

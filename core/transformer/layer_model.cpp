@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/text/code_points.hpp"
+#include "core/transformer/blocks.hpp"
 
 namespace core::transformer {
 namespace {
@@ -20,35 +21,50 @@ attention::Linear columns(const Affine& numbers, std::size_t from, std::size_t c
   return linear;
 }
 
+positions::Rotary rotary_of_model(const Rotary& rotary, std::size_t d_head) {
+  positions::Rotary result;
+  result.base = rotary.theta;
+  if (rotary.dims != d_head) result.dimensions = rotary.dims;
+  if (!rotary.factors.empty()) {
+    result.inverse_frequencies = arma::mat(arma::rowvec(angles_of(rotary)));
+  } else if (rotary.llama3) {
+    const auto& [factor, low, high, context] = *rotary.llama3;
+    result.scaling = {positions::ScalingRule::llama3, factor, low, high, context};
+  } else if (rotary.slower != 1) {
+    result.scaling = {positions::ScalingRule::linear, rotary.slower};
+  }
+  return result;
+}
+
 }  // namespace
 
-void require_plain_layer(const Transformer& model, std::size_t layer) {
-  const Architecture& rules = model.architecture;
-  const auto refuse = [&](const std::string& what) {
-    throw Error(model.path.string() + ": layer " + std::to_string(layer) + " " + what +
-                ", which a layer that is looked at cannot do yet; predict, heads and generate can");
-  };
-  if (layer >= rules.sizes.n_layers)
-    throw Error(model.path.string() + ": expected a layer below " + std::to_string(rules.sizes.n_layers) +
-                ", got " + std::to_string(layer));
-  if (rules.rotary) refuse("turns queries and keys by their positions (rotary)");
-  if (rules.sizes.n_groups != rules.sizes.n_heads) refuse("has heads that share their keys and values");
+void require_layer(const Transformer& model, std::size_t layer) {
+  if (layer >= model.architecture.sizes.n_layers)
+    throw Error(model.path.string() + ": expected a layer below " +
+                std::to_string(model.architecture.sizes.n_layers) + ", got " + std::to_string(layer));
 }
 
 attention::Model layer_model(const Transformer& model, const Pass& pass, std::size_t layer,
                              const std::vector<std::string>& tokens, const Interventions& interventions) {
-  require_plain_layer(model, layer);
+  require_layer(model, layer);
   const Architecture& rules = model.architecture;
-  const std::size_t d = rules.sizes.n_heads * rules.sizes.d_head;
+  const Sizes& sizes = rules.sizes;
+  const std::size_t d = sizes.n_heads * sizes.d_head, d_keys = sizes.n_groups * sizes.d_head;
   const Token progress;
   const auto weights = model.weights->layer(layer, progress);
   attention::Model result;
   result.sequences = {{tokens, in_float64(pass.layers[layer]->attention_input)}};
   const Affine& fused = weights->queries_keys_values;
   result.projections =
-      attention::Projections{columns(fused, 0, d), columns(fused, d, d), columns(fused, 2 * d, d),
-                             columns(weights->output, 0, rules.sizes.d_model)};
-  result.n_heads = rules.sizes.n_heads;
+      attention::Projections{columns(fused, 0, d), columns(fused, d, d_keys),
+                             columns(fused, d + d_keys, d_keys), columns(weights->output, 0, sizes.d_model)};
+  result.n_heads = sizes.n_heads;
+  if (sizes.n_groups != sizes.n_heads) result.n_kv_heads = sizes.n_groups;
+  if (rules.rotary) result.additions.positions.rotary = rotary_of_model(*rules.rotary, sizes.d_head);
+  if (!weights->query_norm.is_empty() && !weights->key_norm.is_empty())
+    result.additions.normalise =
+        attention::HeadNorm{attention::NormRule::rms, in_float64(weights->query_norm.weight),
+                            in_float64(weights->key_norm.weight), rules.norm.epsilon};
   if (rules.scales_by_layer) {
     const double by = std::sqrt(static_cast<double>(rules.sizes.d_head)) * static_cast<double>(layer + 1);
     result.scale = {attention::ScaleRule::factor, 1 / by};

@@ -8,14 +8,14 @@
 
 namespace core::transformer {
 
-/// Throws core::Error when there is no such layer, or it does what attention::Model cannot.
-void require_plain_layer(const Transformer& model, std::size_t layer);
+/// Throws core::Error when there is no such layer.
+void require_layer(const Transformer& model, std::size_t layer);
 
 /// The attention of a layer as a model in float64 that can be looked at: what enters it in a pass, its
 /// projections, its heads, whom a query sees.
 ///
 /// Its numbers are the layer's float32 as they are; what it computes differs from the pass by rounding alone.
-/// Throws core::Error as require_plain_layer() does.
+/// Throws core::Error as require_layer() does.
 attention::Model layer_model(const Transformer& model, const Pass& pass, std::size_t layer,
                              const std::vector<std::string>& tokens, const Interventions& interventions);
 
