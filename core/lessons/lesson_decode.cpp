@@ -40,7 +40,7 @@ constexpr Step decode_table[] = {
     {"Where the newest token stands",
      "There is one query, and there are eight keys: it stands at the last of them and sees all. A causal mask "
      "that counts from the first key on, as PyTorch's is_causal=True does, lets it see the first alone.",
-     {"strip/mask", "strip/weights", "model/mask"},
+     {"strip/mask", "strip/weights", "model/mask_more"},
      {"causal", "mask"},
      [] { return preset("modern-decode"); },
      "let the queries be the first keys (MODEL, mask, more…).",

@@ -29,7 +29,7 @@ constexpr Step window_table[] = {
     {"A window",
      "A query that sees every key before it costs more with every token. With a window it sees the last few "
      "alone; what lies further back reaches it through the layers between.",
-     {"strip/mask", "strip/weights", "model/mask"},
+     {"strip/mask", "strip/weights", "model/mask_more"},
      {"mask", "causal"},
      without_window,
      "set the window to 3, 0 (MODEL, mask, more…).",
