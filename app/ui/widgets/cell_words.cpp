@@ -4,6 +4,7 @@
 
 #include "app/ui/widgets/number_text.hpp"
 #include "core/explain/sight_words.hpp"
+#include "core/text/words.hpp"
 
 namespace app::widgets {
 namespace {
@@ -33,7 +34,8 @@ std::string hidden_reason(const Frame& frame, const CellRef& cell) {
 
 std::string reason(const Frame& frame, const CellRef& cell, double value) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  if (frame.shown.model.given.find({cell.stage, frame.shown.look.sequence, cell.head, cell.row, cell.column}))
+  if (frame.shown.model.given.find(
+          core::explain::given_place(frame.shown.model, frame.shown.look.sequence, cell)))
     return "typed over";
   if (frame.shown.model.given.find(cell.stage)) return "given, not computed";
   if (stage.columns != Columns::tokens)
@@ -65,6 +67,16 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
 
 }  // namespace
 
+std::string head_words(const core::attention::Model& model, Stage stage, std::size_t head) {
+  if (!core::attention::info(stage).per_head) return "";
+  if (core::attention::n_matrices(model, stage) == model.n_heads) return "head " + to_string(head);
+  const std::size_t group = core::attention::matrix_of_head(model, stage, head);
+  std::vector<std::string> heads;
+  for (std::size_t h = 0; h < model.n_heads; ++h)
+    if (core::attention::matrix_of_head(model, stage, h) == group) heads.push_back(to_string(h));
+  return "group " + to_string(group) + " (heads " + core::text::joined(heads, ", ") + ")";
+}
+
 double cell_value(const Frame& frame, const CellRef& cell) {
   return core::attention::info(cell.stage).matrix(frame.shown.trace, cell.head)(cell.row, cell.column);
 }
@@ -75,7 +87,8 @@ CellWords cell_words(const Frame& frame, const CellRef& cell) {
   CellWords words;
   words.title = stage.one;
   words.subject = row_tokens(stage, sequence)[cell.row];
-  const std::string head = stage.per_head ? "head " + to_string(cell.head) + " · " : "";
+  std::string head = head_words(frame.shown.model, cell.stage, cell.head);
+  if (!head.empty()) head += " · ";
   if (stage.columns == Columns::tokens) {
     words.relation = relation(cell.stage);
     words.object = sequence.keys()[cell.column];
@@ -101,8 +114,8 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
                                              : words.subject + " " + to_string(cell.row) + words.relation;
   ImGui::TextUnformatted(heading.c_str());
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
-  const std::string kind =
-      words.title + (core::attention::info(cell.stage).per_head ? ", head " + to_string(cell.head) : "");
+  const std::string whose = head_words(frame.shown.model, cell.stage, cell.head);
+  const std::string kind = words.title + (whose.empty() ? "" : ", " + whose);
   ImGui::TextUnformatted(kind.c_str());
   ImGui::PopStyleColor();
   ImGui::PushFont(frame.fonts.mono14);

@@ -17,6 +17,9 @@ struct CellWords {
                        ///< 1", or ""
 };
 
+/// Whose numbers a stage of a head has: "head 1", "group 0 (heads 0, 1)"; "" when they are everybody's.
+std::string head_words(const core::attention::Model& model, Stage stage, std::size_t head);
+
 /// The number in a cell.
 double cell_value(const Frame& frame, const CellRef& cell);
 

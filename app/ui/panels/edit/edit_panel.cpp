@@ -137,6 +137,10 @@ void draw_edit(const Frame& frame) {
   widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.newest, place)};
   if (place.name == MatrixName::embeddings)
     matrix.tokens = &frame.newest.model.sequences.at(place.nth).tokens;
+  if (place.name == MatrixName::key_embeddings)
+    matrix.names = &frame.newest.model.sequences.at(place.nth).keys();
+  else if (place.name == MatrixName::score_bias)
+    matrix.names = &frame.newest.model.sequences.at(frame.newest.look.sequence).tokens;
   const float top = ImGui::GetCursorScreenPos().y + m.px(2);
   const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
   const float least = m.px(22 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/ui/panels/heads/head_figures.hpp"
+#include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
@@ -47,7 +48,7 @@ void fit_square(const Metrics& m, float width, float height, std::size_t n, Tili
 Tiling tile(const Frame& frame, const StageInfo& stage, ImVec2 room) {
   const auto& m = frame.metrics;
   const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, 0);
-  const std::size_t n = stage.per_head ? frame.shown.trace.heads.size() : 1;
+  const std::size_t n = core::attention::n_matrices(frame.shown.model, stage.stage);
   const bool square = stage.columns == Columns::tokens;
   const float foot = m.px(34), gap = m.px(14);
   Tiling best;
@@ -75,17 +76,31 @@ Tiling tile(const Frame& frame, const StageInfo& stage, ImVec2 room) {
   return best;
 }
 
+/// The heads whose pictures stand there: all in their order, or the first of each group that shares a matrix.
+std::vector<std::size_t> pictured_heads(const Frame& frame, const StageInfo& stage) {
+  const auto& model = frame.shown.model;
+  const std::size_t n = core::attention::n_matrices(model, stage.stage);
+  if (stage.per_head && n == model.n_heads) return sorted_heads(frame);
+  std::vector<std::size_t> heads;
+  for (std::size_t k = 0; k < n; ++k) heads.push_back(core::attention::head_of_matrix(model, stage.stage, k));
+  return heads;
+}
+
 /// The figure that stands under every head: what they are sorted by, else the entropy.
 HeadFigure shown_figure(const Frame& frame) {
   return frame.shown.look.heads_order.value_or(HeadFigure::entropy);
 }
 
 /// Name and figure under a picture, and the figure as a bar.
-void draw_caption(const Frame& frame, std::size_t h, ImVec2 at, float width) {
+void draw_caption(const Frame& frame, Stage stage, std::size_t h, bool chosen, ImVec2 at, float width) {
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const bool chosen = h == frame.shown.look.head;
   const Rgb ink = chosen ? frame.palette.text : frame.palette.dim;
   const float middle = at.y + frame.metrics.px(16);
+  if (core::attention::n_matrices(frame.shown.model, stage) < frame.shown.model.n_heads) {
+    widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(ink),
+                       widgets::head_words(frame.shown.model, stage, h));
+    return;  // figures are of heads
+  }
   const auto& value = head_facts(frame)[h].*core::attention::info(shown_figure(frame)).value;
   const std::string number = figure_text(shown_figure(frame), value, frame.shown.model.n_keys()),
                     name = "head " + std::to_string(h) + (frame.shown.model.is_off(h) ? " · off" : "");
@@ -131,9 +146,12 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
                        packed(frame.palette.dim), "all heads");
     return;
   }
-  if (h == frame.shown.look.head)
+  const auto& model = frame.shown.model;
+  const bool chosen =
+      matrix_of_head(model, stage.stage, h) == matrix_of_head(model, stage.stage, frame.shown.look.head);
+  if (chosen)
     widgets::outline(list, {left - 5, top - 5}, {right + 4, bottom + 4}, packed(frame.palette.selection), 2);
-  draw_caption(frame, h, {left, bottom}, width);
+  draw_caption(frame, stage.stage, h, chosen, {left, bottom}, width);
   ImGui::SetCursorScreenPos({left, bottom + m.px(6)});
   const bool pressed = widgets::hit_area(("choose head " + std::to_string(h)).c_str(), {width, m.px(26)});
   frame.landmarks.mark_item("heads/name/" + std::to_string(h));
@@ -156,11 +174,11 @@ void draw_heads(const Frame& frame) {
                     ImGui::GetContentRegionAvail().y - frame.metrics.px(34)};
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const Tiling t = tile(frame, stage, room);
-  const std::vector<std::size_t> order = stage.per_head ? sorted_heads(frame) : std::vector<std::size_t>{0};
+  const std::vector<std::size_t> order = pictured_heads(frame, stage);
   for (std::size_t place = 0; place < order.size(); ++place)
     draw_tile(frame, stage, t, order[place], place, origin);
   const float height = static_cast<float>((order.size() + t.columns - 1) / t.columns) * t.tile_height;
-  if (stage.per_head) {
+  if (stage.per_head && order.size() == frame.shown.model.n_heads) {
     const std::string words = "bar under a head: " + figure_words(frame, shown_figure(frame));
     widgets::draw_text(
         frame.fonts.sans13,

@@ -33,7 +33,8 @@ std::string place_words(const Frame& frame, const Cells& cells) {
   const auto& stage = core::attention::info(std::get<Stage>(cells.source));
   const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
   std::string words = cells.count() == 1 ? stage.one : stage.title;
-  if (stage.per_head && frame.shown.model.n_heads > 1) words += ", head " + to_string(cells.head);
+  if (stage.per_head && frame.shown.model.n_heads > 1)
+    words += ", " + widgets::head_words(frame.shown.model, stage.stage, cells.head);
   if (cells.row1 - cells.row0 == 1)
     words += ", " + token_words(row_tokens(stage, sequence), "row", cells.row0);
   if (cells.column1 - cells.column0 == 1 && stage.columns != core::attention::Columns::single) {
@@ -44,11 +45,27 @@ std::string place_words(const Frame& frame, const Cells& cells) {
   return words;
 }
 
+/// What heads share is named once, as that of the head it is asked for, else as their first one's.
+std::vector<Cells> each_once(const core::attention::Model& model, std::size_t head, std::vector<Cells> all) {
+  std::vector<Cells> once;
+  for (Cells& cells : all) {
+    if (const Stage* stage = std::get_if<Stage>(&cells.source)) {
+      const std::size_t matrix = matrix_of_head(model, *stage, cells.head);
+      const bool is_own =
+          core::attention::info(*stage).per_head && matrix == matrix_of_head(model, *stage, head);
+      cells.head = is_own ? head : head_of_matrix(model, *stage, matrix);
+    }
+    if (std::ranges::find(once, cells) == once.end()) once.push_back(cells);
+  }
+  return once;
+}
+
 /// Follows single cells downstream; what follows several cells is listed and not followed.
 std::vector<Cells> downstream(const Frame& frame, CellRef cell) {
   std::vector<Cells> all;
   while (true) {
-    const std::vector<Cells> next = core::explain::results(frame.shown.model, frame.shown.trace, cell);
+    const std::vector<Cells> next = each_once(
+        frame.shown.model, cell.head, core::explain::results(frame.shown.model, frame.shown.trace, cell));
     all.insert(all.end(), next.begin(), next.end());
     if (next.size() != 1 || next[0].count() != 1) return all;
     cell = nearest(next[0], cell);

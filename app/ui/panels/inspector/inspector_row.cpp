@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/state/pinning.hpp"
+#include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "core/statistics/row_facts.hpp"
 
@@ -144,21 +145,25 @@ void draw_row(Pen& pen, const CellRef& cell) {
 void draw_other_heads(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   const StageInfo& stage = core::attention::info(cell.stage);
-  const std::size_t n_heads = frame.shown.trace.heads.size();
-  if (!stage.per_head || n_heads < 2) return;
+  const auto& model = frame.shown.model;
+  const std::size_t n = core::attention::n_matrices(model, cell.stage);
+  if (!stage.per_head || n < 2) return;
+  const bool shared = n < model.n_heads;
   pen.rule();
-  pen.heading("The same cell in each head");
-  for (std::size_t h = 0; h < std::min(n_heads, most_heads); ++h) {
+  pen.heading(shared ? "The same cell in each group" : "The same cell in each head");
+  for (std::size_t k = 0; k < std::min(n, most_heads); ++k) {
+    const std::size_t h = core::attention::head_of_matrix(model, cell.stage, k);
     const std::string number = widgets::inspected(stage.matrix(frame.shown.trace, h)(cell.row, cell.column));
-    const std::string words = "head " + std::to_string(h);
-    if (h == cell.head)
+    const std::string words = widgets::head_words(model, cell.stage, h);
+    if (core::attention::matrix_of_head(model, cell.stage, cell.head) == k)
       pen.pair(words, number);
     else if (pen.linked_pair("inspector/head/" + std::to_string(h), words, number))
       frame.commands.look(
           [there = CellRef{cell.stage, h, cell.row, cell.column}](View& v) { follow(v, there); });
   }
-  if (n_heads > most_heads)
-    pen.prose("and " + std::to_string(n_heads - most_heads) + " more heads", frame.palette.dim);
+  if (n > most_heads)
+    pen.prose("and " + std::to_string(n - most_heads) + (shared ? " more groups" : " more heads"),
+              frame.palette.dim);
 }
 
 }  // namespace app::panels

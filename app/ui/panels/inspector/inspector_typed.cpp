@@ -21,8 +21,8 @@ std::optional<double> any_number(const std::string& text) {
 void draw_typed(widgets::Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   if (frame.shown.selection.pinned != cell || !can_be_typed_over(cell.stage)) return;
-  const core::attention::GivenPlace place{cell.stage, frame.shown.look.sequence, cell.head, cell.row,
-                                          cell.column};
+  const core::attention::GivenPlace place =
+      core::explain::given_place(frame.shown.model, frame.shown.look.sequence, cell);
   const core::attention::GivenCell* typed = frame.shown.model.given.find(place);
   const float middle = pen.y + frame.metrics.frame / 2 + frame.metrics.px(4), width = frame.metrics.px(96);
   widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),

@@ -5,11 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "app/ui/panels/model/popup_fields.hpp"
 #include "app/ui/widgets/buttons.hpp"
-#include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/popup_rows.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/text/number.hpp"
 #include "core/text/words.hpp"
 
 namespace app::panels {
@@ -21,43 +19,7 @@ using core::attention::MaskWindow;
 using namespace core::editing;
 using Counts = std::vector<std::size_t>;
 
-// At scale 1.
-constexpr float label_room = 92, control_room = 200;
-
 const std::array<std::string, 2> alignments{"the last keys", "the first keys"};
-
-struct MaskFields : widgets::PopupRows {
-  std::optional<std::string> field(const char* words, const char* name, const std::string& shown,
-                                   const std::string& help) {
-    row(words);
-    widgets::FieldStyle style;
-    style.width = frame.metrics.px(control_room), style.font = frame.fonts.mono14;
-    style.alignment = widgets::Alignment::left;
-    const auto answer = widgets::text_field(frame, name, shown, style);
-    widgets::tooltip(help);
-    return answer.text;
-  }
-
-  void refuse(const char* field, const char* expected, const std::string& found) const {
-    frame.commands.add(
-        ShowMessage{std::string(field) + ": expected " + expected + ", found \"" + found + "\"", true});
-  }
-};
-
-/// Whole numbers with blanks, commas or semicolons between them; nothing where there is anything else.
-std::optional<Counts> counts_in(std::string text) {
-  for (char& c : text)
-    if (c == ',' || c == ';' || c == '[' || c == ']') c = ' ';
-  Counts counts;
-  for (std::size_t at = text.find_first_not_of(' '); at != text.npos; at = text.find_first_not_of(' ', at)) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const auto number = core::text::parse_whole_number(std::string_view(text).substr(at, end - at));
-    if (!number) return std::nullopt;
-    counts.push_back(*number);
-    at = end;
-  }
-  return counts;
-}
 
 std::string listed(const Counts& counts, const char* between = " ") {
   return core::text::joined(counts, between, [](std::size_t n) { return std::to_string(n); });
@@ -86,7 +48,7 @@ std::optional<MaskWindow> window_in(const std::string& text) {
   return window;
 }
 
-void window_row(MaskFields& fields, const Mask& mask) {
+void window_row(PopupFields& fields, const Mask& mask) {
   const bool is_set = mask.window != MaskWindow();
   const std::string shown =
       is_set ? side_text(mask.window.left) + ", " + side_text(mask.window.right) : std::string();
@@ -101,7 +63,7 @@ void window_row(MaskFields& fields, const Mask& mask) {
     fields.refuse("window", "two whole numbers, as 3, 0 (−1 for no limit)", *typed);
 }
 
-void prefix_row(MaskFields& fields, const Mask& mask) {
+void prefix_row(PopupFields& fields, const Mask& mask) {
   const auto typed =
       fields.field("prefix", "mask/prefix", mask.prefix > 0 ? std::to_string(mask.prefix) : "",
                    "The first keys that every query sees, also those after it, as many as you type.");
@@ -113,7 +75,7 @@ void prefix_row(MaskFields& fields, const Mask& mask) {
     fields.refuse("prefix", "a whole number or nothing", *typed);
 }
 
-void documents_row(MaskFields& fields, const Mask& mask) {
+void documents_row(PopupFields& fields, const Mask& mask) {
   const auto typed = fields.field(
       "documents", "mask/documents", listed(mask.documents),
       "The document of each token, as 0 0 0 1 1 2: a query sees keys of its own document alone.");
@@ -124,7 +86,7 @@ void documents_row(MaskFields& fields, const Mask& mask) {
     fields.refuse("documents", "whole numbers, one for each token", *typed);
 }
 
-void padding_row(MaskFields& fields, const Mask& mask, std::size_t sequence, std::size_t n_sequences) {
+void padding_row(PopupFields& fields, const Mask& mask, std::size_t sequence, std::size_t n_sequences) {
   const std::string shown = sequence < mask.hidden_keys.size() ? listed(mask.hidden_keys[sequence]) : "";
   const auto typed = fields.field("padding", "mask/padding", shown,
                                   n_sequences > 1 ? "Keys of this sequence that no query sees, as 6 7."
@@ -138,7 +100,7 @@ void padding_row(MaskFields& fields, const Mask& mask, std::size_t sequence, std
   fields.frame.commands.edit(SetHiddenKeys{std::move(all)});
 }
 
-void alignment_row(MaskFields& fields, const Mask& mask) {
+void alignment_row(PopupFields& fields, const Mask& mask) {
   fields.row("queries are");
   const auto now = static_cast<std::size_t>(mask.align);
   if (const auto chosen = widgets::segmented(fields.frame, "mask/align", alignments, now))
@@ -166,7 +128,7 @@ void draw_mask_popup(const Frame& frame, const char* name) {
   if (!ImGui::BeginPopup(name)) return;
   const auto& model = frame.newest.model;
   const ImVec2 start = ImGui::GetCursorScreenPos();
-  MaskFields fields{{frame, start, label_room}};
+  PopupFields fields{{frame, start, popup_labels}};
   window_row(fields, model.mask);
   prefix_row(fields, model.mask);
   documents_row(fields, model.mask);
@@ -175,7 +137,7 @@ void draw_mask_popup(const Frame& frame, const char* name) {
   if (model.n_keys() != model.n_tokens() || model.mask.align != MaskAlignment::last)
     alignment_row(fields, model.mask);
   ImGui::SetCursorScreenPos(start);
-  ImGui::Dummy({frame.metrics.px(label_room + control_room), fields.at.y - start.y});
+  ImGui::Dummy({frame.metrics.px(popup_labels + popup_controls), fields.at.y - start.y});
   ImGui::EndPopup();
 }
 

@@ -89,6 +89,11 @@ bool has_rules(const Frame& frame) {
   return mask.says_more() && !mask_rules_words(mask, frame.newest.look.sequence).empty();
 }
 
+/// The line of what the model adds says them too.
+bool says_rules(const Frame& frame) {
+  return has_rules(frame) && !has_additions(frame);
+}
+
 bool has_cells(const Frame& frame) {
   return !frame.newest.model.mask.cells.empty();
 }
@@ -113,7 +118,7 @@ bool has_empty_rows(const Frame& frame) {
   });
 }
 
-constexpr std::array mask_table{ModelRow{always, causal_row, 4}, ModelRow{has_rules, rules_row, 0},
+constexpr std::array mask_table{ModelRow{always, causal_row, 4}, ModelRow{says_rules, rules_row, 0},
                                 ModelRow{always, method_row, 0}, ModelRow{has_cells, cells_row, 0},
                                 ModelRow{has_empty_rows, empty_rows_row, 0}};
 

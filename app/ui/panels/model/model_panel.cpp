@@ -14,7 +14,7 @@ using Rows = std::span<const ModelRow>;
 template <class Each>
 void for_each_row(const Frame& frame, Each each) {
   for (const Rows rows :
-       {shape_rows(), head_rows(), mask_rows(), dropout_rows(), rule_rows(), mistake_rows()})
+       {shape_rows(), addition_rows(), head_rows(), mask_rows(), dropout_rows(), rule_rows(), mistake_rows()})
     for (const ModelRow& row : rows)
       if (row.present(frame)) each(row);
 }
@@ -44,6 +44,7 @@ void draw_model(const Frame& frame) {
   const ImVec2 start = ImGui::GetCursorScreenPos();
   Form form{frame, ImGui::GetContentRegionAvail().x, start};
   widgets::section_heading(frame, form.width, "MODEL");
+  draw_additions_button(form);
   form.at.y += frame.metrics.px(24);
   for_each_row(frame, [&](const ModelRow& row) {
     form.at.y += frame.metrics.px(row.gap);

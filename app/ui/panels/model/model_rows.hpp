@@ -36,7 +36,14 @@ std::span<const ModelRow> head_rows();   ///< the chosen head on or off, what wa
 std::span<const ModelRow> mask_rows();
 std::span<const ModelRow> rule_rows();  ///< scale, scores, merging, output, context, batch
 std::span<const ModelRow> dropout_rows();
-std::span<const ModelRow> mistake_rows();  ///< what no other row can show
+std::span<const ModelRow> mistake_rows();   ///< what no other row can show
+std::span<const ModelRow> addition_rows();  ///< what models of today add, in a line
+
+/// The button in the line of the heading that opens a popup with all that a model can add to the paper.
+void draw_additions_button(const Form& form);
+
+/// Whether the model adds anything to the paper but rules of its mask.
+bool has_additions(const Frame& frame);
 
 inline bool always(const Frame&) {
   return true;

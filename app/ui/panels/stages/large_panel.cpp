@@ -8,6 +8,7 @@
 #include "app/ui/panels/stages/profiles.hpp"
 #include "app/ui/panels/stages/stage_handling.hpp"
 #include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
@@ -111,7 +112,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
   x += widgets::draw_formula(f.sans14, {x, lowered(f.sans14)}, packed(frame.palette.dim), words) +
        frame.metrics.px(10);
   if (stage.per_head) {
-    words = "head " + std::to_string(frame.shown.look.head);
+    words = widgets::head_words(frame.shown.model, stage.stage, frame.shown.look.head);
     widgets::draw_text(f.sans14, {x, lowered(f.sans14)}, Align::left_top, packed(frame.palette.dim), words);
     x += widgets::text_width(f.sans14, words) + frame.metrics.px(10);
   }

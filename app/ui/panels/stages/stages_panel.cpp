@@ -110,13 +110,21 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   widgets::draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, widgets::Align::left_top,
                      packed(frame.palette.faint), shape);
   at.x += widgets::text_width(f.mono12, shape) + frame.metrics.px(10);
+  if (const std::string group = group_words(frame, s.map.stage); !group.empty()) {
+    const float top = at.y + lowered(f.sans13), width = widgets::text_width(f.sans13, group);
+    widgets::draw_text(f.sans13, {at.x, top}, widgets::Align::left_top, packed(frame.palette.dim), group);
+    frame.landmarks.mark(std::string("strip/group/") + stage.name, {at.x, top},
+                         {at.x + width, top + f.sans13->FontSize});
+    at.x += width + frame.metrics.px(10);
+  }
   if (s.map.stage == Stage::dropout_mask)
     draw_way_to_laboratory(frame, {at.x, at.y + title->FontSize / 2}, origin.x + s.title.x + s.width);
 }
 
 /// Thin arrows between neighbours, where there is room and one leads to the other.
 void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b, ImVec2 origin) {
-  const bool siblings = a.map.stage == Stage::queries || a.map.stage == Stage::keys;
+  const bool siblings = (core::attention::info(b.map.stage).line == 1 && b.map.stage != Stage::queries) ||
+                        a.map.stage == Stage::key_embeddings || b.map.stage == Stage::position_bias;
   const float from = origin.x + a.title.x + a.map.label_width + static_cast<float>(a.map.width) +
                      (a.map.bar_beside ? widgets::bar_room(frame, a.map) : 0) +
                      a.map.gutter_width * static_cast<float>(widgets::gutter_count(a.map.stage)) +

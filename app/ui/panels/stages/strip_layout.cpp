@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "core/text/words.hpp"
 
@@ -50,6 +51,12 @@ float label_width(const Frame& frame, bool tokens) {
   return std::clamp(index + m.px(5) + std::ceil(widest), m.px(46), m.px(m.compact ? 64 : 92));
 }
 
+/// The room that the words on a group need in a title.
+float group_width(const Frame& frame, Stage stage) {
+  const std::string words = group_words(frame, stage);
+  return words.empty() ? 0 : widgets::text_width(frame.fonts.sans13, words) + frame.metrics.px(10);
+}
+
 StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row,
                  float room) {
   const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, frame.shown.look.head);
@@ -80,7 +87,7 @@ StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cel
   const std::string shape = core::text::shape_text(numbers.n_rows(), numbers.n_cols());
   const float title = widgets::text_width(frame.fonts.sans17, stage.title) + m.px(20) +
                       widgets::formula_width(frame.fonts.sans14, formula) +
-                      widgets::text_width(frame.fonts.mono12, shape);
+                      widgets::text_width(frame.fonts.mono12, shape) + group_width(frame, stage.stage);
   s.width = std::max(s.map.label_width + static_cast<float>(s.map.width) + bar, title);
   return s;
 }
@@ -92,6 +99,14 @@ float gap(const Frame& frame, const StripRow& row, std::size_t before) {
   return frame.metrics.px(after_embeddings ? 44 : row.line == 1 || row.line == 4 ? 24 : 20);
 }
 
+/// Whether a row begins with a stage though there is room: what is made of queries and keys stands in pairs.
+bool begins_row(const Frame& frame, const StageInfo& stage, float stage_width, float room) {
+  if (stage.stage == Stage::normed_queries) return true;
+  if (stage.stage != Stage::rotated_queries) return false;
+  const bool is_first = !core::attention::info(Stage::normed_queries).present(frame.shown.model);
+  return is_first || 2 * stage_width + frame.metrics.px(24) > room;
+}
+
 /// Rows of maps that are no wider than the width, from the stages that are present and not folded away.
 std::vector<StripRow> break_into_rows(const Frame& frame, const CellSize& cells, float width) {
   std::vector<StripRow> rows;
@@ -100,7 +115,8 @@ std::vector<StripRow> break_into_rows(const Frame& frame, const CellSize& cells,
     if (!stage.present(frame.shown.model) || frame.shown.look.folded.contains(stage.stage)) continue;
     const bool new_line = rows.empty() || rows.back().line != stage.line;
     StripMap next = measure(frame, stage, cells, new_line, width);
-    if (!new_line && used + gap(frame, rows.back(), rows.back().maps.size()) + next.width > width) {
+    const float before = new_line ? 0 : used + gap(frame, rows.back(), rows.back().maps.size());
+    if (!new_line && (before + next.width > width || begins_row(frame, stage, next.width, width - before))) {
       rows.push_back({.line = stage.line, .first = false, .maps = {}});
       next = measure(frame, stage, cells, true, width);
       used = next.width;
@@ -108,7 +124,7 @@ std::vector<StripRow> break_into_rows(const Frame& frame, const CellSize& cells,
       rows.push_back({.line = stage.line, .first = true, .maps = {}});
       used = next.width;
     } else {
-      used += gap(frame, rows.back(), rows.back().maps.size()) + next.width;
+      used = before + next.width;
     }
     rows.back().maps.push_back(std::move(next));
   }
@@ -127,7 +143,8 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
     for (std::size_t k = 0; k < row.maps.size(); ++k)
       used += row.maps[k].width + (k > 0 ? gap(frame, row, k) : 0);
     const float spare = std::max(0.0f, width - used);
-    const bool grouped = row.line == 1 && row.maps.size() > 2;  // queries, keys and values stand together
+    const bool grouped =
+        row.line == 1 && row.first && row.maps.size() > 2;  // queries, keys and values stand together
     float x = 0;
     for (std::size_t k = 0; k < row.maps.size(); ++k) {
       StripMap& map = row.maps[k];
@@ -152,6 +169,12 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
 }
 
 }  // namespace
+
+std::string group_words(const Frame& frame, Stage stage) {
+  const auto& model = frame.shown.model;
+  const bool shared = core::attention::n_matrices(model, stage) < model.n_heads;
+  return shared ? widgets::head_words(model, stage, frame.shown.look.head) : "";
+}
 
 std::vector<StripRow> lay_out_strip(const Frame& frame, float width, float height) {
   width -= frame.metrics.px(12);  // the return arrows run at the right of all maps

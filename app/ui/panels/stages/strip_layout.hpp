@@ -24,6 +24,9 @@ struct StripRow {
   std::vector<StripMap> maps;
 };
 
+/// Whose numbers a stage shows when heads share them: "group 0 (heads 0, 1)"; else "".
+std::string group_words(const Frame& frame, Stage stage);
+
 /// Places all visible stages into the given width; cells grow until the strip fills width and height.
 std::vector<StripRow> lay_out_strip(const Frame& frame, float width, float height);
 

@@ -21,7 +21,7 @@ constexpr std::size_t few_cells =
 constexpr double strongest = 0.22;  // of the map on either side: the number must stay the loudest thing
 
 MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
-  const float labels = frame.metrics.px(m.tokens ? (frame.metrics.compact ? 80 : 84) : 26);
+  const float labels = frame.metrics.px(m.tokens || m.names ? (frame.metrics.compact ? 80 : 84) : 26);
   return matrix_grid(frame.metrics, m.numbers.n_rows(), m.numbers.n_cols(), labels, width);
 }
 

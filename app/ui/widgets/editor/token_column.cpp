@@ -30,15 +30,16 @@ void draw_label(const EditorFrame& e, std::size_t row) {
   const float height = max.y - min.y;
   const std::string index = std::to_string(row);
   ImFont* mono = e.frame.fonts.mono12;
-  if (!e.matrix.tokens) {
+  const std::vector<std::string>* names = e.matrix.tokens ? e.matrix.tokens : e.matrix.names;
+  if (!names) {
     draw_text_right(mono, max.x - m.px(8), centred_y(mono, min.y, height), p.faint, index);
   } else {
     ImFont* sans = e.frame.fonts.sans15;
-    ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(p.control.rest), m.px(3));
+    if (e.matrix.tokens) ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(p.control.rest), m.px(3));
     draw_text(mono, {min.x + m.px(7), centred_y(mono, min.y, height)}, p.faint, index);
     const float x = min.x + m.px(7) + text_width(mono, index) + m.px(7);
-    draw_text_within(sans, {x, centred_y(sans, min.y, height)}, max.x - x - m.px(3), p.text,
-                     (*e.matrix.tokens)[row]);
+    draw_text_within(sans, {x, centred_y(sans, min.y, height)}, max.x - x - m.px(3),
+                     e.matrix.tokens ? p.text : p.dim, (*names)[row]);
   }
   const auto& marked = e.matrix.marked_rows;
   if (std::find(marked.begin(), marked.end(), row) != marked.end())

@@ -38,6 +38,9 @@ struct Drawn {
   }
 };
 
+/// Whether a map shows that head's numbers, its own or those that its group shares.
+bool shows_head(const Frame& frame, const Heatmap& map, std::size_t head);
+
 /// Cells of the shown part that are on the screen, from the first to before the last.
 CellRange cells_on_screen(const Drawn& d);
 

@@ -22,7 +22,7 @@ void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 colo
 void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (!frame.shown.selection.pinned) return;
   const auto is_here = [&](const core::explain::Cells& cells) {
-    return cells.source == core::explain::Source(map.stage) && (!d.stage.per_head || cells.head == map.head);
+    return cells.source == core::explain::Source(map.stage) && shows_head(frame, map, cells.head);
   };
   const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.ground.back, 0.5f));
   for (const auto& cells :
@@ -47,8 +47,7 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto& p = frame.palette;
   const auto is_here = [&](const std::optional<CellRef>& cell) {
-    return cell && has_cells_of_stage(map) && cell->stage == map.stage &&
-           (!d.stage.per_head || cell->head == map.head);
+    return cell && has_cells_of_stage(map) && cell->stage == map.stage && shows_head(frame, map, cell->head);
   };
   if (is_here(frame.shown.selection.pinned)) {
     const ImVec2 a = d.cell_min(frame.shown.selection.pinned->row, frame.shown.selection.pinned->column);
@@ -67,8 +66,8 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 /// Cells of the mask that were switched by hand.
 void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  if (map.other || d.stage.columns != Columns::tokens || map.stage == Stage::scores ||
-      map.stage == Stage::scaled_scores || !core::attention::info(Stage::mask).present(frame.shown.model))
+  if (map.other || d.stage.columns != Columns::tokens || map.stage < Stage::mask ||
+      !core::attention::info(Stage::mask).present(frame.shown.model))
     return;
   const float side = std::min(frame.metrics.px(6), d.cell_height / 3);
   for (const auto& cell : frame.shown.model.mask.cells) {
@@ -84,7 +83,7 @@ void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (const auto& [place, value] : frame.shown.model.given.cells) {
     const bool here = place.stage == map.stage && place.sequence == frame.shown.look.sequence &&
-                      (!d.stage.per_head || place.head == map.head);
+                      place.head == matrix_of_head(frame.shown.model, map.stage, map.head);
     if (!here) continue;
     const ImVec2 a = d.cell_min(place.row, place.column), b = d.cell_max(place.row, place.column);
     const float side = std::max(3.0f, std::min(frame.metrics.px(8), (b.y - a.y) * 0.45f));

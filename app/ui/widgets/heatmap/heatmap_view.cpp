@@ -18,7 +18,7 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
   const std::optional<CellRef>& pinned = frame.shown.selection.pinned;
   if (!pinned || (!has_cells_of_stage(map) && !map.other->of_tokens)) return;
   const StageInfo& from = core::attention::info(pinned->stage);
-  const bool here = pinned->stage == map.stage && (!d.stage.per_head || pinned->head == map.head);
+  const bool here = pinned->stage == map.stage && shows_head(frame, map, pinned->head);
   const bool other_keys = !frame.shown.model.sequences[frame.shown.look.sequence].key_tokens.empty();
   if (!here && other_keys && d.stage.rows != from.rows) return;
   const bool both_tokens = from.columns == Columns::tokens && d.stage.columns == Columns::tokens;
@@ -53,6 +53,11 @@ Drawn drawn_at(const Frame& frame, const Heatmap& map, ImVec2 corner) {
 }
 
 }  // namespace
+
+bool shows_head(const Frame& frame, const Heatmap& map, std::size_t head) {
+  const auto& model = frame.shown.model;
+  return matrix_of_head(model, map.stage, head) == matrix_of_head(model, map.stage, map.head);
+}
 
 CellRange cells_on_screen(const Drawn& d) {
   const ImDrawList* list = ImGui::GetWindowDrawList();
