@@ -69,6 +69,25 @@ void add_large(Rows& rows, const Situation& s) {
                   .checked = [](const Situation& now) { return now.shown.look.gutters; }});
 }
 
+/// The picture of rotary positions, under the queries that they turned.
+void add_positions(Rows& rows) {
+  rows.push_back(
+      {.id = "stages/positions",
+       .title = "Positions that turn",
+       .menu = "View",
+       .group = 4,
+       .about = "Rotary positions as arrows: a query and a key, their angles and the score at every distance",
+       .why_not = unless(
+           [](const Situation& now) {
+             return core::attention::info(Stage::rotated_queries).present(now.shown.model);
+           },
+           "the model has no rotary positions"),
+       .command = looks([](View& view) {
+         view.look.large = Stage::rotated_queries;
+         view.look.tab = Tab::stages;
+       })});
+}
+
 /// A row for each stage that the model has.
 template <class Finish>
 void add_each(Rows& rows, const Situation& s, const char* id, const char* menu, Finish finish) {
@@ -91,6 +110,7 @@ void add_stages(Rows& rows, const Situation& s) {
   using core::attention::StageInfo;
   add_zoom(rows);
   add_large(rows, s);
+  add_positions(rows);
   add_each(rows, s, "large/", "View/Show large", [](Action& row, const StageInfo& stage) {
     row.command = looks([which = stage.stage](View& view) {
       view.look.large = which;

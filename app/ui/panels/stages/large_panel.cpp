@@ -7,6 +7,7 @@
 #include "app/state/zoom.hpp"
 #include "app/ui/panels/stages/profiles.hpp"
 #include "app/ui/panels/stages/stage_handling.hpp"
+#include "app/ui/panels/stages/turning_panel.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -140,8 +141,9 @@ void draw_large(const Frame& frame) {
   const StageInfo& stage = core::attention::info(*frame.shown.look.large);
   const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, frame.shown.look.head);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const bool turns = has_turning(frame, stage.stage);
   const ImVec2 room{ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
-                    ImGui::GetContentRegionAvail().y};
+                    ImGui::GetContentRegionAvail().y - (turns ? turning_height(frame) : 0)};
   const float thumbnails = draw_thumbnails(frame, origin, room.x);
 
   widgets::Heatmap map;
@@ -171,8 +173,10 @@ void draw_large(const Frame& frame) {
   const ImVec2 far{corner.x + size.x, corner.y + size.y};
   draw_profiles(frame, stage, numbers, {corner, far, part},
                 {far.x + gutters + m.px(14), far.y + m.px(bar_height)}, profile);
+  const float bottom = far.y + m.px(bar_height) + profile + m.px(8);
+  if (turns) draw_turning(frame, {origin.x, bottom}, room.x);
   ImGui::SetCursorScreenPos(origin);
-  ImGui::Dummy({room.x, std::max(1.0f, far.y + m.px(bar_height) + profile + m.px(8) - origin.y)});
+  ImGui::Dummy({room.x, std::max(1.0f, bottom + (turns ? turning_height(frame) : 0) - origin.y)});
 }
 
 }  // namespace app::panels

@@ -6,6 +6,7 @@
 #include "app/ui/panels/stages/large_panel.hpp"
 #include "app/ui/panels/stages/stage_handling.hpp"
 #include "app/ui/panels/stages/strip_layout.hpp"
+#include "app/ui/panels/stages/turning_panel.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/pen.hpp"
 #include "core/text/words.hpp"
@@ -75,6 +76,16 @@ void draw_way_to_laboratory(const Frame& frame, ImVec2 at, float end) {
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Many masks, their mean, and how fast it settles");
 }
 
+/// A link behind the titles of what turned, where there is room.
+void draw_way_to_positions(const Frame& frame, Stage stage, ImVec2 at, float end) {
+  const char* words = turning_link;
+  if (at.x + widgets::text_width(frame.fonts.sans13, words) > end) return;
+  if (widgets::link(frame, std::string("strip/positions/") + core::attention::info(stage).name,
+                    frame.fonts.sans13, at, widgets::Align::left_middle, frame.palette.accent, words))
+    frame.commands.look([stage](View& v) { v.look.large = stage; });
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("The pairs of a query and a key, their angles and the score");
+}
+
 /// The title of a stage that can be given: a right click offers that.
 void mark_title(const Frame& frame, const StageInfo& stage, ImVec2 min, float right) {
   const ImVec2 max{right, min.y + frame.metrics.px(20)};
@@ -117,6 +128,9 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
                          {at.x + width, top + f.sans13->FontSize});
     at.x += width + frame.metrics.px(10);
   }
+  if (has_turning(frame, s.map.stage))
+    draw_way_to_positions(frame, s.map.stage, {at.x, at.y + title->FontSize / 2},
+                          origin.x + s.title.x + s.width);
   if (s.map.stage == Stage::dropout_mask)
     draw_way_to_laboratory(frame, {at.x, at.y + title->FontSize / 2}, origin.x + s.title.x + s.width);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/panels/stages/turning_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "core/text/words.hpp"
@@ -51,10 +52,13 @@ float label_width(const Frame& frame, bool tokens) {
   return std::clamp(index + m.px(5) + std::ceil(widest), m.px(46), m.px(m.compact ? 64 : 92));
 }
 
-/// The room that the words on a group need in a title.
+/// The room that the words on a group and the way to arrows need in a title.
 float group_width(const Frame& frame, Stage stage) {
   const std::string words = group_words(frame, stage);
-  return words.empty() ? 0 : widgets::text_width(frame.fonts.sans13, words) + frame.metrics.px(10);
+  const float link = has_turning(frame, stage)
+                         ? widgets::text_width(frame.fonts.sans13, turning_link) + frame.metrics.px(10)
+                         : 0;
+  return link + (words.empty() ? 0 : widgets::text_width(frame.fonts.sans13, words) + frame.metrics.px(10));
 }
 
 StripMap measure(const Frame& frame, const StageInfo& stage, const CellSize& cells, bool first_of_row,

@@ -1,0 +1,143 @@
+#include "app/ui/panels/stages/turning_choice.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <string>
+
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/cell_words.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "core/attention/order.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::Model;
+
+constexpr int nowhere = INT_MIN;
+
+ImGuiID id_of(const char* name) {
+  return ImGui::GetID(name);
+}
+
+/// The cell of the scores at which the pinned one stands, as far as it does.
+void choose_pinned(const Frame& frame, TurningChoice& c) {
+  c.query = c.n_queries - 1;
+  const auto& pinned = frame.shown.selection.pinned;
+  if (!pinned) return;
+  const auto& stage = core::attention::info(pinned->stage);
+  if (stage.rows == core::attention::Rows::queries) c.query = std::min(pinned->row, c.n_queries - 1);
+  if (stage.rows == core::attention::Rows::keys) c.key = std::min(pinned->row, c.n_keys - 1);
+  if (stage.columns == core::attention::Columns::tokens) c.key = std::min(pinned->column, c.n_keys - 1);
+}
+
+void pin(const Frame& frame, const TurningChoice& c, std::size_t query, std::size_t key) {
+  remember({});
+  frame.commands.look([cell = CellRef{Stage::scores, c.head, query, key}](View& v) {
+    v.selection.pinned = cell;
+    v.selection.trail.clear();
+  });
+}
+
+/// A field for the index of a token, with its name behind it; returns another one that was asked for.
+std::optional<std::size_t> token_field(const Frame& frame, const char* words, std::size_t now,
+                                       const std::vector<std::string>& names, Rgb colour) {
+  const auto& m = frame.metrics;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImFont* font = frame.fonts.sans15;
+  const float y = widgets::centred_y(font, at.y, m.frame);
+  widgets::draw_text(font, {at.x, y}, frame.palette.dim, words);
+  ImGui::SetCursorScreenPos({at.x + m.px(48), at.y});
+  const auto step = [&](std::uint64_t v, int by) {
+    return by > 0 ? std::min<std::uint64_t>(v + 1, names.size() - 1) : v > 0 ? v - 1 : 0;
+  };
+  const auto typed =
+      widgets::count_field(frame, std::string("positions/") + words, words, now, m.px(44), step);
+  widgets::draw_text_within(font, {at.x + m.px(98), y}, m.px(64), colour, names[now]);
+  ImGui::SetCursorScreenPos({at.x + m.px(170), at.y});
+  if (!typed || *typed < names.size()) return typed;
+  frame.commands.add(ShowMessage{std::string(words) + ": expected a number below " +
+                                     std::to_string(names.size()) + ", found \"" + std::to_string(*typed) +
+                                     "\"",
+                                 true});
+  return std::nullopt;
+}
+
+}  // namespace
+
+TurningMemory remembered() {
+  const ImGuiStorage& storage = *ImGui::GetStateStorage();
+  TurningMemory memory;
+  const auto place = [&](const char* name) -> std::optional<int> {
+    const int value = storage.GetInt(id_of(name), nowhere);
+    return value == nowhere ? std::nullopt : std::optional(value);
+  };
+  memory.query_at = place("turning/query_at"), memory.key_at = place("turning/key_at");
+  if (const auto pair = place("turning/pair"))
+    memory.held = MovedArrow{storage.GetBool(id_of("turning/of_key")),
+                             static_cast<std::size_t>(*pair),
+                             {storage.GetFloat(id_of("turning/x")), storage.GetFloat(id_of("turning/y"))},
+                             true};
+  memory.longest = storage.GetFloat(id_of("turning/longest"), 1);
+  return memory;
+}
+
+void remember(const TurningMemory& memory) {
+  ImGuiStorage& storage = *ImGui::GetStateStorage();
+  storage.SetInt(id_of("turning/query_at"), memory.query_at.value_or(nowhere));
+  storage.SetInt(id_of("turning/key_at"), memory.key_at.value_or(nowhere));
+  storage.SetInt(id_of("turning/pair"), memory.held ? static_cast<int>(memory.held->pair) : nowhere);
+  storage.SetFloat(id_of("turning/longest"), static_cast<float>(memory.longest));
+  if (!memory.held) return;
+  storage.SetBool(id_of("turning/of_key"), memory.held->of_key);
+  storage.SetFloat(id_of("turning/x"), static_cast<float>(memory.held->numbers.x));
+  storage.SetFloat(id_of("turning/y"), static_cast<float>(memory.held->numbers.y));
+}
+
+TurningChoice turning_choice(const Frame& frame) {
+  const Model& model = frame.shown.model;
+  const TurningMemory memory = remembered();
+  TurningChoice c;
+  c.rotary = &*model.additions.positions.rotary;
+  c.head = frame.shown.look.head, c.n_queries = model.n_tokens(), c.n_keys = model.n_keys();
+  choose_pinned(frame, c);
+  c.query_stage = core::attention::query_chain(model).before(Stage::rotated_queries);
+  c.key_stage = core::attention::key_chain(model).before(Stage::rotated_keys);
+  c.query_row = core::attention::info(c.query_stage).matrix(frame.shown.trace, c.head).row(c.query);
+  c.key_row = core::attention::info(c.key_stage).matrix(frame.shown.trace, c.head).row(c.key);
+  const auto& held = memory.held;
+  if (held && held->pair < core::positions::turned_columns(*c.rotary, c.query_row.n_elem) / 2) {
+    arma::rowvec& numbers = held->of_key ? c.key_row : c.query_row;
+    const auto [a, b] = core::positions::columns_of(*c.rotary, held->pair, numbers.n_elem);
+    numbers(a) = held->numbers.x, numbers(b) = held->numbers.y;
+  }
+  const auto place = [](std::optional<int> moved, std::int64_t stands) {
+    return moved ? static_cast<double>(*moved) : static_cast<double>(stands);
+  };
+  c.query_at = place(memory.query_at, core::attention::position_of_query(model, c.query));
+  c.key_at = place(memory.key_at, core::attention::position_of_key(model, c.key));
+  return c;
+}
+
+void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, float width) {
+  const auto& m = frame.metrics;
+  const auto& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  ImGui::SetCursorScreenPos(at);
+  if (const auto query = token_field(frame, "query", c.query, sequence.tokens, frame.palette.selection))
+    pin(frame, c, *query, c.key);
+  if (const auto key = token_field(frame, "key", c.key, sequence.keys(), frame.palette.operand))
+    pin(frame, c, c.query, *key);
+  if (widgets::button(frame, "positions/reset", "as they stand", "Query and key where their tokens stand"))
+    remember({});
+  const float x = ImGui::GetItemRectMax().x + m.px(12);
+  const bool is_wrong = !(frame.shown.model.departures == core::attention::Departures());
+  const std::string shared = widgets::head_words(frame.shown.model, Stage::keys, c.head);
+  const std::string words = is_wrong ? "the model makes a mistake; here pairs turn as they should"
+                                     : "drag a tip to type its numbers over · keys of " + shared;
+  widgets::draw_text_within(frame.fonts.sans14, {x, widgets::centred_y(frame.fonts.sans14, at.y, m.frame)},
+                            at.x + width - x, is_wrong ? frame.palette.status.warning : frame.palette.faint,
+                            words);
+}
+
+}  // namespace app::panels

@@ -1,0 +1,175 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "core/attention/attend.hpp"
+#include "core/positions/meeting.hpp"
+#include "tests/app/ui/panels/side_panels.hpp"
+#include "tests/support/panels.hpp"
+#include "tests/support/random_model.hpp"
+
+namespace {
+
+using namespace core::attention;
+using core::positions::meet;
+using core::positions::Meeting;
+using core::positions::Pairs;
+using core::positions::Rotary;
+using core::positions::ScalingRule;
+using core::positions::turned;
+using gui::Panels;
+
+/// Two heads of four columns that share one key, six tokens.
+Model turning_model() {
+  support::Random random(11);
+  Model m;
+  m.sequences = {{{"a", "b", "c", "d", "e", "f"}, support::matrix(random, 6, 5)}};
+  Projections p;
+  p.query.weight = support::matrix(random, 5, 8);
+  p.key.weight = support::matrix(random, 5, 4), p.value.weight = support::matrix(random, 5, 4);
+  m.projections = p;
+  m.n_heads = 2, m.n_kv_heads = 1;
+  m.additions.positions.rotary.emplace();
+  return m;
+}
+
+struct PositionsThatTurn : testing::Test {
+  Panels ui{gui::draw_strip};
+
+  void SetUp() override {
+    ui.show(turning_model());
+    ui.look([](app::View& v) {
+      v.look.head = 1, v.look.large = Stage::rotated_queries;
+      v.selection.pinned = app::CellRef{Stage::scores, 1, 4, 2};
+    });
+    ui.run(3);
+  }
+  /// Where the tip of the query's arrow of a pair points, in pixels to the right and up.
+  arma::vec2 tip(int pair) const {
+    const ImVec2 at = ui.centre("positions/query_tip/" + std::to_string(pair)),
+                 middle = ui.centre("positions/circle/" + std::to_string(pair));
+    return {at.x - middle.x, middle.y - at.y};
+  }
+  arma::rowvec rotated(const Model& m) const { return attend(m, 0).heads[1].prepared.rotated_queries.row(4); }
+};
+
+TEST_F(PositionsThatTurn, ShowArrowsThatPointWhereTheRotatedNumbersDo) {
+  EXPECT_TRUE(ui.has("positions/sum"));
+  EXPECT_FALSE(ui.has("positions/circle/2")) << "four columns are two pairs";
+  const arma::rowvec numbers = rotated(ui.model());
+  for (const int pair : {0, 1}) {
+    const arma::vec2 at = tip(pair);
+    const double x = numbers(static_cast<arma::uword>(pair)), y = numbers(static_cast<arma::uword>(pair + 2));
+    EXPECT_NEAR(std::remainder(std::atan2(at(1), at(0)) - std::atan2(y, x), 2 * std::acos(-1.0)), 0, 0.1);
+  }
+}
+
+TEST_F(PositionsThatTurn, AreWhereARotatedStageIsShownAlone) {
+  ui.look([](app::View& v) { v.look.large.reset(); });
+  ui.run();
+  EXPECT_FALSE(ui.has("positions/sum"));
+  ui.look([](app::View& v) { v.look.large = Stage::rotated_keys; });
+  ui.run();
+  EXPECT_TRUE(ui.has("positions/sum"));
+  ui.edit(core::editing::SetPositions{});
+  ui.run();
+  EXPECT_FALSE(ui.has("positions/sum")) << "the stage is gone";
+}
+
+TEST_F(PositionsThatTurn, SlidersTurnTheArrowsAndChangeNoNumber) {
+  const Model before = ui.model();
+  const arma::vec2 there = tip(0);
+  ui.drag("positions/query_at", 40, 0);
+  ui.run();
+  EXPECT_GT(arma::norm(tip(0) - there), 3);
+  EXPECT_NEAR(arma::norm(tip(0)), arma::norm(there), 2) << "a turn keeps the length";
+  EXPECT_EQ(ui.model(), before);
+  ui.click("positions/reset");
+  ui.run();
+  EXPECT_NEAR(arma::norm(tip(0) - there), 0, 0.01);
+}
+
+TEST_F(PositionsThatTurn, ADraggedArrowTypesItsTwoNumbersOverInOneStepOfUndo) {
+  const Model before = ui.model();
+  const arma::vec2 there = tip(0);
+  const double scale = std::hypot(rotated(before)(0), rotated(before)(2)) / arma::norm(there);
+  ui.drag("positions/query_tip/0", 12, -9);
+  ui.run();
+  ASSERT_EQ(ui.model().given.cells.size(), 2u);
+  EXPECT_EQ(ui.model().given.cells[0].place, (GivenPlace{Stage::queries, 0, 1, 4, 0}));
+  EXPECT_EQ(ui.model().given.cells[1].place, (GivenPlace{Stage::queries, 0, 1, 4, 2}));
+  EXPECT_NEAR(rotated(ui.model())(0), (there(0) + 12) * scale, 3 * scale)
+      << "it points to where the mouse was";
+  EXPECT_NEAR(rotated(ui.model())(2), (there(1) + 9) * scale, 3 * scale);
+  ui.store.dispatch(app::Undo{});
+  EXPECT_EQ(ui.model(), before);
+}
+
+TEST_F(PositionsThatTurn, ADraggedKeyIsThatOfItsGroup) {
+  ui.drag("positions/key_tip/1", -10, 10);
+  ui.run();
+  ASSERT_EQ(ui.model().given.cells.size(), 2u);
+  EXPECT_EQ(ui.model().given.cells[0].place, (GivenPlace{Stage::keys, 0, 0, 2, 1}));
+}
+
+TEST_F(PositionsThatTurn, AClickOnATipChangesNothing) {
+  const Model before = ui.model();
+  ui.click("positions/query_tip/0");
+  ui.run();
+  EXPECT_EQ(ui.model(), before);
+}
+
+TEST_F(PositionsThatTurn, TakeQueryAndKeyByTheirIndex) {
+  ui.click("positions/query");
+  ui.type("3");
+  ui.key(app::Key::enter);
+  ui.run();
+  ASSERT_TRUE(ui.view().selection.pinned);
+  EXPECT_EQ(*ui.view().selection.pinned, (app::CellRef{Stage::scores, 1, 3, 2}));
+  ui.click("positions/key");
+  ui.type("9");
+  ui.key(app::Key::enter);
+  ui.run();
+  EXPECT_THAT(ui.message().text, testing::HasSubstr("key: expected a number below 6, found \"9\""));
+  EXPECT_EQ(ui.view().selection.pinned->column, 2u);
+}
+
+TEST(MeetingOfAQueryAndAKey, TurnsAsThePaperSays) {
+  Rotary rotary;
+  rotary.base = 100;
+  const arma::rowvec query{1, 0, 0, 2}, key{0, 1, 1, 0};
+  // Pairs (0, 2) at 1 radian and (1, 3) at 0.1 radian a position; distance 3 − 1.
+  const Meeting now = meet(rotary, query, key, 3, 1);
+  ASSERT_EQ(now.pairs.size(), 2u);
+  EXPECT_EQ(now.pairs[1].columns.second, 3u);
+  EXPECT_DOUBLE_EQ(now.pairs[0].query_angle, 3);
+  EXPECT_DOUBLE_EQ(now.pairs[1].key_angle, 0.1);
+  // q = (1, 0), k = (0, 1): R(3)q · R(1)k = cos(3 − 1 − π/2) = sin(2); q = (0, 2), k = (1, 0): −2·sin(0.2).
+  EXPECT_NEAR(now.pairs[0].share, 0.9092974268256817, 1e-15);
+  EXPECT_NEAR(now.pairs[1].share, -0.39733866159012243, 1e-15);
+  EXPECT_NEAR(now.score, 0.9092974268256817 - 0.39733866159012243, 1e-15);
+  EXPECT_EQ(now.unturned, 0);
+}
+
+TEST(MeetingOfAQueryAndAKey, DependsOnTheDistanceAlone) {
+  Rotary rotary;
+  rotary.dimensions = 4, rotary.pairs = Pairs::neighbours;
+  const arma::rowvec query{0.5, -1, 2, 0.25, 3}, key{1, 0.75, -0.5, 2, 0.5};
+  const double score = meet(rotary, query, key, 7, 2).score;
+  EXPECT_NEAR(meet(rotary, query, key, 105, 100).score, score, 1e-12);
+  EXPECT_GT(std::fabs(meet(rotary, query, key, 8, 2).score - score), 0.01);
+  EXPECT_EQ(meet(rotary, query, key, 7, 2).unturned, 1.5) << "the last column stays";
+}
+
+TEST(MeetingOfAQueryAndAKey, OfARotatedRowIsThatOfTheEngine) {
+  for (const bool halves : {true, false}) {
+    Rotary rotary;
+    rotary.pairs = halves ? Pairs::halves : Pairs::neighbours;
+    rotary.scaling = {ScalingRule::linear, 2};
+    const arma::rowvec query{0.5, -1, 2, 0.25}, key{1, 0.75, -0.5, 2};
+    const double score = arma::dot(turned(arma::mat(query), 5, rotary), turned(arma::mat(key), 3, rotary));
+    EXPECT_NEAR(meet(rotary, query, key, 5, 3).score, score, 1e-14);
+  }
+}
+
+}  // namespace
