@@ -1,6 +1,7 @@
 #include "core/attention/intended.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "core/attention/formulas.hpp"
@@ -31,8 +32,14 @@ F norm_words(const Model& m, bool brief, const char* by) {
 F turn_words(const Model& m, bool brief) {
   const positions::Rotary& rotary = *m.additions.positions.rotary;
   const F pairs = rotary.pairs == positions::Pairs::halves ? "halves" : "neighbours";
-  if (brief) return "turned";
-  return "pairs of " + pairs + " turned by position";
+  const F back = m.departures.misplaced.turned_backwards ? " backwards" : "";
+  return brief ? "turned" + back : "pairs of " + pairs + " turned" + back + " by position";
+}
+
+F query_turn_words(const Model& m, bool brief) {
+  const int offset = m.departures.misplaced.query_offset;
+  if (offset == 0) return turn_words(m, brief);
+  return turn_words(m, brief) + (offset < 0 ? " − " : " + ") + std::to_string(std::abs(offset));
 }
 
 template <char symbol, Linear Projections::*part>
@@ -104,7 +111,7 @@ constexpr Turning turned_queries{[](const arma::mat& rows, const Model& m) {
                                    return positions::turned(rows, turned_from(m, Stage::queries),
                                                             rotation_of(m));
                                  },
-                                 turn_words};
+                                 query_turn_words};
 constexpr Turning turned_keys{[](const arma::mat& rows, const Model& m) {
                                 return positions::turned(rows, turned_from(m, Stage::keys), rotation_of(m));
                               },

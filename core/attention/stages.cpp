@@ -30,6 +30,10 @@ template <auto projection, auto split>
 F said_of_head(const Model& m, bool brief) {
   return said<&Rules::project, projection>(m, brief) + said<&Rules::split, split>(m, brief);
 }
+F said_of_values(const Model& m, bool brief) {
+  return said_of_head<&Projectors::value, &Splitters::value>(m, brief) +
+         said<&Rules::added, &Added::turn_values>(m, brief);
+}
 
 template <StageMatrix Trace::*part>
 const StageMatrix& of_all(const Trace& t, std::size_t) {
@@ -59,8 +63,7 @@ const std::array table{
               Colouring::signed_values, 1, said_of_head<&Projectors::key, &Splitters::key>,
               of_head<&HeadTrace::keys>},
     StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features,
-              Colouring::signed_values, 1, said_of_head<&Projectors::value, &Splitters::value>,
-              of_head<&HeadTrace::values>},
+              Colouring::signed_values, 1, said_of_values, of_head<&HeadTrace::values>},
     StageInfo{Stage::normed_queries, "normed_queries", "Normed queries", "Normed query", true, Rows::queries,
               Columns::features, Colouring::signed_values, 1, said<&Rules::added, &Added::norm>,
               of_head<&HeadTrace::prepared, &Prepared::normed_queries>},

@@ -67,7 +67,7 @@ Agreement compared(const double* theirs, const Reading& r, const arma::mat& ours
 Agreement compared(const Theirs& theirs, const Reading& r, const Computed& ours, const Limits& limits) {
   Agreement worst;
   for_each_part(r, ours, [&](std::size_t s, std::size_t h) {
-    const std::size_t sequence = r.first_sequence + s, head = r.first_head + h;
+    const std::size_t sequence = r.first_sequence + s, head = head_of(r, ours.model(), h);
     Agreement best;
     bool first = true;
     for (const arma::mat& form : ours.forms(r, sequence, head)) {
@@ -117,8 +117,7 @@ Agreement agreement(const Theirs& theirs, const Reading& reading, const Computed
 const Reading* agreeing(const Theirs& theirs, const Computed& ours, const Tolerance& tolerance) {
   const auto& all = theirs.readings;
   const auto found = std::find_if(all.begin(), all.end(), [&](const Reading& reading) {
-    return attention::info(reading.stage).present(ours.model()) &&
-           agreement(theirs, reading, ours, tolerance).within;
+    return stage_for(ours.model(), reading.stage) && agreement(theirs, reading, ours, tolerance).within;
   });
   return found == all.end() ? nullptr : &*found;
 }

@@ -86,6 +86,7 @@ class Search {
       : right_(right), theirs_(theirs), tolerance_(tolerance), token_(token) {
     if (auto sample = sample_of(right, theirs, agreeing, tolerance)) sampler_.emplace(std::move(*sample));
     for (std::size_t k = 0; k < theirs.size(); ++k) {
+      right_as_.push_back(agreeing[k]);
       if (agreeing[k])
         explained_.push_back(&theirs[k]);
       else
@@ -199,12 +200,20 @@ class Search {
     return first_wrong_of(Computed(model), keeps_right);
   }
   std::optional<Stage> first_wrong_of(const Computed& ours, bool keeps_right) const {
-    const auto is_wrong = [&](const Theirs* tensor) { return !agreeing(*tensor, ours, tolerance_); };
+    const auto is_wrong = [&](const Theirs* tensor) {
+      return !agreeing(*tensor, ours, tolerance_) && !is_unused(*tensor, ours.model());
+    };
     if (keeps_right && std::any_of(explained_.begin(), explained_.end(), is_wrong)) return std::nullopt;
     Stage first = no_stage;
     for (const Theirs& tensor : theirs_)
       if (latest(tensor) < first && is_wrong(&tensor)) first = latest(tensor);
     return first;
+  }
+
+  /// Whether a tensor is a right stage that a model leaves out: it was computed, and nothing made of it.
+  bool is_unused(const Theirs& tensor, const Model& model) const {
+    const Reading* right = right_as_[static_cast<std::size_t>(&tensor - theirs_.data())];
+    return right && !attention::info(right->stage).present(model);
   }
 
   /// Stages before the later of two ways must be explained by the earlier one alone.
@@ -295,6 +304,7 @@ class Search {
   const core::Token& token_;
   std::optional<Sampler> sampler_;
   std::vector<const Theirs*> explained_;  // by the right model
+  std::vector<const Reading*> right_as_;  // [tensor]: the reading that agrees with the right model
   Stage first_wrong_ = no_stage;          // by the right model
   std::vector<Explanation> found_;
 };

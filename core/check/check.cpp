@@ -20,7 +20,7 @@ StageResult result_of(const Theirs& theirs, const Reading* reading, const Comput
                      formats::dtype_name(theirs.tensor.dtype),
                      rounding_words(theirs.rounding),
                      theirs.obstacle,
-                     reading && !reading->is_plain ? reading->words : "",
+                     reading && !reading->layout.is_plain ? reading->layout.words : "",
                      {}};
   result.agreement.within = false;
   if (!reading) return result;
@@ -104,7 +104,8 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   report.left_out = matched.left_out;
   std::vector<const Reading*> agree;
   for (const Theirs& theirs : matched.theirs) {
-    agree.push_back(agreeing(theirs, right, tolerance));
+    const Reading* read = agreeing(theirs, right, tolerance);
+    agree.push_back(read && attention::info(read->stage).present(model) ? read : nullptr);
     report.agrees = report.agrees && agree.back();
     if (!theirs.readings.empty()) ++report.n_tensors;
   }

@@ -5,6 +5,7 @@
 
 #include "core/attention/attend.hpp"
 #include "core/attention/formulas.hpp"
+#include "core/attention/order.hpp"
 #include "core/attention/rules.hpp"
 #include "core/check/cut_products.hpp"
 
@@ -20,7 +21,10 @@ void add_masks(const arma::mat& visible, std::vector<arma::mat>& forms) {
 
 void add_masked_scores(const Model& model, const HeadTrace& head, const arma::mat& visible,
                        std::vector<arma::mat>& forms) {
-  const arma::mat& scaled = head.scaled_scores;
+  const Stage last = score_chain(model).last();
+  const arma::mat& scaled = last == Stage::scaled_scores   ? head.scaled_scores
+                            : last == Stage::capped_scores ? head.adjusted.capped_scores
+                                                           : head.adjusted.biased_scores;
   const attention::Rules rules = attention::rules_of(model);
   const auto fill = rules.mask->fill;
   if (fill && std::isfinite(fill(model))) forms.push_back(scaled + fill(model) * (1 - visible));
@@ -38,7 +42,8 @@ arma::mat unviewed(const Computed& computed, Stage stage, std::size_t sequence) 
   const auto* rule = stage == Stage::queries ? project.query
                      : stage == Stage::keys  ? project.key
                                              : project.value;
-  const arma::mat& x = model.sequences[sequence].embeddings;
+  const attention::Sequence& own = model.sequences[sequence];
+  const arma::mat& x = stage != Stage::queries && model.has_memory() ? own.key_embeddings : own.embeddings;
   if (!computed.sample()) return rule->compute(x, model);
   return rule->compute(x.rows(arma::conv_to<arma::uvec>::from(computed.sample()->rows)), model);
 }
@@ -66,6 +71,30 @@ arma::mat joined(const Computed& computed, const Reading& reading, std::size_t s
 
 }  // namespace
 
+std::optional<Stage> stage_for(const Model& model, Stage stage) {
+  if (attention::info(stage).present(model)) return stage;
+  switch (stage) {
+    case Stage::normed_queries:
+      return Stage::queries;
+    case Stage::normed_keys:
+      return Stage::keys;
+    case Stage::rotated_queries:
+      return query_chain(model).last();
+    case Stage::rotated_keys:
+      return key_chain(model).last();
+    case Stage::capped_scores:
+      return Stage::scaled_scores;
+    case Stage::biased_scores:
+      return score_chain(model).last();
+    default:
+      return std::nullopt;
+  }
+}
+
+std::size_t head_of(const Reading& reading, const Model& model, std::size_t h) {
+  return reading.of_groups ? head_of_matrix(model, reading.stage, h) : reading.first_head + h;
+}
+
 const attention::Trace& Computed::trace(std::size_t sequence) const {
   const auto known = traces_.find(sequence);
   if (known != traces_.end()) return known->second;
@@ -86,8 +115,10 @@ const Computed& Computed::in_float32() const {
 }
 
 arma::mat Computed::form(const Reading& reading, std::size_t sequence, std::size_t head) const {
-  if (reading.joined) return joined(*this, reading, sequence);
-  return attention::info(reading.stage).matrix(trace(sequence), head);
+  Reading known = reading;
+  known.stage = stage_for(model_, reading.stage).value_or(reading.stage);
+  if (reading.joined) return joined(*this, known, sequence);
+  return attention::info(known.stage).matrix(trace(sequence), head);
 }
 
 std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t sequence, std::size_t head) const {
@@ -95,6 +126,11 @@ std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t seque
   const attention::Trace& t = trace(sequence);
   if (reading.stage == Stage::mask) add_masks(t.mask, all);
   if (reading.stage == Stage::masked_scores) add_masked_scores(model_, t.heads[head], t.mask, all);
+  if (reading.stage == Stage::position_bias && model_.mask.hides()) {  // with the mask in it
+    const arma::mat bias = all.front();
+    all.push_back(attention::masked(bias, t.mask, -arma::datum::inf));
+    all.push_back(bias % arma::mat(t.mask));
+  }
   if (reading.stage == Stage::dropout_mask) all.push_back(arma::sign(all.front()));
   return all;
 }
@@ -102,7 +138,7 @@ std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t seque
 double Computed::float32_error(const Reading& reading) const {
   double most = 0;
   for_each_part(reading, *this, [&](std::size_t s, std::size_t h) {
-    const std::size_t sequence = reading.first_sequence + s, head = reading.first_head + h;
+    const std::size_t sequence = reading.first_sequence + s, head = head_of(reading, model_, h);
     const arma::mat exact = form(reading, sequence, head),
                     rounded = in_float32().form(reading, sequence, head);
     for (arma::uword k = 0; k < exact.n_elem; ++k) {

@@ -3,6 +3,7 @@
 #include <armadillo>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/attention/model.hpp"
@@ -52,6 +53,13 @@ class Computed {
       traces_;  // kept because each may be asked for again and again
   mutable std::shared_ptr<Computed> float32_;
 };
+
+/// The stage of a model that numbers of another one of it are compared with: that stage, or where the model
+/// leaves it out, as by a mistake, what it would have been made of; nothing where there is none.
+std::optional<Stage> stage_for(const Model& model, Stage stage);
+
+/// The head of which the h-th of a reading's heads is the matrix: the first one of a group.
+std::size_t head_of(const Reading& reading, const Model& model, std::size_t h);
 
 /// Calls visit(s, h) for each matrix that a computed model has of a reading: the h-th of its heads in the
 /// s-th of its sequences.

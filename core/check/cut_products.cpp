@@ -7,6 +7,7 @@
 
 #include "core/attention/attend.hpp"
 #include "core/attention/matrices.hpp"
+#include "core/attention/order.hpp"
 #include "core/attention/rounding.hpp"
 #include "core/attention/rules.hpp"
 #include "core/attention/stages.hpp"
@@ -29,17 +30,21 @@ Model with_cut_weights(const Model& model) {
   Model next = model;
   next.departures.precision = attention::Precision::float32;
   next.departures.product_inputs = attention::Precision::float64;
-  for (attention::Sequence& sequence : next.sequences) sequence.embeddings = cut(sequence.embeddings);
+  for (attention::Sequence& sequence : next.sequences) {
+    sequence.embeddings = cut(sequence.embeddings);
+    if (next.has_memory()) sequence.key_embeddings = cut(sequence.key_embeddings);
+  }
   for (const attention::Part part : attention::all_parts)
     if (attention::Linear* linear = find_linear(next, part)) linear->weight = cut(linear->weight);
   return next;
 }
 
-/// Gives a stage of one sequence cut; what the other sequences have counts for nothing.
-void give_cut(Model& model, Stage stage, const Trace& trace) {
+/// Gives a stage of one sequence the cut numbers of one of a trace; what the other sequences have counts for
+/// nothing.
+void give_cut(Model& model, Stage stage, const Trace& trace, Stage from) {
   std::vector<SharedMatrix> heads;
-  for (std::size_t h = 0; h < model.n_heads; ++h)
-    heads.emplace_back(cut(attention::info(stage).matrix(trace, h)));
+  for (std::size_t k = 0; k < n_matrices(model, stage); ++k)
+    heads.emplace_back(cut(attention::info(from).matrix(trace, head_of_matrix(model, stage, k))));
   attention::GivenStage given{stage, {}};
   for (std::size_t s = 0; s < model.sequences.size(); ++s)
     given.matrices.insert(given.matrices.end(), heads.begin(), heads.end());
@@ -65,22 +70,27 @@ Trace trace_with_cut_products(const Model& model, std::size_t sequence) {
   const bool has_projected = result.heads.front().queries.n_rows() > 0;
 
   Model scoring = projecting;  // queries, keys and values are what they were made; products take them cut
-  if (has_projected && !model.given.find(Stage::scores))
-    for (const Stage stage : {Stage::queries, Stage::keys}) give_cut(scoring, stage, result);
+  if (has_projected && !model.given.find(Stage::scores)) {
+    give_cut(scoring, Stage::queries, result, query_chain(model).last());
+    give_cut(scoring, Stage::keys, result, key_chain(model).last());
+    scoring.additions.normalise.reset();  // which they have behind them
+    scoring.additions.positions.rotary.reset();
+  }
   const Trace scored = attention::attend(scoring, sequence);
 
   Model mixing = projecting;
   mixing.given.stages.clear();
   mixing.dropout.training = false;
-  give_cut(mixing, Stage::values, result);
+  give_cut(mixing, Stage::values, result, Stage::values);
   Trace dropped = scored;  // with what is mixed in the place of the weights
   for (attention::HeadTrace& head : dropped.heads) head.weights = head.dropped_weights;
-  give_cut(mixing, Stage::weights, dropped);
+  give_cut(mixing, Stage::weights, dropped, Stage::weights);
   const Trace mixed = attention::attend(mixing, sequence);
 
   for (std::size_t h = 0; h < model.n_heads; ++h) {
     attention::HeadTrace head = scored.heads[h];
     head.queries = result.heads[h].queries, head.keys = result.heads[h].keys;
+    head.prepared = result.heads[h].prepared;
     head.values = result.heads[h].values, head.contexts = mixed.heads[h].contexts;
     result.heads[h] = std::move(head);
   }

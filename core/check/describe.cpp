@@ -33,7 +33,7 @@ std::string pattern_in(const Theirs& theirs, const Reading& reading, const Compu
   };
   std::vector<HeadDifference> heads;
   for_each_part(reading, right, [&](std::size_t s, std::size_t h) {
-    const std::size_t sequence = reading.first_sequence + s, head = reading.first_head + h;
+    const std::size_t sequence = reading.first_sequence + s, head = head_of(reading, right.model(), h);
     if (sequence != worst) return;
     arma::mat numbers(reading.n_rows, reading.n_columns);
     for (std::size_t i = 0; i < numbers.n_rows; ++i)
@@ -43,7 +43,9 @@ std::string pattern_in(const Theirs& theirs, const Reading& reading, const Compu
     for (arma::mat& form : right.forms(reading, sequence, head))
       if (nearest.is_empty() || farthest(numbers, form) < farthest(numbers, nearest))
         nearest = std::move(form);
-    heads.push_back({head, std::move(numbers), std::move(nearest)});
+    if (!reading.of_groups) return heads.push_back({head, std::move(numbers), std::move(nearest)});
+    for (std::size_t each = 0; each < right.model().n_heads; ++each)  // that shares it
+      if (matrix_of_head(right.model(), reading.stage, each) == h) heads.push_back({each, numbers, nearest});
   });
   return heads.empty() ? "" : pattern_of(heads, of);
 }

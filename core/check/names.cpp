@@ -20,16 +20,39 @@ struct Known {
 };
 const std::array table{
     Known{" x input inputs embedding emb input_embeddings hidden_states ", {embeddings}},
-    Known{" q qs query query_states hook_q ", {queries}},
-    Known{" k ks key key_states hook_k ", {keys}},
-    Known{" v vs value value_states hook_v ", {values}},
+    Known{" memory encoder_hidden_states encoder_output encoder_outputs key_input ", {key_embeddings}},
+    Known{" q qs query query_states hook_q xq ", {queries, rotated_queries, normed_queries}},
+    Known{" k ks key key_states hook_k xk ", {keys, rotated_keys, normed_keys}},
+    Known{" v vs value value_states hook_v xv ", {values}},
+    Known{" q_norm q_normed query_norm query_normed normed_q normed_query norm_q q_normalized q_normalised ",
+          {normed_queries}},
+    Known{" k_norm k_normed key_norm key_normed normed_k normed_key norm_k k_normalized k_normalised ",
+          {normed_keys}},
+    Known{
+        " q_rot q_rotated q_rope q_roped q_rotary q_embed q_pe query_rot query_rotated query_rope query_rotary "
+        "queries_rot queries_rotated queries_rope rot_q rotated_q rotated_query rope_q hook_rot_q xq_rot ",
+        {rotated_queries}},
+    Known{
+        " k_rot k_rotated k_rope k_roped k_rotary k_embed k_pe key_rot key_rotated key_rope key_rotary keys_rot "
+        "keys_rotated keys_rope rot_k rotated_k rotated_key rope_k hook_rot_k xk_rot ",
+        {rotated_keys}},
     Known{" score raw_scores qk qkt qk_t dots dot_products ", {scores}},
-    Known{" attn_scores attention_scores logits attn_logits ", {scores, scaled_scores, masked_scores}},
+    Known{" attn_scores attention_scores logits attn_logits ",
+          {scores, scaled_scores, masked_scores, capped_scores, biased_scores}},
     Known{" scaled scores_scaled scaled_attn_scores attn_scores_scaled attn_scaled ", {scaled_scores}},
+    Known{" capped cap softcapped soft_capped scores_capped attn_scores_capped capped_attn_scores "
+          "capped_attn_logits ",
+          {capped_scores}},
+    Known{" bias attn_bias pos_bias position_biases alibi alibi_bias alibi_biases rel_bias rel_pos_bias "
+          "relative_bias relative_position_bias relative_attention_bias ",
+          {position_bias}},
+    Known{
+        " biased scores_biased attn_scores_biased biased_attn_scores scores_with_bias attn_scores_with_bias ",
+        {biased_scores}},
     Known{" causal_mask attn_mask attention_mask ", {mask}},
     Known{" masked scores_masked masked_attn_scores attn_scores_masked masked_scaled_scores ",
           {masked_scores}},
-    Known{" hook_attn_scores ", {masked_scores, scaled_scores}},
+    Known{" hook_attn_scores ", {masked_scores, scaled_scores, capped_scores, biased_scores}},
     Known{" weights_unmasked ", {unmasked_weights}},
     Known{" weights_zeroed ", {zeroed_weights}},
     Known{" row_sum ", {row_sums}},
@@ -53,6 +76,9 @@ Meaning find(std::string_view name) {
   if (const auto* stage = attention::find_stage(name)) {
     // Contexts that are already side by side are what comes next.
     if (stage->stage == contexts) return {{contexts, concatenated}, true};
+    // And queries and keys that keep their name when they are normed and turned.
+    if (stage->stage == queries) return {{queries, rotated_queries, normed_queries}, true};
+    if (stage->stage == keys) return {{keys, rotated_keys, normed_keys}, true};
     return {{stage->stage}, true};
   }
   const std::string wanted = " " + std::string(name) + " ";
@@ -136,7 +162,7 @@ Meaning meaning_of(std::string_view base) {
   const std::size_t last = name.find_last_of("./");
   if (last == std::string::npos) return {};
   const std::string_view end = std::string_view(name).substr(last + 1);
-  if (end == "weight") return {};  // of a learned projection
+  if (end == "weight" || end == "bias") return {};  // of a learned projection
   return find(end);
 }
 

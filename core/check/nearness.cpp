@@ -22,7 +22,7 @@ template <class Visit, class... Ours>
 void for_each_number_of(const Theirs& theirs, const Reading& r, Visit visit, const Computed& first,
                         const Ours&... others) {
   for_each_part(r, first, [&](std::size_t s, std::size_t h) {
-    const std::size_t sequence = r.first_sequence + s, head = r.first_head + h;
+    const std::size_t sequence = r.first_sequence + s, head = head_of(r, first.model(), h);
     const auto matrices = std::array{first.form(r, sequence, head), others.form(r, sequence, head)...};
     for (std::size_t a = 0; a < n_rows_of(r, first); ++a)
       for (std::size_t j = 0; j < r.n_columns; ++j) {
@@ -51,7 +51,7 @@ const Reading* nearest_reading(const Theirs& theirs, const Computed& exact) {
   const Reading* nearest = nullptr;
   double least = 0;
   for (const Reading& reading : theirs.readings) {
-    if (!attention::info(reading.stage).present(exact.model())) continue;
+    if (!stage_for(exact.model(), reading.stage)) continue;
     const double squares = theirs.readings.size() == 1 ? 0 : error_sum(theirs, reading, exact).squares;
     if (!nearest || squares < least) nearest = &reading, least = squares;
   }

@@ -15,7 +15,7 @@ using attention::info;
 using attention::StageInfo;
 
 std::string named(const Reading& reading) {
-  return std::string(info(reading.stage).name) + " " + reading.words;
+  return std::string(info(reading.stage).name) + " " + reading.layout.words;
 }
 
 /// An output that is what comes before the output projection.
@@ -24,6 +24,11 @@ void add_other_name(const Computed& right, const Theirs& theirs, const Reading* 
   const auto before_projection = [](Stage stage) {
     return stage == Stage::concatenated || stage == Stage::contexts;
   };
+  if (agrees && agrees->stage != theirs.stage &&
+      (theirs.stage == Stage::queries || theirs.stage == Stage::keys))
+    notes.push_back(theirs.name + " is the right " + info(agrees->stage).name +
+                    ": that is another name and no mistake, but the " + info(theirs.stage).name +
+                    " before that were not compared with it");
   if (theirs.stage != Stage::output || theirs.readings.empty()) return;
   if (agrees && before_projection(agrees->stage)) {
     notes.push_back(theirs.name + " is a right " + info(agrees->stage).name +
@@ -57,7 +62,7 @@ void add_coverage(const Model& model, const std::vector<const Reading*>& reading
                   std::vector<std::string>& notes) {
   std::map<Stage, std::set<std::pair<std::size_t, std::size_t>>> given;
   const auto n_heads_of = [&](const Reading& r) {
-    return r.joined ? model.n_heads : info(r.stage).per_head ? r.n_heads : 1;
+    return r.joined || r.of_groups ? model.n_heads : info(r.stage).per_head ? r.n_heads : 1;
   };
   for (const Reading* r : readings)
     for (std::size_t s = 0; r && s < r->n_sequences; ++s)

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <tuple>
+#include <utility>
 
 #include "core/text/words.hpp"
 
@@ -17,8 +17,15 @@ bool has_features_of_heads(const StageInfo& stage) {
   return stage.per_head && stage.columns == Columns::features;
 }
 
+/// How the heads of a tensor are to be understood.
+struct HeadsOf {
+  std::size_t group = 1;      ///< heads of the model that each stands for
+  bool of_groups = false;     ///< they are the model's own groups
+  bool are_repeated = false;  ///< heads that share a matrix have a copy each
+};
+
 /// "[T, H·d]"; "[H/2, T, d], groups of 2 heads".
-std::string words_of(const StageInfo& stage, std::string_view letters, std::size_t group) {
+std::string words_of(const StageInfo& stage, std::string_view letters, std::size_t group, bool are_repeated) {
   const std::string heads = group > 1 ? "H/" + std::to_string(group) : "H";
   const auto axis = [&](char letter) -> std::string {
     switch (letter) {
@@ -39,16 +46,20 @@ std::string words_of(const StageInfo& stage, std::string_view letters, std::size
     }
   };
   return "[" + text::joined(letters, ", ", axis) + "]" +
-         (group > 1 ? ", groups of " + std::to_string(group) + " heads" : "");
+         (group > 1      ? ", groups of " + std::to_string(group) + " heads"
+          : are_repeated ? ", repeated for each head"
+                         : "");
 }
 
 std::optional<Reading> fitted(const StageInfo& stage, const Lengths& l, std::string_view letters,
-                              const formats::Shape& shape, std::size_t group) {
+                              const formats::Shape& shape, const HeadsOf& of) {
+  const std::size_t group = of.group;
   if (letters.size() != shape.size()) return std::nullopt;
   Reading r;
   r.stage = stage.stage;
   r.n_rows = l.rows, r.n_columns = l.columns;
   r.group = group;
+  r.of_groups = of.of_groups;
   if (group > 1) r.n_heads = l.heads;
   const std::size_t n_heads = l.heads / group;  // of the tensor
   std::size_t stride = 1;
@@ -65,7 +76,10 @@ std::optional<Reading> fitted(const StageInfo& stage, const Lengths& l, std::str
           return r.per_column = stride, l.columns;
         case 'j':
           r.per_column = stride;
-          if (group > 1) return r.per_head = stride * l.columns, n_heads * l.columns;
+          if (group > 1 || of.are_repeated) {
+            r.n_heads = l.heads;
+            return r.per_head = stride * l.columns, n_heads * l.columns;
+          }
           return r.joined = true, r.n_columns = l.columns * l.heads;
         case 'q':
           r.per_head = stride, r.n_heads = l.heads;
@@ -99,19 +113,24 @@ bool same_numbers(const Reading& a, const Reading& b) {
     return count == 1 || one == other;
   };
   return a.stage == b.stage && lengths(a) == lengths(b) && a.joined == b.joined && a.group == b.group &&
-         same(a.n_sequences, a.per_sequence, b.per_sequence) && same(a.n_heads, a.per_head, b.per_head) &&
-         same(a.n_rows, a.per_row, b.per_row) && same(a.n_columns, a.per_column, b.per_column);
+         a.of_groups == b.of_groups && same(a.n_sequences, a.per_sequence, b.per_sequence) &&
+         same(a.n_heads, a.per_head, b.per_head) && same(a.n_rows, a.per_row, b.per_row) &&
+         same(a.n_columns, a.per_column, b.per_column);
 }
 
 Lengths lengths_of(const Model& model, Stage stage) {
   const attention::StageShape shape = attention::shape_of(model, stage);
-  return {model.sequences.size(), attention::info(stage).per_head ? model.n_heads : 1, shape.n_rows,
-          shape.n_cols};
+  return {model.sequences.size(), n_matrices(model, stage), shape.n_rows, shape.n_cols};
 }
 
-std::vector<std::string_view> letters_of(const Model& model, Stage stage, bool one_head) {
+bool is_of_groups(const Model& model, Stage stage) {
+  return attention::info(stage).per_head && n_matrices(model, stage) < model.n_heads;
+}
+
+std::vector<std::string_view> letters_of(const Model& model, Stage stage, std::size_t n_heads,
+                                         bool one_head) {
   const StageInfo& row = attention::info(stage);
-  const bool is_batch = model.sequences.size() > 1, has_heads = model.n_heads > 1;
+  const bool is_batch = model.sequences.size() > 1, has_heads = n_heads > 1;
   using Letters = std::vector<std::string_view>;
   Letters all;
   const auto add = [&](const Letters& more) { all.insert(all.end(), more.begin(), more.end()); };
@@ -136,9 +155,10 @@ std::vector<std::string_view> letters_of(const Model& model, Stage stage, bool o
 }
 
 bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
-  if ((stage != Stage::keys && stage != Stage::values) || group < 2 || model.n_heads % group != 0)
-    return false;
-  if (model.n_groups() < model.n_heads) return group == model.n_heads / model.n_groups();
+  if (group < 2 || model.n_heads % group != 0 || is_of_groups(model, stage)) return false;
+  if (stage == Stage::normed_keys || stage == Stage::rotated_keys)
+    return !model.given.find(stage) && heads_repeat(model, Stage::keys, group);
+  if (stage != Stage::keys && stage != Stage::values) return false;
   const auto first_of = [&](std::size_t head) { return head - head % group; };
   if (const attention::GivenStage* given = model.given.find(stage)) {
     const auto& all = given->matrices;
@@ -170,34 +190,44 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
   Lengths l = lengths_of(model, stage);
   const bool one_head = head.has_value();
   if (stage == Stage::mask && !one_head) l.heads = model.n_heads;  // which may each have a copy of it
+  const bool has_groups = is_of_groups(model, stage);
+  if (one_head && has_groups) l.heads = model.n_heads;  // of which each can be given
   if (sequence >= l.sequences || (one_head && *head >= l.heads)) return {};
-  const std::vector<std::string_view> usual = letters_of(model, stage, one_head);
   const bool is_asked_for = layout && has_features_of_heads(row) && !one_head;
   std::vector<Reading> readings;
   formats::Shape rest = shape;
-  const auto add = [&](std::string_view letters, std::size_t group) {
-    auto reading = fitted(row, l, letters, rest, group);
+  const auto add = [&](std::string_view letters, const HeadsOf& of) {
+    auto reading = fitted(row, l, letters, rest, of);
     if (!reading) return;
     if (reading->n_sequences == 1) reading->first_sequence = sequence;
     if (head) reading->first_head = *head;
-    reading->words = words_of(row, letters, group);
-    reading->is_plain = group == 1 && (letters == "shrc" || letters == "hrc" || letters == "src" ||
-                                       letters == "rc" || letters == "s1rc");
+    const std::size_t group = of.of_groups ? model.n_heads / model.n_groups() : of.group;
+    reading->layout.words = words_of(row, letters, group, of.are_repeated);
+    reading->layout.is_plain =
+        of.group == 1 && !of.are_repeated &&
+        (letters == "shrc" || letters == "hrc" || letters == "src" || letters == "rc" || letters == "s1rc");
     const bool known =
         std::ranges::any_of(readings, [&](const Reading& other) { return same_numbers(other, *reading); });
     if (!known) readings.push_back(*reading);
   };
+  const auto add_all = [&](const HeadsOf& of) {
+    if (is_asked_for) {
+      const std::string_view letters = layout->letters;
+      add(letters, of);
+      if (rest.size() < shape.size() && letters.front() == 's') add(letters.substr(1), of);
+      return;
+    }
+    for (const std::string_view letters : letters_of(model, stage, l.heads, one_head)) add(letters, of);
+    if (of.group > 1 && of.group == l.heads)  // one head, which needs no axis of its own
+      for (const std::string_view letters : {"src", "rc"}) add(letters, of);
+  };
   while (true) {
-    for (const std::size_t group : groups_of(model, stage, one_head)) {
-      if (is_asked_for) {
-        const std::string_view letters = layout->letters;
-        add(letters, group);
-        if (rest.size() < shape.size() && letters.front() == 's') add(letters.substr(1), group);
-        continue;
-      }
-      for (const std::string_view letters : usual) add(letters, group);
-      if (group > 1 && group == l.heads)  // one head, which needs no axis of its own
-        for (const std::string_view letters : {"src", "rc"}) add(letters, group);
+    for (const std::size_t group : groups_of(model, stage, one_head))
+      add_all({group, has_groups && !one_head, false});
+    if (has_groups && !one_head) {
+      const std::size_t n_groups = std::exchange(l.heads, model.n_heads);
+      add_all({1, false, true});
+      l.heads = n_groups;
     }
     if (!readings.empty() || rest.empty() || rest.front() != 1) return readings;
     rest.erase(rest.begin());

@@ -15,6 +15,12 @@ namespace core::check {
 using attention::Model;
 using attention::Stage;
 
+/// How the layout of a tensor is called.
+struct ReadingWords {
+  std::string words = {};  ///< "[T, H·d]", "[H/2, T, d], groups of 2 heads"
+  bool is_plain = true;    ///< it is the layout in which attnscope itself writes, which goes without words
+};
+
 /// One way to read a tensor: as which stage, and where its numbers stand.
 struct Reading {
   Stage stage = Stage::weights;
@@ -22,8 +28,8 @@ struct Reading {
   std::size_t per_sequence = 0, per_head = 0, per_row = 0, per_column = 0;  ///< strides, in numbers
   bool joined = false;     ///< the features of all heads in one matrix, as a projection gives them
   std::size_t group = 1;   ///< how many heads of the model each of the tensor's stands for
-  std::string words = {};  ///< "[T, H·d]", "[H/2, T, d], groups of 2 heads"
-  bool is_plain = true;    ///< it is the layout in which attnscope itself writes, which goes without words
+  bool of_groups = false;  ///< its heads are the groups of a model whose heads share keys and values
+  ReadingWords layout = {};
 
   std::size_t at(std::size_t sequence, std::size_t head, std::size_t row, std::size_t column) const {
     return sequence * per_sequence + head / group * per_head + row * per_row + column * per_column;
@@ -47,23 +53,27 @@ struct Theirs {
 /// The ways in which a tensor of that shape can be that stage of the model, the plainest first.
 ///
 /// One sequence without a dimension of its own is the given one; ones in front of a shape count for nothing.
-/// Keys and values may have fewer heads where those of the model repeat. A layout is the only one in which
-/// features of heads are read.
+/// Keys and values of groups of heads are one for each group, or repeated for each head; of a model without
+/// groups they may have fewer heads where its own repeat. A layout is the only one in which features of heads
+/// are read.
 std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
                                  std::size_t sequence, std::optional<std::size_t> head,
                                  const Layout* layout = nullptr);
 
-/// The lengths that a stage of a model has.
+/// The lengths that a stage of a model has; heads are groups where these have a matrix each.
 struct Lengths {
   std::size_t sequences, heads, rows, columns;
 };
 Lengths lengths_of(const Model& model, Stage stage);
 
-/// The letters of the layouts in which a stage is looked for, as those of Layout; 1 is a one and q heads of
-/// all sequences in a row.
-std::vector<std::string_view> letters_of(const Model& model, Stage stage, bool one_head);
+/// Whether heads share the matrices of a stage, so that a tensor may have one for each group or each head.
+bool is_of_groups(const Model& model, Stage stage);
 
-/// Whether each head of the model has the same keys, or values, as the first of its group.
+/// The letters of the layouts in which a stage of so many heads is looked for, as those of Layout; 1 is a one
+/// and q heads of all sequences in a row.
+std::vector<std::string_view> letters_of(const Model& model, Stage stage, std::size_t n_heads, bool one_head);
+
+/// Whether each head of a model without groups has the same keys, or values, as the first of its group.
 bool heads_repeat(const Model& model, Stage stage, std::size_t group);
 
 }  // namespace core::check

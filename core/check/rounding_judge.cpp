@@ -48,7 +48,7 @@ void for_each_cell(const Theirs& theirs, const Reading& r, const Computed& exact
   const std::size_t n_rows = n_rows_of(r, exact);
   std::size_t part = 0;
   for_each_part(r, exact, [&](std::size_t s, std::size_t h) {
-    const std::size_t sequence = r.first_sequence + s, head = r.first_head + h;
+    const std::size_t sequence = r.first_sequence + s, head = head_of(r, exact.model(), h);
     const arma::mat e = exact.form(r, sequence, head),
                     c = coarse ? coarse->form(r, sequence, head) : arma::mat();
     for (std::size_t a = 0; a < n_rows; ++a)
@@ -247,7 +247,7 @@ bool shows(const Likeness& likeness, const Model& coarse) {
 std::optional<Likeness> likeness_of(const Theirs& theirs, const Computed& exact, const Computed& coarse,
                                     const Tolerance& tolerance) {
   for (const Reading& reading : theirs.readings) {
-    if (!attention::info(reading.stage).present(coarse.model())) continue;
+    if (!stage_for(coarse.model(), reading.stage)) continue;
     if (auto likeness = judged(theirs, reading, exact, coarse, tolerance)) return likeness;
   }
   return std::nullopt;

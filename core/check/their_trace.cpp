@@ -8,11 +8,14 @@ arma::mat numbers_of(const Model& model, const Theirs& theirs, const Reading& r,
                      std::size_t head) {
   const std::size_t n_columns = attention::shape_of(model, r.stage).n_cols;
   arma::mat numbers(r.n_rows, n_columns);
+  const std::size_t nth = r.joined      ? 0
+                          : r.of_groups ? matrix_of_head(model, r.stage, head)
+                                        : head - r.first_head;
   for (std::size_t i = 0; i < r.n_rows; ++i)
     for (std::size_t j = 0; j < n_columns; ++j) {
       const std::size_t column =
           r.joined ? attention::column_of_head(model, r.stage, matrix_of_head(model, r.stage, head), j) : j;
-      numbers(i, j) = theirs.tensor.numbers[r.at(s, r.joined ? 0 : head - r.first_head, i, column)];
+      numbers(i, j) = theirs.tensor.numbers[r.at(s, nth, i, column)];
     }
   return numbers;
 }
@@ -28,7 +31,7 @@ TheirTrace their_trace(const Model& model, const Matched& matched, const Report&
     if (!r || sequence < r->first_sequence || sequence >= r->first_sequence + r->n_sequences) continue;
     const attention::StageInfo& stage = attention::info(r->stage);
     const std::size_t first = stage.per_head ? r->first_head : 0;
-    const std::size_t count = !stage.per_head ? 1 : r->joined ? model.n_heads : r->n_heads;
+    const std::size_t count = !stage.per_head ? 1 : r->joined || r->of_groups ? model.n_heads : r->n_heads;
     for (std::size_t h = first; h < first + count; ++h)
       matrix_of(result.trace, stage, h) =
           numbers_of(model, matched.theirs[k], *r, sequence - r->first_sequence, h);

@@ -64,7 +64,8 @@ std::string other_stages(const Model& model, const Shape& shape, bool one_head) 
 std::string other_length(const Model& model, Stage stage, const Shape& shape, bool one_head) {
   const StageInfo& row = attention::info(stage);
   const Lengths l = lengths_of(model, stage);
-  for (const std::string_view letters : letters_of(model, stage, one_head)) {
+  const std::size_t n_heads = is_of_groups(model, stage) ? l.heads : model.n_heads;
+  for (const std::string_view letters : letters_of(model, stage, n_heads, one_head)) {
     if (letters.size() != shape.size()) continue;
     std::set<std::pair<char, std::size_t>> wrong;
     for (std::size_t k = 0; k < letters.size(); ++k) {
@@ -81,7 +82,9 @@ std::string other_length(const Model& model, Stage stage, const Shape& shape, bo
     }
     if (wrong.size() != 1) continue;
     const auto [letter, got] = *wrong.begin();
-    if (letter == 'h') return text::counted(got, "head") + " instead of " + std::to_string(l.heads);
+    if (letter == 'h')
+      return text::counted(got, "head") + " instead of " + std::to_string(l.heads) +
+             (is_of_groups(model, stage) ? ", one for each group, or " + std::to_string(model.n_heads) : "");
     if (letter == 'r') return text::counted(got, "token") + " instead of " + std::to_string(l.rows);
     if (letter == 's') return text::counted(got, "sequence") + " instead of " + std::to_string(l.sequences);
     if (letter == 'c') return text::counted(got, "column") + " instead of " + std::to_string(l.columns);
@@ -94,6 +97,7 @@ std::string other_length(const Model& model, Stage stage, const Shape& shape, bo
 /// Keys or values of fewer heads, where those of the model are not as many that repeat.
 std::string other_groups(const Model& model, Stage stage, const Shape& shape) {
   if (stage != Stage::keys && stage != Stage::values) return "";
+  if (is_of_groups(model, stage)) return "";
   const Lengths l = lengths_of(model, stage);
   const Shape got = without_ones(shape);
   const std::size_t n = got.size() < 3 ? 1 : got[got.size() - 3] == l.rows ? got.end()[-2] : got.end()[-3];
@@ -135,9 +139,10 @@ std::string unfit_words(const Model& model, const std::vector<Stage>& stages, co
   if (name.sequence.value_or(0) >= model.sequences.size())
     return "there is no sequence " + std::to_string(*name.sequence) + ": the model has " +
            std::to_string(model.sequences.size());
-  if (name.head.value_or(0) >= lengths_of(model, stage).heads)
-    return "there is no head " + std::to_string(*name.head) + ": the model has " +
-           std::to_string(lengths_of(model, stage).heads) + " of this stage";
+  const std::size_t n_heads = attention::info(stage).per_head ? model.n_heads : 1;
+  if (name.head.value_or(0) >= n_heads)
+    return "there is no head " + std::to_string(*name.head) + ": the model has " + std::to_string(n_heads) +
+           " of this stage";
   const std::string words = guess(model, stages, shape, one_head, layout);
   return "expected " + expected_shape(model, stage, one_head) + ", got " + formats::shape_text(shape) +
          (words.empty() ? "" : ": " + words);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/attention/visible.hpp"
+#include "core/check/ways_of_additions.hpp"
 #include "core/mistakes/changes.hpp"
 #include "core/text/words.hpp"
 
@@ -110,7 +111,8 @@ constexpr std::array coarse{Coarse{"float32_precision"},
                             Coarse{"bfloat16_precision", Precision::bfloat16}};
 
 /// Mistakes of which several sizes are tried instead of the one in the table.
-constexpr std::array sized{"n_heads_other", "blocks_not_rescaled", "last_block_dropped", "key_missing"};
+constexpr std::array sized{"n_heads_other", "blocks_not_rescaled",       "last_block_dropped", "key_missing",
+                           "rotary_base",   "rotary_off_by_one:earlier", "rotary_off_by_one"};
 
 bool is_tried_otherwise(const Mistake& mistake) {
   const std::string_view name = mistake.name;
@@ -131,7 +133,7 @@ void add_rounded_inputs(std::vector<Way>& ways) {
 Model scaled_before(const Model& model) {
   Model next = model;
   attention::Linear* query = find_linear(next, attention::Part::query);
-  if (!query) return next;
+  if (!query || model.additions.normalise) return next;  // a norm takes the scale away
   const double factor = attention::scale_factor(model);
   query->weight = arma::mat(*query->weight * factor);
   if (query->bias) *query->bias = arma::mat(**query->bias * factor);
@@ -273,6 +275,7 @@ std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs)
   all.push_back(other("causal_unwanted", causal_from_first));
   all.push_back(other("dropout_before_softmax", dropped_after_mask));
   if (const auto fill = fill_in(model, theirs)) all.push_back(filled_with(*fill));
+  for (Way& way : ways_of_rotations(model)) all.push_back(std::move(way));
   add_blocks(model, all);
   add_missing_keys(model, theirs, all);
   const Model unpadded = mistakes::with_padding_seen(model);

@@ -69,7 +69,12 @@ Model with_heads(const Model& model, std::size_t n_heads) {
   if (of_heads || n_heads == 0 || model.d_out() % n_heads != 0) return model;
   Model next = model;
   next.n_heads = n_heads;
-  return next;
+  if (model.n_kv_heads) {  // as many as their columns make of that width
+    const std::size_t columns = *model.n_kv_heads * model.d_head(), d_head = model.d_out() / n_heads;
+    if (columns % d_head != 0) return model;
+    next.n_kv_heads = columns / d_head;
+  }
+  return model.additions == attention::Additions() || !attention::check(next) ? next : model;
 }
 
 Model split_otherwise(const Model& model) {
@@ -122,7 +127,10 @@ std::size_t likely_block_size(const Model& model) {
 
 Model with_rounded_inputs(const Model& model, attention::Precision precision) {
   Model next = model;
-  for (attention::Sequence& sequence : next.sequences) round(sequence.embeddings, precision);
+  for (attention::Sequence& sequence : next.sequences) {
+    round(sequence.embeddings, precision);
+    if (next.has_memory()) round(sequence.key_embeddings, precision);
+  }
   for (const Part part : attention::all_parts)
     if (Linear* linear = find_linear(next, part)) {
       round(linear->weight, precision);
@@ -131,6 +139,11 @@ Model with_rounded_inputs(const Model& model, attention::Precision precision) {
   for (attention::GivenStage& given : next.given.stages)
     if (given.stage != attention::Stage::dropout_mask)
       for (attention::SharedMatrix& matrix : given.matrices) round(matrix, precision);
+  attention::Additions& added = next.additions;
+  if (added.normalise) round(added.normalise->query, precision), round(added.normalise->key, precision);
+  if (added.positions.relative) round(added.positions.relative->table, precision);
+  for (attention::SharedMatrix& bias : added.score_bias) round(bias, precision);
+  if (added.sink) round(*added.sink, precision);
   return next;
 }
 

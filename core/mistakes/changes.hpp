@@ -19,7 +19,8 @@ Model without_bias(const Model& model, Part part);
 /// The query projection in the place of the key projection and the other way round.
 Model with_projections_swapped(const Model& model);
 Model without_output_projection(const Model& model);
-/// The heads in another number, which divides d_out; not where something is given for each head.
+/// The heads in another number, which divides d_out, and their groups with them; not where something is given
+/// for each head.
 Model with_heads(const Model& model, std::size_t n_heads);
 /// The same with a number that people take: twice as many heads, half of them, or one.
 Model split_otherwise(const Model& model);
@@ -31,7 +32,7 @@ Model with_key_hidden(const Model& model, std::size_t key);
 Model with_blocks(const Model& model, attention::Blocks blocks);
 /// The largest power of two that is at most half of the keys.
 std::size_t likely_block_size(const Model& model);
-/// Embeddings, projections, biases and given stages rounded to a precision.
+/// Embeddings, projections, biases, what is added and given stages rounded to a precision.
 Model with_rounded_inputs(const Model& model, attention::Precision precision);
 
 }  // namespace core::mistakes

@@ -4,7 +4,7 @@
 
 #include "core/attention/visible.hpp"
 #include "core/find.hpp"
-#include "core/mistakes/switches.hpp"
+#include "core/mistakes/additions.hpp"
 
 namespace core::mistakes {
 namespace {
@@ -89,6 +89,49 @@ constexpr std::array table{
             "The columns are split into another number of heads.",
             "Split into as many heads as the model has.",
             Stage::queries, split_otherwise, never, nullptr},
+    Mistake{"groups_tiled", "groups_tiled", "groups of heads tiled",
+            "Keys and values are repeated as a whole, so that head h asks group h mod n_kv_heads.",
+            "Repeat each head of keys and values in place, repeat_interleave(n_heads // n_kv_heads, dim=1), not repeat().",
+            Stage::keys, tile_groups, misplaces<&Misplaced::groups_tiled>, put_right<&Misplaced::groups_tiled>},
+    Mistake{"rotary_on_values", "rotary_on_values", "values turned",
+            "Values are turned by their positions, as keys are.", "Turn queries and keys alone.",
+            Stage::values, turn_values, misplaces<&Misplaced::values_turned>, put_right<&Misplaced::values_turned>},
+    Mistake{"norm_missing", "norm_missing", "norm of queries and keys missing",
+            "Queries and keys are not normalised.", "Normalise each head's queries and keys: q_norm, k_norm.",
+            Stage::normed_queries, leave_norm_out, never, nullptr},
+    Mistake{"norm_after_rotation", "norm_after_rotation", "norm after the rotation",
+            "Queries and keys are normalised after they were turned.", "Normalise queries and keys first, then turn them.",
+            Stage::normed_queries, norm_after_rotation, misplaces<&Misplaced::norm_after_rotation>, put_right<&Misplaced::norm_after_rotation>},
+    Mistake{"rotary_missing", "rotary_missing", "rotary positions missing",
+            "Neither queries nor keys are turned by their positions.", "Turn queries and keys by their positions before the scores.",
+            Stage::rotated_queries, leave_rotary_out, never, nullptr},
+    Mistake{"rotary_other_pairs", "rotary_other_pairs", "other pairs turned",
+            "Columns turn in the pairs of another layout: p with p + d/2 where 2p with 2p + 1 belongs, or the other way round.",
+            "Turn the pairs that the weights are laid out for: halves in Hugging Face's Llama, neighbours in Meta's.",
+            Stage::rotated_queries, pair_otherwise, never, pair_otherwise},
+    Mistake{"rotary_off_by_one", "rotary_off_by_one", "queries turned one position late",
+            "The positions that queries, or keys, turn by are one off.",
+            "Count the positions of queries and keys from the same 0.",
+            Stage::rotated_queries, shift_queries<1>, shifts_queries<1>, shift_queries<0>},
+    Mistake{"rotary_off_by_one:earlier", "rotary_off_by_one", "queries turned one position early",
+            "The positions that queries, or keys, turn by are one off.",
+            "Count the positions of queries and keys from the same 0.",
+            Stage::rotated_queries, shift_queries<-1>, shifts_queries<-1>, shift_queries<0>},
+    Mistake{"rotary_base", "rotary_base", "rotary base 10000",
+            "The angles are those of another base than the model's, as of 10000, which most models have.",
+            "Take the base of the model: rope_theta in its configuration.",
+            Stage::rotated_queries, take_usual_base, never, nullptr},
+    Mistake{"rotary_scaling_missing", "rotary_scaling_missing", "rotary scaling missing",
+            "The frequencies are not stretched for long texts as those of the model are.",
+            "Scale the frequencies as rope_scaling in the configuration says.",
+            Stage::rotated_queries, leave_scaling_out, never, nullptr},
+    Mistake{"rotary_backwards", "rotary_backwards", "turned backwards",
+            "Queries and keys turn by the negative angle: the signs of the sines are exchanged.",
+            "Turn by the positive angle: first·cos − second·sin, second·cos + first·sin.",
+            Stage::rotated_queries, turn_backwards, misplaces<&Misplaced::turned_backwards>, put_right<&Misplaced::turned_backwards>},
+    Mistake{"rotary_queries_only", "rotary_queries_only", "queries turned alone",
+            "Queries are turned by their positions, and keys are not.", "Turn the keys as well, each by its own position.",
+            Stage::rotated_keys, turn_queries_alone, misplaces<&Misplaced::queries_turned_alone>, put_right<&Misplaced::queries_turned_alone>},
     Mistake{"query_key_swapped", "query_key_swapped", "queries and keys swapped",
             "Queries and keys stand in each other's place, so the scores are transposed.",
             "Multiply the queries by the transposed keys: Q·Kᵀ.",
@@ -109,6 +152,26 @@ constexpr std::array table{
             "The scale falls on the queries and again on the scores.",
             "Scale once: scaled_dot_product_attention() does it itself.",
             Stage::scores, scale_queries<true>, [](const Model& m) { return m.departures.scores_prescaled; }, scale_queries<false>},
+    Mistake{"cap_before_scale", "cap_before_scale", "cap before the scale",
+            "The scores are capped first and scaled then.", "Scale the scores first, then cap them: c·tanh(s/c).",
+            Stage::scaled_scores, cap_before_scale, misplaces<&Misplaced::cap_before_scale>, put_right<&Misplaced::cap_before_scale>},
+    Mistake{"bias_before_scale", "bias_before_scale", "bias before the scale",
+            "Biases are added to the scores before these are scaled, so that they are scaled as well.",
+            "Add biases to the scaled scores.",
+            Stage::scaled_scores, bias_before_scale, misplaces<&Misplaced::bias_before_scale>, put_right<&Misplaced::bias_before_scale>},
+    Mistake{"cap_missing", "cap_missing", "cap missing",
+            "The scores are not capped.", "Cap the scaled scores before the mask: c·tanh(s/c).",
+            Stage::capped_scores, leave_cap_out, never, nullptr},
+    Mistake{"bias_missing:positions", "bias_missing", "position bias missing",
+            "The bias of distances is not added to the scores.", "Add the position bias to the scaled scores.",
+            Stage::position_bias, leave_position_bias_out, never, nullptr},
+    Mistake{"alibi_slopes_reversed", "alibi_slopes_reversed", "slopes reversed",
+            "The heads have each other's slopes: the first has that of the last.",
+            "Give head 0 the first slope: 2^(−8/n_heads) where n_heads is a power of two.",
+            Stage::position_bias, reverse_slopes, never, nullptr},
+    Mistake{"bias_missing:scores", "bias_missing", "given bias missing",
+            "The given bias is not added to the scores.", "Add the given bias to the scaled scores.",
+            Stage::biased_scores, leave_score_bias_out, never, nullptr},
     Mistake{"no_mask", "no_mask", "no mask",
             "Every query sees every key, also those that come after it.", "Mask the scores before the softmax.",
             Stage::mask, without_mask, is_unmasked, mask_causally},
@@ -179,6 +242,10 @@ constexpr std::array table{
             normalise_over<SoftmaxOver::queries>,
             [](const Model& m) { return m.departures.softmax_over == SoftmaxOver::queries; },
             normalise_over<SoftmaxOver::keys>},
+    Mistake{"sink_missing", "sink_missing", "sink missing",
+            "No exp(sink) joins the sum of each row, so that its weights sum to 1.",
+            "Append the sink to the scores of each row, run the softmax, and drop its column.",
+            Stage::unmasked_weights, leave_sink_out, never, nullptr},
     Mistake{"blocks_not_rescaled", "blocks_not_rescaled", "softmax blocks not rescaled",
             "A softmax that takes the keys block by block does not multiply what it has by exp(m_old − m_new) when the maximum grows.",
             "Multiply the running sum and the running contexts by exp(m_old − m_new) in every block.",
@@ -233,18 +300,24 @@ const Mistake* find_mistake(std::string_view name) {
 }
 
 std::string remedy_in(const Mistake& mistake, const Model& model) {
-  if (model.n_tokens() == model.n_keys()) return mistake.remedy;
   const std::string name = mistake.name;
+  if (name == "groups_tiled")
+    return "Repeat each head of keys and values in place, repeat_interleave(" +
+           std::to_string(model.n_heads / model.n_groups()) + ", dim=1), not repeat().";
+  if (model.n_tokens() == model.n_keys()) return mistake.remedy;
   const std::int64_t diagonal = attention::place_of_query(model, 0);
   const auto tril = [](std::int64_t shift) { return "tril(diagonal=" + std::to_string(shift) + ")"; };
   if (name == "mask_transposed") return "Keep " + tril(diagonal) + " of queries × keys.";
   if (name == "mask_hides_diagonal" || name == "mask_shows_next")
     return "Keep " + tril(diagonal) + " of queries × keys, not " +
            tril(diagonal + (name == "mask_shows_next" ? 1 : -1)) + ".";
+  const std::int64_t more =
+      static_cast<std::int64_t>(model.n_keys()) - static_cast<std::int64_t>(model.n_tokens());
   if (name == "mask_aligned_first")
-    return "Shift the diagonal by n_keys − n_queries: keep " +
-           tril(static_cast<std::int64_t>(model.n_keys()) - static_cast<std::int64_t>(model.n_tokens())) +
-           ".";
+    return "Shift the diagonal by n_keys − n_queries: keep " + tril(more) + ".";
+  if (name.starts_with("rotary_off_by_one"))
+    return "Where key j turns by position j, turn query i by i " + std::string(more < 0 ? "− " : "+ ") +
+           std::to_string(more < 0 ? -more : more) + ".";
   return mistake.remedy;
 }
 

@@ -158,7 +158,8 @@ Model merge_by(const Model& m) {
 
 template <bool queries, bool keys, bool values>
 Model view(const Model& m) {
-  if (m.n_heads == 1 || m.n_tokens() == 1) return m;
+  const bool asking = m.n_heads > 1 && m.n_tokens() > 1, asked = m.n_groups() > 1 && m.n_keys() > 1;
+  if ((queries && !asking) || ((keys || values) && !asked)) return m;
   return changed(m, [](Model& n) {
     const Viewed& v = n.departures.viewed;
     n.departures.viewed = {v.queries || queries, v.keys || keys, v.values || values};

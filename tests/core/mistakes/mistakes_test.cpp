@@ -27,9 +27,27 @@ Model model() {
   return m;
 }
 
+/// Groups of heads, rotary positions, norms, a cap, biases and sinks.
+Model of_today() {
+  support::Random random(33);
+  Model m = support::model(random, 5, 4, 16, 4);
+  m.n_kv_heads = 2;
+  for (attention::Linear* l : {&m.projections->key, &m.projections->value})
+    l->weight = support::matrix(random, 4, 8), l->bias = support::matrix(random, 1, 8);
+  attention::Additions& a = m.additions;
+  a.normalise = {attention::NormRule::rms, support::matrix(random, 1, 4), support::matrix(random, 1, 4)};
+  a.positions.rotary.emplace().base = 500;
+  a.positions.rotary->scaling = {positions::ScalingRule::linear, 4};
+  a.positions.alibi.emplace();
+  a.score_bias = {support::matrix(random, 5, 5)};
+  a.score_cap = 1;
+  a.sink = support::matrix(random, 1, 4);
+  return m;
+}
+
 /// The first of some models in which a mistake can be made: most can in the first.
 Model right_for(const Mistake& mistake) {
-  std::vector<Model> models(7, model());
+  std::vector<Model> models(8, model());
   models[1].mask.causal = false;
   for (std::size_t i = 0; i < 5; ++i) models[2].mask.cells.push_back({i, 1, false});
   support::Random random(32);
@@ -43,6 +61,7 @@ Model right_for(const Mistake& mistake) {
   models[4].mask.align = attention::MaskAlignment::first;
   models[5].mask.window.left = 2;
   models[6].mask.documents = {0, 0, 1, 1, 1};
+  models[7] = of_today();
   const auto found = std::ranges::find_if(models, [&](const Model& m) { return applies(mistake, m); });
   return found == models.end() ? Model() : *found;
 }
@@ -84,9 +103,11 @@ TEST(Mistakes, AreMendedToTheLastBit) {
 TEST(Mistakes, AreSeenInTheOptionsWhereTheyCanBe) {
   for (const Mistake& mistake : mistakes()) {
     const std::string name = mistake.name;
-    const bool in_numbers = name.starts_with("weight_") || name.starts_with("bias_") ||
+    const bool in_numbers = name.starts_with("weight_") || name.starts_with("bias_missing") ||
                             name.starts_with("output_") || name.starts_with("window_") ||
-                            name.starts_with("documents_");
+                            name.starts_with("documents_") || name.starts_with("rotary_base") ||
+                            name == "rotary_other_pairs" || name == "alibi_slopes_reversed" ||
+                            (name.ends_with("_missing") && mistake.first > Stage::queries);
     // What these make of a model is another model as good as it was.
     const bool is_an_option = name == "n_heads_other" || name == "causal_unwanted" ||
                               name == "padding_missing" || name == "mask_aligned_last" ||
@@ -99,14 +120,68 @@ TEST(Mistakes, ApplyOnlyWhereSomethingCanGoWrong) {
   Model m;
   m.sequences = {{attention::numbered_tokens(3), arma::mat("1 2 3; 4 5 6; 7 8 0")}};
   m.mask.causal = false;
-  for (const char* name :
-       {"no_mask", "mask_transposed", "mask_hides_diagonal", "mask_finite", "dropout_off", "dropout_unscaled",
-        "dropout_before_softmax", "weight_untransposed:query", "bias_missing", "heads_interleaved",
-        "merge_without_transpose", "output_projection_missing", "scale_sqrt_d_model", "window_missing",
-        "window_off_by_one", "documents_missing", "padding_missing", "mask_aligned_first"})
+  for (const char* name : {"no_mask",
+                           "mask_transposed",
+                           "mask_hides_diagonal",
+                           "mask_finite",
+                           "dropout_off",
+                           "dropout_unscaled",
+                           "dropout_before_softmax",
+                           "weight_untransposed:query",
+                           "bias_missing",
+                           "heads_interleaved",
+                           "merge_without_transpose",
+                           "output_projection_missing",
+                           "scale_sqrt_d_model",
+                           "window_missing",
+                           "window_off_by_one",
+                           "documents_missing",
+                           "padding_missing",
+                           "mask_aligned_first",
+                           "groups_tiled",
+                           "rotary_missing",
+                           "rotary_other_pairs",
+                           "rotary_queries_only",
+                           "rotary_on_values",
+                           "rotary_off_by_one",
+                           "rotary_base",
+                           "rotary_scaling_missing",
+                           "rotary_backwards",
+                           "norm_missing",
+                           "norm_after_rotation",
+                           "cap_missing",
+                           "cap_before_scale",
+                           "bias_missing:positions",
+                           "bias_missing:scores",
+                           "bias_before_scale",
+                           "alibi_slopes_reversed",
+                           "sink_missing"})
     EXPECT_FALSE(applies(*find_mistake(name), m)) << name;
   EXPECT_TRUE(applies(*find_mistake("no_scale"), m));
   EXPECT_TRUE(applies(*find_mistake("softmax_over_queries"), m));
+}
+
+TEST(Mistakes, OfTodaysModelsApplyWhereTheyMakeADifference) {
+  const auto can = [](const char* name, auto change) {
+    Model m = of_today();
+    change(m);
+    return applies(*find_mistake(name), m);
+  };
+  const auto nothing = [](Model&) {};
+  EXPECT_TRUE(can("groups_tiled", nothing));
+  EXPECT_FALSE(can("groups_tiled", [](Model& m) { m.n_kv_heads = 1; })) << "all heads ask the one group";
+  EXPECT_FALSE(can("groups_tiled", [](Model& m) { m.n_kv_heads = 4; })) << "each head asks its own";
+  EXPECT_FALSE(can("rotary_other_pairs", [](Model& m) { m.additions.positions.rotary->dimensions = 2; }))
+      << "there is but one pair";
+  EXPECT_FALSE(can("rotary_base", [](Model& m) { m.additions.positions.rotary->base = 10000; }));
+  EXPECT_FALSE(can("rotary_base", [](Model& m) {
+    m.additions.positions.rotary->inverse_frequencies = arma::mat(1, 2, arma::fill::ones);
+  }));
+  EXPECT_FALSE(can("norm_after_rotation", [](Model& m) { m.additions.positions.rotary.reset(); }));
+  EXPECT_FALSE(can("cap_before_scale", [](Model& m) { m.scale.rule = attention::ScaleRule::none; }));
+  EXPECT_FALSE(can("alibi_slopes_reversed", [](Model& m) {
+    m.additions.positions.alibi->slopes = arma::mat(1, 4, arma::fill::ones);
+  }));
 }
 
 TEST(Mistakes, AdviseByTheDiagonalsOfTheShapeAtHand) {

@@ -1,0 +1,229 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/check/report_text.hpp"
+#include "core/check/their_trace.hpp"
+#include "core/check/ways.hpp"
+#include "tests/core/check/check_fixture.hpp"
+
+/// Tensors of attention as today's models compute it, with mistakes in it, made by NumPy.
+namespace core::check {
+namespace {
+
+using formats::Tensor;
+using support::checked;
+using support::CheckFixture;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// "a~how+b" names the causes a and b.
+std::set<std::string> causes_of_case(const std::string& name) {
+  std::set<std::string> causes;
+  for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
+    end = name.find('+', begin);
+    const std::string one = name.substr(begin, end == name.npos ? end : end - begin);
+    causes.insert(one.substr(0, one.find('~')));
+  }
+  return causes;
+}
+
+bool names_causes(const Report& report, const std::set<std::string>& causes) {
+  return std::ranges::any_of(report.explanations, [&](const Explanation& e) {
+    return std::set(e.causes.begin(), e.causes.end()) == causes;
+  });
+}
+
+class CheckOfToday : public testing::TestWithParam<const char*> {
+ protected:
+  CheckFixture fixture{GetParam()};
+};
+
+TEST_P(CheckOfToday, CallsRightTensorsRight) {
+  const Report report = checked(fixture.model, fixture.tensors("right"));
+  EXPECT_TRUE(report.agrees) << report_text(report);
+  EXPECT_THAT(report.causes(), IsEmpty());
+  EXPECT_THAT(report.left_out, IsEmpty());
+}
+
+TEST_P(CheckOfToday, NamesEveryMistakeAndEveryPairFromAllStages) {
+  for (const std::string& name : fixture.cases()) {
+    if (name == "right") continue;
+    const Report report = checked(fixture.model, fixture.tensors(name));
+    EXPECT_FALSE(report.agrees) << name;
+    EXPECT_TRUE(names_causes(report, causes_of_case(name))) << name << ":\n" << report_text(report);
+    // Fewer tensors than all may have several explanations.
+    if (fixture.tensors(name).size() > 4) {
+      EXPECT_EQ(report.explanations.size(), 1u) << name << ":\n" << report_text(report);
+    }
+  }
+}
+
+TEST_P(CheckOfToday, FindsTheMistakeFromTheOutputAloneOrSaysWhatItCouldBe) {
+  for (const std::string& name : fixture.cases()) {
+    if (name == "right" || name.find('+') != name.npos) continue;
+    const Report report = checked(fixture.model, fixture.tensors(name, {"output"}));
+    if (name == "rotary_off_by_one~queries keys late" || name == "rotary_other_pairs~alike") {
+      EXPECT_TRUE(report.agrees) << "both one late changes no score";
+      continue;
+    }
+    EXPECT_THAT(report.causes(), Contains(*causes_of_case(name).begin())) << name << report_text(report);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CheckOfToday,
+                         testing::Values("llama", "gemma", "gpt_oss", "qwen", "bloom", "cache", "long_llama"),
+                         [](const auto& of) { return std::string(of.param); });
+
+struct Llama : testing::Test {
+  CheckFixture fixture{"llama"};
+  const Model& model = fixture.model;
+
+  Tensor tensor(const std::string& of, const std::string& stage, const std::string& name) const {
+    Tensor found = fixture.tensors(of, {stage}).at(0);
+    found.name = name;
+    return found;
+  }
+};
+
+TEST_F(Llama, SaysWhichBaseAndWhichPositionsWereTaken) {
+  EXPECT_THAT(checked(model, fixture.tensors("rotary_base")).explanations.at(0).details,
+              ElementsAre("base 10000 in place of 500000"));
+  EXPECT_THAT(checked(model, fixture.tensors("rotary_base~1000000")).explanations.at(0).details,
+              ElementsAre("base 1000000 in place of 500000"));
+  EXPECT_THAT(checked(model, fixture.tensors("rotary_off_by_one~keys late")).explanations.at(0).details,
+              ElementsAre("keys one position late"));
+  EXPECT_THAT(checked(model, fixture.tensors("rotary_off_by_one", {"weights"})).explanations.at(0).details,
+              ElementsAre("queries one position late", "keys one position early"));
+}
+
+TEST_F(Llama, KeysOfGroupsMayBeOneForEachGroupOrForEachHead) {
+  const Tensor keys = tensor("right", "keys", "keys");
+  ASSERT_EQ(keys.shape, (formats::Shape{2, 7, 6}));
+  EXPECT_EQ(checked(model, {keys}).stages.at(0).reading, "");
+  Tensor repeated = keys, tiled = keys, joined = keys, repeated_joined = keys;
+  repeated.shape = tiled.shape = {1, 4, 7, 6};
+  joined.shape = {7, 12}, repeated_joined.shape = {1, 7, 24};
+  repeated.numbers.clear(), tiled.numbers.clear(), joined.numbers.clear(), repeated_joined.numbers.clear();
+  const auto at = [&](std::size_t g, std::size_t t, std::size_t c) {
+    return keys.numbers[(g * 7 + t) * 6 + c];
+  };
+  for (std::size_t h = 0; h < 4; ++h)
+    for (std::size_t t = 0; t < 7; ++t)
+      for (std::size_t c = 0; c < 6; ++c)
+        repeated.numbers.push_back(at(h / 2, t, c)), tiled.numbers.push_back(at(h % 2, t, c));
+  for (std::size_t t = 0; t < 7; ++t)
+    for (std::size_t h = 0; h < 4; ++h)
+      for (std::size_t c = 0; c < 6; ++c) {
+        repeated_joined.numbers.push_back(at(h / 2, t, c));
+        if (h < 2) joined.numbers.push_back(at(h, t, c));
+      }
+  const auto reading_of = [&](const Tensor& tensor) {
+    const Report report = checked(model, {tensor});
+    EXPECT_TRUE(report.agrees) << report_text(report);
+    return report.stages.at(0).reading;
+  };
+  EXPECT_EQ(reading_of(repeated), "[B, H, T, d], repeated for each head");
+  EXPECT_EQ(reading_of(joined), "[T, H/2·d], groups of 2 heads");
+  EXPECT_EQ(reading_of(repeated_joined), "[B, T, H·d], repeated for each head");
+  const Report of_tiled = checked(model, {tiled});
+  EXPECT_THAT(of_tiled.causes(), ElementsAre("groups_tiled")) << report_text(of_tiled);
+  EXPECT_THAT(report_text(of_tiled), HasSubstr("repeat_interleave(2, dim=1)"));
+
+  Tensor unfit = keys;
+  unfit.shape = {3, 7, 6}, unfit.numbers.resize(126);
+  EXPECT_EQ(checked(model, {unfit}).stages.at(0).obstacle,
+            "expected [2, 7, 6], got [3, 7, 6]: 3 heads instead of 2, one for each group, or 4");
+}
+
+TEST_F(Llama, ADifferenceInAGroupIsOneOfItsHeads) {
+  Tensor keys = tensor("right", "keys", "keys");
+  keys.numbers[42 + 4] += 0.5;
+  const Report wrong = checked(model, {keys});
+  EXPECT_EQ(place_words(*wrong.first_difference()), "head 2, row 0, column 4");
+  const Matched matched = match(model, support::tensors_in_memory({keys}), {});
+  const TheirTrace theirs = their_trace(model, matched, check(model, matched, {}), 0);
+  for (const std::size_t head : {2, 3})
+    EXPECT_EQ(theirs.trace.heads[head].keys(0, 4), keys.numbers[46]) << head;
+  EXPECT_EQ(theirs.trace.heads[1].keys(0, 4), keys.numbers[4]);
+}
+
+TEST_F(Llama, QueriesThatWereTurnedUnderThePlainNameAreSaidToBe) {
+  const Report report =
+      checked(model, {tensor("right", "rotated_queries", "q"), tensor("right", "rotated_keys", "attn.k"),
+                      tensor("right", "weights", "weights")});
+  EXPECT_TRUE(report.agrees);
+  EXPECT_EQ(report.stages.at(0).stage, Stage::rotated_queries);
+  EXPECT_EQ(report.stages.at(1).stage, Stage::rotated_keys);
+  EXPECT_THAT(report.notes,
+              ElementsAre("q is the right rotated_queries: that is another name and no mistake, but the "
+                          "queries before that were not compared with it",
+                          HasSubstr("attn.k is the right rotated_keys")));
+  // Also beside a mistake, of which they show the effect.
+  const Report pairs = checked(model, {tensor("rotary_other_pairs", "rotated_queries", "q"),
+                                       tensor("rotary_other_pairs", "weights", "weights")});
+  EXPECT_THAT(pairs.causes(), ElementsAre("rotary_other_pairs"));
+  EXPECT_EQ(pairs.stages.at(0).stage, Stage::rotated_queries);
+}
+
+TEST_F(Llama, TurnedStagesAreReadUnderTheirUsualNames) {
+  for (const char* name : {"q_rot", "query_rotated", "q_rope", "layers.3.self_attn.q_embed", "hook_rot_q"})
+    EXPECT_EQ(checked(model, {tensor("right", "rotated_queries", name)}).stages.at(0).stage,
+              Stage::rotated_queries)
+        << name;
+  for (const char* name : {"k_rot", "key_rotated", "k_rope"})
+    EXPECT_TRUE(checked(model, {tensor("right", "rotated_keys", name)}).agrees) << name;
+}
+
+TEST_F(Llama, AStageThatWasComputedAndNotUsedKeepsNoCauseFromBeingFound) {
+  std::vector<Tensor> tensors = fixture.tensors("rotary_missing");
+  tensors.push_back(tensor("right", "rotated_queries", "q_rot"));
+  EXPECT_THAT(checked(model, tensors).causes(), ElementsAre("rotary_missing"));
+  tensors.back() = tensor("right", "queries", "q_rot");  // under the name of what it should have become
+  EXPECT_THAT(checked(model, tensors).causes(), ElementsAre("rotary_missing"));
+}
+
+TEST(NamesOfToday, AreThoseOfTheStages) {
+  const CheckFixture qwen("qwen"), gemma("gemma"), bloom("bloom");
+  const auto stage_of = [](const CheckFixture& of, const char* stage, const char* name) {
+    Tensor tensor = of.tensors("right", {stage}).at(0);
+    tensor.name = name;
+    const Report report = checked(of.model, {tensor});
+    EXPECT_TRUE(report.agrees) << name;
+    return std::string(attention::info(report.stages.at(0).stage).name);
+  };
+  EXPECT_EQ(stage_of(qwen, "normed_queries", "q_norm"), "normed_queries");
+  EXPECT_EQ(stage_of(qwen, "normed_keys", "self_attn.k_norm"), "normed_keys");
+  EXPECT_EQ(stage_of(qwen, "normed_keys", "k"), "normed_keys");
+  EXPECT_EQ(stage_of(qwen, "rotated_keys", "k"), "rotated_keys");
+  EXPECT_EQ(stage_of(qwen, "biased_scores", "attn_scores"), "biased_scores");
+  EXPECT_EQ(stage_of(gemma, "capped_scores", "capped"), "capped_scores");
+  EXPECT_EQ(stage_of(gemma, "capped_scores", "attn_logits"), "capped_scores");
+  for (const char* name : {"bias", "alibi", "position_bias", "rel_bias", "attn.attn_bias"})
+    EXPECT_EQ(stage_of(bloom, "position_bias", name), "position_bias");
+}
+
+TEST(WaysOfToday, AreNotTriedInModelsWithoutWhatTheyBreak) {
+  const auto has = [](const char* fixture, const std::string& cause) {
+    const CheckFixture of(fixture);
+    return std::ranges::any_of(ways_for(of.model, {}),
+                               [&](const Way& way) { return cause == way.mistakes.front()->cause; });
+  };
+  for (const char* cause :
+       {"groups_tiled", "rotary_missing", "rotary_other_pairs", "rotary_queries_only", "rotary_on_values",
+        "rotary_off_by_one", "rotary_base", "rotary_backwards", "norm_missing", "norm_after_rotation",
+        "cap_missing", "cap_before_scale", "bias_before_scale", "alibi_slopes_reversed", "sink_missing"})
+    EXPECT_FALSE(has("causal", cause)) << cause;
+  EXPECT_TRUE(has("llama", "groups_tiled"));
+  EXPECT_FALSE(has("llama", "norm_after_rotation"));
+  EXPECT_TRUE(has("qwen", "norm_after_rotation"));
+}
+
+}  // namespace
+}  // namespace core::check
