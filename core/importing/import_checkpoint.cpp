@@ -1,5 +1,6 @@
 // A layer of a checkpoint, with what its kind of models does, as a model.
 #include <algorithm>
+#include <iterator>
 
 #include "core/attention/limits.hpp"
 #include "core/formats/checkpoints/projections.hpp"
@@ -91,7 +92,8 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
       choices.mapping
           ? layer_by_hand(layers, *choices.mapping)
           : checkpoints::choose_layer(layers, choices.layer.empty() ? "0" : choices.layer, file.place());
-  Behaviour behaviour = checkpoints::behaviour_of(file.tensors(), layer, config, file.place());
+  Behaviour behaviour = checkpoints::behaviour_of(file.tensors(), layer, config, file.place(),
+                                                  choices.ignored.value_or(std::vector<std::string>()));
   if (choices.mapping) behaviour.mapping = *choices.mapping;
   Imported result;
   Account& account = result.account;
@@ -103,16 +105,21 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
   result.notes = std::move(read.notes);
   attention::Model& model = result.model;
   model.n_heads = read.n_heads;
+  model.n_kv_heads = read.n_kv_heads;
   const std::size_t d_in = read.projections.query.weight->n_rows;
-  model.scale =
-      checkpoints::scale_of(behaviour, config, layer, read.projections.query.weight->n_cols / read.n_heads);
+  const std::size_t d_head = read.projections.query.weight->n_cols / read.n_heads;
+  model.scale = checkpoints::scale_of(behaviour, config, layer, d_head);
+  model.additions = checkpoints::read_additions(file, behaviour.planned, model.n_heads, d_head, progress);
   model.projections = std::move(read.projections);
   model.mask.causal = behaviour.causal;
   model.mask.window = behaviour.window;
 
   std::vector<std::string> used = tensors_of(behaviour.mapping, model.projections->output.has_value());
+  std::ranges::copy(checkpoints::tensors_of(behaviour.planned), std::back_inserter(used));
   account.used.push_back(weights_words(file, layer, used));
   account.used.push_back(heads_words(model.n_heads, choices, behaviour, layer));
+  if (model.n_kv_heads)
+    account.used.push_back(std::to_string(*model.n_kv_heads) + " of keys and values, which the others share");
   account.used.insert(account.used.end(), behaviour.known.begin(), behaviour.known.end());
   account.assumed = behaviour.assumed;
   model.sequences = embeddings_for(file, choices, d_in, behaviour.norm_before, result, progress);

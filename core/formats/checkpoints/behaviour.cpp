@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/formats/checkpoints/planning.hpp"
 #include "core/formats/checkpoints/signs.hpp"
 #include "core/text/ascii.hpp"
 
@@ -77,46 +78,6 @@ void find_sight(Behaviour& b, std::span<const TensorInfo> tensors, const Layer& 
   }
 }
 
-void lacks(Behaviour& b, const char* name) {
-  const Absence* absence = &absence_named(name);
-  if (std::ranges::find(b.not_computed, absence) == b.not_computed.end()) b.not_computed.push_back(absence);
-}
-
-/// A window of W keys is the query's own and W − 1 before it; without a causal mask, W/2 on both sides. Whole
-/// numbers that mean something else, as of windows of a picture, are not computed.
-void find_window(Behaviour& b, const Layer& layer, const ConfigPositions& positions) {
-  const std::size_t index = number_of(layer);
-  const auto& windowed = positions.windowed;
-  if (!positions.window || *positions.window == 0 || (index < windowed.size() && !windowed[index])) return;
-  const std::size_t width = *positions.window;
-  const std::string_view kind = b.kind ? b.kind->name : "";
-  if (b.causal)
-    b.window.left = width - 1;
-  else if (kind == "ModernBERT")
-    b.window.left = b.window.right = width / 2;
-  else
-    return lacks(b, "window");
-  b.known.push_back("a sliding window of " + std::to_string(width) + " keys");
-}
-
-void find_absences(Behaviour& b, std::span<const TensorInfo> tensors, const Layer& layer,
-                   const ConfigPositions& positions) {
-  const Positions of_kind = b.kind ? b.kind->positions : Positions::before;
-  const bool alibi = positions.alibi.value_or(of_kind == Positions::alibi && !positions.rotary);
-  // Which of the two a Baichuan has its configuration tells alone.
-  const bool is_either = b.kind == &kind_named("Baichuan") && !positions.alibi && !positions.rotary;
-  if (!b.is_cross) {  // whose keys stand nowhere among the queries
-    if (alibi || is_either) lacks(b, "alibi");
-    if (positions.rotary || (of_kind == Positions::rotary && !alibi)) lacks(b, "rotary");
-    if (positions.relative || of_kind == Positions::relative) lacks(b, "relative");
-    find_window(b, layer, positions);
-  }
-  if (positions.capped) lacks(b, "cap");
-  if (positions.normed) lacks(b, "norm");
-  if (positions.clipped) lacks(b, "clip");
-  for (const char* name : absences_by_tensors(tensors, layer, b.is_cross)) lacks(b, name);
-}
-
 /// Says which way a fused weight is cut.
 void cut_fused(Behaviour& b, const Layer& layer, const Shape& shape, const std::string& place) {
   if (b.mapping.query.n_parts == 1) return;
@@ -134,7 +95,7 @@ void cut_fused(Behaviour& b, const Layer& layer, const Shape& shape, const std::
 }  // namespace
 
 Behaviour behaviour_of(std::span<const TensorInfo> tensors, const Layer& layer, const Config& all,
-                       const std::string& place) {
+                       const std::string& place, std::span<const std::string> left_out) {
   Behaviour b;
   b.mapping = layer.mapping;
   const Config& config = part_for(all, layer.prefix);
@@ -152,7 +113,7 @@ Behaviour behaviour_of(std::span<const TensorInfo> tensors, const Layer& layer, 
   const auto& of_side = side == Side::decoder ? config.heads.of_decoder : config.heads.of_encoder;
   if (side != Side::none && of_side) b.heads.n = of_side;
   find_sight(b, tensors, layer, config, by_config);
-  find_absences(b, tensors, layer, config.positions);
+  plan_additions(b, tensors, layer, {config.positions, type, by_config, left_out});
   cut_fused(b, layer, weight ? weight->shape : Shape(), place);
   b.norm_before = b.kind ? b.kind->norm_before : has_norm_before(tensors, layer);
   return b;

@@ -9,6 +9,7 @@
 #include "core/formats/checkpoints/config.hpp"
 #include "core/formats/checkpoints/kinds.hpp"
 #include "core/formats/checkpoints/layers.hpp"
+#include "core/formats/checkpoints/planned.hpp"
 
 namespace core::formats::checkpoints {
 
@@ -23,13 +24,15 @@ struct Behaviour {
   std::vector<std::string> known, assumed;   ///< a few words each: "causal, as GPT-2 is"
   std::vector<const Absence*> not_computed;  ///< what it does and this program does not
   attention::MaskWindow window;              ///< keys that a query sees at most
+  Planned planned;                           ///< what it adds to the paper
 };
 
 /// Finds out what a layer of a checkpoint does by its configuration, or else by the names of its tensors.
 ///
-/// Throws core::Error, "PLACETENSOR: …", when a fused weight is laid out in a way that is not known.
+/// What is called in left_out by the name of an absence is not computed even where it could be. Throws
+/// core::Error, "PLACETENSOR: …", when a fused weight is laid out in a way that is not known.
 Behaviour behaviour_of(std::span<const TensorInfo> tensors, const Layer& layer, const Config& config,
-                       const std::string& place);
+                       const std::string& place, std::span<const std::string> left_out = {});
 
 /// The factor between scores and scaled scores of a layer.
 attention::Scale scale_of(const Behaviour& behaviour, const Config& config, const Layer& layer,

@@ -1,41 +1,16 @@
 #include "core/formats/checkpoints/config.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <system_error>
 
+#include "core/formats/checkpoints/config_keys.hpp"
 #include "core/formats/files/file.hpp"
-#include "core/formats/files/json.hpp"
 #include "core/text/ascii.hpp"
 
 namespace core::formats::checkpoints {
 namespace {
 
 constexpr std::size_t largest_config = std::size_t{1} << 20;
-using Keys = std::initializer_list<const char*>;
-
-/// The first of those members that is there and not null.
-std::optional<Json> any_member(const Json& top, Keys keys) {
-  for (const char* key : keys)
-    if (auto place = top.member(key); place && !place->is_null()) return place;
-  return std::nullopt;
-}
-
-std::optional<std::size_t> count(const Json& top, Keys keys) {
-  const auto place = any_member(top, keys);
-  if (!place || place->is_list()) return std::nullopt;  // a number for each stage of a picture's model
-  return place->whole(1);
-}
-
-bool is_on(const Json& top, Keys keys) {
-  const auto place = any_member(top, keys);
-  return place && place->is_boolean() && place->boolean();
-}
-
-std::string text_of(const Json& top, const char* key) {
-  const auto place = top.member(key);
-  return place && place->is_text() ? place->text() : "";
-}
 
 std::string type_of(const Json& top) {
   if (const std::string type = text_of(top, "model_type"); !type.empty()) return type;
@@ -72,53 +47,6 @@ ConfigScale scale_in(const Json& top) {
     scale.relative_terms = (words.find("c2p") != words.npos) + (words.find("p2c") != words.npos);
   }
   return scale;
-}
-
-/// Which layers have the window: "layer_types", GPT-Neo's "attention_layers".
-std::vector<bool> windowed_layers(const Json& top) {
-  const auto types = any_member(top, {"layer_types", "attention_layers"});
-  std::vector<bool> windowed;
-  if (!types || !types->is_list()) return windowed;
-  for (const Json& type : types->items_if_any("a list"))
-    windowed.push_back(type.is_text() && (type.text().find("sliding") != std::string::npos ||
-                                          type.text().find("local") != std::string::npos));
-  return windowed;
-}
-
-ConfigPositions positions_in(const Json& top) {
-  ConfigPositions positions;
-  const std::string type = text::lower(text_of(top, "position_embedding_type"));
-  positions.rotary = type.starts_with("rot") || type.starts_with("rope") ||
-                     any_member(top, {"rope_theta", "rope_scaling", "rope_parameters", "rotary_pct",
-                                      "rotary_dim", "rotary_emb_base", "partial_rotary_factor"});
-  positions.relative = type.starts_with("relative") || is_on(top, {"relative_attention"}) ||
-                       any_member(top, {"relative_attention_num_buckets"});
-  if (type == "alibi") positions.alibi = true;
-  if (const auto alibi = any_member(top, {"alibi", "use_alibi"}); alibi && alibi->is_boolean())
-    positions.alibi = alibi->boolean();
-  if (text_of(top, "model_type") ==
-      "baichuan") {  // one name for two: 7B, and 13B, whose positions have no end
-    positions.rotary = any_member(top, {"max_position_embeddings"}).has_value();
-    positions.alibi = !positions.rotary;
-  }
-  positions.capped = any_member(top, {"attn_logit_softcapping"}).has_value();
-  positions.normed = is_on(top, {"use_qk_norm", "qk_layernorm", "qk_norm"});
-  positions.clipped = any_member(top, {"clip_qkv"}).has_value();
-  const auto window = any_member(top, {"sliding_window", "window_size", "local_attention"});
-  const auto used = top.member("use_sliding_window");
-  const bool is_unused = used && used->is_boolean() && !used->boolean();
-  if (window && window->is_whole() && !is_unused) {
-    positions.window = window->whole(0);
-    positions.windowed = windowed_layers(top);
-  }
-  if (const auto attention = top.member("attn_config"); attention && attention->is_object()) {
-    if (const auto alibi = attention->member("alibi"); alibi && alibi->is_boolean())
-      positions.alibi = alibi->boolean();
-    positions.rotary = positions.rotary || is_on(*attention, {"rope"});
-    positions.normed = positions.normed || is_on(*attention, {"qk_ln", "qk_gn"});
-    positions.clipped = positions.clipped || any_member(*attention, {"clip_qkv"});
-  }
-  return positions;
 }
 
 Config config_in(const Json& top, const char* part) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/positions/rotary.hpp"
+
 namespace core::formats::checkpoints {
 
 /// Heads, as a configuration tells them.
@@ -24,12 +26,29 @@ struct ConfigScale {
   std::size_t relative_terms = 0;  ///< of DeBERTa, each of which counts under the root as d_head does
 };
 
+/// How queries and keys turn with their positions, as far as a configuration tells it.
+struct ConfigRotary {
+  std::optional<double> base;
+  std::optional<double> fraction;         ///< of the columns of a head that turn
+  std::optional<std::size_t> dimensions;  ///< or their number
+  std::optional<bool> neighbours;         ///< whether pairs are of neighbours
+  positions::Scaling scaling;
+  std::string other_scaling;  ///< a rule that is not known: "yarn"; or ""
+};
+
 /// What is done to positions, queries, keys and scores, as far as a configuration tells it.
 struct ConfigPositions {
-  bool rotary = false, relative = false, capped = false, normed = false, clipped = false;
+  bool rotary = false, relative = false, normed = false, clipped = false;
   std::optional<bool> alibi;
-  std::optional<std::size_t> window;  ///< keys that a query sees at most
-  std::vector<bool> windowed;         ///< by layer, or empty: all layers
+  std::optional<double> alibi_max;              ///< MPT's: the last slope is 2 to the minus this
+  std::optional<double> cap;                    ///< of the scores
+  std::optional<double> epsilon;                ///< of norms
+  std::optional<std::size_t> window;            ///< keys that a query sees at most
+  std::vector<bool> windowed;                   ///< by layer, or empty: all layers
+  ConfigRotary turns;                           ///< of all layers, or those without a window
+  std::optional<ConfigRotary> turns_in_window;  ///< of those with one, where they turn otherwise
+  std::vector<bool> turning;                    ///< by layer, or empty: all layers
+  std::optional<std::size_t> max_distance;      ///< of relative positions
 };
 
 /// What the config.json beside a checkpoint says of its attention.

@@ -75,6 +75,8 @@ constexpr std::array kind_table{
 
 constexpr std::array absence_table{
     Absence{"rotary", "rotary positions"},
+    Absence{"scaling",
+            "rotary positions stretched for longer texts by another rule than linear or Llama 3's"},
     Absence{"relative", "relative position biases"},
     Absence{"alibi", "ALiBi's biases by distance"},
     Absence{"window", "windows of another kind than a sliding one"},

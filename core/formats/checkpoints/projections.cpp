@@ -123,14 +123,6 @@ class Reader {
   const Token& progress_;
 };
 
-/// Gives every query's head the band of its group.
-arma::mat repeated(const arma::mat& bands, std::size_t d_head, std::size_t times) {
-  arma::mat result(bands.n_rows, bands.n_cols * times);
-  for (std::size_t column = 0; column < result.n_cols; ++column)
-    result.col(column) = bands.col(column / (d_head * times) * d_head + column % d_head);
-  return result;
-}
-
 }  // namespace
 
 Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
@@ -141,6 +133,7 @@ Attention read_attention(const TensorFile& file, const Mapping& mapping, const H
   Attention result{
       {reader.linear(mapping.query), reader.linear(mapping.key), reader.linear(mapping.value), {}},
       n_heads,
+      {},
       {}};
   attention::Projections& p = result.projections;
   const std::size_t d_out = p.query.weight->n_cols, d_in = p.query.weight->n_rows;
@@ -158,14 +151,11 @@ Attention read_attention(const TensorFile& file, const Mapping& mapping, const H
                   std::to_string(d_out) + " outputs, or heads of " + std::to_string(d_head) +
                       " that divide the " + std::to_string(n_heads) + " of the queries",
                   linear->weight);
-    const std::size_t n_groups = width / d_head;
-    linear->weight = repeated(linear->weight, d_head, n_heads / n_groups);
-    if (linear->bias) linear->bias = repeated(*linear->bias, d_head, n_heads / n_groups);
-    if (linear == &p.key)
-      result.notes.push_back("Grouped queries: each of the " + std::to_string(n_groups) +
-                             " heads of keys and values is repeated for " +
-                             std::to_string(n_heads / n_groups) + " heads of queries.");
+    if (linear == &p.key) result.n_kv_heads = width / d_head;
   }
+  if (p.value.weight->n_cols != p.key.weight->n_cols)
+    reader.fail(mapping.value.weights[0], std::to_string(p.key.weight->n_cols) + " outputs as the keys have",
+                p.value.weight);
   if (mapping.output) {
     Linear output = reader.linear(*mapping.output, true);
     if (output.weight->n_rows == d_out)

@@ -14,7 +14,8 @@ namespace core::formats::checkpoints {
 struct Attention {
   attention::Projections projections;
   std::size_t n_heads = 1;
-  std::vector<std::string> notes;  ///< what a person must know to trust the numbers, a sentence each
+  std::optional<std::size_t> n_kv_heads;  ///< where heads share keys and values
+  std::vector<std::string> notes;         ///< what a person must know to trust the numbers, a sentence each
 };
 
 /// How many heads there are; what is not said is told by the shapes of the weights.
@@ -25,10 +26,9 @@ struct HeadCount {
 
 /// Reads the projections that a mapping names, turned and cut so that each is used as x·W.
 ///
-/// Where keys and values have fewer heads than queries (grouped queries), theirs are repeated for each
-/// query's head, which gives the same numbers; an output projection of other inputs is left out.
-/// Both are noted. Throws core::Error, "FILE: TENSOR: …", when shapes do not fit one another or the number of
-/// heads.
+/// Keys and values may have fewer heads than queries (grouped queries); an output projection of other inputs
+/// is left out, which is noted. Throws core::Error, "FILE: TENSOR: …", when shapes do not fit one another or
+/// the number of heads.
 Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
                          const Token& progress);
 

@@ -118,6 +118,10 @@ std::vector<const char*> absences_by_tensors(std::span<const TensorInfo> tensors
   return found;
 }
 
+bool shares_stack(const std::string& tensor, const Layer& layer) {
+  return tells_of(tensor, layer, true);
+}
+
 std::size_t number_of(const Layer& layer) {
   std::string_view rest = std::string_view(layer.prefix).substr(stack_of(layer.prefix).size());
   return text::take_whole_number(rest).value_or(0);

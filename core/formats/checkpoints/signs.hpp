@@ -26,6 +26,9 @@ const TensorInfo* mask_beside(std::span<const TensorInfo> tensors, const Layer& 
 std::vector<const char*> absences_by_tensors(std::span<const TensorInfo> tensors, const Layer& layer,
                                              bool is_cross);
 
+/// Whether a tensor is of the layer itself, of all layers that are stacked with it, or of one of them.
+bool shares_stack(const std::string& tensor, const Layer& layer);
+
 /// The number that stands first in a layer's prefix: 3 of "h.3.attn."; 0 when there is none.
 std::size_t number_of(const Layer& layer);
 

@@ -162,14 +162,19 @@ std::string bias_text(const std::vector<attention::SharedMatrix>& bias) {
 
 }  // namespace
 
-Additions read_additions(const Json& top) {
-  Additions additions;
-  if (const auto norm = said(top, "normalise")) additions.normalise = read_norm(*norm);
-  if (const auto where = said(top, "positions")) additions.positions = read_positions(*where);
-  if (const auto cap = said(top, "score_cap")) additions.score_cap = cap->number();
-  if (const auto bias = said(top, "score_bias")) additions.score_bias = read_bias(*bias);
-  if (const auto sink = said(top, "sink")) additions.sink = sink->row();
-  return additions;
+Additions read_additions(const Json& top, Additions without) {
+  Additions a = std::move(without);
+  if (const auto norm = top.member("normalise"))
+    a.normalise = norm->is_null() ? std::nullopt : std::optional(read_norm(*norm));
+  if (const auto where = top.member("positions"))
+    a.positions = where->is_null() ? attention::Positions() : read_positions(*where);
+  if (const auto cap = top.member("score_cap"))
+    a.score_cap = cap->is_null() ? std::nullopt : std::optional(cap->number());
+  if (const auto bias = top.member("score_bias"))
+    a.score_bias = bias->is_null() ? std::vector<attention::SharedMatrix>() : read_bias(*bias);
+  if (const auto sink = top.member("sink"))
+    a.sink = sink->is_null() ? std::nullopt : std::optional(attention::SharedMatrix(sink->row()));
+  return a;
 }
 
 std::vector<std::pair<const char*, std::string>> additions_text(const Additions& a) {

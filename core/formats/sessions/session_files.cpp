@@ -82,8 +82,8 @@ std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& f
   return std::move(tensor.texts);
 }
 
-checkpoints::Attention attention_in_file(const Json& place, const SessionFolder& folder,
-                                         std::optional<std::size_t> n_heads) {
+LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
+                              std::optional<std::size_t> n_heads) {
   place.expect_keys({"file", "layer", "ignore"});
   const TensorFile file = opened(place, folder);
   checkpoints::refuse_quantised(file, checkpoints::config_beside(file.path()));
@@ -94,11 +94,18 @@ checkpoints::Attention attention_in_file(const Json& place, const SessionFolder&
                                                : std::to_string(chosen->whole(0));
   const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, file.place());
   const auto config = checkpoints::config_beside(file.path());
-  const auto behaviour = checkpoints::behaviour_of(file.tensors(), layer, config, file.place());
+  const auto behaviour =
+      checkpoints::behaviour_of(file.tensors(), layer, config, file.place(), ignored_names(place));
   require_ignored(place, behaviour);
   Token progress;
-  return checkpoints::read_attention(file, behaviour.mapping,
-                                     checkpoints::heads_of(file, layer, behaviour, n_heads), progress);
+  LayerInFile read{
+      checkpoints::read_attention(file, behaviour.mapping,
+                                  checkpoints::heads_of(file, layer, behaviour, n_heads), progress),
+      {}};
+  const std::size_t n = read.attention.n_heads;
+  const std::size_t d_head = read.attention.projections.query.weight->n_cols / n;
+  read.additions = checkpoints::read_additions(file, behaviour.planned, n, d_head, progress);
+  return read;
 }
 
 std::vector<std::string> ignored_words(const Json& projections) {

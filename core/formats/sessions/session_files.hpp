@@ -35,10 +35,16 @@ arma::mat matrix_in_file(const Json& place, const SessionFolder& folder);
 /// The same of a tensor of texts.
 std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder);
 
-/// {"file", "layer"}: the projections of a layer of a checkpoint, by its number from 0 or its name. n_heads
-/// is what the session says; without it the checkpoint's configuration must. Throws core::Error.
-checkpoints::Attention attention_in_file(const Json& place, const SessionFolder& folder,
-                                         std::optional<std::size_t> n_heads);
+/// A layer of a checkpoint as far as a session takes it from there; mask and scale it says itself.
+struct LayerInFile {
+  checkpoints::Attention attention;
+  attention::Additions additions;
+};
+
+/// {"file", "layer"}: a layer of a checkpoint, by its number from 0 or its name. n_heads is what the session
+/// says; without it the checkpoint's configuration must. Throws core::Error.
+LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
+                              std::optional<std::size_t> n_heads);
 
 /// What a reference to a checkpoint says is left out of its layer, in words; none of other projections.
 std::vector<std::string> ignored_words(const Json& projections);

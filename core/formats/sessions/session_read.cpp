@@ -151,12 +151,14 @@ std::vector<std::size_t> read_heads(const Json& place) {
   return heads;
 }
 
-/// The projections of a checkpoint, which tells the number of heads where the session does not.
+/// A layer of a checkpoint, which tells the number of heads and what is added where the session does not.
 void read_checkpoint(const Json& place, const SessionFolder& folder, std::optional<std::size_t> n_heads,
                      Model& model) {
-  checkpoints::Attention read = attention_in_file(place, folder, n_heads);
-  model.projections = std::move(read.projections);
-  model.n_heads = read.n_heads;
+  LayerInFile read = attention_in_file(place, folder, n_heads);
+  model.projections = std::move(read.attention.projections);
+  model.n_heads = read.attention.n_heads;
+  model.n_kv_heads = read.attention.n_kv_heads;
+  model.additions = std::move(read.additions);
 }
 
 Model read_model(const Json& top, const SessionFolder& folder) {
@@ -173,12 +175,12 @@ Model read_model(const Json& top, const SessionFolder& folder) {
   m.given = std::move(read.given);
   const auto n_heads = top.member("n_heads");
   if (n_heads) m.n_heads = n_heads->whole(1);
-  if (const auto groups = top.member("n_kv_heads"); groups && !groups->is_null())
-    m.n_kv_heads = groups->whole(1);
   if (const auto p = top.member("projections"); p && is_in_file(*p))
     read_checkpoint(*p, folder, n_heads ? std::optional(m.n_heads) : std::nullopt, m);
   else if (p)
     m.projections = read_projections(*p);
+  if (const auto groups = top.member("n_kv_heads"); groups && !groups->is_null())
+    m.n_kv_heads = groups->whole(1);
   if (const auto memory = top.member("key_embeddings"); memory && !memory->is_null())
     read_key_embeddings(*memory, is_batch, folder, m.sequences);
   for (Sequence& s : m.sequences) {
@@ -193,7 +195,7 @@ Model read_model(const Json& top, const SessionFolder& folder) {
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask, m.sequences.size());
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
-  m.additions = read_additions(top);
+  m.additions = read_additions(top, std::move(m.additions));
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
   if (const auto d = top.member("departures")) m.departures = read_departures(*d);
   if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);

@@ -73,9 +73,10 @@ TEST(Arguments, NameWhatMayBeIgnored) {
   const Arguments result =
       parse_arguments({"export", "m.safetensors", "--out", "D", "--ignore", "rotary,norm"});
   EXPECT_EQ(std::get<Export>(result).choices.ignored, (std::vector<std::string>{"rotary", "norm"}));
-  EXPECT_EQ(usage_error({"export", "m.safetensors", "--out", "D", "--ignore", "rotari"}),
-            "--ignore: expected all, or names among rotary, relative, alibi, window, cap, norm, clip, sinks, "
-            "extra_keys, bias, mask, got \"rotari\"");
+  EXPECT_EQ(
+      usage_error({"export", "m.safetensors", "--out", "D", "--ignore", "rotari"}),
+      "--ignore: expected all, or names among rotary, scaling, relative, alibi, window, cap, norm, clip, sinks, "
+      "extra_keys, bias, mask, got \"rotari\"");
 }
 
 TEST(Arguments, AboutAFileAreNoneAboutAPreset) {

@@ -170,20 +170,22 @@ TEST(Batch, ExportsALayerOfACheckpoint) {
 
 TEST(Batch, RefusesWhatCannotBeComputedUnlessItIsIgnored) {
   const support::TemporaryDirectory dir;
-  const Outcome outcome = run({"session", FIXTURES "/checkpoints/llama.safetensors", "--heads", "2", "--out",
-                               (dir / "s.json").string()});
+  const Outcome outcome = run({"session", FIXTURES "/checkpoints/families/deberta_v2/model.safetensors",
+                               "--out", (dir / "s.json").string()});
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_EQ(outcome.err,
-            "attnscope: " FIXTURES
-            "/checkpoints/llama.safetensors: model.layers.0.self_attn.: expected attention without rotary "
-            "positions, which cannot be computed yet; --ignore rotary opens it without them\n");
+  EXPECT_EQ(
+      outcome.err,
+      "attnscope: " FIXTURES
+      "/checkpoints/families/deberta_v2/model.safetensors: deberta.encoder.layer.0.attention.: expected "
+      "attention without relative position biases, which cannot be computed yet; --ignore relative "
+      "opens it without them\n");
   EXPECT_TRUE(dir.names().empty());
 }
 
 TEST(Batch, KeepsWhatWasLeftOutInTheSession) {
   const support::TemporaryDirectory dir;
   const std::string file = (dir / "s.json").string(), again = (dir / "t.json").string();
-  run({"session", FIXTURES "/checkpoints/llama.safetensors", "--heads", "2", "--ignore", "all", "--out",
+  run({"session", FIXTURES "/checkpoints/llama.safetensors", "--heads", "2", "--ignore", "rotary", "--out",
        file});
   const Outcome outcome = run({"session", file, "--out", again});
   EXPECT_EQ(outcome.status, 0);

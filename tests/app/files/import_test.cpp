@@ -87,13 +87,13 @@ TEST(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
 
 TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
   Program program;
-  program.store.dispatch(OpenFile{fixtures + "/checkpoints/families/gpt_neox/model.safetensors"});
+  program.store.dispatch(OpenFile{fixtures + "/checkpoints/families/deberta_v2/model.safetensors"});
   program.run(3);
   ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
   EXPECT_TRUE(program.has("banner/left_out"));
   EXPECT_TRUE(program.has("banner/reservations"));
   ASSERT_EQ(program.store.document().account.left_out.size(), 1u);
-  EXPECT_EQ(program.store.document().account.left_out[0].words, "rotary positions");
+  EXPECT_EQ(program.store.document().account.left_out[0].words, "relative position biases");
   program.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 7});
   program.store.dispatch(ShowMessage{""});
   program.run();

@@ -11,7 +11,9 @@
 namespace core::importing {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 
 const std::string folder = FIXTURES "/checkpoints/families/";
 
@@ -27,12 +29,12 @@ struct Family {
 const Family families[] = {
     {"gpt2", "", true, ""},
     {"gpt_neo", "", true, ""},
-    {"gptj", "", true, "rotary"},
+    {"gptj", "", true, ""},
     {"opt", "", true, ""},
     {"bert", "", false, ""},
     {"bert_decoder", "", true, ""},
     {"roberta", "", false, ""},
-    {"esm", "", false, "rotary"},
+    {"esm", "", false, ""},
     {"distilbert", "", false, ""},
     {"albert", "", false, ""},
     {"vit", "", false, ""},
@@ -43,30 +45,37 @@ const Family families[] = {
     {"bart", "decoder.layers.0.encoder_attn.", false, ""},
     {"clip", "text_model.encoder.layers.0.self_attn.", true, ""},
     {"clip", "vision_model.encoder.layers.0.self_attn.", false, ""},
-    {"t5", "encoder.block.0.layer.0.", false, "relative"},
-    {"t5", "decoder.block.0.layer.0.", true, "relative"},
+    {"t5", "encoder.block.0.layer.0.", false, ""},
+    {"t5", "encoder.block.1.layer.0.", false, ""},
+    {"t5", "decoder.block.0.layer.0.", true, ""},
+    {"t5", "decoder.block.1.layer.0.", true, ""},
     {"t5", "decoder.block.0.layer.1.", false, ""},
-    {"gpt_neox", "", true, "rotary"},
-    {"bloom", "", true, "alibi"},
-    {"falcon_7b", "", true, "rotary"},
-    {"falcon_40b", "", true, "rotary"},
-    {"falcon_rw", "", true, "alibi"},
-    {"phi3", "", true, "rotary"},
-    {"mpt", "", true, "alibi"},
+    {"gpt_neox", "", true, ""},
+    {"bloom", "", true, ""},
+    {"falcon_7b", "", true, ""},
+    {"falcon_40b", "", true, ""},
+    {"falcon_rw", "", true, ""},
+    {"phi3", "", true, ""},
+    {"mpt", "", true, ""},
     {"gpt_neo_local", "", true, ""},
-    {"modern_bert", "", false, "rotary"},
+    {"modern_bert", "", false, ""},
     {"swin", "", false, "relative,window", true},
     {"starcoder", "", true, ""},
     {"starcoder_by_head", "", true, ""},
     {"timm", "", false, "", true},
     {"to_qkv", "", false, "", true},
     {"x_transformers", "", true, "", true},
-    {"qwen3", "", true, "rotary,norm"},
-    {"gemma2", "", true, "rotary,cap"},
+    {"qwen3", "", true, ""},
+    {"gemma2", "", true, ""},
     {"transformer_lens", "", true, ""},
-    {"baichuan", "", true, "rotary"},
-    {"baichuan_13b", "", true, "alibi"},
-    {"codegen", "", true, "rotary", false, 8},
+    {"baichuan", "", true, ""},
+    {"baichuan_13b", "", true, ""},
+    {"codegen", "", true, "", false, 8},
+    {"llama3", "", true, ""},
+    {"meta_llama", "", true, "", true},
+    {"gemma3_window", "", true, ""},
+    {"gemma3_full", "", true, ""},
+    {"gpt_oss", "", true, ""},
 };
 
 Choices choices_of(const Family& family) {
@@ -104,6 +113,11 @@ arma::mat want(const formats::TensorFile& file, const Family& family, const std:
   throw Error("no want." + what);
 }
 
+/// The rows that meet the others: turned, normed, or as they were projected.
+const arma::mat& meeting(const arma::mat& turned, const arma::mat& normed, const arma::mat& plain) {
+  return !turned.empty() ? turned : !normed.empty() ? normed : plain;
+}
+
 TEST(Family, GivesWhatNumpyMakesOfItsLayout) {
   for (const Family& family : families) {
     SCOPED_TRACE(std::string(family.name) + " " + family.layer);
@@ -116,10 +130,12 @@ TEST(Family, GivesWhatNumpyMakesOfItsLayout) {
       return arma::abs(ours - want(file, family, what, head)).max();
     };
     for (std::size_t head = 0; head < family.n_heads; ++head) {
-      EXPECT_LT(worst(trace.heads[head].queries, "q", head), 1e-13) << head;
-      EXPECT_LT(worst(trace.heads[head].keys, "k", head), 1e-13) << head;
-      EXPECT_LT(worst(trace.heads[head].values, "v", head), 1e-13) << head;
-      EXPECT_LT(worst(trace.heads[head].weights, "weights", head), 1e-13) << head;
+      const attention::HeadTrace& h = trace.heads[head];
+      const auto& [normed_q, normed_k, turned_q, turned_k] = h.prepared;
+      EXPECT_LT(worst(meeting(turned_q, normed_q, h.queries), "q", head), 1e-13) << head;
+      EXPECT_LT(worst(meeting(turned_k, normed_k, h.keys), "k", head), 1e-13) << head;
+      EXPECT_LT(worst(h.values, "v", head), 1e-13) << head;
+      EXPECT_LT(worst(h.weights, "weights", head), 1e-13) << head;
     }
     EXPECT_LT(worst(*trace.output, "out", 0), 1e-12);
   }
@@ -145,20 +161,54 @@ TEST(Family, SaysWhatItLacksBeforeAnythingElseThatIsMissing) {
   Choices choices;
   choices.ignored.emplace();
   core::Token progress;
-  EXPECT_THAT(
-      support::error_of([&] { import_file(FIXTURES "/checkpoints/llama.safetensors", choices, progress); }),
-      HasSubstr("llama.safetensors: model.layers.0.self_attn.: expected attention without rotary "
-                "positions, which cannot be computed yet; --ignore rotary opens it without them"));
+  EXPECT_THAT(support::error_of([&] { import_file(folder + "swin/model.safetensors", choices, progress); }),
+              HasSubstr("model.safetensors: swin.encoder.layers.0.blocks.0.attention.: expected attention "
+                        "without relative position biases and windows of another kind than a sliding one, "
+                        "which cannot be computed yet; --ignore relative,window opens it without them"));
 }
 
 TEST(Family, IsIgnoredByNameOnly) {
-  const Family qwen{"qwen3", "", true, "rotary,norm"};
+  const Family swin{"swin", "", false, "relative,window", true};
+  Choices choices = choices_of(swin);
+  choices.ignored = {"relative"};
+  EXPECT_THAT(support::error_of([&] { opened(swin, choices); }),
+              HasSubstr("without windows of another kind than a sliding one, which"));
+  choices.ignored = {"window", "relative"};
+  EXPECT_EQ(support::error_of([&] { opened(swin, choices); }), "no error");
+}
+
+TEST(Family, IsLeftWithoutWhatIsIgnoredByNameThoughItCouldBeComputed) {
+  const Family qwen{"qwen3", "", true, ""};
   Choices choices = choices_of(qwen);
   choices.ignored = {"rotary"};
-  EXPECT_THAT(support::error_of([&] { opened(qwen, choices); }),
-              HasSubstr("without norms of queries and keys, which"));
-  choices.ignored = {"norm", "rotary"};
-  EXPECT_EQ(support::error_of([&] { opened(qwen, choices); }), "no error");
+  const Imported without = opened(qwen, choices);
+  EXPECT_EQ(names(without.account.left_out), "rotary");
+  EXPECT_FALSE(without.model.additions.positions.rotary.has_value());
+  EXPECT_TRUE(without.model.additions.normalise.has_value());
+  choices.ignored = {"all"};
+  EXPECT_TRUE(opened(qwen, choices).model.additions.positions.rotary.has_value());
+}
+
+TEST(Family, SaysWhatItAddsAndWhatItAssumes) {
+  const auto account = [](const Family& family) { return opened(family, choices_of(family)).account; };
+  EXPECT_THAT(account({"llama3", "", true, ""}).used,
+              IsSupersetOf({"2 of keys and values, which the others share",
+                            "rotary positions, base 500000, pairs of halves, Llama 3's scaling by 8"}));
+  EXPECT_THAT(account({"llama3", "", true, ""}).assumed,
+              Contains("that the first token stands at position 0"));
+  EXPECT_THAT(account({"meta_llama", "", true, "", true}).assumed,
+              Contains("rotary positions, base 10000, pairs of neighbours, as Llama has, by its names"));
+  EXPECT_THAT(account({"gpt_neox", "", true, ""}).used,
+              Contains("rotary positions, base 500, pairs of halves, 0.5 of the columns"));
+  EXPECT_THAT(account({"falcon_rw", "", true, ""}).used,
+              Contains("ALiBi's biases by distance, scaled as the scores are"));
+  EXPECT_THAT(account({"t5", "decoder.block.1.layer.0.", true, ""}).used,
+              Contains("relative position biases of decoder.block.0.layer.0.SelfAttention."
+                       "relative_attention_bias.weight, distances up to 128, of earlier keys"));
+  EXPECT_THAT(account({"gemma3_full", "", true, ""}).used,
+              Contains("norms of each head's queries and keys (root of the mean square, factors 1 + w)"));
+  EXPECT_THAT(account({"gpt_oss", "", true, ""}).used, Contains("learned attention sinks"));
+  EXPECT_THAT(account({"gemma2", "", true, ""}).used, Contains("a cap on the scores"));
 }
 
 }  // namespace

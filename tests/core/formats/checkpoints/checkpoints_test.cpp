@@ -10,9 +10,7 @@
 namespace core::formats::checkpoints {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::string folder = FIXTURES "/checkpoints/";
 
@@ -79,12 +77,18 @@ TEST(CheckpointLayout, PutsCrossAttentionBehindAndLeavesOutWhatItCannotSplit) {
 TEST(CheckpointLayout, GivesWhatPyTorchProjects) {
   for (const Known& k : known) {
     const TensorFile file = open_tensors(folder + k.file + ".safetensors");
-    const attention::Projections p = read_first(file, 2).projections;
+    const Attention read = read_first(file, 2);
+    const attention::Projections& p = read.projections;
+    const arma::uword times = 2 / read.n_kv_heads.value_or(2);  // PyTorch repeats them
     const auto tensor = [&](const char* name) { return matrix(file.read(name)); };
     const arma::mat x = tensor("x"), queries = projected(x, p.query);
     EXPECT_TRUE(arma::approx_equal(queries, tensor("want.q"), "absdiff", 1e-13)) << k.file;
-    EXPECT_TRUE(arma::approx_equal(projected(x, p.key), tensor("want.k"), "absdiff", 1e-13)) << k.file;
-    EXPECT_TRUE(arma::approx_equal(projected(x, p.value), tensor("want.v"), "absdiff", 1e-13)) << k.file;
+    EXPECT_TRUE(
+        arma::approx_equal(arma::repmat(projected(x, p.key), 1, times), tensor("want.k"), "absdiff", 1e-13))
+        << k.file;
+    EXPECT_TRUE(
+        arma::approx_equal(arma::repmat(projected(x, p.value), 1, times), tensor("want.v"), "absdiff", 1e-13))
+        << k.file;
     EXPECT_EQ(p.query.bias.has_value(), k.bias) << k.file;
     ASSERT_EQ(p.output.has_value(), k.output) << k.file;
     if (k.output) {
@@ -110,12 +114,12 @@ TEST(CheckpointLayout, OfMultiheadAttentionGivesItsWeightsAndResult) {
   EXPECT_TRUE(arma::approx_equal(*trace.output, matrix(file.read("want.result")), "absdiff", 1e-13));
 }
 
-TEST(GroupedQueries, AreNoted) {
+TEST(GroupedQueries, ShareTheirKeysAndValues) {
   const Attention grouped = read_first(open_tensors(folder + "grouped.safetensors"), 2);
-  EXPECT_THAT(grouped.notes,
-              ElementsAre("Grouped queries: each of the 1 heads of keys and values is repeated for 2 heads "
-                          "of queries."));
-  EXPECT_THAT(read_first(open_tensors(folder + "llama.safetensors"), 2).notes, IsEmpty());
+  EXPECT_EQ(grouped.n_kv_heads, 1u);
+  EXPECT_EQ(grouped.projections.key.weight->n_cols, 4u);
+  EXPECT_EQ(grouped.projections.value.bias->n_cols(), 4u);
+  EXPECT_EQ(read_first(open_tensors(folder + "llama.safetensors"), 2).n_kv_heads, std::nullopt);
 }
 
 TEST(CheckpointLayer, IsChosenByNumberOrPrefix) {

@@ -127,9 +127,10 @@ TEST_F(SessionFiles, ThatAreWrongAreNamed) {
               HasSubstr("words.npz: expected a checkpoint of a known layout"));
   EXPECT_THAT(error_of_session(numbers + R"("projections": {"file": "llama.safetensors", "layer": 1})"),
               HasSubstr("llama.safetensors: expected a layer from 0"));
-  EXPECT_THAT(error_of_session(numbers + R"("projections": {"file": "llama.safetensors"})"),
-              HasSubstr("s.json: projections: expected a layer without rotary positions, or \"ignore\": "
-                        "[\"rotary\"], got one with them"));
+  copy(FIXTURES "/checkpoints/families/swin/model.safetensors", "swin.safetensors");
+  EXPECT_THAT(error_of_session(numbers + R"("projections": {"file": "swin.safetensors"})"),
+              HasSubstr("s.json: projections: expected a layer without relative position biases, or "
+                        "\"ignore\": [\"relative\"], got one with them"));
   EXPECT_THAT(
       error_of_session(numbers + R"("projections": {"file": "llama.safetensors", "ignore": ["rotary"]})"),
       HasSubstr("the number of heads must be said"));
@@ -139,6 +140,30 @@ TEST_F(SessionFiles, ThatAreWrongAreNamed) {
           R"("n_heads": 2, "projections": {"file": "llama.safetensors", "layer": "model.layers.0.self_attn", "ignore": ["rotary"]})"),
       "no error");
   EXPECT_THAT(load_session(directory_ / "s.json").left_out, testing::ElementsAre("rotary positions"));
+  EXPECT_FALSE(load_session(directory_ / "s.json").model.additions.positions.rotary.has_value());
+}
+
+TEST_F(SessionFiles, TakeFromACheckpointWhatTheyDoNotSay) {
+  copy(FIXTURES "/checkpoints/families/qwen3/model.safetensors", "model.safetensors");
+  copy(FIXTURES "/checkpoints/families/qwen3/config.json", "config.json");
+  const auto opened = [&](const std::string& rest) {
+    support::put_bytes(directory_ / "s.json",
+                       R"({"attnscope": 1, "embeddings": {"file": "model.safetensors", "tensor": "x"}, )" +
+                           rest + R"("projections": {"file": "model.safetensors"}})");
+    return load_session(directory_ / "s.json").model;
+  };
+  const attention::Model model = opened("");
+  EXPECT_EQ(model.n_kv_heads, 2u);
+  ASSERT_TRUE(model.additions.positions.rotary.has_value());
+  EXPECT_EQ(model.additions.positions.rotary->base, 1e6);
+  const attention::Trace trace = attention::attend(model);
+  const TensorFile file = open_tensors(directory_ / "model.safetensors");
+  for (std::size_t head = 0; head < 4; ++head)
+    EXPECT_TRUE(arma::approx_equal(*trace.heads[head].weights,
+                                   matrix(file.read("want.weights"), std::vector{head}), "absdiff", 1e-13));
+  const attention::Model other = opened(R"("positions": {"rotary": {"base": 500}}, "normalise": null, )");
+  EXPECT_EQ(other.additions.positions.rotary->base, 500);
+  EXPECT_FALSE(other.additions.normalise.has_value());
 }
 
 TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {

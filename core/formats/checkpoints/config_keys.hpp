@@ -1,0 +1,26 @@
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "core/formats/checkpoints/config.hpp"
+#include "core/formats/files/json.hpp"
+
+/// What a configuration has under any of several keys; lists and objects say nothing where a number is asked.
+namespace core::formats::checkpoints {
+
+using Keys = std::initializer_list<const char*>;
+
+/// The first of those members that is there and not null.
+std::optional<Json> any_member(const Json& top, Keys keys);
+/// Throws core::Error when it is no whole number of at least 1.
+std::optional<std::size_t> count(const Json& top, Keys keys);
+std::optional<double> number(const Json& top, Keys keys);
+bool is_on(const Json& top, Keys keys);
+std::string text_of(const Json& top, const char* key);
+
+/// What it says of positions, norms, caps and windows. Throws core::Error as Json does.
+ConfigPositions positions_in(const Json& top);
+
+}  // namespace core::formats::checkpoints
