@@ -8,13 +8,6 @@ find_package(Armadillo REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 find_package(Threads REQUIRED)
-# The serial OpenBLAS of Debian where there is one: the engine has threads of its own, and another begins some before main, which wait for
-# each other for ever at the end of a program that has too little memory for them.
-find_library(OPENBLAS_SERIAL NAMES libopenblas.a PATH_SUFFIXES openblas-serial)
-mark_as_advanced(OPENBLAS_SERIAL)
-if(OPENBLAS_SERIAL)
-  set_target_properties(PkgConfig::OPENBLAS PROPERTIES INTERFACE_LINK_LIBRARIES "${OPENBLAS_SERIAL}" INTERFACE_LINK_OPTIONS "")
-endif()
 
 add_library(attnscope_settings INTERFACE)
 target_include_directories(attnscope_settings INTERFACE "${PROJECT_SOURCE_DIR}")

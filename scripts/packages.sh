@@ -4,7 +4,7 @@
 # To build the program and to show its window.
 run_packages="g++ cmake ninja-build pkg-config
 libimgui-dev libstb-dev libglfw3-dev libepoxy-dev libgl1-mesa-dri libfreetype-dev libfontconfig-dev fonts-dejavu-core
-libarmadillo-dev libopenblas-serial-dev nlohmann-json3-dev libcli11-dev libzip-dev libcairo2-dev
+libarmadillo-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libzip-dev libcairo2-dev
 libpcre2-dev libutf8proc-dev"
 
 # Beside these, to build and run the tests and benchmarks, on a screen of their own.

@@ -321,6 +321,22 @@ std::string remedy_in(const Mistake& mistake, const Model& model) {
   return mistake.remedy;
 }
 
+bool concerns(const Mistake& mistake, const Model& model) {
+  const std::string_view name = mistake.name;
+  const auto begins = [&](const char* start) { return name.starts_with(start); };
+  const attention::Additions& a = model.additions;
+  if (mistake.present(model)) return true;
+  if (begins("groups_")) return model.n_kv_heads.has_value();
+  if (begins("rotary_")) return a.positions.rotary.has_value();
+  if (begins("norm_")) return a.normalise.has_value();
+  if (begins("cap_")) return a.score_cap.has_value();
+  if (begins("alibi_")) return a.positions.alibi.has_value();
+  if (begins("sink_")) return a.sink.has_value();
+  const bool of_scores =
+      name == "bias_before_scale" || name == "bias_missing:positions" || name == "bias_missing:scores";
+  return !of_scores || a.has_bias();
+}
+
 bool applies(const Mistake& mistake, const Model& model) {
   return !(mistake.made(model) == model);
 }

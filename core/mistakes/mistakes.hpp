@@ -37,6 +37,9 @@ const Mistake* find_mistake(std::string_view name);
 /// What to do instead in a model: its diagonals, where queries are not as many as keys.
 std::string remedy_in(const Mistake& mistake, const Model& model);
 
+/// Whether a model has what it is a mistake in: no rotary positions, nothing to be mistaken in them.
+bool concerns(const Mistake& mistake, const Model& model);
+
 /// Whether making it would change the model.
 bool applies(const Mistake& mistake, const Model& model);
 

@@ -77,10 +77,5 @@ TEST(Binary, IsHardened) {
 #endif
 }
 
-TEST(Binary, LinksNoLibraryThatBeginsThreads) {
-  const std::string bytes = support::bytes_of(PROGRAM);
-  EXPECT_EQ(bytes.find("libopenblas.so"), bytes.npos);
-}
-
 }  // namespace
 }  // namespace cli

@@ -59,13 +59,6 @@ TEST(Output, ThatMayNotGrowIsSaidAndLeavesNothing) {
   EXPECT_EQ(dir.names(), (std::set<std::string>{"err"}));
 }
 
-TEST(Commands, EndWhereThereIsLittleMemory) {  // threads of a library that cannot begin would wait at the end
-  if (is_sanitized) GTEST_SKIP() << "a sanitizer needs more";
-  const TemporaryDirectory dir;
-  EXPECT_EQ(shell(dir, "ulimit -v 200000 && timeout 20 $A --version >out"), 0);
-  EXPECT_EQ(bytes_of(dir / "out"), "attnscope " ATTNSCOPE_VERSION "\n");
-}
-
 TEST(NamesOfTensors, DoNothingToATerminalAndForgeNoLine) {
   const TemporaryDirectory dir;
   const std::string name = R"(weights\n\u001b[31mscores  agrees\u009b\u202e)";

@@ -92,8 +92,9 @@ void add_switches(Rows& rows, const Situation& s) {
                       }});
 }
 
-void add_mistakes(Rows& rows, const Situation&) {
-  for (const Mistake& mistake : core::mistakes::mistakes())
+void add_mistakes(Rows& rows, const Situation& s) {
+  for (const Mistake& mistake : core::mistakes::mistakes()) {
+    if (!core::mistakes::concerns(mistake, s.newest.model)) continue;
     rows.push_back(
         {.id = std::string("mistake/") + mistake.name,
          .title = mistake.title,
@@ -106,6 +107,7 @@ void add_mistakes(Rows& rows, const Situation&) {
                return edit(editing::SwitchMistake{mistake.name, !mistake.present(now.newest.model)});
              },
          .checked = [&mistake](const Situation& now) { return mistake.present(now.newest.model); }});
+  }
 }
 
 void add_comparing(Rows& rows, const Situation&) {

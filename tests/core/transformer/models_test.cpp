@@ -90,15 +90,18 @@ TEST(WholeTinyGpt, IsComputedAsItsReferenceDoes) {
             goldens::top_five(golden.matrix("logits")));
 }
 
-/// Nothing is kept: everything is read again where it is used, the predictions in parts.
+/// Nothing is kept: everything is read again where it is used, the predictions in parts, so that their sums
+/// are rounded otherwise.
 TEST(WholeTinyGpt, IsTheSameWhenNothingIsKept) {
   const Transformer kept = goldens::opened(goldens::tiny_gpt), read = open_transformer(goldens::tiny_gpt, 0);
   goldens::Tools tools;
   const std::vector<std::size_t> ids{10, 200, 30};
   for (int round = 0; round < 2; ++round) {
     const Pass a = run(kept, ids, {}, tools.means), b = run(read, ids, {}, tools.means);
-    EXPECT_TRUE(arma::approx_equal(logits_of(kept, a.last, tools.means), logits_of(read, b.last, tools.means),
-                                   "absdiff", 0));
+    const arma::fmat expected = logits_of(kept, a.last, tools.means);
+    EXPECT_LT(
+        relative_difference(logits_of(read, b.last, tools.means), arma::conv_to<arma::mat>::from(expected)),
+        1e-5);
   }
 }
 

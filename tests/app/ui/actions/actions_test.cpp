@@ -86,6 +86,10 @@ const Start starts[]{
     },
     [](gui::Program& p) { look(p, [](app::View& view) { view.look.head = 1; }); },
     [](gui::Program& p) {
+      p.store.dispatch(app::LoadPreset{"modern-rotary"});
+      p.run();
+    },
+    [](gui::Program& p) {
       look(p, [](app::View& view) {
         view.look.tab = Tab::tokens;
         view.look.tokens.pinned_query = 3;
