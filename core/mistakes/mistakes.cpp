@@ -327,6 +327,8 @@ bool concerns(const Mistake& mistake, const Model& model) {
   const attention::Additions& a = model.additions;
   if (mistake.present(model)) return true;
   if (begins("groups_")) return model.n_kv_heads.has_value();
+  if (name == "rotary_scaling_missing")
+    return a.positions.rotary && a.positions.rotary->scaling.rule != positions::ScalingRule::none;
   if (begins("rotary_")) return a.positions.rotary.has_value();
   if (begins("norm_")) return a.normalise.has_value();
   if (begins("cap_")) return a.score_cap.has_value();
