@@ -13,12 +13,10 @@ void write_turn(const Work& w, Step& step, Stage of, Operand own, Operand other)
   const std::size_t d_head = w.model.d_head(), pair = *pair_of(rotary, w.cell.column, d_head);
   const auto all = positions::frequencies(rotary, d_head);
   const std::int64_t position = turned_from(w.model, of) + static_cast<std::int64_t>(w.cell.row);
-  double at = static_cast<double>(position);
-  if (rotary.scaling.rule == positions::ScalingRule::linear) {
-    at /= rotary.scaling.factor;
+  const double at = scaled_position(rotary, static_cast<double>(position));
+  if (rotary.scaling.rule == positions::ScalingRule::linear)
     add_line(step, line(Form::division, {static_cast<double>(position), {}}, {rotary.scaling.factor, {}}, at,
                         "position, scaled"));
-  }
   const double angle = at * all[pair], cosine = std::cos(angle), sine = std::sin(angle);
   const bool is_first = columns_of(rotary, pair, d_head).first == w.cell.column;
   add_line(step, line(Form::factor, {at, {}}, {all[pair], {}}, angle, "angle: position × frequency"));

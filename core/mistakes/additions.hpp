@@ -36,6 +36,32 @@ Model with_rotary(const Model& m, bool counts, Change change) {
   return counts ? changed(m, [&](Model& n) { change(*n.additions.positions.rotary); }) : m;
 }
 
+// What a mistake needs to be one.
+inline bool has_groups(const Model& m) {
+  return m.n_kv_heads.has_value();
+}
+inline bool has_rotary(const Model& m) {
+  return rotary_of(m);
+}
+inline bool stretches_positions(const Model& m) {
+  return rotary_of(m) && rotary_of(m)->scaling.rule != positions::ScalingRule::none;
+}
+inline bool has_norm(const Model& m) {
+  return m.additions.normalise.has_value();
+}
+inline bool has_cap(const Model& m) {
+  return m.additions.score_cap.has_value();
+}
+inline bool has_bias(const Model& m) {
+  return m.additions.has_bias();
+}
+inline bool has_slopes(const Model& m) {
+  return m.additions.positions.alibi.has_value();
+}
+inline bool has_sink(const Model& m) {
+  return m.additions.sink.has_value();
+}
+
 // Groups of heads.
 inline Model tile_groups(const Model& m) {
   return misplaced_if<&Misplaced::groups_tiled>(m, m.n_groups() > 1 && m.n_groups() < m.n_heads);

@@ -92,46 +92,46 @@ constexpr std::array table{
     Mistake{"groups_tiled", "groups_tiled", "groups of heads tiled",
             "Keys and values are repeated as a whole, so that head h asks group h mod n_kv_heads.",
             "Repeat each head of keys and values in place, repeat_interleave(n_heads // n_kv_heads, dim=1), not repeat().",
-            Stage::keys, tile_groups, misplaces<&Misplaced::groups_tiled>, put_right<&Misplaced::groups_tiled>},
+            Stage::keys, tile_groups, misplaces<&Misplaced::groups_tiled>, put_right<&Misplaced::groups_tiled>, has_groups},
     Mistake{"rotary_on_values", "rotary_on_values", "values turned",
             "Values are turned by their positions, as keys are.", "Turn queries and keys alone.",
-            Stage::values, turn_values, misplaces<&Misplaced::values_turned>, put_right<&Misplaced::values_turned>},
+            Stage::values, turn_values, misplaces<&Misplaced::values_turned>, put_right<&Misplaced::values_turned>, has_rotary},
     Mistake{"norm_missing", "norm_missing", "norm of queries and keys missing",
             "Queries and keys are not normalised.", "Normalise each head's queries and keys: q_norm, k_norm.",
-            Stage::normed_queries, leave_norm_out, never, nullptr},
+            Stage::normed_queries, leave_norm_out, never, nullptr, has_norm},
     Mistake{"norm_after_rotation", "norm_after_rotation", "norm after the rotation",
             "Queries and keys are normalised after they were turned.", "Normalise queries and keys first, then turn them.",
-            Stage::normed_queries, norm_after_rotation, misplaces<&Misplaced::norm_after_rotation>, put_right<&Misplaced::norm_after_rotation>},
+            Stage::normed_queries, norm_after_rotation, misplaces<&Misplaced::norm_after_rotation>, put_right<&Misplaced::norm_after_rotation>, has_norm},
     Mistake{"rotary_missing", "rotary_missing", "rotary positions missing",
             "Neither queries nor keys are turned by their positions.", "Turn queries and keys by their positions before the scores.",
-            Stage::rotated_queries, leave_rotary_out, never, nullptr},
+            Stage::rotated_queries, leave_rotary_out, never, nullptr, has_rotary},
     Mistake{"rotary_other_pairs", "rotary_other_pairs", "other pairs turned",
             "Columns turn in the pairs of another layout: p with p + d/2 where 2p with 2p + 1 belongs, or the other way round.",
             "Turn the pairs that the weights are laid out for: halves in Hugging Face's Llama, neighbours in Meta's.",
-            Stage::rotated_queries, pair_otherwise, never, pair_otherwise},
+            Stage::rotated_queries, pair_otherwise, never, pair_otherwise, has_rotary},
     Mistake{"rotary_off_by_one", "rotary_off_by_one", "queries turned one position late",
             "The positions that queries, or keys, turn by are one off.",
             "Count the positions of queries and keys from the same 0.",
-            Stage::rotated_queries, shift_queries<1>, shifts_queries<1>, shift_queries<0>},
+            Stage::rotated_queries, shift_queries<1>, shifts_queries<1>, shift_queries<0>, has_rotary},
     Mistake{"rotary_off_by_one:earlier", "rotary_off_by_one", "queries turned one position early",
             "The positions that queries, or keys, turn by are one off.",
             "Count the positions of queries and keys from the same 0.",
-            Stage::rotated_queries, shift_queries<-1>, shifts_queries<-1>, shift_queries<0>},
+            Stage::rotated_queries, shift_queries<-1>, shifts_queries<-1>, shift_queries<0>, has_rotary},
     Mistake{"rotary_base", "rotary_base", "rotary base 10000",
             "The angles are those of another base than the model's, as of 10000, which most models have.",
             "Take the base of the model: rope_theta in its configuration.",
-            Stage::rotated_queries, take_usual_base, never, nullptr},
+            Stage::rotated_queries, take_usual_base, never, nullptr, has_rotary},
     Mistake{"rotary_scaling_missing", "rotary_scaling_missing", "rotary scaling missing",
             "The frequencies are not stretched for long texts as those of the model are.",
             "Scale the frequencies as rope_scaling in the configuration says.",
-            Stage::rotated_queries, leave_scaling_out, never, nullptr},
+            Stage::rotated_queries, leave_scaling_out, never, nullptr, stretches_positions},
     Mistake{"rotary_backwards", "rotary_backwards", "turned backwards",
             "Queries and keys turn by the negative angle: the signs of the sines are exchanged.",
             "Turn by the positive angle: first·cos − second·sin, second·cos + first·sin.",
-            Stage::rotated_queries, turn_backwards, misplaces<&Misplaced::turned_backwards>, put_right<&Misplaced::turned_backwards>},
+            Stage::rotated_queries, turn_backwards, misplaces<&Misplaced::turned_backwards>, put_right<&Misplaced::turned_backwards>, has_rotary},
     Mistake{"rotary_queries_only", "rotary_queries_only", "queries turned alone",
             "Queries are turned by their positions, and keys are not.", "Turn the keys as well, each by its own position.",
-            Stage::rotated_keys, turn_queries_alone, misplaces<&Misplaced::queries_turned_alone>, put_right<&Misplaced::queries_turned_alone>},
+            Stage::rotated_keys, turn_queries_alone, misplaces<&Misplaced::queries_turned_alone>, put_right<&Misplaced::queries_turned_alone>, has_rotary},
     Mistake{"query_key_swapped", "query_key_swapped", "queries and keys swapped",
             "Queries and keys stand in each other's place, so the scores are transposed.",
             "Multiply the queries by the transposed keys: Q·Kᵀ.",
@@ -154,24 +154,24 @@ constexpr std::array table{
             Stage::scores, scale_queries<true>, [](const Model& m) { return m.departures.scores_prescaled; }, scale_queries<false>},
     Mistake{"cap_before_scale", "cap_before_scale", "cap before the scale",
             "The scores are capped first and scaled then.", "Scale the scores first, then cap them: c·tanh(s/c).",
-            Stage::scaled_scores, cap_before_scale, misplaces<&Misplaced::cap_before_scale>, put_right<&Misplaced::cap_before_scale>},
+            Stage::scaled_scores, cap_before_scale, misplaces<&Misplaced::cap_before_scale>, put_right<&Misplaced::cap_before_scale>, has_cap},
     Mistake{"bias_before_scale", "bias_before_scale", "bias before the scale",
             "Biases are added to the scores before these are scaled, so that they are scaled as well.",
             "Add biases to the scaled scores.",
-            Stage::scaled_scores, bias_before_scale, misplaces<&Misplaced::bias_before_scale>, put_right<&Misplaced::bias_before_scale>},
+            Stage::scaled_scores, bias_before_scale, misplaces<&Misplaced::bias_before_scale>, put_right<&Misplaced::bias_before_scale>, has_bias},
     Mistake{"cap_missing", "cap_missing", "cap missing",
             "The scores are not capped.", "Cap the scaled scores before the mask: c·tanh(s/c).",
-            Stage::capped_scores, leave_cap_out, never, nullptr},
+            Stage::capped_scores, leave_cap_out, never, nullptr, has_cap},
     Mistake{"bias_missing:positions", "bias_missing", "position bias missing",
             "The bias of distances is not added to the scores.", "Add the position bias to the scaled scores.",
-            Stage::position_bias, leave_position_bias_out, never, nullptr},
+            Stage::position_bias, leave_position_bias_out, never, nullptr, has_bias},
     Mistake{"alibi_slopes_reversed", "alibi_slopes_reversed", "slopes reversed",
             "The heads have each other's slopes: the first has that of the last.",
             "Give head 0 the first slope: 2^(−8/n_heads) where n_heads is a power of two.",
-            Stage::position_bias, reverse_slopes, never, nullptr},
+            Stage::position_bias, reverse_slopes, never, nullptr, has_slopes},
     Mistake{"bias_missing:scores", "bias_missing", "given bias missing",
             "The given bias is not added to the scores.", "Add the given bias to the scaled scores.",
-            Stage::biased_scores, leave_score_bias_out, never, nullptr},
+            Stage::biased_scores, leave_score_bias_out, never, nullptr, has_bias},
     Mistake{"no_mask", "no_mask", "no mask",
             "Every query sees every key, also those that come after it.", "Mask the scores before the softmax.",
             Stage::mask, without_mask, is_unmasked, mask_causally},
@@ -245,7 +245,7 @@ constexpr std::array table{
     Mistake{"sink_missing", "sink_missing", "sink missing",
             "No exp(sink) joins the sum of each row, so that its weights sum to 1.",
             "Append the sink to the scores of each row, run the softmax, and drop its column.",
-            Stage::unmasked_weights, leave_sink_out, never, nullptr},
+            Stage::unmasked_weights, leave_sink_out, never, nullptr, has_sink},
     Mistake{"blocks_not_rescaled", "blocks_not_rescaled", "softmax blocks not rescaled",
             "A softmax that takes the keys block by block does not multiply what it has by exp(m_old − m_new) when the maximum grows.",
             "Multiply the running sum and the running contexts by exp(m_old − m_new) in every block.",
@@ -322,21 +322,7 @@ std::string remedy_in(const Mistake& mistake, const Model& model) {
 }
 
 bool concerns(const Mistake& mistake, const Model& model) {
-  const std::string_view name = mistake.name;
-  const auto begins = [&](const char* start) { return name.starts_with(start); };
-  const attention::Additions& a = model.additions;
-  if (mistake.present(model)) return true;
-  if (begins("groups_")) return model.n_kv_heads.has_value();
-  if (name == "rotary_scaling_missing")
-    return a.positions.rotary && a.positions.rotary->scaling.rule != positions::ScalingRule::none;
-  if (begins("rotary_")) return a.positions.rotary.has_value();
-  if (begins("norm_")) return a.normalise.has_value();
-  if (begins("cap_")) return a.score_cap.has_value();
-  if (begins("alibi_")) return a.positions.alibi.has_value();
-  if (begins("sink_")) return a.sink.has_value();
-  const bool of_scores =
-      name == "bias_before_scale" || name == "bias_missing:positions" || name == "bias_missing:scores";
-  return !of_scores || a.has_bias();
+  return !mistake.needs || mistake.needs(model) || mistake.present(model);
 }
 
 bool applies(const Mistake& mistake, const Model& model) {

@@ -26,6 +26,8 @@ struct Mistake {
   bool (*present)(const Model&);
   /// The model with it put right; nullptr where the numbers that would be needed are gone.
   Model (*mended)(const Model&);
+  /// Whether the model has what this is a mistake in; nullptr where every model has.
+  bool (*needs)(const Model&) = nullptr;
 };
 
 /// All of them, in the order of the stages that they change.
@@ -37,7 +39,7 @@ const Mistake* find_mistake(std::string_view name);
 /// What to do instead in a model: its diagonals, where queries are not as many as keys.
 std::string remedy_in(const Mistake& mistake, const Model& model);
 
-/// Whether a model has what it is a mistake in: no rotary positions, nothing to be mistaken in them.
+/// Whether a model has what it is a mistake in, or makes it.
 bool concerns(const Mistake& mistake, const Model& model);
 
 /// Whether making it would change the model.

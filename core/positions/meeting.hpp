@@ -38,13 +38,13 @@ struct Meeting {
 /// How a query meets a key, d_head numbers each, at positions that may lie between two tokens.
 inline Meeting meet(const Rotary& rotary, const arma::rowvec& query, const arma::rowvec& key, double query_at,
                     double key_at) {
-  const double slower = rotary.scaling.rule == ScalingRule::linear ? rotary.scaling.factor : 1;
   Meeting meeting;
   for (const double frequency : frequencies(rotary, query.n_elem)) {
     PairMeeting pair;
     pair.columns = columns_of(rotary, meeting.pairs.size(), query.n_elem);
     const auto [a, b] = pair.columns;
-    pair.query_angle = query_at / slower * frequency, pair.key_angle = key_at / slower * frequency;
+    pair.query_angle = scaled_position(rotary, query_at) * frequency;
+    pair.key_angle = scaled_position(rotary, key_at) * frequency;
     pair.query = {query(a), query(b)}, pair.key = {key(a), key(b)};
     pair.turned_query = turned(pair.query, pair.query_angle);
     pair.turned_key = turned(pair.key, pair.key_angle);

@@ -46,9 +46,12 @@ std::optional<std::size_t> pair_of(const Rotary& rotary, std::size_t column, std
   return rotary.pairs == Pairs::neighbours ? column / 2 : column % (d / 2);
 }
 
+double scaled_position(const Rotary& rotary, double position) {
+  return rotary.scaling.rule == ScalingRule::linear ? position / rotary.scaling.factor : position;
+}
+
 Turn turn_at(const Rotary& rotary, const std::vector<double>& frequencies, std::int64_t position) {
-  double at = static_cast<double>(position);
-  if (rotary.scaling.rule == ScalingRule::linear) at /= rotary.scaling.factor;
+  const double at = scaled_position(rotary, static_cast<double>(position));
   Turn turn;
   for (const double frequency : frequencies) {
     turn.cosines.push_back(std::cos(at * frequency));

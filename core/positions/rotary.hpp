@@ -57,6 +57,9 @@ std::optional<std::size_t> pair_of(const Rotary& rotary, std::size_t column, std
 /// Rows of d_head numbers, each turned by its position: first_position, first_position + 1, ….
 arma::mat turned(const arma::mat& rows, std::int64_t first_position, const Rotary& rotary);
 
+/// The position whose multiples of a frequency are angles: linear scaling divides it.
+double scaled_position(const Rotary& rotary, double position);
+
 /// Cosine and sine of every pair at one position, for whoever turns row by row.
 struct Turn {
   std::vector<double> cosines, sines;  ///< [pair]

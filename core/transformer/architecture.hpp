@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/positions/rotary.hpp"
+
 /// Whole models: tokens go in, and what may come next comes out.
 namespace core::transformer {
 
@@ -13,25 +15,6 @@ enum class NormKind { layer, rms };
 enum class NormPlace { before, after };
 /// Between the two halves of an MLP. Source of both GELUs: Hendrycks and Gimpel 2016.
 enum class Activation { gelu_erf, gelu_tanh, quick_gelu, relu, silu };
-
-/// How Llama 3 slows the pairs down that turn less than once in the texts that it first knew.
-struct Llama3Scaling {
-  double factor = 8, low = 1, high = 4;
-  double context = 8192;
-  friend bool operator==(const Llama3Scaling&, const Llama3Scaling&) = default;
-};
-
-/// Pairs of numbers of each query and key that turn with its position; number k and k + dims / 2 are a pair.
-///
-/// Source: Su et al. 2021.
-struct Rotary {
-  std::size_t dims = 0;  ///< of a head, from its first number on
-  double theta = 10000;
-  double slower = 1;  ///< positions are divided by this
-  std::optional<Llama3Scaling> llama3 = {};
-  std::vector<double> factors = {};  ///< [pair]: what its angle is divided by, or none
-  friend bool operator==(const Rotary&, const Rotary&) = default;
-};
 
 struct Sizes {
   std::size_t n_layers = 0, d_model = 0;
@@ -62,9 +45,9 @@ struct Architecture {
   Norm norm;
   Mlp mlp;
   bool causal = true;
-  std::optional<Rotary> rotary;    ///< else positions are learned
-  std::size_t first_position = 0;  ///< row of the first token among learned positions
-  bool scales_by_layer = false;    ///< scores are also divided by the number of the layer, from 1
+  std::optional<positions::Rotary> rotary;  ///< else positions are learned
+  std::size_t first_position = 0;           ///< row of the first token among learned positions
+  bool scales_by_layer = false;             ///< scores are also divided by the number of the layer, from 1
   bool tied = false;  ///< tokens are predicted with their embeddings, as they are without weights for it
   bool has_neighbours = false;  ///< in GGUF: numbers 2k and 2k + 1 of queries and keys are a pair, not halves
   std::vector<std::size_t> windows = {};  ///< [layer]: tokens that a query sees at most, 0 for all; or none

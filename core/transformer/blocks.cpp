@@ -113,35 +113,19 @@ arma::fmat mlp(const arma::fmat& x, const LayerWeights& weights, const Mlp& rule
   return projected(hidden, weights.down, pool);
 }
 
-std::vector<double> angles_of(const Rotary& rotary) {
-  const double dims = static_cast<double>(rotary.dims);
-  std::vector<double> angles;
-  for (std::size_t k = 0; k < rotary.dims / 2; ++k) {
-    double angle = std::pow(rotary.theta, -2 * static_cast<double>(k) / dims);
-    if (rotary.llama3) {
-      const auto& [factor, low, high, context] = *rotary.llama3;
-      const double turns = context * angle / (2 * std::numbers::pi);  // within the texts that it first knew
-      const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
-      angle *= (1 - kept) / factor + kept;
-    }
-    if (!rotary.factors.empty()) angle /= rotary.factors[k];
-    angles.push_back(angle / rotary.slower);
-  }
-  return angles;
-}
-
-void rotate(arma::fmat& heads, std::size_t d_head, const Rotary& rotary, std::size_t first) {
-  const std::vector<double> angles = angles_of(rotary);
-  const std::size_t n = heads.n_rows, half = angles.size();
+void rotate(arma::fmat& heads, std::size_t d_head, const positions::Rotary& rotary, std::size_t first) {
+  const std::vector<double> frequencies = positions::frequencies(rotary, d_head);
+  const std::size_t n = heads.n_rows;
   std::vector<float> cosines(n), sines(n);
-  for (std::size_t k = 0; k < half; ++k) {
+  for (std::size_t k = 0; k < frequencies.size(); ++k) {
     for (std::size_t i = 0; i < n; ++i) {
-      const double angle = static_cast<double>(first + i) * angles[k];
+      const double angle = scaled_position(rotary, static_cast<double>(first + i)) * frequencies[k];
       cosines[i] = static_cast<float>(std::cos(angle));
       sines[i] = static_cast<float>(std::sin(angle));
     }
+    const auto [left_column, right_column] = columns_of(rotary, k, d_head);
     for (std::size_t begin = 0; begin < heads.n_cols; begin += d_head) {
-      float *a = heads.colptr(begin + k), *b = heads.colptr(begin + k + half);
+      float *a = heads.colptr(begin + left_column), *b = heads.colptr(begin + right_column);
       for (std::size_t i = 0; i < n; ++i) {
         const float left = a[i], right = b[i];
         a[i] = left * cosines[i] - right * sines[i];

@@ -25,12 +25,9 @@ arma::fmat mlp(const arma::fmat& x, const LayerWeights& weights, const Mlp& rule
 
 /// Turns the pairs of every head's numbers by the positions of their tokens, which begin at first: n_tokens ×
 /// heads · d_head, in place.
-void rotate(arma::fmat& heads, std::size_t d_head, const Rotary& rotary, std::size_t first);
+void rotate(arma::fmat& heads, std::size_t d_head, const positions::Rotary& rotary, std::size_t first);
 
 /// The norms of every head's numbers on their own, as Qwen 3 has them, in place.
 void norm_heads(arma::fmat& heads, std::size_t d_head, const Affine& numbers, const Norm& norm);
-
-/// By what angle the pairs of a head turn from one position to the next: dims / 2 numbers.
-std::vector<double> angles_of(const Rotary& rotary);
 
 }  // namespace core::transformer

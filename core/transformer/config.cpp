@@ -67,32 +67,32 @@ Activation activation_in(const Json& top, Activation otherwise) {
   return place ? place->word(words) : otherwise;
 }
 
-void read_scaling(const Json& place, Rotary& rotary) {
+void read_scaling(const Json& place, positions::Scaling& scaling) {
   const auto type = one_of(place, {"rope_type", "type"});
   if (!type || type->text() == "default") return;
   if (type->text() == "linear") {
-    rotary.slower = place.required("factor").number();
+    scaling = {positions::ScalingRule::linear, place.required("factor").number()};
   } else if (type->text() == "llama3") {
-    rotary.llama3 = {place.required("factor").number(), place.required("low_freq_factor").number(),
-                     place.required("high_freq_factor").number(),
-                     place.required("original_max_position_embeddings").number()};
+    scaling = {positions::ScalingRule::llama3, place.required("factor").number(),
+               place.required("low_freq_factor").number(), place.required("high_freq_factor").number(),
+               place.required("original_max_position_embeddings").number()};
   } else {
     type->fail("rotary positions of type default, linear or llama3, as others cannot be computed yet");
   }
 }
 
-Rotary rotary_in(const Json& top, const Sizes& sizes) {
-  Rotary rotary;
+positions::Rotary rotary_in(const Json& top, const Sizes& sizes) {
+  positions::Rotary rotary;
   const auto parameters = one_of(top, {"rope_parameters"});
   const Json& place = parameters ? *parameters : top;
-  rotary.theta = number_or(place, {"rope_theta", "rotary_emb_base"}, 10000);
+  rotary.base = number_or(place, {"rope_theta", "rotary_emb_base"}, 10000);
   const double otherwise = number_or(top, {"partial_rotary_factor", "rotary_pct"}, 1);
   const double part = number_or(place, {"partial_rotary_factor"}, otherwise);
-  rotary.dims = static_cast<std::size_t>(part * static_cast<double>(sizes.d_head));
+  if (part != 1) rotary.dimensions = static_cast<std::size_t>(part * static_cast<double>(sizes.d_head));
   if (parameters)
-    read_scaling(*parameters, rotary);
+    read_scaling(*parameters, rotary.scaling);
   else if (const auto scaling = one_of(top, {"rope_scaling"}))
-    read_scaling(*scaling, rotary);
+    read_scaling(*scaling, rotary.scaling);
   return rotary;
 }
 
@@ -146,9 +146,11 @@ void require_sizes(const Architecture& architecture, const std::string& place) {
   if (s.n_heads % s.n_groups != 0)
     throw Error(place + "expected a number of heads that heads of keys divide, got " +
                 std::to_string(s.n_heads) + " and " + std::to_string(s.n_groups));
-  if (architecture.rotary && (architecture.rotary->dims > s.d_head || architecture.rotary->dims % 2 != 0))
+  if (!architecture.rotary) return;
+  const std::size_t turned = turned_columns(*architecture.rotary, s.d_head);
+  if (turned > s.d_head || turned % 2 != 0)
     throw Error(place + "expected an even number of rotated numbers, at most the " +
-                std::to_string(s.d_head) + " of a head, got " + std::to_string(architecture.rotary->dims));
+                std::to_string(s.d_head) + " of a head, got " + std::to_string(turned));
 }
 
 Architecture architecture_of(const Json& top) {

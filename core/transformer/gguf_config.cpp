@@ -21,22 +21,26 @@ struct Keyed {
   std::optional<double> number(const char* key) const { return metadata.number(prefix + key); }
 };
 
-Rotary rotary_of(const Keyed& keyed, const Sizes& sizes, const formats::TensorFile& file) {
-  Rotary rotary;
-  rotary.dims = keyed.whole_or("rope.dimension_count", sizes.d_head);
-  rotary.theta = keyed.number("rope.freq_base").value_or(10000);
+positions::Rotary rotary_of(const Keyed& keyed, const Sizes& sizes, const formats::TensorFile& file) {
+  positions::Rotary rotary;
+  const std::size_t turned = keyed.whole_or("rope.dimension_count", sizes.d_head);
+  if (turned != sizes.d_head) rotary.dimensions = turned;
+  rotary.base = keyed.number("rope.freq_base").value_or(10000);
   const std::string type = keyed.metadata.text(keyed.prefix + "rope.scaling.type").value_or("none");
   if (type == "linear")
-    rotary.slower = keyed.number("rope.scaling.factor").value_or(1);
+    rotary.scaling = {positions::ScalingRule::linear, keyed.number("rope.scaling.factor").value_or(1)};
   else if (type != "none")
     throw Error(keyed.metadata.place() + keyed.prefix +
                 "rope.scaling.type: expected none or linear, as others cannot be computed yet, got \"" +
                 type + "\"");
   if (const auto* factors = file.find("rope_freqs.weight")) {
-    if (factors->shape != formats::Shape{rotary.dims / 2})
-      throw Error(file.place() + "rope_freqs.weight: expected [" + std::to_string(rotary.dims / 2) +
-                  "], got " + formats::shape_text(factors->shape));
-    rotary.factors = file.read(factors->name).numbers;
+    if (factors->shape != formats::Shape{turned / 2})
+      throw Error(file.place() + "rope_freqs.weight: expected [" + std::to_string(turned / 2) + "], got " +
+                  formats::shape_text(factors->shape));
+    // llama.cpp keeps what each frequency is divided by.
+    arma::rowvec slowed = positions::frequencies(rotary, sizes.d_head);
+    slowed /= arma::rowvec(file.read(factors->name).numbers);
+    rotary.inverse_frequencies = arma::mat(slowed);
   }
   return rotary;
 }

@@ -21,21 +21,6 @@ attention::Linear columns(const Affine& numbers, std::size_t from, std::size_t c
   return linear;
 }
 
-positions::Rotary rotary_of_model(const Rotary& rotary, std::size_t d_head) {
-  positions::Rotary result;
-  result.base = rotary.theta;
-  if (rotary.dims != d_head) result.dimensions = rotary.dims;
-  if (!rotary.factors.empty()) {
-    result.inverse_frequencies = arma::mat(arma::rowvec(angles_of(rotary)));
-  } else if (rotary.llama3) {
-    const auto& [factor, low, high, context] = *rotary.llama3;
-    result.scaling = {positions::ScalingRule::llama3, factor, low, high, context};
-  } else if (rotary.slower != 1) {
-    result.scaling = {positions::ScalingRule::linear, rotary.slower};
-  }
-  return result;
-}
-
 }  // namespace
 
 void require_layer(const Transformer& model, std::size_t layer) {
@@ -60,7 +45,7 @@ attention::Model layer_model(const Transformer& model, const Pass& pass, std::si
                              columns(fused, d + d_keys, d_keys), columns(weights->output, 0, sizes.d_model)};
   result.n_heads = sizes.n_heads;
   if (sizes.n_groups != sizes.n_heads) result.n_kv_heads = sizes.n_groups;
-  if (rules.rotary) result.additions.positions.rotary = rotary_of_model(*rules.rotary, sizes.d_head);
+  result.additions.positions.rotary = rules.rotary;
   if (!weights->query_norm.is_empty() && !weights->key_norm.is_empty())
     result.additions.normalise =
         attention::HeadNorm{attention::NormRule::rms, in_float64(weights->query_norm.weight),
