@@ -23,6 +23,13 @@ arma::fmat product(const arma::fmat& x, const arma::fmat& weight, ThreadPool& po
                                                       x.n_rows > 1 ? 4 * pool.n_threads() : pool.n_threads());
   pool.run(n_parts, x.n_elem * weight.n_cols, [&](std::size_t part) {
     const std::size_t from = weight.n_cols * part / n_parts, to = weight.n_cols * (part + 1) / n_parts;
+    if (from == to) return;
+    if (x.n_rows == 1) {  // a product of matrices would copy the weights first, which are all the work
+      cblas_sgemv(CblasColMajor, CblasTrans, static_cast<blasint>(weight.n_rows),
+                  static_cast<blasint>(to - from), 1, weight.colptr(from),
+                  static_cast<blasint>(weight.n_rows), x.memptr(), 1, 0, result.colptr(from), 1);
+      return;
+    }
     multiply({x.memptr(), x.n_rows}, {weight.colptr(from), weight.n_rows}, x.n_rows, x.n_cols, to - from, 1,
              result.colptr(from), result.n_rows);
   });
