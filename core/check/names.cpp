@@ -120,9 +120,10 @@ std::string up_to_number(const std::string& name) {
   return name;
 }
 
-bool is_of_a_projection(std::string_view name) {
+/// Whether it is a learned number and no stage: "c_attn.weight", or what our exports call "projections.…".
+bool is_learned(std::string_view name) {
   const std::string_view end = name.substr(name.find_last_of("./") + 1);
-  return end == "weight" || end == "bias";
+  return end == "weight" || end == "bias" || name.starts_with("projections.");
 }
 
 /// Cuts "head12" with what stands before it from the end of a name.
@@ -161,9 +162,8 @@ Meaning meaning_of(std::string_view base) {
   if (Meaning whole = find(name); !whole.stages.empty()) return whole;
   const std::size_t last = name.find_last_of("./");
   if (last == std::string::npos) return {};
-  const std::string_view end = std::string_view(name).substr(last + 1);
-  if (end == "weight" || end == "bias") return {};  // of a learned projection
-  return find(end);
+  if (is_learned(name)) return {};
+  return find(std::string_view(name).substr(last + 1));
 }
 
 std::vector<WithoutNumber> without_numbers(const std::string& name) {
@@ -193,7 +193,7 @@ Said said_by(std::string_view name) {
       said.layer = up_to_number(parts.base.substr(0, last)), said.own = parts.base.substr(last + 1);
     return said;
   }
-  if (is_of_a_projection(text::lower(parts.base))) return said;
+  if (is_learned(text::lower(parts.base))) return said;
   for (const auto& [base, number, is_parted] : without_numbers(parts.base)) {
     if (!is_parted && base.size() < shortest) continue;
     said.meaning = meaning_of(base);

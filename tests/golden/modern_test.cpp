@@ -10,10 +10,15 @@
 
 #include "core/attention/attend.hpp"
 #include "core/attention/fast/engine.hpp"
+#include "core/check/check.hpp"
+#include "core/check/report_text.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "core/formats/writers/npz_writer.hpp"
 #include "tests/support/matchers.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace golden {
 namespace {
@@ -72,6 +77,17 @@ TEST_P(Modern, TheEngineSaysTheSame) {
   attention::fast::Engine engine(2);
   engine.compute(expected.model, 0);
   expect_modern_stages(expected, engine.trace());
+}
+
+TEST_P(Modern, ItsExportAgreesWithIt) {
+  const attention::Model model = read_case(GetParam()).model;
+  const support::TemporaryDirectory folder;
+  const auto path = folder / "export.npz";
+  support::put_bytes(path, core::formats::npz_bytes(model));
+  const auto file = core::formats::open_tensors(path);
+  const auto report = core::check::check(model, core::check::match(model, file, {}), {});
+  EXPECT_TRUE(report.agrees) << core::check::report_text(report);
+  EXPECT_TRUE(report.not_given.empty());
 }
 
 TEST_P(Modern, ASessionKeepsIt) {
