@@ -107,7 +107,9 @@ void describe(Options options, WriteSession& command) {
 }
 
 void describe(Options options, Check& command) {
-  describe_model(options, command, "Layer of a checkpoint, of given tensors and of those to be checked");
+  describe_model(
+      options, command,
+      "Layer of a checkpoint, of given tensors and of those to be checked (of a whole model all, unless given)");
   options
       .one("--against", "PATH", "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv",
            command.against)

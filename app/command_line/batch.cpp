@@ -164,6 +164,8 @@ struct Runner {
   }
   int operator()(const Check& command) const {
     namespace check = core::check;
+    if (command.text && command.choices.layer.empty())
+      return check_whole_model(command, out, err) ? done : failed;
     OfModel of_model = command;
     if (has_no_layers(command)) of_model.choices.layer.clear();
     of_model.choices.first_line_is_names.reset();  // it is that of the tensors

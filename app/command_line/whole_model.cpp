@@ -6,9 +6,14 @@
 #include <ostream>
 #include <thread>
 
+#include "app/command_line/batch.hpp"
+#include "app/command_line/search_watch.hpp"
 #include "app/work/memory.hpp"
+#include "core/check/whole/whole_check.hpp"
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/files/own_descriptor.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/text/number.hpp"
 #include "core/text/words.hpp"
 #include "core/transformer/layer_model.hpp"
@@ -225,6 +230,20 @@ core::importing::Imported layer_of_text(const OfWholeModel& command, const std::
                            core::text::counted(session.ids.size(), "token") +
                            ", whose layers before were computed in float32"};
   return imported;
+}
+
+bool check_whole_model(const Check& command, std::ostream& out, std::ostream& err) {
+  core::formats::read_pipe_whole(command.against);
+  Session session({std::get<std::filesystem::path>(command.source), *command.text});
+  const auto file = core::formats::open_tensors(command.against);
+  for (const std::string& note : file.notes()) print_error(err, "note: " + note);
+  core::Token search;
+  const SearchWatch watch(search, err, is_on_terminal(err));
+  const auto report = core::check::check_whole(
+      session.model, session.ids, transformer::token_names(*session.model.tokenizer, session.tokens), file,
+      {command.tolerance, command.layout, command.by_hand}, session.means, search);
+  out << (command.json ? core::check::whole_report_json(report) : core::check::whole_report_text(report));
+  return report.agrees();
 }
 
 }  // namespace app

@@ -16,4 +16,10 @@ void generate(const Generate& command, std::ostream& out);
 /// it is the first.
 core::importing::Imported layer_of_text(const OfWholeModel& command, const std::string& layer);
 
+/// Somebody's tensors of all layers against a whole model, whose text and against are set; whether they
+/// agree.
+///
+/// What is to be said beside the report goes to err.
+bool check_whole_model(const Check& command, std::ostream& out, std::ostream& err);
+
 }  // namespace app

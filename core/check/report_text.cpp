@@ -1,14 +1,13 @@
 #include "core/check/report_text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <set>
 
 #include "core/formats/files/json.hpp"
+#include "core/text/columns.hpp"
 #include "core/text/number.hpp"
-#include "core/text/utf8.hpp"
 #include "core/text/words.hpp"
 
 namespace core::check {
@@ -17,46 +16,6 @@ namespace {
 using attention::info;
 using formats::json_quoted;
 using std::to_string;
-
-std::string short_number(double value) {
-  if (std::isinf(value)) return "not a number apart";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
-using Row = std::array<std::string, 7>;
-
-std::string aligned(const std::vector<Row>& rows) {
-  std::array<std::size_t, std::tuple_size_v<Row>> widths{};
-  for (const Row& row : rows)
-    for (std::size_t k = 0; k < row.size(); ++k)
-      widths[k] = std::max(widths[k], text::character_count(row[k]));
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t k = 0; k < row.size(); ++k) {
-      if (widths[k] == 0) continue;
-      line += row[k];
-      for (std::size_t n = text::character_count(row[k]); n < widths[k] + 2; ++n) line += ' ';
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
-Row row_of(const StageResult& r) {
-  Row row{info(r.stage).name, r.tensor, r.shape, r.type, r.reading, "", ""};
-  if (!r.obstacle.empty()) {
-    row[6] = "DIFFERS: " + r.obstacle;
-    return row;
-  }
-  row[5] = r.agreement.largest == 0 ? "0" : short_number(r.agreement.largest) + " at " + place_words(r);
-  row[6] = r.agreement.within ? "agrees" : "DIFFERS";
-  if (r.agreement.within && !r.rounding.empty() && r.agreement.largest > 0) row[6] += " as " + r.rounding;
-  return row;
-}
 
 std::size_t n_stages_of(const Report& report) {
   std::set<Stage> compared;
@@ -100,6 +59,25 @@ std::string described(const Explanation& explanation) {
 }
 
 }  // namespace
+
+std::string difference_text(double value) {
+  if (std::isinf(value)) return "not a number apart";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+std::vector<std::string> row_of(const StageResult& r) {
+  std::vector<std::string> row{info(r.stage).name, r.tensor, r.shape, r.type, r.reading, "", ""};
+  if (!r.obstacle.empty()) {
+    row[6] = "DIFFERS: " + r.obstacle;
+    return row;
+  }
+  row[5] = r.agreement.largest == 0 ? "0" : difference_text(r.agreement.largest) + " at " + place_words(r);
+  row[6] = r.agreement.within ? "agrees" : "DIFFERS";
+  if (r.agreement.within && !r.rounding.empty() && r.agreement.largest > 0) row[6] += " as " + r.rounding;
+  return row;
+}
 
 std::string place_words(const StageResult& r) {
   const Agreement& a = r.agreement;
@@ -147,12 +125,13 @@ std::string verdict_words(const Report& report) {
 }
 
 std::string report_text(const Report& report) {
-  std::vector<Row> rows{{"stage", "tensor", "shape", "type", "", "largest difference", ""}};
+  std::vector<std::vector<std::string>> rows{
+      {"stage", "tensor", "shape", "type", "", "largest difference", ""}};
   for (const StageResult& result : report.stages) {
     rows.push_back(row_of(result));
     if (!result.reading.empty()) rows.front()[4] = "read as";
   }
-  std::string text = aligned(rows);
+  std::string text = text::in_columns(rows);
   for (const std::string& name : report.left_out) text += "left out: " + name + "\n";
   for (const std::string& note : report.notes) text += "note: " + note + ".\n";
   return text + "\n" + verdict_words(report);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/check/check.hpp"
 
@@ -14,6 +15,12 @@ std::string verdict_words(const Report& report);
 
 /// "3 tensors of 2 stages were compared; not given, and not compared: queries, keys": what a verdict is of.
 std::string coverage_words(const Report& report);
+
+/// A stage as a row of a table: its name, tensor, shape, type, reading, largest difference, verdict.
+std::vector<std::string> row_of(const StageResult& result);
+
+/// A difference in three digits.
+std::string difference_text(double difference);
 
 /// The report for people: a table of the stages, what was left out, how tensors were read, then the verdict.
 std::string report_text(const Report& report);

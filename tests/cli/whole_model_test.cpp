@@ -135,6 +135,18 @@ TEST(WholeModel, ALayerIsExportedAsItReadsAText) {
               models + "llama: expected a layer below 2, got 2");
 }
 
+TEST(WholeModel, IsCheckedInAllLayers) {
+  const std::string text = support::bytes_of(models + "gpt2/text.txt");
+  const std::string dump = models + "gpt2/golden.npz";
+  const Outcome right = run({"check", models + "gpt2", "--text", text, "--against", dump});
+  EXPECT_EQ(right.status, 0) << right.out << right.err;
+  EXPECT_NE(right.out.find("Everything agrees that was given."), std::string::npos) << right.out;
+  const Outcome other =
+      run({"check", models + "gpt2", "--text", text, "--against", models + "gpt_neox/golden.npz", "--json"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.out.find("\"agrees\": false"), std::string::npos) << other.out;
+}
+
 TEST(WholeModel, IsReadFromGguf) {
   const std::string text = support::bytes_of(models + "llama/text.txt");
   const Outcome folder = run({"predict", models + "llama", "--text", text, "--json"}),

@@ -1,0 +1,218 @@
+#include "core/check/whole/whole_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/check/match.hpp"
+#include "core/check/names.hpp"
+#include "core/check/stored_as.hpp"
+#include "core/error.hpp"
+#include "core/transformer/layer_model.hpp"
+
+namespace core::check {
+namespace {
+
+using formats::TensorFile;
+using transformer::Means;
+using transformer::Transformer;
+
+/// Compares rows; steps[i] is the largest number that the last step added to row i, whose sums round.
+void compare(const arma::mat& theirs, const arma::fmat& ours, const arma::vec& steps, formats::Dtype type,
+             const Tolerance& tolerance, RowsResult& result) {
+  const double largest = arma::max(arma::vectorise(arma::abs(arma::conv_to<arma::mat>::from(ours))));
+  bool within = true, within_rounded = true;
+  for (std::size_t i = 0; i < ours.n_rows; ++i)
+    for (std::size_t c = 0; c < ours.n_cols; ++c) {
+      const double a = theirs(i, c), b = static_cast<double>(ours(i, c));
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      const double apart = std::isnan(a - b) ? arma::datum::inf : std::abs(a - b);
+      const double size = std::abs(b) + steps(i);
+      const double allowed = tolerance.absolute + tolerance.relative * std::abs(b) +
+                             tolerance.of_largest * largest +
+                             float32_sums * storing_error(formats::Dtype::f32, size);
+      if (apart > result.largest) result.largest = apart, result.row = i, result.column = c;
+      within = within && apart <= allowed;
+      within_rounded = within_rounded && apart <= allowed + float32_sums * storing_error(type, size);
+    }
+  result.within = within || within_rounded;
+  if (!within && within_rounded) result.rounding = rounding_words(type);
+}
+
+/// The largest |number| of each row of what was added.
+arma::vec largest_of_rows(const arma::fmat& added) {
+  return arma::conv_to<arma::vec>::from(arma::max(arma::abs(added), 1));
+}
+
+/// One run of the model beside a file.
+class Comparing {
+ public:
+  Comparing(const Transformer& model, const std::vector<std::string>& tokens, const TensorFile& file,
+            const WholeOptions& options, const Means& means, const Token& search)
+      : model_(model), tokens_(tokens), file_(file), options_(options), means_(means), search_(search) {}
+
+  WholeReport report(const std::vector<std::size_t>& ids) {
+    read_dump();
+    transformer::require_tokens(model_, ids, 0);
+    arma::fmat rows = transformer::embedded(model_, ids, 0, means_.progress);
+    arma::vec steps = largest_of_rows(rows);
+    transformer::Pass pass;
+    pass.ids = ids;
+    const std::size_t n_layers = model_.architecture.sizes.n_layers;
+    pass.layers.resize(n_layers);
+    for (std::size_t l = 0; l < n_layers; ++l) {
+      means_.progress.add(1);
+      LayerResult result;
+      result.entering = entering(l, rows, steps);
+      arma::fmat next;
+      pass.layers[l] = transformer::run_layer(model_, l, rows, {}, {}, means_, next);
+      result.attention = attention(l, pass);
+      pass.layers[l].reset();
+      steps = largest_of_rows(next - rows);
+      rows = std::move(next);
+      report_.layers.push_back(std::move(result));
+    }
+    compare_end(rows, steps);
+    return std::move(report_);
+  }
+
+ private:
+  void read_dump() {
+    dump_ = dump_in(file_, model_.architecture.sizes);
+    for (const auto& [name, stage] : options_.by_hand) {
+      file_.info(name);  // throws when it is not there
+      if (!stage.empty()) continue;
+      std::erase_if(dump_.hidden, [&](const auto& of) { return of.second.name == name; });
+      for (auto* one : {&dump_.normed, &dump_.logits})
+        if (*one && (*one)->name == name) one->reset();
+      for (auto& [layer, names] : dump_.stages) names.erase(name);
+      dump_.stacked.erase(name);
+      dump_.left_out.push_back(name + ": left out by hand");
+    }
+    report_.left_out = dump_.left_out;
+    const bool is_empty = dump_.hidden.empty() && !dump_.normed && !dump_.logits && dump_.stages.empty() &&
+                          dump_.stacked.empty();
+    if (is_empty)
+      throw Error(
+          file_.place() +
+          "expected tensors of layers (hidden_states.3, attentions.0, layers.2.q) or logits, got none; "
+          "--layer says of which layer they are");
+  }
+
+  /// Their rows where they fit ours, which they are compared with.
+  std::optional<arma::mat> compared(const DumpTensor& tensor, const arma::fmat& ours, const arma::vec& steps,
+                                    RowsResult& result) const {
+    const formats::TensorInfo& info = file_.info(tensor.name);
+    result.tensor = tensor;
+    result.shape = formats::shape_text(info.shape), result.type = formats::dtype_name(info.dtype);
+    formats::Shape shape = info.shape;
+    if (tensor.index) shape.erase(shape.begin());
+    while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
+    if (shape != formats::Shape{ours.n_rows, ours.n_cols}) {
+      result.obstacle = "expected " + formats::shape_text({ours.n_rows, ours.n_cols}) + ", got " +
+                        formats::shape_text(shape);
+      return std::nullopt;
+    }
+    arma::mat theirs = rows_of(file_, tensor);
+    compare(theirs, ours, steps, info.dtype, options_.tolerance, result);
+    return theirs;
+  }
+
+  /// Goes on with their rows, if they have them.
+  std::optional<RowsResult> entering(std::size_t layer, arma::fmat& rows, const arma::vec& steps) const {
+    const auto tensor = dump_.hidden.find(layer);
+    if (tensor == dump_.hidden.end()) return std::nullopt;
+    RowsResult result;
+    if (const auto theirs = compared(tensor->second, rows, steps, result); theirs && theirs->is_finite())
+      rows = arma::conv_to<arma::fmat>::from(*theirs);
+    return result;
+  }
+
+  /// The tensors of a layer that are stages of its model, the others being left out.
+  std::map<std::string, std::string> by_hand(std::size_t layer, const Model& of_layer, bool& has_any) {
+    std::map<std::string, std::string> result = options_.by_hand;
+    const auto own = dump_.stages.find(layer);
+    for (const formats::TensorInfo& info : file_.tensors()) {
+      const bool is_own =
+          dump_.stacked.contains(info.name) || (own != dump_.stages.end() && own->second.contains(info.name));
+      const auto hand = result.find(info.name);
+      const bool is_stage =
+          is_own &&
+          (hand != result.end() || std::ranges::any_of(said_by(info.name).meaning.stages, [&](Stage stage) {
+             return attention::info(stage).present(of_layer);
+           }));
+      has_any = has_any || is_stage;
+      if (!is_own) result[info.name] = "";
+    }
+    return result;
+  }
+
+  std::optional<Report> attention(std::size_t layer, const transformer::Pass& pass) {
+    if (!dump_.stages.contains(layer) && dump_.stacked.empty()) return std::nullopt;
+    const Model of_layer = transformer::layer_model(model_, pass, layer, tokens_, {});
+    bool has_any = false;
+    const auto hands = by_hand(layer, of_layer, has_any);
+    if (!has_any) return std::nullopt;
+    MatchOptions how{.layout = options_.layout};
+    if (!dump_.stacked.empty()) how.layer = std::to_string(layer);
+    Matched matched = match(of_layer, file_, hands, how);
+    matched.left_out.clear();  // what is of other layers is no news
+    return check(of_layer, matched, options_.tolerance, search_);
+  }
+
+  void compare_end(const arma::fmat& rows, const arma::vec& steps) {
+    arma::fmat last = rows;
+    const arma::fmat normed = transformer::before_prediction(model_, rows, means_);
+    const auto of_normed = [&](const DumpTensor& tensor) {
+      RowsResult result;
+      compared(tensor, normed, largest_of_rows(normed), result);
+      return result;
+    };
+    if (const auto tensor = dump_.hidden.find(dump_.hidden.empty() ? 0 : report_.layers.size());
+        tensor != dump_.hidden.end()) {
+      RowsResult plain;
+      const auto theirs = compared(tensor->second, rows, steps, plain);
+      report_.leaving = plain;
+      if (!plain.within && plain.obstacle.empty()) {
+        RowsResult after = of_normed(tensor->second);  // as transformers keeps it
+        after.reading = "after the last norm";
+        if (after.within || after.largest < plain.largest) report_.leaving = after;
+      } else if (theirs && theirs->is_finite()) {
+        last = arma::conv_to<arma::fmat>::from(*theirs);
+      }
+    }
+    if (dump_.normed) report_.normed = of_normed(*dump_.normed);
+    if (!dump_.logits) return;
+    const arma::fmat logits = transformer::logits_of(model_, last, means_);
+    report_.logits.emplace();
+    compared(*dump_.logits, logits, largest_of_rows(logits), *report_.logits);
+  }
+
+  const Transformer& model_;
+  const std::vector<std::string>& tokens_;
+  const TensorFile& file_;
+  const WholeOptions& options_;
+  const Means& means_;
+  const Token& search_;
+  Dump dump_;
+  WholeReport report_;
+};
+
+}  // namespace
+
+bool WholeReport::agrees() const {
+  const auto fits = [](const std::optional<RowsResult>& rows) { return !rows || rows->within; };
+  return std::ranges::all_of(layers,
+                             [&](const LayerResult& layer) {
+                               return fits(layer.entering) && (!layer.attention || layer.attention->agrees);
+                             }) &&
+         fits(leaving) && fits(normed) && fits(logits);
+}
+
+WholeReport check_whole(const Transformer& model, const std::vector<std::size_t>& ids,
+                        const std::vector<std::string>& tokens, const TensorFile& file,
+                        const WholeOptions& options, const Means& means, const Token& search) {
+  return Comparing(model, tokens, file, options, means, search).report(ids);
+}
+
+}  // namespace core::check

@@ -1,0 +1,129 @@
+// Whole models against what transformers made of the same text: hidden states and attention of every layer.
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "core/check/whole/whole_check.hpp"
+#include "tests/core/check/check_fixture.hpp"
+#include "tests/core/transformer/goldens.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::check {
+namespace {
+
+namespace goldens = transformer::goldens;
+using formats::Tensor;
+using testing::HasSubstr;
+
+/// A model, its text, and a dump of it as programs of PyTorch write one: a tensor for each layer.
+class WholeDump : public testing::TestWithParam<std::string> {
+ protected:
+  WholeDump() {
+    const auto golden = formats::open_tensors(goldens::folder + GetParam() + "/golden.npz");
+    for (const double id : golden.read("ids").numbers) ids_.push_back(static_cast<std::size_t>(id));
+    for (const std::string kind : {"hidden", "attention"}) {
+      const std::size_t count = golden.info(kind).shape.front();
+      for (std::size_t k = 0; k < count; ++k) {
+        Tensor part = golden.read(kind, std::array{k});
+        part.name = (kind == "hidden" ? "hidden_states." : "attentions.") + std::to_string(k);
+        part.shape.insert(part.shape.begin(), 1);
+        tensors_.push_back(std::move(part));
+      }
+    }
+    if (golden.find("logits")) tensors_.push_back(golden.read("logits"));
+  }
+
+  WholeReport report(const WholeOptions& options = {}) {
+    const Token progress, search;
+    ThreadPool pool(1);
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < ids_.size(); ++k) names.push_back(std::to_string(k));
+    return check_whole(model_, ids_, names, support::tensors_in_memory(tensors_), options, {pool, progress},
+                       search);
+  }
+  Tensor& tensor(const std::string& name) { return *std::ranges::find(tensors_, name, &Tensor::name); }
+
+  transformer::Transformer model_ = goldens::opened(goldens::folder + GetParam());
+  std::vector<std::size_t> ids_;
+  std::vector<Tensor> tensors_;
+};
+
+TEST_P(WholeDump, OfTheLibraryAgreesInEveryLayer) {
+  const WholeReport found = report();
+  EXPECT_TRUE(found.agrees()) << whole_report_text(found);
+  ASSERT_EQ(found.layers.size(), model_.architecture.sizes.n_layers);
+  for (const LayerResult& layer : found.layers) {
+    EXPECT_TRUE(layer.entering.has_value());
+    ASSERT_TRUE(layer.attention.has_value());
+    EXPECT_EQ(layer.attention->n_tensors, 1u);
+  }
+  EXPECT_TRUE(found.leaving.has_value());
+  EXPECT_EQ(found.logits.has_value(), model_.weights->predicts());
+  EXPECT_TRUE(found.left_out.empty());
+}
+
+TEST_P(WholeDump, WithHiddenStatesThatAreOffPointsToWhatMadeThem) {
+  tensor("hidden_states.1").numbers[5] += 0.01;
+  const WholeReport found = report();
+  EXPECT_FALSE(found.agrees());
+  EXPECT_THAT(
+      whole_report_text(found),
+      HasSubstr("First difference: what leaves layer 0, though what was given of its attention agrees"));
+  EXPECT_THAT(whole_report_json(found),
+              HasSubstr("\"first_difference\": {\"layer\": 1, \"stage\": \"hidden_states\"}"));
+  EXPECT_TRUE(found.layers[0].attention->agrees);
+}
+
+TEST_P(WholeDump, WithAttentionThatIsOffPointsToIt) {
+  Tensor& weights = tensor("attentions.1");
+  const std::size_t n_keys = weights.shape.back();
+  std::swap(weights.numbers[3 * n_keys], weights.numbers[3 * n_keys + 1]);
+  const WholeReport found = report();
+  EXPECT_FALSE(found.agrees());
+  EXPECT_TRUE(found.layers[0].attention->agrees);
+  EXPECT_THAT(whole_report_json(found),
+              HasSubstr("\"first_difference\": {\"layer\": 1, \"stage\": \"weights\"}"));
+  EXPECT_THAT(whole_report_text(found), HasSubstr("First difference: attention of layer 1."));
+}
+
+TEST_P(WholeDump, InOneTensorForAllLayersIsTheSame) {
+  std::vector<Tensor> stacks(2);
+  stacks[0].name = "hidden_states", stacks[1].name = "attentions";
+  for (const Tensor& part : tensors_) {
+    if (part.name == "logits") continue;
+    Tensor& stack = stacks[part.name.starts_with("hidden") ? 0 : 1];
+    if (stack.shape.empty()) stack.shape = part.shape, stack.shape.front() = 0, stack.dtype = part.dtype;
+    ++stack.shape.front();
+    stack.numbers.insert(stack.numbers.end(), part.numbers.begin(), part.numbers.end());
+  }
+  tensors_ = stacks;
+  const WholeReport found = report();
+  EXPECT_TRUE(found.agrees()) << whole_report_text(found);
+  for (const LayerResult& layer : found.layers) EXPECT_TRUE(layer.entering && layer.attention);
+  EXPECT_THAT(whole_report_text(found), HasSubstr("hidden_states[1]"));
+  EXPECT_THAT(whole_report_text(found), HasSubstr("not compared:"));
+}
+
+TEST_P(WholeDump, OfAnotherTextIsOfAnotherShape) {
+  ids_.pop_back();
+  const WholeReport found = report();
+  EXPECT_FALSE(found.agrees());
+  EXPECT_THAT(whole_report_text(found), HasSubstr("DIFFERS: expected [" + std::to_string(ids_.size())));
+}
+
+TEST_P(WholeDump, WithoutAnythingOfLayersIsRefused) {
+  tensors_.resize(1);
+  tensors_[0].name = "weights";
+  if (model_.architecture.sizes.n_layers > 1) {
+    EXPECT_THAT(support::error_of([&] { report(); }), HasSubstr("expected tensors of layers"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, WholeDump,
+                         testing::Values("bert", "bert_headless", "distilbert", "gpt2", "gpt2_by_layer",
+                                         "gpt_neox", "gpt_neox_serial", "llama", "mistral", "qwen2", "qwen3",
+                                         "roberta"),
+                         [](const auto& of) { return of.param; });
+
+}  // namespace
+}  // namespace core::check
