@@ -1,0 +1,83 @@
+// Models that people use, fetched by scripts/test --models, against what transformers and tokenizers make of
+// them (tests/fixtures/real/make_real.py).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/formats/files/file.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/tokenizers/open_tokenizer.hpp"
+#include "core/transformer/predictions.hpp"
+#include "tests/core/transformer/goldens.hpp"
+
+namespace core::transformer {
+namespace {
+
+using goldens::Golden;
+
+/// The folder that the models were fetched into.
+std::string models() {
+  const char* folder = std::getenv("ATTNSCOPE_MODELS");
+  if (!folder) throw std::runtime_error("ATTNSCOPE_MODELS is not set; run scripts/test --models");
+  return std::string(folder) + "/";
+}
+
+std::vector<std::size_t> ids_of(const Transformer& model, const std::string& text) {
+  std::vector<std::size_t> ids;
+  for (const auto& token : model.tokenizer->encode(text)) ids.push_back(token.id);
+  return ids;
+}
+
+TEST(RealModel, MiniLmIsComputedAsTheLibraryDoes) {
+  const Transformer model = goldens::opened(models() + "minilm");
+  const Golden golden(FIXTURES "/real/minilm.npz");
+  const auto ids = ids_of(model, "The ferry's captain waited – 42 minutes – for Zoë, who never came.");
+  ASSERT_EQ(ids, golden.ids());
+  goldens::Tools tools;
+  const Pass pass = run(model, ids, {}, tools.means);
+  EXPECT_LT(
+      goldens::relative_difference(before_prediction(model, pass.last, tools.means), golden.matrix("last")),
+      1e-5);
+  for (std::size_t h = 0; h < model.architecture.sizes.n_heads; ++h)
+    EXPECT_LT(goldens::relative_difference(weights_in(model, pass, 3, h), golden.matrix("attention", {h})),
+              1e-4);
+}
+
+TEST(RealModel, SmolLm2PredictsFromItsQuantisedFileAsTheLibraryDoes) {
+  const Transformer model = goldens::opened(models() + "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
+  const Golden golden(FIXTURES "/real/smollm2.npz");
+  const auto ids = ids_of(model, "The capital of France is");
+  ASSERT_EQ(ids, golden.ids());
+  goldens::Tools tools;
+  const Pass pass = run(model, ids, {}, tools.means);
+  const arma::fmat logits = logits_of(model, pass.last, tools.means);
+  const arma::mat top_ids = golden.matrix("top_ids"), top_logits = golden.matrix("top_logits");
+  for (std::size_t place = 0; place < ids.size(); ++place) {
+    const auto guesses = best_guesses(logits.row(place), top_ids.n_cols, model.tokenizer->size());
+    for (std::size_t k = 0; k < guesses.size(); ++k)
+      EXPECT_NEAR(guesses[k].logit, top_logits(place, k), 1e-4 * std::abs(top_logits(place, 0))) << place;
+    for (std::size_t k = 0; k < 5; ++k)
+      EXPECT_EQ(static_cast<double>(guesses[k].id), top_ids(place, k)) << place;
+  }
+  for (std::size_t h = 0; h < model.architecture.sizes.n_heads; ++h)
+    EXPECT_LT(goldens::relative_difference(weights_in(model, pass, 17, h), golden.matrix("attention", {h})),
+              1e-4);
+}
+
+TEST(RealModel, Gpt2sVocabularyCutsHardStringsAsTheLibraryDoes) {
+  const auto tokenizer = tokenizers::open_tokenizer(models() + "gpt2");
+  const std::string path = FIXTURES "/real/gpt2.json";
+  const auto cases = formats::parse_json(formats::read_file(path, 1 << 20), path);
+  std::size_t n_cases = 0;
+  for (const auto& each : cases.items("cases")) {
+    std::vector<std::size_t> expected, got;
+    for (const auto& id : each.required("ids").items_if_any("ids")) expected.push_back(id.whole(0));
+    for (const auto& token : tokenizer.encode(each.required("text").text())) got.push_back(token.id);
+    EXPECT_EQ(got, expected) << each.required("text").text();
+    ++n_cases;
+  }
+  EXPECT_EQ(n_cases, 39u);
+}
+
+}  // namespace
+}  // namespace core::transformer
