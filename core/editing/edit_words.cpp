@@ -40,7 +40,7 @@ Words words(const SetBias& e) {
 }
 Words words(const SwitchMaskCell& e) {
   const std::string row = to_string(e.row), column = to_string(e.column);
-  return {"mask cell " + row + " " + column, "switch of mask[" + row + "," + column + "]"};
+  return {"mask cells", "switch of mask[" + row + "," + column + "]"};
 }
 Words words(const GiveStage& e) {
   return {"", "giving of " + std::string(info(e.stage.stage).name)};

@@ -139,6 +139,24 @@ TEST_F(ModelPanel, CountsCellsSwitchedByHandAndTakesThemBack) {
   EXPECT_TRUE(ui.model().mask.cells.empty());
 }
 
+TEST_F(ModelPanel, AStrokeOverThePictureOfTheMaskHidesCellsInOneStepOfUndo) {
+  ui.click("model/mask_more");
+  ui.run();
+  const auto picture = ui.rect("model/mask_picture");
+  const float cell = (picture.max.y - picture.min.y) / 6;
+  ui.drag("model/mask_picture", 0, 2 * cell);  // from the middle, query 3 and key 3, which it sees
+  ui.run();
+  using Cells = std::vector<MaskCell>;
+  EXPECT_EQ(ui.model().mask.cells, (Cells{{3, 3, false}, {4, 3, false}, {5, 3, false}}));
+  ui.drag("model/mask_picture", cell, 0);  // to key 4, which comes after it
+  ui.run();
+  EXPECT_EQ(ui.model().mask.cells, (Cells{{3, 4, true}, {4, 3, false}, {5, 3, false}}))
+      << "what is switched back follows the rule again";
+  ui.store.dispatch(app::Undo{});
+  ui.store.dispatch(app::Undo{});
+  EXPECT_TRUE(ui.model().mask.cells.empty());
+}
+
 TEST_F(ModelPanel, SetsTheOtherRulesOfTheMaskInAPopup) {
   const auto set = [&](const char* field, const std::string& text) {
     if (!ui.has("mask/window")) ui.click("model/mask_more");
