@@ -216,10 +216,23 @@ TEST(History, KeepsStepsOfOneNumberWithoutCopiesOfTheMatrix) {
 TEST(History, CountsSharedMatricesOnce) {
   Model model = wide_model();
   History history(1'000'000);
-  for (std::size_t k = 0; k < 100; ++k) take(model, history, SwitchMaskCell{k, 0, false});
+  for (std::size_t k = 0; k < 100; ++k) {
+    take(model, history, SwitchMaskCell{k, 0, false});
+    history.end_gesture();
+  }
   std::size_t kept = 0;
   for (; history.can_undo(); ++kept) model = history.undo(model);
   EXPECT_EQ(kept, 100u);
+}
+
+TEST(History, AStrokeOverTheMaskIsOneStep) {
+  const Model first = wide_model();
+  Model model = first;
+  History history;
+  for (std::size_t k = 0; k < 4; ++k) take(model, history, SwitchMaskCell{k, 0, false});
+  EXPECT_EQ(model.mask.cells.size(), 4u);
+  EXPECT_EQ(history.undo(model), first);
+  EXPECT_FALSE(history.can_undo());
 }
 
 TEST(History, KeepsOneStepEvenBeyondTheBudget) {
