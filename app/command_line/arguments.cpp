@@ -215,6 +215,9 @@ void settle_model(const CLI::App& app, OfModel& command) {
   for (const char* option : {"--heads", "--embeddings", "--tensor", "--ignore"})
     if (app.count(option) > 0 && !file && (preset || option != std::string_view("--heads")))
       throw core::Error(app.get_name() + ": " + option + ": expected with a FILE");
+  for (const char* option : {"--given", "--first-line"})
+    if (command.text && app.get_name() == "check" && app.count("--layer") == 0 && app.count(option) > 0)
+      throw core::Error(app.get_name() + ": " + option + ": expected with --layer, where there is --text");
   if (app.count("--layer") == 0) return;
   if (!file && given.empty() && app.get_name() != "check")  // which means that of its tensors
     throw core::Error(app.get_name() + ": --layer: expected with a FILE, or with --given");

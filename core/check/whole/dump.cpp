@@ -62,27 +62,27 @@ std::optional<std::size_t> last_number(const std::string& text) {
   return number ? std::optional(static_cast<std::size_t>(*number)) : std::nullopt;
 }
 
+/// The number of a layer in a name that says no stage: 3 of "my.3.thing".
+std::optional<std::size_t> first_number(const std::string& name) {
+  const auto numbers = without_numbers(name);
+  return numbers.empty() ? std::nullopt : last_number(numbers.front().number);
+}
+
 /// Sorts the tensors of a file by what they hold.
 class Sorter {
  public:
-  explicit Sorter(const transformer::Sizes& sizes) : sizes_(sizes) {}
+  Sorter(const transformer::Sizes& sizes, const std::map<std::string, std::string>& by_hand)
+      : sizes_(sizes), by_hand_(by_hand) {}
 
   void take(const TensorInfo& info) {
     if (info.dtype == formats::Dtype::text) return leave(info, "it holds text");
+    const auto hand = by_hand_.find(info.name);
+    if (hand != by_hand_.end() && hand->second.empty()) return leave(info, "left out by hand");
+    if (hand != by_hand_.end()) return take_stage(info, first_number(info.name));
     if (take_hidden(info)) return;
     const Said said = said_by(info.name);
     if (said.meaning.stages.empty()) return nameless_.push_back(info.name);
-    const auto layer = last_number(said.layer);
-    if (layer && *layer < sizes_.n_layers)
-      dump_.stages[*layer].insert(info.name);
-    else if (layer)
-      leave(info, "the model has " + text::counted(sizes_.n_layers, "layer"));
-    else if (info.shape.size() > 3 && info.shape.front() == sizes_.n_layers)
-      dump_.stacked.insert(info.name);
-    else if (sizes_.n_layers == 1)
-      dump_.stages[0].insert(info.name);
-    else
-      leave(info, "its name says no layer");
+    take_stage(info, last_number(said.layer));
   }
 
   Dump taken() {
@@ -96,6 +96,20 @@ class Sorter {
  private:
   void leave(const TensorInfo& info, const std::string& why) {
     dump_.left_out.push_back(info.name + ": " + why);
+  }
+
+  /// A tensor of attention, of a layer or of all of them.
+  void take_stage(const TensorInfo& info, std::optional<std::size_t> layer) {
+    if (layer && *layer < sizes_.n_layers)
+      dump_.stages[*layer].insert(info.name);
+    else if (layer)
+      leave(info, "the model has " + text::counted(sizes_.n_layers, "layer"));
+    else if (info.shape.size() > 3 && info.shape.front() == sizes_.n_layers)
+      dump_.stacked.insert(info.name);
+    else if (sizes_.n_layers == 1)
+      dump_.stages[0].insert(info.name);
+    else
+      leave(info, "its name says no layer");
   }
 
   void put(std::size_t layer, DumpTensor tensor) {
@@ -135,14 +149,17 @@ class Sorter {
   }
 
   const transformer::Sizes& sizes_;
+  const std::map<std::string, std::string>& by_hand_;
   Dump dump_;
   std::vector<std::string> nameless_;
 };
 
 }  // namespace
 
-Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes) {
-  Sorter sorter(sizes);
+Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes,
+             const std::map<std::string, std::string>& by_hand) {
+  for (const auto& [name, stage] : by_hand) file.info(name);  // throws when it is not there
+  Sorter sorter(sizes, by_hand);
   for (const TensorInfo& info : file.tensors()) sorter.take(info);
   return sorter.taken();
 }

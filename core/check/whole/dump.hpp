@@ -32,7 +32,11 @@ struct Dump {
 
 /// What a file holds: "hidden_states.3", "blocks.3.hook_resid_post", "attentions.0", "h.2.attn.q", "logits";
 /// hidden states and attention also with a first axis of layers.
-Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes);
+///
+/// by_hand says which stage of attention a tensor is, whose layer is a number in its name; "" leaves it out.
+/// Throws core::Error when it names a tensor that is not there.
+Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes,
+             const std::map<std::string, std::string>& by_hand);
 
 /// The numbers of a tensor whose axes before the last two are ones.
 ///

@@ -78,17 +78,7 @@ class Comparing {
 
  private:
   void read_dump() {
-    dump_ = dump_in(file_, model_.architecture.sizes);
-    for (const auto& [name, stage] : options_.by_hand) {
-      file_.info(name);  // throws when it is not there
-      if (!stage.empty()) continue;
-      std::erase_if(dump_.hidden, [&](const auto& of) { return of.second.name == name; });
-      for (auto* one : {&dump_.normed, &dump_.logits})
-        if (*one && (*one)->name == name) one->reset();
-      for (auto& [layer, names] : dump_.stages) names.erase(name);
-      dump_.stacked.erase(name);
-      dump_.left_out.push_back(name + ": left out by hand");
-    }
+    dump_ = dump_in(file_, model_.architecture.sizes, options_.by_hand);
     report_.left_out = dump_.left_out;
     const bool is_empty = dump_.hidden.empty() && !dump_.normed && !dump_.logits && dump_.stages.empty() &&
                           dump_.stacked.empty();
@@ -168,8 +158,7 @@ class Comparing {
       compared(tensor, normed, largest_of_rows(normed), result);
       return result;
     };
-    if (const auto tensor = dump_.hidden.find(dump_.hidden.empty() ? 0 : report_.layers.size());
-        tensor != dump_.hidden.end()) {
+    if (const auto tensor = dump_.hidden.find(report_.layers.size()); tensor != dump_.hidden.end()) {
       RowsResult plain;
       const auto theirs = compared(tensor->second, rows, steps, plain);
       report_.leaving = plain;

@@ -104,6 +104,20 @@ TEST_P(WholeDump, InOneTensorForAllLayersIsTheSame) {
   EXPECT_THAT(whole_report_text(found), HasSubstr("not compared:"));
 }
 
+TEST_P(WholeDump, TakesTensorsThatAreNamedByHand) {
+  tensor("attentions.1").name = "mine.1.thing";
+  EXPECT_FALSE(report().layers[1].attention.has_value());
+  const WholeReport found = report({.by_hand = {{"mine.1.thing", "weights"}, {"hidden_states.0", ""}}});
+  EXPECT_TRUE(found.agrees()) << whole_report_text(found);
+  EXPECT_TRUE(found.layers[1].attention.has_value());
+  EXPECT_FALSE(found.layers[0].entering.has_value());
+  EXPECT_THAT(found.left_out, testing::ElementsAre("hidden_states.0: left out by hand"));
+  EXPECT_THAT(support::error_of([&] {
+                report({.by_hand = {{"other", "weights"}}});
+              }),
+              HasSubstr("there is no tensor \"other\" in it"));
+}
+
 TEST_P(WholeDump, OfAnotherTextIsOfAnotherShape) {
   ids_.pop_back();
   const WholeReport found = report();
