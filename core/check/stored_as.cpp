@@ -56,6 +56,15 @@ double storing_error(Dtype dtype, double number) {
   return std::isfinite(number) ? last_digit(*type, number) / 2 : 0;
 }
 
+Dtype coarsest_type(std::span<const double> numbers) {
+  for (const Dtype type : {Dtype::bf16, Dtype::f16, Dtype::f32})
+    if (std::ranges::all_of(numbers, [&](double x) {
+          return std::isnan(x) || attention::rounded(precision_of(type), x) == x;
+        }))
+      return type;
+  return Dtype::f64;
+}
+
 bool is_exact(Dtype dtype) {
   return !eight_of(dtype) && precision_of(dtype) == Precision::float64;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "core/formats/tensors/tensor.hpp"
@@ -13,6 +14,9 @@ bool stands_for_more(formats::Dtype dtype, double kept, double number);
 
 /// How far keeping a number as a type may take it, 0 for exact ones.
 double storing_error(formats::Dtype dtype, double number);
+
+/// The coarsest of bfloat16, float16, float32 and float64 that keeps all of the numbers as they are.
+formats::Dtype coarsest_type(std::span<const double> numbers);
 
 /// Whether numbers of float64 are kept as they are.
 bool is_exact(formats::Dtype dtype);

@@ -69,14 +69,17 @@ std::string words_of_hidden(const WholeReport& report, std::size_t layer) {
     return "First difference: what enters layer 0: the embeddings of tokens or positions, or their norm.\n";
   const LayerResult& before = report.layers[layer - 1];
   std::string text = "First difference: what leaves layer " + to_string(layer - 1);
-  if (!before.attention)
-    return text + ", whose attention was not given: its attention, its MLP or its norms.\n";
+  const bool behind_norm =
+      report.leaving && layer == report.layers.size() && !report.leaving->reading.empty();
+  const std::string norms = behind_norm ? ", its norms or the last norm.\n" : " or its norms.\n";
+  if (!before.attention) return text + ", whose attention was not given: its attention, its MLP" + norms;
   const auto& stages = before.attention->stages;
   const bool to_the_end =
       std::ranges::any_of(stages, [](const StageResult& s) { return s.stage == Stage::output; });
   return text + ", though " +
-         (to_the_end ? "its attention agrees" : "what was given of its attention agrees") +
-         (to_the_end ? ": its MLP or its norms.\n" : ": what follows, its MLP or its norms.\n");
+         (to_the_end ? "its attention agrees: its MLP"
+                     : "what was given of its attention agrees: what follows, its MLP") +
+         norms;
 }
 
 /// Layers whose attention differs from the same causes as the first one's.
@@ -91,7 +94,10 @@ std::string words_of_others(const WholeReport& report, std::size_t first) {
   if (n_differ == 0) return "";
   return "Attention of " + text::counted(n_differ, "later layer") + (n_differ == 1 ? " differs" : " differ") +
          " as well, " +
-         (n_same == n_differ ? "for the same reason" : to_string(n_same) + " for the same reason") + ".\n";
+         (n_same == n_differ ? "for the same reason"
+          : n_same == 0      ? "not for the same reason"
+                             : to_string(n_same) + " of them for the same reason") +
+         ".\n";
 }
 
 std::string listed(const std::vector<std::size_t>& numbers) {

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "core/attention/rounding.hpp"
 #include "core/check/whole/whole_check.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/core/transformer/goldens.hpp"
@@ -84,6 +85,16 @@ TEST_P(WholeDump, WithAttentionThatIsOffPointsToIt) {
   EXPECT_THAT(whole_report_json(found),
               HasSubstr("\"first_difference\": {\"layer\": 1, \"stage\": \"weights\"}"));
   EXPECT_THAT(whole_report_text(found), HasSubstr("First difference: attention of layer 1."));
+}
+
+TEST_P(WholeDump, ThatWasKeptInHalfIsNotCalledAnotherModel) {
+  for (Tensor& part : tensors_)
+    if (!part.name.starts_with("attentions"))
+      for (double& x : part.numbers) x = attention::rounded(attention::Precision::bfloat16, x);
+  std::erase_if(tensors_, [](const Tensor& t) { return t.name.starts_with("attentions"); });
+  const WholeReport found = report();
+  EXPECT_TRUE(found.agrees()) << whole_report_text(found);
+  EXPECT_EQ(found.layers[0].entering->rounding, "bfloat16");
 }
 
 TEST_P(WholeDump, InOneTensorForAllLayersIsTheSame) {
