@@ -16,10 +16,10 @@
 #include "core/figures/svg.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/files/own_descriptor.hpp"
+#include "core/formats/readers/counting_line.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/writers/program.hpp"
-#include "core/importing/first_line.hpp"
 #include "core/random/draw_op.hpp"
 #include "core/text/code_points.hpp"
 
@@ -67,10 +67,26 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
   return imported;
 }
 
+/// What is given, its tables read as was said of their first lines; of those of which nothing was said that
+/// is said.
+std::vector<core::formats::GivenTensor> given_as_said(const OfModel& command, std::ostream& err) {
+  auto given = command.choices.given;
+  for (auto& tensor : given) {
+    tensor.first_line_is_names = command.choices.first_line_is_names == true;
+    if (command.choices.first_line_is_names) continue;
+    const auto file = core::formats::open_tensors(tensor.source.substr(0, tensor.source.find(':')));
+    if (core::formats::has_counting_line(file, core::Token()))
+      print_error(err, "note: " + file.path().filename().string() +
+                           ": assumed: that its first line, 0, 1 … or 1, 2 …, is a row of "
+                           "numbers and no names of columns (--first-line says which)");
+  }
+  return given;
+}
+
 /// The model that a command is about, with the stages that files give and the mistakes that are asked for.
 core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
   read_pipes_whole(command);
-  const auto& given = command.choices.given;
+  const auto given = given_as_said(command, err);
   core::importing::Imported result;
   if (command.source == Source(std::filesystem::path())) {
     result.model =
@@ -109,7 +125,7 @@ core::check::Matched matched_tensors(const Check& command, const core::attention
   core::formats::read_pipe_whole(command.against);
   auto file = core::formats::open_tensors(command.against);
   if (command.choices.first_line_is_names == true)
-    file = core::importing::with_first_line_as_names(file, core::Token());
+    file = core::formats::with_first_line_as_names(file, core::Token());
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   const std::string& layer = command.choices.layer;
   auto matched = core::check::match(model, file, command.by_hand, {.layout = command.layout, .layer = layer});

@@ -7,9 +7,9 @@
 #include "app/files/file_stamp.hpp"
 #include "core/error.hpp"
 #include "core/formats/checkpoints/quantised.hpp"
+#include "core/formats/readers/counting_line.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/importing/embeddings.hpp"
-#include "core/importing/first_line.hpp"
 
 namespace app {
 namespace {
@@ -83,7 +83,7 @@ OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const c
     }
   }
   if (const auto* info = core::importing::usual_embeddings(*file)) tensors.embeddings = info->name;
-  tensors.has_counting_line = core::importing::has_counting_line(*file, progress);
+  tensors.has_counting_line = core::formats::has_counting_line(*file, progress);
   if (tensors.layers.empty()) tensors.stages = core::importing::find_stages(*file, progress);
   tensors.file = std::move(file);
   return tensors;

@@ -6,6 +6,8 @@
 #include "app/store/store.hpp"
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
+#include "core/formats/readers/counting_line.hpp"
+#include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/given_tensors.hpp"
 
 namespace app {
@@ -219,16 +221,19 @@ void Store::carry_out(const PreviewFile& command) {
 }
 
 void Store::carry_out(const GiveFile& command) {
-  read_beside(command.path, [this, command, model = document_.model](const core::Token&) -> Jobs::Delivery {
-    const std::vector<formats::GivenTensor> given{
-        {core::attention::info(command.stage).name, command.path.string()}};
-    const auto stage = std::make_shared<core::attention::GivenStage>(
-        *formats::with_given_tensors(model, given).given.find(command.stage));
-    return [this, stage] {
-      view_.forms.dialog = Dialog::none;
-      carry_out(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
-    };
-  });
+  read_beside(command.path,
+              [this, command, model = document_.model](const core::Token& progress) -> Jobs::Delivery {
+                const bool counts = formats::has_counting_line(formats::open_tensors(command.path), progress);
+                const std::vector<formats::GivenTensor> given{
+                    {core::attention::info(command.stage).name, command.path.string(), {}, counts}};
+                const auto stage = std::make_shared<core::attention::GivenStage>(
+                    *formats::with_given_tensors(model, given).given.find(command.stage));
+                return [this, stage, counts] {
+                  view_.forms.dialog = Dialog::none;
+                  carry_out(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
+                  if (counts) say("The first line, 0, 1 … or 1, 2 …, was taken for the names of the columns");
+                };
+              });
 }
 
 void Store::carry_out(const FillFromFile& command) {

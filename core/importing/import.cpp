@@ -6,9 +6,9 @@
 #include "core/error.hpp"
 #include "core/formats/checkpoints/quantised.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/readers/counting_line.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
-#include "core/importing/first_line.hpp"
 #include "core/importing/import_parts.hpp"
 #include "core/importing/stages_in.hpp"
 

@@ -7,6 +7,7 @@
 #include "core/attention/limits.hpp"
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
+#include "core/formats/readers/counting_line.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 
 namespace core::formats {
@@ -107,7 +108,10 @@ Model with_given_tensors(const std::optional<Model>& model, std::span<const Give
   std::size_t n_sequences = 1;
   for (const GivenTensor& tensor : tensors) {
     const Address address = address_of(tensor.source);
-    const TensorFile file = open_tensors(address.file);
+    const Token progress;
+    TensorFile file = open_tensors(address.file);
+    if (tensor.first_line_is_names && has_counting_line(file, progress))
+      file = with_first_line_as_names(file, progress);
     const TensorInfo& info = chosen(file, address.tensor, tensor.stage);
     if (tensor.stage == "embeddings") {
       if (!result) throw Error("embeddings: expected a session or a preset for them");
@@ -117,7 +121,6 @@ Model with_given_tensors(const std::optional<Model>& model, std::span<const Give
     const attention::StageInfo* stage = attention::find_stage(tensor.stage);
     if (!stage || !attention::can_be_given(stage->stage))
       throw Error(tensor.stage + ": expected a stage that can be given");
-    Token progress;
     TensorStage read =
         read_stage(file, info, stage->stage, tensor.layer, result ? result->n_heads : n_heads, progress);
     const std::size_t wanted = result ? result->sequences.size() : read.n_sequences;

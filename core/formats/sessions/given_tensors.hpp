@@ -15,6 +15,8 @@ struct GivenTensor {
   std::string
       source;  ///< "FILE" or "FILE:TENSOR"; without a name, the tensor of the stage's name, or the only one
   std::optional<std::size_t> layer = {};  ///< the index into a first axis of layers
+  /// Of a table, when its first line is 0, 1, 2 …; else that is of numbers.
+  bool first_line_is_names = false;
 };
 
 /// A stage as a tensor holds it.

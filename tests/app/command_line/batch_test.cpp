@@ -195,7 +195,7 @@ TEST(Batch, KeepsWhatWasLeftOutInTheSession) {
 
 TEST(Batch, SaysWhatIsAssumedOfGivenStagesAndCutsThemForTheHeads) {
   const support::TemporaryDirectory dir;
-  support::put_bytes(dir / "q.csv", "1,2,3,4\n5,6,7,8\n");
+  support::put_bytes(dir / "q.csv", "2,2,3,4\n5,6,7,8\n");
   const std::string path = (dir / "q.csv").string();
   const Outcome outcome = run({"export", "--given", "queries=" + path, "--given", "keys=" + path, "--heads",
                                "2", "--out", (dir / "D").string(), "--stages", "keys", "--no-labels"});
@@ -204,6 +204,25 @@ TEST(Batch, SaysWhatIsAssumedOfGivenStagesAndCutsThemForTheHeads) {
             "attnscope: note: given: used: " + path + " as queries, " + path +
                 " as keys; assumed: not causal: every key is seen, scale 1/√2; not used: nothing\n");
   EXPECT_EQ(support::bytes_of(dir / "D/keys.head1.csv"), "3,4\r\n7,8\r\n");
+}
+
+TEST(Batch, AsksWhatTheFirstLineOfGivenTablesIs) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "w.csv", "0,1,2\n0.2,0.3,0.5\n0.1,0.4,0.5\n0.3,0.3,0.4\n");
+  const std::string given = "weights=" + (dir / "w.csv").string(), out = (dir / "w.npz").string();
+  const auto rows = [&] { return core::formats::open_tensors(out).info("weights").shape; };
+  const Outcome unsaid = run({"export", "--given", given, "--out", out});
+  EXPECT_EQ(
+      unsaid.err.substr(0, unsaid.err.find('\n')),
+      "attnscope: note: w.csv: assumed: that its first line, 0, 1 … or 1, 2 …, is a row of numbers and no "
+      "names of columns (--first-line says which)");
+  EXPECT_EQ(rows(), (core::formats::Shape{1, 4, 3}));
+  const Outcome names = run({"export", "--given", given, "--first-line", "names", "--out", out});
+  EXPECT_EQ(names.status, 0) << names.err;
+  EXPECT_EQ(names.err.find("first line"), names.err.npos) << names.err;
+  EXPECT_EQ(rows(), (core::formats::Shape{1, 3, 3}));
+  EXPECT_EQ(run({"export", "--given", given, "--first-line", "numbers", "--out", out}).status, 0);
+  EXPECT_EQ(rows(), (core::formats::Shape{1, 4, 3}));
 }
 
 }  // namespace

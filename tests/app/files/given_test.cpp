@@ -134,6 +134,25 @@ TEST_F(GivenInWindow, TakesAStageFromAFile) {
   EXPECT_EQ(program.store.live().trace().heads[1].weights(2, 5), 0.25);
 }
 
+TEST_F(GivenInWindow, TakesTheCountingLineOfATableForNames) {
+  const support::TemporaryDirectory directory;
+  const std::size_t n = model().n_tokens();
+  std::string rows;
+  for (std::size_t i = 0; i <= n; ++i) {
+    rows += (i > 0 ? "\n" : "");
+    for (std::size_t j = 0; j < n; ++j) rows += (j > 0 ? "," : "") + (i == 0 ? std::to_string(j) : "0.125");
+  }
+  core::attention::Model one = model();
+  one.n_heads = 1, one.n_kv_heads.reset();
+  program.store.dispatch(app::ApplyEdit{core::editing::ReplaceModel{one, "one head"}});
+  support::put_bytes(directory / "theirs.csv", rows);
+  program.store.dispatch(app::GiveFile{weights, directory / "theirs.csv"});
+  program.run();
+  ASSERT_TRUE(model().given.find(weights)) << program.store.message().text;
+  EXPECT_EQ(program.store.live().trace().heads[0].weights(0, 1), 0.125);
+  EXPECT_THAT(program.store.message().text, testing::HasSubstr("was taken for the names of the columns"));
+}
+
 TEST_F(GivenInWindow, DrawsEveryViewOfWeightsAlone) {
   support::Random random(61);
   core::attention::GivenStage given{weights, {}};

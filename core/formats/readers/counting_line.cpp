@@ -1,4 +1,4 @@
-#include "core/importing/first_line.hpp"
+#include "core/formats/readers/counting_line.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -7,12 +7,8 @@
 #include "core/error.hpp"
 #include "core/text/number.hpp"
 
-namespace core::importing {
+namespace core::formats {
 namespace {
-
-using formats::Tensor;
-using formats::TensorFile;
-using formats::TensorInfo;
 
 bool is_of_tables(const TensorFile& file) {
   const std::string_view format = file.format();
@@ -20,8 +16,7 @@ bool is_of_tables(const TensorFile& file) {
 }
 
 bool can_count(const TensorInfo& info) {
-  return info.dtype != formats::Dtype::text && info.shape.size() == 2 && info.shape[0] > 1 &&
-         info.shape[1] > 1;
+  return info.dtype != Dtype::text && info.shape.size() == 2 && info.shape[0] > 1 && info.shape[1] > 1;
 }
 
 bool counts(const Tensor& tensor) {
@@ -70,7 +65,7 @@ TensorFile with_first_line_as_names(const TensorFile& file, const core::Token& p
     TensorInfo now = tensor;
     entries.push_back({std::move(now), [whole = std::make_shared<const Tensor>(std::move(tensor))](
                                            std::span<const std::size_t> leading, const core::Token&) {
-                         return formats::part_of(*whole, leading);
+                         return part_of(*whole, leading);
                        }});
   }
   if (!found)
@@ -80,13 +75,10 @@ TensorFile with_first_line_as_names(const TensorFile& file, const core::Token& p
   return {file.path(), file.format(), std::move(entries), file.notes()};
 }
 
-void note_counting_line(const TensorFile& file, const Tensor& tensor, const std::optional<bool>& said,
-                        Account& account) {
-  if (said || !is_of_tables(file) || !counts(tensor)) return;
-  const std::string first = text::number_text(tensor.numbers[0]),
-                    second = text::number_text(tensor.numbers[1]);
-  account.assumed.push_back("the first line of " + tensor.name + ", " + first + ", " + second +
-                            " …, is a row of numbers and no names of columns (--first-line says which)");
+std::string counting_line_words(const TensorFile& file, const Tensor& tensor) {
+  if (!is_of_tables(file) || !counts(tensor)) return "";
+  return "the first line of " + tensor.name + ", " + text::number_text(tensor.numbers[0]) + ", " +
+         text::number_text(tensor.numbers[1]) + " …";
 }
 
-}  // namespace core::importing
+}  // namespace core::formats
