@@ -3,59 +3,94 @@
 #include <cstddef>
 #include <deque>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/attention/model.hpp"
 #include "core/editing/footprint.hpp"
 
 namespace core::editing {
 
-/// Undo and redo by old values: it keeps models as they were, within a budget of bytes.
-///
-/// Matrices that models share are counted once. Beyond the budget the oldest steps are forgotten, but never
-/// the last one.
-class History {
- public:
-  explicit History(std::size_t byte_budget = std::size_t{256} << 20);
+/// The models that a value holds, whose bytes count.
+inline std::vector<const attention::Model*> models_in(const attention::Model& model) {
+  return {&model};
+}
 
-  /// Remembers how the model was before an edit; edits with one target in one gesture become one step.
+/// Undo and redo by old values: it keeps them as they were, within a budget of bytes.
+///
+/// Matrices that the models in them share are counted once. Beyond the budget the oldest steps are forgotten,
+/// but never the last one. A value is a model, or something that models_in() tells the models of.
+template <class Value>
+class HistoryOf {
+ public:
+  explicit HistoryOf(std::size_t byte_budget = std::size_t{256} << 20) : byte_budget_(byte_budget) {}
+
+  /// Remembers how the value was before an edit; edits with one target in one gesture become one step.
   ///
   /// An empty target joins nothing. What was undone before can no longer be redone.
-  void record(const attention::Model& before, const std::string& target, const std::string& description);
+  void record(const Value& before, const std::string& target, const std::string& description) {
+    if (!target.empty() && target == open_target_) return;  // the step under way already knows how it began
+    for (const Step& step : future_) let_go(step);
+    future_.clear();
+    push(past_, {before, description, {}});
+    open_target_ = target;
+  }
   /// Ends the gesture: the next record() is a step of its own.
-  void end_gesture();
+  void end_gesture() { open_target_.clear(); }
 
   bool can_undo() const { return !past_.empty(); }
   bool can_redo() const { return !future_.empty(); }
   /// The words of the step that undo or redo would take, or "".
-  std::string undo_description() const;
-  std::string redo_description() const;
+  std::string undo_description() const { return can_undo() ? past_.back().description : ""; }
+  std::string redo_description() const { return can_redo() ? future_.back().description : ""; }
 
-  /// The model one step back or forward; current is kept for the way back.
+  /// The value one step back or forward; current is kept for the way back.
   ///
   /// Both end the gesture; must not be called without a step.
-  attention::Model undo(const attention::Model& current);
-  attention::Model redo(const attention::Model& current);
+  Value undo(const Value& current) { return step(past_, future_, current); }
+  Value redo(const Value& current) { return step(future_, past_, current); }
 
   /// The bytes that all steps hold, estimated for what is not a matrix.
   std::size_t bytes() const { return footprint_.bytes(); }
 
   /// Forgets everything.
-  void clear();
+  void clear() { *this = HistoryOf(byte_budget_); }
 
  private:
   struct Step {
-    attention::Model model;
+    Value value;
     std::string description;
-    Footprint::Held held = {};
+    std::vector<Footprint::Held> held;
   };
   using Steps = std::deque<Step>;
-  attention::Model step(Steps& from, Steps& to, const attention::Model& current);
-  void push(Steps& steps, Step step);
+
+  void let_go(const Step& step) {
+    for (const Footprint::Held& held : step.held) footprint_.remove(held);
+  }
+  Value step(Steps& from, Steps& to, const Value& current) {
+    end_gesture();
+    Step taken = std::move(from.back());
+    from.pop_back();
+    let_go(taken);
+    push(to, {current, taken.description, {}});
+    return std::move(taken.value);
+  }
+  void push(Steps& steps, Step step) {
+    for (const attention::Model* model : models_in(step.value)) step.held.push_back(footprint_.add(*model));
+    steps.push_back(std::move(step));
+    while (footprint_.bytes() > byte_budget_ && past_.size() + future_.size() > 1) {
+      Steps& oldest = past_.empty() ? future_ : past_;
+      let_go(oldest.front());
+      oldest.pop_front();
+    }
+  }
 
   Steps past_, future_;      // the next one to take at the back
   std::string open_target_;  // of the gesture under way; empty when none is
   Footprint footprint_;      // of all steps
   std::size_t byte_budget_;
 };
+
+using History = HistoryOf<attention::Model>;
 
 }  // namespace core::editing
