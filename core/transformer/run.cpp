@@ -39,6 +39,8 @@ arma::fmat attention_output(const Architecture& rules, std::size_t index, const 
                             const LayerRun& layer, const Interventions& interventions, ThreadPool& pool) {
   if (const auto given = interventions.outputs.find(index); given != interventions.outputs.end())
     return given->second;
+  if (const auto other = interventions.attentions.find(index); other != interventions.attentions.end())
+    return other->second(layer.attention_input);
   const std::size_t d = rules.sizes.d_head;
   arma::fmat contexts = attended(layer.queries, layer.keys, rules.sizes, sight_of(rules, index), pool);
   for (const auto& [of_layer, head] : interventions.heads_off)
@@ -121,6 +123,31 @@ Pass run_from(const Transformer& model, const Pass& before, std::size_t layer,
     result.first_not_finite = before.first_not_finite;
   go_on(model, result, layer < before.layers.size() ? before.layers[layer]->residual : before.last,
         interventions, means);
+  return result;
+}
+
+Pass run_on(const Transformer& model, const Pass& before, const std::vector<std::size_t>& more,
+            const Interventions& interventions, const Means& means) {
+  require_tokens(model, more, before.ids.size());
+  Pass result;
+  result.ids = before.ids;
+  result.ids.insert(result.ids.end(), more.begin(), more.end());
+  result.first_not_finite = before.first_not_finite;
+  arma::fmat residual = embedded(model, more, before.ids.size(), means.progress);
+  for (std::size_t l = 0; l < before.layers.size(); ++l) {
+    means.progress.add(1);
+    const LayerRun& first = *before.layers[l];
+    arma::fmat next;
+    const auto layer = run_layer(model, l, std::move(residual), first.keys, interventions, means, next);
+    layer->residual = arma::join_cols(first.residual, layer->residual);
+    layer->attention_input = arma::join_cols(first.attention_input, layer->attention_input);
+    layer->queries = arma::join_cols(first.queries, layer->queries);
+    layer->output = arma::join_cols(first.output, layer->output);
+    result.layers.push_back(layer);
+    if (!result.first_not_finite && !next.is_finite()) result.first_not_finite = l;
+    residual = std::move(next);
+  }
+  result.last = arma::join_cols(before.last, residual);
   return result;
 }
 

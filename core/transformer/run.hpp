@@ -1,6 +1,7 @@
 #pragma once
 
 #include <armadillo>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,9 +18,12 @@ namespace core::transformer {
 
 /// What is done to a run while it goes on.
 struct Interventions {
-  std::set<std::pair<std::size_t, std::size_t>> heads_off;  ///< layer and head, whose contexts count as zero
+  std::set<std::pair<std::size_t, std::size_t>> heads_off =
+      {};  ///< layer and head, whose contexts count as zero
   /// [layer]: what attention gives there, instead of what it computes; n_tokens × d_model.
-  std::map<std::size_t, arma::fmat> outputs;
+  std::map<std::size_t, arma::fmat> outputs = {};
+  /// [layer]: what attention makes there of what enters it, n_tokens × d_model of both, instead.
+  std::map<std::size_t, std::function<arma::fmat(const arma::fmat& attention_input)>> attentions = {};
 };
 
 /// What one layer did, all of n_tokens rows.
@@ -62,6 +66,13 @@ Pass run(const Transformer& model, const std::vector<std::size_t>& ids, const In
 /// The same from a layer on; what is before it is that of an earlier run of the same text.
 Pass run_from(const Transformer& model, const Pass& before, std::size_t layer,
               const Interventions& interventions, const Means& means);
+
+/// The same text with tokens behind it, of a model whose tokens see no later ones: only their rows are
+/// computed.
+///
+/// Throws core::Error as run() does.
+Pass run_on(const Transformer& model, const Pass& before, const std::vector<std::size_t>& more,
+            const Interventions& interventions, const Means& means);
 
 /// What a layer makes of what enters it, the queries being the last of the keys; keys and values are added to
 /// those that are there.

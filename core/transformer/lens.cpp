@@ -1,0 +1,31 @@
+#include "core/transformer/lens.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace core::transformer {
+
+arma::fmat logits_after_layers(const Transformer& model, const Pass& pass, std::size_t row,
+                               const Means& means) {
+  arma::fmat rows(pass.layers.size(), pass.last.n_cols, arma::fill::none);
+  for (std::size_t l = 0; l + 1 < pass.layers.size(); ++l)
+    rows.row(l) = pass.layers[l + 1]->residual.row(row);
+  rows.row(rows.n_rows - 1) = pass.last.row(row);
+  return logits_of(model, rows, means);
+}
+
+double probability_of(const arma::frowvec& logits, std::size_t token, double temperature) {
+  const double largest = logits.max();
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp((logit - largest) / temperature);
+  return std::exp((logits[token] - largest) / temperature) / sum;
+}
+
+arma::frowvec logits_without(const Transformer& model, const Pass& pass, std::size_t layer, std::size_t head,
+                             std::size_t row, Interventions interventions, const Means& means) {
+  interventions.heads_off.insert({layer, head});
+  const Pass without = run_from(model, pass, layer, interventions, means);
+  return logits_of(model, without.last.row(row), means).as_row();
+}
+
+}  // namespace core::transformer
