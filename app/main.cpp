@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
     openblas_set_num_threads(1);    // with more, the last bits of a product depend on the machine
     const app::Arguments arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
-    if (const auto* window = std::get_if<app::OpenWindow>(&arguments)) return app::run_window({window->file});
+    if (const auto* window = std::get_if<app::OpenWindow>(&arguments))
+      return app::run_window({window->file, window->text, window->layer});
     return app::run_batch(arguments, std::cout, std::cerr);
   } catch (const std::bad_alloc&) {
     app::print_error(std::cerr, "not enough memory");

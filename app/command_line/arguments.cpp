@@ -300,7 +300,12 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
   const std::string openable = "Session, checkpoint or tensors to open in the window (.json " +
                                core::formats::tensor_endings() + ", or a folder)";
-  Options{program}.one("FILE", "", openable.c_str(), window.file);
+  const std::string with_whole =
+      openable + "; a folder with its tokenizer, or a .gguf file, as a whole model";
+  Options{program}.one("FILE", "", with_whole.c_str(), window.file);
+  Options{program}.one("--text", "TEXT", "What the whole model reads at first", window.text);
+  Options{program}.one("--layer", "L", "Its layer that is looked at at first, from 0", window.layer,
+                       read_count);
   add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows");
   add<ListMistakes>(program, chosen, "mistakes",
                     "List the mistakes that can be made and found: a name, a tab, what it is");

@@ -38,6 +38,8 @@ struct OfModel {
 
 struct OpenWindow {
   std::optional<std::filesystem::path> file;
+  std::string text;       ///< that a whole model is to read, or ""
+  std::size_t layer = 0;  ///< of it, to be looked at
 };
 struct ListPresets {};
 struct ListMistakes {};

@@ -15,7 +15,9 @@ using core::formats::CopyExtent;
 constexpr const char* edited_words = "the edited matrix";
 
 CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix& edited) {
-  const auto& [model, look, selection] = s.newest;
+  const core::attention::Model& model = s.newest.model;
+  const Look& look = s.newest.look;
+  const Selection& selection = s.newest.selection;
   using core::editing::MatrixName;
   const auto& sequence = model.sequences[look.sequence];
   const auto rows = look.edited.name == MatrixName::embeddings ? sequence.tokens
@@ -32,7 +34,9 @@ CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix
 /// The matrix under the edit cursor, unless a cell is meant; or nullptr.
 const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
                                                       const std::optional<CellRef>& cell) {
-  const auto& [model, look, selection] = s.newest;
+  const core::attention::Model& model = s.newest.model;
+  const Look& look = s.newest.look;
+  const Selection& selection = s.newest.selection;
   if (!selection.cursor || cell) return nullptr;
   return core::editing::find_matrix(model, edited_place(look, model));
 }

@@ -99,6 +99,10 @@ std::vector<std::shared_ptr<Journal>> Journal::left_in(const fs::path& folder) {
 }
 
 void Journal::write(const JournalHead& head, const formats::Session& session) {
+  write(head, formats::session_text(session));
+}
+
+void Journal::write(const JournalHead& head, const std::string& session) {
   const auto member = [](const char* key, const std::string& text) {
     return std::string("\"") + key + "\": " + formats::json_quoted(text);
   };
@@ -111,8 +115,7 @@ void Journal::write(const JournalHead& head, const formats::Session& session) {
   }
   formats::write_atomically(content_, "{" + member("title", head.title) + ", " + member("path", path) + ", " +
                                           member("stamp", head.stamp) + ", " + member("since", head.since) +
-                                          ", " + member("until", head.until) + "}\n" +
-                                          formats::session_text(session));
+                                          ", " + member("until", head.until) + "}\n" + session);
 }
 
 JournalHead Journal::head() const {
@@ -132,6 +135,10 @@ JournalHead Journal::head() const {
 
 formats::Session Journal::session() const {
   return formats::parse_session(parts_of(content_).second, content_.string());
+}
+
+std::string Journal::text() const {
+  return parts_of(content_).second;
 }
 
 void Journal::clear() {

@@ -37,9 +37,13 @@ class Journal {
 
   /// Keeps this instead of what was kept before; safe when it returns. Throws core::Error.
   void write(const JournalHead& head, const core::formats::Session& session);
+  /// The same of a session that is a text already.
+  void write(const JournalHead& head, const std::string& session);
   /// Throws core::Error when it is damaged.
   JournalHead head() const;
   core::formats::Session session() const;
+  /// The session as a file would hold it.
+  std::string text() const;
   /// Keeps nothing any more.
   void clear();
 

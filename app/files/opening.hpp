@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/experiment/reading.hpp"
 #include "core/formats/checkpoints/layers.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 #include "core/importing/import.hpp"
@@ -40,8 +41,19 @@ struct TensorSource {
   std::size_t layer = 0;
 };
 
+/// A whole model that was opened, and its first text as it reads it.
+struct OpenedWhole {
+  core::transformer::Transformer transformer;
+  std::shared_ptr<const core::experiment::Reading> reading;
+  core::attention::Model of_pass,
+      layer;               ///< the one that is looked at, as the pass gives it and as it was edited
+  std::string view = {};   ///< of a session: what was looked at, or ""
+  std::string stamp = {};  ///< of the session's file, from before it was read, or ""
+};
+
 /// What became of a file: a model, or tensors from which is to be chosen, and why.
 struct FoundInFile {
+  std::shared_ptr<const OpenedWhole> whole;  ///< then nothing else
   std::optional<core::importing::Imported> imported;
   std::optional<TensorSource> source;    ///< of a model made of tensors
   std::optional<OpenedTensors> tensors;  ///< where nothing was imported
@@ -56,6 +68,22 @@ struct FoundInFile {
 /// is refused.
 FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress,
                          core::Elsewhere elsewhere = core::Elsewhere::refused);
+
+/// Where a whole model lies that a path names: a folder with its tokenizer, a file in such a folder that has
+/// its tensors or its configuration, or a GGUF file; nothing for other paths.
+std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path& path);
+
+/// Opens a whole model and reads a text with it, or, where that is "", one that shows something.
+///
+/// Of its weights so many bytes at most are kept. Throws core::Error.
+OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
+                       std::uint64_t keep_at_most, const core::Token& progress);
+
+/// The same of the text of a session of a whole model; session is where it stands. Throws core::Error, and
+/// Outside where the model does not lie beside it and that is refused.
+OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::path& session,
+                             core::Elsewhere elsewhere, std::uint64_t keep_at_most,
+                             const core::Token& progress);
 
 /// What is known of a file of tensors once it is open.
 OpenedTensors look_into(std::shared_ptr<const core::formats::TensorFile> file, const core::Token& progress);

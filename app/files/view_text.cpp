@@ -10,8 +10,11 @@
 namespace app {
 namespace {
 
-constexpr std::array<std::pair<Tab, const char*>, 4> tab_names{
-    {{Tab::stages, "stages"}, {Tab::heads, "heads"}, {Tab::tokens, "tokens"}, {Tab::compare, "compare"}}};
+constexpr std::array<std::pair<Tab, const char*>, 5> tab_names{{{Tab::stages, "stages"},
+                                                                {Tab::heads, "heads"},
+                                                                {Tab::tokens, "tokens"},
+                                                                {Tab::compare, "compare"},
+                                                                {Tab::layers, "layers"}}};
 
 using core::formats::Json;
 

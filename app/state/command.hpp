@@ -29,7 +29,30 @@ struct LoadPreset {
 struct OpenFile {
   std::filesystem::path path;
   core::Elsewhere elsewhere = core::Elsewhere::refused;  ///< where a session may name files
+  bool as_tensors = false;                               ///< even where it is a whole model
+  std::string text = {};  ///< that a whole model is to read, or "" for one that shows something
+  std::size_t layer = 0;  ///< of it, to be looked at
 };
+/// The text that the whole model reads.
+struct ReadText {
+  std::string text;
+};
+struct LookAtLayer {
+  std::size_t layer = 0;
+};
+/// A head of any layer off, or on again.
+struct SwitchHead {
+  std::size_t layer = 0, head = 0;
+};
+/// What was edited in a layer, or in all of them; heads that are off stay so where one layer is named.
+struct DropEdits {
+  std::optional<std::size_t> layer = {};
+};
+/// One token more, as the view says how it is chosen, or the last one back.
+struct WriteToken {
+  bool back = false;
+};
+struct SweepHeads {};  ///< what switching off each head does
 /// Makes a model of the file of tensors from which is to be chosen.
 struct ImportTensors {
   core::importing::Choices choices;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/state/whole_model.hpp"
 #include "core/attention/model.hpp"
 #include "core/editing/history.hpp"
 #include "core/importing/account.hpp"
@@ -26,13 +27,21 @@ struct Origin {
   std::vector<std::string> notes = {};                   ///< what else must be known of them, a sentence each
 };
 
-/// A piece of work: a model, as it is, as it was saved and as it was opened, and the way back.
+/// A piece of work: a model, as it is, as it was saved and as it was opened, and the way back. Of a whole
+/// model it is the layer that is looked at.
 struct Document {
   core::attention::Model model, saved, first;
   Origin origin;
-  core::editing::History history = core::editing::History();
+  core::editing::HistoryOf<Undoable> history = core::editing::HistoryOf<Undoable>();
+  std::shared_ptr<const WholeModel> whole = nullptr;  ///< that the model is a layer of
+  core::experiment::Experiment saved_experiment = {};
 
-  bool is_modified() const { return !(model == saved); }
+  bool is_modified() const {
+    if (!whole) return !(model == saved);
+    core::experiment::Experiment now = whole->experiment;
+    now.layer = saved_experiment.layer;  // where one looks is no work
+    return !(now == saved_experiment);
+  }
 };
 
 /// What the window says of the document.

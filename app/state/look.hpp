@@ -16,7 +16,7 @@ namespace app {
 
 using core::attention::Stage;
 
-enum class Tab { stages, heads, tokens, compare, laboratory };
+enum class Tab { stages, heads, tokens, compare, laboratory, layers };
 
 /// What the token view shows.
 struct TokensLook {

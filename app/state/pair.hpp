@@ -4,10 +4,13 @@
 
 #include "app/state/look.hpp"
 #include "app/state/selection.hpp"
+#include "app/state/whole_model.hpp"
 #include "core/attention/model.hpp"
 #include "core/attention/trace.hpp"
 
 namespace app {
+
+class WholeReading;  // in work/whole_reading.hpp
 
 /// What is shown: a trace, the model that it is of, and what is looked at as far as that model has it.
 struct Shown {
@@ -23,6 +26,9 @@ struct Newest {
   const core::attention::Model& model;
   const Look& look;
   const Selection& selection;
+  const WholeModel* whole = nullptr;      ///< that the model is a layer of, or nullptr
+  const WholeReading* reading = nullptr;  ///< of that: what is known of its text
+  const LayersLook* layers = nullptr;
 };
 
 }  // namespace app

@@ -4,6 +4,7 @@
 #include "app/state/look.hpp"
 #include "app/state/selection.hpp"
 #include "app/state/settings.hpp"
+#include "app/state/whole_model.hpp"
 
 namespace app {
 
@@ -13,6 +14,7 @@ struct View {
   Selection selection;
   Settings settings;
   Forms forms;
+  LayersLook layers;
 };
 
 }  // namespace app

@@ -55,6 +55,7 @@ struct FoundInFiles {
     core::importing::Imported imported;
     std::optional<TensorSource> source;
     std::string stamp;
+    std::shared_ptr<const OpenedWhole> whole = nullptr;  ///< instead of what was imported
   };
   std::optional<OpenedTensors> tensors;  ///< from which is to be chosen
   std::optional<Ready> ready;            ///< until the question about unsaved work is answered

@@ -62,7 +62,8 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   progress[l.state.lesson->name] = {step, l.state.done};
   const core::attention::Model start = shown.start();
   document = {start, start, start, {std::string("lesson: ") + l.state.lesson->title}};
-  document.history.record(l.own.model, "", the_lesson);  // undone, it brings the person's own work back
+  document.history.record({l.own.model, l.own.whole}, "",
+                          the_lesson);  // undone, it brings the person's own work back
   document.history.end_gesture();
   look_as_before(view, {});
   view.look.folded = l.own_view.look.folded;
@@ -94,7 +95,7 @@ void Lessons::leave(Document& document, View& view) {
   document = std::move(under_way_->own);
   // The first undo after a lesson takes nothing of one's own away.
   if (document.history.undo_description() != the_lesson)
-    document.history.record(document.model, "", the_lesson);
+    document.history.record({document.model, document.whole}, "", the_lesson);
   document.history.end_gesture();
   look_as_before(view, under_way_->own_view);
   view.selection.lesson.reset();

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "app/files/view_text.hpp"
+#include "core/experiment/experiment_file.hpp"
 
 namespace app {
 namespace {
@@ -26,7 +27,22 @@ Recorder::Entry Recorder::entry_of(const Document& document, const View& view) {
   const Origin& origin = document.origin;
   if (since_.empty()) since_ = time_of_day();
   return {{origin.title, origin.path, origin.stamp, since_, time_of_day()},
-          {document.model, view_text(view), core::importing::left_out_words(origin.account)}};
+          {document.model, view_text(view), core::importing::left_out_words(origin.account)},
+          document.whole};
+}
+
+void Recorder::Entry::write_to(Journal& journal) const {
+  if (!whole) return journal.write(head, session);
+  core::ThreadPool pool(1);
+  const core::Token token;
+  core::experiment::Experiment plain = whole->experiment;  // whose layers are those of the file
+  plain.layers.clear(), plain.heads_off.clear();
+  const core::experiment::Reading reading =
+      plain.text.empty() || whole->experiment.layers.empty()
+          ? core::experiment::Reading()
+          : core::experiment::read(whole->transformer, plain, nullptr, {pool, token});
+  journal.write(head, core::experiment::experiment_text(whole->transformer, reading, whole->experiment,
+                                                        session.view, "/"));
 }
 
 void Recorder::follow(const Document& document, const View& view) {
@@ -37,14 +53,17 @@ void Recorder::follow(const Document& document, const View& view) {
     since_.clear();
     return;
   }
-  if (!is_clear_ && document.model == written_) return;
+  const bool is_same =
+      document.whole ? document.whole->experiment == written_experiment_ : document.model == written_;
+  if (!is_clear_ && is_same) return;
   written_ = document.model;
+  if (document.whole) written_experiment_ = document.whole->experiment;
   is_clear_ = false;
   lane_.start(
       [this, journal = journal_, entry = entry_of(document, view), at = next_](const core::Token& token) {
         while (token.goes_on() && Clock::now() < at) std::this_thread::sleep_for(look);
         const auto begin = Clock::now();
-        journal->write(entry.head, entry.session);
+        entry.write_to(*journal);
         const auto end = Clock::now();
         const auto pause = std::chrono::duration_cast<Clock::duration>((end - begin) / share_of_a_thread);
         return [this, next = end + std::max<Clock::duration>(rest, pause)] {
@@ -64,8 +83,7 @@ void Recorder::finish(const Document& document, const View& view) {
   lane_.cancel();
   lane_.wait();
   if (document.is_modified()) {
-    const Entry entry = entry_of(document, view);
-    journal_->write(entry.head, entry.session);
+    entry_of(document, view).write_to(*journal_);
   } else {
     journal_->clear();
   }
@@ -85,6 +103,7 @@ void Recorder::take_up(std::size_t index) {
   journal_ = left_[index];
   is_clear_ = false;
   written_ = {};
+  written_experiment_ = {};
   left_.erase(left_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 

@@ -38,12 +38,16 @@ class Recorder {
   struct Entry {
     JournalHead head;
     core::formats::Session session;
+    std::shared_ptr<const WholeModel> whole;  // instead of the session's model, which is a layer of it
+
+    void write_to(Journal& journal) const;
   };
   Entry entry_of(const Document& document, const View& view);
 
   std::shared_ptr<Journal> journal_;
   std::vector<std::shared_ptr<Journal>> left_;
   core::attention::Model written_;
+  core::experiment::Experiment written_experiment_;
   std::string since_;        // the first edit that is not saved
   bool is_clear_ = true;     // nothing is in the journal
   bool has_failed_ = false;  // which is said once

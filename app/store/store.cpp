@@ -44,6 +44,7 @@ void Store::settle() {
   jobs_.deliver();
   leave_once_written();
   attempt("the list of files", [this] { list_files(); });
+  attempt("what the model reads", [this] { follow_whole(); });
   attempt("the stages of this model; the pictures are of the one before",
           [this] { live_.follow(document_.model, view_.look.sequence); });
   attempt("this step of the lesson", [this] {
@@ -91,8 +92,16 @@ void Store::recall(Kept kept) {
 void Store::carry_out(const ApplyEdit& command) {
   core::attention::Model after = editing::apply(document_.model, command.edit);
   if (after == document_.model || !may_take_memory(after, command)) return;
-  document_.history.record(document_.model, editing::target(command.edit), editing::describe(command.edit));
+  std::shared_ptr<WholeModel> whole;
+  if (document_.whole) {
+    whole = std::make_shared<WholeModel>(*document_.whole);
+    whole->experiment = core::experiment::with_layer(std::move(whole->experiment), whole->layer,
+                                                     whole->of_pass, after, editing::describe(command.edit));
+    whole->of_pass.heads_off = after.heads_off;
+  }
+  document_.history.record(work(), editing::target(command.edit), editing::describe(command.edit));
   document_.model = std::move(after);
+  document_.whole = std::move(whole);
   keep_view_within_model();
   message_ = {};
 }
@@ -107,10 +116,10 @@ void Store::carry_out(const EndGesture&) {
 }
 
 void Store::carry_out(const Undo&) {
-  editing::History& history = document_.history;
+  auto& history = document_.history;
   if (!history.can_undo()) return say("There is nothing to undo.");
   const std::string words = history.undo_description();
-  document_.model = history.undo(document_.model);
+  take_back(history.undo(work()));
   if (lessons_.is_under_way() && !history.can_undo())
     return carry_out(LeaveLesson{});  // what was undone is the lesson itself
   keep_view_within_model();
@@ -118,10 +127,10 @@ void Store::carry_out(const Undo&) {
 }
 
 void Store::carry_out(const Redo&) {
-  editing::History& history = document_.history;
+  auto& history = document_.history;
   if (!history.can_redo()) return say("There is nothing to redo.");
   const std::string words = history.redo_description();
-  document_.model = history.redo(document_.model);
+  take_back(history.redo(work()));
   keep_view_within_model();
   say("Done again: " + words);
 }
@@ -273,6 +282,7 @@ void Store::remember(const std::filesystem::path& path) {
 void Store::keep_view_within_model() {
   view_.look.reference = references_.empty() ? 0 : std::min(view_.look.reference, references_.size() - 1);
   keep_within(view_, document_.model);
+  if (view_.look.tab == Tab::layers && !document_.whole) view_.look.tab = Tab::stages;
 }
 
 void Store::carry_out(const StartLesson& command) {

@@ -17,6 +17,7 @@
 #include "app/work/laboratory.hpp"
 #include "app/work/live_trace.hpp"
 #include "app/work/memory.hpp"
+#include "app/work/whole_reading.hpp"
 
 namespace app {
 
@@ -38,7 +39,7 @@ class Store {
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
   void dispatch(const Command& command);
   /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
-  void open(const std::filesystem::path& path);
+  void open(const std::filesystem::path& path, const std::string& text = "", std::size_t layer = 0);
   /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
   /// beside the window.
   void settle();
@@ -48,7 +49,9 @@ class Store {
   /// The newest model and what is looked at: what edits change and files keep.
   const core::attention::Model& model() const { return document_.model; }
   const View& view() const { return view_; }
-  Newest newest() const { return {document_.model, view_.look, view_.selection}; }
+  Newest newest() const {
+    return {document_.model, view_.look, view_.selection, document_.whole.get(), &whole_, &view_.layers};
+  }
   /// Whether the trace is of that; else it is still to come, or could not be computed.
   bool shows_newest() const { return live_.is_of(document_.model, view_.look.sequence); }
   /// The trace, the model that it is of, and whether it is being renewed.
@@ -77,7 +80,9 @@ class Store {
   /// Whether sessions or exports are being written.
   bool is_writing() const { return writer_.is_busy(); }
   /// Whether anything but the trace and files is being worked out beside the window.
-  bool is_working() const { return comparing_.is_busy() || drawing_.is_busy(); }
+  bool is_working() const {
+    return comparing_.is_busy() || drawing_.is_busy() || (document_.whole && whole_.is_busy());
+  }
 
  private:
   /// What goes on after a question, about unsaved work or memory.
@@ -96,6 +101,12 @@ class Store {
   void carry_out(const Undo&);
   void carry_out(const Redo&);
   void carry_out(const LoadPreset&);
+  void carry_out(const ReadText& command);
+  void carry_out(const LookAtLayer& command);
+  void carry_out(const SwitchHead& command);
+  void carry_out(const DropEdits& command);
+  void carry_out(const WriteToken& command);
+  void carry_out(const SweepHeads&);
   void carry_out(const OpenFile&);
   void carry_out(const ImportTensors&);
   void carry_out(const ChooseLayer&);
@@ -135,6 +146,16 @@ class Store {
   void carry_out(const RenameReference&);
   void carry_out(const ShowReference&);
 
+  /// What undo would bring back.
+  Undoable work() const { return {document_.model, document_.whole}; }
+  void take_back(Undoable work);
+  void take_up_whole(const TakeUpLeft& command, const JournalHead& head, std::string text);
+  void start_with_whole(const FoundInFiles::Ready& ready);
+  /// The experiment becomes another, as a step of undo where it has words; texts of another length let go of
+  /// what spoke of their tokens.
+  void experiment_with(core::experiment::Experiment experiment, const std::string& target,
+                       const std::string& words);
+  void follow_whole();
   void record_in(const std::filesystem::path& folder);
   void show_left();
   void ask(std::string question, std::string answer, const Command& next);
@@ -175,6 +196,8 @@ class Store {
   void start_with(core::attention::Model model, Origin origin);
   /// Saves the model as it is now; it counts as saved once it is.
   void save_to(const std::filesystem::path& path);
+  void save_whole_to(const std::filesystem::path& path);
+  void note_saved(Document& own, const std::filesystem::path& path, const std::string& stamp);
   void remember(const std::filesystem::path& path);
   void keep_view_within_model();
   void say(std::string text, bool is_error = false) { message_ = {std::move(text), is_error}; }
@@ -198,6 +221,7 @@ class Store {
   LiveTrace live_;
   Comparing comparing_{jobs_};
   MaskDrawing drawing_{jobs_};
+  WholeReading whole_{jobs_};
   FileWriter writer_{jobs_};
   FileReader reader_{jobs_};
   Recorder recorder_{jobs_};

@@ -6,6 +6,8 @@
 #include "app/store/store.hpp"
 #include "core/attention/stages.hpp"
 #include "core/error.hpp"
+#include "core/experiment/experiment_file.hpp"
+#include "core/formats/files/file.hpp"
 #include "core/formats/readers/counting_line.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/given_tensors.hpp"
@@ -15,10 +17,38 @@ namespace {
 
 namespace formats = core::formats;
 
+constexpr std::size_t largest_session = std::size_t{512} << 20;
+
 std::string opened_words(const std::filesystem::path& path, const std::vector<std::string>& notes) {
   std::string words = "Opened " + path.string();
   for (const std::string& note : notes) words += (&note == &notes.front() ? ". " : " ") + note;
   return words;
+}
+
+/// A whole model; or one of its layers, where it is of a kind that can be looked at so alone, and why.
+FoundInFile as_whole_or_tensors(const std::filesystem::path& whole, const OpenFile& command,
+                                std::uint64_t keep_at_most, const core::Token& progress) {
+  FoundInFile found;
+  try {
+    found.whole = std::make_shared<const OpenedWhole>(
+        open_whole(whole, command.text, command.layer, keep_at_most, progress));
+    return found;
+  } catch (const core::Stopped&) {
+    throw;
+  } catch (const core::Error& error) {
+    if (!command.text.empty() || command.layer > 0) throw;
+    const std::string why = "Not as a whole model: " + std::string(error.what());
+    try {
+      found = find_in_file(command.path, progress, command.elsewhere);
+    } catch (const core::Stopped&) {
+      throw;
+    } catch (const core::Error&) {
+    }
+    if (!found.imported && !found.tensors) throw;
+    if (found.imported) found.imported->notes.insert(found.imported->notes.begin(), why + ".");
+    if (found.tensors) found.problem = why;
+    return found;
+  }
 }
 
 }  // namespace
@@ -66,9 +96,12 @@ void Store::list_files() {
   to_list_.reset();
 }
 
-void Store::open(const std::filesystem::path& path) {
+void Store::open(const std::filesystem::path& path, const std::string& text, std::size_t layer) {
   message_ = {};
-  carry_out(OpenFile{path});
+  if (!text.empty() && !whole_model_at(path))
+    throw core::Error(path.string() +
+                      ": --text: expected a whole model: a folder with its tokenizer, or a .gguf file");
+  carry_out(OpenFile{.path = path, .text = text, .layer = layer});
   reader_.wait();
   settle();
   if (message_.is_error) throw core::Error(message_.text);
@@ -100,14 +133,27 @@ void Store::carry_out(const OpenFile& command) {
   }
   read_beside(
       command.path,
-      [this, command](const core::Token& progress) -> Jobs::Delivery {
-        auto found = std::make_shared<FoundInFile>(find_in_file(command.path, progress, command.elsewhere));
+      [this, command, free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
+        auto found = std::make_shared<FoundInFile>();
+        const auto whole = command.as_tensors ? std::nullopt : whole_model_at(command.path);
+        if (core::experiment::is_saved_experiment(command.path))
+          found->whole = std::make_shared<const OpenedWhole>(
+              open_saved_whole(formats::read_file(command.path, largest_session), command.path,
+                               command.elsewhere, free / 2, progress));
+        else if (whole)
+          *found = as_whole_or_tensors(*whole, command, free / 2, progress);
+        else
+          *found = find_in_file(command.path, progress, command.elsewhere);
         return [this, found] { take(std::move(*found)); };
       },
-      OpenFile{command.path, core::Elsewhere::allowed});
+      OpenFile{.path = command.path, .elsewhere = core::Elsewhere::allowed});
 }
 
 void Store::take(FoundInFile found) {
+  if (found.whole) {
+    found_.ready = {reader_.path(), {}, {}, "", found.whole};
+    return carry_out(FinishOpening{});
+  }
   if (!found.imported) {
     const bool names_tell = !found.tensors->layers.empty() || !found.tensors->stages.empty();
     const bool counts = found.tensors->has_counting_line;
@@ -168,7 +214,8 @@ void Store::carry_out(const ChooseLayer& command) {
 void Store::carry_out(const FinishOpening& command) {
   if (!found_.ready) return;
   try {
-    if (!may_take_memory(found_.ready->imported.model, command)) return;
+    const auto& whole = found_.ready->whole;
+    if (!may_take_memory(whole ? whole->layer : found_.ready->imported.model, command)) return;
   } catch (const core::Error&) {
     found_.ready.reset();
     throw;
@@ -176,6 +223,7 @@ void Store::carry_out(const FinishOpening& command) {
   leave_lesson();
   if (!may_leave(command)) return;
   FoundInFiles::Ready ready = *std::exchange(found_.ready, std::nullopt);
+  if (ready.whole) return start_with_whole(ready);
   Origin origin{ready.path.filename().string()};
   if (ready.source)
     origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));

@@ -3,6 +3,7 @@
 #include "app/files/file_stamp.hpp"
 #include "app/store/store.hpp"
 #include "core/error.hpp"
+#include "core/experiment/experiment_file.hpp"
 
 namespace app {
 
@@ -30,6 +31,8 @@ void Store::carry_out(const TakeUpLeft& command) {
   if (command.index >= recorder_.left().size()) return;
   const auto journal = recorder_.left()[command.index];
   const JournalHead head = journal->head();
+  if (std::string text = journal->text(); core::experiment::is_saved_experiment_text(text))
+    return take_up_whole(command, head, std::move(text));
   core::formats::Session session = journal->session();
   if (!may_take_memory(session.model, command)) return;
   leave_lesson();
@@ -44,6 +47,27 @@ void Store::carry_out(const TakeUpLeft& command) {
   recall_view(session.view, view_);
   keep_view_within_model();
   say("Recovered: " + left_words(head) + ". It is not saved yet.");
+}
+
+void Store::take_up_whole(const TakeUpLeft& command, const JournalHead& head, std::string text) {
+  leave_lesson();
+  if (!may_leave(command)) return;
+  view_.forms.dialog = Dialog::none;
+  const auto taken = [this, command, head](const std::shared_ptr<const OpenedWhole>& whole) {
+    recorder_.take_up(command.index);
+    start_with_whole({head.title, {}, {}, "", whole});
+    document_.origin = {head.title, "", head.path, head.stamp};
+    document_.saved_experiment = {};  // it is nowhere but in the journal
+    say("Recovered: " + left_words(head) + ". It is not saved yet.");
+  };
+  // Paths in it are from the root.
+  read_beside("/" + head.title,
+              [this, taken, text = std::move(text), free = free_memory_(),
+               place = "/" + head.title](const core::Token& progress) -> Jobs::Delivery {
+                const auto whole = std::make_shared<const OpenedWhole>(
+                    open_saved_whole(text, place, core::Elsewhere::allowed, free / 2, progress));
+                return [taken, whole] { taken(whole); };
+              });
 }
 
 void Store::carry_out(const DropLeft& command) {

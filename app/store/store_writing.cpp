@@ -4,6 +4,8 @@
 #include "app/files/view_text.hpp"
 #include "app/store/store.hpp"
 #include "core/error.hpp"
+#include "core/experiment/experiment_file.hpp"
+#include "core/formats/files/file.hpp"
 #include "core/formats/sessions/session.hpp"
 
 namespace app {
@@ -40,6 +42,7 @@ void Store::carry_out(const SaveAndContinue&) {
 
 void Store::save_to(const std::filesystem::path& path) {
   writer_.saved_to = path;
+  if (lessons_.own(document_).whole) return save_whole_to(path);
   writer_.saving.start(
       [this, path, model = document_.model, view = view_text(view_),
        left_out =
@@ -48,15 +51,41 @@ void Store::save_to(const std::filesystem::path& path) {
         return [this, path, model, stamp = file_stamp(path)] {
           Document& own = lessons_.own(document_);
           own.saved = model;  // which may have been edited since
-          own.origin.path = path;
-          own.origin.stamp = stamp;
-          own.origin.title = path.filename().string();
-          if (view_.forms.dialog == Dialog::save_as) view_.forms.dialog = Dialog::none;
-          remember(path);
-          say("Saved " + path.string());
+          note_saved(own, path, stamp);
         };
       },
       [this, path](const Failure& failure) { fail_to_write(path, failure, true); });
+}
+
+void Store::save_whole_to(const std::filesystem::path& path) {
+  const WholeModel& whole = *lessons_.own(document_).whole;
+  const BothReadings* both = whole_.is_of(whole) ? whole_.readings() : nullptr;
+  writer_.saving.start(
+      [this, path, model = whole.transformer, experiment = whole.experiment, view = view_text(view_),
+       known = both ? both->now : nullptr](const core::Token& progress) -> Jobs::Delivery {
+        core::ThreadPool pool(1);
+        const auto reading = known ? known
+                                   : std::make_shared<const core::experiment::Reading>(core::experiment::read(
+                                         model, experiment, nullptr, {pool, progress}));
+        formats::write_atomically(
+            path, core::experiment::experiment_text(model, *reading, experiment, view, path.parent_path()));
+        return [this, path, experiment, stamp = file_stamp(path)] {
+          Document& own = lessons_.own(document_);
+          own.saved_experiment = experiment;
+          note_saved(own, path, stamp);
+        };
+      },
+      [this, path](const Failure& failure) { fail_to_write(path, failure, true); });
+}
+
+/// What is on the disk has a name and a place from now on.
+void Store::note_saved(Document& own, const std::filesystem::path& path, const std::string& stamp) {
+  own.origin.path = path;
+  own.origin.stamp = stamp;
+  own.origin.title = path.filename().string();
+  if (view_.forms.dialog == Dialog::save_as) view_.forms.dialog = Dialog::none;
+  remember(path);
+  say("Saved " + path.string());
 }
 
 void Store::carry_out(const ExportAs& command) {

@@ -161,12 +161,15 @@ void Loop::draw(Commands& commands) {
   const Renewal renewal =
       state.is_a ? Renewal{} : Renewal{store_.live().seconds_behind(), store_.live().share_done()};
   const bool awaits_a = view.selection.shows_a && store_.comparing().work().is_renewing;
+  const Newest newest = store_.newest();
+  const bool reads = newest.whole && !newest.reading->is_of(*newest.whole);
   const bool is_renewing =
-      awaits_a || store_.live().is_behind() || source.is_making() || painter_.is_behind();
+      awaits_a || reads || store_.live().is_behind() || source.is_making() || painter_.is_behind();
   const Frame frame{
       .shown = shown,
       // As long as A stands in place of B, what edits shows A as well.
-      .newest = state.is_a ? Newest{shown.model, shown.look, shown.selection} : store_.newest(),
+      .newest = state.is_a ? Newest{shown.model, shown.look, shown.selection, nullptr, nullptr, nullptr}
+                           : store_.newest(),
       .settings = view.settings,
       .forms = view.forms,
       .document = document,

@@ -18,6 +18,9 @@
 #include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "app/ui/panels/laboratory/laboratory_panel.hpp"
+#include "app/ui/panels/layers/layers_panel.hpp"
+#include "app/ui/panels/layers/next_token_panel.hpp"
+#include "app/ui/panels/layers/whole_panel.hpp"
 #include "app/ui/panels/lessons/exhibit_panel.hpp"
 #include "app/ui/panels/lessons/lesson_marks.hpp"
 #include "app/ui/panels/lessons/lesson_panel.hpp"
@@ -52,6 +55,12 @@ struct PanelRow {
 bool always(const Frame&) {
   return true;
 }
+bool shows_layers(const Frame& frame) {
+  return frame.shown.look.tab == Tab::layers;
+}
+bool shows_one_layer(const Frame& frame) {
+  return !shows_layers(frame);
+}
 float view_top(const Frame& f, const Regions& r) {
   return r.top + f.metrics.tabs + r.banner;
 }
@@ -62,7 +71,9 @@ ImVec4 view_place(const Frame& f, const Regions& r) {
 }
 
 void draw_inspector_and_words(const Frame& frame) {
-  if (frame.shown.look.tab == Tab::compare && !frame.compared.references.empty())
+  if (shows_layers(frame))
+    panels::draw_next_token(frame);
+  else if (frame.shown.look.tab == Tab::compare && !frame.compared.references.empty())
     panels::draw_compare_list(frame);
   else
     panels::draw_inspector(frame);
@@ -74,12 +85,15 @@ const std::array table_of_panels{
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height);
              },
-             always},
+             shows_one_layer},
     PanelRow{"edit", panels::draw_edit, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top + r.model_height + 1, r.left - r.grip, r.bottom);
              },
-             always},
+             shows_one_layer},
+    PanelRow{"whole", panels::draw_whole, true, true,
+             [](const Frame&, const Regions& r) { return ImVec4(r.grip, r.top, r.left - r.grip, r.bottom); },
+             shows_layers},
     PanelRow{"view bar", panels::draw_view_bar, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, r.top + f.metrics.tabs);
@@ -101,6 +115,7 @@ const std::array table_of_panels{
              [](const Frame& f) { return f.shown.look.tab == Tab::compare; }},
     PanelRow{"laboratory", panels::draw_laboratory, true, true, view_place,
              [](const Frame& f) { return f.shown.look.tab == Tab::laboratory; }},
+    PanelRow{"layers", panels::draw_layers, true, false, view_place, shows_layers},
     PanelRow{"exhibit", panels::draw_exhibit, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
@@ -196,8 +211,9 @@ void draw_lines(const Frame& frame, const Regions& r) {
   list->AddRectFilled({0, r.bottom}, {r.size.x, r.bottom + 1}, line);
   list->AddRectFilled({r.left, r.top}, {r.left + 1, r.bottom}, line);
   list->AddRectFilled({r.size.x - r.right - 1, r.top}, {r.size.x - r.right, r.bottom}, line);
-  list->AddRectFilled({frame.metrics.padding, r.top + r.model_height},
-                      {r.left - frame.metrics.padding, r.top + r.model_height + 1}, line);
+  if (shows_one_layer(frame))
+    list->AddRectFilled({frame.metrics.padding, r.top + r.model_height},
+                        {r.left - frame.metrics.padding, r.top + r.model_height + 1}, line);
   list->AddRectFilled({r.left + 1, r.top + frame.metrics.tabs},
                       {r.size.x - r.right - 1, r.top + frame.metrics.tabs + 1}, line);
 }

@@ -49,7 +49,7 @@ int run_window(const WindowOptions& options) {
   recall_all(before, store);
   if (options.file) {
     core::formats::read_pipe_whole(*options.file);
-    store.open(*options.file);
+    store.open(*options.file, options.text, options.layer);
   }
   platform::Window window(store.jobs(), "attnscope",
                           remembered_number(before.settings, "width", 960, 16384).value_or(1600),

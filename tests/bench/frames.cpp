@@ -76,6 +76,20 @@ class Bench {
     store_.dispatch(app::ApplyEdit{core::editing::SetDropoutRate{rate}});
     settle();
   }
+  void open_whole(const std::string& path, const std::string& text) {
+    store_.open(path, text);
+    store_.dispatch(app::ShowDialog{app::Dialog::none});
+    settle();
+  }
+  /// The frames from the press that switches a head off until the prediction is there.
+  std::vector<double> switching_heads(int count) {
+    std::vector<double> times;
+    for (int i = 0; i < count; ++i) {
+      store_.dispatch(app::SwitchHead{0, static_cast<std::size_t>(i / 2)});
+      for (const double time : settle()) times.push_back(time);
+    }
+    return times;
+  }
   void keep_reference() { store_.dispatch(app::KeepReference{}); }
 
   std::vector<double> moving(int count) {
@@ -260,6 +274,17 @@ void measure_heads(Bench& b, bench::Results& results) {
   }
 }
 
+/// The whole model that the environment names, on 256 tokens, else the one that the program brings.
+void measure_layers(Bench& b, bench::Results& results) {
+  const char* named = std::getenv("ATTNSCOPE_BENCH_MODEL");
+  std::string text = "egg";
+  for (int k = 0; k < 252; ++k) text += k % 4 == 3 ? "\n" : "!";
+  b.open_whole(named ? named : BENCH_EXAMPLES "/tiny_gpt", text);
+  results.measure("mouse_over_layers", "the pointer moves over the heads of all layers",
+                  [&] { return b.moving(150); });
+  results.measure("head_off", "frames after a head is switched off", [&] { return b.switching_heads(6); });
+}
+
 void measure_many(Bench& b, bench::Results& results) {
   b.open(drawn_model(512, 1152, 144));
   b.show(Tab::heads);
@@ -306,6 +331,7 @@ void measure_views_of(Bench& b, const Size& size, bench::Results& results) {
 const std::vector<std::pair<std::string, void (*)(Bench&, bench::Results&)>> parts{
     {"small", measure_small},
     {"heads", measure_heads},
+    {"layers", measure_layers},
     {"many", measure_many},
     {"views_1024",
      [](Bench& b, bench::Results& r) {

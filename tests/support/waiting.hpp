@@ -4,6 +4,7 @@
 
 #include "app/store/store.hpp"
 #include "app/work/live_trace.hpp"
+#include "app/work/whole_reading.hpp"
 
 namespace support {
 
@@ -25,7 +26,8 @@ inline void finish_working(app::Store& store) {
     return store.view().look.tab == app::Tab::laboratory &&
            !(shown && shown->version == store.live().version());
   };
-  for (store.settle(); store.comparing().is_busy() || awaits_masks(); store.settle())
+  const auto reads = [&] { return store.newest().whole && store.newest().reading->is_busy(); };
+  for (store.settle(); store.comparing().is_busy() || awaits_masks() || reads(); store.settle())
     std::this_thread::yield();
 }
 

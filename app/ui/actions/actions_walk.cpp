@@ -137,7 +137,9 @@ void add_queries(Rows& rows) {
 std::optional<Command> released(const Situation& s) {
   const Newest& v = s.newest;
   if (v.selection.cursor) return ChangeView{[](View& view) { view.selection.cursor.reset(); }};
-  if (v.look.tab == Tab::tokens && v.look.tokens.pinned_query)
+  if (v.look.tab == Tab::layers && v.layers && v.layers->token)
+    return ChangeView{[](View& view) { view.layers.token.reset(); }};
+  if ((v.look.tab == Tab::tokens || v.look.tab == Tab::layers) && v.look.tokens.pinned_query)
     return ChangeView{[](View& view) { view.look.tokens.pinned_query.reset(); }};
   if (v.selection.pinned) return ChangeView{app::release};
   if (v.look.tab == Tab::stages && v.look.large)

@@ -18,6 +18,8 @@ std::string hint(const Frame& frame) {
     return frame.compared.references[frame.shown.look.reference].name +
            (frame.compared.work.is_renewing ? " is being computed"
                                             : " in place of B, as long as Space is held");
+  if (frame.shown.look.tab == Tab::layers)
+    return "click chooses a head · x switches it off · Page Up and Page Down change the layer";
   if (frame.shown.look.tab == Tab::stages && frame.shown.look.large && !frame.shown.selection.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
   if (frame.shown.look.tab == Tab::laboratory)

@@ -21,6 +21,7 @@ struct TabRow {
   const char* about;
 };
 constexpr std::array tabs{
+    TabRow{Tab::layers, "Layers", "Every head of every layer, and which token comes next"},
     TabRow{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
     TabRow{Tab::heads, "Heads", "One stage of all heads, side by side"},
     TabRow{Tab::tokens, "Tokens", "Who listens to whom: lines from queries to keys"},
@@ -40,6 +41,7 @@ float draw_tabs(const Frame& frame) {
   const float height = frame.metrics.tabs;
   float x = origin.x;
   for (const TabRow& row : tabs) {
+    if (row.tab == Tab::layers && !frame.newest.whole) continue;
     const float width = widgets::text_width(font, row.title);
     ImGui::SetCursorScreenPos({x, origin.y});
     widgets::hit_area(row.title, {width, height});
@@ -214,10 +216,14 @@ void draw_view_bar(const Frame& frame) {
     right = draw_order_chooser(frame, right, top);
     if (roomy) right = label(frame, right, middle, "sort");
     draw_colours(frame, right, top);
+  } else if (frame.shown.look.tab == Tab::layers) {
+    draw_colours(frame, right, top);
   } else {
     right = draw_head_chooser(frame, right, top);
     right = label(frame, right, middle, "head");
-    if (frame.shown.look.tab != Tab::compare) draw_colours(frame, right, top);
+    if (frame.shown.look.tab != Tab::compare) right = draw_colours(frame, right, top);
+    if (frame.newest.whole && right - tabs_end > frame.metrics.px(60))
+      label(frame, right, middle, ("layer " + std::to_string(frame.newest.whole->layer)).c_str());
   }
 }
 

@@ -104,6 +104,15 @@ const Start starts[]{
     },
     [](gui::Program& p) { look(p, [](app::View& view) { view.look.tab = Tab::laboratory; }); },
     [](gui::Program& p) { p.store.dispatch(app::StartLesson{"000"}), p.run(); },
+    [](gui::Program& p) {
+      p.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam", 1);
+      p.store.dispatch(app::SwitchHead{0, 2});
+      p.run();
+    },
+    [](gui::Program& p) {
+      p.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg", 0);
+      look(p, [](app::View& view) { view.look.tab = Tab::tokens; });
+    },
     give_everything_that_can_go_wrong,
     give_more_keys<core::attention::MaskAlignment::last>,
     give_more_keys<core::attention::MaskAlignment::first>,
@@ -242,7 +251,7 @@ TEST_F(Actions, HaveEachANameOfItsOwn) {
 }
 
 TEST_F(Actions, ShareNoKeyInTheSamePlace) {
-  const auto tabs = {Tab::stages, Tab::heads, Tab::tokens, Tab::compare, Tab::laboratory};
+  const auto tabs = {Tab::stages, Tab::heads, Tab::tokens, Tab::compare, Tab::laboratory, Tab::layers};
   const auto rows = all();
   for (const Tab tab : tabs)
     for (const bool in_lesson : {false, true})

@@ -1,0 +1,217 @@
+// The part of the store that keeps a whole model, of which the document's model is a layer.
+#include <algorithm>
+
+#include "app/files/view_text.hpp"
+#include "app/store/store.hpp"
+#include "core/attention/model.hpp"
+#include "core/error.hpp"
+#include "core/text/words.hpp"
+#include "core/transformer/generate.hpp"
+#include "core/transformer/layer_model.hpp"
+
+namespace app {
+namespace {
+
+namespace experiment = core::experiment;
+
+constexpr std::size_t longest_text = 1 << 16;  // bytes that are cut into tokens at once
+
+/// The heads of a layer that are off.
+std::vector<std::size_t> heads_off_in(const experiment::Experiment& of, std::size_t layer) {
+  std::vector<std::size_t> off;
+  for (const auto& [of_layer, head] : of.heads_off)
+    if (of_layer == layer) off.push_back(head);
+  return off;
+}
+
+/// The layer with the edits of an experiment, which passes check(), or without those that do not fit any
+/// longer; says so.
+core::attention::Model layer_with(const core::attention::Model& of_pass, experiment::Experiment& of,
+                                  std::size_t layer, std::string& words) {
+  const auto edit = of.layers.find(layer);
+  if (edit == of.layers.end()) return of_pass;
+  core::attention::Model model = experiment::edited(of_pass, edit->second);
+  const auto problem = core::attention::check(model);
+  if (!problem) return model;
+  words = "What was edited in layer " + std::to_string(layer) +
+          " does not fit this text and was let go of: " + problem->message;
+  of.layers.erase(edit);
+  return of_pass;
+}
+
+}  // namespace
+
+void Store::start_with_whole(const FoundInFiles::Ready& ready) {
+  const OpenedWhole& opened = *ready.whole;
+  const experiment::Experiment& first = opened.reading->experiment;
+  Origin origin{opened.transformer.path.filename().string()};
+  if (!opened.stamp.empty()) origin = {ready.path.filename().string(), "", ready.path, opened.stamp};
+  start_with(opened.layer, std::move(origin));
+  document_.whole = std::make_shared<const WholeModel>(WholeModel{
+      opened.transformer, first, first.layer, opened.of_pass, opened.reading->pass.layers[first.layer]});
+  document_.saved_experiment = first;
+  whole_.begin_with(opened.reading);
+  view_.layers.token.reset();
+  view_.layers.draft = experiment::whole_text(opened.transformer, first);
+  view_.layers.refused.clear();
+  view_.look.tab = Tab::layers;
+  view_.look.head = 0;
+  recall_view(opened.view, view_);
+  keep_view_within_model();
+  remember(ready.path);
+  const auto& sizes = opened.transformer.architecture.sizes;
+  say("Opened " + ready.path.string() + " as a whole model: " + core::text::counted(sizes.n_layers, "layer") +
+      " of " + core::text::counted(sizes.n_heads, "head"));
+}
+
+void Store::take_back(Undoable work) {
+  const bool is_other_text =
+      document_.whole && work.whole &&
+      experiment::whole_text(work.whole->transformer, work.whole->experiment) != view_.layers.draft;
+  document_.model = std::move(work.model);
+  document_.whole = std::move(work.whole);
+  if (!is_other_text) return;
+  view_.layers.draft = experiment::whole_text(document_.whole->transformer, document_.whole->experiment);
+  view_.layers.refused.clear();
+}
+
+void Store::experiment_with(experiment::Experiment next, const std::string& target,
+                            const std::string& words) {
+  const WholeModel& now = *document_.whole;
+  if (next == now.experiment) return;
+  const std::size_t n_tokens = experiment::tokens_of(now.transformer, next).size();  // which refuses
+  std::string let_go_of;
+  if (n_tokens != document_.model.n_tokens()) let_go_of = experiment::fit_tokens(next, n_tokens);
+  auto whole = std::make_shared<WholeModel>(now);
+  whole->experiment = std::move(next);
+  whole->of_pass.heads_off = heads_off_in(whole->experiment, whole->layer);
+  std::string dropped;
+  core::attention::Model model = document_.model;
+  if (n_tokens == model.n_tokens()) {
+    model = layer_with(whole->of_pass, whole->experiment, whole->layer, dropped);
+    std::erase_if(model.heads_off, [&](std::size_t head) { return head >= model.n_heads; });
+  }
+  if (!words.empty()) document_.history.record(work(), target, words);
+  document_.model = std::move(model);
+  document_.whole = std::move(whole);
+  keep_view_within_model();
+  message_ = {};
+  if (!let_go_of.empty()) say(let_go_of);
+  if (!dropped.empty()) say(dropped);
+}
+
+void Store::carry_out(const ReadText& command) {
+  if (!document_.whole) return;
+  view_.layers.draft = command.text;
+  view_.layers.refused.clear();
+  experiment::Experiment next = document_.whole->experiment;
+  next.text = command.text;
+  next.made.clear();
+  try {
+    if (command.text.size() > longest_text)
+      throw core::Error("expected a text of at most " + std::to_string(longest_text) + " bytes, got " +
+                        std::to_string(command.text.size()));
+    if (command.text != experiment::whole_text(document_.whole->transformer, document_.whole->experiment))
+      experiment_with(std::move(next), "text", "text");
+  } catch (const core::Error& error) {
+    view_.layers.refused = error.what();
+  }
+}
+
+void Store::carry_out(const LookAtLayer& command) {
+  if (!document_.whole) return;
+  core::transformer::require_layer(document_.whole->transformer, command.layer);
+  auto whole = std::make_shared<WholeModel>(*document_.whole);
+  whole->experiment.layer = command.layer;
+  document_.whole = std::move(whole);
+}
+
+void Store::carry_out(const SwitchHead& command) {
+  if (!document_.whole) return;
+  experiment::Experiment next = document_.whole->experiment;
+  const experiment::Place head{command.layer, command.head};
+  const bool was_off = next.heads_off.erase(head) > 0;
+  if (!was_off) next.heads_off.insert(head);
+  experiment_with(std::move(next), "",
+                  "head " + std::to_string(command.layer) + "." + std::to_string(command.head) +
+                      (was_off ? " on" : " off"));
+}
+
+void Store::carry_out(const DropEdits& command) {
+  if (!document_.whole) return;
+  experiment::Experiment next = document_.whole->experiment;
+  if (command.layer) {
+    next.layers.erase(*command.layer);
+    return experiment_with(std::move(next), "",
+                           "edits of layer " + std::to_string(*command.layer) + " undone");
+  }
+  next.layers.clear();
+  next.heads_off.clear();
+  experiment_with(std::move(next), "", "all edits undone");
+}
+
+void Store::carry_out(const WriteToken& command) {
+  if (!document_.whole) return;
+  const WholeModel& whole = *document_.whole;
+  experiment::Experiment next = whole.experiment;
+  if (command.back) {
+    if (!next.made.empty()) {
+      next.made.pop_back();
+    } else {
+      auto tokens = experiment::tokens_of(whole.transformer, next);
+      while (!tokens.empty() && tokens.back().is_put_in) tokens.pop_back();
+      if (!tokens.empty()) next.text.resize(next.text.size() - tokens.back().text.size());
+    }
+    experiment_with(std::move(next), "", "one token back");
+  } else {
+    const BothReadings* both = whole_.readings();
+    if (!both || !whole_.is_of(whole) || both->now->logits.empty())
+      throw core::Error(both && !both->now->no_guess.empty() ? both->now->no_guess
+                                                             : "The text is still being read.");
+    if (!whole.transformer.architecture.causal)
+      throw core::Error("Tokens of this model see both sides, so it cannot go on with a text.");
+    const LayersLook& look = view_.layers;
+    core::random::Generator generator(look.seed + next.made.size());  // the same token for the same place
+    next.made.push_back(core::transformer::chosen(
+        both->now->logits.tail_rows(1).as_row(), whole.transformer.tokenizer->size(),
+        {look.samples ? look.temperature : 0, look.top}, generator));
+    experiment_with(std::move(next), "", "one token more");
+  }
+  view_.layers.draft = experiment::whole_text(document_.whole->transformer, document_.whole->experiment);
+  view_.layers.refused.clear();
+}
+
+void Store::carry_out(const SweepHeads&) {
+  if (!document_.whole) return;
+  view_.layers.shows_effects = true;
+  whole_.sweep();
+}
+
+void Store::follow_whole() {
+  if (!document_.whole) return;
+  whole_.follow(*document_.whole, view_.layers, view_.look.head);
+  const LayerMade* made = whole_.layer();
+  const bool is_wanted = made && whole_.is_of(*document_.whole) &&
+                         made->layer == document_.whole->experiment.layer &&
+                         (made->layer != document_.whole->layer || made->run != document_.whole->run);
+  if (!is_wanted) return;
+  auto whole = std::make_shared<WholeModel>(*document_.whole);
+  whole->layer = made->layer;
+  whole->run = made->run;
+  if (!made->model) {
+    document_.whole = std::move(whole);
+    return;
+  }
+  whole->of_pass = *made->model;
+  whole->of_pass.heads_off = heads_off_in(whole->experiment, whole->layer);
+  std::string dropped;
+  core::attention::Model model = layer_with(whole->of_pass, whole->experiment, whole->layer, dropped);
+  if (const MemoryNeed need = memory_need(model, free_memory_()); need.is_too_much())
+    throw core::Error("Layer " + std::to_string(made->layer) + ": " + need.words());
+  document_.model = std::move(model);
+  document_.whole = std::move(whole);
+  keep_view_within_model();
+  if (!dropped.empty()) say(dropped, true);
+}
+
+}  // namespace app

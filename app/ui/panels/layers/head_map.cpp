@@ -1,0 +1,254 @@
+#include "app/ui/panels/layers/head_map.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/ui/panels/layers/selected_head.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/number_text.hpp"
+#include "app/work/whole_reading.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::experiment::HeadSight;
+using core::experiment::LayerSight;
+using core::experiment::Reading;
+
+constexpr double measured_from = 0.4;  // a share that makes a role
+
+struct Map {
+  const Frame& frame;
+  const LayersTiling& t;
+  std::size_t layer, head;
+  ImVec2 corner, far;
+  const Reading& now;
+  const LayerSight& sight;
+  const HeadSight& of_head;
+  bool is_off, is_chosen;
+};
+
+std::string name_of(const Map& m) {
+  return std::to_string(m.layer) + "." + std::to_string(m.head);
+}
+
+/// The role that was measured on random tokens, where it is one.
+std::string measured_role(const Map& m) {
+  const auto* usual = m.frame.newest.reading->usual();
+  if (!usual || m.layer >= usual->size() || m.head >= (*usual)[m.layer].size() || m.sight.is_edited)
+    return "";
+  const auto& roles = (*usual)[m.layer][m.head];
+  const bool is_one =
+      std::max({roles.previous, roles.induction.value_or(0), roles.same_token.value_or(0)}) > measured_from;
+  return is_one ? role_words(roles) : "";
+}
+
+void draw_picture(const Map& m) {
+  const auto& numbers = m.of_head.map;
+  render::Picture picture;
+  picture.place = "layers/" + name_of(m);
+  picture.cells.numbers = &numbers;
+  picture.cells.visible = m.sight.visible.get();
+  picture.cells.version = m.frame.newest.reading->version_of(m.layer);
+  picture.map = m.frame.shown.look.colours.sequential;
+  picture.dark = m.frame.palette.dark;
+  picture.low = 0, picture.high = 1;
+  picture.width = picture.height = static_cast<int>(m.t.map);
+  picture.part = {0, 0, static_cast<double>(numbers.n_cols), static_cast<double>(numbers.n_rows)};
+  picture.gaps = m.t.map / static_cast<float>(numbers.n_cols) >= m.frame.metrics.px(8);
+  picture.phase = static_cast<int>(m.corner.x + m.corner.y) % 6;
+  ImGui::GetWindowDrawList()->AddImage(m.frame.painter.paint(picture), m.corner, m.far);
+}
+
+/// The row of the query that is guessed from, or that was pinned, on every map.
+void draw_query(const Map& m) {
+  const auto& pinned = m.frame.shown.look.tokens.pinned_query;
+  const std::size_t row = (pinned && *pinned < m.now.pass.ids.size() ? *pinned
+                           : m.now.place                             ? m.now.place->row
+                                                                     : m.now.pass.ids.size() - 1) /
+                          m.now.block;
+  const float cell = m.t.map / static_cast<float>(m.of_head.map.n_rows);
+  const float top = std::round(m.corner.y + cell * static_cast<float>(row));
+  widgets::outline(ImGui::GetWindowDrawList(), {m.corner.x - 1, top - 1},
+                   {m.far.x + 1, std::max(top + 3, std::round(top + cell))},
+                   packed(m.frame.palette.selection, 0.65f), 1);
+}
+
+void draw_off(const Map& m) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto& p = m.frame.palette;
+  list->AddRectFilled(m.corner, m.far, packed(p.ground.back, 0.62f));
+  const float inset = std::min(m.frame.metrics.px(12), m.t.map / 6);
+  const ImU32 ink = packed(p.dim);
+  list->AddLine({m.corner.x + inset, m.corner.y + inset}, {m.far.x - inset, m.far.y - inset}, ink, 1.5f);
+  list->AddLine({m.corner.x + inset, m.far.y - inset}, {m.far.x - inset, m.corner.y + inset}, ink, 1.5f);
+  list->AddRectFilled(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)},
+                      packed(p.accent));
+}
+
+void draw_header(const Map& m) {
+  if (m.t.header <= 0) return;
+  const auto& f = m.frame;
+  const float middle = std::round(m.corner.y - m.t.header / 2);
+  const std::string name = name_of(m), entropy = widgets::fixed(m.of_head.roles.entropy_bits, 2);
+  widgets::draw_text(f.fonts.mono13, {m.corner.x, middle}, widgets::Align::left_middle,
+                     packed(m.is_chosen ? f.palette.text : f.palette.dim), name);
+  float left = m.corner.x + widgets::text_width(f.fonts.mono13, name) + f.metrics.px(10), right = m.far.x;
+  const float entropy_width = widgets::text_width(f.fonts.mono12, entropy);
+  if (right - entropy_width - left > f.metrics.px(58)) {
+    widgets::draw_text(f.fonts.mono12, {right, middle}, widgets::Align::right_middle, packed(f.palette.faint),
+                       entropy);
+    right -= entropy_width + f.metrics.px(8);
+  }
+  const std::string measured = m.is_off ? "" : measured_role(m);
+  const std::string words = m.is_off ? "off" : measured.empty() ? role_words(m.of_head.roles) : measured;
+  std::string shown = words;
+  if (widgets::text_width(f.fonts.sans12, shown) > right - left - f.metrics.px(12))
+    shown = words.substr(0, words.find(' '));
+  const float width = widgets::text_width(f.fonts.sans12, shown);
+  if (width > right - left - f.metrics.px(4)) return;
+  if (!measured.empty()) {
+    ImGui::GetWindowDrawList()->AddRectFilled({left, middle - f.metrics.px(8)},
+                                              {left + width + f.metrics.px(12), middle + f.metrics.px(8)},
+                                              packed(f.palette.control.active), f.metrics.px(3));
+    left += f.metrics.px(6);
+  }
+  widgets::draw_text(f.fonts.sans12, {left, middle}, widgets::Align::left_middle,
+                     packed(measured.empty() ? f.palette.dim : f.palette.text), shown);
+}
+
+/// What the bar under a head shows: how much now, how much before the edits, and the end of its scale.
+struct Bar {
+  std::optional<double> now, before;
+  double end = 1;
+};
+
+Bar bar_of(const Map& m) {
+  const WholeReading& reading = *m.frame.newest.reading;
+  const Prediction* next = reading.prediction();
+  if (!next) return {};
+  if (m.frame.newest.layers->shows_effects) {
+    const auto effect = reading.effect(m.layer, m.head);
+    return {effect ? std::optional(effect->logit_change) : std::nullopt, {}, reading.largest_effect()};
+  }
+  const auto part = [&](const std::optional<core::transformer::Contributions>& of) -> std::optional<double> {
+    if (!of || m.layer >= of->heads.size() || m.head >= of->heads[m.layer].size()) return std::nullopt;
+    return of->heads[m.layer][m.head];
+  };
+  return {part(next->adds), part(next->added_before), next->largest_addition};
+}
+
+void draw_bar(const Map& m) {
+  const Bar bar = bar_of(m);
+  const auto& p = m.frame.palette;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float top = std::round(m.far.y + m.t.bar_gap), bottom = top + m.t.bar;
+  const float middle = std::round((m.corner.x + m.far.x) / 2), half = (m.far.x - m.corner.x) / 2;
+  list->AddRectFilled({m.corner.x, top}, {m.far.x, bottom}, packed(p.control.rest));
+  const auto at = [&](double value) {
+    return std::round(middle +
+                      half * static_cast<float>(bar.end > 0 ? std::clamp(value / bar.end, -1.0, 1.0) : 0));
+  };
+  if (bar.now) {
+    const double share = bar.end > 0 ? std::clamp(*bar.now / bar.end, -1.0, 1.0) : 0;
+    const Rgb colour = render::colour_at(m.frame.shown.look.colours.diverging, p.dark, 0.5 + share / 2);
+    list->AddRectFilled({std::min(middle, at(*bar.now)), top}, {std::max(middle, at(*bar.now)), bottom},
+                        packed(colour));
+  }
+  const bool differs = bar.before && bar.now && std::abs(*bar.before - *bar.now) > bar.end * 0.01;
+  if (differs)
+    widgets::outline(list, {std::min(middle, at(*bar.before)) - 1, top - 1},
+                     {std::max(middle, at(*bar.before)) + 1, bottom + 1}, packed(p.dim), 1);
+  list->AddRectFilled({middle, top - 1}, {middle + 1, bottom + 1}, packed(p.faint));
+}
+
+void draw_tooltip(const Map& m) {
+  const auto& roles = m.of_head.roles;
+  const auto share = [](const char* words, const std::optional<double>& value) {
+    return std::string("\n") + words + ": " + (value ? widgets::fixed(*value, 3) : "–");
+  };
+  std::string text = "Head " + name_of(m) + (m.is_off ? ", off" : "");
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const auto index = [&](float at, float begin) {
+    return static_cast<std::size_t>(std::clamp((at - begin) / m.t.map, 0.0f, 0.999f) *
+                                    static_cast<float>(m.of_head.map.n_rows));
+  };
+  const std::size_t row = index(mouse.y, m.corner.y), column = index(mouse.x, m.corner.x);
+  const double weight = m.of_head.map(row, column);
+  if (m.now.block == 1)
+    text += ": " + std::to_string(row) + " " + quoted_token(m.now.names[row]) + " → " +
+            std::to_string(column) + " " + quoted_token(m.now.names[column]) + "  " +
+            core::text::number_text(weight);
+  else
+    text += ": 1 cell shows the largest of " + std::to_string(m.now.block) + " × " +
+            std::to_string(m.now.block) + " weights, here " + widgets::fixed(weight, 4);
+  text += share("previous token", roles.previous) + share("first token", roles.first) +
+          share("itself", roles.itself) + share("same token before", roles.same_token) +
+          share("what followed it (induction)", roles.induction) +
+          "\nmean entropy of a row: " + widgets::fixed(roles.entropy_bits, 2) + " bit";
+  if (const std::string measured = measured_role(m); !measured.empty())
+    text += "\non random tokens that come again: " + measured;
+  const Bar bar = bar_of(m);
+  if (bar.now)
+    text += std::string("\n") +
+            (m.frame.newest.layers->shows_effects ? "switched off, the logit of " : "adds to the logit of ") +
+            quoted_token(m.frame.newest.reading->prediction()->chosen.text) +
+            (m.frame.newest.layers->shows_effects ? " changes by " : ": ") + signed_text(*bar.now, 2);
+  if (m.sight.is_edited) text += "\nThis layer is edited: computed in float64.";
+  ImGui::PushFont(m.frame.fonts.sans14);
+  ImGui::SetTooltip("%s", text.c_str());
+  ImGui::PopFont();
+}
+
+void handle(const Map& m) {
+  ImGui::SetCursorScreenPos({m.corner.x, m.corner.y - m.t.header});
+  const bool pressed = widgets::hit_area(("head " + name_of(m)).c_str(), {m.t.map, m.t.map + m.t.header});
+  m.frame.landmarks.mark("layers/" + name_of(m), m.corner, m.far);
+  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
+    widgets::outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
+                     packed(m.frame.palette.accent), 2);
+  if (pressed) {
+    m.frame.commands.add(LookAtLayer{m.layer});
+    m.frame.commands.look([h = m.head](View& v) { v.look.head = h; });
+  }
+  if (!ImGui::IsItemHovered()) return;
+  widgets::outline(ImGui::GetWindowDrawList(), {m.corner.x - 1, m.corner.y - 1}, {m.far.x + 1, m.far.y + 1},
+                   packed(m.frame.palette.selection, 0.6f), 1);
+  if (ImGui::IsMouseHoveringRect(m.corner, m.far)) draw_tooltip(m);
+  if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.look([](View& v) { v.look.tab = Tab::stages; });
+}
+
+}  // namespace
+
+void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
+                   ImVec2 corner) {
+  const WholeModel& whole = *frame.newest.whole;
+  const Reading& now = *frame.newest.reading->readings()->now;
+  const LayerSight& sight = *now.layers[layer];
+  if (head >= sight.heads.size()) return;
+  const Map m{frame,
+              t,
+              layer,
+              head,
+              corner,
+              {corner.x + t.map, corner.y + t.map},
+              now,
+              sight,
+              sight.heads[head],
+              whole.experiment.heads_off.contains({layer, head}),
+              layer == whole.experiment.layer && head == frame.newest.look.head};
+  draw_picture(m);
+  if (m.is_off)
+    draw_off(m);
+  else
+    draw_query(m);
+  if (m.is_chosen)
+    widgets::outline(ImGui::GetWindowDrawList(), {corner.x - 3, corner.y - 3}, {m.far.x + 3, m.far.y + 3},
+                     packed(frame.palette.selection), 2);
+  draw_header(m);
+  draw_bar(m);
+  handle(m);
+}
+
+}  // namespace app::panels

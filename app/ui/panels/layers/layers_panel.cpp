@@ -1,0 +1,187 @@
+#include "app/ui/panels/layers/layers_panel.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/layers/head_map.hpp"
+#include "app/ui/panels/layers/selected_head.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/number_text.hpp"
+#include "app/work/whole_reading.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::experiment::Reading;
+
+constexpr float legend_height = 30;
+
+/// A token and how probable it is, with a bar under it.
+void draw_guess(const Frame& frame, const std::string& token, double probability, ImVec2 at, float width,
+                bool is_first) {
+  const auto& f = frame;
+  const Rgb ink = is_first ? f.palette.text : f.palette.dim;
+  const std::string number = widgets::fixed(probability, is_first ? 2 : 3);
+  const float number_width = widgets::text_width(f.fonts.mono12, number);
+  widgets::draw_text(
+      f.fonts.sans13, {at.x, at.y}, widgets::Align::left_middle, packed(ink),
+      widgets::shortened(f.fonts.sans13, visible_token(token), width - number_width - f.metrics.px(6)));
+  widgets::draw_text(f.fonts.mono12, {at.x + width, at.y}, widgets::Align::right_middle, packed(ink), number);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float top = std::round(at.y + f.metrics.px(10)), bottom = top + f.metrics.px(3);
+  list->AddRectFilled({at.x, top}, {at.x + width, bottom}, packed(f.palette.control.rest));
+  const Rgb colour = render::colour_at(f.shown.look.colours.sequential, f.palette.dark, probability);
+  list->AddRectFilled({at.x, top},
+                      {at.x + width * static_cast<float>(std::clamp(probability, 0.0, 1.0)), bottom},
+                      packed(probability > 0.02 ? colour : f.palette.faint));
+}
+
+void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t layer, ImVec2 at) {
+  const auto& f = frame;
+  const bool is_chosen = layer == f.newest.whole->experiment.layer;
+  const float width = t.labels - f.metrics.px(16), height = t.map;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (is_chosen)
+    list->AddRectFilled({at.x - f.metrics.px(10), at.y}, {at.x - f.metrics.px(8), at.y + height},
+                        packed(f.palette.selection));
+  ImGui::SetCursorScreenPos(at);
+  if (widgets::hit_area(("layer " + std::to_string(layer)).c_str(), {width, height}))
+    f.commands.add(LookAtLayer{layer});
+  f.landmarks.mark_item("layers/layer/" + std::to_string(layer));
+  const bool is_edited = f.newest.whole->experiment.layers.contains(layer);
+  widgets::draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, widgets::Align::left_middle,
+                     packed(is_chosen ? f.palette.text : f.palette.dim), "layer " + std::to_string(layer));
+  if (is_edited) {
+    const float left =
+        at.x + widgets::text_width(f.fonts.sans15, "layer " + std::to_string(layer)) + f.metrics.px(6);
+    list->AddRectFilled({left, at.y + f.metrics.px(4)}, {left + f.metrics.px(6), at.y + f.metrics.px(10)},
+                        packed(f.palette.accent));
+  }
+  const Prediction* next = f.newest.reading->prediction();
+  if (!next || layer >= next->guesses.size()) return;
+  const LayerGuess& guess = next->guesses[layer];
+  const bool has_heading = height >= f.metrics.px(96);
+  float y = at.y + f.metrics.px(has_heading ? 34 : 30);
+  if (has_heading) {
+    widgets::draw_text(f.fonts.sans12, {at.x, y}, widgets::Align::left_middle, packed(f.palette.faint),
+                       "guess after it");
+    y += f.metrics.px(22);
+  }
+  draw_guess(f, guess.text, guess.probability, {at.x, y}, width, true);
+  if (has_heading && guess.text != next->chosen.text)
+    draw_guess(f, next->chosen.text, guess.of_chosen, {at.x, y + f.metrics.px(30)}, width, false);
+}
+
+/// The tokens beside the rows of a layer's first map.
+void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner) {
+  if (t.row_tokens <= 0 || now.block != 1) return;
+  const float cell = t.map / static_cast<float>(now.names.size());
+  const float index = widgets::text_width(frame.fonts.mono12, "00");
+  const std::size_t row = now.place ? now.place->row : now.names.size() - 1;
+  for (std::size_t i = 0; i < now.names.size(); ++i) {
+    const float middle = std::round(corner.y + cell * (static_cast<float>(i) + 0.5f));
+    const Rgb ink = i == row ? frame.palette.text : frame.palette.dim;
+    widgets::draw_text(frame.fonts.mono12, {corner.x - frame.metrics.px(6), middle},
+                       widgets::Align::right_middle, packed(i == row ? ink : frame.palette.faint),
+                       std::to_string(i));
+    widgets::draw_text(frame.fonts.sans12, {corner.x - frame.metrics.px(12) - index, middle},
+                       widgets::Align::right_middle, packed(ink),
+                       widgets::shortened(frame.fonts.sans12, visible_token(now.names[i]),
+                                          t.row_tokens - index - frame.metrics.px(18)));
+  }
+}
+
+void draw_scale(const Frame& frame, float x, float middle, core::colour::ColourMap map,
+                const std::string& low, const std::string& high, const std::string& words) {
+  const auto& f = frame;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  widgets::draw_text(f.fonts.mono12, {x, middle}, widgets::Align::left_middle, packed(f.palette.dim), low);
+  x += widgets::text_width(f.fonts.mono12, low) + f.metrics.px(6);
+  const int steps = static_cast<int>(f.metrics.px(84));
+  for (int k = 0; k < steps; ++k)
+    list->AddRectFilled({x + static_cast<float>(k), middle - f.metrics.px(3)},
+                        {x + static_cast<float>(k + 1), middle + f.metrics.px(3)},
+                        packed(render::colour_at(map, f.palette.dark, (k + 0.5) / steps)));
+  x += static_cast<float>(steps) + f.metrics.px(6);
+  widgets::draw_text(f.fonts.mono12, {x, middle}, widgets::Align::left_middle, packed(f.palette.dim), high);
+  x += widgets::text_width(f.fonts.mono12, high) + f.metrics.px(8);
+  widgets::draw_text(f.fonts.sans13, {x, middle}, widgets::Align::left_middle, packed(f.palette.faint),
+                     words);
+}
+
+void draw_legend(const Frame& frame, ImVec2 at, float width) {
+  const WholeReading& reading = *frame.newest.reading;
+  const float middle = std::round(at.y + frame.metrics.px(legend_height) / 2);
+  const std::size_t block = reading.readings()->now->block;
+  draw_scale(frame, at.x, middle, frame.shown.look.colours.sequential, "0", "1",
+             block == 1 ? "weight; row: query, column: key"
+                        : "weight; 1 cell shows the largest of " + std::to_string(block) + " × " +
+                              std::to_string(block));
+  const Prediction* next = reading.prediction();
+  const bool effects = frame.newest.layers->shows_effects;
+  const double end = !next ? 0 : effects ? reading.largest_effect() : next->largest_addition;
+  if (end <= 0 || width < frame.metrics.px(620)) return;
+  const std::string number = widgets::fixed(end, 1);
+  draw_scale(frame, at.x + width / 2, middle, frame.shown.look.colours.diverging, "−" + number, "+" + number,
+             (effects ? "change of the logit of " : "added to the logit of ") +
+                 quoted_token(next->chosen.text) + (effects ? ", switched off" : ""));
+}
+
+}  // namespace
+
+void draw_layers(const Frame& frame) {
+  if (!frame.newest.whole || !frame.newest.reading->readings()) {
+    ImGui::TextUnformatted("The text is being read.");
+    return;
+  }
+  const Reading& now = *frame.newest.reading->readings()->now;
+  const std::size_t n_layers = now.layers.size();
+  std::size_t n_heads = 1;
+  for (const auto& layer : now.layers) n_heads = std::max(n_heads, layer->heads.size());
+  const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const float legend = frame.metrics.px(legend_height);
+  const float scrollbar = ImGui::GetStyle().ScrollbarSize, side = frame.metrics.px(12);
+  const LayersTiling t =
+      tile_layers(frame.metrics, {room.x - side - scrollbar, room.y - legend - frame.metrics.px(4)}, n_layers,
+                  n_heads, now.layers.front()->heads.front().map.n_rows);
+  platform::begin_child("maps", {room.x, room.y - legend}, false, ImGuiWindowFlags_HorizontalScrollbar);
+  const ImVec2 start = ImGui::GetCursorScreenPos();
+  const float left = start.x + side, view_left = origin.x + side;
+  const float top = start.y + t.top + (t.header > 0 ? t.header : 0);
+  const ImVec2 clip_min = ImGui::GetWindowPos(),
+               clip_max(clip_min.x + ImGui::GetWindowWidth(), clip_min.y + ImGui::GetWindowHeight());
+  const auto first_row = static_cast<std::size_t>(std::max(0.0f, (clip_min.y - top) / t.pitch()));
+  const auto first_column = static_cast<std::size_t>(
+      std::max(0.0f, (clip_min.x + t.labels - left - t.labels - t.row_tokens) / (t.map + t.gap)));
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect({view_left + t.labels - frame.metrics.px(6), clip_min.y}, clip_max, true);
+  for (std::size_t l = first_row; l < n_layers; ++l) {
+    const float y = std::round(top + static_cast<float>(l) * t.pitch());
+    if (y - t.header > clip_max.y) break;
+    if (first_column == 0) draw_row_tokens(frame, t, now, {left + t.column(0), y});
+    for (std::size_t h = first_column; h < n_heads; ++h) {
+      const float x = std::round(left + t.column(h));
+      if (x > clip_max.x) break;
+      draw_head_map(frame, t, l, h, {x, y});
+    }
+  }
+  if (t.header <= 0)
+    for (std::size_t h = first_column; h < n_heads; ++h)
+      widgets::draw_text(frame.fonts.mono12,
+                         {std::round(left + t.column(h) + t.map / 2), start.y + t.top / 2},
+                         widgets::Align::middle, packed(frame.palette.dim), std::to_string(h));
+  list->PopClipRect();
+  for (std::size_t l = first_row; l < n_layers; ++l) {  // which stay where they are
+    const float y = std::round(top + static_cast<float>(l) * t.pitch());
+    if (y > clip_max.y) break;
+    draw_layer_label(frame, t, l, {view_left, y});
+  }
+  ImGui::SetCursorScreenPos(start);
+  ImGui::Dummy({side + t.width(n_heads) + side, t.top + static_cast<float>(n_layers) * t.pitch()});
+  ImGui::EndChild();
+  draw_legend(frame, {origin.x + side, origin.y + room.y - legend}, room.x - 2 * side);
+}
+
+}  // namespace app::panels

@@ -1,0 +1,187 @@
+#include "app/ui/panels/layers/prompt.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/layers/selected_head.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "app/work/whole_reading.hpp"
+
+namespace app::panels {
+namespace {
+
+constexpr std::size_t most_chips = 400;
+constexpr float chips_height = 132;
+
+int grow(ImGuiInputTextCallbackData* data) {
+  auto& text = *static_cast<std::string*>(data->UserData);
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackResize) {
+    text.resize(static_cast<std::size_t>(data->BufTextLen));
+    data->Buf = text.data();
+  }
+  return 0;
+}
+
+void draw_field(const Frame& frame, float width) {
+  std::string text = frame.newest.layers->draft;
+  const std::string before = text;
+  const float height = frame.metrics.px(60);
+  ImGui::PushFont(frame.fonts.sans15);
+  text.reserve(text.size() + 64);
+  ImGui::InputTextMultiline("##prompt", text.data(), text.capacity() + 1, {width, height},
+                            ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_NoHorizontalScroll, grow,
+                            &text);
+  ImGui::PopFont();
+  frame.landmarks.mark_item("whole/prompt");
+  if (ImGui::IsItemActive())
+    widgets::outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
+                     packed(frame.palette.accent), 2);
+  text.resize(std::strlen(text.c_str()));
+  if (text != before) frame.commands.add(ReadText{text});
+}
+
+std::string hex_of(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    constexpr const char* digits = "0123456789ABCDEF";
+    const auto byte = static_cast<unsigned char>(c);
+    if (!text.empty()) text += ' ';
+    (text += digits[byte >> 4]) += digits[byte & 15];
+  }
+  return text;
+}
+
+void chip_tooltip(const Frame& frame, const core::experiment::Reading& now, std::size_t i) {
+  const auto& token = now.tokens[i];
+  const auto& tokenizer = *frame.newest.whole->transformer.tokenizer;
+  std::string words = "token " + std::to_string(i) + ", id " + std::to_string(token.id);
+  if (token.is_put_in)
+    words += "\nput in by the model: " + tokenizer.piece(token.id);
+  else
+    words +=
+        "\nbytes " + hex_of(tokenizer.bytes(token.id)) + "\nin the vocabulary: " + tokenizer.piece(token.id);
+  if (token.is_special) words += "\na special token of the model";
+  if (i + now.experiment.made.size() >= now.tokens.size()) words += "\nwritten by the model";
+  words += "\nclick: its query on every map";
+  ImGui::SetTooltip("%s", words.c_str());
+}
+
+/// As many lines as the tokens need, at most a few.
+float chips_room(const Frame& frame, float width) {
+  const auto& names = frame.newest.reading->readings()->now->names;
+  const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
+  float x = 0, y = height;
+  for (std::size_t i = 0; i < std::min(names.size(), most_chips) && y < frame.metrics.px(chips_height); ++i) {
+    const float chip =
+        std::min(width, widgets::text_width(frame.fonts.sans13, visible_token(names[i])) + 2 * inset);
+    if (x + chip > width && x > 0) x = 0, y += height + gap;
+    x += chip + gap;
+  }
+  return std::min(y + frame.metrics.px(12), frame.metrics.px(chips_height));
+}
+
+/// The tokens side by side; a click pins the query.
+void draw_chips(const Frame& frame, float width) {
+  const auto& now = *frame.newest.reading->readings()->now;
+  const auto& pinned = frame.shown.look.tokens.pinned_query;
+  const std::size_t marked = pinned.value_or(now.place ? now.place->row : now.names.size() - 1);
+  ImFont* font = frame.fonts.sans13;
+  const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  float x = at.x, y = at.y;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (std::size_t i = 0; i < std::min(now.names.size(), most_chips); ++i) {
+    const std::string words = widgets::shortened(font, visible_token(now.names[i]), width - 2 * inset);
+    const float chip = widgets::text_width(font, words) + 2 * inset;
+    if (x + chip > at.x + width && x > at.x) x = at.x, y += height + gap;
+    const ImVec2 far(x + chip, y + height);
+    list->AddRectFilled({x, y}, far, packed(frame.palette.control.active), frame.metrics.px(3));
+    const bool is_special = now.tokens[i].is_special || now.tokens[i].is_put_in;
+    if (i == marked)
+      widgets::outline(list, {x - 1, y - 1}, {far.x + 1, far.y + 1}, packed(frame.palette.selection), 2);
+    widgets::draw_text(font, {x + inset, y + height / 2}, widgets::Align::left_middle,
+                       packed(is_special ? frame.palette.accent : frame.palette.text), words);
+    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({x, y}, far)) {
+      chip_tooltip(frame, now, i);
+      if (ImGui::IsMouseClicked(0))
+        frame.commands.look([i](View& v) {
+          auto& query = v.look.tokens.pinned_query;
+          query = query == i ? std::nullopt : std::optional(i);
+        });
+    }
+    frame.landmarks.mark("whole/token/" + std::to_string(i), {x, y}, far);
+    x += chip + gap;
+  }
+  ImGui::Dummy({width, y + height - at.y + frame.metrics.px(2)});
+}
+
+void draw_writing(const Frame& frame, float width) {
+  const LayersLook& look = *frame.newest.layers;
+  const bool can_write = frame.newest.whole->transformer.architecture.causal;
+  ImGui::BeginDisabled(!can_write);
+  if (widgets::button(frame, "whole/more", "one token more",
+                      "The model writes on: the most probable token, or one that is drawn"))
+    frame.commands.add(WriteToken{});
+  ImGui::EndDisabled();
+  ImGui::SameLine();
+  if (widgets::button(frame, "whole/back", "one back", "Takes the last token away"))
+    frame.commands.add(WriteToken{true});
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  if (const auto samples =
+          widgets::checkbox(frame, "whole/samples", "drawn", look.samples,
+                            "Drawn by its probability with a seed; else the most probable one"))
+    frame.commands.look([on = *samples](View& v) { v.layers.samples = on; });
+  const auto field = [&](float x, const char* words, const auto& draw) {
+    const float label = widgets::text_width(frame.fonts.sans14, words);
+    widgets::draw_text(frame.fonts.sans14, {at.x + x, at.y + frame.metrics.frame / 2},
+                       widgets::Align::left_middle,
+                       packed(look.samples ? frame.palette.dim : frame.palette.faint), words);
+    ImGui::SetCursorScreenPos({at.x + x + label + frame.metrics.px(6), at.y});
+    draw();
+  };
+  const auto step = [](std::uint64_t value, int by) { return by > 0 ? value + 1 : value - (value > 0); };
+  ImGui::BeginDisabled(!look.samples);
+  field(width * 0.33f, "top", [&] {
+    if (const auto top =
+            widgets::count_field(frame, "whole/top", "top", look.top, frame.metrics.px(44), step))
+      frame.commands.look([n = static_cast<std::size_t>(*top)](View& v) { v.layers.top = n; });
+  });
+  field(width * 0.66f, "seed", [&] {
+    if (const auto seed =
+            widgets::count_field(frame, "whole/seed", "seed", look.seed, frame.metrics.px(48), step))
+      frame.commands.look([n = *seed](View& v) { v.layers.seed = n; });
+  });
+  ImGui::EndDisabled();
+  ImGui::SetCursorScreenPos(at);
+  ImGui::Dummy({width, frame.metrics.frame});
+}
+
+}  // namespace
+
+void draw_prompt(const Frame& frame, float width) {
+  const auto* both = frame.newest.reading->readings();
+  const std::size_t n_context = frame.newest.whole->transformer.architecture.sizes.n_context;
+  widgets::section_heading(
+      frame, width, "PROMPT",
+      both ? std::to_string(both->now->names.size()) + " of " + std::to_string(n_context) : "");
+  draw_field(frame, width);
+  if (!frame.newest.layers->refused.empty())
+    widgets::paragraph(frame.fonts.sans13, frame.palette.status.bad, width,
+                       "not read: " + frame.newest.layers->refused);
+  if (both) {
+    const float room = width - ImGui::GetStyle().ScrollbarSize;
+    platform::begin_child("chips", {width, chips_room(frame, room)});
+    ImGui::Dummy({1, 1});
+    draw_chips(frame, room);
+    ImGui::EndChild();
+  }
+  draw_writing(frame, width);
+}
+
+}  // namespace app::panels

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "app/ui/frame.hpp"
+#include "core/transformer/roles.hpp"
+
+namespace app::panels {
+
+/// What a head does above all: "induction 0.91", or "broad" where it does none of it.
+std::string role_words(const core::transformer::HeadRoles& roles);
+
+/// A token in quotation marks, its blanks as "·".
+std::string quoted_token(const std::string& token);
+/// A token with its blanks as "·".
+std::string visible_token(std::string token);
+
+/// "+5.67", "−4.89".
+std::string signed_text(double value, int decimals);
+
+/// Which head is looked at, where it looks, and what it does to the chosen token.
+void draw_selected_head(const Frame& frame, float width);
+
+}  // namespace app::panels

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/state/whole_model.hpp"
+#include "app/work/slot.hpp"
+#include "core/parallel/thread_pool.hpp"
+
+namespace app {
+
+/// A text as a whole model reads it, with what was edited and without.
+struct BothReadings {
+  std::shared_ptr<const core::experiment::Reading> now, before;
+  double ms = 0;  ///< that reading it with what was edited took
+};
+
+/// A token that may come next, and its probability now and before the edits.
+struct NextToken {
+  std::size_t id = 0;
+  std::string text;
+  double now = 0, before = 0;
+};
+
+/// What would be predicted after a layer, and how probable the chosen token is there.
+struct LayerGuess {
+  std::string text;
+  double probability = 0, of_chosen = 0;
+};
+
+/// What is known of the token that comes next.
+struct Prediction {
+  NextToken chosen;
+  double logit = 0;
+  std::vector<NextToken> table;     ///< the most probable ones now
+  std::size_t n_others = 0;         ///< tokens that are not in the table
+  double others = 0;                ///< their probability together
+  std::vector<LayerGuess> guesses;  ///< [layer]
+  /// What heads add to the chosen token's logit directly; nothing where it is no such sum.
+  std::optional<core::transformer::Contributions> adds, added_before;
+  double largest_addition = 0;  ///< of any head, now or before
+};
+
+/// What becomes of the chosen token when a head is switched off.
+struct HeadEffect {
+  double logit_change = 0, probability = 0;
+};
+
+/// The layer that is looked at as the pass gives it.
+struct LayerMade {
+  std::optional<core::attention::Model> model;  ///< nothing: the numbers are those that it has
+  std::shared_ptr<const core::transformer::LayerRun> run;
+  std::size_t layer = 0;
+};
+
+/// All that is worked out of a whole model and a text: beside the window, unless it is quick.
+class WholeReading {
+ public:
+  explicit WholeReading(Jobs& jobs);
+
+  /// What was worked out when the model was opened.
+  void begin_with(std::shared_ptr<const core::experiment::Reading> reading);
+  /// Goes after what is to be seen of a model; selected is the head whose effect is wanted. Once a frame.
+  void follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head);
+  /// Nothing is open any longer.
+  void clear();
+  /// Begins to switch every head off in its turn.
+  void sweep();
+
+  /// The last readings, or nullptr; whether they are of that experiment.
+  const BothReadings* readings() const { return readings_.value(); }
+  bool is_of(const WholeModel& whole) const;
+  /// Of the last reading.
+  const Prediction* prediction() const { return prediction_.value(); }
+  /// Another number: another map of that layer.
+  std::uint64_t version_of(std::size_t layer) const;
+  /// The wanted layer of the last readings where it is another than the one that the model has, or nullptr.
+  const LayerMade* layer() const;
+  /// What switching a head off does to the chosen token, where that is known.
+  std::optional<HeadEffect> effect(std::size_t layer, std::size_t head) const;
+  /// What every head does on random tokens that come again, [layer][head]; nullptr while that is measured,
+  /// empty where it cannot be.
+  const std::vector<std::vector<core::transformer::HeadRoles>>* usual() const { return usual_.value(); }
+  std::size_t n_effects() const { return effects_.size(); }
+  double largest_effect() const { return largest_effect_; }  ///< on the logit
+  bool is_sweeping() const { return sweeps_; }
+
+  bool is_busy() const;
+
+ private:
+  using Reading = std::shared_ptr<const core::experiment::Reading>;
+  /// What a reading follows from.
+  struct Key {
+    const void* weights = nullptr;
+    core::experiment::Experiment experiment;
+    bool is_near(const Key& newest) const {
+      return weights == newest.weights && experiment.text == newest.experiment.text &&
+             experiment.made == newest.experiment.made;
+    }
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct PredictionKey {
+    Reading now, before;
+    std::optional<std::size_t> token;
+    double temperature = 1;
+    bool is_near(const PredictionKey&) const { return true; }
+    friend bool operator==(const PredictionKey&, const PredictionKey&) = default;
+  };
+  struct LayerKey {
+    std::shared_ptr<const core::transformer::LayerRun> run;
+    std::size_t layer = 0;
+    bool is_near(const LayerKey& newest) const { return *this == newest; }
+    friend bool operator==(const LayerKey&, const LayerKey&) = default;
+  };
+  /// What effects are of.
+  struct EffectKey {
+    Reading reading;
+    std::size_t token = 0;
+    double temperature = 1;
+    friend bool operator==(const EffectKey&, const EffectKey&) = default;
+  };
+  struct UsualKey {
+    const void* weights = nullptr;
+    bool is_near(const UsualKey& newest) const { return *this == newest; }
+    friend bool operator==(const UsualKey&, const UsualKey&) = default;
+  };
+  using Head = std::pair<std::size_t, std::size_t>;
+
+  static Key key_of(const WholeModel& whole);
+  void follow_usual(const WholeModel& whole);
+  void follow_text(const WholeModel& whole);
+  void follow_prediction(const WholeModel& whole, const LayersLook& look);
+  void follow_layer(const WholeModel& whole);
+  void follow_effects(const WholeModel& whole, const LayersLook& look, std::size_t selected_head);
+  void number_maps();
+
+  std::shared_ptr<core::ThreadPool> pool_;
+  Slot<Key, BothReadings> readings_;
+  Slot<PredictionKey, Prediction> prediction_;
+  Slot<LayerKey, LayerMade> layer_;
+  Slot<UsualKey, std::vector<std::vector<core::transformer::HeadRoles>>> usual_;
+  Reading opened_;
+  std::vector<std::shared_ptr<const core::experiment::LayerSight>> numbered_;
+  std::vector<std::uint64_t> versions_;  // [layer]
+  std::uint64_t last_version_ = 0;
+  std::optional<EffectKey> effects_of_, failed_of_;
+  std::map<Head, HeadEffect> effects_;
+  double largest_effect_ = 0;
+  bool sweeps_ = false;
+  Lane effects_lane_;
+};
+
+}  // namespace app

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/experiment/reading.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/outside.hpp"
+
+namespace core::experiment {
+
+/// What tells a model's file from another: its size, and a hash of its first MiB, where headers stand.
+struct FileMark {
+  std::uint64_t bytes = 0;
+  std::string begin;  ///< 16 digits, FNV-1a of 64 bits
+  friend bool operator==(const FileMark&, const FileMark&) = default;
+};
+/// Throws core::Error when the file cannot be read.
+FileMark mark_of(const std::filesystem::path& file);
+
+/// An experiment as a session file: JSON that names the model's folder or file and holds the text and what
+/// was edited, none of the model's own numbers.
+///
+/// reading is of its text; view is a JSON object or "". Throws core::Error when the model's file cannot be
+/// read.
+std::string experiment_text(const transformer::Transformer& model, const Reading& reading,
+                            const Experiment& experiment, const std::string& view,
+                            const std::filesystem::path& folder);
+
+/// A session of a whole model that was parsed; its edits are read when the model is open.
+struct SavedExperiment {
+  std::filesystem::path model;  ///< where the model lies
+  FileMark mark;
+  Experiment experiment;  ///< without its layers
+  std::string view;
+  std::vector<formats::Json> edits;
+};
+
+/// Whether a file is such a session, by its first bytes.
+bool is_saved_experiment(const std::filesystem::path& path);
+bool is_saved_experiment_text(std::string_view text);
+
+/// Throws core::Error, "FILE: PATH: expected …, got …"; Outside when the model does not lie beside the
+/// session and that is refused.
+SavedExperiment parse_experiment(std::string_view text, const std::filesystem::path& file,
+                                 Elsewhere elsewhere);
+
+/// Makes sure that the model is the one that was saved. Throws core::Error, which says what has changed.
+void require_mark(const SavedExperiment& saved, const transformer::Transformer& model,
+                  const std::filesystem::path& session);
+
+/// The edits that were saved, of a model that reads the text; throws core::Error as parse_experiment() does.
+Experiment with_saved_edits(const SavedExperiment& saved, const transformer::Transformer& model,
+                            const Reading& plain);
+
+}  // namespace core::experiment

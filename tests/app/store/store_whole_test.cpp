@@ -1,0 +1,208 @@
+// A whole model as a document: what is typed, edited and switched flows to the prediction, and undo brings it
+// back.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "app/store/store.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace app {
+namespace {
+
+const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
+const std::string text = "egg jam fig and egg jam f";
+
+/// The tiny GPT; the numbers are NumPy's (tests/fixtures/transformer/make_lens.py).
+struct WholeModelStore : testing::Test {
+  Store store;
+  WholeModelStore() { store.open(tiny_gpt, text), settle(); }
+
+  void settle() {
+    for (int k = 0; k < 2000 && (k < 3 || store.is_working() || !is_read()); ++k) {
+      store.settle();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  void ask(const Command& command) {
+    store.dispatch(command);
+    store.dispatch(EndGesture{});
+    settle();
+  }
+  bool is_read() const { return whole() && store.newest().reading->is_of(*whole()); }
+  const WholeModel* whole() const { return store.newest().whole; }
+  const Prediction& next() const { return *store.newest().reading->prediction(); }
+};
+
+TEST_F(WholeModelStore, OpensWithItsLayersAndWhatComesNext) {
+  ASSERT_TRUE(whole());
+  EXPECT_EQ(store.view().look.tab, Tab::layers);
+  EXPECT_EQ(store.model().n_heads, 4u);
+  EXPECT_EQ(store.model().n_tokens(), 14u);
+  EXPECT_EQ(next().chosen.text, "ig");
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+  EXPECT_FALSE(store.document().modified);
+}
+
+TEST_F(WholeModelStore, AHeadOfAnyLayerIsSwitchedOffAsOneStepOfUndo) {
+  ask(SwitchHead{2, 3});
+  EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
+  EXPECT_NEAR(next().chosen.before, 0.92852, 1e-4);
+  EXPECT_TRUE(store.document().modified);
+  EXPECT_EQ(store.document().undo_words, "head 2.3 off");
+  ask(SwitchHead{2, 0});
+  ask(Undo{});
+  ask(Undo{});
+  EXPECT_FALSE(store.document().modified);
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+  ask(Redo{});
+  EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
+  ask(DropEdits{});
+  EXPECT_FALSE(store.document().modified);
+}
+
+TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
+  ask(LookAtLayer{2});
+  EXPECT_EQ(whole()->layer, 2u);
+  const auto before = store.model();
+  // What W_o takes from head 3: the same as the head switched off.
+  ask(ApplyEdit{core::editing::SetBlock{
+      {core::editing::MatrixName::output_weight, 0}, 96, 0, arma::mat(32, 128, arma::fill::zeros)}});
+  EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
+  ASSERT_EQ(whole()->experiment.layers.size(), 1u);
+  ask(LookAtLayer{3});
+  EXPECT_EQ(whole()->layer, 3u);
+  EXPECT_NE(store.model(), before);
+  ask(Undo{});
+  EXPECT_EQ(store.model(), before) << "and the layer that was edited is looked at again";
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+}
+
+TEST_F(WholeModelStore, TheTextIsTypedLiveAndWhatCannotBeReadIsSaid) {
+  ask(ReadText{"egg jam"});
+  EXPECT_EQ(store.model().n_tokens(), 5u);
+  ask(ReadText{""});
+  EXPECT_EQ(store.view().layers.refused, "the text has no tokens to run the model on");
+  EXPECT_EQ(store.model().n_tokens(), 5u);
+  EXPECT_EQ(store.view().layers.draft, "");
+  ask(Undo{});
+  EXPECT_EQ(store.view().layers.draft, text);
+  EXPECT_EQ(store.model().n_tokens(), 14u);
+}
+
+TEST_F(WholeModelStore, WritesOneTokenMoreAndTakesItBack) {
+  ask(WriteToken{});
+  EXPECT_EQ(store.view().layers.draft, text + "ig");
+  EXPECT_EQ(store.model().n_tokens(), 15u);
+  ask(WriteToken{true});
+  ask(WriteToken{true});
+  EXPECT_EQ(store.view().layers.draft, "egg jam fig and egg jam");
+  EXPECT_EQ(store.model().n_tokens(), 13u);
+}
+
+TEST_F(WholeModelStore, WhatTheLayersBehindCannotGoOnWithIsRefused) {
+  const auto before = store.model();
+  ask(ApplyEdit{core::editing::RenameToken{0, 0, "x"}});
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_EQ(store.model(), before);
+  ask(LookAtLayer{4});
+  EXPECT_EQ(store.message().text, tiny_gpt + ": expected a layer below 4, got 4");
+}
+
+TEST_F(WholeModelStore, EachHeadIsSwitchedOffInTurn) {
+  ask(SweepHeads{});
+  EXPECT_EQ(store.newest().reading->n_effects(), 16u);
+  const auto effect = store.newest().reading->effect(2, 3);
+  ASSERT_TRUE(effect);
+  EXPECT_NEAR(effect->probability, 0.37603, 1e-4);
+}
+
+TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
+  const support::TemporaryDirectory directory;
+  std::filesystem::copy(tiny_gpt, directory / "tiny");
+  store.open((directory / "tiny").string(), text), settle();
+  ask(LookAtLayer{2});
+  ask(ApplyEdit{core::editing::SetBlock{
+      {core::editing::MatrixName::output_weight, 0}, 96, 0, arma::mat(32, 128, arma::fill::zeros)}});
+  ask(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
+  ask(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 13, 5, 2.5}});
+  ask(ApplyEdit{core::editing::SwitchMaskCell{13, 2}});
+  ask(SwitchHead{1, 0});
+  ask(WriteToken{});
+  const auto experiment = whole()->experiment;
+  const double probability = next().chosen.now;
+  const auto file = directory.path() / "work.json";
+  store.dispatch(SaveFileAs{file});
+  support::finish_reading(store);
+  EXPECT_FALSE(store.document().modified) << store.message().text;
+  EXPECT_LT(std::filesystem::file_size(file), 120'000u);  // a projection is 16384 numbers
+
+  Store other;
+  other.open(file);
+  ASSERT_TRUE(other.newest().whole);
+  EXPECT_EQ(other.newest().whole->experiment, experiment);
+  EXPECT_EQ(other.model().projections, store.model().projections);
+  EXPECT_EQ(other.model().mask, store.model().mask);
+  const arma::mat &input = other.model().sequences.front().embeddings,
+                  &then = store.model().sequences.front().embeddings;
+  EXPECT_TRUE(arma::approx_equal(input, then, "absdiff", 1e-5))
+      << "tokens behind the text are read on by rounding";
+  EXPECT_FALSE(other.document().modified);
+  for (int k = 0; k < 500 && !other.newest().reading->prediction(); ++k) {
+    other.settle();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_NEAR(other.newest().reading->prediction()->chosen.now, probability, 1e-6);
+
+  std::ofstream(directory / "tiny" / "model.fp16.safetensors", std::ios::app) << "x";
+  const std::string error = support::error_of([&] { Store().open(file); });
+  EXPECT_NE(error.find("model.fp16.safetensors"), std::string::npos) << error;
+  std::filesystem::remove_all(directory / "tiny");
+  EXPECT_NE(support::error_of([&] { Store().open(file); }).find((directory / "tiny").string()),
+            std::string::npos);
+  std::filesystem::copy(tiny_gpt, directory / "other");
+  Store asks;
+  std::string elsewhere = support::bytes_of(file);
+  elsewhere.replace(elsewhere.find("\"tiny\""), 6, "\"/nowhere\"");
+  support::put_bytes(file, elsewhere);
+  asks.dispatch(OpenFile{file});
+  support::finish_reading(asks);
+  EXPECT_EQ(asks.view().forms.dialog, Dialog::question);
+}
+
+TEST_F(WholeModelStore, AnotherDocumentLeavesNothingOfIt) {
+  ask(LoadPreset{"004-causal"});
+  EXPECT_FALSE(whole());
+  EXPECT_EQ(store.view().look.tab, Tab::stages);
+}
+
+TEST(WholeModelFiles, OfFamiliesThatAreNotKnownOpenAsTheirLayersAndSayWhy) {
+  const support::TemporaryDirectory directory;
+  for (const auto& entry : std::filesystem::directory_iterator(FIXTURES "/transformer/gpt2"))
+    std::filesystem::copy(entry.path(), directory.path());
+  std::string config = support::bytes_of(directory / "config.json");
+  config.replace(config.find("\"model_type\": \"gpt2\""), 20, "\"model_type\": \"rwkv\"");
+  support::put_bytes(directory / "config.json", config);
+  Store store;
+  store.dispatch(OpenFile{directory / "model.safetensors"});
+  support::finish_reading(store);
+  EXPECT_FALSE(store.newest().whole);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::import_tensors);
+  EXPECT_TRUE(store.message().text.starts_with("Not as a whole model: ")) << store.message().text;
+}
+
+TEST(WholeModelFiles, ThatCannotBeReadAreOneLine) {
+  Store store;
+  EXPECT_THROW(store.open(FIXTURES "/tiny_gpt", "a text"), core::Error);
+  store.dispatch(OpenFile{.path = tiny_gpt, .layer = 9});
+  support::finish_reading(store);
+  EXPECT_EQ(store.message().text, tiny_gpt + ": expected a layer below 4, got 9");
+  EXPECT_FALSE(store.newest().whole);
+}
+
+}  // namespace
+}  // namespace app

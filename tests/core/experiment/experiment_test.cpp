@@ -1,0 +1,154 @@
+#include "core/experiment/experiment.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/experiment/reading.hpp"
+#include "core/experiment/usual_roles.hpp"
+#include "core/transformer/lens.hpp"
+#include "tests/core/transformer/goldens.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::experiment {
+namespace {
+
+using support::error_of;
+using transformer::goldens::Golden;
+
+constexpr std::size_t ig = 686;
+
+/// The tiny GPT on a text whose numbers NumPy has computed (tests/fixtures/transformer/make_lens.py).
+struct OnTinyGpt : testing::Test {
+  Golden golden{transformer::goldens::folder + "tiny_gpt_lens.npz"};
+  transformer::Transformer model = transformer::goldens::opened(transformer::goldens::tiny_gpt);
+  transformer::goldens::Tools tools;
+  Experiment plain{.text = "egg jam fig and egg jam f"};
+
+  Reading read_all(const Experiment& experiment, const Reading* before = nullptr) {
+    return read(model, experiment, before, tools.means);
+  }
+  double probability(const Reading& reading) {
+    return transformer::probability_of(reading.logits.tail_rows(1).as_row(), ig);
+  }
+  /// The output projection of a layer without what it takes from a head: the same as the head switched off.
+  Experiment without_rows(const Reading& reading, std::size_t layer, std::size_t head) {
+    const attention::Model as_it_is = layer_of(model, reading, layer);
+    attention::Model after = as_it_is;
+    after.projections->output->weight.edit().rows(head * 32, head * 32 + 31).zeros();
+    return with_layer(reading.experiment, layer, as_it_is, after, "W_o");
+  }
+};
+
+TEST_F(OnTinyGpt, HeadsThatAreOffChangeWhatIsGuessed) {
+  const Reading before = read_all(plain);
+  EXPECT_NEAR(probability(before), 0.92852160504514, 2e-5);
+  Experiment experiment = plain;
+  experiment.heads_off = {{2, 3}};
+  const Reading after = read_all(experiment, &before);
+  EXPECT_NEAR(probability(after), golden.matrix("off_probability")(2, 3), 2e-5);
+  EXPECT_EQ(after.pass.layers[1], before.pass.layers[1]);  // not computed again
+  EXPECT_NE(after.pass.layers[2], before.pass.layers[2]);
+  experiment.heads_off.insert({2, 0});
+  EXPECT_NEAR(probability(read_all(experiment, &after)), golden.matrix("both_off")[0], 2e-5);
+}
+
+TEST_F(OnTinyGpt, EditsOfALayerFlowToThePrediction) {
+  const Reading before = read_all(plain);
+  const Experiment experiment = without_rows(before, 2, 3);
+  EXPECT_EQ(experiment.layers.at(2).words, std::vector<std::string>{"W_o"});
+  const Reading after = read_all(experiment, &before);
+  EXPECT_NEAR(probability(after), golden.matrix("off_probability")(2, 3), 2e-5);
+  EXPECT_TRUE(after.layers[2]->is_edited);
+  EXPECT_FALSE(after.layers[3]->is_edited);
+  const auto parts = contributions_in(model, after, ig, tools.means);
+  ASSERT_TRUE(parts);
+  EXPECT_NEAR(parts->heads[2][3], 0, 1e-6);
+  EXPECT_NEAR(parts->sum(), after.logits(3, ig), 1e-4);
+  // A head more switched off, in the edited layer and in one before it.
+  EXPECT_NEAR(transformer::probability_of(logits_without(model, after, 2, 0, tools.means), ig),
+              golden.matrix("both_off")[0], 2e-5);
+}
+
+TEST_F(OnTinyGpt, ALayerThatIsAsItWasIsNotEdited) {
+  const Reading before = read_all(plain);
+  const attention::Model as_it_is = layer_of(model, before, 1);
+  attention::Model after = as_it_is;
+  after.sequences.front().embeddings.set(3, 7, 5);
+  after.heads_off = {2};
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "X");
+  EXPECT_EQ(experiment.heads_off, (std::set<Place>{{1, 2}}));
+  EXPECT_EQ(experiment.layers.at(1).inputs, (std::map<Place, double>{{{3, 7}, 5.0}}));
+  attention::Model with_head_off = as_it_is;
+  with_head_off.heads_off = {2};
+  EXPECT_EQ(edited(with_head_off, experiment.layers.at(1)), after);
+  experiment = with_layer(experiment, 1, as_it_is, as_it_is, "X");
+  EXPECT_FALSE(experiment.is_edited());
+}
+
+TEST_F(OnTinyGpt, WhatLayersBehindCouldNotGoOnWithIsRefused) {
+  const attention::Model as_it_is = layer_of(model, read_all(plain), 0);
+  attention::Model other = as_it_is;
+  other.projections->output.reset();
+  EXPECT_FALSE(with_layer(plain, 0, as_it_is, other, "").layers.empty());  // 128 columns as well
+  other.projections->output = attention::Linear{arma::mat(128, 5), {}};
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }),
+            "Layer 0 must give 128 numbers for each token to the layers behind it, not 5.");
+  other = as_it_is;
+  other.sequences.front().tokens[0] = "x";
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }),
+            "A whole model makes what enters its layers of the text: change the text under PROMPT.");
+}
+
+TEST_F(OnTinyGpt, TokensBehindATextAreReadOn) {
+  const Reading before = read_all(plain);
+  Experiment more = plain;
+  more.made = {ig};
+  const Reading on = read_all(more, &before), anew = read_all(more);
+  EXPECT_EQ(on.names.back(), "ig");
+  EXPECT_EQ(whole_text(model, more), "egg jam fig and egg jam fig");
+  EXPECT_TRUE(arma::approx_equal(on.pass.last, anew.pass.last, "absdiff", 1e-4));
+  EXPECT_TRUE(arma::approx_equal(on.layers[2]->heads[0].map, anew.layers[2]->heads[0].map, "absdiff", 1e-5));
+  EXPECT_EQ(on.pass.layers[3]->keys.n, 15u);
+}
+
+TEST_F(OnTinyGpt, TextsThatCannotBeReadAreRefused) {
+  EXPECT_EQ(error_of([&] { read_all({.text = ""}); }), "the text has no tokens to run the model on");
+  std::string text;
+  for (int k = 0; k < 300; ++k) text += " and";
+  EXPECT_EQ(error_of([&] { read_all({.text = text}); }),
+            "expected at most 256 tokens, as many as the model takes at once, got 300");
+}
+
+TEST_F(OnTinyGpt, WhatSpeaksOfTokensThatAreGoneIsLetGoOf) {
+  const attention::Model as_it_is = layer_of(model, read_all(plain), 1);
+  attention::Model after = as_it_is;
+  after.mask.cells = {{2, 1, false}, {13, 2, false}};
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "mask");
+  EXPECT_EQ(fit_tokens(experiment, 20), "");
+  EXPECT_EQ(fit_tokens(experiment, 10),
+            "What was set for tokens of the text before was let go of, in layer 1.");
+  EXPECT_EQ(experiment.layers.at(1).model.mask.cells.size(), 1u);
+}
+
+TEST_F(OnTinyGpt, MapsOfLongTextsShowTheLargestOfTheirBlocks) {
+  Experiment experiment{.text = "fig"};
+  for (int k = 0; k < 55; ++k) experiment.text += " jam fig";
+  const Reading reading = read_all(experiment);
+  ASSERT_EQ(reading.block, 2u);
+  const arma::fmat weights = transformer::weights_in(model, reading.pass, 0, 2);
+  const arma::mat& map = reading.layers[0]->heads[2].map;
+  EXPECT_EQ(map.n_rows, (weights.n_rows + 1) / 2);
+  EXPECT_EQ(map(50, 49), arma::fmat(weights.submat(100, 98, 101, 99)).max());
+}
+
+/// The same measured by PyTorch on 24 rows of random tokens when the model was trained (its model card).
+TEST_F(OnTinyGpt, InductionHeadsShowOnRandomTokensThatComeAgain) {
+  const auto usual = usual_roles(model, tools.means);
+  ASSERT_EQ(usual.size(), 4u);
+  const double expected[]{0.91, 0.51, 0.85, 0.91};
+  for (std::size_t h = 0; h < 4; ++h) EXPECT_NEAR(usual[2][h].induction.value(), expected[h], 0.06) << h;
+  EXPECT_LT(usual[0][2].induction.value(), 0.05);
+  EXPECT_GT(usual[0][2].previous, 0.9);
+}
+
+}  // namespace
+}  // namespace core::experiment
