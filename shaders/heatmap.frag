@@ -35,8 +35,9 @@ float corner_to_corner(vec2 p, vec2 size) {
   return coverage(nearest - 0.6 * scale);
 }
 
-float dropped_mark(vec2 p, vec2 size) {
-  vec2 q = p - floor(size / 2.0);
+// What is hidden as well has its 0 beside the cross.
+float dropped_mark(vec2 p, vec2 size, bool beside) {
+  vec2 q = p - floor(vec2(beside && size.x >= 26.0 * scale ? size.x * 0.33 : size.x / 2.0, size.y / 2.0));
   if (min(size.x, size.y) < 14.0 * scale) {
     // Too small for a cross: half of one, drawn more quietly as there may be thousands.
     return min(size.x, size.y) < 2.0 ? 0.0 : 0.45 * coverage(abs(q.x - q.y) - 0.4);
@@ -69,7 +70,7 @@ vec3 cell_colour(vec4 texel, vec2 p, vec2 size) {
 
   vec3 ink = (marks & LIGHT_INK) != 0 ? light_ink : dark_ink;
   if ((marks & HIDDEN) != 0 && on_hatch()) colour = mix(colour, ink, 0.18);
-  if ((marks & DROPPED) != 0) colour = mix(colour, ink, dropped_mark(p, size));
+  if ((marks & DROPPED) != 0) colour = mix(colour, ink, dropped_mark(p, size, (marks & HIDDEN) != 0));
   if ((marks & ZERO) != 0) colour = mix(colour, ink, zero_dot(p, size));
   if ((marks & (ABOVE | BELOW)) != 0) colour = mix(colour, ink, cut_corner(p, size, (marks & ABOVE) != 0));
   return colour;

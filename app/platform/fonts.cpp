@@ -92,6 +92,8 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs) {
   f.mono12 = add(atlas, mono, 12, scale, own);
   f.mono13 = add(atlas, mono, 13, scale, own);
   f.mono14 = add(atlas, mono, 14, scale, own);
+  f.mono18 = add(atlas, mono, 18, scale, own);
+  f.mono24 = add(atlas, mono, 24, scale, own);
   f.mono32 = add(atlas, mono, 32, scale, own);
 #if IMGUI_VERSION_NUM < 19200
   atlas.Build();

@@ -85,6 +85,13 @@ struct Typed {
   friend bool operator==(const Typed&, const Typed&) = default;
 };
 
+/// The field whose text was handed in last, and what was answered when it was refused.
+struct HandedIn {
+  std::string field;       ///< its landmark
+  std::string error = {};  ///< or "" until the answer is there
+  friend bool operator==(const HandedIn&, const HandedIn&) = default;
+};
+
 /// Ops that are drawn before what is wanted, as they were typed.
 struct DrawnBefore {
   std::string text;
@@ -123,7 +130,8 @@ struct ActionSearch {
 /// The dialog that is open, and what stands in the fields of each.
 struct Forms {
   Dialog dialog = Dialog::none;
-  std::optional<Typed> typed;     ///< in any field of the window
+  std::optional<Typed> typed;  ///< in any field of the window
+  std::optional<HandedIn> handed_in;
   ActionSearch search;            ///< of the palette
   std::string question;           ///< what is asked before something is done, such as taking much memory
   std::string answer;             ///< that lets it be done

@@ -46,6 +46,8 @@ struct Selection {
   std::optional<Stage> sought;         ///< the stage to which the Compare view has yet to scroll
   std::uint64_t likeness_of = 0;       ///< the version of a large trace whose heads' likeness was asked for
   std::optional<LessonPlace> lesson;
+  std::optional<bool>
+      inspects;  ///< whether a narrow window has the inspector in EDIT's place; nothing: when pinned
 };
 
 }  // namespace app

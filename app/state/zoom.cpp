@@ -51,6 +51,13 @@ void move_part(View& view, Shape shape, double rows, double columns) {
   show_part(view, shape, {now.left + columns, now.top + rows, now.right + columns, now.bottom + rows});
 }
 
+bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& over, Shape shape, bool ctrl) {
+  const bool large = look.tab == Tab::stages && look.large == over.stage;
+  const bool clicked =
+      selection.pinned && selection.pinned->stage == over.stage && selection.pinned->head == over.head;
+  return ctrl || large || clicked || look.zoomed.contains(shape);
+}
+
 bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y) {
   constexpr float rest = 3;  // pixels
   return selection.scrolled_at && std::abs(selection.scrolled_at->first - mouse_x) <= rest &&

@@ -21,6 +21,10 @@ void zoom(View& view, Shape shape, double row, double column, double factor);
 /// Moves the shown part by so many cells, as far as there are any.
 void move_part(View& view, Shape shape, double rows, double columns);
 
+/// Whether the wheel over a cell of a matrix of that shape zooms and does not scroll: with Ctrl, over a stage
+/// that is shown large, over what is zoomed already, and over the map whose cell is pinned.
+bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& over, Shape shape, bool ctrl);
+
 /// Whether the wheel scrolls and does not zoom: it began to beside a picture and the mouse has rested since.
 bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y);
 

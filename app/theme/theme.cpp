@@ -1,5 +1,6 @@
 #include "app/theme/theme.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace app {
@@ -20,8 +21,13 @@ Metrics metrics(ImVec2 window, float scale) {
   Metrics m;
   m.scale = scale;
   m.compact = window.x < 1400 * scale || window.y < 900 * scale;
+  m.narrow = window.x < 1100 * scale;
   m.left = m.px(m.compact ? 256 : 296);
   m.right = m.px(m.compact ? 288 : 332);
+  // Where the inspector joins EDIT the view has what it has in the next larger window, and they have the
+  // rest.
+  constexpr float narrow_view = 736;
+  if (m.narrow) m.right = 0, m.left = std::max(m.left, std::floor(window.x - m.px(narrow_view)));
   m.padding = m.px(m.compact ? 12 : 16);
   m.pitch = m.px(m.compact ? 25 : 29);
   m.menu = m.px(28), m.status = m.px(28), m.tabs = m.px(36), m.frame = m.px(24);

@@ -22,6 +22,7 @@ ImVec4 vec(Rgb colour, float alpha = 1);
 struct Metrics {
   float scale = 1;       ///< of the display; every length below is already multiplied by it
   bool compact = false;  ///< narrower than 1400 or lower than 900 pixels at scale 1
+  bool narrow = false;   ///< narrower than 1100 pixels at scale 1: the inspector stands under EDIT
   float left = 296, right = 332, padding = 16, pitch = 29;
   float menu = 28, status = 28, tabs = 36, frame = 24;
   /// A length of THEME at scale 1, in pixels.
@@ -36,6 +37,7 @@ struct Fonts {
   ImFont *sans12 = nullptr, *sans13 = nullptr, *sans14 = nullptr, *sans15 = nullptr, *sans16 = nullptr,
          *sans17 = nullptr, *sans19 = nullptr;
   ImFont *mono12 = nullptr, *mono13 = nullptr, *mono14 = nullptr, *mono32 = nullptr;
+  ImFont *mono18 = nullptr, *mono24 = nullptr;  ///< of large cells
 };
 
 /// Puts a palette and the lengths into ImGui's style.

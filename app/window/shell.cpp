@@ -9,6 +9,7 @@
 #include "app/ui/panels/bars/banner.hpp"
 #include "app/ui/panels/bars/copy_menu.hpp"
 #include "app/ui/panels/bars/menu_bar.hpp"
+#include "app/ui/panels/bars/side_tabs.hpp"
 #include "app/ui/panels/bars/status_bar.hpp"
 #include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/compare/compare_list.hpp"
@@ -70,6 +71,12 @@ ImVec4 view_place(const Frame& f, const Regions& r) {
   return {r.left + r.grip, view_top(f, r) + 1 + r.exhibit, r.size.x - r.right - r.grip, r.bottom - r.lesson};
 }
 
+/// The left side below MODEL and, in narrow windows, below the tabs of what stands there.
+ImVec4 below_model(const Frame& f, const Regions& r) {
+  const float tabs = shows_layers(f) ? 0 : panels::side_tabs_height(f);
+  return {r.grip, r.top + r.model_height + 1 + tabs, r.left - r.grip, r.bottom};
+}
+
 void draw_inspector_and_words(const Frame& frame) {
   if (shows_layers(frame))
     panels::draw_next_token(frame);
@@ -86,13 +93,19 @@ const std::array table_of_panels{
                return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height);
              },
              shows_one_layer},
-    PanelRow{"edit", panels::draw_edit, true, false,
-             [](const Frame&, const Regions& r) {
-               return ImVec4(r.grip, r.top + r.model_height + 1, r.left - r.grip, r.bottom);
+    PanelRow{"side tabs", panels::draw_side_tabs, true, false,
+             [](const Frame& f, const Regions& r) {
+               const ImVec4 below = below_model(f, r);
+               return ImVec4(below.x, r.top + r.model_height + 1, below.z, below.y);
              },
-             shows_one_layer},
+             [](const Frame& f) { return f.metrics.narrow && shows_one_layer(f); }},
+    PanelRow{"edit", panels::draw_edit, true, false, below_model,
+             [](const Frame& f) { return shows_one_layer(f) && !panels::inspects_in_place(f); }},
     PanelRow{"whole", panels::draw_whole, true, true,
-             [](const Frame&, const Regions& r) { return ImVec4(r.grip, r.top, r.left - r.grip, r.bottom); },
+             [](const Frame& f, const Regions& r) {
+               return ImVec4(r.grip, r.top, r.left - r.grip,
+                             f.metrics.narrow ? r.top + r.model_height : r.bottom);
+             },
              shows_layers},
     PanelRow{"view bar", panels::draw_view_bar, true, false,
              [](const Frame& f, const Regions& r) {
@@ -127,11 +140,13 @@ const std::array table_of_panels{
                return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
              },
              [](const Frame& f) { return f.lesson != nullptr; }},
-    PanelRow{"inspector", draw_inspector_and_words, true, true,
-             [](const Frame&, const Regions& r) {
-               return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom);
-             },
-             always},
+    PanelRow{
+        "inspector", draw_inspector_and_words, true, true,
+        [](const Frame& f, const Regions& r) {
+          if (f.metrics.narrow) return below_model(f, r);
+          return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom);
+        },
+        [](const Frame& f) { return !f.metrics.narrow || shows_layers(f) || panels::inspects_in_place(f); }},
     PanelRow{"status", panels::draw_status, true, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); },
              always},
@@ -143,15 +158,18 @@ Regions regions(const Frame& frame) {
   Regions r;
   r.size = size;
   r.grip = m.px(4);
-  const float most = std::max(m.px(200), size.x * 0.4f);
+  const float most = std::max(m.left, size.x * 0.4f);
   r.left =
       std::clamp(frame.settings.left_width > 0 ? m.px(frame.settings.left_width) : m.left, m.px(200), most);
-  r.right = std::clamp(frame.settings.right_width > 0 ? m.px(frame.settings.right_width) : m.right, m.px(200),
-                       most);
+  r.right = m.narrow ? 0
+                     : std::clamp(frame.settings.right_width > 0 ? m.px(frame.settings.right_width) : m.right,
+                                  m.px(200), most);
   r.top = m.menu + 1;
   r.bottom = size.y - m.status - 1;
   const float wanted = panels::model_panel_height(frame);
-  r.model_height = std::min(wanted, (r.bottom - r.top) * 0.62f);
+  const bool inspects = shows_layers(frame) ||
+                        panels::inspects_in_place(frame);  // a worked cell needs more room than a few rows
+  r.model_height = std::min(wanted, (r.bottom - r.top) * (inspects ? 0.4f : 0.62f));
   r.banner = panels::banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
@@ -159,17 +177,20 @@ Regions regions(const Frame& frame) {
   return r;
 }
 
-/// Over a picture the wheel zooms, with Shift or once it has begun to scroll it scrolls.
-bool wheel_zooms(const Frame& frame) {
+/// Whether the wheel zooms a picture; else, with Shift and once it has begun to scroll, it scrolls.
+bool wheel_is_taken(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
-  return frame.shown.selection.hovered && !io.KeyShift &&
-         !wheel_scrolls(frame.shown.selection, io.MousePos.x, io.MousePos.y);
+  const auto& over = frame.shown.selection.hovered;
+  if (!over || io.KeyShift || wheel_scrolls(frame.shown.selection, io.MousePos.x, io.MousePos.y))
+    return false;
+  const auto& numbers = core::attention::info(over->stage).matrix(frame.shown.trace, over->head);
+  return wheel_zooms(frame.shown.look, frame.shown.selection, *over, {numbers.n_rows(), numbers.n_cols()},
+                     io.KeyCtrl);
 }
 
 void remember_scrolling(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
-  if (io.MouseWheel == 0 || frame.shown.selection.hovered ||
-      !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows))
+  if (io.MouseWheel == 0 || wheel_is_taken(frame) || !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows))
     return;
   frame.commands.look([x = io.MousePos.x, y = io.MousePos.y](View& v) { v.selection.scrolled_at = {x, y}; });
 }
@@ -177,17 +198,18 @@ void remember_scrolling(const Frame& frame) {
 void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const ImVec4 place = panel.place(frame, r);
   ImGui::SetCursorScreenPos({place.x, place.y});
-  const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_banner ||
-                   panel.draw == panels::draw_status;
+  const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_side_tabs ||
+                   panel.draw == panels::draw_banner || panel.draw == panels::draw_status;
   const float side =
       place.x == 0 && place.z == r.size.x ? frame.metrics.padding : frame.metrics.padding - r.grip;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,
                       {side, bar ? 0 : frame.metrics.px(frame.metrics.compact ? 8 : 10)});
   const ImGuiWindowFlags flags =
       ImGuiWindowFlags_AlwaysUseWindowPadding |
-      (!panel.scrolls       ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
-       : wheel_zooms(frame) ? ImGuiWindowFlags_NoScrollWithMouse
-                            : 0);
+      (panel.draw == panels::draw_stages ? ImGuiWindowFlags_HorizontalScrollbar : 0) |
+      (!panel.scrolls          ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
+       : wheel_is_taken(frame) ? ImGuiWindowFlags_NoScrollWithMouse
+                               : 0);
   platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)},
                         false, flags);
   ImGui::PopStyleVar();  // it is the panel's alone: tooltips and menus have their own
@@ -210,8 +232,8 @@ void draw_lines(const Frame& frame, const Regions& r) {
   list->AddRectFilled({0, r.top - 1}, {r.size.x, r.top}, line);
   list->AddRectFilled({0, r.bottom}, {r.size.x, r.bottom + 1}, line);
   list->AddRectFilled({r.left, r.top}, {r.left + 1, r.bottom}, line);
-  list->AddRectFilled({r.size.x - r.right - 1, r.top}, {r.size.x - r.right, r.bottom}, line);
-  if (shows_one_layer(frame))
+  if (r.right > 0) list->AddRectFilled({r.size.x - r.right - 1, r.top}, {r.size.x - r.right, r.bottom}, line);
+  if (shows_one_layer(frame) || frame.metrics.narrow)
     list->AddRectFilled({frame.metrics.padding, r.top + r.model_height},
                         {r.left - frame.metrics.padding, r.top + r.model_height + 1}, line);
   list->AddRectFilled({r.left + 1, r.top + frame.metrics.tabs},
@@ -252,10 +274,11 @@ void draw_window(const Frame& frame) {
   draw_ground(frame, r);
   draw_splitter(frame, "splitter/left", r.left, r,
                 [](View& v, float x, const Regions&, float scale) { v.settings.left_width = x / scale; });
-  draw_splitter(frame, "splitter/right", r.size.x - r.right, r,
-                [](View& v, float x, const Regions& at, float scale) {
-                  v.settings.right_width = (at.size.x - x) / scale;
-                });
+  if (r.right > 0)
+    draw_splitter(frame, "splitter/right", r.size.x - r.right, r,
+                  [](View& v, float x, const Regions& at, float scale) {
+                    v.settings.right_width = (at.size.x - x) / scale;
+                  });
   for (const PanelRow& panel : table_of_panels)
     if (panel.shown(frame)) draw_panel(frame, panel, r);
   draw_lines(frame, r);

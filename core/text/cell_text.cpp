@@ -19,9 +19,13 @@ void for_each_finite(const arma::mat& m, CellRange r, Visit visit) {
       if (std::isfinite(m(i, j))) visit(m(i, j));
 }
 
+/// Of a number with two decimals: 9.996 becomes 10.00.
 int digits_before_point(double largest) {
-  return largest < 10 ? 1 : 1 + static_cast<int>(std::floor(std::log10(largest)));
+  constexpr double half = 0.005;
+  return largest + half < 10 ? 1 : 1 + static_cast<int>(std::floor(std::log10(largest + half)));
 }
+
+constexpr int most_decimals_of_cells = 4;
 
 /// How many of the decimals of a number are not trailing zeros once it is rounded to that many.
 int needed_decimals(double value, int decimals) {
@@ -44,26 +48,45 @@ std::string unit_words(double unit) {
   return "1e−" + std::to_string(std::lround(-std::log10(unit)));
 }
 
+int NumberNeeds::characters(int most_decimals) const {
+  const int shown = std::min(decimals, most_decimals);
+  return std::max(words, whole + (shown > 0 ? 1 + shown : 0));
+}
+
+NumberFormat NumberNeeds::format(int max_characters, int most_decimals) const {
+  const int room = std::clamp(max_characters - whole - 1, 0, most_decimals);  // one for the point
+  NumberFormat format;
+  format.unit = unit;
+  format.decimals = std::min(decimals, room);
+  format.fits =
+      std::max(whole, words) <= max_characters && format.decimals >= std::min(decimals, least_decimals);
+  return format;
+}
+
+NumberNeeds needs_of(const arma::mat& numbers, CellRange range, std::optional<double> unit) {
+  double largest = 0, most_negative = 0;
+  for_each_finite(numbers, range, [&](double v) {
+    largest = std::max(largest, v);
+    most_negative = std::max(most_negative, -v);
+  });
+  NumberNeeds needs;
+  for (std::size_t j = range.column0; j < range.column1; ++j)
+    for (std::size_t i = range.row0; i < range.row1; ++i)
+      if (!std::isfinite(numbers(i, j)))
+        needs.words = std::max(needs.words, std::isnan(numbers(i, j)) ? 3 : 2);
+  needs.unit = unit.value_or(unit_for(std::max(largest, most_negative)));
+  for_each_finite(numbers, range, [&](double v) {
+    if (needs.decimals < most_decimals_of_cells)
+      needs.decimals = std::max(needs.decimals, needed_decimals(v / needs.unit, most_decimals_of_cells));
+  });
+  needs.whole = std::max(digits_before_point(largest / needs.unit),
+                         most_negative > 0 ? 1 + digits_before_point(most_negative / needs.unit) : 0);
+  return needs;
+}
+
 NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters,
                            std::optional<double> unit) {
-  double largest = 0;
-  bool negative = false;
-  for_each_finite(numbers, range, [&](double v) {
-    largest = std::max(largest, std::abs(v));
-    negative = negative || v < 0;
-  });
-  NumberFormat format;
-  format.unit = unit.value_or(unit_for(largest));
-  const int whole = digits_before_point(largest / format.unit) + negative;
-  const int room = std::clamp(max_characters - whole - 1, 0, 4);  // one for the point
-  format.decimals = 0;
-  for_each_finite(numbers, range, [&](double v) {
-    format.decimals = std::max(format.decimals, needed_decimals(v / format.unit, room));
-  });
-  bool all_whole = true;
-  for_each_finite(numbers, range, [&](double v) { all_whole = all_whole && v == std::floor(v); });
-  format.fits = whole <= max_characters && (room >= 1 || all_whole);
-  return format;
+  return needs_of(numbers, range, unit).format(max_characters);
 }
 
 std::string rounded(double value, int decimals) {

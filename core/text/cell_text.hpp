@@ -10,7 +10,23 @@ namespace core::text {
 struct NumberFormat {
   int decimals = 4;  ///< 0 … 4
   double unit = 1;   ///< as unit_for() has it
-  bool fits = true;  ///< whether one decimal fits at all; else no numbers are drawn
+  bool fits = true;  ///< whether least_decimals fit, or as many as the numbers have; else none are drawn
+};
+
+/// With fewer decimals than these a number is not worth its place, unless it has no more.
+constexpr int least_decimals = 2;
+
+/// What the numbers of one matrix take in cells.
+struct NumberNeeds {
+  double unit = 1;   ///< in which they are written, as unit_for() has it
+  int whole = 1;     ///< characters of the widest before its point, with its minus
+  int decimals = 0;  ///< as many as tell them, up to 4: zeros that all end in are left out
+  int words = 0;     ///< characters of −∞ or NaN, where there are such cells
+
+  /// Characters of the widest number with at most so many decimals.
+  int characters(int most_decimals) const;
+  /// The most decimals, up to a limit, with which the widest number takes at most max_characters.
+  NumberFormat format(int max_characters, int most_decimals = 4) const;
 };
 
 /// Rows and columns of a matrix from the first to before the last.
@@ -24,6 +40,10 @@ double unit_for(double largest);
 
 /// A unit in words: "0.001", "1e−7".
 std::string unit_words(double unit);
+
+/// What the finite numbers of the range take, in their own unit or in that of the whole matrix they are a
+/// part of.
+NumberNeeds needs_of(const arma::mat& numbers, CellRange range, std::optional<double> unit = std::nullopt);
 
 /// The most decimals, up to 4, with which the widest number of the range takes at most max_characters; in
 /// their own unit, or in that of the whole matrix they are a part of.

@@ -19,7 +19,7 @@ class BareScreen : public app::platform::Screen {
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust) override;
   void end_frame(app::Rgb ground, const app::render::Damage::TextureVersion& version) override;
   void abandon_frame() override;
-  bool prepare_fonts(float) override { return false; }
+  bool prepare_fonts(float scale) override;
   bool is_loading_fonts() const override { return false; }
   const app::platform::LoadedFonts& fonts() const override { return fonts_; }
   void set_title(const std::string& words) override { title = words; }
@@ -28,6 +28,7 @@ class BareScreen : public app::platform::Screen {
   std::vector<app::KeyPress> take_keys() override { return {}; }
   std::vector<std::filesystem::path> take_dropped_files() override { return std::exchange(dropped, {}); }
 
+  bool has_fonts = false;                      ///< the program's, else ImGui's own in every size
   bool closes = false;                         ///< the window is asked to close
   std::string title;                           ///< the last one
   std::vector<std::filesystem::path> dropped;  ///< files that fall on the window
@@ -35,6 +36,7 @@ class BareScreen : public app::platform::Screen {
  private:
   std::optional<BareImGui> imgui_;
   app::platform::LoadedFonts fonts_;
+  float font_scale_ = 0;
 };
 
 }  // namespace support

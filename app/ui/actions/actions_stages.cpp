@@ -29,7 +29,7 @@ void add_zoom(Rows& rows) {
                     .group = 4,
                     .keys = {plain(in ? Key::plus : Key::minus)},
                     .here = outside_editor,
-                    .sheet = "Zoom in, out; or the wheel over a picture",
+                    .sheet = "Zoom in, out; or Ctrl and the wheel over a picture",
                     .command = [in](const Situation& now) { return zoom_by(now, in ? 1 / step : step); }});
   rows.push_back({.id = "zoom/fit",
                   .title = "Fit: show all cells",

@@ -34,6 +34,10 @@ float text_width(ImFont* font, std::string_view text) {
   return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
 }
 
+float baseline_drop(const ImFont* large, const ImFont* small) {
+  return std::round(large->Ascent) - std::round(small->Ascent);
+}
+
 void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::string_view text) {
   if (text.empty()) return;
   if (align == Align::middle) position.x -= text_width(font, text) / 2;

@@ -1,6 +1,7 @@
 #include "app/ui/widgets/fields.hpp"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <vector>
 
@@ -57,6 +58,37 @@ void refuse(const Frame& frame, const char* words, const char* expected, const s
       ShowMessage{std::string(words) + ": expected " + expected + ", found \"" + found + "\"", true});
 }
 
+/// An error stands at the field whose text was refused, for as long as the window says it.
+void draw_refusal(const Frame& frame, const std::string& name) {
+  const auto& handed_in = frame.forms.handed_in;
+  if (!handed_in || handed_in->field != name) return;
+  if (handed_in->error.empty()) {  // the answer came with this frame
+    const HandedIn answered{name, frame.message.text};
+    const bool refused = frame.message.is_error;
+    frame.commands.look([answered, refused](View& view) {
+      view.forms.handed_in = refused ? std::optional(answered) : std::nullopt;
+    });
+    if (!refused) return;
+  } else if (!frame.message.is_error || frame.message.text != handed_in->error) {
+    return;
+  }
+  const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+  outline(ImGui::GetWindowDrawList(), min, max, packed(frame.palette.status.bad), 2);
+  ImFont* font = frame.fonts.sans14;
+  const std::string& words = frame.message.text;
+  const float pad = frame.metrics.px(8), widest = frame.metrics.px(280);
+  const ImVec2 size = font->CalcTextSizeA(font->FontSize, FLT_MAX, widest, words.c_str());
+  const ImVec2 all = ImGui::GetIO().DisplaySize;
+  const ImVec2 at{std::max(pad, std::min(min.x, all.x - size.x - 3 * pad)), max.y + frame.metrics.px(3)};
+  ImDrawList* list = ImGui::GetForegroundDrawList();
+  const ImVec2 end{at.x + size.x + 2 * pad, at.y + size.y + pad};
+  list->AddRectFilled(at, end, packed(frame.palette.ground.raised), frame.metrics.px(3));
+  list->AddRect(at, end, packed(frame.palette.status.bad), frame.metrics.px(3));
+  list->AddText(font, font->FontSize, {at.x + pad, at.y + pad / 2}, packed(frame.palette.text), words.c_str(),
+                nullptr, widest);
+  frame.landmarks.mark(name + "/refused", at, end);
+}
+
 }  // namespace
 
 std::string typed_letters() {
@@ -108,6 +140,10 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
     frame.commands.look([](View& view) { view.forms.typed.reset(); });
   }
   if ((answer.left || listening.stepped) && after != shown) answer.text = after;
+  if (answer.text)
+    frame.commands.look([name](View& view) { view.forms.handed_in = HandedIn{name}; });
+  else
+    draw_refusal(frame, name);
   return answer;
 }
 

@@ -57,9 +57,34 @@ struct ZoomedStrip : testing::Test {
   ImVec2 weights() const { return ui.centre("strip/weights"); }
 };
 
-TEST_F(ZoomedStrip, TheWheelOverAMapZoomsAllOfItsShape) {
+support::Gesture with_ctrl(support::Gesture gesture) {
+  for (support::InputFrame& frame : gesture) frame.ctrl = true;
+  return gesture;
+}
+
+TEST_F(ZoomedStrip, TheWheelOverAMapThatShowsAllOfItsCellsIsForTheStrip) {
   ui.run();
   ui.play(support::turn_wheel(weights(), 1));
+  ui.run();
+  EXPECT_TRUE(ui.view().look.zoomed.empty());
+}
+
+TEST_F(ZoomedStrip, TheWheelZoomsTheMapOfThePinnedCellAndTheCornerComesBack) {
+  ui.run();
+  ui.click("strip/weights");
+  ui.play(support::turn_wheel(weights(), 1));
+  ui.run();
+  EXPECT_EQ(ui.view().look.zoomed.size(), 1u);
+  ASSERT_TRUE(ui.has("strip/weights/fit"));
+  ui.click("strip/weights/fit");
+  ui.run();
+  EXPECT_TRUE(ui.view().look.zoomed.empty());
+  EXPECT_FALSE(ui.has("strip/weights/fit"));
+}
+
+TEST_F(ZoomedStrip, WithCtrlTheWheelOverAMapZoomsAllOfItsShape) {
+  ui.run();
+  ui.play(with_ctrl(support::turn_wheel(weights(), 1)));
   ui.run();
   ASSERT_EQ(ui.view().look.zoomed.size(), 1u);
   const CellWindow part = shown_part(ui.view().look, tokens);

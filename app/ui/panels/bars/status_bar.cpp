@@ -34,7 +34,7 @@ std::string hint(const Frame& frame) {
   if (frame.shown.selection.pinned) return "click pins another cell · Shift+arrows move it · Esc releases";
   if (frame.shown.look.tab == Tab::heads)
     return "hover previews · click pins · double click on a name shows the head alone";
-  return "hover previews · click pins · wheel zooms · double click shows a stage large";
+  return "hover previews · click pins · double click shows a stage large · Ctrl+wheel zooms";
 }
 
 /// As many of the hints, which " · " parts, as fit a width.

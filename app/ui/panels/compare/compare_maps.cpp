@@ -60,7 +60,7 @@ widgets::Heatmap map_of(const Frame& frame, const CompareLayout& l, const Compar
   map.height = l.height;
   map.label_width = column == 0 ? l.label_a : l.label;
   map.row_tokens = column == 0;
-  map.column_tokens = l.column_tokens;
+  if (!l.column_tokens) map.columns = widgets::ColumnLabels::indices;
   // The legend of a mask speaks of the live model; every other bar is the same for A and B.
   map.show_bar = column == 2 || (info.colouring == Colouring::mask) == (column == 1);
   return map;

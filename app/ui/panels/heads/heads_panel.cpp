@@ -5,76 +5,18 @@
 #include <vector>
 
 #include "app/ui/panels/heads/head_figures.hpp"
+#include "app/ui/panels/heads/head_tiles.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/heatmap/colour_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 
 namespace app::panels {
 namespace {
 
-using core::attention::Columns;
 using core::attention::HeadFigure;
 using core::attention::StageInfo;
-
-/// Where the small multiples stand: equal tiles in as many columns as make the pictures largest.
-struct Tiling {
-  std::size_t columns = 1;
-  int width = 0, height = 0;  // of one picture
-  float tile_width = 0, tile_height = 0;
-  bool row_tokens = true, column_tokens = true;
-};
-
-int whole_cells(float room, std::size_t count, float largest_pitch) {
-  const int n = static_cast<int>(count);
-  if (room < static_cast<float>(n)) return std::max(1, static_cast<int>(room));
-  return n * static_cast<int>(std::min(std::floor(room / static_cast<float>(n)), largest_pitch));
-}
-
-/// A token × token picture: cells as large as there is room, at most twice as wide as high, when they can
-/// hold numbers; else squares.
-void fit_square(const Metrics& m, float width, float height, std::size_t n, Tiling& t) {
-  const float count = static_cast<float>(n), across = std::floor(width / count),
-              down = std::floor(height / count);
-  const float wide = std::min(across, 2 * down), high = std::min(down, wide);
-  if (wide >= m.px(27) && high >= m.px(16)) {
-    t.width = static_cast<int>(n) * static_cast<int>(std::min(wide, m.px(110)));
-    t.height = static_cast<int>(n) * static_cast<int>(std::min(high, m.px(76)));
-  } else {
-    t.width = t.height = whole_cells(std::min(width, height), n, m.px(40));
-  }
-}
-
-Tiling tile(const Frame& frame, const StageInfo& stage, ImVec2 room) {
-  const auto& m = frame.metrics;
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, 0);
-  const std::size_t n = core::attention::n_matrices(frame.shown.model, stage.stage);
-  const bool square = stage.columns == Columns::tokens;
-  const float foot = m.px(34), gap = m.px(14);
-  Tiling best;
-  for (std::size_t columns = 1; columns <= n; ++columns) {
-    Tiling t;
-    t.columns = columns;
-    const std::size_t rows = (n + columns - 1) / columns;
-    t.row_tokens = t.column_tokens = numbers.n_rows() <= 64 && n <= 12;
-    const float labels = m.px(t.row_tokens ? 70 : 34), head = m.px(t.column_tokens && square ? 34 : 19);
-    const float w = room.x / static_cast<float>(columns) - labels - gap,
-                h = room.y / static_cast<float>(rows) - head - foot - gap;
-    if (w < m.px(60)) break;
-    const float usable_height = std::max(h, m.px(square ? 110 : 60));
-    if (square) {
-      fit_square(m, w, usable_height, numbers.n_cols(), t);
-    } else {
-      t.width = whole_cells(w, numbers.n_cols(), m.px(52));
-      t.height = whole_cells(usable_height, numbers.n_rows(), m.px(26));
-    }
-    t.tile_width = labels + static_cast<float>(t.width) + gap;
-    t.tile_height = head + static_cast<float>(t.height) + foot + gap;
-    const auto area = [](const Tiling& x) { return static_cast<double>(x.width) * x.height; };
-    if (area(t) > area(best) * 1.001) best = t;
-  }
-  return best;
-}
 
 /// The heads whose pictures stand there: all in their order, or the first of each group that shares a matrix.
 std::vector<std::size_t> pictured_heads(const Frame& frame, const StageInfo& stage) {
@@ -125,22 +67,25 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
   map.place = "heads/" + std::to_string(h);
   map.stage = stage.stage;
   map.head = h;
-  map.width = t.width, map.height = t.height;
-  map.row_tokens = t.row_tokens && column == 0;
-  map.column_tokens = t.column_tokens && row == 0;
-  map.label_width = m.px(t.row_tokens ? 70 : 34);
+  map.width = t.width, map.height = t.height_of_one;
+  map.row_tokens = t.names;
+  map.label_width = column == 0 ? t.labels : 0;
+  map.columns = row > 0   ? widgets::ColumnLabels::none
+                : t.names ? widgets::ColumnLabels::tokens
+                          : widgets::ColumnLabels::indices;
   map.show_bar = false;
-  const ImVec2 corner{origin.x + static_cast<float>(column) * t.tile_width,
-                      origin.y + static_cast<float>(row) * t.tile_height};
-  const float drop = t.column_tokens && stage.columns == Columns::tokens && !map.column_tokens ? m.px(15) : 0;
+  const ImVec2 picture = t.picture(place);
+  const ImVec2 corner{origin.x + picture.x - map.label_width,
+                      origin.y + picture.y - widgets::column_label_height(frame, map)};
   const float left = std::round(corner.x + map.label_width);
-  const float top = std::round(corner.y + drop + widgets::column_label_height(frame, map));
-  const float bottom = top + static_cast<float>(t.height), width = static_cast<float>(t.width),
+  const float top = std::round(origin.y + picture.y);
+  const float bottom = top + static_cast<float>(t.height_of_one), width = static_cast<float>(t.width),
               right = left + width;
-  const ImVec2 tile_min{left - m.px(8), top - m.px(22)}, tile_max{right + m.px(8), bottom + m.px(36)};
+  const float margin = std::min(m.px(8), std::floor(t.gap / 2));
+  const ImVec2 tile_min{left - margin, top - margin}, tile_max{right + margin, bottom + m.px(34)};
   if (stage.per_head && h == frame.shown.selection.hovered_head)
     list->AddRectFilled(tile_min, tile_max, packed(frame.palette.ground.raised), m.px(3));
-  widgets::draw_heatmap(frame, map, {corner.x, corner.y + drop});
+  widgets::draw_heatmap(frame, map, corner);
   if (!stage.per_head) {
     widgets::draw_text(frame.fonts.sans14, {left, bottom + m.px(16)}, widgets::Align::left_middle,
                        packed(frame.palette.dim), "all heads");
@@ -165,29 +110,45 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
     frame.commands.look([h](View& v) { v.selection.hovered_head = h; });
 }
 
+/// Below all pictures: their colours, where they have the same, and what the bars under the heads say.
+void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std::size_t>& heads, ImVec2 at,
+              float room) {
+  const auto ends = [&](std::size_t h) { return widgets::colour_ends(frame, stage.stage, h); };
+  std::string words;
+  if (std::ranges::all_of(heads, [&](std::size_t h) { return ends(h) == ends(heads.front()); })) {
+    const widgets::ColourScale scale{widgets::chosen_map(frame.shown.look.colours, stage.colouring),
+                                     frame.palette.dark, ends(heads.front())};
+    const float width = widgets::draw_plain_bar(frame, scale, at, frame.metrics.px(180));
+    frame.landmarks.mark("heads/bar", {at.x, at.y - 4}, {at.x + width, at.y + 4});
+    at.x += width + frame.metrics.px(16), room -= width + frame.metrics.px(16);
+  } else {
+    words = "each picture has its own range of colours";
+  }
+  if (stage.per_head && heads.size() == frame.shown.model.n_heads)
+    words += (words.empty() ? "bar under a head: " : "; bar under a head: ") +
+             figure_words(frame, shown_figure(frame));
+  widgets::draw_text(frame.fonts.sans13, at, widgets::Align::left_middle, packed(frame.palette.faint),
+                     widgets::shortened(frame.fonts.sans13, words, room));
+}
+
 }  // namespace
 
 void draw_heads(const Frame& frame) {
   const StageInfo& stage = core::attention::info(frame.shown.look.heads_stage);
   const float scrollbar = ImGui::GetStyle().ScrollbarSize;
-  const ImVec2 room{ImGui::GetContentRegionAvail().x - scrollbar,
-                    ImGui::GetContentRegionAvail().y - frame.metrics.px(34)};
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const Tiling t = tile(frame, stage, room);
+  const float padding = origin.x - ImGui::GetWindowPos().x;
+  const ImVec2 room{std::floor(ImGui::GetWindowWidth() - 2 * padding - scrollbar),
+                    ImGui::GetContentRegionAvail().y - frame.metrics.px(26)};
   const std::vector<std::size_t> order = pictured_heads(frame, stage);
+  const Tiling t = tile_heads(frame, stage, order.size(), room);
   for (std::size_t place = 0; place < order.size(); ++place)
     draw_tile(frame, stage, t, order[place], place, origin);
-  const float height = static_cast<float>((order.size() + t.columns - 1) / t.columns) * t.tile_height;
-  if (stage.per_head && order.size() == frame.shown.model.n_heads) {
-    const std::string words = "bar under a head: " + figure_words(frame, shown_figure(frame));
-    widgets::draw_text(
-        frame.fonts.sans13,
-        {origin.x + frame.metrics.px(t.row_tokens ? 70 : 34), origin.y + height + frame.metrics.px(4)},
-        widgets::Align::left_middle, packed(frame.palette.faint),
-        widgets::shortened(frame.fonts.sans13, words, room.x * 0.8f));
-  }
+  draw_key(frame, stage, order, {origin.x + t.labels, origin.y + t.height + frame.metrics.px(12)},
+           room.x - t.labels);
   ImGui::SetCursorScreenPos(origin);
-  ImGui::Dummy({room.x, std::max(1.0f, height + frame.metrics.px(14))});
+  ImGui::Dummy(
+      {std::min(room.x, ImGui::GetContentRegionAvail().x), std::max(1.0f, t.height + frame.metrics.px(24))});
 }
 
 }  // namespace app::panels

@@ -18,8 +18,16 @@ namespace {
 using widgets::Align;
 
 // At scale 1.
-constexpr float heading_height = 30, title_height = 28, below_map = 30, gap = 20, sums_width = 112,
-                largest_cell = 64;
+constexpr float heading_height = 30, title_height = 28, below_map = 30, largest_cell = 64;
+constexpr std::size_t most_numbered = 16;  // columns of a map with numbers
+
+/// Between maps, and for the row sums beside them, at scale 1.
+float gap_of(const Metrics& m) {
+  return m.px(m.compact ? 12 : 20);
+}
+float sums_of(const Metrics& m) {
+  return m.px(m.compact ? 90 : 112);
+}
 
 /// Where the four columns of the laboratory stand, and how large a map is.
 struct Layout {
@@ -41,8 +49,8 @@ Layout lay_out(const Frame& frame) {
   l.index =
       widgets::text_width(frame.fonts.mono12, std::to_string(frame.shown.model.n_tokens() - 1)) + m.px(9);
   l.label = m.compact ? l.index : m.px(66);
-  l.sums = m.px(sums_width);
-  const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * m.px(gap)) / 3;
+  l.sums = sums_of(m);
+  const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * gap_of(m)) / 3;
   const float cell =
       std::min({m.px(largest_cell), std::floor(room / n), std::max(1.0f, std::floor(m.px(400) / n))});
   if (cell < 1) {  // several cells in one pixel
@@ -55,7 +63,7 @@ Layout lay_out(const Frame& frame) {
 }
 
 float map_left(const Frame& frame, const Layout& l, int k) {
-  const float maps = static_cast<float>(k) * (static_cast<float>(l.map_width) + frame.metrics.px(gap));
+  const float maps = static_cast<float>(k) * (static_cast<float>(l.map_width) + gap_of(frame.metrics));
   return l.origin.x + maps + (k > 0 ? l.label + static_cast<float>(k - 1) * l.index : 0);
 }
 
@@ -70,8 +78,8 @@ void heading(const Frame& frame, const Layout& l, float& y, const char* number, 
 
 /// A title above column k, with a remark where there is room for it.
 void title(const Frame& frame, const Layout& l, int k, float y, const std::string& words,
-           const std::string& remark) {
-  float x = map_left(frame, l, k);
+           const std::string& remark, float shift = 0) {
+  float x = map_left(frame, l, k) + shift;
   const float end = k < 2 ? map_left(frame, l, k + 1) - frame.metrics.px(8) : l.origin.x + l.width;
   const float middle = y + frame.metrics.px(title_height) / 2;
   widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, packed(frame.palette.text), words);
@@ -89,8 +97,8 @@ widgets::Heatmap map_of(const Frame& frame, const Layout& l, const char* place, 
   map.head = frame.shown.look.head;
   map.width = l.map_width, map.height = l.map_height;
   map.label_width = k == 0 ? l.label : l.index;
-  map.column_tokens = !frame.metrics.compact;
-  map.row_tokens = k == 0 && map.column_tokens;
+  if (frame.metrics.compact) map.columns = widgets::ColumnLabels::indices;
+  map.row_tokens = k == 0 && !frame.metrics.compact;
   return map;
 }
 
@@ -101,7 +109,7 @@ float map_block(const Frame& frame, const Layout& l) {
 
 /// What stands between two maps of an equation.
 void sign(const Frame& frame, const Layout& l, int after, float y, const char* words) {
-  const float x = map_left(frame, l, after) - frame.metrics.px(gap) / 2;
+  const float x = map_left(frame, l, after) - gap_of(frame.metrics) / 2;
   const float middle = y + map_block(frame, l) / 2 - frame.metrics.px(6);
   widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::middle, packed(frame.palette.dim), words);
 }
@@ -113,7 +121,8 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
   const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
   const float top = y + widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
   const float pitch = static_cast<float>(l.map_height) / static_cast<float>(sums_before.n_elem);
-  const float first = left + frame.metrics.px(46), label_y = top - frame.metrics.px(9);
+  const float first = left + frame.metrics.px(frame.metrics.compact ? 38 : 46),
+              label_y = top - frame.metrics.px(9);
   widgets::draw_text(frame.fonts.mono12, {first, label_y}, Align::right_middle, packed(frame.palette.faint),
                      "before");
   widgets::draw_text(frame.fonts.mono12, {right, label_y}, Align::right_middle, packed(frame.palette.faint),
@@ -166,6 +175,16 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
   y += map_block(frame, l);
 }
 
+/// The row sums at the right give way to the digits of a difference, which has a minus.
+int width_of_differences(const Frame& frame, const Layout& l) {
+  const arma::mat& numbers = frame.work.laboratory->difference;
+  if (numbers.empty() || numbers.n_cols > most_numbered) return l.map_width;
+  const core::text::NumberNeeds needs = core::text::needs_of(numbers, {0, numbers.n_rows, 0, numbers.n_cols});
+  const float cell = widgets::cell_width_for(frame, needs.characters(core::text::least_decimals));
+  const int wide = static_cast<int>(cell) * static_cast<int>(numbers.n_cols);
+  return static_cast<float>(wide - l.map_width) < l.width / 6 ? std::max(wide, l.map_width) : l.map_width;
+}
+
 void many_masks(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.work.laboratory;
   const std::size_t n = std::min(lab.n_masks, lab.count());
@@ -173,8 +192,9 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
   title(frame, l, 0, y, "Mean of " + std::to_string(n), "dropped weights");
   title(frame, l, 1, y, "Mean − weights", "");
   const std::size_t ticks = drawn_ticks(lab, n);
+  const float shift = static_cast<float>(width_of_differences(frame, l) - l.map_width);
   title(frame, l, 2, y, "Row sums of " + std::to_string(n) + " masks",
-        ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick a mask");
+        ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick a mask", shift);
   y += frame.metrics.px(title_height);
   if (lab.mean.empty()) return;
   const double most = std::max(-lab.difference_extent.smallest, lab.difference_extent.largest);
@@ -191,12 +211,11 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
   widgets::Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
   widgets::Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
   left.other = &mean, right.other = &difference;
+  right.width = width_of_differences(frame, l);
   // A difference needs a sign and two decimals; one would only say 0.0.
-  const float cell = static_cast<float>(l.map_width) / static_cast<float>(lab.mean.n_cols);
-  right.show_numbers = cell >= widgets::text_width(frame.fonts.mono13, "−0.00") + frame.metrics.px(2);
   widgets::draw_heatmap(frame, left, {map_left(frame, l, 0), y});
   widgets::draw_heatmap(frame, right, {map_left(frame, l, 1), y});
-  const float top = y + widgets::column_label_height(frame, left), x = map_left(frame, l, 2);
+  const float top = y + widgets::column_label_height(frame, left), x = map_left(frame, l, 2) + shift;
   draw_row_sums(frame, {x, top}, {l.origin.x + l.width - x, static_cast<float>(l.map_height)}, n);
   y += map_block(frame, l);
 }
@@ -257,7 +276,7 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
   heading(frame, l, y, "3", words);
   const float height = frame.metrics.px(180), x = map_left(frame, l, 2);
   draw_laboratory_curve(frame, {l.origin.x, y + frame.metrics.px(8)},
-                        {x - l.origin.x - frame.metrics.px(gap), height});
+                        {x - l.origin.x - gap_of(frame.metrics), height});
   ten_ones(frame, l, {x, y}, l.origin.x + l.width - x);
   answer(frame, {x, y + frame.metrics.px(146)}, l.origin.x + l.width - x);
   y += height + frame.metrics.px(24);

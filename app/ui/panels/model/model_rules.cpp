@@ -105,21 +105,22 @@ void sequence_row(const Form& form) {
   form.label("sequence");
   const auto go = [&](std::size_t to) { frame.commands.look([to](View& view) { view.look.sequence = to; }); };
   const bool several = n > 1;
+  const float gap = frame.metrics.px(frame.metrics.compact ? 4 : 8);
   if (several && widgets::button(frame, "model/sequence_back", "‹", "The sequence before"))
     go(shown > 0 ? shown - 1 : n - 1);
-  if (several) ImGui::SameLine();
+  if (several) ImGui::SameLine(0, gap);
   const std::string words = several ? std::to_string(shown) + " of " + std::to_string(n) : "one";
   ImFont* font = frame.fonts.mono14;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text(font, {at.x, widgets::centred_y(font, form.at.y, frame.metrics.frame)},
                      frame.palette.text, words);
-  ImGui::SetCursorScreenPos({at.x + widgets::text_width(font, words) + frame.metrics.px(8), at.y});
+  ImGui::SetCursorScreenPos({at.x + widgets::text_width(font, words) + gap, at.y});
   if (several) {
     if (widgets::button(frame, "model/sequence_on", "›", "The next sequence")) go((shown + 1) % n);
-    ImGui::SameLine();
+    ImGui::SameLine(0, gap);
     if (widgets::button(frame, "model/sequence_remove", "−", "Remove this sequence"))
       frame.commands.edit(RemoveSequence{shown});
-    ImGui::SameLine();
+    ImGui::SameLine(0, gap);
   }
   if (widgets::button(frame, "model/sequence_add", "+",
                       "Add a copy of this sequence: a batch, whose sequences do not see each other"))

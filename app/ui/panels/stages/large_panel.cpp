@@ -106,9 +106,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
   const float top = std::round(middle - f.sans17->FontSize * 0.56f);
   draw_stage_title(frame, "large/title", stage.stage, f.sans17, {at.x, top});
   float x = at.x + widgets::text_width(f.sans17, stage.title) + frame.metrics.px(10);
-  const auto lowered = [&](ImFont* small) {
-    return top + std::round(0.797f * (f.sans17->FontSize - small->FontSize));
-  };
+  const auto lowered = [&](ImFont* small) { return top + widgets::baseline_drop(f.sans17, small); };
   std::string words = stage.formula(frame.shown.model, false);
   x += widgets::draw_formula(f.sans14, {x, lowered(f.sans14)}, packed(frame.palette.dim), words) +
        frame.metrics.px(10);

@@ -56,7 +56,7 @@ void draw_heading(const Frame& frame, const StripRow& row, ImVec2 origin) {
 void draw_return(const Frame& frame, const StripRow& from, const StripRow& to, ImVec2 origin, float width) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float right = origin.x + width - 1, y = origin.y + to.heading;
-  const float top = origin.y + from.bottom - frame.metrics.px(14);
+  const float top = origin.y + from.bottom - frame.metrics.px(3);
   const float words =
       frame.metrics.compact || !to.first
           ? 0
@@ -68,7 +68,7 @@ void draw_return(const Frame& frame, const StripRow& from, const StripRow& to, I
 
 /// A link behind the title of the dropout mask, where there is room.
 void draw_way_to_laboratory(const Frame& frame, ImVec2 at, float end) {
-  const char* words = "laboratory";
+  const char* words = laboratory_link;
   if (at.x + widgets::text_width(frame.fonts.sans13, words) > end) return;
   if (widgets::link(frame, "strip/laboratory", frame.fonts.sans13, at, widgets::Align::left_middle,
                     frame.palette.accent, words))
@@ -104,9 +104,7 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   const auto& f = frame.fonts;
   ImFont* title = frame.metrics.compact ? f.sans16 : f.sans17;
   ImFont* formula = frame.metrics.compact ? f.sans13 : f.sans14;
-  const auto lowered = [&](ImFont* small) {
-    return std::round(0.797f * title->FontSize) - std::round(0.797f * small->FontSize);
-  };
+  const auto lowered = [&](ImFont* small) { return widgets::baseline_drop(title, small); };
   ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
   draw_stage_title(frame, std::string("strip/title/") + stage.name, s.map.stage, title, at);
   at.x += widgets::text_width(title, stage.title) + frame.metrics.px(10);
@@ -143,7 +141,7 @@ void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b
                      (a.map.bar_beside ? widgets::bar_room(frame, a.map) : 0) +
                      a.map.gutter_width * static_cast<float>(widgets::gutter_count(a.map.stage)) +
                      frame.metrics.px(4);
-  const float to = origin.x + b.title.x + (frame.metrics.compact ? 0 : frame.metrics.px(4));
+  const float to = origin.x + b.title.x - frame.metrics.px(frame.metrics.compact ? 0 : 3);
   if (siblings || to - from < frame.metrics.px(10)) return;
   const float y = origin.y + a.labels.y + widgets::column_label_height(frame, a.map) +
                   static_cast<float>(a.map.height) / 2;
@@ -198,14 +196,29 @@ void mark_block(const Frame& frame, const StripMap& s, ImVec2 origin) {
                        {left - std::max(0.0f, low_end - s.map.label_width), top}, {left + s.width, bottom});
 }
 
+/// A model that was just opened is seen from its beginning.
+void begin_at_top(const Frame& frame) {
+  const ImGuiID here = ImGui::GetID("document");
+  const int document =
+      static_cast<int>(ImGui::GetID((frame.document.title + "/" + frame.document.preset).c_str()));
+  if (ImGui::GetStateStorage()->GetInt(here, document) != document) {
+    ImGui::SetScrollX(0);
+    ImGui::SetScrollY(0);
+  }
+  ImGui::GetStateStorage()->SetInt(here, document);
+}
+
 }  // namespace
 
 void draw_stages(const Frame& frame) {
+  begin_at_top(frame);
   if (frame.shown.look.large && core::attention::info(*frame.shown.look.large).present(frame.shown.model))
     return draw_large(frame);
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float width = room.x - ImGui::GetStyle().ScrollbarSize;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
+  // What fits must not depend on whether there is a scrollbar.
+  const float padding = origin.x - ImGui::GetWindowPos().x + ImGui::GetScrollX();
+  const float width = std::floor(ImGui::GetWindowWidth() - 2 * padding - ImGui::GetStyle().ScrollbarSize);
   const float below = has_folded(frame) ? frame.metrics.px(folded_height) : 0;
   const std::vector<StripRow> rows = lay_out_strip(frame, width, room.y - below);
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -222,7 +235,10 @@ void draw_stages(const Frame& frame) {
   }
   const float bottom = draw_folded(frame, origin, width, rows.empty() ? 0 : rows.back().bottom);
   ImGui::SetCursorScreenPos(origin);
-  ImGui::Dummy({width, std::max(1.0f, bottom)});
+  float widest = 1;
+  for (const StripRow& row : rows) widest = std::max(widest, row.maps.back().title.x + row.maps.back().width);
+  if (widest > width) frame.landmarks.mark("strip/wider", origin, {origin.x + widest, origin.y + bottom});
+  ImGui::Dummy({widest > width ? widest : 1, std::max(1.0f, bottom)});
 }
 
 }  // namespace app::panels

@@ -24,6 +24,9 @@ struct StripRow {
   std::vector<StripMap> maps;
 };
 
+/// The way from the dropout mask's title to many masks.
+constexpr const char* laboratory_link = "laboratory";
+
 /// Whose numbers a stage shows when heads share them: "group 0 (heads 0, 1)"; else "".
 std::string group_words(const Frame& frame, Stage stage);
 

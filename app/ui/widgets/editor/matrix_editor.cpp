@@ -20,13 +20,27 @@ constexpr std::size_t few_cells =
     4096;  // up to here every number counts for the decimals, not only the visible ones
 constexpr double strongest = 0.22;  // of the map on either side: the number must stay the loudest thing
 
-MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
-  const float labels = frame.metrics.px(m.tokens || m.names ? (frame.metrics.compact ? 80 : 84) : 26);
-  return matrix_grid(frame.metrics, m.numbers.n_rows(), m.numbers.n_cols(), labels, width);
-}
-
 ImFont* cell_font(const Frame& frame) {
   return frame.metrics.compact ? frame.fonts.mono13 : frame.fonts.mono14;
+}
+
+/// How wide a cell is with all digits of its numbers: large matrices are taken to have four decimals.
+float digits_width(const Frame& frame, const core::attention::SharedMatrix& m) {
+  core::text::NumberNeeds needs;
+  if (m.n_rows() * m.n_cols() <= few_cells) {
+    needs = core::text::needs_of(*m, {0, m.n_rows(), 0, m.n_cols()}, 1.0);
+  } else {
+    const double largest = m.largest_magnitude();
+    needs = core::text::needs_of(arma::mat{-largest, 0.0001}, {0, 1, 0, 2}, 1.0);
+  }
+  const float pad = frame.metrics.px(frame.metrics.compact ? 6 : 12) + frame.metrics.px(2);
+  return static_cast<float>(needs.characters(4)) * text_width(cell_font(frame), "0") + pad;
+}
+
+MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
+  const float labels = frame.metrics.px(m.tokens || m.names ? (frame.metrics.compact ? 80 : 84) : 26);
+  return matrix_grid(frame.metrics, m.numbers.n_rows(), m.numbers.n_cols(), labels, width,
+                     digits_width(frame, m.numbers));
 }
 
 /// The numbers in some rows and columns.
@@ -88,8 +102,8 @@ void draw_cells(const EditorFrame& e) {
   const bool few = m.n_rows() * m.n_cols() <= few_cells;
   const arma::mat counted = cut_out(m, few ? CellRange{0, m.n_rows(), 0, m.n_cols()}
                                            : CellRange{rows.first, rows.end, columns.first, columns.end});
-  NumberFormat format = choose_format(counted, {0, counted.n_rows, 0, counted.n_cols}, letters);
-  format.unit = 1;  // an edited number is shown as it is typed
+  // An edited number is shown as it is typed, in no other unit.
+  const NumberFormat format = choose_format(counted, {0, counted.n_rows, 0, counted.n_cols}, letters, 1.0);
   ImGui::PushClipRect({g.view_min.x + g.label_width, g.view_min.y + g.header_height}, g.view_max, true);
   for (std::size_t r = rows.first; r < rows.end; ++r)
     for (std::size_t c = columns.first; c < columns.end; ++c) draw_cell(e, r, c, largest, format);

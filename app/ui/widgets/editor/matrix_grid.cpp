@@ -68,12 +68,13 @@ ImVec2 MatrixGrid::scroll_to(std::size_t row, std::size_t column) const {
 }
 
 MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width,
-                       float width) {
+                       float width, float numbers_width) {
   MatrixGrid grid;
   grid.n_rows = n_rows, grid.n_columns = n_columns;
   grid.label_width = label_width, grid.header_height = metrics.px(22), grid.gap = metrics.px(2);
   const float fitting = std::floor((width - label_width) / static_cast<float>(n_columns));
-  grid.pitch = {std::clamp(fitting, metrics.px(44), metrics.px(72)), metrics.px(26)};
+  const float least = std::max(metrics.px(44), std::ceil(numbers_width));
+  grid.pitch = {std::clamp(fitting, least, std::max(least, metrics.px(72))), metrics.px(26)};
   return grid;
 }
 

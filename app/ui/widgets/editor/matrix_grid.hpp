@@ -39,8 +39,9 @@ struct MatrixGrid {
   ImVec2 scroll_to(std::size_t row, std::size_t column) const;
 };
 
-/// A grid whose columns are as wide as fit, within what a number needs; origin and view are still to be set.
+/// A grid whose columns are as wide as fit, at least so that their numbers do; origin and view are still to
+/// be set.
 MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width,
-                       float width);
+                       float width, float numbers_width);
 
 }  // namespace app::widgets

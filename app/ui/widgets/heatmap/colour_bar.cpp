@@ -26,8 +26,14 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d) {
   };
   const bool is_mask = map.stage == Stage::mask;
   const double factor = core::attention::top_of_range(frame.shown.model, map.stage);
-  const std::string kept = is_mask ? "visible" : "kept, × " + fixed(factor, 2);
-  const std::string dropped = is_mask ? "hidden" : "dropped, × 0";
+  std::string kept = is_mask ? "visible" : "kept, × " + fixed(factor, 2);
+  std::string dropped = is_mask ? "hidden" : "dropped, × 0";
+  const auto legend_width = [&] {
+    return text_width(frame.fonts.sans12, kept) + text_width(frame.fonts.sans12, dropped) +
+           frame.metrics.px(2 * (10 + 5) + 12);
+  };
+  if (!is_mask && legend_width() > d.far.x - d.corner.x) kept = "× " + fixed(factor, 2), dropped = "× 0";
+  if (legend_width() > d.far.x - d.corner.x) return;  // the title and the marks say it
   const float y = std::round(d.far.y + frame.metrics.px(12));
   float x = swatch(d.corner.x, y, 1);
   draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.faint), kept);
@@ -57,7 +63,7 @@ std::string cells(std::size_t n) {
 std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
   std::vector<Note> notes;
   const Ends& e = scale.ends;
-  if (const double unit = unit_in(frame, map); numbers_strength(frame, map, d) > 0 && unit != 1)
+  if (const double unit = unit_in(frame, map); unit != 1 && cell_digits(frame, map, d).font)
     notes.push_back({"numbers × " + unit_words(unit), "× " + unit_words(unit)});
   const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
   if (pooled.rows * pooled.columns > 1) {
@@ -181,6 +187,37 @@ void draw_below(const Frame& frame, const Drawn& d, const ColourScale& scale, co
 
 std::string end_text(double value) {
   return core::figures::end_text(value, false);
+}
+
+float bar_room(const Frame& frame, const Heatmap& map) {
+  if (!map.show_bar) return 0;
+  if (!map.bar_beside) return frame.metrics.px(26);
+  const ColourScale scale = scale_of(frame, map);
+  float ends = 0;
+  for (const double end : {scale.number_at(0), scale.ends.high})
+    ends = std::max(ends, text_width(frame.fonts.mono12, end_text(end)));
+  return frame.metrics.px(8 + 6 + 5) + ends;
+}
+
+float bar_low_room(const Frame& frame, const Heatmap& map) {
+  if (!map.show_bar || map.bar_beside || colouring_of(map) == Colouring::mask) return 0;
+  return text_width(frame.fonts.mono12, end_text(scale_of(frame, map).number_at(0))) + frame.metrics.px(5);
+}
+
+float draw_plain_bar(const Frame& frame, const ColourScale& scale, ImVec2 left_middle, float width) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float gap = frame.metrics.px(5), half = frame.metrics.px(3);
+  const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
+  draw_text(frame.fonts.mono12, left_middle, Align::left_middle, packed(frame.palette.dim), low);
+  const float from = left_middle.x + text_width(frame.fonts.mono12, low) + gap;
+  const auto x_of = [&](int k) { return std::round(from + width * static_cast<float>(k) / steps); };
+  for (int k = 0; k < steps; ++k)
+    list->AddRectFilled({x_of(k), std::round(left_middle.y - half)},
+                        {x_of(k + 1), std::round(left_middle.y + half)},
+                        packed(scale.colour(scale.number_at((k + 0.5) / steps))));
+  draw_text(frame.fonts.mono12, {from + width + gap, left_middle.y}, Align::left_middle,
+            packed(frame.palette.dim), high);
+  return from + width + gap + text_width(frame.fonts.mono12, high) - left_middle.x;
 }
 
 void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {

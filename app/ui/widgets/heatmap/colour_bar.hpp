@@ -10,6 +10,9 @@ namespace app::widgets {
 /// cell's value; for 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.
 void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale);
 
+/// A bar of these colours alone with its ends at both sides, from a point at its left on; returns its width.
+float draw_plain_bar(const Frame& frame, const ColourScale& scale, ImVec2 left_middle, float width);
+
 /// The end of a range as it stands beside the bar: whole ends bare, others with as many decimals as say
 /// something.
 std::string end_text(double value);

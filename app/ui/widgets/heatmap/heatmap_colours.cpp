@@ -106,7 +106,7 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
   picture.dark = scale.dark;
   picture.low = scale.ends.low, picture.high = scale.ends.high;
   picture.least = scale.is_logarithmic() ? scale.ends.least : 0;
-  picture.dots = numbers_strength(frame, map, d) == 0;
+  picture.dots = !cell_digits(frame, map, d).font;
   picture.width = map.width, picture.height = map.height;
   picture.part = {d.part.left, d.part.top, d.part.right, d.part.bottom};
   picture.cross = d.cross;

@@ -71,8 +71,12 @@ ColourScale scale_of(const Frame& frame, const Heatmap& map);
 Extent shown_extent(const Frame& frame, const Heatmap& map);
 /// The unit in which they are written, 1 or a power of ten below it.
 double unit_in(const Frame& frame, const Heatmap& map);
-/// How visible the numbers in its cells are, 0 … 1.
-float numbers_strength(const Frame& frame, const Heatmap& map, const Drawn& d);
+/// How the numbers stand in its cells: in which font, or nullptr where there is no room for them.
+struct CellDigits {
+  ImFont* font = nullptr;
+  NumberFormat format = {};
+};
+CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d);
 
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d);

@@ -9,8 +9,13 @@ namespace {
 
 using core::attention::Columns;
 
-constexpr float turned_pitch = 15, longest_turned = 64;  // at scale 1
+constexpr float longest_turned = 64, longest_level = 72;  // at scale 1
 constexpr std::size_t most_turned = 64;
+
+/// A length around the cells, which grows with the text.
+float grown(const Frame& frame, float length) {
+  return std::round(frame.metrics.px(length) * text_growth(frame));
+}
 
 /// Whether a label stands at k: every step-th, and the chosen one, which its neighbours give way to.
 bool has_label(std::size_t k, std::size_t step, std::optional<std::size_t> chosen) {
@@ -47,37 +52,55 @@ const std::vector<std::string>& column_tokens(const Frame& frame, const Heatmap&
 }
 
 bool has_column_tokens(const Heatmap& map) {
-  return map.column_tokens && core::attention::info(map.stage).columns == Columns::tokens;
+  return map.columns == ColumnLabels::tokens && core::attention::info(map.stage).columns == Columns::tokens;
 }
 
-/// Whether a name reaches into that of a neighbour a step away.
-bool touches(const Frame& frame, const std::vector<std::string>& tokens, std::size_t j, std::size_t step,
-             float pitch) {
-  const auto width = [&](std::size_t k) {
-    return k < tokens.size() ? text_width(frame.fonts.sans12, tokens[k]) : 0;
-  };
-  const float beside = std::max(j >= step ? width(j - step) : 0, width(j + step));
-  return (width(j) + std::min(beside, pitch)) / 2 + frame.metrics.px(4) > pitch;
+/// The room that a name takes above its column; what is longer than a label may be is shortened.
+float name_width(const Frame& frame, const std::vector<std::string>& tokens, std::size_t j) {
+  if (j >= tokens.size()) return 0;
+  return std::min(text_width(frame.fonts.sans12, tokens[j]), grown(frame, longest_level));
 }
 
-/// Names that would have to be shortened stand upright, as long as every column can have one.
-bool turns_names(const Frame& frame, const Heatmap& map, float pitch) {
-  const auto& tokens = column_tokens(frame, map);
-  if (pitch < frame.metrics.px(turned_pitch) || tokens.size() > most_turned) return false;
-  for (std::size_t j = 0; j < tokens.size(); ++j)
-    if (text_width(frame.fonts.sans12, tokens[j]) > pitch - frame.metrics.px(2) &&
-        touches(frame, tokens, j, 1, pitch))
-      return true;
-  return false;
+/// Whether the names of every so many columns stand beside each other without touching.
+bool names_fit(const Frame& frame, const std::vector<std::string>& tokens, std::size_t step, float pitch) {
+  const float gap = frame.metrics.px(4), room = pitch * static_cast<float>(step);
+  for (std::size_t j = 0; j < tokens.size(); j += step) {
+    const float width = name_width(frame, tokens, j);
+    if (j + step < tokens.size() && (width + name_width(frame, tokens, j + step)) / 2 + gap > room)
+      return false;
+  }
+  return true;
+}
+
+/// How the names of the columns stand: level or turned, at every so many columns.
+struct ColumnNames {
+  bool turned = false;
+  std::size_t step = 1;
+};
+
+/// Level where all names fit; else upright, as long as every column can have one; else some of them, level.
+ColumnNames column_names(const Frame& frame, const std::vector<std::string>& tokens, float pitch) {
+  if (tokens.size() <= most_turned) {
+    if (names_fit(frame, tokens, 1, pitch)) return {};
+    if (pitch >= frame.fonts.sans12->FontSize) return {true, 1};
+    if (2 * pitch >= frame.fonts.sans12->FontSize) return {true, 2};
+  }
+  const float index = text_width(frame.fonts.mono12, std::to_string(tokens.size())) + frame.metrics.px(6);
+  return {false, label_step(pitch, std::max(index, grown(frame, 34)))};
 }
 
 }  // namespace
 
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  if (map.label_width <= 0) return;
   const auto& tokens =
       map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, sequence_of(frame));
   const float index_right = d.corner.x - frame.metrics.px(6);
-  const std::size_t step = label_step(d.cell_height, frame.metrics.px(14));
+  // Names that are a little too high for their rows are set smaller; if that does not do, every second has
+  // one.
+  ImFont* font =
+      d.cell_height + 0.01f >= frame.fonts.sans13->FontSize ? frame.fonts.sans13 : frame.fonts.sans12;
+  const std::size_t step = label_step(d.cell_height + 0.01f, font->FontSize);
   const float digits = text_width(frame.fonts.mono12, std::to_string(tokens.size() - 1));
   const auto chosen = d.cross ? std::optional(d.cross->row) : std::nullopt;
   for (std::size_t i = 0; i < d.numbers.n_rows; ++i) {
@@ -89,53 +112,52 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
     if (!map.row_tokens || !has_name(tokens, i)) continue;
     const float right = index_right - digits - frame.metrics.px(5);
     const float room = right - (d.corner.x - map.label_width);
-    draw_text(frame.fonts.sans13, {right, middle}, Align::right_middle,
-              packed(bright ? frame.palette.text : frame.palette.dim),
-              shortened(frame.fonts.sans13, tokens[i], room));
+    draw_text(font, {right, middle}, Align::right_middle,
+              packed(bright ? frame.palette.text : frame.palette.dim), shortened(font, tokens[i], room));
   }
 }
 
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  if (map.columns == ColumnLabels::none) return;
   if (map.other && map.other->columns) return draw_column_names(frame, map, d);
-  const bool named = has_column_tokens(map), turned = named && turns_names(frame, map, d.cell_width);
+  const bool named = has_column_tokens(map);
   const auto& tokens = column_tokens(frame, map);
-  const float widest = text_width(frame.fonts.mono12, std::to_string(d.numbers.n_cols)) + frame.metrics.px(6);
-  const float room = turned  ? std::max(frame.metrics.px(turned_pitch), widest)
-                     : named ? frame.metrics.px(34)
-                             : widest;
-  const std::size_t step = label_step(d.cell_width, room);
+  const float index = text_width(frame.fonts.mono12, std::to_string(d.numbers.n_cols)) + frame.metrics.px(6);
+  const ColumnNames names = named ? column_names(frame, tokens, d.cell_width) : ColumnNames{};
+  const std::size_t index_step = std::max(names.turned ? 1 : names.step, label_step(d.cell_width, index));
   const auto chosen = d.cross && !d.row_only ? std::optional(d.cross->column) : std::nullopt;
-  const float index_middle = d.corner.y - frame.metrics.px(9), height = column_label_height(frame, map);
+  const float index_middle = d.corner.y - grown(frame, 9), height = column_label_height(frame, map);
   for (std::size_t j = 0; j < d.numbers.n_cols; ++j) {
-    if (!d.shows_column(j) || !has_label(j, step, chosen)) continue;
+    if (!d.shows_column(j)) continue;
     const bool bright = chosen == j;
     const float middle = d.x(static_cast<double>(j) + 0.5);
-    draw_text(frame.fonts.mono12, {middle, index_middle}, Align::middle,
-              packed(bright ? frame.palette.text : frame.palette.faint), std::to_string(j));
-    if (!named || !has_name(tokens, j)) continue;
+    if (has_label(j, index_step, chosen))
+      draw_text(frame.fonts.mono12, {middle, index_middle}, Align::middle,
+                packed(bright ? frame.palette.text : frame.palette.faint), std::to_string(j));
+    if (!named || !has_name(tokens, j) || !has_label(j, names.step, chosen)) continue;
     const ImU32 ink = packed(bright ? frame.palette.text : frame.palette.dim);
-    if (turned) {
-      draw_text_turned(frame.fonts.sans12, {middle, d.corner.y - frame.metrics.px(18)}, ink,
-                       shortened(frame.fonts.sans12, tokens[j], height - frame.metrics.px(20)));
+    if (names.turned) {
+      draw_text_turned(frame.fonts.sans12, {middle, d.corner.y - grown(frame, 18)}, ink,
+                       shortened(frame.fonts.sans12, tokens[j], height - grown(frame, 20)));
       continue;
     }
-    const float pitch = d.cell_width * static_cast<float>(step);
-    const float fits = touches(frame, tokens, j, step, pitch) ? pitch - frame.metrics.px(2)
-                                                              : text_width(frame.fonts.sans12, tokens[j]);
-    draw_text(frame.fonts.sans12, {middle, index_middle - frame.metrics.px(15)}, Align::middle, ink,
-              shortened(frame.fonts.sans12, tokens[j], fits));
+    const float room = names.step == 1 ? grown(frame, longest_level)
+                                       : d.cell_width * static_cast<float>(names.step) - frame.metrics.px(4);
+    draw_text(frame.fonts.sans12, {middle, index_middle - grown(frame, 15)}, Align::middle, ink,
+              shortened(frame.fonts.sans12, tokens[j], room));
   }
 }
 
 float column_label_height(const Frame& frame, const Heatmap& map) {
-  if (!has_column_tokens(map) || (map.other && map.other->columns)) return frame.metrics.px(18);
+  if (map.columns == ColumnLabels::none) return 0;
+  if (!has_column_tokens(map) || (map.other && map.other->columns)) return grown(frame, 18);
+  const auto& tokens = column_tokens(frame, map);
   const float pitch = static_cast<float>(map.width) /
                       static_cast<float>(std::max<std::size_t>(1, frame.shown.model.n_keys()));
-  if (!turns_names(frame, map, pitch)) return frame.metrics.px(32);
+  if (!column_names(frame, tokens, pitch).turned) return grown(frame, 32);
   float longest = 0;
-  for (const std::string& token : column_tokens(frame, map))
-    longest = std::max(longest, text_width(frame.fonts.sans12, token));
-  return frame.metrics.px(20) + std::min(longest, frame.metrics.px(longest_turned));
+  for (const std::string& token : tokens) longest = std::max(longest, text_width(frame.fonts.sans12, token));
+  return grown(frame, 20) + std::min(longest, grown(frame, longest_turned));
 }
 
 }  // namespace app::widgets

@@ -6,6 +6,7 @@
 #include "app/state/pinning.hpp"
 #include "app/state/zoom.hpp"
 #include "app/ui/widgets/cell_words.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 
@@ -64,12 +65,14 @@ std::string pooled_words(const Block& b, render::ColourMap map) {
          span(b.column0, b.column1);
 }
 
-/// The wheel shows more or fewer cells around the mouse; Shift leaves it to what scrolls.
-void turn_wheel(const Frame& frame, const Drawn& d, ImVec2 place) {
+/// The wheel shows more or fewer cells around the mouse where it does not scroll; Shift leaves it to what
+/// scrolls.
+void turn_wheel(const Frame& frame, const Drawn& d, const CellRef& cell, ImVec2 place) {
   const ImGuiIO& io = ImGui::GetIO();
   if (io.MouseWheel == 0 || io.KeyShift || wheel_scrolls(frame.shown.selection, io.MousePos.x, io.MousePos.y))
     return;
   const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
+  if (!wheel_zooms(frame.shown.look, frame.shown.selection, cell, shape, io.KeyCtrl)) return;
   const double factor = std::pow(wheel_step, -static_cast<double>(io.MouseWheel));
   frame.commands.look([=](View& v) { zoom(v, shape, place.y, place.x, factor); });
 }
@@ -95,9 +98,32 @@ bool clicked() {
          io.MouseDragMaxDistanceSqr[ImGuiMouseButton_Left] < most * most;
 }
 
+/// In the corner of a map that shows a part of its cells, how to come back.
+void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
+  if (map.whole || !has_cells_of_stage(map) || !frame.shown.look.zoomed.contains(shape)) return;
+  const char* words = "zoomed · fit (F)";
+  ImFont* font = frame.fonts.sans12;
+  const float pad = frame.metrics.px(4), width = text_width(font, words) + 2 * pad,
+              height = font->FontSize + frame.metrics.px(4);
+  if (width > d.far.x - d.corner.x || height > d.far.y - d.corner.y) return;
+  const ImVec2 min{d.far.x - width, d.corner.y}, max{d.far.x, d.corner.y + height};
+  ImGui::SetCursorScreenPos(min);
+  const bool pressed = hit_area((map.place + "/fit").c_str(), {width, height});
+  frame.landmarks.mark_item(map.place + "/fit");
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(min, max, packed(frame.palette.ground.raised));
+  draw_text(font, {min.x + pad, (min.y + max.y) / 2}, Align::left_middle,
+            packed(ImGui::IsItemHovered() ? frame.palette.text : frame.palette.dim), words);
+  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
+    outline(list, min, max, packed(frame.palette.accent), 2);
+  if (pressed) frame.commands.look([shape](View& v) { v.look.zoomed.erase(shape); });
+}
+
 }  // namespace
 
 void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  draw_way_back(frame, map, d);  // before the map, which would take the mouse from it
   ImGui::SetCursorScreenPos(d.corner);
   hit_area(map.place.c_str(), {d.far.x - d.corner.x, d.far.y - d.corner.y});
   frame.landmarks.mark_item(map.place);
@@ -113,7 +139,7 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
     ImGui::SetTooltip("%s: %s", where.c_str(), number_text(d.numbers(cell.row, cell.column)).c_str());
     return;
   }
-  turn_wheel(frame, d, place);
+  turn_wheel(frame, d, cell, place);
   frame.commands.look([cell](View& v) { v.selection.hovered = cell; });
   if (!map.other) draw_cell_tooltip(frame, cell, pooled_words(block, scale.map));
   if (clicked()) frame.commands.look([cell](View& v) { pin(v, cell); });

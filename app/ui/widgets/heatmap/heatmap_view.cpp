@@ -20,12 +20,14 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
   const StageInfo& from = core::attention::info(pinned->stage);
   const bool here = pinned->stage == map.stage && shows_head(frame, map, pinned->head);
   const bool other_keys = !frame.shown.model.sequences[frame.shown.look.sequence].key_tokens.empty();
-  if (!here && other_keys && d.stage.rows != from.rows) return;
+  if (!here && other_keys && d.stage.rows != from.rows && from.columns != Columns::tokens) return;
   const bool both_tokens = from.columns == Columns::tokens && d.stage.columns == Columns::tokens;
   if (here || both_tokens) {
     d.cross = render::Cross{pinned->row, pinned->column};
   } else {
-    d.cross = render::Cross{pinned->row, d.numbers.n_cols};  // no such column: the row alone stays bright
+    // No such column: the row alone stays bright, of keys and values that of the key.
+    const bool of_key = from.columns == Columns::tokens && d.stage.rows == core::attention::Rows::keys;
+    d.cross = render::Cross{of_key ? pinned->column : pinned->row, d.numbers.n_cols};
     d.row_only = true;
   }
 }
@@ -77,12 +79,6 @@ CellRange cells_on_screen(const Drawn& d) {
           index(std::ceil(std::min(row(high.y), d.part.bottom)), n_rows),
           index(std::floor(std::max(column(low.x), d.part.left)), n_columns),
           index(std::ceil(std::min(column(high.x), d.part.right)), n_columns)};
-}
-
-float bar_room(const Frame& frame, const Heatmap& map) {
-  if (!map.show_bar) return 0;
-  return map.bar_beside ? frame.metrics.px(8 + 6 + 6) + text_width(frame.fonts.mono12, "−0.00")
-                        : frame.metrics.px(26);
 }
 
 Numbers shown_numbers(const Frame& frame, const Heatmap& map) {

@@ -9,6 +9,7 @@
 
 #include "app/ui/frame.hpp"
 #include "app/ui/widgets/numbers.hpp"
+#include "core/text/cell_text.hpp"
 
 namespace app::widgets {
 
@@ -33,18 +34,22 @@ struct OtherNumbers {
   const Extent* extent = nullptr;                            ///< of the numbers, when it is known
 };
 
+/// What stands above the columns of a heatmap; tokens only where a stage has a column a token.
+enum class ColumnLabels { none, indices, tokens };
+
 /// One heatmap: which numbers, how large, and what stands around it.
 struct Heatmap {
   std::string place;  ///< landmark and key of the picture: "strip/weights"
   Stage stage = Stage::weights;
   std::size_t head = 0;
   int width = 0, height = 0;  ///< of the picture in pixels
-  float label_width = 0;      ///< room left of the picture for the rows' names
+  float label_width = 0;      ///< room left of the picture for the rows' names; 0 = none
   bool row_tokens = true;     ///< else indices only
-  bool column_tokens = true;  ///< likewise, above the picture; only for stages with a column a token
-  bool bar_beside = false;    ///< the colour bar stands right of the picture instead of below
+  ColumnLabels columns = ColumnLabels::tokens;
+  bool bar_beside = false;  ///< the colour bar stands right of the picture instead of below
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
+  int most_decimals = 4;     ///< of the numbers, though more would fit
   bool whole = false;        ///< shows all of the matrix, whatever is zoomed
   float gutter_width =
       0;  ///< of each of the columns of row sums and entropies right of the picture; 0 = none
@@ -55,6 +60,15 @@ struct Heatmap {
 /// Heights and widths around the picture, in pixels.
 float column_label_height(const Frame& frame, const Heatmap& map);
 float bar_room(const Frame& frame, const Heatmap& map);
+/// How far the low end of a bar below the picture reaches to the left of it.
+float bar_low_room(const Frame& frame, const Heatmap& map);
+
+/// How much larger than usual text is in comparison with lengths; a cell grows with its numbers.
+float text_growth(const Frame& frame);
+/// The width of cells that hold numbers of so many characters with a digit's width between neighbours.
+float cell_width_for(const Frame& frame, int characters);
+/// What the numbers of a stage take in its cells; of a very large one its largest number alone says so.
+core::text::NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head);
 
 /// The numbers that a heatmap shows.
 Numbers shown_numbers(const Frame& frame, const Heatmap& map);

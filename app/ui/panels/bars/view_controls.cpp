@@ -1,0 +1,263 @@
+#include "app/ui/panels/bars/view_controls.hpp"
+
+#include <algorithm>
+
+#include "app/ui/panels/stages/colours_popup.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/number_text.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::StageInfo;
+
+constexpr std::size_t most_head_buttons = 8;
+
+float label(const Frame& frame, float right, float middle, const char* text) {
+  widgets::draw_text(frame.fonts.sans15, {right, middle}, widgets::Align::right_middle,
+                     packed(frame.palette.dim), text);
+  return right - widgets::text_width(frame.fonts.sans15, text) - frame.metrics.px(20);
+}
+
+/// The heads as buttons, or as a field with arrows when they are many; returns where it begins.
+float draw_head_chooser(const Frame& frame, float right, float top) {
+  const std::size_t n = frame.shown.model.n_heads;
+  const float width = frame.metrics.px(32), height = frame.metrics.frame;
+  ImGui::PushFont(frame.fonts.mono14);
+  float left = right;
+  if (n <= (frame.metrics.compact ? most_head_buttons / 2 : most_head_buttons)) {
+    left = right - width * static_cast<float>(n);
+    for (std::size_t h = 0; h < n; ++h) {
+      ImGui::SetCursorScreenPos({left + width * static_cast<float>(h), top});
+      ImGui::PushStyleColor(ImGuiCol_Button, vec(h == frame.shown.look.head ? frame.palette.control.active
+                                                                            : frame.palette.control.rest));
+      if (ImGui::Button(std::to_string(h).c_str(), {width, height}))
+        frame.commands.look([h](View& v) { v.look.head = h; });
+      ImGui::PopStyleColor();
+      frame.landmarks.mark_item("view/head/" + std::to_string(h));
+      bar_tooltip(frame, "The head whose stages are shown (1 … 9, [ and ])");
+    }
+  } else {
+    left = right - frame.metrics.px(96);
+    ImGui::SetCursorScreenPos({left, top});
+    ImGui::SetNextItemWidth(frame.metrics.px(96));
+    const std::string shown = std::to_string(frame.shown.look.head);
+    if (ImGui::BeginCombo("##head", shown.c_str())) {
+      for (std::size_t h = 0; h < n; ++h)
+        if (ImGui::Selectable(std::to_string(h).c_str(), h == frame.shown.look.head))
+          frame.commands.look([h](View& v) { v.look.head = h; });
+      ImGui::EndCombo();
+    }
+    frame.landmarks.mark_item("view/head");
+    bar_tooltip(frame, "The head whose stages are shown ([ and ] go to the one before, after)");
+  }
+  ImGui::PopFont();
+  frame.landmarks.mark("view/heads", {left, top}, {right, top + height});
+  return left - frame.metrics.px(10);
+}
+
+/// The button that says how numbers become colours and opens the choice.
+float draw_colours(const Frame& frame, float right, float top, float width_at_scale_1) {
+  const float width = frame.metrics.px(width_at_scale_1);
+  const std::string words = colours_words(frame.shown.look.colours);
+  const float room = width - frame.metrics.px(12);
+  const bool fits = widgets::text_width(frame.fonts.sans14, words) <= room;
+  const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
+  ImGui::SetCursorScreenPos({right - width, top});
+  ImGui::PushFont(frame.fonts.sans14);
+  const bool pressed =
+      ImGui::Button((widgets::shortened(frame.fonts.sans14, shown, room) + "###colours").c_str(),
+                    {width, frame.metrics.frame});
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/range");
+  bar_tooltip(frame,
+              (words + ": what sets the ends of the colours, which colours, linear or logarithmic").c_str());
+  if (pressed) ImGui::OpenPopup("colours");
+  draw_colours_popup(frame, "colours", {right, top + frame.metrics.frame + frame.metrics.px(4)});
+  return right - width - frame.metrics.px(24);
+}
+
+/// What the heads are sorted by.
+float draw_order_chooser(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
+  const auto& order = frame.shown.look.heads_order;
+  const std::string shown = order ? core::attention::info(*order).title : "number";
+  ImGui::SetCursorScreenPos({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  ImGui::PushFont(frame.fonts.sans14);
+  if (ImGui::BeginCombo(
+          "##order", widgets::shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
+    if (ImGui::Selectable("number", !order)) frame.commands.look([](View& v) { v.look.heads_order.reset(); });
+    frame.landmarks.mark_item("view/order/number");
+    for (const auto& figure : core::attention::head_figures()) {
+      if (ImGui::Selectable(figure.title, order == figure.figure))
+        frame.commands.look([f = figure.figure](View& v) { v.look.heads_order = f; });
+      frame.landmarks.mark_item(std::string("view/order/") + figure.name);
+    }
+    ImGui::EndCombo();
+  }
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/order");
+  bar_tooltip(
+      frame,
+      "What the heads are sorted by: their number, how spread their weights are on average, or the mean weight on those tokens");
+  return right - width - frame.metrics.px(10);
+}
+
+/// Which weights are too small for a line; finer near 0.
+float draw_threshold(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(150);
+  double below = frame.shown.look.tokens.hide_below;
+  constexpr double low = 0, high = 1;
+  ImGui::SetCursorScreenPos({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  ImGui::PushFont(frame.fonts.mono14);
+  const bool moved = ImGui::SliderScalar("##hide below", ImGuiDataType_Double, &below, &low, &high, "",
+                                         ImGuiSliderFlags_AlwaysClamp | ImGuiSliderFlags_Logarithmic);
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/hide_below");
+  bar_tooltip(frame, "Weights below this have no line. Ctrl+click to type.");
+  if (!(ImGui::IsItemActive() &&
+        ImGui::GetIO().WantTextInput))  // at the right, clear of the grab, as in every field
+    widgets::draw_text(frame.fonts.mono14, {right - frame.metrics.px(8), top + frame.metrics.frame / 2},
+                       widgets::Align::right_middle, packed(frame.palette.text), widgets::fixed(below, 3));
+  if (moved) frame.commands.look([below](View& v) { v.look.tokens.hide_below = below; });
+  return right - width - frame.metrics.px(10);
+}
+
+float draw_stage_chooser(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
+  ImGui::SetCursorScreenPos({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  ImGui::PushFont(frame.fonts.sans14);
+  if (ImGui::BeginCombo("##stage", core::attention::info(frame.shown.look.heads_stage).title,
+                        ImGuiComboFlags_HeightLarge)) {
+    for (const StageInfo& stage : core::attention::stages()) {
+      if (!stage.present(frame.shown.model) || !stage.per_head) continue;
+      if (ImGui::Selectable(stage.title, stage.stage == frame.shown.look.heads_stage))
+        frame.commands.look([s = stage.stage](View& v) { v.look.heads_stage = s; });
+    }
+    ImGui::EndCombo();
+  }
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/stage");
+  bar_tooltip(frame, "The stage that is shown of every head");
+  return right - width - frame.metrics.px(10);
+}
+
+float heads_width(const Frame& frame) {
+  const std::size_t n = frame.shown.model.n_heads;
+  return frame.metrics.px(n <= (frame.metrics.compact ? most_head_buttons / 2 : most_head_buttons)
+                              ? 32 * static_cast<float>(n)
+                              : 96);
+}
+
+/// Which layer of a whole model is shown, or "".
+std::string layer_words(const Frame& frame) {
+  return frame.newest.whole ? "layer " + std::to_string(frame.newest.whole->layer) : "";
+}
+
+/// The width that the controls of the shown view take, with the labels in front of them.
+float controls_width(const Frame& frame, bool brief) {
+  const auto& m = frame.metrics;
+  const auto words = [&](const char* text) {
+    return widgets::text_width(frame.fonts.sans15, text) + m.px(20);
+  };
+  const float chooser = m.px(m.compact ? 120 : 150) + m.px(10);
+  switch (frame.shown.look.tab) {
+    case Tab::tokens:
+      return m.px(160) + words("hide below");
+    case Tab::heads:
+      return 2 * chooser + m.px(m.compact ? 100 : 150) + (brief ? 0 : words("stage") + words("sort"));
+    case Tab::layers:
+      return m.px(150);
+    case Tab::compare:
+      return heads_width(frame) + m.px(10) + words("head");
+    default:
+      return heads_width(frame) + m.px(10) + words("head") + m.px(brief ? 100 : 150) +
+             (brief || !frame.newest.whole ? 0 : m.px(24) + words(layer_words(frame).c_str()));
+  }
+}
+
+/// The controls of the shown view, from right to left on one line.
+void draw_controls(const Frame& frame, float right, float top, bool brief) {
+  const float middle = top + frame.metrics.frame / 2;
+  if (frame.shown.look.tab == Tab::tokens) {
+    right = draw_threshold(frame, right, top);
+    label(frame, right, middle, "hide below");
+  } else if (frame.shown.look.tab == Tab::heads) {
+    right = draw_stage_chooser(frame, right, top);
+    if (!brief) right = label(frame, right, middle, "stage");  // else the tooltips say what the fields are
+    right = draw_order_chooser(frame, right, top);
+    if (!brief) right = label(frame, right, middle, "sort");
+    draw_colours(frame, right, top, frame.metrics.compact ? 100 : 150);
+  } else if (frame.shown.look.tab == Tab::layers) {
+    draw_colours(frame, right, top, 150);
+  } else {
+    right = draw_head_chooser(frame, right, top);
+    right = label(frame, right, middle, "head");
+    if (frame.shown.look.tab != Tab::compare) right = draw_colours(frame, right, top, brief ? 100 : 150);
+    if (frame.newest.whole && !brief) label(frame, right, middle, layer_words(frame).c_str());
+  }
+}
+
+/// The controls below each other in a menu, where the bar has no room for them.
+void draw_folded_controls(const Frame& frame, float right, float top) {
+  const auto& m = frame.metrics;
+  const char* words = "show…";
+  ImGui::PushFont(frame.fonts.sans14);
+  const float width = widgets::text_width(frame.fonts.sans14, words) + 2 * m.px(8);
+  ImGui::SetCursorScreenPos({right - width, top});
+  const bool pressed = ImGui::Button("show…###view menu", {width, m.frame});
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/menu");
+  bar_tooltip(frame, "Head, colours and whatever else this view can be told");
+  if (pressed) ImGui::OpenPopup("view menu");
+  const float inside = m.px(276), pad = m.px(12), pitch = m.px(30);
+  ImGui::SetNextWindowPos({right - inside - 2 * pad, top + m.frame + m.px(4)});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {pad, pad});
+  if (ImGui::BeginPopup("view menu")) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float end = at.x + inside;
+    float y = at.y;
+    const auto row = [&](const char* name, const auto& draw) {
+      widgets::draw_text(frame.fonts.sans14, {at.x, y + m.frame / 2}, widgets::Align::left_middle,
+                         packed(frame.palette.dim), name);
+      draw(y);
+      y += pitch;
+    };
+    const Tab tab = frame.shown.look.tab;
+    if (tab == Tab::tokens) row("hide below", [&](float line) { draw_threshold(frame, end, line); });
+    if (tab == Tab::heads) {
+      row("stage", [&](float line) { draw_stage_chooser(frame, end, line); });
+      row("sort", [&](float line) { draw_order_chooser(frame, end, line); });
+    }
+    if (tab == Tab::stages || tab == Tab::compare || tab == Tab::laboratory)
+      row("head", [&](float line) { draw_head_chooser(frame, end, line); });
+    if (tab != Tab::tokens && tab != Tab::compare)
+      row("colours", [&](float line) { draw_colours(frame, end, line, 150); });
+    ImGui::SetCursorScreenPos(at);
+    ImGui::Dummy({inside, y - at.y - (pitch - m.frame)});
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+}  // namespace
+
+void bar_tooltip(const Frame& frame, const char* text) {
+  if (!ImGui::IsItemHovered()) return;
+  ImGui::PushFont(frame.fonts.sans14);
+  ImGui::SetTooltip("%s", text);
+  ImGui::PopFont();
+}
+
+void draw_view_controls(const Frame& frame, float right, float top, float room) {
+  const auto fits = [&](bool brief) { return controls_width(frame, brief) <= room; };
+  if (fits(false) || fits(true))
+    draw_controls(frame, right, top, !fits(false));
+  else
+    draw_folded_controls(frame, right, top);
+}
+
+}  // namespace app::panels

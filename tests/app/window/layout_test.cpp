@@ -1,0 +1,213 @@
+// What stands where in the window: every preset, five sizes and three scales, read back from the triangles.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <optional>
+#include <regex>
+#include <set>
+#include <utility>
+
+#include "core/attention/stages.hpp"
+#include "core/editing/presets.hpp"
+#include "core/text/cell_text.hpp"
+#include "tests/support/drawn_texts.hpp"
+#include "tests/support/program.hpp"
+
+namespace {
+
+using core::attention::Stage;
+using core::attention::StageInfo;
+using support::DrawnText;
+
+const std::array<ImVec2, 5> sizes{ImVec2{1024, 700}, {1280, 800}, {1600, 1000}, {1920, 1080}, {2560, 1440}};
+constexpr std::array scales{1.0f, 1.5f, 2.0f};
+
+bool lies_in(const DrawnText& t, const app::Landmarks::Rect& r) {
+  const ImVec2 middle{(t.min.x + t.max.x) / 2, (t.min.y + t.max.y) / 2};
+  return middle.x > r.min.x && middle.x < r.max.x && middle.y > r.min.y && middle.y < r.max.y;
+}
+
+/// Whether two texts cover each other by more than a pixel, where both can be seen.
+bool overlap(const DrawnText& a, const DrawnText& b) {
+  const auto low = [](float x, float y, float s, float t) { return std::max({x, y, s, t}); };
+  const auto high = [](float x, float y, float s, float t) { return std::min({x, y, s, t}); };
+  const float width = high(a.max.x, b.max.x, a.clip.z, b.clip.z) - low(a.min.x, b.min.x, a.clip.x, b.clip.x);
+  const float height = high(a.max.y, b.max.y, a.clip.w, b.clip.w) - low(a.min.y, b.min.y, a.clip.y, b.clip.y);
+  return width > 1 && height > 1;
+}
+
+std::string words_of(const DrawnText& t) {
+  return "\"" + t.text + "\" at " + std::to_string(std::lround(t.min.x)) + "," +
+         std::to_string(std::lround(t.min.y));
+}
+
+/// The decimals of a text that is a number with a point; −1 of anything else.
+int decimals_of(const std::string& text) {
+  static const std::regex number("(−)?[0-9]+\\.([0-9]+)");
+  std::smatch found;
+  return std::regex_match(text, found, number) ? static_cast<int>(found[2].length()) : -1;
+}
+
+/// How many decimals the numbers of a matrix have, up to 4.
+int decimals_in(const arma::mat& numbers) {
+  double largest = 0;
+  for (const double v : numbers)
+    if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
+  const double unit = core::text::unit_for(largest);
+  int most = 0;
+  for (const double v : numbers) {
+    if (!std::isfinite(v)) continue;
+    char digits[64];
+    std::snprintf(digits, sizeof digits, "%.4f", v / unit);
+    std::string text = digits;
+    while (text.back() == '0') text.pop_back();
+    most = std::max(most, static_cast<int>(text.size() - text.find('.') - 1));
+  }
+  return most;
+}
+
+struct Window : testing::Test {
+  gui::Program ui{sizes[0]};
+  std::optional<support::TextReader> reader;
+  float scale = 0;
+  std::size_t pages = 0, maps_with_numbers = 0;  ///< that were looked at
+  std::string where;  ///< preset, size and scale, for messages
+
+  void SetUp() override { ui.screen.has_fonts = true; }
+
+  void show(const core::editing::Preset& preset, ImVec2 size, float at_scale) {
+    where = std::string(preset.name) + " " + std::to_string(std::lround(size.x)) + "×" +
+            std::to_string(std::lround(size.y)) + " at " + std::to_string(at_scale).substr(0, 3);
+    ImGui::GetIO().DisplaySize = size;
+    ui.store.dispatch(app::ChangeView{[at_scale](app::View& v) { v.settings.scale = at_scale; }});
+    if (ui.store.document().preset != preset.name) ui.store.dispatch(app::LoadPreset{preset.name});
+    ui.run(3);
+    if (std::exchange(scale, at_scale) != at_scale) reader.emplace();
+  }
+
+  void expect_no_overlaps(const std::vector<DrawnText>& texts) const {
+    std::vector<const DrawnText*> sorted;
+    for (const DrawnText& t : texts) sorted.push_back(&t);
+    std::ranges::sort(sorted, {}, [](const DrawnText* t) { return t->min.y; });
+    for (std::size_t a = 0; a < sorted.size(); ++a)
+      for (std::size_t b = a + 1; b < sorted.size() && sorted[b]->min.y < sorted[a]->max.y; ++b)
+        if (overlap(*sorted[a], *sorted[b]))
+          ADD_FAILURE() << where << ": " << words_of(*sorted[a]) << " covers " << words_of(*sorted[b]);
+  }
+
+  /// Numbers and words that an edge cuts at the left or right; what scrolls sideways may.
+  void expect_nothing_cut(const std::vector<DrawnText>& texts) const {
+    const auto edit = ui.rect("region/edit");
+    for (const DrawnText& t : texts) {
+      const bool seen = t.max.y > t.clip.y && t.min.y < t.clip.w && t.max.x > t.clip.x && t.min.x < t.clip.z;
+      if (!seen || lies_in(t, edit) || scrolls_sideways(t)) continue;
+      if (t.min.x < t.clip.x - 1 || t.max.x > t.clip.z + 1)
+        ADD_FAILURE() << where << ": " << words_of(t) << " is cut";
+    }
+  }
+
+  bool scrolls_sideways(const DrawnText& t) const {
+    const auto strip = ui.landmarks().find("region/stages");
+    return strip && lies_in(t, *strip) && ui.has("strip/wider");
+  }
+
+  void expect_tabs_are_free() const {
+    for (const auto& [name, tab] : ui.landmarks().all()) {
+      if (!name.starts_with("tabs/")) continue;
+      for (const auto& [other, button] : ui.landmarks().all())
+        if (other.starts_with("view/") && button.min.x < tab.max.x && button.max.x > tab.min.x &&
+            button.min.y < tab.max.y && button.max.y > tab.min.y)
+          ADD_FAILURE() << where << ": " << other << " stands over " << name;
+    }
+  }
+
+  /// The decimals in each map that can be seen whole, by name; maps without numbers have none.
+  std::map<std::string, int> decimals(const std::vector<DrawnText>& texts) const {
+    std::map<std::string, int> found;
+    const auto view = ui.rect("region/stages");
+    const auto& trace = ui.store.live().trace();
+    for (const StageInfo& stage : core::attention::stages()) {
+      const std::string name = std::string("strip/") + stage.name;
+      const auto map = ui.landmarks().find(name);
+      if (!map || map->min.y < view.min.y || map->max.y > view.max.y || map->max.x > view.max.x) continue;
+      std::set<int> of_map;
+      std::vector<const DrawnText*> numbers;
+      for (const DrawnText& t : texts)
+        if (lies_in(t, *map)) {
+          numbers.push_back(&t);
+          if (const int d = decimals_of(t.text); d >= 0) of_map.insert(d);
+        }
+      const int has = decimals_in(*stage.matrix(trace, 0));
+      EXPECT_LE(of_map.size(), 1u) << where << ": " << name << " has numbers of several counts of decimals";
+      if (!of_map.empty()) {
+        found[name] = *of_map.begin();
+        EXPECT_GE(found[name], std::min(has, 2)) << where << ": " << name;
+        EXPECT_LE(found[name], has) << where << ": " << name << " shows decimals that it does not have";
+      }
+      expect_room_between(numbers, name);
+    }
+    return found;
+  }
+
+  void expect_room_between(const std::vector<const DrawnText*>& numbers, const std::string& name) const {
+    for (const DrawnText* a : numbers)
+      for (const DrawnText* b : numbers)
+        if (a != b && b->min.x >= a->min.x && std::abs(a->min.y - b->min.y) < 4) {
+          const float digit = 0.5f * a->size;  // DejaVu Sans Mono's are 0.52 of the line wide
+          if (b->min.x - a->max.x < digit - 1)
+            ADD_FAILURE() << where << ": " << name << ": " << words_of(*a) << " and " << words_of(*b)
+                          << " touch";
+        }
+  }
+
+  /// Everything in the strip, seen by scrolling.
+  std::map<std::string, int> all_decimals() {
+    std::map<std::string, int> found;
+    const auto view = ui.rect("region/stages");
+    ui.play(support::move_to({view.max.x - 3, view.min.y + 2}));
+    for (int page = 0; page < 40; ++page) {
+      const std::vector<DrawnText> texts = reader->texts();
+      expect_no_overlaps(texts);
+      expect_nothing_cut(texts);
+      for (const auto& [name, count] : decimals(texts)) found[name] = count;
+      ++pages;
+      const float before = ui.rect("strip/" + first_stage()).min.y;
+      support::InputFrame turn;
+      turn.wheel = -4;
+      ui.play({turn});
+      if (ui.rect("strip/" + first_stage()).min.y == before) break;
+    }
+    return found;
+  }
+
+  std::string first_stage() const {
+    for (const StageInfo& stage : core::attention::stages())
+      if (ui.has(std::string("strip/") + stage.name)) return stage.name;
+    return "";
+  }
+};
+
+TEST_F(Window, HasRoomForEveryTextAndNeverFewerDecimalsWhenItIsLarger) {
+  for (std::size_t s = 0; s < scales.size(); ++s)
+    for (std::size_t p = 0; p < core::editing::presets().size(); ++p) {
+      if ((s + p) % scales.size() != 0) continue;  // each preset at one scale, in every size
+      const auto& preset = core::editing::presets()[p];
+      std::map<std::string, int> before;
+      for (const ImVec2 size : sizes) {
+        show(preset, size, scales[s]);
+        expect_tabs_are_free();
+        const auto now = all_decimals();
+        for (const auto& [name, count] : before) {
+          const auto same = now.find(name);
+          if (same == now.end()) continue;
+          EXPECT_GE(same->second, count) << where << ": " << name << " had more in a smaller window";
+        }
+        for (const auto& [name, count] : now) before[name] = count;
+        maps_with_numbers += now.size();
+      }
+    }
+  EXPECT_GT(pages, 2 * sizes.size() * core::editing::presets().size()) << "small windows scroll";
+  EXPECT_GT(maps_with_numbers, 4 * sizes.size() * core::editing::presets().size());
+}
+
+}  // namespace

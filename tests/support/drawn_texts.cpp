@@ -1,0 +1,102 @@
+#include "tests/support/drawn_texts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/text/utf8.hpp"
+
+namespace support {
+namespace {
+
+bool is_mono(const ImFont* font) {
+  return font->GetCharAdvance('i') == font->GetCharAdvance('W');
+}
+
+/// Where a letter begins and on which line it stands, along the way it is read.
+struct Place {
+  float pen, line;
+};
+
+Place place_of(const ImDrawVert* v, const ImFontGlyph& g, bool turned) {
+  if (turned) return {-(v[0].pos.y + g.X0), v[0].pos.x - g.Y0};
+  return {v[0].pos.x - g.X0, v[0].pos.y - g.Y0};
+}
+
+void include(DrawnText& text, const ImDrawVert* v) {
+  for (int k = 0; k < 4; ++k) {
+    text.min = {std::min(text.min.x, v[k].pos.x), std::min(text.min.y, v[k].pos.y)};
+    text.max = {std::max(text.max.x, v[k].pos.x), std::max(text.max.y, v[k].pos.y)};
+  }
+}
+
+/// The number of blanks between the end of a text and a place, or −1 when it does not go on there.
+int blanks_between(const ImFont* font, const Place& end, const Place& next, int most) {
+  if (std::abs(next.line - end.line) > 0.1f) return -1;
+  const float gap = next.pen - end.pen, blank = font->GetCharAdvance(' ');
+  for (int n = 0; n <= most; ++n)
+    if (std::abs(gap - static_cast<float>(n) * blank) < 0.3f) return n;
+  return -1;
+}
+
+}  // namespace
+
+/// A text that grows letter by letter, and where its next letter would stand.
+struct TextReader::Growing {
+  DrawnText text;
+  const ImFont* font = nullptr;
+  float pen = 0, line = 0;
+};
+
+TextReader::TextReader() {
+  for (const ImFont* font : ImGui::GetIO().Fonts->Fonts)
+    for (const ImFontGlyph& g : font->Glyphs)
+      if (g.Visible) letters_[{g.U0, g.V0, g.U1, g.V1}] = {font, &g, is_mono(font)};
+}
+
+void TextReader::read_command(const ImDrawList& list, const ImDrawCmd& cmd,
+                              std::vector<Growing>& texts) const {
+  bool goes_on = false;  // the last text
+  const ImDrawIdx* index = list.IdxBuffer.Data + cmd.IdxOffset;
+  for (unsigned k = 0; k + 6 <= cmd.ElemCount;) {
+    const ImDrawIdx* i = index + k;
+    const bool quad =
+        i[1] == i[0] + 1 && i[2] == i[0] + 2 && i[3] == i[0] && i[4] == i[0] + 2 && i[5] == i[0] + 3;
+    k += quad ? 6 : 3;
+    if (!quad) continue;
+    const ImDrawVert* v = list.VtxBuffer.Data + cmd.VtxOffset + i[0];
+    const auto letter = letters_.find({v[0].uv.x, v[0].uv.y, v[2].uv.x, v[2].uv.y});
+    if (letter == letters_.end()) {
+      goes_on = false;
+      continue;
+    }
+    const auto [font, glyph, mono] = letter->second;
+    const bool turned = std::abs(v[1].pos.x - v[0].pos.x) < 0.01f;
+    const Place place = place_of(v, *glyph, turned);
+    const bool same = goes_on && texts.back().font == font && texts.back().text.turned == turned;
+    const int blanks =
+        same ? blanks_between(font, {texts.back().pen, texts.back().line}, place, mono ? 0 : 2) : -1;
+    if (blanks < 0)
+      texts.push_back({{"", v[0].pos, v[0].pos, font->FontSize, mono, turned, cmd.ClipRect}, font, 0, 0});
+    else
+      texts.back().text.text.append(static_cast<std::size_t>(blanks), ' ');
+    goes_on = true;
+    core::text::append_character(texts.back().text.text, glyph->Codepoint);
+    include(texts.back().text, v);
+    texts.back().line = place.line;
+    texts.back().pen = place.pen + glyph->AdvanceX;
+  }
+}
+
+std::vector<DrawnText> TextReader::texts() const {
+  std::vector<Growing> grown;
+  const ImDrawData* data = ImGui::GetDrawData();
+  for (int n = 0; n < data->CmdListsCount; ++n)
+    for (const ImDrawCmd& cmd : data->CmdLists[n]->CmdBuffer)
+      if (!cmd.UserCallback) read_command(*data->CmdLists[n], cmd, grown);
+  std::vector<DrawnText> texts;
+  for (Growing& g : grown) texts.push_back(std::move(g.text));
+  return texts;
+}
+
+}  // namespace support
