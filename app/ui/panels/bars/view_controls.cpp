@@ -60,15 +60,21 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
 float draw_colours(const Frame& frame, float right, float top, float width_at_scale_1) {
   const float width = frame.metrics.px(width_at_scale_1);
   const std::string words = colours_words(frame.shown.look.colours);
-  const float room = width - frame.metrics.px(12);
+  const float room = width - frame.metrics.px(34);
   const bool fits = widgets::text_width(frame.fonts.sans14, words) <= room;
   const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
   ImGui::SetCursorScreenPos({right - width, top});
   ImGui::PushFont(frame.fonts.sans14);
+  ImGui::PushStyleVar(ImGuiStyleVar_ButtonTextAlign, {0, 0.5f});
   const bool pressed =
       ImGui::Button((widgets::shortened(frame.fonts.sans14, shown, room) + "###colours").c_str(),
                     {width, frame.metrics.frame});
+  ImGui::PopStyleVar();
   ImGui::PopFont();
+  const ImVec2 tip{right - frame.metrics.px(12), top + frame.metrics.px(15)};
+  const float half = frame.metrics.px(4);
+  ImGui::GetWindowDrawList()->AddTriangleFilled({tip.x - half, tip.y - half}, {tip.x + half, tip.y - half},
+                                                tip, packed(frame.palette.text));
   frame.landmarks.mark_item("view/range");
   bar_tooltip(frame,
               (words + ": what sets the ends of the colours, which colours, linear or logarithmic").c_str());

@@ -84,18 +84,22 @@ float draw_thumbnails(const Frame& frame, ImVec2 origin, float width) {
   return side + m.px(30);
 }
 
-/// How large the picture may be, and what it then is: whole cells where they can be told apart.
+/// All of the room, in whole cells where they can be told apart; cells of tokens are no higher than wide, and
+/// at most so much wider as digits profit from.
 ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers,
                     ImVec2 room) {
   const auto& m = frame.metrics;
+  constexpr float widest = 220, highest = 140, most_across = 2.5f, least_with_numbers = 26;
   const auto columns = static_cast<float>(numbers.n_cols()), rows = static_cast<float>(numbers.n_rows());
   const auto whole = [](float length, float count) {
     return length < count * 2 ? length : count * std::floor(length / count);
   };
-  float width = std::min(room.x, columns * m.px(110)), height = std::min(room.y, rows * m.px(90));
-  if (stage.columns == Columns::tokens && width / columns < m.px(48))
-    width = height = std::min(width, height);
-  return {std::max(1.0f, whole(width, columns)), std::max(1.0f, whole(height, rows))};
+  float wide = std::min(room.x / columns, m.px(widest)), high = std::min(room.y / rows, m.px(highest));
+  if (stage.columns == Columns::tokens) {
+    high = std::min(high, wide);
+    wide = std::min(wide, wide < m.px(least_with_numbers) ? high : most_across * high);
+  }
+  return {std::max(1.0f, whole(wide * columns, columns)), std::max(1.0f, whole(high * rows, rows))};
 }
 
 /// Name, formula, shape; at the right the measure of the picture and the way back.

@@ -74,6 +74,7 @@ StripBlock measure(const Frame& frame, const StageInfo& stage, float index, floa
   map.show_bar = stage.columns != Columns::single;
   // The low end of a bar needs no more than what the gap before it leaves free.
   b.indices = std::max(index + m.px(10), widgets::bar_low_room(frame, map) - m.px(7));
+  b.indices_alone = std::max(b.indices, widgets::bar_low_room(frame, map) + m.px(1));
   b.around = map.bar_beside ? widgets::bar_room(frame, map) : 0;
   if (frame.shown.look.gutters && b.square)
     b.around += m.px(42) * static_cast<float>(widgets::gutter_count(stage.stage));
@@ -178,7 +179,7 @@ int picture_width(const Frame& frame, const StripBlock& block, const LineCells& 
 float row_label_room(const StripBlock& block, const LineCells& cells, bool first_of_row, float picture,
                      float room) {
   const bool named = (first_of_row || cells.named) && block.names + picture + block.around <= room;
-  return named ? block.names : block.indices;
+  return named ? block.names : first_of_row ? block.indices_alone : block.indices;
 }
 
 float block_width(const Frame& frame, const StripBlock& block, const LineCells& cells, bool first_of_row,
@@ -234,6 +235,12 @@ std::array<LineCells, 4> choose_cells(const Frame& frame, const std::array<std::
     cells.named = !m.compact;
     if (cells.named) cells.named = rows(l) <= fewest.at(l);
   }
+  const auto overflows = [&](std::size_t l) {
+    return std::ranges::any_of(lines.at(l), [&](const StripBlock& b) {
+      const auto picture = static_cast<float>(picture_width(frame, b, all.at(l), width));
+      return !b.picture && b.names + picture + b.around > width;  // names come before wider cells
+    });
+  };
   // What is left widens the cells, those of lines that look alike together.
   const auto alike = [&](std::size_t a, std::size_t b) { return fewest.at(a) == fewest.at(b) ? b : a; };
   using Lines = std::pair<std::size_t, std::size_t>;
@@ -241,7 +248,7 @@ std::array<LineCells, 4> choose_cells(const Frame& frame, const std::array<std::
     for (float wide = std::round(m.px(widest_cell) * grown); wide > m.px(narrowest_cell); --wide) {
       const float before = all.at(a).width;
       all.at(a).width = all.at(b).width = wide;
-      if (rows(a) <= fewest.at(a) && rows(b) <= fewest.at(b)) break;
+      if (rows(a) <= fewest.at(a) && rows(b) <= fewest.at(b) && !overflows(a) && !overflows(b)) break;
       all.at(a).width = all.at(b).width = before;
     }
   return all;

@@ -37,7 +37,7 @@ StripMap map_of(const Frame& frame, const StripBlock& b, const LineCells& cells,
   s.map.bar_beside = has_bar_beside(b);
   s.map.most_decimals = cells.decimals;
   s.map.label_width = row_label_room(b, cells, first, static_cast<float>(s.map.width), room);
-  s.map.row_tokens = s.map.label_width > b.indices;
+  s.map.row_tokens = s.map.label_width >= b.names;
   if (frame.metrics.compact) s.map.columns = widgets::ColumnLabels::indices;
   s.map.show_bar = b.stage->columns != core::attention::Columns::single;
   if (frame.shown.look.gutters && b.square) s.map.gutter_width = frame.metrics.px(42);

@@ -73,6 +73,7 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
     return d.cell_height >= room * font->FontSize &&
            characters_in(d.cell_width, font) >= needs.characters(format.decimals);
   };
+  if (fits(f.mono32, room_for_large)) return {f.mono32, format};
   if (fits(f.mono24, room_for_large)) return {f.mono24, format};
   if (fits(f.mono18, room_for_large)) return {f.mono18, format};
   if (fits(f.mono14, room_for_large)) return {f.mono14, format};

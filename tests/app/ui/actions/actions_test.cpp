@@ -285,7 +285,7 @@ TEST_F(Actions, FillTheKeySheet) {
   EXPECT_EQ(sheet["Show the first … ninth head"], "1 … 9");
   EXPECT_EQ(sheet["Pin a cell and walk over its neighbours"], "Shift+↑ ↓ ← →");
   EXPECT_EQ(sheet["Stages, Heads, Tokens, Compare, laboratory"], "Ctrl+1 … 5");
-  EXPECT_EQ(sheet["Zoom in, out; or the wheel over a picture"], "+ −");
+  EXPECT_EQ(sheet["Zoom in, out; or Ctrl and the wheel over a picture"], "+ −");
   EXPECT_EQ(sheet["Find any action, preset, stage, lesson or setting"], "Ctrl+Shift+P");
   EXPECT_EQ(sheet["This sheet"], "F1, ?");
   EXPECT_EQ(sheet["In the matrix: the next number"], "Tab");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/heads/head_figures.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
@@ -91,6 +93,31 @@ TEST_F(HeadsPanel, ShowsFactsOfTheHoveredHeadUntilACellIsPinned) {
   ASSERT_TRUE(ui.view().selection.pinned);
   EXPECT_FALSE(ui.has("inspector/figure/previous"));
   EXPECT_TRUE(ui.has("inspector/value"));
+}
+
+/// A model of so many heads of one column each, over six tokens.
+core::attention::Model of_heads(std::size_t n) {
+  support::Random random(9);
+  return support::model(random, 6, 4, n, n);
+}
+
+TEST_F(HeadsPanel, UsesItsRoomForAnyNumberOfHeads) {
+  for (const std::size_t n : {2u, 12u, 24u, 32u, 144u}) {
+    ui.show(of_heads(n));
+    ui.run(3);
+    std::set<float> columns;
+    float right = 0, bottom = 0;
+    for (std::size_t h = 0; h < n; ++h) {
+      const auto picture = ui.rect("heads/" + std::to_string(h));
+      columns.insert(picture.min.x);
+      right = std::max(right, picture.max.x), bottom = std::max(bottom, picture.max.y);
+      EXPECT_GE(picture.max.x - picture.min.x, 60) << n << " heads";
+      EXPECT_TRUE(ui.has("heads/name/" + std::to_string(h)));
+    }
+    EXPECT_GE(columns.size(), std::min<std::size_t>(n, n < 12 ? 2 : 4)) << n << " heads";
+    EXPECT_TRUE(right > 1200 * 0.7f || bottom > 1000 * 0.8f) << n << " heads leave room";
+    EXPECT_TRUE(ui.has("heads/bar")) << n << " heads";
+  }
 }
 
 TEST_F(HeadsPanel, ChoosesAHeadByItsNameAndFromTheLikeness) {

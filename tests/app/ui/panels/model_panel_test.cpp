@@ -48,6 +48,22 @@ TEST_F(ModelPanel, TakesTypedCounts) {
   EXPECT_EQ(ui.model().n_heads, 3u);
 }
 
+TEST_F(ModelPanel, SaysAtAFieldWhatItDoesNotTake) {
+  type_into("model/tokens", "many");
+  ui.run(2);
+  EXPECT_TRUE(ui.has("model/tokens/refused"));
+  EXPECT_THAT(ui.message().text, HasSubstr("\"many\""));
+  type_into("model/heads", "5");  // six columns do not part into five
+  ui.run(2);
+  EXPECT_TRUE(ui.message().is_error);
+  EXPECT_TRUE(ui.has("model/heads/refused")) << ui.message().text;
+  EXPECT_FALSE(ui.has("model/tokens/refused"));
+  type_into("model/tokens", "4");
+  ui.run(2);
+  EXPECT_FALSE(ui.has("model/heads/refused"));
+  EXPECT_FALSE(ui.has("model/tokens/refused"));
+}
+
 TEST_F(ModelPanel, HandsInAFieldThatIsLeftByAClick) {
   ui.click("model/tokens");
   ui.type("3");
