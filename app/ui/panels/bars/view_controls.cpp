@@ -170,6 +170,7 @@ float controls_width(const Frame& frame, bool brief) {
     return widgets::text_width(frame.fonts.sans15, text) + m.px(20);
   };
   const float chooser = m.px(m.compact ? 120 : 150) + m.px(10);
+  const float layer = brief || !frame.newest.whole ? 0 : m.px(24) + words(layer_words(frame).c_str());
   switch (frame.shown.look.tab) {
     case Tab::tokens:
       return m.px(160) + words("hide below");
@@ -178,10 +179,9 @@ float controls_width(const Frame& frame, bool brief) {
     case Tab::layers:
       return m.px(150);
     case Tab::compare:
-      return heads_width(frame) + m.px(10) + words("head");
+      return heads_width(frame) + m.px(10) + words("head") + layer;
     default:
-      return heads_width(frame) + m.px(10) + words("head") + m.px(brief ? 100 : 150) +
-             (brief || !frame.newest.whole ? 0 : m.px(24) + words(layer_words(frame).c_str()));
+      return heads_width(frame) + m.px(10) + words("head") + m.px(brief ? 100 : 150) + layer;
   }
 }
 
