@@ -135,7 +135,8 @@ std::string preview_text(const std::filesystem::path& path, const core::Token& p
   const formats::TensorFile file = formats::open_tensors(path, progress);
   const auto& tensors = file.tensors();
   const auto layers = checkpoints::find_layers(tensors);
-  std::string text = std::string(file.format()) + " of " + std::to_string(tensors.size()) +
+  std::string text = std::string(whole_model_at(path) ? "opens as a whole model: " : "") +
+                     std::string(file.format()) + " of " + std::to_string(tensors.size()) +
                      (tensors.size() == 1 ? " tensor" : " tensors");
   if (!layers.empty())
     text += ", " + std::to_string(layers.size()) + (layers.size() == 1 ? " layer" : " layers") +

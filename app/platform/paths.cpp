@@ -36,6 +36,24 @@ fs::path home_directory() {
   return home.empty() ? fs::current_path(ignored) : fs::path(home);
 }
 
+std::vector<fs::path> example_directories() {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  std::vector<fs::path> all{program.parent_path().parent_path() / "share/attnscope/examples"};
+  fs::path folder = program.parent_path();
+  for (int up = 0; up < 3 && folder.has_relative_path(); ++up) folder = folder.parent_path();
+  all.push_back(folder / "assets/examples");  // of build/PRESET/bin
+  std::vector<fs::path> found;
+  for (const fs::path& each : all) {
+    if (!fs::is_directory(each, ignored)) continue;
+    for (const auto& entry : fs::directory_iterator(each, ignored))
+      if (entry.is_directory(ignored)) found.push_back(entry.path());
+    break;
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
 fs::path config_directory() {
   const fs::path config = environment("XDG_CONFIG_HOME");
   // A relative path is to be ignored, says the XDG base directory specification.

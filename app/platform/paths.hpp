@@ -22,6 +22,9 @@ std::filesystem::path config_directory();
 /// $XDG_STATE_HOME/attnscope, or ~/.local/state/attnscope.
 std::filesystem::path state_directory();
 
+/// The folders of models and examples that were installed with the program, or lie in its sources.
+std::vector<std::filesystem::path> example_directories();
+
 /// Reads "settings" (key=value) and "recent" (one path a line) from a directory; what cannot be read is as if
 /// empty.
 Memory read_memory(const std::filesystem::path& directory);

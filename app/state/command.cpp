@@ -37,6 +37,7 @@ template Command::Command(LookAtLayer);
 template Command::Command(SwitchHead);
 template Command::Command(DropEdits);
 template Command::Command(WriteToken);
+template Command::Command(CompareEdits);
 template Command::Command(SweepHeads);
 template Command::Command(ImportTensors);
 template Command::Command(ChooseLayer);

@@ -52,6 +52,8 @@ struct DropEdits {
 struct WriteToken {
   bool back = false;
 };
+/// Keeps the layer that is looked at, as it was before all edits, as a reference A and compares.
+struct CompareEdits {};
 struct SweepHeads {};  ///< what switching off each head does
 /// Makes a model of the file of tensors from which is to be chosen.
 struct ImportTensors {

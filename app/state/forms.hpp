@@ -142,7 +142,8 @@ struct Forms {
   SentenceDraft sentence;
   FillForm fill;
   DrawForm draw;
-  Stage given_stage = Stage::weights;  ///< the one that the dialog for giving numbers speaks of
+  std::vector<std::filesystem::path> models;  ///< whole models that the program brings
+  Stage given_stage = Stage::weights;         ///< the one that the dialog for giving numbers speaks of
 };
 
 }  // namespace app

@@ -86,6 +86,7 @@ DocumentState Store::document() const {
 void Store::recall(Kept kept) {
   recent_ = std::move(kept.recent);
   lessons_.progress = std::move(kept.progress);
+  view_.forms.models = std::move(kept.models);
   if (!kept.journals.empty()) record_in(kept.journals);
 }
 

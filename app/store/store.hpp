@@ -26,6 +26,7 @@ struct Kept {
   std::vector<std::filesystem::path> recent;       ///< files, newest first
   std::map<std::string, LessonProgress> progress;  ///< by the lesson's name
   std::filesystem::path journals = {};             ///< the folder of what is not saved, or "": it is not kept
+  std::vector<std::filesystem::path> models = {};  ///< whole models that the program brings
 };
 
 /// The only writer: it owns the document and everything around it, and changes it by commands alone.
@@ -63,7 +64,7 @@ class Store {
   bool wants_to_quit() const { return quit_; }
   /// Text that a command put aside for the clipboard, once.
   std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
-  Kept kept() const { return {recent_, lessons_.progress}; }
+  Kept kept() const { return {recent_, lessons_.progress, {}, {}}; }
   void recall(Kept kept);
 
   /// The lesson under way, or nullptr.
@@ -106,6 +107,7 @@ class Store {
   void carry_out(const SwitchHead& command);
   void carry_out(const DropEdits& command);
   void carry_out(const WriteToken& command);
+  void carry_out(const CompareEdits&);
   void carry_out(const SweepHeads&);
   void carry_out(const OpenFile&);
   void carry_out(const ImportTensors&);
@@ -147,7 +149,7 @@ class Store {
   void carry_out(const ShowReference&);
 
   /// What undo would bring back.
-  Undoable work() const { return {document_.model, document_.whole}; }
+  Undoable work() const;
   void take_back(Undoable work);
   void take_up_whole(const TakeUpLeft& command, const JournalHead& head, std::string text);
   void start_with_whole(const FoundInFiles::Ready& ready);

@@ -64,6 +64,13 @@ void Store::start_with_whole(const FoundInFiles::Ready& ready) {
       " of " + core::text::counted(sizes.n_heads, "head"));
 }
 
+Undoable Store::work() const {
+  if (!document_.whole) return {document_.model};
+  auto whole = std::make_shared<WholeModel>(*document_.whole);
+  whole->run = nullptr;  // which holds numbers that undo does not need
+  return {document_.model, std::move(whole)};
+}
+
 void Store::take_back(Undoable work) {
   const bool is_other_text =
       document_.whole && work.whole &&
@@ -179,6 +186,15 @@ void Store::carry_out(const WriteToken& command) {
   }
   view_.layers.draft = experiment::whole_text(document_.whole->transformer, document_.whole->experiment);
   view_.layers.refused.clear();
+}
+
+void Store::carry_out(const CompareEdits&) {
+  const BothReadings* both = document_.whole ? whole_.readings() : nullptr;
+  if (!both || !whole_.is_of(*document_.whole)) throw core::Error("The text is still being read.");
+  const std::size_t layer = document_.whole->layer;
+  keep(experiment::layer_of(document_.whole->transformer, *both->before, layer),
+       "layer " + std::to_string(layer) + " before the edits");
+  view_.look.tab = Tab::compare;
 }
 
 void Store::carry_out(const SweepHeads&) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "app/files/opening.hpp"
 #include "app/files/remembered.hpp"
 #include "app/platform/paths.hpp"
 #include "app/platform/window.hpp"
@@ -17,7 +18,9 @@ namespace app {
 namespace {
 
 void recall_all(const platform::Memory& memory, Store& store) {
-  Kept kept{memory.recent, {}, platform::state_directory()};
+  Kept kept{memory.recent, {}, platform::state_directory(), {}};
+  for (const auto& folder : platform::example_directories())
+    if (whole_model_at(folder)) kept.models.push_back(folder);
   for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
     const auto text = memory.settings.find(std::string("lesson ") + lesson.name);
     if (text == memory.settings.end()) continue;

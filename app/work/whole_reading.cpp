@@ -39,10 +39,11 @@ bool has_input(const core::attention::Model& of_pass, const experiment::Reading&
 /// last_now and last_before are what was read before, or nullptr.
 BothReadings read_both(const transformer::Transformer& model, const experiment::Experiment& wanted,
                        const std::shared_ptr<const experiment::Reading>& last_now,
-                       const std::shared_ptr<const experiment::Reading>& last_before,
+                       const std::shared_ptr<const experiment::Reading>& last_before, const Jobs& jobs,
                        const transformer::Means& means) {
   const auto read = [&](const experiment::Experiment& what, const experiment::Reading* nearest) {
-    return std::make_shared<const experiment::Reading>(experiment::read(model, what, nearest, means));
+    return std::shared_ptr<const experiment::Reading>(
+        jobs.leave(std::make_unique<experiment::Reading>(experiment::read(model, what, nearest, means))));
   };
   experiment::Experiment plain = wanted;
   plain.heads_off.clear(), plain.layers.clear();
@@ -143,8 +144,9 @@ void WholeReading::follow_text(const WholeModel& whole) {
   const BothReadings* last = readings();
   readings_.begin(key, When::beside,
                   [model = whole.transformer, wanted = key.experiment, now = last ? last->now : opened_,
-                   before = last ? last->before : opened_, pool = pool_](const core::Token& token) {
-                    return read_both(model, wanted, now, before, {*pool, token});
+                   before = last ? last->before : opened_, pool = pool_,
+                   &jobs = effects_lane_.jobs()](const core::Token& token) {
+                    return read_both(model, wanted, now, before, jobs, {*pool, token});
                   });
 }
 

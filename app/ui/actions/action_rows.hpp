@@ -23,7 +23,7 @@ void add_comparing(Rows& rows, const Situation& situation);
 void add_heads(Rows& rows, const Situation& situation);
 void add_stages(Rows& rows, const Situation& situation);
 void add_colours(Rows& rows, const Situation& situation);
-void add_whole_model(Rows& rows);
+void add_whole_model(Rows& rows, const Situation& situation);
 void add_walking(Rows& rows, const Situation& situation);
 void add_editor_keys(Rows& rows);
 

@@ -33,6 +33,21 @@ void add_recent(Rows& rows, const Situation& s) {
                     .why_not = [](const Situation&) { return "no file was opened or saved"; }});
 }
 
+/// The whole models that the program brings.
+void add_models(Rows& rows, const Situation& s) {
+  for (const auto& path : s.forms.models)
+    rows.push_back({.id = "model/" + path.filename().string(),
+                    .title = path.filename().string(),
+                    .menu = "File/Models",
+                    .about = path.string(),
+                    .command = always(OpenFile{.path = path})});
+  if (s.forms.models.empty())
+    rows.push_back(
+        {.id = "model/none", .title = "none", .menu = "File/Models", .why_not = [](const Situation&) {
+           return "no whole model lies beside the program";
+         }});
+}
+
 void add_layers(Rows& rows, const Situation& s) {
   for (std::size_t k = 0; k < s.document.layers.size(); ++k)
     rows.push_back({.id = "layer/" + std::to_string(k),
@@ -52,6 +67,7 @@ std::vector<Action> of_file(const Situation& s) {
                   .menu = "File",
                   .keys = {ctrl(Key::o)},
                   .command = shows(Dialog::open)});
+  add_models(rows, s);
   rows.push_back({.id = "file/as_tensors",
                   .title = "Open its tensors, not the whole model",
                   .menu = "File",

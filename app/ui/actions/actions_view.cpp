@@ -64,7 +64,7 @@ void add_sizes(Rows& rows, const char* id, const char* menu, const std::array<in
 
 std::vector<Action> of_view(const Situation& s) {
   Rows rows;
-  add_whole_model(rows);
+  add_whole_model(rows, s);
   add_tabs(rows);
   add_themes(rows, s);
   add_sizes(rows, "scale/", "View/Scale", std::array{100, 125, 150, 200}, &Settings::scale);

@@ -39,7 +39,8 @@ void add_layer_steps(Rows& rows) {
 
 }  // namespace
 
-void add_whole_model(Rows& rows) {
+void add_whole_model(Rows& rows, const Situation& s) {
+  const std::size_t first = rows.size();
   rows.push_back({.id = "tab/layers",
                   .title = "Layers",
                   .menu = "View",
@@ -79,6 +80,13 @@ void add_whole_model(Rows& rows) {
            [](const Situation& now) { return has_whole(now) && now.newest.whole->experiment.is_edited(); },
            "nothing of a whole model is edited"),
        .command = always(DropEdits{})});
+  rows.push_back({.id = "whole/compare",
+                  .title = "Compare the layer with before the edits",
+                  .menu = menu_of_whole,
+                  .group = 5,
+                  .part = 1,
+                  .why_not = unless(has_whole, none_open),
+                  .command = always(CompareEdits{})});
   for (const bool back : {false, true})
     rows.push_back({.id = back ? "whole/back" : "whole/more",
                     .title = back ? "One token back" : "One token more",
@@ -87,6 +95,8 @@ void add_whole_model(Rows& rows) {
                     .part = 2,
                     .why_not = unless(has_whole, none_open),
                     .command = always(WriteToken{back})});
+  if (!has_whole(s))  // they would only make the menu longer
+    for (std::size_t k = first; k < rows.size(); ++k) rows[k].menu.clear();
 }
 
 }  // namespace app::rows

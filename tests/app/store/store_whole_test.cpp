@@ -121,6 +121,19 @@ TEST_F(WholeModelStore, EachHeadIsSwitchedOffInTurn) {
   EXPECT_NEAR(effect->probability, 0.37603, 1e-4);
 }
 
+TEST_F(WholeModelStore, ALayerIsComparedWithWhatItWasBeforeAllEdits) {
+  const auto before = [&] {
+    ask(LookAtLayer{3});
+    return store.model();
+  }();
+  ask(SwitchHead{1, 1});
+  EXPECT_NE(store.model(), before) << "other numbers enter the layer";
+  ask(CompareEdits{});
+  EXPECT_EQ(store.view().look.tab, Tab::compare);
+  ASSERT_EQ(store.references().size(), 1u);
+  EXPECT_EQ(store.references()[0].model, before);
+}
+
 TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   const support::TemporaryDirectory directory;
   std::filesystem::copy(tiny_gpt, directory / "tiny");
@@ -178,6 +191,30 @@ TEST_F(WholeModelStore, AnotherDocumentLeavesNothingOfIt) {
   ask(LoadPreset{"004-causal"});
   EXPECT_FALSE(whole());
   EXPECT_EQ(store.view().look.tab, Tab::stages);
+}
+
+TEST(WholeModelFiles, ThatAreNotSavedAreOfferedByTheNextWindow) {
+  const support::TemporaryDirectory state;
+  core::experiment::Experiment experiment;
+  {
+    Store store;
+    store.recall({{}, {}, state.path()});
+    store.open(tiny_gpt, text);
+    store.dispatch(
+        ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
+    store.dispatch(EndGesture{});
+    store.dispatch(SwitchHead{2, 3});
+    experiment = store.newest().whole->experiment;
+    store.dispatch(EndNow{});
+  }
+  Store next;
+  next.recall({{}, {}, state.path()});
+  ASSERT_EQ(next.view().forms.dialog, Dialog::recovery);
+  next.dispatch(TakeUpLeft{0});
+  support::finish_reading(next);
+  ASSERT_TRUE(next.newest().whole) << next.message().text;
+  EXPECT_EQ(next.newest().whole->experiment, experiment);
+  EXPECT_TRUE(next.document().modified);
 }
 
 TEST(WholeModelFiles, OfFamiliesThatAreNotKnownOpenAsTheirLayersAndSayWhy) {

@@ -114,6 +114,12 @@ void draw_scale(const Frame& frame, float x, float middle, core::colour::ColourM
 void draw_legend(const Frame& frame, ImVec2 at, float width) {
   const WholeReading& reading = *frame.newest.reading;
   const float middle = std::round(at.y + frame.metrics.px(legend_height) / 2);
+  if (!reading.is_of(*frame.newest.whole) && !reading.is_busy()) {
+    widgets::draw_text(
+        frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(frame.palette.status.bad),
+        "These maps are of the state before the last edit, which could not be computed: undo it.");
+    return;
+  }
   const std::size_t block = reading.readings()->now->block;
   draw_scale(frame, at.x, middle, frame.shown.look.colours.sequential, "0", "1",
              block == 1 ? "weight; row: query, column: key"

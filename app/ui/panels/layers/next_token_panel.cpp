@@ -18,7 +18,8 @@ namespace {
 void draw_heading(const Frame& frame, const Prediction& next, float width) {
   const auto& f = frame;
   const bool chosen = f.newest.layers->token.has_value();
-  widgets::section_heading(frame, width, "NEXT TOKEN", "");
+  const bool is_causal = f.newest.whole->transformer.architecture.causal;
+  widgets::section_heading(frame, width, is_causal ? "NEXT TOKEN" : "MASKED TOKEN", "");
   const ImVec2 end = ImGui::GetItemRectMax();
   widgets::draw_text(f.fonts.sans13, {end.x, end.y - f.metrics.px(12)}, widgets::Align::right_middle,
                      packed(f.palette.faint), chosen ? "chosen · Esc releases" : "the most probable one");

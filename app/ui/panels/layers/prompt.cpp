@@ -118,6 +118,11 @@ void draw_chips(const Frame& frame, float width) {
     frame.landmarks.mark("whole/token/" + std::to_string(i), {x, y}, far);
     x += chip + gap;
   }
+  if (now.names.size() > most_chips) {
+    y += height + gap;
+    widgets::draw_text(font, {at.x, y + height / 2}, widgets::Align::left_middle, packed(frame.palette.faint),
+                       "and " + std::to_string(now.names.size() - most_chips) + " more");
+  }
   ImGui::Dummy({width, y + height - at.y + frame.metrics.px(2)});
 }
 

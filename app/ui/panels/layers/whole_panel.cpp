@@ -188,6 +188,10 @@ void draw_edits(const Frame& frame, float width) {
   }
   if (widgets::button(frame, "whole/undo_all", "undo all", "The model as it was opened; the text stays"))
     frame.commands.add(DropEdits{});
+  ImGui::SameLine();
+  if (widgets::button(frame, "whole/compare", "compare with before",
+                      "This layer before all edits as A, stage by stage against what it is now"))
+    frame.commands.add(CompareEdits{});
 }
 
 }  // namespace
