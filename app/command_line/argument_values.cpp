@@ -181,8 +181,11 @@ void read_sequence(Text option, Text number, std::size_t& sequence) {
 void read_figure_file(Text option, Text path, DrawFigure& command) {
   command.file = path;
   const std::string ending = command.file.extension().string();
-  if (ending != ".svg" && ending != ".png") refuse(option, "a name that ends in .svg or .png", path);
-  command.format = ending == ".svg" ? FigureFormat::svg : FigureFormat::png;
+  if (ending != ".svg" && ending != ".png" && ending != ".pdf")
+    refuse(option, "a name that ends in .svg, .pdf or .png", path);
+  command.format = ending == ".svg"   ? FigureFormat::svg
+                   : ending == ".pdf" ? FigureFormat::pdf
+                                      : FigureFormat::png;
 }
 
 void read_scale(Text option, Text number, double& scale) {

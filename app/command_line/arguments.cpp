@@ -143,7 +143,7 @@ void describe(Options options, DrawFigure& command) {
               read_sequence);
   options.flag("--all-heads", "All heads of the stage beside each other", figure.head, std::nullopt);
   options.flag("--strip", "All stages of the head instead of one", figure.stage, std::nullopt);
-  options.one("--out", "FILE", "F.svg or F.png", command, read_figure_file)->required();
+  options.one("--out", "FILE", "F.svg, F.pdf or F.png", command, read_figure_file)->required();
   options.one("--scale", "S", "How much larger a PNG is, 0.1 to 16", command.scale, read_scale);
   options.one("--colours", "NAME",
               "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue",

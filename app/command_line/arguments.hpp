@@ -26,7 +26,7 @@ namespace app {
 /// An empty path: from nothing but what is given.
 using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
 
-enum class FigureFormat { svg, png };
+enum class FigureFormat { svg, pdf, png };
 
 /// What every command about a model says of it.
 struct OfModel {

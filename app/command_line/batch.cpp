@@ -12,6 +12,7 @@
 #include "core/attention/attend.hpp"
 #include "core/check/report_text.hpp"
 #include "core/error.hpp"
+#include "core/figures/pdf.hpp"
 #include "core/figures/png.hpp"
 #include "core/figures/svg.hpp"
 #include "core/formats/files/file.hpp"
@@ -200,9 +201,10 @@ struct Runner {
     require_memory(model);
     const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
     const auto figure = coloured_figure(model, trace, command.options, command.colours);
-    core::formats::write_atomically(command.file, command.format == FigureFormat::svg
-                                                      ? core::figures::svg_text(figure)
-                                                      : core::figures::png_of(figure, command.scale));
+    core::formats::write_atomically(
+        command.file, command.format == FigureFormat::svg   ? core::figures::svg_text(figure)
+                      : command.format == FigureFormat::pdf ? core::figures::pdf_of(figure)
+                                                            : core::figures::png_of(figure, command.scale));
     return done;
   }
   int operator()(const Draw& command) const {

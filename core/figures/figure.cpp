@@ -24,6 +24,7 @@ using colour::Palette;
 using std::to_string;
 
 constexpr double margin = 20, beside = 40, below = 26;
+constexpr double named = 26;  // the line above a strip that names its head
 
 struct Source {
   const Model& model;
@@ -142,7 +143,10 @@ void draw_arrow(DisplayList& list, Point from, double length, Rgb colour) {
 /// The stages of one head in four lines that read as text.
 DisplayList strip(const Source& s, std::size_t head, Notes& notes) {
   DisplayList list;
-  double x = 0, y = 0, row_height = 0;
+  const bool many = s.model.n_heads > 1;
+  double x = 0, y = many ? named : 0, row_height = 0;
+  if (many)
+    list.items.emplace_back(Text{{0, 14}, Anchor::start, {{"head " + to_string(head), 14, s.palette.dim}}});
   int line = 0;
   std::optional<Area> before;  // the cells of the map before, in the same line
   for (const StageInfo& stage : attention::stages()) {

@@ -160,7 +160,7 @@ TEST(Arguments, OfFigureThatAreWrongAreNamed) {
   EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--stage", "weights"}),
             "figure: expected either --stage NAME or --strip");
   EXPECT_EQ(wrong({"--out", "F.gif", "--strip"}),
-            "figure: --out: expected a name that ends in .svg or .png, got \"F.gif\"");
+            "figure: --out: expected a name that ends in .svg, .pdf or .png, got \"F.gif\"");
   EXPECT_EQ(wrong({"--out", "F.png", "--strip", "--scale", "0"}),
             "figure: --scale: expected a number from 0.1 to 16, got \"0\"");
   EXPECT_EQ(wrong({"--out", "F.svg", "--strip", "--head", "x"}),
