@@ -60,6 +60,19 @@ bool is_causal(const Model& model) {
   return attention::rules_of(model).see == &attention::intended::causal;
 }
 
+/// Why the causal rule hides a key where its edge is moved or turned over.
+std::string moved_edge_words(const Model& model, std::size_t query, std::size_t key) {
+  const attention::MaskEdge& edge = model.departures.mask_edge;
+  const std::string q = "query " + to_string(query), k = "key " + to_string(key);
+  const std::string by = edge.diagonal > 0   ? " + " + to_string(edge.diagonal)
+                         : edge.diagonal < 0 ? " − " + to_string(-edge.diagonal)
+                                             : "";
+  if (edge.transposed)
+    return k + " comes before " + q + (by.empty() ? "" : " by more than " + to_string(edge.diagonal)) +
+           ", as the mask is transposed";
+  return k + " comes after " + q + by + ", as the edge of the mask is moved";
+}
+
 }  // namespace
 
 std::string sight_formula(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
@@ -87,7 +100,7 @@ std::string sight_words(const Model& model, std::size_t sequence, std::size_t qu
   if (std::string words = by_another(model.mask, decided, query, key); !words.empty())
     return (visible ? "visible: " : "hidden: ") + words;
   if (visible) return "visible";
-  if (!is_causal(model)) return "hidden by another rule than the causal one";
+  if (!is_causal(model)) return "hidden: " + moved_edge_words(model, query, key);
   const std::int64_t place = attention::place_of_query(model, query);
   std::string words = "hidden: key " + to_string(key) + " comes after query " + to_string(query);
   if (place == static_cast<std::int64_t>(query)) return words;

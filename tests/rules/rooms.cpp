@@ -27,7 +27,7 @@ const std::vector<Room>& rooms() {
       {"core/editing",
        {"core", "core/random", "core/text", "core/attention", "core/mistakes", "core/editing/presets"},
        {}},
-      {"core/explain", {"core", "core/attention"}, {}},
+      {"core/explain", {"core", "core/text", "core/attention"}, {}},
       {"core/formats/writers",
        {"core", "core/text", "core/attention", "core/formats/files", "core/editing"},
        {"zip.h"}},
