@@ -25,6 +25,17 @@ std::string number_text(double number) {
   return text;
 }
 
+std::string told_number(double number) {
+  const std::string whole = number_text(number);
+  if (!(std::abs(number) <= static_cast<double>(std::numeric_limits<float>::max()))) return whole;
+  const auto single = static_cast<float>(number);
+  if (static_cast<double>(single) != number) return whole;
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), single).ptr;
+  const std::string brief(digits.data(), end);
+  return brief.size() < whole.size() ? brief + " (float32)" : whole;
+}
+
 namespace {
 
 /// Whether a decimal that float64 cannot hold is too small for it, and not too large.

@@ -10,6 +10,10 @@ namespace core::text {
 /// The shortest decimal that reads back to the same double: "0.1", "-0", "1e+23", "-inf", "inf", "nan".
 std::string number_text(double number);
 
+/// The same for people: a number that float32 holds exactly is told by float32's own shortest decimal where
+/// that is shorter: "0.15 (float32)", which is 0.15000000596046448.
+std::string told_number(double number);
+
 /// Appends number_text(number) without a string of its own; what long files are written with.
 void append_number(std::string& text, double number);
 

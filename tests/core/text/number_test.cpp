@@ -14,6 +14,14 @@ std::uint64_t bits(double number) {
   return std::bit_cast<std::uint64_t>(number);
 }
 
+TEST(ToldNumber, NamesWhatFloat32HoldsByItsOwnShortestDecimal) {
+  EXPECT_EQ(told_number(static_cast<double>(0.15f)), "0.15 (float32)");
+  EXPECT_EQ(told_number(0.15), "0.15") << "this one is no float32";
+  EXPECT_EQ(told_number(0.5), "0.5") << "the same in both";
+  EXPECT_EQ(told_number(1e300), "1e+300");
+  EXPECT_EQ(told_number(-std::numeric_limits<double>::infinity()), "-inf");
+}
+
 TEST(NumberText, IsTheShortestDecimal) {
   EXPECT_EQ(number_text(0.1), "0.1");
   EXPECT_EQ(number_text(-2), "-2");
