@@ -2,6 +2,7 @@
 
 #include "core/attention/stages.hpp"
 #include "core/editing/edit.hpp"
+#include "core/mistakes/mistakes.hpp"
 
 namespace core::editing {
 namespace {
@@ -17,6 +18,10 @@ std::string matrix(MatrixPlace place) {
   const bool of_sequence = place.name <= MatrixName::key_embeddings;
   const std::string name = of_sequence ? path_of(place.name) : symbol(place.name);
   return of_sequence || place.name == MatrixName::score_bias ? name + "/" + to_string(place.nth) : name;
+}
+
+std::string title_of(attention::Stage stage) {
+  return info(stage).title;
 }
 
 std::string cell(const SetCell& e) {
@@ -38,28 +43,30 @@ Words words(const SetBias& e) {
   const std::string text = std::string(name_of(e.part)) + " bias";
   return {text, text};
 }
-Words words(const SwitchMaskCell& e) {
-  const std::string row = to_string(e.row), column = to_string(e.column);
-  return {"mask cells", "switch of mask[" + row + "," + column + "]"};
+Words words(const SwitchMaskCell&) {
+  return {"mask cells", "cells of the mask by hand"};  // a stroke is one step
 }
 Words words(const GiveStage& e) {
-  return {"", "giving of " + std::string(info(e.stage.stage).name)};
+  return {"", title_of(e.stage.stage) + " given"};
 }
 Words words(const ComputeStage& e) {
-  return {"", "computing of " + std::string(info(e.stage).name)};
+  return {"", title_of(e.stage) + " computed again"};
 }
 Words words(const TypeOver& e) {
   const auto& p = e.place;
+  const std::string place = to_string(p.row) + " " + to_string(p.column);
+  const std::string target = std::string("typed ") + info(p.stage).name + " " + place + " " +
+                             to_string(p.sequence) + " " + to_string(p.head);
   const std::string cell =
-      std::string(info(p.stage).name) + "[" + to_string(p.row) + "," + to_string(p.column) + "]";
-  const std::string target = "typed " + cell + " " + to_string(p.sequence) + " " + to_string(p.head);
-  return {e.value ? target : "", (e.value ? "typing over of " : "computing of ") + cell};
+      title_of(p.stage) + ", row " + to_string(p.row) + ", column " + to_string(p.column);
+  return {e.value ? target : "", (e.value ? "number typed over " : "computed again: ") + cell};
 }
 Words words(const SwitchHead& e) {
   return {"head " + to_string(e.head), "switch of head " + to_string(e.head)};
 }
 Words words(const SwitchMistake& e) {
-  return {"", (e.on ? "mistake: " : "mended mistake: ") + e.name};
+  const mistakes::Mistake* mistake = mistakes::find_mistake(e.name);
+  return {"", (e.on ? "mistake: " : "mended mistake: ") + (mistake ? mistake->title : e.name)};
 }
 Words words(const ReplaceModel& e) {
   return {"", e.words};

@@ -40,7 +40,7 @@ TEST_F(GivenInWindow, TypesANumberOverThePinnedCellAndTakesItBack) {
   program.key(Key::enter);
   ASSERT_TRUE(model().given.find(GivenPlace{scores, 0, 0, 2, 1}));
   EXPECT_EQ(program.store.live().trace().heads[0].scores(2, 1), 0.5);
-  EXPECT_EQ(program.store.document().undo_words, "typing over of scores[2,1]");
+  EXPECT_EQ(program.store.document().undo_words, "number typed over Scores, row 2, column 1");
   program.click("inspector/computed");
   EXPECT_TRUE(model().given.empty());
 }
@@ -51,7 +51,7 @@ TEST_F(GivenInWindow, SaysWhatIsNoNumberAndKeepsTheModel) {
   program.type("half");
   program.key(Key::enter);
   EXPECT_TRUE(program.store.message().is_error);
-  EXPECT_THAT(program.store.message().text, testing::HasSubstr("expected a number, got \"half\""));
+  EXPECT_THAT(program.store.message().text, testing::HasSubstr("expected a number, found \"half\""));
   EXPECT_TRUE(model().given.empty());
 }
 

@@ -147,9 +147,9 @@ TEST(SequencesOfGivenStages, TakeTheirNumbersAlong) {
 }
 
 TEST(GivenEdits, AreDescribed) {
-  EXPECT_EQ(describe(GiveStage{{weights, {}}}), "giving of weights");
-  EXPECT_EQ(describe(ComputeStage{weights}), "computing of weights");
-  EXPECT_EQ(describe(TypeOver{{scores, 0, 0, 1, 2}, 5}), "typing over of scores[1,2]");
+  EXPECT_EQ(describe(GiveStage{{weights, {}}}), "Weights given");
+  EXPECT_EQ(describe(ComputeStage{weights}), "Weights computed again");
+  EXPECT_EQ(describe(TypeOver{{scores, 0, 0, 1, 2}, 5}), "number typed over Scores, row 1, column 2");
   EXPECT_EQ(describe(SwitchHead{1, false}), "switch of head 1");
   EXPECT_EQ(target(TypeOver{{scores, 0, 0, 1, 2}, 5}), target(TypeOver{{scores, 0, 0, 1, 2}, 6}));
   EXPECT_NE(target(TypeOver{{scores, 0, 0, 1, 2}, 5}), target(TypeOver{{scores, 0, 1, 1, 2}, 5}));

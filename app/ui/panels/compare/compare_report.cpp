@@ -80,7 +80,9 @@ void headline(Pen& pen, const char* words, const std::string& name, Rgb colour) 
 
 void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   const Frame& frame = pen.frame;
-  const std::string causes = core::text::joined(explanation.causes, " and ");
+  const std::string causes = core::text::joined(explanation.causes, " and "),
+                    titles =
+                        core::text::joined(explanation.mistakes, " and ", &core::mistakes::Mistake::title);
   for (const auto* mistake : explanation.mistakes) {
     pen.prose(mistake->about, frame.palette.text);
     pen.prose(core::mistakes::remedy_in(*mistake, explanation.model), frame.palette.dim);
@@ -90,7 +92,7 @@ void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   pen.skip(4);
   const std::string name = "compare/show_mistake/" + std::to_string(k);
   if (wide_button(pen, name, "Show me this mistake", "Makes it in the live model; undo takes it back"))
-    frame.commands.edit(core::editing::ReplaceModel{explanation.model, "mistake: " + causes});
+    frame.commands.edit(core::editing::ReplaceModel{explanation.model, "mistake: " + titles});
   pen.prose(causes, frame.palette.dim);
 }
 

@@ -42,7 +42,7 @@ void type_over(const Frame& frame, const TurningChoice& c, const MovedArrow& mov
     next = core::editing::apply(next, core::editing::TypeOver{place, number});
   };
   type(columns.first, moved.numbers.x), type(columns.second, moved.numbers.y);
-  frame.commands.edit(core::editing::ReplaceModel{std::move(next), "typing over of a pair"});
+  frame.commands.edit(core::editing::ReplaceModel{std::move(next), "numbers typed over a pair"});
 }
 
 void draw_pairs(const Frame& frame, const TurningChoice& c, const Meeting& now, ImVec2 size) {
