@@ -1,11 +1,13 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "core/attention/model.hpp"
+#include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
 
 namespace core::lessons {
@@ -43,6 +45,8 @@ struct Step {
   bool (*done)(const Moment&);         ///< false at the start, true once it was tried
   std::string (*seen)(const Moment&);  ///< what happened, with its real numbers; to be asked when it is done
   Exhibit exhibit = Exhibit::none;
+  /// A stage of whose cells one is to be guessed before it is tried: the one that will change most.
+  std::optional<attention::Stage> asks = {};
 };
 
 /// A guided path.

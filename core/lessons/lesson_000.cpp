@@ -100,7 +100,9 @@ constexpr Step causal_attention_table[] = {
      [](const Moment& m) {
        return token(m, 0) + " fell from 1 to " + number(cell(head_now(m).weights, 0, 0)) +
               " and listens to " + number(static_cast<double>(m.model.n_tokens() - 1)) + " later words.";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"A row is a pie",
      "The softmax turns each row of scores into shares of one pie: the exponential of each score, divided "
      "by the sum of the row's exponentials. Every share is positive and together they are 1.",

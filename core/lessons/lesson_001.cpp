@@ -73,7 +73,9 @@ constexpr Step dot_products_table[] = {
        const arma::vec columns = arma::vec(arma::sum(*head_now(m).weights, 0).t());
        return "Row sums run from " + number(rows.min()) + " to " + number(rows.max()) +
               ", column sums from " + number(columns.min()) + " to " + number(columns.max()) + ".";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"Contexts",
      "The context of a word is the mean of all values, each counted as much as the row of weights says. "
      "Similar words get similar contexts: compare journey and starts.",

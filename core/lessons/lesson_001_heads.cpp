@@ -51,7 +51,9 @@ constexpr Step multi_head_table[] = {
      [](const Moment& m) {
        return token(m, 0) + " now takes " + number(1 - cell(head_now(m).weights, 0, 0)) +
               " of its context from words that come later.";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"Where decoders meet encoders",
      "In a translator the decoder's queries also meet keys and values of another sentence, the encoder's; "
      "that is cross-attention, and there it needs no mask. Here queries, keys and values come from one "

@@ -75,7 +75,9 @@ constexpr Step why_attention_table[] = {
        return token(m, 2) + " no longer sees " + token(m, 3) + ", " + token(m, 4) + " and " + token(m, 5) +
               "; its other shares grew from " + number(cell(head_before(m).weights, 2, 0)) + " to " +
               number(cell(weights(m), 2, 0)) + ".";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"Version 1: averages from a triangle",
      "Ones on and below the diagonal, each row divided by its sum, times X: every token becomes the mean of "
      "all tokens up to itself. No score is needed for that.",

@@ -85,7 +85,9 @@ constexpr Step causal_class_table[] = {
      },
      [](const Moment& m) {
        return "The rows summed to 1; now to " + list(arma::vec(arma::sum(*head_now(m).weights, 1))) + ".";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"Dropout on ten ones",
      "Ten ones under dropout at p = 0.5: about half become 0 and the others 2, so that the sum stays near "
      "ten. Here they are ten heads of one token each; the output is the ten numbers.",

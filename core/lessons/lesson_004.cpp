@@ -40,7 +40,9 @@ constexpr Step two_masks_table[] = {
        return "Above the diagonal the weights were up to " +
               number(largest_above_diagonal(head_before(m).weights)) + "; now they are " +
               number(largest_above_diagonal(head_now(m).weights)) + ".";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"Times the triangle",
      "The first way: compute the weights of all words, then multiply by a triangle of ones and zeros. What "
      "is left of a row no longer sums to 1.",

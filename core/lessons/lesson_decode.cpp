@@ -24,7 +24,9 @@ constexpr Step decode_table[] = {
      [](const Moment& m) {
        return "The weights of the first head moved by up to " + number(moved_weights(m)) +
               ", and no key and no value did.";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"The past can be touched",
      "The cache holds what was made of earlier tokens. A change there reaches the newest token through one key "
      "and one value: its score, and what it hands over.",

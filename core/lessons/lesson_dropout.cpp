@@ -38,7 +38,9 @@ constexpr Step dropout_table[] = {
        return number(dropped_visible(m)) + " of the " + number(arma::accu(*m.trace.mask)) +
               " visible weights were dropped; the others count " + number(head_now(m).dropout_mask->max()) +
               " times.";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::dropped_weights},
     {"Survivors grow",
      "What survives is divided by 1 − p: at p = 0.5 it is doubled. So the sum stays what it was on average, "
      "and nothing has to be corrected when dropout is switched off.",
@@ -57,7 +59,7 @@ constexpr Step dropout_table[] = {
      {"strip/weights", "strip/dropped_weights", "model/seed"},
      {"row", "dropout", "seed"},
      dropped,
-     "press ↻ beside the stream and compare the row sums of the dropped weights.",
+     "press ↻ beside the generator and compare the row sums of the dropped weights.",
      [](const Moment& m) { return m.model.dropout.seed != m.start.dropout.seed && m.model.dropout.active(); },
      [](const Moment& m) {
        return "Before, the rows summed to " + list(dropped_sums(head_before(m))) + "; now to " +
@@ -97,7 +99,7 @@ constexpr Step dropout_table[] = {
      {"model/stream", "strip/dropout_mask"},
      {"seed", "dropout"},
      dropped,
-     "set the stream to mkl.",
+     "set the generator to mkl.",
      [](const Moment& m) {
        return m.model.dropout.stream == DropoutStream::mkl && m.model.dropout.active() &&
               m.model.n_tokens() == m.start.n_tokens();

@@ -33,7 +33,9 @@ constexpr Step groups_table[] = {
        return "The weights of head 0 moved by up to " + number(moved(m, 0)) +
               " and those of head 1 by up to " + number(moved(m, 1)) +
               "; heads 2 and 3 have keys of their own and stayed.";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"Less to keep",
      "A model that writes keeps the keys and values of every token so far. The fewer there are, the longer the "
      "text that fits; the queries are not kept and cost nothing.",

@@ -27,7 +27,9 @@ constexpr Step heads_table[] = {
      [](const Moment& m) {
        return token(m, 5) + " now gives " + token(m, 0) + " " + number(cell(weights(m), 5, 0)) +
               "; before it gave " + token(m, 4) + " " + number(cell(head_before(m).weights, 5, 4)) + ".";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"The first of all",
      "Here every position asks for position 0. Trained models have such heads too: a place to look when "
      "there is nothing to find.",

@@ -37,7 +37,9 @@ constexpr Step positions_table[] = {
        return "The last row gave every key " + number(cell(weights_before(m), last, 0)) +
               "; now it gives from " + number(weights(m).row(last).min()) + " to " +
               number(weights(m).row(last).max()) + ".";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"Only the distance counts",
      "Each pair of a query's numbers turns by its position times a frequency, and each pair of a key's "
      "likewise. A dot product sees the angle between the two alone: how far apart they stand, not where.",

@@ -38,7 +38,9 @@ constexpr Step scaling_table[] = {
        return "The standard deviation of the scores fell from " +
               number(spread(head_before(m).scaled_scores)) + " to " +
               number(spread(head_now(m).scaled_scores)) + ".";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"Peaky or spread",
      "Entropy says how spread a row is: 0 bits when one key takes everything, log₂ n bits when n keys share "
      "alike. Large scores mean low entropy, and a softmax that hardly learns.",

@@ -39,7 +39,9 @@ constexpr Step window_table[] = {
      [](const Moment& m) {
        return "The last query sees " + std::to_string(seen_by_last(m.trace)) + " keys instead of " +
               std::to_string(seen_by_last(m.before)) + ".";
-     }},
+     },
+     Exhibit::none,
+     attention::Stage::weights},
     {"Off by one",
      "Is the query's own key among the three, or beside them? FlashAttention counts keys to the left of it, "
      "some configurations all keys of the window. The difference is one key in each row.",
