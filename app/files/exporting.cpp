@@ -7,6 +7,7 @@
 #include "app/files/view_text.hpp"
 #include "app/work/colour_ends.hpp"
 #include "core/attention/fast/engine.hpp"
+#include "core/figures/pdf.hpp"
 #include "core/figures/png.hpp"
 #include "core/figures/svg.hpp"
 #include "core/formats/files/file.hpp"
@@ -49,6 +50,8 @@ std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& pr
       return core::figures::svg_text(figure(x, e));
     case ExportForm::png:
       return core::figures::png_of(figure(x, e), x.view.settings.export_scale);
+    case ExportForm::pdf:
+      return core::figures::pdf_of(figure(x, e));
     case ExportForm::session:
       return formats::session_text({x.model, view_text(x.view), x.left_out});
     case ExportForm::program:
@@ -59,8 +62,7 @@ std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& pr
 
 /// The other forms compute every sequence, or nothing.
 bool needs_trace(const ExportAs& e) {
-  return e.form == ExportForm::csv || e.form == ExportForm::npy || e.form == ExportForm::svg ||
-         e.form == ExportForm::png;
+  return e.form == ExportForm::csv || e.form == ExportForm::npy || is_figure(e.form);
 }
 
 }  // namespace

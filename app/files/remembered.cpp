@@ -69,6 +69,9 @@ Words remembered(const View& view) {
   s["gutters"] = view.look.gutters ? "yes" : "no";
   s["weights_map"] = name_of(view.look.colours.sequential, core::colour::sequential_maps());
   s["values_map"] = name_of(view.look.colours.diverging, core::colour::diverging_maps());
+  s["reduce_motion"] = view.settings.reduce_motion ? "yes" : "no";
+  s["flight_percent"] = percent(view.settings.flight_speed);
+  s["tour"] = view.settings.knows_tour ? "known" : "new";
   s["measure"] = view.look.colours.logarithmic ? "logarithmic" : "linear";
   return s;
 }
@@ -88,6 +91,11 @@ void recall(const Words& s, View& view) {
   view.look.gutters = word(s, "gutters") == "yes";
   recall_map(word(s, "weights_map"), core::colour::sequential_maps(), view.look.colours.sequential);
   recall_map(word(s, "values_map"), core::colour::diverging_maps(), view.look.colours.diverging);
+  view.settings.reduce_motion = word(s, "reduce_motion") == "yes";
+  if (const auto speed = remembered_number(s, "flight_percent", 25, 400))
+    view.settings.flight_speed = static_cast<float>(*speed) / 100;
+  // Who has used the program before it had a tour has no need of one.
+  view.settings.knows_tour = !s.empty() && word(s, "tour") != "new";
   view.look.colours.logarithmic = word(s, "measure") == "logarithmic";
 }
 

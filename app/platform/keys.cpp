@@ -37,9 +37,9 @@ std::optional<Key> key_of_character(unsigned c) {
 }
 
 std::optional<Key> key_of_code(int code) {
+  if (code >= GLFW_KEY_F1 && code <= GLFW_KEY_F12)
+    return nth(Key::f1, static_cast<unsigned>(code - GLFW_KEY_F1));
   switch (code) {
-    case GLFW_KEY_F1:
-      return Key::f1;
     case GLFW_KEY_ESCAPE:
       return Key::escape;
     case GLFW_KEY_ENTER:

@@ -43,6 +43,8 @@ class Screen {
   virtual const LoadedFonts& fonts() const = 0;
 
   virtual void set_title(const std::string& title) = 0;
+  /// The window fills the whole screen, or goes back to where it was.
+  virtual void fill_screen(bool) {}
   /// Of the drawing area, in screen coordinates.
   virtual ImVec2 size() const = 0;
   /// Pixels a length of 1 should have on this display, 1 or more.

@@ -198,6 +198,20 @@ void Window::set_title(const std::string& title) {
   glfwSetWindowTitle(window_, title.c_str());
 }
 
+void Window::fill_screen(bool on) {
+  auto& [x, y, width, height] = place_before_;
+  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  const GLFWvidmode* mode = monitor ? glfwGetVideoMode(monitor) : nullptr;
+  if (on && mode) {
+    glfwGetWindowPos(window_, &x, &y);
+    glfwGetWindowSize(window_, &width, &height);
+    glfwSetWindowMonitor(window_, monitor, 0, 0, mode->width, mode->height, mode->refreshRate);
+  } else if (!on && glfwGetWindowMonitor(window_)) {
+    glfwSetWindowMonitor(window_, nullptr, x, y, width, height, GLFW_DONT_CARE);
+  }
+  had_events_ = true;
+}
+
 ImVec2 Window::size() const {
   int width = 0, height = 0;
   glfwGetWindowSize(window_, &width, &height);

@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -58,6 +59,7 @@ class Window : public Screen {
   void forget_frame() { damage_.forget(); }
 
   void set_title(const std::string& title) override;
+  void fill_screen(bool on) override;
   /// Of the drawing area, in screen coordinates.
   ImVec2 size() const override;
   /// Pixels a length of 1 should have on this display, 1 or more.
@@ -78,6 +80,7 @@ class Window : public Screen {
   Display display_;
   GLFWwindow* window_ = nullptr;
   std::optional<render::Canvas> canvas_;  // ends before the context
+  std::array<int, 4> place_before_{};     // x, y, width and height, before it filled the screen
   render::Damage damage_;
   Rgb ground_;
   bool had_events_ = true;   // the first frames come without any

@@ -80,6 +80,7 @@ struct ExportAs {
   ExportWhat what{};
   CellRef matrix{};
   std::filesystem::path path{};
+  std::string document = {};  ///< what files without a name of their own are called after
 };
 struct ShowDialog {
   Dialog dialog;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/attention/stages.hpp"
@@ -139,6 +140,8 @@ struct Forms {
   Browser browser;
   ImportForm import;
   ExportWhat export_what = ExportWhat::matrix;
+  std::optional<std::pair<Stage, std::size_t>>
+      export_from;  ///< a stage and its head; nothing: the pinned one
   SentenceDraft sentence;
   FillForm fill;
   DrawForm draw;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/lessons/exhibits.hpp"
+#include "core/lessons/guesses.hpp"
 #include "core/lessons/lesson.hpp"
 
 namespace app {
@@ -20,6 +21,7 @@ struct LessonState {
   std::string seen;                              ///< what happened in this step, or "" before it was tried
   std::vector<core::lessons::Picture> pictures;  ///< of its exhibit
   std::uint64_t version = 0;                     ///< of the pictures' numbers
+  std::vector<core::lessons::Moved> moved;  ///< the cells that the step asks for, the largest change first
 
   const core::lessons::Step& shown() const { return lesson->steps()[step]; }
 };

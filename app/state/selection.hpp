@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "app/state/presenting.hpp"
+#include "app/state/tour.hpp"
 #include "core/attention/stages.hpp"
 #include "core/explain/address.hpp"
 
@@ -29,8 +31,9 @@ struct EditCursor {
 struct LessonPlace {
   std::string name;
   std::size_t step = 0;
-  int frames_shown = 0;  ///< until it arrived
-  bool arrived = false;  ///< the strip has moved to what the step speaks of
+  int frames_shown = 0;               ///< until it arrived
+  bool arrived = false;               ///< the strip has moved to what the step speaks of
+  std::optional<CellRef> guess = {};  ///< the answer to the question that the step asks first
 };
 
 /// What is pointed at, pinned and followed at this moment; nothing of it changes a number.
@@ -48,6 +51,8 @@ struct Selection {
   std::optional<LessonPlace> lesson;
   std::optional<bool>
       inspects;  ///< whether a narrow window has the inspector in EDIT's place; nothing: when pinned
+  std::optional<Tour> tour;
+  Presenting presenting;
 };
 
 }  // namespace app

@@ -7,7 +7,7 @@
 namespace app {
 
 /// What it is written as; the rows of export_kinds().
-enum class ExportForm { csv, npy, npz, svg, png, session, program };
+enum class ExportForm { csv, npy, npz, svg, png, pdf, session, program };
 
 /// How something is copied: how much of a matrix, and the row of core::formats::copy_forms().
 struct CopyChoice {
@@ -28,6 +28,9 @@ struct Settings {
   bool export_dark = false, export_numbers = true;  ///< of a figure
   CopyChoice copy;                                  ///< the last one
   int copy_decimals = 3;                            ///< in forms that are for people to read
+  bool reduce_motion = false;                       ///< nothing flies or flashes
+  float flight_speed = 1;                           ///< of numbers that fly to their place, 0.25 … 4
+  bool knows_tour = false;                          ///< the tour was taken or skipped
 };
 
 }  // namespace app

@@ -6,6 +6,7 @@
 
 #include "app/state/document.hpp"
 #include "app/state/forms.hpp"
+#include "app/state/lesson_state.hpp"
 #include "app/state/pair.hpp"
 #include "app/state/settings.hpp"
 
@@ -20,6 +21,8 @@ struct Situation {
   const DocumentState& document;
   /// The ends of all colours as they are now; empty where no picture is drawn.
   std::function<std::map<std::pair<Stage, std::size_t>, Ends>()> colour_ends = {};
+  /// How far each lesson was taken, by its name; or nullptr.
+  const std::map<std::string, LessonProgress>* progress = nullptr;
 };
 
 }  // namespace app

@@ -58,6 +58,7 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   const Step& shown = l.state.lesson->steps()[step];
   l.state.step = step;
   l.state.seen.clear();
+  l.state.moved.clear();
   l.assessed = 0;
   progress[l.state.lesson->name] = {step, l.state.done};
   const core::attention::Model start = shown.start();
@@ -85,6 +86,7 @@ void Lessons::assess(const Document& document, const LiveTrace& live, std::size_
   const Step& step = l.state.shown();
   l.state.pictures = core::lessons::pictures(step.exhibit, moment);
   l.state.version = live.version();
+  if (step.asks) l.state.moved = core::lessons::moved_cells(moment, *step.asks, 0);
   if (!step.done(moment)) return;
   l.state.seen = step.seen(moment);
   l.state.done.insert(l.state.step);

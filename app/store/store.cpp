@@ -164,10 +164,11 @@ void Store::carry_out(const ShowDialog& command) {
   if (const auto& path = lessons_.own(document_).origin.path; browser.directory.empty() && path)
     browser.directory = path->parent_path();
   list(browser.directory);
+  browser.asks_to_replace = false;
   if (command.dialog == Dialog::save_as)
     browser.name = origin.path ? origin.path->filename().string()
                                : (origin.preset.empty() ? "attention" : origin.preset) + ".json";
-  if (is_opening) browser.name.clear();
+  if (is_opening || command.dialog == Dialog::export_files) browser.name.clear();
   if (command.dialog != Dialog::export_files)
     view_.forms.typed = Typed{"browser/name", browser.name, true, true};
   message_ = {};  // an error of this dialog is shown in it, one from before is not

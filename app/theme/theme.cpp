@@ -34,6 +34,12 @@ Metrics metrics(ImVec2 window, float scale) {
   return m;
 }
 
+float presenting_scale(ImVec2 window) {
+  constexpr float usual_height = 1000, steps = 20;  // fonts are made anew for each step
+  const float scale = 2 * std::min(window.y / usual_height, window.x / 1600);
+  return std::clamp(std::round(scale * steps) / steps, 1.0f, 6.0f);
+}
+
 void apply_style(const Palette& p, const Metrics& m) {
   ImGuiStyle& s = ImGui::GetStyle();
   s.WindowPadding = {m.px(16), m.px(12)}, s.FramePadding = {m.px(8), m.px(4)};

@@ -32,6 +32,9 @@ struct Metrics {
 /// The lengths for a window of that size in pixels.
 Metrics metrics(ImVec2 window, float scale);
 
+/// The scale at which a window of that size is read from the last row: it follows the height.
+float presenting_scale(ImVec2 window);
+
 /// Every font the window uses: a size is the height in pixels, each its own atlas entry.
 struct Fonts {
   ImFont *sans12 = nullptr, *sans13 = nullptr, *sans14 = nullptr, *sans15 = nullptr, *sans16 = nullptr,

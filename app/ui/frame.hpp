@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "app/state/settings.hpp"
 #include "app/theme/theme.hpp"
 #include "app/ui/landmarks.hpp"
+#include "app/work/changes.hpp"
 #include "app/work/comparison.hpp"
 #include "app/work/extents.hpp"
 #include "app/work/laboratory.hpp"
@@ -42,6 +44,8 @@ struct Work {
   const PictureSource* source = nullptr;   ///< of the trace's pictures, or nullptr
   const Renewal* renewal = nullptr;        ///< or nullptr when nothing is being renewed
   const Opening* opening = nullptr;        ///< what is being read, and from what is to be chosen
+  const Changes* changes = nullptr;        ///< what the last edit of the shown model changed, or nullptr
+  const std::map<std::string, LessonProgress>* progress = nullptr;  ///< of lessons, by name, or nullptr
 };
 
 /// The states that were kept, and the chosen one against the live model.

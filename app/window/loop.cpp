@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/files/dropping.hpp"
+#include "app/state/any_command.hpp"
 #include "app/ui/actions/shortcuts.hpp"
 #include "app/window/plain_window.hpp"
 #include "app/window/shown_state.hpp"
@@ -17,6 +18,7 @@ constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double progress_seconds = 0.1;  // between two looks at how far a computation beside the window is
 constexpr double idle_seconds = 60;
 constexpr int frames_to_dim = 15;  // what lies behind a dialog
+constexpr double moving_seconds = 1.0 / 60;
 
 bool is_over(const Landmarks& landmarks, const char* name) {
   const auto rect = landmarks.find(name);
@@ -40,8 +42,17 @@ Loop::~Loop() {
   store_.jobs().wake_by({});
 }
 
+/// Whether something in the window moves by itself.
+bool Loop::is_moving() const {
+  const View& view = store_.view();
+  if (view.settings.reduce_motion) return false;
+  const auto& flight = view.selection.presenting.flight;
+  return (flight && flight->runs) || changes_.seconds() < flash_seconds + 2 * moving_seconds;
+}
+
 double Loop::seconds_to_wait() const {
   if (frames_to_draw_ > 0 || painter_.is_behind()) return 0;
+  if (is_moving()) return moving_seconds;
   if (store_.live().is_behind() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
       screen_.is_loading_fonts())
     return progress_seconds;
@@ -53,7 +64,8 @@ bool Loop::step() {
   const bool something_happened = screen_.wait(seconds_to_wait());
   if (something_happened || typing || store_.is_reading() || store_.is_writing())
     frames_to_draw_ = frames_after_an_event;
-  if (store_.live().is_behind() || store_.is_working() || painter_.is_behind() || screen_.is_loading_fonts())
+  if (is_moving() || store_.live().is_behind() || store_.is_working() || painter_.is_behind() ||
+      screen_.is_loading_fonts())
     frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().forms.dialog) != store_.view().forms.dialog)
     frames_to_draw_ = frames_to_dim;
@@ -69,12 +81,23 @@ bool Loop::step() {
   return !store_.wants_to_quit();
 }
 
+/// The lengths of this frame; what is presented is as dense as it is in the largest window.
+Metrics Loop::metrics_now() const {
+  Metrics m = metrics(screen_.size(), scale_);
+  if (store_.view().selection.presenting.on) m.compact = m.narrow = false;
+  return m;
+}
+
 void Loop::prepare_style() {
-  const float scale = screen_.scale() * store_.view().settings.scale,
-              text_scale = scale * store_.view().settings.text_size;
-  apply_style(palette(store_.view().settings.dark), metrics(screen_.size(), scale));
-  painter_.set_scale(scale);
+  const View& view = store_.view();
+  const bool presents = view.selection.presenting.on;
+  const float scale = presents ? presenting_scale(screen_.size()) : screen_.scale() * view.settings.scale,
+              text_scale = presents ? scale : scale * view.settings.text_size;
   scale_ = scale;
+  if (std::exchange(fills_screen_, view.selection.presenting.full_screen) != fills_screen_)
+    screen_.fill_screen(fills_screen_);
+  apply_style(palette(store_.view().settings.dark), metrics_now());
+  painter_.set_scale(scale);
   if (screen_.prepare_fonts(text_scale) && !screen_.fonts().warning.empty())
     store_.dispatch(ShowMessage{screen_.fonts().warning});
 }
@@ -138,8 +161,11 @@ void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
     undrawn_.reset();
     const DocumentState document = store_.document();
     const ShownState shown = shown_state(store_);
+    const Kept kept = store_.kept();
     for (const KeyPress& key : keys)
-      handle_key(key, {shown.shown(), store_.newest(), view.settings, view.forms, document}, commands);
+      handle_key(key,
+                 {shown.shown(), store_.newest(), view.settings, view.forms, document, {}, &kept.progress},
+                 commands);
   }
   for (const auto& path : screen_.take_dropped_files())
     commands.add(dropped(path, view, store_.model(), is_over(landmarks_, "edit/numbers")));
@@ -150,6 +176,7 @@ void Loop::draw(Commands& commands) {
   const Shown shown = state.shown();
   const DocumentState document = store_.document();
   const Opening opening = store_.opening();
+  const Kept kept = store_.kept();
   const View& view = store_.view();
   statistics_.read_from(state.live);
   source_.follow(store_.live());
@@ -175,7 +202,7 @@ void Loop::draw(Commands& commands) {
       .document = document,
       .message = store_.message(),
       .palette = palette(view.settings.dark),
-      .metrics = metrics(screen_.size(), scale_),
+      .metrics = metrics_now(),
       .fonts = fonts(),
       .painter = painter_,
       .landmarks = landmarks_,
@@ -186,7 +213,9 @@ void Loop::draw(Commands& commands) {
                .laboratory = store_.laboratory(),
                .source = &source,
                .renewal = is_renewing ? &renewal : nullptr,
-               .opening = &opening},
+               .opening = &opening,
+               .changes = state.is_a || !store_.shows_newest() ? nullptr : &changes_,
+               .progress = &kept.progress},
       .compared = {store_.references(), store_.comparing().comparison(), store_.comparing().work()},
       .lesson = store_.lesson()};
   if (undrawn_)
@@ -195,10 +224,23 @@ void Loop::draw(Commands& commands) {
     draw_(frame);
 }
 
+/// Notes what an edit is about to change.
+void Loop::watch_changes(const Command& command) {
+  if (command.as<ApplyEdit>() || command.as<Undo>() || command.as<Redo>())
+    changes_.edit(store_.model(), store_.view().look.sequence);
+}
+
 void Loop::carry_out(Commands& commands) {
-  for (const Command& command : commands.take()) store_.dispatch(command);
-  if (!ImGui::IsAnyItemActive()) store_.dispatch(EndGesture{});
+  for (const Command& command : commands.take()) {
+    watch_changes(command);
+    store_.dispatch(command);
+  }
+  if (!ImGui::IsAnyItemActive()) {
+    store_.dispatch(EndGesture{});
+    changes_.end_gesture();
+  }
   store_.settle();
+  changes_.follow(store_.model());
   if (const auto text = store_.take_clipboard()) ImGui::SetClipboardText(text->c_str());
   const DocumentState document = store_.document();
   screen_.set_title((document.modified ? "• " : "") + document.title + " – attnscope");

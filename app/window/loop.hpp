@@ -7,6 +7,7 @@
 #include "app/store/store.hpp"
 #include "app/ui/landmarks.hpp"
 #include "app/window/shell.hpp"
+#include "app/work/changes.hpp"
 #include "app/work/extents.hpp"
 #include "app/work/picture_source.hpp"
 #include "app/work/statistics.hpp"
@@ -58,6 +59,9 @@ class Loop {
   void draw(Commands& commands);
   void carry_out(Commands& commands);
   void steer_keyboard(const std::vector<KeyPress>& keys);
+  bool is_moving() const;
+  Metrics metrics_now() const;
+  void watch_changes(const Command& command);
 
   platform::Screen& screen_;
   render::Painter& painter_;
@@ -65,10 +69,12 @@ class Loop {
   Draw draw_;
   std::optional<Undrawn> undrawn_;
   Extents extents_;
+  Changes changes_;
   Statistics statistics_;
   PictureSource source_, source_of_a_;  // of the live trace, and of the kept one in its place
   Landmarks landmarks_;
   float scale_ = 1;
+  bool fills_screen_ = false;
   Dialog dialog_ = Dialog::none;
   int frames_to_draw_ = 3;
 };

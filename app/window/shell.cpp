@@ -26,6 +26,9 @@
 #include "app/ui/panels/lessons/lesson_marks.hpp"
 #include "app/ui/panels/lessons/lesson_panel.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
+#include "app/ui/panels/present/flight.hpp"
+#include "app/ui/panels/present/present_panel.hpp"
+#include "app/ui/panels/present/tour_card.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
 #include "app/ui/panels/tokens/tokens_panel.hpp"
 #include "app/ui/widgets/hit_area.hpp"
@@ -42,6 +45,7 @@ struct Regions {
   float model_height;     // of MODEL above EDIT
   float banner;           // height of what is said of the file, above the view
   float exhibit, lesson;  // heights of what a lesson puts above and below the view
+  float flight;           // height of the buttons of a flight, below the view
 };
 
 struct PanelRow {
@@ -53,22 +57,27 @@ struct PanelRow {
   bool (*shown)(const Frame&);
 };
 
-bool always(const Frame&) {
-  return true;
+bool presents(const Frame& f) {
+  return f.shown.selection.presenting.on;
+}
+/// Panels beside the view, which is alone when it is presented.
+bool beside(const Frame& f) {
+  return !presents(f);
 }
 bool shows_layers(const Frame& frame) {
-  return frame.shown.look.tab == Tab::layers;
+  return frame.shown.look.tab == Tab::layers && beside(frame);
 }
 bool shows_one_layer(const Frame& frame) {
-  return !shows_layers(frame);
+  return frame.shown.look.tab != Tab::layers && beside(frame);
 }
 float view_top(const Frame& f, const Regions& r) {
-  return r.top + f.metrics.tabs + r.banner;
+  return r.top + (presents(f) ? 0 : f.metrics.tabs) + r.banner;
 }
 
 /// The middle, between the side regions, for the tabs' views.
 ImVec4 view_place(const Frame& f, const Regions& r) {
-  return {r.left + r.grip, view_top(f, r) + 1 + r.exhibit, r.size.x - r.right - r.grip, r.bottom - r.lesson};
+  return {r.left + r.grip, view_top(f, r) + 1 + r.exhibit, r.size.x - r.right - r.grip,
+          r.bottom - r.lesson - r.flight};
 }
 
 /// The left side below MODEL and, in narrow windows, below the tabs of what stands there.
@@ -111,15 +120,17 @@ const std::array table_of_panels{
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, r.top + f.metrics.tabs);
              },
-             always},
+             beside},
     PanelRow{"banner", panels::draw_banner, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, r.top + f.metrics.tabs + 1, r.size.x - r.right - r.grip,
                              view_top(f, r) + 1);
              },
-             [](const Frame& f) { return panels::banner_height(f) > 0; }},
+             [](const Frame& f) { return panels::banner_height(f) > 0 && beside(f); }},
     PanelRow{"stages", panels::draw_stages, true, true, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::stages; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::stages && beside(f); }},
+    PanelRow{"stages", panels::draw_presented_stage, false, false, view_place,
+             [](const Frame& f) { return f.shown.look.tab == Tab::stages && presents(f); }},
     PanelRow{"heads", panels::draw_heads, true, true, view_place,
              [](const Frame& f) { return f.shown.look.tab == Tab::heads; }},
     PanelRow{"tokens", panels::draw_tokens, true, false, view_place,
@@ -128,28 +139,39 @@ const std::array table_of_panels{
              [](const Frame& f) { return f.shown.look.tab == Tab::compare; }},
     PanelRow{"laboratory", panels::draw_laboratory, true, true, view_place,
              [](const Frame& f) { return f.shown.look.tab == Tab::laboratory; }},
-    PanelRow{"layers", panels::draw_layers, true, false, view_place, shows_layers},
+    PanelRow{"layers", panels::draw_layers, true, false, view_place,
+             [](const Frame& f) { return f.shown.look.tab == Tab::layers; }},
     PanelRow{"exhibit", panels::draw_exhibit, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
                              view_top(f, r) + 1 + r.exhibit);
              },
-             [](const Frame& f) { return f.lesson && !f.lesson->pictures.empty(); }},
+             [](const Frame& f) { return f.lesson && !f.lesson->pictures.empty() && beside(f); }},
     PanelRow{"lesson", panels::draw_lesson, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
              },
-             [](const Frame& f) { return f.lesson != nullptr; }},
-    PanelRow{
-        "inspector", draw_inspector_and_words, true, true,
-        [](const Frame& f, const Regions& r) {
-          if (f.metrics.narrow) return below_model(f, r);
-          return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom);
-        },
-        [](const Frame& f) { return !f.metrics.narrow || shows_layers(f) || panels::inspects_in_place(f); }},
+             [](const Frame& f) { return f.lesson && beside(f); }},
+    PanelRow{"flight", panels::draw_flight_bar, true, false,
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.flight, r.size.x - r.right - r.grip,
+                             r.bottom - r.lesson);
+             },
+             [](const Frame& f) { return panels::flight_bar_height(f) > 0; }},
+    PanelRow{"present", panels::draw_present_bar, false, false,
+             [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom, r.size.x, r.size.y); },
+             presents},
+    PanelRow{"inspector", draw_inspector_and_words, true, true,
+             [](const Frame& f, const Regions& r) {
+               if (f.metrics.narrow) return below_model(f, r);
+               return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom);
+             },
+             [](const Frame& f) {
+               return beside(f) && (!f.metrics.narrow || shows_layers(f) || panels::inspects_in_place(f));
+             }},
     PanelRow{"status", panels::draw_status, true, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); },
-             always},
+             beside},
 };
 
 Regions regions(const Frame& frame) {
@@ -158,6 +180,10 @@ Regions regions(const Frame& frame) {
   Regions r;
   r.size = size;
   r.grip = m.px(4);
+  if (presents(frame)) {  // the view alone
+    r = {size, -r.grip, -r.grip, r.grip, 0, size.y - panels::present_bar_height(frame), 0, 0, 0, 0, 0};
+    return r;
+  }
   const float most = std::max(m.left, size.x * 0.4f);
   r.left =
       std::clamp(frame.settings.left_width > 0 ? m.px(frame.settings.left_width) : m.left, m.px(200), most);
@@ -173,6 +199,7 @@ Regions regions(const Frame& frame) {
   r.banner = panels::banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
+  r.flight = panels::flight_bar_height(frame);
   r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.banner - r.lesson) * 0.55f);
   return r;
 }
@@ -199,7 +226,8 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const ImVec4 place = panel.place(frame, r);
   ImGui::SetCursorScreenPos({place.x, place.y});
   const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_side_tabs ||
-                   panel.draw == panels::draw_banner || panel.draw == panels::draw_status;
+                   panel.draw == panels::draw_banner || panel.draw == panels::draw_status ||
+                   panel.draw == panels::draw_flight_bar;
   const float side =
       place.x == 0 && place.z == r.size.x ? frame.metrics.padding : frame.metrics.padding - r.grip;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,
@@ -216,7 +244,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
   panel.draw(frame);
   remember_scrolling(frame);
-  panels::draw_lesson_marks(frame, panel.name);
+  if (!presents(frame)) panels::draw_lesson_marks(frame, panel.name);
   ImGui::EndChild();
 }
 
@@ -256,6 +284,16 @@ void draw_splitter(const Frame& frame, const char* name, float x, const Regions&
     frame.commands.look([](View& v) { v.settings.left_width = v.settings.right_width = 0; });
 }
 
+void draw_splitters(const Frame& frame, const Regions& r) {
+  draw_splitter(frame, "splitter/left", r.left, r,
+                [](View& v, float x, const Regions&, float scale) { v.settings.left_width = x / scale; });
+  if (r.right > 0)
+    draw_splitter(frame, "splitter/right", r.size.x - r.right, r,
+                  [](View& v, float x, const Regions& at, float scale) {
+                    v.settings.right_width = (at.size.x - x) / scale;
+                  });
+}
+
 }  // namespace
 
 void draw_window(const Frame& frame) {
@@ -265,24 +303,21 @@ void draw_window(const Frame& frame) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   ImGui::Begin("attnscope", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                   ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                   (presents(frame) ? 0 : ImGuiWindowFlags_MenuBar) | ImGuiWindowFlags_NoBringToFrontOnFocus |
                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
   if (is_pointing(frame.shown.look, frame.shown.selection))
     frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
-  panels::draw_menu_bar(frame);
+  const bool alone = presents(frame);
+  if (!alone) panels::draw_menu_bar(frame);
   draw_ground(frame, r);
-  draw_splitter(frame, "splitter/left", r.left, r,
-                [](View& v, float x, const Regions&, float scale) { v.settings.left_width = x / scale; });
-  if (r.right > 0)
-    draw_splitter(frame, "splitter/right", r.size.x - r.right, r,
-                  [](View& v, float x, const Regions& at, float scale) {
-                    v.settings.right_width = (at.size.x - x) / scale;
-                  });
+  if (!alone) draw_splitters(frame, r);
   for (const PanelRow& panel : table_of_panels)
     if (panel.shown(frame)) draw_panel(frame, panel, r);
-  draw_lines(frame, r);
+  if (!alone) draw_lines(frame, r);
   ImGui::End();
+  panels::draw_flight(frame);
+  panels::draw_tour(frame);
   panels::draw_copy_popup(frame);
   panels::draw_dialogs(frame);
 }

@@ -13,7 +13,7 @@ void follow_held_key(Store& store) {
   const bool held = !store.references().empty() && !io.WantTextInput && !io.NavVisible &&
                     !view.selection.cursor && view.forms.dialog == Dialog::none &&
                     view.look.tab != Tab::laboratory && view.look.tab != Tab::layers &&
-                    platform::key_down(ImGuiKey_Space);
+                    !view.selection.presenting.on && !io.KeyShift && platform::key_down(ImGuiKey_Space);
   if (held == view.selection.shows_a) return;
   store.dispatch(ShowReference{held});
   store.settle();

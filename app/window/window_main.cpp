@@ -7,6 +7,7 @@
 #include "app/platform/paths.hpp"
 #include "app/platform/window.hpp"
 #include "app/render/heatmap_renderer.hpp"
+#include "app/state/touring.hpp"
 #include "app/store/store.hpp"
 #include "app/window/end_watch.hpp"
 #include "app/window/loop.hpp"
@@ -53,6 +54,8 @@ int run_window(const WindowOptions& options) {
   if (options.file) {
     core::formats::read_pipe_whole(*options.file);
     store.open(*options.file, options.text, options.layer);
+  } else if (!store.view().settings.knows_tour) {
+    store.dispatch(ChangeView{tour_from(store.model())});
   }
   platform::Window window(store.jobs(), "attnscope",
                           remembered_number(before.settings, "width", 960, 16384).value_or(1600),

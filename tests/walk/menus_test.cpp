@@ -20,6 +20,11 @@ struct Menus : Program {
   }
   Menus() { ui.sharp = false; }
   void close_everything() {
+    ui.store.dispatch(app::ChangeView{[](app::View& view) {
+      view.selection.presenting = {};
+      view.selection.tour.reset();
+    }});
+    ui.run(2);
     ui.move_to("region/status");  // over a line that opens a menu, that menu would open again
     for (int i = 0; i < 4; ++i) ui.key(Key::escape);
     ui.store.dispatch(app::CancelQuestion{});

@@ -48,6 +48,7 @@ Walk::Walk(int width, int height, double at_once_ms, app::Loop::Draw draw)
       loop(window, renderer, store, std::move(draw)) {
   while (window.wait(0.02)) {  // what the display has to say about a new window
   }
+  store.dispatch(app::ChangeView{[](app::View& view) { view.settings.reduce_motion = true; }});
   held_.mouse = ImVec2(-1, -1);
   held_.left = held_.right = false;
   run(3);

@@ -17,6 +17,10 @@ std::vector<Action> of_help(const Situation& situation);
 using Rows = std::vector<Action>;
 void add_copying(Rows& rows, const Situation& situation, const std::string& menu,
                  const std::optional<CellRef>& cell = {});
+/// The whole matrix of a cell in every form, as one menu.
+void add_copying_matrix(Rows& rows, const Situation& situation, const std::string& menu, const CellRef& cell);
+/// What can be done with one stage of a head, as the menu "Stage".
+void add_stage_menu(Rows& rows, const Situation& situation, Stage stage, std::size_t head);
 void add_switches(Rows& rows, const Situation& situation);
 void add_mistakes(Rows& rows, const Situation& situation);
 void add_comparing(Rows& rows, const Situation& situation);
@@ -24,6 +28,7 @@ void add_heads(Rows& rows, const Situation& situation);
 void add_stages(Rows& rows, const Situation& situation);
 void add_colours(Rows& rows, const Situation& situation);
 void add_whole_model(Rows& rows, const Situation& situation);
+void add_presenting(Rows& rows);
 void add_walking(Rows& rows, const Situation& situation);
 void add_editor_keys(Rows& rows);
 

@@ -77,11 +77,13 @@ std::string key_words(const Action& action, const Newest& newest) {
 std::vector<KeyLine> key_sheet(std::span<const Action> all) {
   std::vector<KeyLine> lines;
   std::vector<KeyPress> keys;  // of the last line
+  std::string menu;            // where the rows around it stand
   for (const Action& action : all) {
     if (action.keys.empty() && action.written.empty()) continue;
     const std::string words = action.sheet.empty() ? without_dots(action.title) : action.sheet;
+    if (!action.menu.empty()) menu = action.menu.substr(0, action.menu.find('/'));
     if (lines.empty() || lines.back().words != words) {
-      lines.push_back({action.written, words});
+      lines.push_back({action.written, words, menu});
       keys.clear();
     }
     keys.insert(keys.end(), action.keys.begin(), action.keys.end());

@@ -63,6 +63,7 @@ std::string key_words(const Action& action, const Newest& newest);
 /// One line of the key sheet.
 struct KeyLine {
   std::string keys, words;
+  std::string menu;  ///< the menu of the menu bar that its action stands in, or that it is listed with
 };
 std::vector<KeyLine> key_sheet(std::span<const Action> all);
 

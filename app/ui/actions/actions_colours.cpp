@@ -21,7 +21,7 @@ constexpr std::array ranges{RangeRow{RangeRule::matrix, "colours/matrix", "By ma
                             RangeRow{RangeRule::typed, "colours/typed", "Typed, beside the tabs"}};
 
 Action in_menu(const char* id, const char* title, int part) {
-  return {.id = id, .title = title, .menu = "View/Colours", .group = 3, .part = part};
+  return {.id = id, .title = title, .menu = "View/Colours", .group = 4, .part = part};
 }
 
 void add_maps(Rows& rows, std::span<const NamedMap> maps, ColourMap ColourChoice::*kept, int part) {

@@ -56,6 +56,14 @@ Action form_row(const Situation& s, const std::string& menu, const std::optional
 
 }  // namespace
 
+void add_copying_matrix(Rows& rows, const Situation& s, const std::string& menu, const CellRef& cell) {
+  for (std::size_t form = 0; form < core::formats::copy_forms().size(); ++form) {
+    Action row = form_row(s, menu, cell, extents[0], form);
+    row.menu = menu, row.group = 2;
+    rows.push_back(std::move(row));
+  }
+}
+
 void add_copying(Rows& rows, const Situation& s, const std::string& menu,
                  const std::optional<CellRef>& cell) {
   rows.push_back({.id = "copy/source", .title = copied_words(s, cell), .menu = menu, .group = 1});

@@ -89,11 +89,12 @@ void add_numbers(Rows& rows) {
                     view.forms.typed = Typed{"inspector/typed", "", true, true};
                   })});
   rows.push_back({.id = "edit/give",
-                  .title = "Give a stage…",
+                  .title = "Numbers of your own for a stage…",
                   .menu = "Edit",
                   .group = 3,
+                  .about = "Pasted or from a file, in place of those that are computed; or computed again",
                   .keys = {plain(Key::i)},
-                  .sheet = "Give a stage its numbers, or compute it again",
+                  .sheet = "Numbers of your own for a stage, or computed again",
                   .command = [](const Situation& now) {
                     const auto& pinned = now.shown.selection.pinned;
                     const bool can = pinned && core::attention::can_be_given(pinned->stage);

@@ -78,13 +78,6 @@ std::vector<Action> of_file(const Situation& s) {
                     return Asked{OpenFile{.path = now.newest.whole->transformer.weights->file().path(),
                                           .as_tensors = true}};
                   }});
-  rows.push_back({.id = "file/check_tensors",
-                  .title = "Check tensors…",
-                  .menu = "File",
-                  .about = "Tensors of your own against the model: the first stage that differs, and why",
-                  .keys = {ctrl(Key::k)},
-                  .sheet = "Check tensors of your own against the model",
-                  .command = shows(Dialog::open_tensors)});
   add_recent(rows, s);
   rows.push_back({.id = "file/choose",
                   .title = "Choose from this file…",
@@ -93,31 +86,42 @@ std::vector<Action> of_file(const Situation& s) {
                                     "the model was not made of a file of tensors"),
                   .command = shows(Dialog::import_tensors)});
   add_layers(rows, s);
+  rows.push_back({.id = "file/check_tensors",
+                  .title = "Check tensors…",
+                  .menu = "File",
+                  .group = 1,
+                  .about = "Tensors of your own against the model: the first stage that differs, and why",
+                  .keys = {ctrl(Key::k)},
+                  .sheet = "Check tensors of your own against the model",
+                  .command = shows(Dialog::open_tensors)});
   rows.push_back({.id = "file/save",
                   .title = "Save",
                   .menu = "File",
-                  .group = 1,
+                  .group = 2,
                   .keys = {ctrl(Key::s)},
                   .command = always(SaveFile{})});
   rows.push_back({.id = "file/save_as",
                   .title = "Save as…",
                   .menu = "File",
-                  .group = 1,
+                  .group = 2,
                   .keys = {ctrl_shift(Key::s)},
                   .sheet = "Save under another name",
                   .command = shows(Dialog::save_as)});
   rows.push_back({.id = "file/export",
                   .title = "Export…",
                   .menu = "File",
-                  .group = 1,
+                  .group = 2,
                   .about = "Numbers, a figure or a program",
                   .keys = {ctrl(Key::e)},
                   .sheet = "Export numbers, a figure or a program",
-                  .command = shows(Dialog::export_files)});
+                  .command = [](const Situation&) {
+                    return Asked{ChangeView{[](View& view) { view.forms.export_from.reset(); }},
+                                 ShowDialog{Dialog::export_files}};
+                  }});
   rows.push_back({.id = "file/quit",
                   .title = "Quit",
                   .menu = "File",
-                  .group = 2,
+                  .group = 3,
                   .keys = {ctrl(Key::q)},
                   .command = always(Quit{})});
   return rows;

@@ -54,7 +54,7 @@ void add_switches(Rows& rows, const Situation& s) {
                   .checked = is_hidden});
   rows.push_back(
       {.id = "model/head",
-       .title = "Head " + std::to_string(s.shown.look.head) + " counts",
+       .title = "Head " + std::to_string(s.shown.look.head) + " on",
        .menu = "Edit",
        .group = 4,
        .about = "Switched off, its contexts are zero when the heads are merged",
@@ -84,7 +84,10 @@ void add_switches(Rows& rows, const Situation& s) {
                   .group = 4,
                   .about = "With the next seed",
                   .keys = {plain(Key::space)},
-                  .here = [](const Newest& view) { return view.look.tab == Tab::laboratory; },
+                  .here =
+                      [](const Newest& view) {
+                        return view.look.tab == Tab::laboratory && !view.selection.presenting.on;
+                      },
                   .sheet = "In the dropout laboratory: draw again",
                   .command =
                       [](const Situation& now) {
@@ -133,12 +136,15 @@ void add_comparing(Rows& rows, const Situation&) {
                   .group = 5,
                   .about = "The model that you edit stays as it is",
                   .command = shows(Dialog::open_reference)});
-  rows.push_back(
-      {.id = "compare/hold",
-       .title = "The kept A in place of B, in every view",
-       .keys = {plain(Key::space)},
-       .here = [](const Newest& view) { return view.look.tab != Tab::laboratory && !view.selection.cursor; },
-       .written = "Space, held"});
+  rows.push_back({.id = "compare/hold",
+                  .title = "The kept A in place of B, in every view",
+                  .keys = {plain(Key::space)},
+                  .here =
+                      [](const Newest& view) {
+                        return view.look.tab != Tab::laboratory && !view.selection.cursor &&
+                               !view.selection.presenting.on;
+                      },
+                  .written = "Space, held"});
 }
 
 void add_editor_keys(Rows& rows) {
@@ -148,9 +154,14 @@ void add_editor_keys(Rows& rows) {
         {.id = id, .title = title, .keys = std::move(keys), .here = in_editor, .written = written});
   };
   key("editor/walk", "In the matrix: from number to number",
-      {plain(Key::up), plain(Key::down), plain(Key::left), plain(Key::right), plain(Key::home),
-       plain(Key::end), plain(Key::page_up), plain(Key::page_down)},
+      {plain(Key::up), plain(Key::down), plain(Key::home), plain(Key::end), plain(Key::page_up),
+       plain(Key::page_down)},
       "arrows, Home, End, Page");
+  rows.push_back({.id = "editor/across",
+                  .title = "In the matrix: from number to number",
+                  .keys = {plain(Key::left), plain(Key::right)},
+                  .here = [](const Newest& view) { return in_editor(view) && !view.selection.lesson; },
+                  .written = "arrows, Home, End, Page"});
   std::vector<KeyPress> begins{plain(Key::enter), plain(Key::minus), plain(Key::plus)};
   for (int digit = 0; digit < 10; ++digit)
     begins.push_back(plain(static_cast<Key>(static_cast<int>(Key::digit_0) + digit)));

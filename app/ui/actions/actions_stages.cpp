@@ -26,7 +26,7 @@ void add_zoom(Rows& rows) {
     rows.push_back({.id = in ? "zoom/in" : "zoom/out",
                     .title = in ? "Zoom in" : "Zoom out",
                     .menu = "View",
-                    .group = 4,
+                    .group = 5,
                     .keys = {plain(in ? Key::plus : Key::minus)},
                     .here = outside_editor,
                     .sheet = "Zoom in, out; or Ctrl and the wheel over a picture",
@@ -34,7 +34,7 @@ void add_zoom(Rows& rows) {
   rows.push_back({.id = "zoom/fit",
                   .title = "Fit: show all cells",
                   .menu = "View",
-                  .group = 4,
+                  .group = 5,
                   .keys = {plain(Key::f)},
                   .why_not = unless([](const Situation& now) { return !now.shown.look.zoomed.empty(); },
                                     "all cells are shown"),
@@ -47,7 +47,7 @@ void add_large(Rows& rows, const Situation& s) {
        .title =
            s.shown.look.tab == Tab::stages && s.shown.look.large ? "Back to all stages" : "One stage alone",
        .menu = "View",
-       .group = 4,
+       .group = 5,
        .about = "The pinned cell's, or the one that the mouse is on",
        .keys = {plain(Key::l)},
        .sheet = "One stage alone, or all; or a double click",
@@ -62,7 +62,7 @@ void add_large(Rows& rows, const Situation& s) {
   rows.push_back({.id = "stages/gutters",
                   .title = "Row sums and entropy",
                   .menu = "View",
-                  .group = 4,
+                  .group = 5,
                   .keys = {plain(Key::g)},
                   .sheet = "Row sums and entropy beside the stages",
                   .command = looks([](View& view) { view.look.gutters = !view.look.gutters; }),
@@ -75,7 +75,7 @@ void add_positions(Rows& rows) {
       {.id = "stages/positions",
        .title = "Positions that turn",
        .menu = "View",
-       .group = 4,
+       .group = 5,
        .about = "Rotary positions as arrows: a query and a key, their angles and the score at every distance",
        .why_not = unless(
            [](const Situation& now) {
@@ -93,7 +93,7 @@ template <class Finish>
 void add_each(Rows& rows, const Situation& s, const char* id, const char* menu, Finish finish) {
   for (const auto& stage : core::attention::stages()) {
     if (!stage.present(s.shown.model)) continue;
-    Action row{.id = std::string(id) + stage.name, .title = stage.title, .menu = menu, .group = 4};
+    Action row{.id = std::string(id) + stage.name, .title = stage.title, .menu = menu, .group = 5};
     if (finish(row, stage)) rows.push_back(std::move(row));
   }
 }

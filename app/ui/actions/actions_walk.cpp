@@ -44,7 +44,7 @@ void add_cells(Rows& rows) {
         {.id = step.id,
          .title = step.title,
          .menu = menu,
-         .group = 4,
+         .group = 5,
          .keys = {shift(step.key)},
          .here = outside_editor,
          .sheet = "Pin a cell and walk over its neighbours",
@@ -80,13 +80,40 @@ std::optional<CellRef> in_stage(const Situation& s, int by) {
   return cell;
 }
 
+bool presents_alone(const Newest& view) {
+  return view.selection.presenting.on && !view.selection.lesson && !view.selection.cursor;
+}
+
+/// While it is presented, plain arrows go from stage to stage, as they go from step to step in a lesson.
+void add_presented_stages(Rows& rows) {
+  for (const int by : {-1, 1})
+    rows.push_back(
+        {.id = by < 0 ? "present/back" : "present/next",
+         .title = by < 0 ? "Present the stage before" : "Present the next stage",
+         .keys = {plain(by < 0 ? Key::left : Key::right)},
+         .here = presents_alone,
+         .sheet = "Presenting: the stage before, after",
+         .why_not = [by](const Situation& now) -> std::string {
+           if (!presents_alone(now.newest)) return "only when presenting";
+           if (now.shown.look.tab != Tab::stages) return "only in Stages";
+           return in_stage(now, by) ? "" : by < 0 ? "this is the first stage" : "this is the last stage";
+         },
+         .command =
+             [by](const Situation& now) {
+               return look([cell = *in_stage(now, by)](View& view) {
+                 view.selection.presenting.flight.reset();
+                 pin(view, cell);
+               });
+             }});
+}
+
 void add_neighbouring_stages(Rows& rows) {
   for (const int by : {-1, 1})
     rows.push_back(
         {.id = by < 0 ? "cell/stage_before" : "cell/stage_after",
          .title = by < 0 ? "Stage before" : "Stage after",
          .menu = menu,
-         .group = 4,
+         .group = 5,
          .part = 1,
          .keys = {shift(by < 0 ? Key::page_up : Key::page_down)},
          .here = outside_editor,
@@ -123,7 +150,7 @@ void add_queries(Rows& rows) {
     rows.push_back({.id = down ? "query/below" : "query/above",
                     .title = down ? "Query below" : "Query above",
                     .menu = menu,
-                    .group = 4,
+                    .group = 5,
                     .part = 2,
                     .keys = {plain(down ? Key::down : Key::up)},
                     .here = in_tokens,
@@ -136,6 +163,9 @@ void add_queries(Rows& rows) {
 /// The first thing that Esc would let go of, or nothing.
 std::optional<Command> released(const Situation& s) {
   const Newest& v = s.newest;
+  if (v.selection.presenting.flight)
+    return ChangeView{[](View& view) { view.selection.presenting.flight.reset(); }};
+  if (v.selection.presenting.on) return ChangeView{[](View& view) { view.selection.presenting.on = false; }};
   if (v.selection.cursor) return ChangeView{[](View& view) { view.selection.cursor.reset(); }};
   if (v.look.tab == Tab::layers && v.layers && v.layers->token)
     return ChangeView{[](View& view) { view.layers.token.reset(); }};
@@ -154,11 +184,12 @@ std::optional<Command> released(const Situation& s) {
 void add_walking(Rows& rows, const Situation&) {
   add_cells(rows);
   add_neighbouring_stages(rows);
+  add_presented_stages(rows);
   add_queries(rows);
   rows.push_back({.id = "cell/back",
                   .title = "Back to the cell before",
                   .menu = menu,
-                  .group = 4,
+                  .group = 5,
                   .part = 3,
                   .keys = {plain(Key::backspace)},
                   .here = outside_editor,
@@ -170,10 +201,10 @@ void add_walking(Rows& rows, const Situation&) {
       {.id = "cell/release",
        .title = "Release",
        .menu = menu,
-       .group = 4,
+       .group = 5,
        .part = 3,
        .keys = {plain(Key::escape)},
-       .sheet = "Release the cell, close a dialog, leave a lesson",
+       .sheet = "Release the cell, end the flight, close a dialog, leave what is presented, leave a lesson",
        .why_not = unless([](const Situation& now) { return released(now).has_value(); }, "nothing is pinned"),
        .command = [](const Situation& now) { return Asked{*released(now)}; }});
 }

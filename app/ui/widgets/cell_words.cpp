@@ -32,31 +32,54 @@ std::string hidden_reason(const Frame& frame, const CellRef& cell) {
   return core::explain::sight_words(frame.shown.model, frame.shown.look.sequence, cell.row, cell.column);
 }
 
+/// Whether a masked score is what the mask put there.
+bool is_masked_before(const Frame& frame, double value) {
+  using core::attention::MaskMethod;
+  const auto method = frame.shown.model.mask.method;
+  return method == MaskMethod::negative_infinity ? value == -arma::datum::inf
+                                                 : method == MaskMethod::large_negative;
+}
+
+/// Why a number is none; what lies after the weights is not a number because they are not.
+std::string nan_reason(const Frame& frame, const CellRef& cell) {
+  const core::attention::Trace& trace = frame.shown.trace;
+  const bool sees_nothing = cell.row < trace.mask.n_rows() && arma::accu(trace.mask.row(cell.row)) == 0;
+  const auto& model = frame.shown.model;
+  const bool of_weights = cell.stage >= Stage::unmasked_weights;
+  if (of_weights && sees_nothing && model.mask.empty_rows == core::attention::EmptyRows::nan &&
+      !model.given.find(Stage::weights))
+    return core::attention::info(cell.stage).columns == Columns::tokens
+               ? "not a number: this query may see no key, so its softmax is 0/0"
+               : "not a number: its row of weights is 0/0";
+  return "not a number, as one of the numbers that it is made of is none, or −∞ meets ∞ or 0";
+}
+
 std::string reason(const Frame& frame, const CellRef& cell, double value) {
   const StageInfo& stage = core::attention::info(cell.stage);
   if (frame.shown.model.given.find(
           core::explain::given_place(frame.shown.model, frame.shown.look.sequence, cell)))
     return "typed over";
   if (frame.shown.model.given.find(cell.stage)) return "given, not computed";
-  if (stage.columns != Columns::tokens)
-    return std::isnan(value) ? "not a number: its row of weights is 0/0" : "";
+  if (std::isnan(value)) return nan_reason(frame, cell);
+  if (stage.columns != Columns::tokens) return "";
   const bool hidden = frame.shown.trace.mask(cell.row, cell.column) == 0;
-  if (std::isnan(value)) return "not a number: this query may see no key, so its softmax is 0/0";
   switch (cell.stage) {
     case Stage::mask:
       return hidden_reason(frame, cell);
     case Stage::masked_scores:
-      return hidden && frame.shown.model.mask.method != core::attention::MaskMethod::renormalise &&
-                     frame.shown.model.mask.method != core::attention::MaskMethod::zero_after_softmax
-                 ? hidden_reason(frame, cell)
-                 : "";
+      return hidden && is_masked_before(frame, value) ? hidden_reason(frame, cell) : "";
     case Stage::zeroed_weights:
     case Stage::weights:
-      return hidden ? hidden_reason(frame, cell) : "";
+      return hidden && value == 0 ? hidden_reason(frame, cell) : "";
     case Stage::dropout_mask:
     case Stage::dropped_weights: {
       const double factor = frame.shown.trace.heads[cell.head].dropout_mask(cell.row, cell.column);
-      if (hidden && cell.stage == Stage::dropped_weights) return hidden_reason(frame, cell);
+      const bool is_weight = cell.stage == Stage::dropped_weights;
+      if (hidden && is_weight && frame.shown.trace.heads[cell.head].weights(cell.row, cell.column) == 0)
+        return hidden_reason(frame, cell);
+      const bool on_scores =
+          frame.shown.model.departures.dropout_place != core::attention::DropoutPlace::weights;
+      if (is_weight && on_scores) return "the scores were dropped, not the weights";
       if (factor == 0) return "dropped";
       return factor == 1 ? "" : "kept, × " + number_text(factor);
     }
@@ -119,7 +142,7 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
   ImGui::TextUnformatted(kind.c_str());
   ImGui::PopStyleColor();
   ImGui::PushFont(frame.fonts.mono14);
-  ImGui::TextUnformatted(number_text(cell_value(frame, cell)).c_str());
+  ImGui::TextUnformatted(told_number(cell_value(frame, cell)).c_str());
   ImGui::PopFont();
   for (const std::string& line : {words.reason, remark}) {
     if (line.empty()) continue;

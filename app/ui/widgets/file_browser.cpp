@@ -89,7 +89,17 @@ fs::path chosen_path(const Browser& browser) {
   return browser.name.empty() ? browser.directory : browser.directory / browser.name;
 }
 
-std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 size) {
+Browser as_typed(const Frame& frame, const std::string& proposed) {
+  Browser browser = frame.forms.browser;
+  browser.entries.clear();
+  const auto& typed = frame.forms.typed;
+  if (typed && typed->field == "browser/name") browser.name = typed->text;
+  if (browser.name.empty()) browser.name = proposed;
+  return browser;
+}
+
+std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 size,
+                                     const std::string& proposed) {
   const Browser& browser = frame.forms.browser;
   std::optional<fs::path> chosen;
   path_line(frame, size.x);
@@ -112,9 +122,10 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
 
   FieldStyle style;
   style.width = size.x, style.font = frame.fonts.sans15, style.alignment = Alignment::left;
-  const auto answer = text_field(frame, "browser/name", browser.name, style);
+  const std::string shown = browser.name.empty() ? proposed : browser.name;
+  const auto answer = text_field(frame, "browser/name", shown, style);
   if (answer.text) set_name(frame, *answer.text);
-  const std::string name = answer.text.value_or(browser.name);
+  const std::string name = answer.text.value_or(shown);
   if (answer.left && platform::key_pressed(ImGuiKey_Enter, false) && !name.empty()) {
     Browser typed = browser;
     typed.name = name;

@@ -17,7 +17,11 @@ std::filesystem::path chosen_path(const Browser& browser);
 ///
 /// Marks "browser/parent", "browser/home", "browser/name" and "browser/entry/<name>". Gives the path when it
 /// was chosen by Enter or a double click; directories are entered instead. Files whose names begin with a dot
-/// are listed when the name does.
-std::optional<std::filesystem::path> file_browser(const Frame& frame, Listed listed, ImVec2 size);
+/// are listed when the name does. An empty name stands for the proposed one.
+std::optional<std::filesystem::path> file_browser(const Frame& frame, Listed listed, ImVec2 size,
+                                                  const std::string& proposed = "");
+
+/// The browser with what is being typed as its name, or the proposed one where there is none.
+Browser as_typed(const Frame& frame, const std::string& proposed = "");
 
 }  // namespace app::widgets

@@ -13,6 +13,7 @@ using core::text::number_text;
 using core::text::NumberFormat;
 using core::text::scientific;
 using core::text::share_text;
+using core::text::told_number;
 using core::text::unit_for;
 using core::text::unit_words;
 

@@ -37,7 +37,7 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
   ImGui::PushFont(frame.fonts.mono14);
-  ImGui::TextUnformatted(number_text(operand.value).c_str());
+  ImGui::TextUnformatted(told_number(operand.value).c_str());
   ImGui::PopFont();
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
   ImGui::TextUnformatted(learned ? "press to edit it" : "press to see where it comes from");

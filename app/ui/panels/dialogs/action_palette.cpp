@@ -1,81 +1,23 @@
 #include "app/ui/panels/dialogs/action_palette.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/action_finding.hpp"
 #include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/palette_line.hpp"
+#include "app/ui/panels/dialogs/search_field.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
-#include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 namespace {
 
 constexpr const char* palette_popup = "###palette";
-constexpr std::size_t most_lines = 14, longest_text = 200;
-
-/// What was done to the field in this frame.
-struct Field {
-  std::string text;
-  int moved = 0;  ///< lines down
-};
-
-/// What the field's callback knows.
-struct Listening {
-  bool waiting = false;
-  std::string missed;  ///< typed before the field could hear it
-  int moved = 0;
-};
-
-int on_event(ImGuiInputTextCallbackData* data) {
-  auto& listening = *static_cast<Listening*>(data->UserData);
-  if (data->EventFlag == ImGuiInputTextFlags_CallbackHistory) {
-    listening.moved += data->EventKey == ImGuiKey_UpArrow ? -1 : 1;
-  } else if (listening.waiting) {  // it has just taken the keyboard
-    if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
-    data->CursorPos = data->SelectionStart = data->SelectionEnd = data->BufTextLen;
-  }
-  return 0;
-}
-
-/// The field, which takes the keyboard whenever nothing else has it.
-Field draw_field(const Frame& frame, float width) {
-  const ActionSearch& search = frame.forms.search;
-  std::vector<char> buffer(search.text.begin(), search.text.end());
-  buffer.resize(longest_text + search.text.size());
-  Listening listening{search.waiting, search.waiting ? widgets::typed_letters() : ""};
-  if (search.waiting && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) ImGui::SetKeyboardFocusHere();
-  ImGui::PushFont(frame.fonts.sans16);
-  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {frame.metrics.px(10), frame.metrics.px(7)});
-  ImGui::SetNextItemWidth(width);
-  ImGui::InputText(
-      "##text", buffer.data(), buffer.size(),
-      ImGuiInputTextFlags_CallbackHistory | (search.waiting ? ImGuiInputTextFlags_CallbackAlways : 0),
-      on_event, &listening);
-  ImGui::PopStyleVar();
-  frame.landmarks.mark_item("palette/field");
-  const bool active = ImGui::IsItemActive();
-  Field field{buffer.data(), listening.moved};
-  if (!active) field.text += listening.missed;
-  const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
-  if (active) widgets::outline(ImGui::GetWindowDrawList(), min, max, packed(frame.palette.accent), 2);
-  if (field.text.empty()) {
-    const float y = widgets::centred_y(frame.fonts.sans16, min.y, max.y - min.y);
-    widgets::draw_text(frame.fonts.sans16, {min.x + frame.metrics.px(10) + 2, y}, frame.palette.faint,
-                       "An action, preset, stage, lesson or setting");
-  }
-  ImGui::PopFont();
-  if (active == search.waiting)
-    frame.commands.look([waiting = !active](View& view) { view.forms.search.waiting = waiting; });
-  return field;
-}
+constexpr std::size_t most_lines = 14;
 
 /// The chosen line after this frame's keys.
-std::size_t moved_line(const Frame& frame, const Field& field, std::size_t n) {
+std::size_t moved_line(const Frame& frame, const Searched& field, std::size_t n) {
   if (n == 0) return 0;
   int by = field.moved;
   const int page = static_cast<int>(most_lines) - 1;
@@ -86,7 +28,7 @@ std::size_t moved_line(const Frame& frame, const Field& field, std::size_t n) {
   return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
 }
 
-void choose(const Frame& frame, const Field& field, std::size_t line) {
+void choose(const Frame& frame, const Searched& field, std::size_t line) {
   const ActionSearch& before = frame.forms.search;
   if (before.text == field.text && before.line == line) return;
   frame.commands.look([text = field.text, line](View& view) {
@@ -104,7 +46,8 @@ void follow(float pitch, std::size_t line, float height) {
 
 /// The lines; gives the one that the mouse has done.
 std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situation,
-                                      std::span<const FoundAction> found, const Field& field, ImVec2 size) {
+                                      std::span<const FoundAction> found, const Searched& field,
+                                      ImVec2 size) {
   const ImGuiIO& io = ImGui::GetIO();
   const float pitch = frame.metrics.px(palette_pitch);
   std::size_t line = moved_line(frame, field, found.size());
@@ -137,7 +80,8 @@ std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situa
 
 void draw_inside(const Frame& frame, float width) {
   const Situation situation = situation_of(frame);
-  const Field field = draw_field(frame, width);
+  const Searched field =
+      search_field(frame, "palette/field", "An action, preset, stage, lesson or setting", width);
   const std::vector<Action> all = actions(situation);
   const std::vector<FoundAction> found = found_actions(all, field.text);
   const float pitch = frame.metrics.px(palette_pitch);

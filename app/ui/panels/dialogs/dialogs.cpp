@@ -118,26 +118,27 @@ struct DialogRow {
   const char* title;
   void (*draw)(const Frame&);
 };
-constexpr std::array table{DialogRow{Dialog::open, "Open", draw_open_dialog},
-                           DialogRow{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
-                           DialogRow{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
-                           DialogRow{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
-                           DialogRow{Dialog::open_given, "Give numbers from a file", draw_open_given_dialog},
-                           DialogRow{Dialog::give, "Give a stage", draw_give_dialog},
-                           DialogRow{Dialog::import_tensors, "Open tensors", draw_import_dialog},
-                           DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
-                           DialogRow{Dialog::export_files, "Export", draw_export_dialog},
-                           DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
-                           DialogRow{Dialog::writing, "Quit", writing},
-                           DialogRow{Dialog::memory, "A large model", memory},
-                           DialogRow{Dialog::question, "Are you sure?", question},
-                           DialogRow{Dialog::recovery, "Recovered", recovery},
-                           DialogRow{Dialog::keys, "Keys", keys_sheet},
-                           DialogRow{Dialog::about, "About", about},
-                           DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},
-                           DialogRow{Dialog::draw_model, "Draw the model as PyTorch would", draw_draw_dialog},
-                           DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
-                           DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
+constexpr std::array table{
+    DialogRow{Dialog::open, "Open", draw_open_dialog},
+    DialogRow{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
+    DialogRow{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
+    DialogRow{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
+    DialogRow{Dialog::open_given, "Numbers of your own from a file", draw_open_given_dialog},
+    DialogRow{Dialog::give, "Numbers of your own for a stage", draw_give_dialog},
+    DialogRow{Dialog::import_tensors, "Open tensors", draw_import_dialog},
+    DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
+    DialogRow{Dialog::export_files, "Export", draw_export_dialog},
+    DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
+    DialogRow{Dialog::writing, "Quit", writing},
+    DialogRow{Dialog::memory, "A large model", memory},
+    DialogRow{Dialog::question, "Are you sure?", question},
+    DialogRow{Dialog::recovery, "Recovered", recovery},
+    DialogRow{Dialog::keys, "Keys", keys_sheet},
+    DialogRow{Dialog::about, "About", about},
+    DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},
+    DialogRow{Dialog::draw_model, "Draw the model as PyTorch would", draw_draw_dialog},
+    DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
+    DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 
 }  // namespace
 

@@ -56,7 +56,7 @@ void choose_what(const Frame& frame, const ExportAs& e) {
 }
 
 void choose_look(const Frame& frame, ExportForm form) {
-  if (form != ExportForm::svg && form != ExportForm::png) return;
+  if (!is_figure(form)) return;
   if (const auto on = widgets::checkbox(frame, "dialog/dark", "dark", frame.settings.export_dark))
     change_export(frame, [on = *on](View& view) { view.settings.export_dark = on; });
   ImGui::SameLine();
@@ -72,6 +72,16 @@ void choose_look(const Frame& frame, ExportForm form) {
     change_export(frame, [scale = scales[*chosen]](View& view) { view.settings.export_scale = scale; });
 }
 
+/// What a title's menu asked for, else the pinned cell's, else the weights.
+CellRef exported_matrix(const Frame& frame) {
+  if (const auto& from = frame.forms.export_from) {
+    if (core::attention::info(from->first).present(frame.newest.model) &&
+        from->second < frame.newest.model.n_heads)
+      return {from->first, from->second, 0, 0};
+  }
+  return frame.newest.selection.pinned.value_or(CellRef{Stage::weights, frame.newest.look.head, 0, 0});
+}
+
 void say_what_is_written(const Frame& frame, const ExportAs& e, const std::vector<fs::path>& files) {
   const std::string what =
       files.size() == 1 ? files.front().string()
@@ -85,9 +95,10 @@ void question_to_replace(const Frame& frame, const ExportAs& e, const std::vecto
   const std::string words = files.size() == 1 ? files.front().filename().string() + " exists. Replace it?"
                                               : std::to_string(n) + " of these files exist. Replace them?";
   widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, export_browser_size(frame).x, words);
-  if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(e);
-  ImGui::SameLine();
+  // A second press in the place of Export replaces nothing.
   if (widgets::button(frame, "dialog/keep", "Keep")) change_export(frame, [](View&) {});
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(e);
 }
 
 }  // namespace
@@ -95,12 +106,15 @@ void question_to_replace(const Frame& frame, const ExportAs& e, const std::vecto
 void draw_export_dialog(const Frame& frame) {
   ExportAs e;
   e.form = frame.settings.export_form, e.what = frame.forms.export_what;
-  e.matrix = frame.newest.selection.pinned.value_or(CellRef{Stage::weights, frame.newest.look.head, 0, 0});
+  e.matrix = exported_matrix(frame);
+  e.document = frame.document.preset.empty() ? frame.document.title : frame.document.preset;
   choose_form(frame);
   choose_what(frame, e);
   choose_look(frame, e.form);
-  const auto typed = widgets::file_browser(frame, widgets::Listed::directories, export_browser_size(frame));
-  e.path = typed.value_or(widgets::chosen_path(frame.forms.browser));
+  const std::string proposed = proposed_name(e);
+  const auto typed =
+      widgets::file_browser(frame, widgets::Listed::directories, export_browser_size(frame), proposed);
+  e.path = typed.value_or(widgets::chosen_path(widgets::as_typed(frame, proposed)));
   const std::vector<fs::path> files = planned_files(frame.newest.model, e);
   say_what_is_written(frame, e, files);
   if (frame.forms.browser.asks_to_replace) return question_to_replace(frame, e, files);

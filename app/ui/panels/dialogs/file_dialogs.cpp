@@ -41,10 +41,11 @@ bool is_folder(const fs::path& path) {
 void question_to_replace(const Frame& frame, const fs::path& path) {
   widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, browser_size(frame).x,
                      path.filename().string() + " exists. Replace it?");
-  if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(SaveFileAs{path});
-  ImGui::SameLine();
+  // A second press in the place of Save replaces nothing.
   if (widgets::button(frame, "dialog/keep", "Keep"))
     frame.commands.look([](View& view) { view.forms.browser.asks_to_replace = false; });
+  ImGui::SameLine();
+  if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(SaveFileAs{path});
 }
 
 fs::path with_json(fs::path path) {

@@ -53,12 +53,14 @@ void paste(const Frame& frame, const StageInfo& stage) {
 }
 
 std::string state_words(const Frame& frame, const StageInfo& stage) {
+  const std::string name = stage.title;
   if (frame.newest.model.given.find(stage.stage))
-    return std::string(stage.title) + " are given. What follows is computed from them.";
+    return name + ": these numbers are given. What follows is computed from them.";
   if (!stage.present(frame.newest.model))
-    return std::string(stage.title) + " are not known: something after them is given.";
-  return std::string(stage.title) +
-         " are computed. Given, they hide the stages before that lead nowhere else.";
+    return name + ": these numbers are not known, as something after them is given.";
+  return name +
+         ": these numbers are computed. Those of your own take their place, and the stages before that "
+         "lead nowhere else are hidden.";
 }
 
 bool enabled_button(const Frame& frame, const char* name, const char* words, bool enabled, const char* help) {

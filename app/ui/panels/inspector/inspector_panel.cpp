@@ -13,6 +13,7 @@
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/worked_cell.hpp"
 #include "core/explain/text.hpp"
+#include "core/lessons/lesson.hpp"
 
 namespace app::panels {
 namespace {
@@ -71,6 +72,24 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Puts the edit cursor on this number");
 }
 
+/// "was 0.1523, now 0.1498": what the last edit made of it.
+void draw_change(Pen& pen, const CellRef& cell, double value) {
+  const Frame& frame = pen.frame;
+  if (!frame.work.changes || !frame.work.changes->trace()) return;
+  const auto& now = core::attention::info(cell.stage).matrix(frame.shown.trace, cell.head);
+  const auto* before = frame.work.changes->before(cell.stage, cell.head, now);
+  if (!before || !differs((*before)(cell.row, cell.column), value)) return;
+  pen.skip(10);
+  const std::string words =
+      widgets::inspected((*before)(cell.row, cell.column)) + " → " + widgets::inspected(value);
+  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     "last edit");
+  widgets::draw_text(frame.fonts.mono13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
+                     words);
+  frame.landmarks.mark("inspector/change", {pen.left, pen.y - 8}, {pen.right, pen.y + 8});
+  pen.skip(10);
+}
+
 /// The value as large as it fits: four decimals in 32 px, all digits smaller in the line below.
 void draw_value(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
@@ -103,13 +122,55 @@ void draw_value(Pen& pen, const CellRef& cell) {
                      words.place);
   pen.skip(19);
   widgets::draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint),
-                     widgets::number_text(value));
+                     widgets::told_number(value));
   draw_actions(pen, cell);
   pen.skip(10);
+  draw_change(pen, cell, value);
   if (!words.reason.empty()) {
     pen.skip(4);
     pen.prose(words.reason, frame.palette.dim);
   }
+}
+
+/// One of the things to do when nothing is pinned.
+bool offer(Pen& pen, const char* name, const char* words, const char* about) {
+  const Frame& frame = pen.frame;
+  pen.skip(12);
+  const bool pressed = widgets::link(frame, name, frame.fonts.sans15, {pen.left, pen.y}, Align::left_middle,
+                                     frame.palette.accent, words);
+  pen.skip(6);
+  pen.prose(about, frame.palette.dim);
+  return pressed;
+}
+
+/// The largest weight of the last row: a cell that has much to tell.
+std::optional<CellRef> telling_cell(const Frame& frame) {
+  if (!core::attention::info(Stage::weights).present(frame.shown.model)) return std::nullopt;
+  const auto& weights = frame.shown.trace.heads[frame.shown.look.head].weights;
+  if (weights.n_rows() == 0 || weights.n_cols() == 0) return std::nullopt;
+  const arma::rowvec row = weights.row(weights.n_rows() - 1);
+  return CellRef{Stage::weights, frame.shown.look.head, weights.n_rows() - 1, row.index_max()};
+}
+
+void draw_offers(Pen& pen) {
+  const Frame& frame = pen.frame;
+  pen.skip(4);
+  pen.prose("Hover a cell to see what it is made of. Click to keep it here. Or:", frame.palette.dim);
+  if (const auto cell = telling_cell(frame);
+      cell &&
+      offer(pen, "inspector/offer/pin", "See how a weight comes about",
+            "pins the largest weight of the last token; its pink numbers lead to where they come from"))
+    frame.commands.look([cell = *cell](View& v) {
+      v.look.tab = Tab::stages;
+      pin(v, cell);
+    });
+  if (offer(pen, "inspector/offer/edit", "Change a number and watch",
+            "puts the cursor on an embedding: drag it, or type; what changes is marked in every stage"))
+    frame.commands.look([](View& v) { v.selection.cursor = EditCursor{0, 0, true}; });
+  if (frame.lesson) return;
+  if (offer(pen, "inspector/offer/lesson", "Take the first lesson",
+            "causal attention step by step; your own work comes back when you leave"))
+    frame.commands.add(StartLesson{core::lessons::lessons().front().name});
 }
 
 /// The pinned, else the hovered cell.
@@ -121,8 +182,7 @@ void draw_cell(Pen& pen) {
                 : cell                       ? "hovered · click pins"
                                              : "nothing pinned");
   if (!cell) {
-    pen.skip(4);
-    pen.prose("Hover a cell to see what it is made of. Click to keep it here.", frame.palette.dim);
+    draw_offers(pen);
   } else {
     const auto explanation = core::explain::explain(frame.shown.model, frame.shown.trace, *cell);
     draw_value(pen, *cell);

@@ -83,7 +83,8 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle, packed(frame.palette.dim),
                      is_number ? widgets::fixed(facts.entropy_bits, 2) + " bit" : "NaN");
   pen.skip(20);
-  if (!is_number) return pen.prose("This query may see no key: its weights are 0/0.", frame.palette.dim);
+  if (!is_number)
+    return pen.prose("Its weights are not numbers, so nothing can be said of them.", frame.palette.dim);
   double rest = facts.sum;
   const std::vector<std::size_t> keys = top_keys(frame, weights, query);
   for (const std::size_t key : keys) {

@@ -58,6 +58,27 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
   pen.skip(9);
 }
 
+/// What dropout makes of a row's sum, as far as it is so here.
+std::string dropout_words(const Frame& frame, const CellRef& cell) {
+  const auto& model = frame.shown.model;
+  if (model.departures.dropout_place != core::attention::DropoutPlace::weights)
+    return "Dropout fell on the scores, before the softmax: these are the weights.";
+  const double sum = core::attention::row_facts(frame.shown.trace.heads[cell.head].weights, cell.row).sum;
+  constexpr double rounding = 1e-6;
+  const std::string before = std::abs(sum - 1) <= rounding
+                                 ? "The row sums to 1 before dropout, not after: "
+                                 : "Before dropout the row sums to " + widgets::fixed(sum, 4) + ": ";
+  return before + (core::attention::survivor_factor(model.dropout) > 1
+                       ? "survivors are enlarged by 1/(1 − p), so that the average over many masks is that."
+                       : "survivors are not enlarged, so that the average over many masks is less.");
+}
+
+/// A tooltip for the lines that were written since the pen stood at top.
+void explain_lines(const Pen& pen, float top, const char* words) {
+  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({pen.left, top}, {pen.right, pen.y}))
+    ImGui::SetTooltip("%s", words);
+}
+
 /// The row of a weight: to whom it goes, its sum and how spread it is.
 void draw_weight_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
@@ -100,13 +121,18 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   pen.skip(6);
   const bool is_distribution = !row.has_nan();
   pen.pair("row sum", is_distribution ? widgets::fixed(facts.sum, 4) : "NaN");
-  if (cell.stage == Stage::weights && is_distribution) {
+  constexpr double rounding = 1e-6;
+  const bool sums_to_one = is_distribution && std::abs(facts.sum - 1) <= rounding;
+  if (cell.stage == Stage::weights && is_distribution && !sums_to_one)
+    pen.prose("The row does not sum to 1, so it is no distribution and has no entropy.", frame.palette.dim);
+  if (cell.stage == Stage::weights && sums_to_one) {
     const auto visible = static_cast<std::size_t>(arma::accu(frame.shown.trace.mask.row(cell.row)));
     pen.pair("entropy, at most " +
                  widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bit",
              widgets::fixed(facts.entropy_bits, 4));
-    pen.pair("looks at as if at",
-             widgets::fixed(facts.effective_count, 2) + (facts.effective_count == 1 ? " key" : " keys"));
+    const float top = pen.y;
+    pen.pair("as spread as over", widgets::fixed(facts.effective_count, 2) + " equal keys");
+    explain_lines(pen, top, "2 to the entropy: so many keys of equal weight would be as spread as this row");
     if (frame.shown.model.dropout.active())
       pen.pair(
           "row sum after dropout",
@@ -115,9 +141,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
               4));
   }
   if (after_dropout && frame.shown.model.dropout.active())
-    pen.prose(
-        "A row sums to 1 before dropout, not after: survivors are enlarged by 1/(1 − p), so that only the average over many masks is 1.",
-        frame.palette.dim);
+    pen.prose(dropout_words(frame, cell), frame.palette.dim);
 }
 
 void draw_plain_row(Pen& pen, const CellRef& cell) {

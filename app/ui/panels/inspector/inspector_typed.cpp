@@ -26,9 +26,9 @@ void draw_typed(widgets::Pen& pen, const CellRef& cell) {
   const core::attention::GivenCell* typed = frame.shown.model.given.find(place);
   const float middle = pen.y + frame.metrics.frame / 2 + frame.metrics.px(4), width = frame.metrics.px(96);
   widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
-                     typed ? "typed over" : "type over it (N)");
+                     typed ? "typed over" : "put here instead (N)");
   const float x =
-      pen.left + widgets::text_width(frame.fonts.sans14, "type over it (N)") + frame.metrics.px(10);
+      pen.left + widgets::text_width(frame.fonts.sans14, "put here instead (N)") + frame.metrics.px(10);
   ImGui::SetCursorScreenPos({x, pen.y + frame.metrics.px(4)});
   const std::string shown = typed ? core::text::number_text(typed->value) : "";
   const auto answer = widgets::text_field(
@@ -40,11 +40,16 @@ void draw_typed(widgets::Pen& pen, const CellRef& cell) {
     else if (const auto number = any_number(*answer.text))
       frame.commands.edit(TypeOver{place, number});
     else
-      frame.commands.add(ShowMessage{"type over: expected a number, got \"" + *answer.text + "\"", true});
+      frame.commands.add(
+          ShowMessage{"put here instead: expected a number, found \"" + *answer.text + "\"", true});
   }
   if (typed && widgets::link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle},
                              Align::right_middle, frame.palette.accent, "take back"))
     frame.commands.edit(TypeOver{place, std::nullopt});
+  if (ImGui::IsWindowHovered() &&
+      ImGui::IsMouseHoveringRect({pen.left, pen.y}, {x, pen.y + frame.metrics.px(34)}))
+    ImGui::SetTooltip(
+        "A number here stands in place of the computed one; what follows is made of it. Empty: computed again.");
   pen.skip(34);
 }
 

@@ -156,8 +156,8 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
   heading(frame, l, y, "1",
           dropout.active()
               ? "One mask: each weight survives with probability 1 − p, survivors are multiplied by 1/(1 − p)"
-          : dropout.training ? "Nothing is dropped at a rate of 0: raise the dropout under MODEL"
-                             : "Nothing is dropped in evaluation: D switches to training");
+          : dropout.rate == 0 ? "Nothing is dropped at a rate of 0"
+                              : "Nothing is dropped in evaluation: D switches to training");
   title(frame, l, 0, y, "Weights", "softmax");
   title(frame, l, 1, y, "Mask", "p = " + widgets::fixed(dropout.rate, 2));
   title(frame, l, 2, y, "Dropped", "weights × mask");
@@ -188,7 +188,10 @@ int width_of_differences(const Frame& frame, const Layout& l) {
 void many_masks(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.work.laboratory;
   const std::size_t n = std::min(lab.n_masks, lab.count());
-  heading(frame, l, y, "2", "Many masks: on average nothing changes, which is why survivors are enlarged");
+  const bool enlarges = core::attention::survivor_factor(frame.shown.model.dropout) > 1;
+  heading(frame, l, y, "2",
+          enlarges ? "Many masks: on average nothing changes, which is why survivors are enlarged"
+                   : "Many masks: survivors are not enlarged, so that on average weights become smaller");
   title(frame, l, 0, y, "Mean of " + std::to_string(n), "dropped weights");
   title(frame, l, 1, y, "Mean − weights", "");
   const std::size_t ticks = drawn_ticks(lab, n);
@@ -260,10 +263,10 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
 
 void answer(const Frame& frame, ImVec2 at, float width) {
   ImGui::SetCursorScreenPos(at);
-  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
-                     "Why does my row not sum to 1? It does before dropout, not after: only the mean over "
-                     "many masks sums to 1. In "
-                     "evaluation nothing is dropped.");
+  widgets::paragraph(
+      frame.fonts.sans14, frame.palette.dim, width,
+      "Why does my row not sum to what it did? It does before dropout, not after: only the mean "
+      "over many masks does. In evaluation nothing is dropped.");
 }
 
 void how_fast(const Frame& frame, const Layout& l, float& y) {
@@ -280,6 +283,22 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
   ten_ones(frame, l, {x, y}, l.origin.x + l.width - x);
   answer(frame, {x, y + frame.metrics.px(146)}, l.origin.x + l.width - x);
   y += height + frame.metrics.px(24);
+}
+
+/// In place of means over masks that are all ones: what would be coloured is rounding.
+void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
+  const auto& dropout = frame.shown.model.dropout;
+  heading(frame, l, y, "2",
+          "Nothing is dropped, so every mask is all ones and every mean is the weights themselves");
+  ImGui::SetCursorScreenPos({l.origin.x + frame.metrics.px(18), y + frame.metrics.px(4)});
+  if (dropout.rate == 0 && widgets::button(frame, "laboratory/rate", "Drop half of the weights",
+                                           "Sets the dropout of the model to 0.5 (Ctrl+Z takes it back)"))
+    frame.commands.edit(core::editing::SetDropoutRate{0.5});
+  if (dropout.rate == 0 && !dropout.training) ImGui::SameLine();
+  if (!dropout.training &&
+      widgets::button(frame, "laboratory/training", "Switch to training", "D does so anywhere"))
+    frame.commands.edit(core::editing::SetTraining{true});
+  y += 2 * frame.metrics.frame;
 }
 
 void top_line(const Frame& frame, const Layout& l, float& y) {
@@ -322,8 +341,12 @@ void draw_laboratory(const Frame& frame) {
   top_line(frame, l, y);
   if (!frame.work.laboratory) return heading(frame, l, y, "", "The first masks are being drawn");
   one_mask(frame, l, y);
-  many_masks(frame, l, y);
-  how_fast(frame, l, y);
+  if (frame.shown.model.dropout.active()) {
+    many_masks(frame, l, y);
+    how_fast(frame, l, y);
+  } else {
+    nothing_dropped(frame, l, y);
+  }
   ImGui::SetCursorScreenPos(l.origin);
   ImGui::Dummy({l.width, y - l.origin.y});
 }

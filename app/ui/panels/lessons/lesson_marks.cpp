@@ -79,6 +79,44 @@ void move_to_focus(const Frame& frame) {
     });
 }
 
+/// Whether the step speaks of the mask, and this stage shows what the mask hides.
+bool shows_hidden(const Frame& frame, std::string_view name) {
+  const auto& words = frame.lesson->shown().words;
+  const bool speaks = std::ranges::any_of(words, [](std::string_view w) { return w == "mask" || w == "−∞"; });
+  const auto* stage = speaks ? core::attention::find_stage(name.substr(6)) : nullptr;
+  if (!stage || !stage->present(frame.shown.model) || stage->columns != core::attention::Columns::tokens)
+    return false;
+  const bool is_before = stage->stage < Stage::mask;
+  constexpr std::size_t most = 1024;
+  const auto& mask = frame.shown.trace.mask;
+  return !is_before && mask.n_rows() * mask.n_cols() <= most && arma::accu(*mask == 0) > 0;
+}
+
+/// A line around what is hidden: the staircase of a causal mask.
+void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
+  const arma::mat& mask = frame.shown.trace.mask;
+  const auto x = [&](arma::uword j) {
+    return std::round(rect.min.x +
+                      (rect.max.x - rect.min.x) * static_cast<float>(j) / static_cast<float>(mask.n_cols));
+  };
+  const auto y = [&](arma::uword i) {
+    return std::round(rect.min.y +
+                      (rect.max.y - rect.min.y) * static_cast<float>(i) / static_cast<float>(mask.n_rows));
+  };
+  const auto hidden = [&](arma::uword i, arma::uword j) {
+    return i < mask.n_rows && j < mask.n_cols && mask(i, j) == 0;
+  };
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImU32 colour = packed(frame.palette.accent);
+  for (arma::uword i = 0; i <= mask.n_rows; ++i)
+    for (arma::uword j = 0; j <= mask.n_cols; ++j) {
+      if (j < mask.n_cols && hidden(i, j) != (i > 0 && hidden(i - 1, j)))
+        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j + 1), y(i)}, colour);
+      if (i < mask.n_rows && hidden(i, j) != (j > 0 && hidden(i, j - 1)))
+        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j), y(i + 1)}, colour);
+    }
+}
+
 }  // namespace
 
 void draw_lesson_marks(const Frame& frame, std::string_view panel) {
@@ -93,6 +131,10 @@ void draw_lesson_marks(const Frame& frame, std::string_view panel) {
   for (const std::string name : frame.lesson->shown().focus) {
     const auto rect = frame.landmarks.find(name);
     if (!rect || is_stage(name) != (panel == "stages") || !is_within(*rect, min, max)) continue;
+    if (is_stage(name) && shows_hidden(frame, name)) {
+      draw_hidden_edge(frame, *rect);
+      continue;
+    }
     widgets::outline(ImGui::GetWindowDrawList(), {rect->min.x - margin, rect->min.y - margin},
                      {rect->max.x + margin, rect->max.y + margin}, packed(frame.palette.accent), 2);
   }

@@ -9,6 +9,7 @@
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/lessons/glossary.hpp"
+#include "core/lessons/guesses.hpp"
 
 namespace app::panels {
 namespace {
@@ -26,9 +27,32 @@ bool is_done(const Frame& frame) {
   return frame.lesson->done.contains(frame.lesson->step);
 }
 
-/// "Try it" and what to do, or, once it was done, a tick and what was seen.
+std::optional<CellRef> guess(const Frame& frame) {
+  return frame.newest.selection.lesson ? frame.newest.selection.lesson->guess : std::nullopt;
+}
+
+/// Whether the step asks for a guess that was not made yet.
+bool asks(const Frame& frame) {
+  return frame.lesson->shown().asks && frame.lesson->seen.empty() && !guess(frame);
+}
+
+/// "Guess", or "Try it" and what to do, or, once it was done, a tick and what was seen.
 std::string invitation(const Frame& frame) {
-  return frame.lesson->seen.empty() ? frame.lesson->shown().try_it : frame.lesson->seen;
+  const LessonState& lesson = *frame.lesson;
+  if (asks(frame)) return core::lessons::question(lesson.shown());
+  if (lesson.seen.empty()) return lesson.shown().try_it;
+  const auto cell = guess(frame);
+  const std::string verdict = cell ? core::lessons::verdict(lesson.moved, cell->row, cell->column) : "";
+  return verdict.empty() ? lesson.seen : lesson.seen + " " + verdict;
+}
+
+/// The first cell of the stage in question that is pinned is the guess.
+void take_guess(const Frame& frame) {
+  const auto& pinned = frame.newest.selection.pinned;
+  if (!asks(frame) || !pinned || pinned->stage != *frame.lesson->shown().asks || pinned->head != 0) return;
+  frame.commands.look([cell = *pinned](View& view) {
+    if (view.selection.lesson) view.selection.lesson->guess = cell;
+  });
 }
 
 float box_label_width(const Frame& frame) {
@@ -70,22 +94,40 @@ void draw_box(const Frame& frame, float width) {
                                             packed(frame.palette.ground.panel), frame.metrics.px(3));
   const ImVec2 words(at.x + frame.metrics.px(12), at.y + frame.metrics.px(6));
   widgets::draw_text(font, words, seen ? frame.palette.status.good : frame.palette.accent,
-                     seen ? "✓ Seen" : "Try it");
+                     seen          ? "✓ Seen"
+                     : asks(frame) ? "Guess"
+                                   : "Try it");
   ImGui::SetCursorScreenPos({at.x + label, words.y});
   widgets::glossed_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12),
                         invitation(frame));
   frame.landmarks.mark(seen ? "lesson/seen" : "lesson/try", at, {at.x + width, at.y + height});
+  if (asks(frame)) frame.landmarks.mark("lesson/question", at, {at.x + width, at.y + height});
   ImGui::SetCursorScreenPos({at.x, at.y + height});
 }
 
 struct KeyButton {
-  const char *name, *key, *words;
+  const char *name, *key;
+  std::string words;
   Command command;
 };
 
+/// The lesson after this one, or nullptr.
+const core::lessons::Lesson* next_lesson(const Frame& frame) {
+  const auto all = core::lessons::lessons();
+  const auto at = static_cast<std::size_t>(frame.lesson->lesson - all.data());
+  return at + 1 < all.size() ? &all[at + 1] : nullptr;
+}
+
+/// What goes on: the next step, or behind the last one the next lesson.
+KeyButton way_on(const Frame& frame) {
+  const bool is_last = frame.lesson->step + 1 == frame.lesson->lesson->steps().size();
+  const core::lessons::Lesson* next = is_last ? next_lesson(frame) : nullptr;
+  if (next) return {"lesson/next_lesson", "Next lesson", next->title, StartLesson{next->name}};
+  return {"lesson/next", "→", is_last ? "this was the last step" : "next", GoInLesson{1}};
+}
+
 void draw_keys(const Frame& frame) {
-  const std::array keys{KeyButton{"lesson/back", "←", "back", GoInLesson{-1}},
-                        KeyButton{"lesson/next", "→", "next", GoInLesson{1}},
+  const std::array keys{KeyButton{"lesson/back", "←", "back", GoInLesson{-1}}, way_on(frame),
                         KeyButton{"lesson/again", "R", "start this step again", GoInLesson{0}},
                         KeyButton{"lesson/leave", "Esc", "leave the lesson", LeaveLesson{}}};
   ImVec2 at = ImGui::GetCursorScreenPos();
@@ -122,6 +164,7 @@ float lesson_panel_height(const Frame& frame, float width) {
 void draw_lesson(const Frame& frame) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
+  take_guess(frame);
   const Step& step = frame.lesson->shown();
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   ImDrawList* list = ImGui::GetWindowDrawList();

@@ -32,8 +32,9 @@ void draw_submenu(const Frame& frame, const Situation& situation, std::span<cons
 }  // namespace
 
 Situation situation_of(const Frame& frame) {
-  return {frame.shown, frame.newest,   frame.settings,
-          frame.forms, frame.document, [&frame] { return widgets::all_colour_ends(frame); }};
+  return {frame.shown,        frame.newest,   frame.settings,
+          frame.forms,        frame.document, [&frame] { return widgets::all_colour_ends(frame); },
+          frame.work.progress};
 }
 
 void draw_action_line(const Frame& frame, const Situation& situation, const Action& action) {

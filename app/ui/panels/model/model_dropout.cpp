@@ -72,7 +72,7 @@ void stream_row(const Form& form) {
   const std::array options{widgets::Option{"mt19937", "As everywhere since PyTorch 2.7"},
                            widgets::Option{"mkl", "As on Linux on x86 before PyTorch 2.7"}};
   const std::size_t current = frame.newest.model.dropout.stream == DropoutStream::mkl ? 1 : 0;
-  form.label("stream");
+  form.label("generator");
   const char* again = "↻";
   const float button = widgets::text_width(frame.fonts.sans14, again) + 2 * frame.metrics.px(8);
   const float width = form.control_width() - button - frame.metrics.px(8);

@@ -19,8 +19,8 @@ void head_row(const Form& form) {
   form.label(label.c_str());
   const char* help =
       "Off, its contexts count as zero when the heads are merged (H); what it computes stays in sight.";
-  if (const auto on = widgets::checkbox(form.frame, "model/head_on", "counts",
-                                        !form.frame.newest.model.is_off(head), help))
+  if (const auto on =
+          widgets::checkbox(form.frame, "model/head_on", "on", !form.frame.newest.model.is_off(head), help))
     form.frame.commands.edit(SwitchHead{head, *on});
 }
 
@@ -39,7 +39,7 @@ void given_stages_row(const Form& form) {
   const auto& stages = form.frame.newest.model.given.stages;
   std::string words = "given: ";
   for (const auto& stage : stages)
-    words += (&stage == &stages.front() ? "" : ", ") + std::string(core::attention::info(stage.stage).name);
+    words += (&stage == &stages.front() ? "" : ", ") + std::string(core::attention::info(stage.stage).title);
   if (offer(form, words, "model/given", "change…", "Other numbers for a stage, or computed again (I)"))
     form.frame.commands.look([stage = stages.back().stage](View& v) {
       v.forms.given_stage = stage, v.forms.dialog = Dialog::give;

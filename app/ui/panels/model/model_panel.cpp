@@ -1,6 +1,8 @@
 #include "app/ui/panels/model/model_panel.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "app/ui/panels/model/model_rows.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -19,12 +21,59 @@ void for_each_row(const Frame& frame, Each each) {
       if (row.present(frame)) each(row);
 }
 
+/// What a label means, in a sentence.
+struct Meaning {
+  std::string_view label;
+  const char* sentence;
+};
+constexpr std::array meanings{
+    Meaning{"layer", "Which layer of the file the model was made of."},
+    Meaning{"tokens", "How many tokens the sequence has: each is a row of X."},
+    Meaning{"heads", "How many heads look at the tokens, each with columns of its own; a divisor of d_out."},
+    Meaning{"d_in", "How many numbers an embedding has: the columns of X."},
+    Meaning{"d_out", "How many columns queries, keys and values have, over all heads."},
+    Meaning{"project", "Whether queries, keys and values are X times a learned matrix each, or X itself."},
+    Meaning{"bias", "Whether a row of numbers is added to all queries, keys or values."},
+    Meaning{"mask", "Which keys a query may see."},
+    Meaning{"dropout", "The share of the weights that is set to 0 in training, at random."},
+    Meaning{"seed", "What the random numbers of dropout start from: the same seed, the same mask."},
+    Meaning{"generator",
+            "Which of PyTorch's two generators draws the dropout mask; they give other masks for a seed."},
+    Meaning{"drop mask", "The dropout mask came with the file and is not drawn."},
+    Meaning{"scale", "What the scores are multiplied by before the mask."},
+    Meaning{"factor", "The number that the scores are multiplied by."},
+    Meaning{"scores", "Where the scores come from: queries meet keys, or all scores are 0."},
+    Meaning{"merge", "How the contexts of the heads become one matrix."},
+    Meaning{"output", "Whether a last learned matrix mixes what the heads found, and adds a row of numbers."},
+    Meaning{"context",
+            "The most tokens that are allowed; more are an error, as in models with learned positions."},
+    Meaning{"sequence", "Which sequence of the batch is shown; sequences do not see each other."},
+};
+
+const char* meaning_of(std::string_view label) {
+  if (label.starts_with("head "))
+    return "Whether this head counts: off, its contexts are zero when heads are merged.";
+  const auto found = std::ranges::find(meanings, label, &Meaning::label);
+  return found == meanings.end() ? nullptr : found->sentence;
+}
+
 }  // namespace
+
+void explain_label(const Frame& frame, ImVec2 min, const char* words) {
+  const ImVec2 max{min.x + widgets::text_width(frame.fonts.sans15, words), min.y + frame.metrics.frame};
+  frame.landmarks.mark(std::string("model/label/") + words, min, max);
+  const char* sentence = meaning_of(words);
+  if (!sentence || !ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
+  ImGui::BeginTooltip();
+  widgets::paragraph(frame.fonts.sans14, frame.palette.text, frame.metrics.px(300), sentence);
+  ImGui::EndTooltip();
+}
 
 void Form::label(const char* words) const {
   ImFont* font = frame.fonts.sans15;
   widgets::draw_text(font, {at.x, widgets::centred_y(font, at.y, frame.metrics.frame)}, frame.palette.dim,
                      words);
+  explain_label(frame, at, words);
   place(label_width());
 }
 

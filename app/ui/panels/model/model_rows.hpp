@@ -20,6 +20,9 @@ struct Form {
   void place(float offset) const;
 };
 
+/// A sentence on hover over a label that stands there; marked "model/label/<words>".
+void explain_label(const Frame& frame, ImVec2 min, const char* words);
+
 /// One row of MODEL, as the table lists them.
 struct ModelRow {
   bool (*present)(const Frame&);

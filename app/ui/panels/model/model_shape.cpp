@@ -52,6 +52,7 @@ void second_label(const Form& form, const char* words) {
   const float x = form.at.x + std::min(roomy, latest);
   widgets::draw_text(font, {x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame)},
                      form.frame.palette.dim, words);
+  explain_label(form.frame, {x, form.at.y}, words);
   form.place(form.width - form.field_width());
 }
 

@@ -47,12 +47,12 @@ void change_ends(const Frame& frame, const char* which, Ends ColourChoice::*kept
   });
 }
 
-void typed_row(widgets::PopupRows& form, const char* which, Ends ColourChoice::*kept) {
+void typed_row(widgets::PopupRows& form, const char* which, const char* words, Ends ColourChoice::*kept) {
   const Frame& frame = form.frame;
   const Ends now = frame.shown.look.colours.*kept;
   const std::string name = std::string("colours/") + which;
   const float width = frame.metrics.px(80);
-  form.row(which);
+  form.row(words);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   if (const auto low =
           widgets::real_field(frame, name + "/low", (name + ", low end").c_str(), now.low, width))
@@ -82,7 +82,10 @@ void map_row(widgets::PopupRows& form, const char* words, const char* name, Colo
   if (const auto chosen =
           widgets::combo(frame, name, frame.metrics.px(control_room), options[now].words, options, now))
     frame.commands.look([kept, map = maps[*chosen].map](View& v) { v.look.colours.*kept = map; });
-  widgets::tooltip(std::string("The colours of ") + words);
+  widgets::tooltip(
+      kept == &ColourChoice::sequential
+          ? "The colours of what goes from 0 to 1: weights before and after dropout"
+          : "The colours of numbers with a sign: embeddings, queries, keys, values, scores, contexts, output");
   // The map itself, from its low end to its high one.
   const ImVec2 at{form.at.x + frame.metrics.px(label_room), form.at.y};
   constexpr int steps = 64;
@@ -118,8 +121,8 @@ void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right) 
       v.look.colours.locked.reset();
     });
   if (choice.range == RangeRule::typed) {
-    typed_row(form, "values", &ColourChoice::typed_values);
-    typed_row(form, "weights", &ColourChoice::typed_weights);
+    typed_row(form, "values", "signed", &ColourChoice::typed_values);
+    typed_row(form, "weights", "0 to 1", &ColourChoice::typed_weights);
   }
   form.row("measure");
   if (const auto measure = widgets::segmented(frame, "colours/measure", measures, choice.logarithmic ? 1 : 0))
@@ -129,13 +132,13 @@ void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right) 
     });
   widgets::tooltip(
       "Logarithmic: equal steps of colour are equal ratios. Zeros have none; beside the bar stands how many.");
-  form.row("ends");
+  form.row("hold");
   if (widgets::checkbox(
-          frame, "colours/lock", "locked as they are", choice.locked.has_value(),
+          frame, "colours/lock", "as they are now", choice.locked.has_value(),
           "The ends stay where they are, whatever the numbers do; what lies outside has a cut corner"))
     perform("colours/lock", situation_of(frame), frame.commands);
-  map_row(form, "weights", "colours/sequential", &ColourChoice::sequential, render::sequential_maps());
-  map_row(form, "values", "colours/diverging", &ColourChoice::diverging, render::diverging_maps());
+  map_row(form, "0 to 1", "colours/sequential", &ColourChoice::sequential, render::sequential_maps());
+  map_row(form, "signed", "colours/diverging", &ColourChoice::diverging, render::diverging_maps());
   ImGui::SetCursorScreenPos(start);
   ImGui::Dummy({frame.metrics.px(label_room + control_room), form.at.y - start.y});
   ImGui::EndPopup();

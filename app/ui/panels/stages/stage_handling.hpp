@@ -12,7 +12,7 @@ void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, 
                       ImVec2 left_top);
 
 /// What can be done with the stage whose heatmap was drawn last: a double click shows it alone, or the strip
-/// again; a right click opens a menu.
+/// again.
 void handle_stage(const Frame& frame, Stage stage);
 
 }  // namespace app::panels

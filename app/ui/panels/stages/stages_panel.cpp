@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/panels/stages/large_panel.hpp"
 #include "app/ui/panels/stages/stage_handling.hpp"
 #include "app/ui/panels/stages/strip_layout.hpp"
 #include "app/ui/panels/stages/turning_panel.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/pen.hpp"
+#include "core/explain/line_words.hpp"
 #include "core/text/words.hpp"
 
 namespace app::panels {
@@ -19,28 +21,7 @@ using core::attention::StageInfo;
 constexpr float folded_height = 20;  // of the line of folded stages, at scale 1
 
 std::string heading(const Frame& frame, int line) {
-  const auto& model = frame.shown.model;
-  switch (line) {
-    case 1:
-      return model.projections ? "Each token makes a query, a key and a value"
-                               : "Each token is its own query, key and value";
-    case 2: {
-      const std::string meets = model.scores == core::attention::ScoreRule::uniform
-                                    ? "No query prefers any key"
-                                    : "Each query meets each key";
-      return model.mask.causal ? meets + "; the future is hidden" : meets;
-    }
-    case 3:
-      return model.dropout.active()
-                 ? "Scores become weights, a row sums to 1; dropout removes some and enlarges the rest"
-                 : "Scores become weights, a row sums to 1";
-    default: {
-      const bool projected = model.projections && model.projections->output;
-      const std::string mix =
-          model.n_heads > 1 ? "Weights mix the values; heads stand side by side" : "Weights mix the values";
-      return projected ? mix + " and are projected" : mix;
-    }
-  }
+  return core::explain::line_words(frame.shown.model, frame.shown.trace, frame.shown.look.head, line);
 }
 
 void draw_heading(const Frame& frame, const StripRow& row, ImVec2 origin) {
@@ -48,8 +29,11 @@ void draw_heading(const Frame& frame, const StripRow& row, ImVec2 origin) {
   const float y = origin.y + row.heading;
   widgets::draw_text(frame.fonts.mono12, {origin.x, y}, widgets::Align::left_middle,
                      packed(frame.palette.faint), std::to_string(row.line));
-  widgets::draw_text(frame.fonts.sans14, {origin.x + frame.metrics.px(18), y}, widgets::Align::left_middle,
-                     packed(frame.palette.dim), heading(frame, row.line));
+  const std::string words = heading(frame, row.line);
+  const ImVec2 at{origin.x + frame.metrics.px(18), y};
+  widgets::draw_text(frame.fonts.sans14, at, widgets::Align::left_middle, packed(frame.palette.dim), words);
+  frame.landmarks.mark("strip/heading/" + std::to_string(row.line), {at.x, at.y - frame.metrics.px(8)},
+                       {at.x + widgets::text_width(frame.fonts.sans14, words), at.y + frame.metrics.px(8)});
 }
 
 /// The line that leads from the end of one row back to the beginning of the next.
@@ -72,7 +56,7 @@ void draw_way_to_laboratory(const Frame& frame, ImVec2 at, float end) {
   if (at.x + widgets::text_width(frame.fonts.sans13, words) > end) return;
   if (widgets::link(frame, "strip/laboratory", frame.fonts.sans13, at, widgets::Align::left_middle,
                     frame.palette.accent, words))
-    frame.commands.look([](View& v) { v.look.tab = Tab::laboratory; });
+    perform("tab/laboratory", situation_of(frame), frame.commands);
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Many masks, their mean, and how fast it settles");
 }
 
@@ -86,18 +70,6 @@ void draw_way_to_positions(const Frame& frame, Stage stage, ImVec2 at, float end
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("The pairs of a query and a key, their angles and the score");
 }
 
-/// The title of a stage that can be given: a right click offers that.
-void mark_title(const Frame& frame, const StageInfo& stage, ImVec2 min, float right) {
-  const ImVec2 max{right, min.y + frame.metrics.px(20)};
-  frame.landmarks.mark(std::string("strip/title/") + stage.name, min, max);
-  if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
-  ImGui::SetTooltip(frame.shown.model.given.find(stage.stage) ? "Given; a right click computes it again (I)"
-                                                              : "A right click gives it other numbers (I)");
-  if (ImGui::IsMouseClicked(1))
-    frame.commands.look(
-        [which = stage.stage](View& v) { v.forms.given_stage = which, v.forms.dialog = Dialog::give; });
-}
-
 void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   const StageInfo& stage = core::attention::info(s.map.stage);
   const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, s.map.head);
@@ -108,8 +80,6 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
   ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
   draw_stage_title(frame, std::string("strip/title/") + stage.name, s.map.stage, title, at);
   at.x += widgets::text_width(title, stage.title) + frame.metrics.px(10);
-  if (core::attention::can_be_given(stage.stage))
-    mark_title(frame, stage, {origin.x + s.title.x, at.y}, at.x);
   const std::string words = formula_of(stage, frame.shown.model, frame.metrics.compact);
   if (!words.empty())
     at.x +=

@@ -149,7 +149,7 @@ void edit_by_mouse(const EditorFrame& e) {
   if (ImGui::IsItemHovered() && cell) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
     if (!ImGui::IsItemActive() && !is_typing_cell(e.frame.forms))
-      tooltip(core::text::number_text(e.matrix.numbers.at(cell->row, cell->column)));
+      tooltip(core::text::told_number(e.matrix.numbers.at(cell->row, cell->column)));
   }
   if (ImGui::IsItemActivated() && cell) put_cursor(e.frame, cell->row, cell->column);
   if (ImGui::IsItemHovered() && cell && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {

@@ -98,8 +98,10 @@ void edit_by_keys(const EditorFrame& e) {
   if (is_typing_cell(e.frame.forms) || io.WantTextInput) return;
   if (cursor.row >= e.grid.n_rows || cursor.column >= e.grid.n_columns) return move(e, 0, 0);
   const long all = static_cast<long>(std::max(e.grid.n_rows, e.grid.n_columns));
-  if (key_pressed(ImGuiKey_LeftArrow)) move(e, 0, -1);
-  if (key_pressed(ImGuiKey_RightArrow)) move(e, 0, 1);
+  if (!e.frame.newest.selection.lesson) {  // whose steps they go through
+    if (key_pressed(ImGuiKey_LeftArrow)) move(e, 0, -1);
+    if (key_pressed(ImGuiKey_RightArrow)) move(e, 0, 1);
+  }
   if (key_pressed(ImGuiKey_UpArrow)) move(e, -1, 0);
   if (key_pressed(ImGuiKey_DownArrow)) move(e, 1, 0);
   if (key_pressed(ImGuiKey_Home)) move(e, io.KeyCtrl ? -all : 0, -all);

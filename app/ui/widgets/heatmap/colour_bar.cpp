@@ -6,6 +6,7 @@
 
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/pen.hpp"
 #include "core/figures/words.hpp"
 #include "core/text/words.hpp"
 
@@ -95,9 +96,9 @@ void draw_tooltip(const Frame& frame, const Heatmap& map, const ColourScale& sca
                   const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
   if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
   const Extent e = shown_extent(frame, map);
-  std::string words = "colours from " + number_text(scale.ends.low) + " to " + number_text(scale.ends.high);
-  if (scale.is_logarithmic()) words += ", logarithmic from " + number_text(scale.ends.least) + " on";
-  words += "\nsmallest " + number_text(e.smallest) + ", largest " + number_text(e.largest);
+  std::string words = "colours from " + inspected(scale.ends.low) + " to " + inspected(scale.ends.high);
+  if (scale.is_logarithmic()) words += ", logarithmic from " + inspected(scale.ends.least) + " on";
+  words += "\nsmallest " + inspected(e.smallest) + ", largest " + inspected(e.largest);
   if (!notes.empty()) words += "\n" + core::text::joined(notes, "\n", &Note::words);
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::SetTooltip("%s", words.c_str());

@@ -72,7 +72,12 @@ Colouring colouring_of(const Heatmap& map) {
 }
 
 Ends colour_ends(const Frame& frame, Stage stage, std::size_t head) {
-  const auto extent = [&](Stage of, std::size_t h) { return extent_of_stage(frame, of, h); };
+  const auto extent = [&](Stage of, std::size_t h) {
+    // While a number is dragged the colours stay, so that a cell that changes is seen to.
+    if (frame.work.changes && frame.work.changes->is_under_way())
+      if (const auto* before = numbers_before(frame, of, h)) return extent_of(*before);
+    return extent_of_stage(frame, of, h);
+  };
   return app::colour_ends(frame.shown.look.colours, frame.shown.model, extent, stage, head);
 }
 

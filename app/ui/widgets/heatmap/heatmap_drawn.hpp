@@ -85,6 +85,8 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d);
 /// The cross, the pinned and the hovered cell, operands and results, cells switched by hand.
 void draw_marks(const Frame& frame, const Heatmap& map, const Drawn& d);
+/// The cells that the last edit changed: they are lit for a moment and keep a thin line.
+void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d);
 /// Hovering, pinning, zooming and moving with the mouse.
 void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d);
 

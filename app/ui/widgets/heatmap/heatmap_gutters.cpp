@@ -5,6 +5,7 @@
 
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
+#include "app/ui/widgets/pen.hpp"
 
 namespace app::widgets {
 namespace {
@@ -80,7 +81,7 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
         d.part.top + static_cast<double>((ImGui::GetIO().MousePos.y - d.corner.y) / d.cell_height);
     const auto row = static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(facts.size() - 1)));
     const std::string words = std::string(gutter.about) + "\nrow " + std::to_string(row) + ": " +
-                              number_text(facts[row].*gutter.figure);
+                              inspected(facts[row].*gutter.figure);
     ImGui::SetTooltip("%s", words.c_str());
   }
 }

@@ -10,6 +10,11 @@ namespace {
 
 using core::attention::Columns;
 
+/// What marks are thicker when they are to be seen from the last row.
+float thicker(const Frame& frame) {
+  return frame.shown.selection.presenting.on ? 2.0f : 1.0f;
+}
+
 /// A frame around a rectangle of cells, around at least a few pixels when cells are smaller.
 void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 colour, float thickness) {
   const ImVec2 a = d.cell_min(cells.row0, cells.column0), b = d.cell_max(cells.row1 - 1, cells.column1 - 1);
@@ -27,20 +32,22 @@ void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.ground.back, 0.5f));
   for (const auto& cells :
        core::explain::results(frame.shown.model, frame.shown.trace, *frame.shown.selection.pinned))
-    if (is_here(cells)) outline_cells(d, cells, quiet, 2);
+    if (is_here(cells)) outline_cells(d, cells, quiet, 2 * thicker(frame));
   for (const CellRef& worked :
        core::explain::worked_out(frame.shown.model, frame.shown.trace, *frame.shown.selection.pinned))
     for (const auto& cells : core::explain::operands(frame.shown.model, frame.shown.trace, worked))
-      if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2);
+      if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2 * thicker(frame));
 }
 
 void draw_cross(const Frame& frame, const Drawn& d) {
   if (!d.cross) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImU32 line = packed(frame.palette.selection, 0.65f);
-  outline(list, d.cell_min(d.cross->row, 0), d.cell_max(d.cross->row, d.numbers.n_cols - 1), line, 1);
+  const float thick = thicker(frame);
+  outline(list, d.cell_min(d.cross->row, 0), d.cell_max(d.cross->row, d.numbers.n_cols - 1), line, thick);
   if (!d.row_only)
-    outline(list, d.cell_min(0, d.cross->column), d.cell_max(d.numbers.n_rows - 1, d.cross->column), line, 1);
+    outline(list, d.cell_min(0, d.cross->column), d.cell_max(d.numbers.n_rows - 1, d.cross->column), line,
+            thick);
 }
 
 void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
@@ -52,9 +59,11 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (is_here(frame.shown.selection.pinned)) {
     const ImVec2 a = d.cell_min(frame.shown.selection.pinned->row, frame.shown.selection.pinned->column);
     const ImVec2 b = d.cell_max(frame.shown.selection.pinned->row, frame.shown.selection.pinned->column);
-    outline(list, {a.x - 2, a.y - 2}, {std::max(b.x + 1, a.x + 4), std::max(b.y + 1, a.y + 4)},
-            packed(p.selection), 2);
-    if (b.x - a.x > 6 && b.y - a.y > 6) outline(list, a, {b.x - 1, b.y - 1}, packed(p.selection_inner), 1);
+    const float out = 2 * thicker(frame);
+    outline(list, {a.x - out, a.y - out},
+            {std::max(b.x + out - 1, a.x + 4), std::max(b.y + out - 1, a.y + 4)}, packed(p.selection), out);
+    if (b.x - a.x > 6 && b.y - a.y > 6)
+      outline(list, a, {b.x - 1, b.y - 1}, packed(p.selection_inner), thicker(frame));
   }
   if (is_here(frame.shown.selection.hovered)) {
     const ImVec2 a = d.cell_min(frame.shown.selection.hovered->row, frame.shown.selection.hovered->column);
@@ -97,7 +106,8 @@ void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 void draw_marks(const Frame& frame, const Heatmap& map, const Drawn& d) {
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->PushClipRect({d.corner.x - 3, d.corner.y - 3}, {d.far.x + 3, d.far.y + 3}, true);
+  list->PushClipRect({d.corner.x - 5, d.corner.y - 5}, {d.far.x + 5, d.far.y + 5}, true);
+  draw_changes(frame, map, d);
   draw_cross(frame, d);
   if (!map.other || !map.other->of_stage) draw_links(frame, map, d);
   draw_chosen(frame, map, d);

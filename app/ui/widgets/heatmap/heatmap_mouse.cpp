@@ -136,7 +136,7 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, block.row, block.column};
   if (!has_cells_of_stage(map)) {
     const std::string where = std::to_string(cell.row) + ", " + std::to_string(cell.column);
-    ImGui::SetTooltip("%s: %s", where.c_str(), number_text(d.numbers(cell.row, cell.column)).c_str());
+    ImGui::SetTooltip("%s: %s", where.c_str(), told_number(d.numbers(cell.row, cell.column)).c_str());
     return;
   }
   turn_wheel(frame, d, cell, place);

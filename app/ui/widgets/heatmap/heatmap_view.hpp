@@ -85,6 +85,9 @@ void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner);
 /// How many columns of figures stand right of a heatmap with gutters: row sums, and of weights their entropy.
 int gutter_count(Stage stage);
 
+/// A stage as it was before the last edit, of the same shape, or nullptr.
+const core::attention::StageMatrix* numbers_before(const Frame& frame, Stage stage, std::size_t head);
+
 /// How a heatmap's numbers are coloured.
 core::attention::Colouring colouring_of(const Heatmap& map);
 

@@ -113,6 +113,12 @@ const Start starts[]{
       p.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg", 0);
       look(p, [](app::View& view) { view.look.tab = Tab::tokens; });
     },
+    [](gui::Program& p) {
+      look(p, [](app::View& view) {
+        app::pin(view, {Stage::weights, 0, 2, 1});
+        view.selection.presenting.on = true;
+      });
+    },
     give_everything_that_can_go_wrong,
     give_more_keys<core::attention::MaskAlignment::last>,
     give_more_keys<core::attention::MaskAlignment::first>,

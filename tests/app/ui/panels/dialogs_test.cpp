@@ -91,50 +91,98 @@ TEST_F(Dialogs, SaveAsAsksBeforeItReplacesAFile) {
   EXPECT_EQ(ui.asked<app::SaveFileAs>()[0].path, directory.path() / "one.json");
 }
 
-TEST_F(Dialogs, ExportNamesTheFileOrTheDirectory) {
+TEST_F(Dialogs, ExportProposesANameOfDocumentStageHeadAndForm) {
+  using enum app::ExportWhat;
+  app::ExportAs e;
+  e.document = "004-causal", e.matrix = {core::attention::Stage::scores, 1, 0, 0};
+  const auto name = [&](app::ExportForm form, app::ExportWhat what) {
+    e.form = form, e.what = what;
+    return app::proposed_name(e);
+  };
+  EXPECT_EQ(name(app::ExportForm::csv, matrix), "004-causal.scores.head1.csv");
+  EXPECT_EQ(name(app::ExportForm::csv, everything), "004-causal") << "a folder of files";
+  EXPECT_EQ(name(app::ExportForm::npz, matrix), "004-causal.scores.npz") << "an archive holds whole stages";
+  EXPECT_EQ(name(app::ExportForm::pdf, stage), "004-causal.scores.pdf");
+  EXPECT_EQ(name(app::ExportForm::png, everything), "004-causal.png");
+  EXPECT_EQ(name(app::ExportForm::session, matrix), "004-causal.json");
+  EXPECT_EQ(name(app::ExportForm::program, matrix), "004-causal.py");
+  EXPECT_EQ(app::stem_of("my model: a/b *.safetensors"), "b");
+  EXPECT_EQ(app::stem_of("Your journey, two heads"), "Your-journey-two-heads");
+  EXPECT_EQ(app::stem_of("…"), "…");
+  EXPECT_EQ(app::stem_of("??"), "attention");
+}
+
+TEST_F(Dialogs, ExportNeverWritesOneFormIntoAFileOfAnother) {
+  app::ExportAs e;
+  const auto planned = [&](app::ExportForm form, const char* name) {
+    e.form = form, e.path = directory.path() / name, e.document = "d";
+    return app::planned_files(ui.model(), e).front().filename().string();
+  };
+  EXPECT_EQ(planned(app::ExportForm::csv, "mine.json"), "mine.csv");
+  EXPECT_EQ(planned(app::ExportForm::png, "mine.svg"), "mine.png");
+  EXPECT_EQ(planned(app::ExportForm::png, "mine"), "mine.png");
+  EXPECT_EQ(planned(app::ExportForm::csv, "mine.txt"), "mine.txt") << "a wish of one's own";
+  EXPECT_EQ(planned(app::ExportForm::csv, "inner"), "d.weights.head0.csv") << "a folder that is there";
+}
+
+TEST_F(Dialogs, ExportWritesWhereItsDialogSays) {
   ui.look([&](auto& v) { v.selection.pinned = app::CellRef{core::attention::Stage::scores, 1, 0, 0}; });
   show(Dialog::export_files);
   ui.click("dialog/confirm");
-  EXPECT_TRUE(fs::exists(directory.path() / "scores.head1.csv"));
+  const auto asked = ui.asked<app::ExportAs>();
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].what, app::ExportWhat::matrix);
+  EXPECT_EQ(asked[0].matrix, *ui.view().selection.pinned);
+  const auto files = app::planned_files(ui.model(), asked[0]);
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_TRUE(files[0].filename().string().ends_with(".scores.head1.csv")) << files[0];
+  EXPECT_TRUE(fs::exists(files[0]));
   show(Dialog::export_files);
   ui.click("dialog/what/2");
   ui.click("dialog/confirm");
-  ASSERT_TRUE(ui.has("dialog/replace")) << "one of the files is there already";
-  ui.click("dialog/replace");
-  EXPECT_TRUE(fs::exists(directory.path() / "weights.head1.csv"));
-  const auto asked = ui.asked<app::ExportAs>();
-  ASSERT_EQ(asked.size(), 2u);
-  EXPECT_EQ(asked[0].what, app::ExportWhat::matrix);
-  EXPECT_EQ(asked[0].matrix, *ui.view().selection.pinned);
-  EXPECT_THAT(app::planned_files(ui.model(), asked[0]),
-              testing::ElementsAre(directory.path() / "scores.head1.csv"));
-  EXPECT_EQ(asked[1].what, app::ExportWhat::everything);
-  EXPECT_EQ(asked[1].path, directory.path());
+  ASSERT_EQ(ui.asked<app::ExportAs>().size(), 2u);
+  EXPECT_TRUE(fs::exists(ui.asked<app::ExportAs>()[1].path / "weights.head1.csv"))
+      << "in a folder of its own";
 }
 
-TEST_F(Dialogs, ExportAsksBeforeItWritesOverAFile) {
-  std::ofstream(directory.path() / "weights.head0.csv") << "mine";
+TEST_F(Dialogs, ExportAsksBeforeItWritesOverAFileAndASecondPressKeepsIt) {
   show(Dialog::export_files);
   ui.click("dialog/confirm");
-  EXPECT_TRUE(ui.asked<app::ExportAs>().empty());
+  ASSERT_EQ(ui.asked<app::ExportAs>().size(), 1u);
+  show(Dialog::export_files);
+  const ImVec2 place = ui.centre("dialog/confirm");
+  ui.click("dialog/confirm");
+  ui.run();
   ASSERT_TRUE(ui.has("dialog/replace"));
+  const auto keep = ui.rect("dialog/keep");
+  EXPECT_TRUE(place.x >= keep.min.x && place.x <= keep.max.x) << "Keep stands where Export stood";
   ui.click("dialog/keep");
   EXPECT_FALSE(ui.has("dialog/replace"));
   ui.click("dialog/confirm");
   ui.click("dialog/replace");
-  EXPECT_EQ(ui.asked<app::ExportAs>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::ExportAs>().size(), 2u);
 }
 
 TEST_F(Dialogs, ExportAsksAgainWhenSomethingElseIsToBeWritten) {
-  std::ofstream(directory.path() / "weights.head0.csv") << "mine";
+  show(Dialog::export_files);
+  ui.click("dialog/confirm");
   show(Dialog::export_files);
   ui.click("dialog/confirm");
   ASSERT_TRUE(ui.has("dialog/replace"));
   ui.click("dialog/form/1");
   EXPECT_FALSE(ui.has("dialog/replace"));
   ui.click("dialog/confirm");
-  ASSERT_EQ(ui.asked<app::ExportAs>().size(), 1u);
-  EXPECT_EQ(ui.asked<app::ExportAs>()[0].form, app::ExportForm::npy);
+  ASSERT_EQ(ui.asked<app::ExportAs>().size(), 2u);
+  EXPECT_EQ(ui.asked<app::ExportAs>()[1].form, app::ExportForm::npy);
+}
+
+TEST_F(Dialogs, KeysCanBeSearched) {
+  show(Dialog::keys);
+  ASSERT_TRUE(ui.has("dialog/keys/20"));
+  ui.type("undo");
+  ui.run();
+  EXPECT_TRUE(ui.has("dialog/keys/0"));
+  EXPECT_FALSE(ui.has("dialog/keys/3"));
 }
 
 TEST_F(Dialogs, ExportOffersWhatEachFormCanHold) {
@@ -146,7 +194,7 @@ TEST_F(Dialogs, ExportOffersWhatEachFormCanHold) {
   EXPECT_TRUE(ui.has("dialog/scale/3"));
   ui.click("dialog/scale/3");
   EXPECT_EQ(ui.view().settings.export_scale, 4);
-  ui.click("dialog/form/6");  // a program is always of the whole model
+  ui.click("dialog/form/7");  // a program is always of the whole model
   EXPECT_FALSE(ui.has("dialog/what/0"));
   ui.click("dialog/confirm");
   EXPECT_EQ(ui.asked<app::ExportAs>().back().form, app::ExportForm::program);

@@ -78,10 +78,10 @@ TEST_F(LargeStage, IsLargerThanInTheStrip) {
   EXPECT_GT(width("large/weights"), 1.5f * before);
 }
 
-TEST_F(LargeStage, OpensAMenuByARightClickThatFoldsIt) {
-  ui.right_click("strip/scaled_scores");
+TEST_F(LargeStage, OpensAMenuByARightClickOnItsTitleThatFoldsIt) {
+  ui.right_click("strip/title/scaled_scores");
   ui.run();
-  ui.click("stage_menu/fold");
+  ui.click("menu/stage/fold");
   ui.run();
   EXPECT_TRUE(ui.view().look.folded.contains(Stage::scaled_scores));
   EXPECT_FALSE(ui.has("strip/scaled_scores"));

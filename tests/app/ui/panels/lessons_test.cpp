@@ -128,7 +128,7 @@ TEST(LessonsMenu, StartsAndLeavesLessons) {
   p.click("menu/Lessons");
   p.click("menu/lesson/leave");
   EXPECT_EQ(p.store.lesson(), nullptr);
-  p.click("menu/Lessons");
+  p.click("menu/Help");
   p.click("menu/help/glossary");
   EXPECT_TRUE(p.has("glossary/softmax"));
   p.key(Key::escape);

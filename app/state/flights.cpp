@@ -1,0 +1,43 @@
+#include "app/state/flights.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/explain/explain.hpp"
+
+namespace app {
+
+std::vector<CellRef> flown_cells(const core::attention::Model& model, const core::attention::Trace& trace,
+                                 const CellRef& cell) {
+  std::vector<CellRef> cells = core::explain::worked_out(model, trace, cell);
+  std::erase_if(cells, [&](const CellRef& c) { return core::explain::operands(model, trace, c).empty(); });
+  return cells;
+}
+
+void play_flight(View& view, std::size_t n) {
+  auto& flight = view.selection.presenting.flight;
+  if (!view.selection.pinned) return flight.reset();
+  if (!flight || flight->cell != *view.selection.pinned || flight->at >= static_cast<double>(n))
+    flight = Flight{*view.selection.pinned, 0, true};
+  else
+    flight->runs = !flight->runs;
+}
+
+void step_flight(View& view, int by, std::size_t n) {
+  auto& flight = view.selection.presenting.flight;
+  if (!view.selection.pinned) return;
+  if (!flight || flight->cell != *view.selection.pinned) flight = Flight{*view.selection.pinned, 0, false};
+  constexpr double close = 1e-6;
+  const double to = by < 0 ? std::ceil(flight->at - 1 - close) : std::floor(flight->at + 1 + close);
+  flight->at = std::clamp(to, 0.0, static_cast<double>(n));
+  flight->runs = false;
+}
+
+void advance_flight(View& view, double by, std::size_t n) {
+  auto& flight = view.selection.presenting.flight;
+  if (!flight || !flight->runs) return;
+  flight->at = std::min(flight->at + by, static_cast<double>(n));
+  if (flight->at >= static_cast<double>(n)) flight->runs = false;
+}
+
+}  // namespace app
