@@ -242,10 +242,15 @@ int run_batch(const Arguments& arguments, std::ostream& out, std::ostream& err) 
 }
 
 void print_error(std::ostream& err, std::string_view message) {
-  std::string line(message);
-  std::ranges::replace_if(
-      line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
-  err << "attnscope: " << core::text::printable(line) << std::endl;
+  try {
+    std::string line(message);
+    std::ranges::replace_if(
+        line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
+    line = core::text::printable(line);
+    err << "attnscope: " << line << std::endl;
+  } catch (const std::bad_alloc&) {  // what is said then has nothing that must be escaped
+    err << "attnscope: not enough memory" << std::endl;
+  }
 }
 
 }  // namespace app

@@ -4,7 +4,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <random>
@@ -12,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/files/list_folder.hpp"
 
 namespace app {
 namespace {
@@ -81,18 +81,15 @@ Journal::~Journal() {
 }
 
 std::vector<std::shared_ptr<Journal>> Journal::left_in(const fs::path& folder) {
-  std::vector<fs::path> locks;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == lock_ending) locks.push_back(it->path());
-  std::ranges::sort(locks);
   std::vector<std::shared_ptr<Journal>> left;
-  for (const fs::path& path : locks) {
+  for (const fs::path& path : formats::list_folder(folder).paths) {
+    if (path.extension() != lock_ending) continue;
     formats::Descriptor lock = taken(path, 0);
     if (lock.number() < 0) continue;
     fs::path content = path;
     content.replace_extension(content_ending);
     std::shared_ptr<Journal> journal(new Journal(content, std::move(lock)));
+    std::error_code error;
     if (fs::exists(content, error)) left.push_back(std::move(journal));
   }
   return left;

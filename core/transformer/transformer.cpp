@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/formats/files/list_folder.hpp"
 #include "core/formats/gguf/gguf.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/tokenizers/gguf_tokenizer.hpp"
@@ -32,8 +33,8 @@ fs::path tensors_in(const fs::path& folder) {
                            "pytorch_model.bin.index.json"})
     if (has_file(folder / name)) return folder / name;
   std::vector<fs::path> others;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".safetensors") others.push_back(entry.path());
+  for (const fs::path& path : formats::list_folder(folder).paths)
+    if (path.extension() == ".safetensors") others.push_back(path);
   if (others.size() == 1) return others.front();
   throw Error(folder.string() + ": expected the tensors of a model: model.safetensors, or its index");
 }

@@ -151,14 +151,16 @@ void Heads::allocate(const Model& model) {
     for (auto* numbers : {&head.largest, &head.sums}) numbers->assign(n_queries, 1);
     head.losses.assign(n_queries, 0);
   }
-  groups.resize(model.n_groups());
-  for (Group& group : groups) {
+  std::vector<Group> all_groups(
+      model.n_groups());  // without them there is no shape, should memory end before
+  for (Group& group : all_groups) {
     group.key_panels = Buffer(rounded_up(n_keys, kernels->panel_width) * d_head);
     if (prepares) group.bare_keys = Buffer(n_keys * d_head);
     group.values = Buffer(n_keys * value_stride);
     fill(group.key_panels, 0);
     fill(group.values, 0);
   }
+  groups = std::move(all_groups);
 }
 
 void row_of_exponentials(Heads& all, std::size_t h, std::size_t i, std::size_t n, double* exponentials,

@@ -91,6 +91,7 @@ void replace(const fs::path& path, const std::optional<struct stat>& old, std::s
   if (old && ::access(target.c_str(), W_OK) != 0) fail_writing(path, errno);
   const HeldSignals held;
   sweep(target.parent_path());
+  const Descriptor folder = open_folder(target.parent_path());
   Unfinished whole(target.parent_path(), Unfinished::Kind::file, path);
   const bool over_old = old && (old->st_nlink > 1 || !has_owner_of(whole.descriptor(), *old));
   int error = old && ::fchmod(whole.descriptor(), old->st_mode & 07777) != 0 ? errno : 0;
@@ -99,7 +100,7 @@ void replace(const fs::path& path, const std::optional<struct stat>& old, std::s
   // When writing over it fails half-way, the content takes its place under this name at least.
   if (error == 0 && (!over_old || overwrite(target, content) != 0)) error = whole.move_to(target);
   if (error != 0) fail_writing(path, error);
-  sync_folder(target.parent_path());
+  ::fsync(folder.number());  // nothing may fail any more
 }
 
 }  // namespace
@@ -147,7 +148,11 @@ std::string read_begin(const fs::path& path, std::size_t count) {
 
 std::string read_file(const fs::path& path, std::size_t limit) {
   const Descriptor descriptor = open_regular(path);
-  constexpr std::size_t step = 1 << 20;
+  struct stat about;
+  const bool is_known = ::fstat(descriptor.number(), &about) == 0 && about.st_size >= 0;
+  constexpr std::size_t least = 1 << 12, most = 1 << 20;  // files of /proc say that they are empty
+  const std::size_t step =
+      is_known ? std::clamp(static_cast<std::size_t>(about.st_size) + 1, least, most) : most;
   std::string content;
   for (;;) {
     const std::size_t old_size = content.size();

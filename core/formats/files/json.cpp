@@ -26,11 +26,32 @@ std::string indexed(const std::string& path, std::size_t index) {
   return path + "[" + std::to_string(index) + "]";
 }
 
+/// Empties a value from the inside out: the library's destructor asks for memory to go through what is not
+/// empty, and ends the program where there is none.
+void dismantle(Value& value) noexcept {
+  if (value.is_array())
+    for (Value& item : value.get_ref<List&>()) dismantle(item);
+  else if (value.is_object())
+    for (auto& [key, item] : value.get_ref<Object&>()) dismantle(item);
+  if (value.is_structured()) value.clear();
+}
+
 /// Builds a value from what the library's reader meets, without trusting depth; the library itself says
 /// nothing of lines, and takes the last of two members of one name.
 class Builder {
  public:
   Builder(std::string_view text, const std::string& file_name) : text_(text), file_name_(file_name) {}
+
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+  ~Builder() {
+    dismantle(result_);
+    for (Level& level : levels_) {
+      for (Value& value : level.list) dismantle(value);
+      for (auto& [key, value] : level.members) dismantle(value);
+      for (auto& [key, value] : level.object) dismantle(value);
+    }
+  }
 
   Value take() { return std::move(result_); }
 
@@ -51,7 +72,7 @@ class Builder {
   bool end_object() {
     Members& members = levels_.back().members;
     expect_every_key_once(members);
-    Object object;
+    Object& object = levels_.back().object;
     object.reserve(members.size());  // growing, it would copy what its members hold
     for (auto& [key, value] : members) object.emplace_back(std::move(key), std::move(value));
     return close(std::move(object));
@@ -73,6 +94,7 @@ class Builder {
     bool is_object;
     List list;
     Members members;  ///< the last one without its value while that is read
+    Object object;    ///< of them, when all are there
   };
 
   std::string what_is_wrong(std::size_t at, const std::string& token,
@@ -106,7 +128,7 @@ class Builder {
     if (levels_.size() == deepest)
       throw Error(file_name_ + ": expected at most " + std::to_string(deepest) +
                   " levels of lists and objects, got more");
-    levels_.push_back({is_object, {}, {}});
+    levels_.push_back({is_object, {}, {}, {}});
     return true;
   }
 
@@ -115,7 +137,7 @@ class Builder {
     return add(std::move(value));
   }
 
-  bool add(Value value) {
+  bool add(Value value) try {
     if (levels_.empty())
       result_ = std::move(value);
     else if (Level& level = levels_.back(); level.is_object)
@@ -123,6 +145,9 @@ class Builder {
     else
       level.list.push_back(std::move(value));
     return true;
+  } catch (const std::bad_alloc&) {
+    dismantle(value);
+    throw;
   }
 
   std::string_view text_;
@@ -160,8 +185,12 @@ std::string description(const Value& value) {
 }  // namespace
 
 struct Json::File {
-  Value value;
+  explicit File(const std::string& file_name) : name(file_name) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { dismantle(value); }
   std::string name;
+  Value value;
 };
 
 Json::Json(std::shared_ptr<const File> file, const Value& value, std::string path)
@@ -300,7 +329,8 @@ arma::mat Json::matrix(Numbers which) const {
 Json parse_json(std::string_view text, const std::string& file_name) {
   Builder builder(text, file_name);
   Value::sax_parse(text.begin(), text.end(), &builder);
-  const auto file = std::make_shared<const Json::File>(Json::File{builder.take(), file_name});
+  const auto file = std::make_shared<Json::File>(file_name);
+  file->value = builder.take();
   return Json(file, file->value, "");
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <system_error>
@@ -20,56 +21,64 @@ Staging::Leftovers::~Leftovers() {
   for (auto path = paths.rbegin(); path != paths.rend(); ++path) fs::remove(*path, ignored);
 }
 
+void Staging::Leftovers::make_directory(const fs::path& path, const fs::path& shown) {
+  std::error_code error;
+  if (path.empty() || fs::is_directory(path, error)) return;
+  make_directory(path.parent_path(), shown);
+  if (!path.has_filename()) return;  // "a/b/" is the directory "a/b"
+  fs::path made = path;
+  paths.reserve(paths.size() + 1);  // what was made is taken down whatever memory there is
+  if (fs::create_directory(path, error))
+    paths.push_back(std::move(made));
+  else if (error)
+    throw Error(cannot_be_written(shown, error.value() == EEXIST ? ENOTDIR : error.value()));
+  else if (!fs::is_directory(path, error))
+    throw Error(cannot_be_written(shown, ENOTDIR));
+}
+
 Staging::Staging(const fs::path& directory) : directory_(directory) {
-  make_directory(directory_);
+  leftovers_.make_directory(directory_, directory_);
   sweep(directory_);
   waiting_.emplace(directory_, Unfinished::Kind::folder, directory_);
 }
 
-void Staging::make_directory(const fs::path& path) {
-  std::error_code error;
-  if (path.empty() || fs::is_directory(path, error)) return;
-  make_directory(path.parent_path());
-  if (!path.has_filename()) return;  // "a/b/" is the directory "a/b"
-  if (fs::create_directory(path, error))
-    leftovers_.paths.push_back(path);
-  else if (error)
-    throw Error(cannot_be_written(directory_, error.value() == EEXIST ? ENOTDIR : error.value()));
-  else if (!fs::is_directory(path, error))
-    throw Error(cannot_be_written(directory_, ENOTDIR));
-}
-
 void Staging::add(const fs::path& name, std::string_view content) {
   held_.check();
-  make_directory((waiting_->path() / name).parent_path());
-  write_new_file(waiting_->path() / name, content, directory_ / name);
+  const fs::path path = waiting_->path() / name;
+  inside_.make_directory(path.parent_path(), directory_);
+  inside_.paths.push_back(path);
+  write_new_file(path, content, directory_ / name);
   names_.push_back(name);
 }
 
 std::vector<fs::path> Staging::keep() {
   std::error_code error;
+  std::vector<fs::path> sources, targets;
   std::set<fs::path> folders;
   for (const fs::path& name : names_) {
     held_.check();
-    make_directory((directory_ / name).parent_path());
-    folders.insert((directory_ / name).parent_path());
-    if (fs::is_directory(directory_ / name, error)) throw Error(cannot_be_written(directory_ / name, EISDIR));
-    const Descriptor file(::open((waiting_->path() / name).c_str(), O_RDONLY | O_CLOEXEC));
+    sources.push_back(waiting_->path() / name);
+    targets.push_back(directory_ / name);
+    const fs::path folder = targets.back().parent_path();
+    leftovers_.make_directory(folder, directory_);
+    folders.insert(folder);
+    if (fs::is_directory(targets.back(), error)) throw Error(cannot_be_written(targets.back(), EISDIR));
+    const Descriptor file(::open(sources.back().c_str(), O_RDONLY | O_CLOEXEC));
     if (file.number() < 0 || ::fsync(file.number()) != 0)
-      throw Error(cannot_be_written(directory_ / name, errno));
+      throw Error(cannot_be_written(targets.back(), errno));
   }
-  std::vector<fs::path> kept;
-  for (const fs::path& name : names_) {
-    fs::rename(waiting_->path() / name, directory_ / name, error);
-    if (error)
-      throw Error(cannot_be_written(directory_ / name, error.value()) +
-                  (kept.empty() ? ""
-                                : "; " + std::to_string(kept.size()) + " of " +
-                                      std::to_string(names_.size()) + " files are there"));
-    kept.push_back(directory_ / name);
+  std::vector<Descriptor> open_folders;
+  for (const fs::path& folder : folders) open_folders.push_back(open_folder(folder));
+  // From here on nothing takes memory, which might end between two files.
+  for (std::size_t k = 0; k < targets.size(); ++k) {
+    if (::rename(sources[k].c_str(), targets[k].c_str()) == 0) continue;
+    throw Error(
+        cannot_be_written(targets[k], errno) +
+        (k == 0 ? ""
+                : "; " + std::to_string(k) + " of " + std::to_string(targets.size()) + " files are there"));
   }
-  for (const fs::path& folder : folders) sync_folder(folder);
-  return kept;
+  for (const Descriptor& folder : open_folders) ::fsync(folder.number());
+  return targets;
 }
 
 }  // namespace core::formats

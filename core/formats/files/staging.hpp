@@ -33,19 +33,20 @@ class Staging {
   /// Files and directories that go when this goes; directories only when nothing is in them.
   struct Leftovers {
     std::vector<std::filesystem::path> paths;
+    /// Makes the directory and those around it, as far as there are none.
+    void make_directory(const std::filesystem::path& path, const std::filesystem::path& shown);
     Leftovers() = default;
     Leftovers(const Leftovers&) = delete;
     Leftovers& operator=(const Leftovers&) = delete;
     ~Leftovers();
   };
 
-  void make_directory(const std::filesystem::path& path);
-
   HeldSignals held_;  // the first to begin and the last to end
   std::filesystem::path directory_;
   std::vector<std::filesystem::path> names_;
   Leftovers leftovers_;
   std::optional<Unfinished> waiting_;
+  Leftovers inside_;  // what is in there, which goes before it
 };
 
 }  // namespace core::formats

@@ -6,13 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
-#include <vector>
 
 #include "core/error.hpp"
+#include "core/formats/files/list_folder.hpp"
 
 namespace core::formats {
 namespace {
@@ -58,14 +57,17 @@ void remove_when_left(const fs::path& path) {
 
 }  // namespace
 
-Unfinished::Unfinished(const fs::path& folder, Kind kind, const fs::path& shown) {
+Unfinished::Unfinished(const fs::path& folder, Kind kind, const fs::path& shown) : Unfinished() {
   for (;;) {
-    path_ = folder / random_name();
-    if (kind == Kind::folder && ::mkdir(path_.c_str(), 0700) != 0)
-      throw Error(cannot_be_written(shown, errno));
-    const int flags = kind == Kind::folder ? O_RDONLY | O_DIRECTORY : O_WRONLY | O_CREAT | O_EXCL;
-    Descriptor made(::open(path_.c_str(), flags | O_CLOEXEC, 0666));
+    fs::path path = folder / random_name();
+    const bool is_folder = kind == Kind::folder;
+    if (is_folder && ::mkdir(path.c_str(), 0700) != 0) throw Error(cannot_be_written(shown, errno));
+    if (is_folder) path_ = std::move(path);
+    const fs::path& open_at = is_folder ? path_ : path;
+    const int flags = is_folder ? O_RDONLY | O_DIRECTORY : O_WRONLY | O_CREAT | O_EXCL;
+    Descriptor made(::open(open_at.c_str(), flags | O_CLOEXEC, 0666));
     if (made.number() < 0) throw Error(cannot_be_written(shown, errno));
+    if (!is_folder) path_ = std::move(path);
     // Where a file system has no locks nothing is swept either.
     if (::flock(made.number(), LOCK_EX) != 0 || has_a_name(made.number())) {
       descriptor_.reset(made.release());
@@ -76,7 +78,7 @@ Unfinished::Unfinished(const fs::path& folder, Kind kind, const fs::path& shown)
 
 Unfinished::~Unfinished() {
   std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (!path_.empty()) fs::remove(path_, ignored);  // which takes no memory: there may be none
 }
 
 int Unfinished::move_to(const fs::path& target) {
@@ -86,17 +88,12 @@ int Unfinished::move_to(const fs::path& target) {
 }
 
 void sweep(const fs::path& folder) {
-  std::vector<fs::path> candidates;
-  std::error_code error;
-  for (fs::directory_iterator it(folder_or_here(folder), error), end; !error && it != end;
-       it.increment(error))
-    if (is_random_name(it->path().filename().native())) candidates.push_back(it->path());
-  for (const fs::path& path : candidates) remove_when_left(path);
+  for (const fs::path& path : list_folder(folder).paths)
+    if (is_random_name(path.filename().native())) remove_when_left(path);
 }
 
-void sync_folder(const fs::path& folder) {
-  const Descriptor open(::open(folder_or_here(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (open.number() >= 0) ::fsync(open.number());
+Descriptor open_folder(const fs::path& folder) {
+  return Descriptor(::open(folder_or_here(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 }  // namespace core::formats

@@ -7,8 +7,8 @@
 
 namespace core::formats {
 
-/// A hidden file or folder in which something waits until it is whole. It goes away with its owner, or, when
-/// that is killed, at the next call of sweep for its folder.
+/// A hidden file or folder in which something waits until it is whole. It goes away with its owner, who has
+/// emptied the folder, or, when that is killed, at the next call of sweep for the folder around it.
 ///
 /// Whoever writes holds a lock on it, which ends with the process: that tells what is left from what is in
 /// use, whatever the processes' numbers. Its name is random.
@@ -27,6 +27,8 @@ class Unfinished {
   int move_to(const std::filesystem::path& target);
 
  private:
+  Unfinished() = default;  // so that what a constructor has made goes when it fails later
+
   std::filesystem::path path_;
   Descriptor descriptor_{-1};
 };
@@ -34,7 +36,8 @@ class Unfinished {
 /// Removes what killed processes have left in a folder.
 void sweep(const std::filesystem::path& folder);
 
-/// Makes sure that the names in a folder outlast a power cut, where its file system can.
-void sync_folder(const std::filesystem::path& folder);
+/// A folder whose names fsync makes outlast a power cut, where its file system can; negative when it cannot
+/// be opened.
+Descriptor open_folder(const std::filesystem::path& folder);
 
 }  // namespace core::formats

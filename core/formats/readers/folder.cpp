@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/files/list_folder.hpp"
 #include "core/formats/readers/left_out.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/text/number.hpp"
@@ -76,13 +77,9 @@ void add(Parts& parts, const std::string& name, Part part, const std::string& pl
 }
 
 std::vector<fs::path> sorted_entries(const fs::path& path) {
-  std::vector<fs::path> entries;
-  std::error_code error;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
-    entries.push_back(it->path());
-  if (error) throw Error(cannot_be_read(path, error.value()));
-  std::ranges::sort(entries);
-  return entries;
+  Listing listing = list_folder(path);
+  if (listing.error != 0) throw Error(cannot_be_read(path, listing.error));
+  return std::move(listing.paths);
 }
 
 /// Whether an entry is a folder; one that leads nowhere is none, one that cannot be looked at is refused.

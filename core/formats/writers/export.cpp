@@ -107,8 +107,9 @@ std::vector<std::filesystem::path> export_to(const Model& model, const std::file
   std::error_code ignored;
   const bool is_directory = std::filesystem::is_directory(path, ignored);
   const auto write = [](std::filesystem::path file, const std::string& content) {
-    write_atomically(file, content);
-    return std::vector{std::move(file)};
+    std::vector files{std::move(file)};  // before: what is written then may not fail any more
+    write_atomically(files.front(), content);
+    return files;
   };
   if (options.archive)
     return write(is_directory ? path / "attention.npz" : path,

@@ -1,0 +1,73 @@
+#include "tests/starved/famine.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+
+namespace starved {
+namespace {
+
+std::atomic<bool> is_armed{false}, goes_on{false};
+std::atomic<std::size_t> n_before{0}, count{0};
+
+/// Whether this allocation is to fail.
+bool fails() {
+  if (!is_armed.load(std::memory_order_relaxed)) return false;
+  const std::size_t number = count.fetch_add(1, std::memory_order_relaxed);
+  return number == n_before || (goes_on && number > n_before);
+}
+
+}  // namespace
+
+Famine::Famine(std::size_t number, Lack lack) {
+  n_before = number;
+  goes_on = lack == Lack::from_then_on;
+  count = 0;
+  is_armed = true;
+}
+
+Famine::~Famine() {
+  is_armed = false;
+}
+
+std::size_t Famine::n_allocations() const {
+  return count;
+}
+
+}  // namespace starved
+
+// What C++ asks for. Libraries that are written in C keep their malloc: libzip 1.7 itself ends where it gets
+// none.
+void* operator new(std::size_t size) {
+  void* memory = starved::fails() ? nullptr : std::malloc(size > 0 ? size : 1);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+// What Armadillo and the engine's buffers ask for.
+extern "C" {
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  if (!starved::fails()) return __libc_memalign(alignment, size);
+  errno = ENOMEM;
+  return nullptr;
+}
+int posix_memalign(void** memory, std::size_t alignment, std::size_t size) {
+  void* const got = aligned_alloc(alignment, size);
+  if (!got) return ENOMEM;
+  *memory = got;
+  return 0;
+}
+}
+
+#endif
