@@ -9,30 +9,39 @@ install(DIRECTORY assets/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/attnscop
 install(FILES README.md SECURITY.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # The manual page and the completions are written by the program, from the table that its --help is printed from. gzip -n keeps the time out.
+# Debian's tools want their own form of changelog beside ours.
 set(documents "${PROJECT_BINARY_DIR}/documents")
+# Who makes a package says so as with Debian's own tools.
+set(maintainer "attnscope's maintainers <attnscope@localhost>")
+if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
+  set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
 file(MAKE_DIRECTORY "${documents}")
 add_custom_command(
   OUTPUT "${documents}/attnscope.1.gz" "${documents}/attnscope.bash" "${documents}/_attnscope" "${documents}/attnscope.fish"
-         "${documents}/changelog.gz"
+         "${documents}/CHANGELOG.md.gz" "${documents}/changelog.gz"
   COMMAND attnscope manual man > "${documents}/attnscope.1"
   COMMAND gzip -9nf "${documents}/attnscope.1"
   COMMAND attnscope manual bash > "${documents}/attnscope.bash"
   COMMAND attnscope manual zsh > "${documents}/_attnscope"
   COMMAND attnscope manual fish > "${documents}/attnscope.fish"
-  COMMAND gzip -9nc "${PROJECT_SOURCE_DIR}/CHANGELOG.md" > "${documents}/changelog.gz"
+  COMMAND gzip -9nc "${PROJECT_SOURCE_DIR}/CHANGELOG.md" > "${documents}/CHANGELOG.md.gz"
+  COMMAND ${CMAKE_COMMAND} "-DVERSION=${PROJECT_VERSION}" "-DMAINTAINER=${maintainer}" "-DOUTPUT=${documents}/changelog"
+          -P "${CMAKE_CURRENT_LIST_DIR}/DebianChangelog.cmake"
+  COMMAND gzip -9nf "${documents}/changelog"
   DEPENDS attnscope CHANGELOG.md WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" COMMENT "Writing manual and completions" VERBATIM)
 add_custom_target(attnscope_documents ALL DEPENDS "${documents}/attnscope.1.gz")
 install(FILES "${documents}/attnscope.1.gz" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES "${documents}/attnscope.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME attnscope)
 install(FILES "${documents}/_attnscope" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions")
 install(FILES "${documents}/attnscope.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
-install(FILES "${documents}/changelog.gz" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES "${documents}/CHANGELOG.md.gz" "${documents}/changelog.gz" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
 
 # The Debian package; what it depends on is read from the program.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME attnscope)
-set(CPACK_PACKAGE_CONTACT "attnscope's maintainers <attnscope@localhost>")
+set(CPACK_PACKAGE_CONTACT "${maintainer}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "attention visualizer: edit it, watch it, explain it")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
     "A desktop program in which attention is taken apart with one's own hands: embeddings and projections are edited in place, and every stage
