@@ -1,4 +1,5 @@
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -6,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/command_line/address_space.hpp"
 #include "app/command_line/arguments.hpp"
 #include "app/command_line/batch.hpp"
 #include "app/window/window_main.hpp"
@@ -15,7 +17,11 @@ extern "C" void openblas_set_num_threads(int);
 int main(int argc, char** argv) {
   try {
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error that is said
-    openblas_set_num_threads(1);    // with more, the last bits of a product depend on the machine
+    if (const auto words = app::missing_address_space()) {
+      app::print_error(std::cerr, *words);
+      std::_Exit(1);  // OpenBLAS would wait for its threads
+    }
+    openblas_set_num_threads(1);  // with more, the last bits of a product depend on the machine
     const app::Arguments arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
     if (const auto* window = std::get_if<app::OpenWindow>(&arguments))

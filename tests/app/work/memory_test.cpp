@@ -21,6 +21,16 @@ TEST(AvailableMemory, IsNothingWhereTheTextDoesNotSay) {
     EXPECT_EQ(available_bytes(text), std::nullopt) << text;
 }
 
+TEST(MemoryOfAGroup, IsWhatItsLimitLeavesBesideWhatMustStay) {
+  const char* stat = "anon 600\nfile 250\nactive_file 50\ninactive_file 200\n";
+  EXPECT_EQ(app::bytes_left_in_group("1000\n", "900\n", stat), 300u);
+  EXPECT_EQ(app::bytes_left_in_group("1000\n", "900\n", ""), 100u);
+  EXPECT_EQ(app::bytes_left_in_group("1000\n", "1100\n", ""), 0u);
+  EXPECT_EQ(app::bytes_left_in_group("1000\n", "100\n", stat), 1000u);
+  EXPECT_EQ(app::bytes_left_in_group("max\n", "900\n", stat), std::nullopt);
+  EXPECT_EQ(app::bytes_left_in_group("", "", ""), std::nullopt);
+}
+
 TEST(FreeMemory, IsSomeAndNotAllThereCouldBe) {
   EXPECT_GT(app::free_memory(), std::uint64_t{1} << 20);
   EXPECT_LT(app::free_memory(), std::uint64_t{1} << 50);
