@@ -16,7 +16,7 @@ namespace {
 using std::uint64_t;
 
 constexpr uint64_t length_bytes = 8;
-constexpr uint64_t longest_safetensors_header = uint64_t{100} << 20;  // as the library has it
+constexpr uint64_t longest_safetensors_header = 100'000'000;  // as the library has it
 
 constexpr std::array dtype_words{
     Word{"F64", Dtype::f64},   Word{"F32", Dtype::f32},         Word{"F16", Dtype::f16},

@@ -13,10 +13,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The folder around a snapshot of Hugging Face's cache, whose files are links to blobs beside it:
+/// models--gpt2/snapshots/1a2b/model.safetensors leads to models--gpt2/blobs/3c4d. Else the folder itself.
+fs::path with_blobs(const fs::path& folder) {
+  for (fs::path snapshot = folder; snapshot.has_relative_path(); snapshot = snapshot.parent_path())
+    if (const fs::path model = snapshot.parent_path().parent_path();
+        snapshot.parent_path().filename() == "snapshots" && model.filename().native().starts_with("models--"))
+      return model;
+  return folder;
+}
+
 /// Whether a path leads into a folder once links are followed; what does not exist leads nowhere else.
 bool leads_into(const fs::path& path, const fs::path& folder) {
   std::error_code error;
-  const fs::path home = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, error);
+  const fs::path home = with_blobs(fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, error));
   if (error) return false;
   const fs::path end = fs::weakly_canonical(path, error);
   return !error && std::ranges::mismatch(home, end).in1 == home.end();

@@ -191,5 +191,26 @@ TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
   EXPECT_THAT(error("deep/in.csv\\u0000x"), HasSubstr("embeddings.file: expected the name of a file, got"));
 }
 
+TEST_F(SessionFiles, InASnapshotOfACacheMayBeLinksToItsBlobs) {
+  namespace fs = std::filesystem;
+  const fs::path model = directory_ / "models--org--name", snapshot = model / "snapshots/1a2b";
+  fs::create_directories(snapshot);
+  fs::create_directories(model / "blobs");
+  fs::create_directories(directory_ / "models--org--other/blobs");
+  support::put_bytes(model / "blobs/3c4d", "1,2\n3,4\n");
+  support::put_bytes(directory_ / "models--org--other/blobs/5e6f", "1,2\n3,4\n");
+  fs::create_symlink("../../blobs/3c4d", snapshot / "x.csv");
+  fs::create_symlink("../../../models--org--other/blobs/5e6f", snapshot / "other.csv");
+  fs::create_symlink("/etc/hostname", model / "blobs/7a8b");
+  fs::create_symlink("../../blobs/7a8b", snapshot / "host.csv");
+  const auto error = [&](const std::string& file) {
+    support::put_bytes(snapshot / "s.json", R"({"attnscope": 1, "embeddings": {"file": ")" + file + "\"}}");
+    return support::error_of([&] { load_session(snapshot / "s.json"); });
+  };
+  EXPECT_EQ(error("x.csv"), "no error");
+  for (const char* file : {"other.csv", "host.csv", "../../blobs/3c4d"})
+    EXPECT_THAT(error(file), HasSubstr("does not lie beside the session")) << file;
+}
+
 }  // namespace
 }  // namespace core::formats
