@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 using Clock = Jobs::Clock;
 
 constexpr auto rest = 300ms;               // between two writings
+constexpr auto again = 10s;                // after a writing that has failed more than once
 constexpr auto look = 10ms;                // between two looks at the token
 constexpr double share_of_a_thread = 0.2;  // that writing may take, where it takes long
 
@@ -72,9 +73,10 @@ void Recorder::follow(const Document& document, const View& view) {
         };
       },
       [this](const Failure& failure) {
-        next_ = Clock::now() + 1s;
-        if (!std::exchange(has_failed_, true) && !failure.is_stopped)
-          lane_.jobs().tell({"Edits are not recorded for the case of a crash: " + failure.words});
+        if (failure.is_stopped) return;
+        next_ = Clock::now() + (std::exchange(has_failed_, true) ? again : 1s);
+        written_ = {};  // it is tried again, whether there are more edits or not
+        lane_.jobs().tell({"Edits are not recorded for the case of a crash: " + failure.words});
       });
 }
 

@@ -252,10 +252,11 @@ void Store::stay() {
 }
 
 bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
-  if (memory_need(model, 0).bytes <= bytes_without_a_question) return true;  // and the system is not asked
+  constexpr std::uint64_t little = std::uint64_t{64} << 20;
+  if (memory_need(model, 0).bytes <= little) return true;  // and the system is not asked
   const MemoryNeed need = memory_need(model, free_memory_());
   if (need.is_too_much()) throw core::Error(need.words());
-  if (need.bytes <= waiting_.granted_bytes) return true;
+  if (need.bytes <= std::max(bytes_without_a_question, waiting_.granted_bytes)) return true;
   waiting_.asked_bytes = need.bytes;
   waiting_.next = command;
   view_.forms.question = need.words() + ".";

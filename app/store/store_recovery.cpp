@@ -8,7 +8,11 @@
 namespace app {
 
 void Store::record_in(const std::filesystem::path& folder) {
-  attempt("the record of edits", [&] { recorder_.begin(folder); });
+  try {
+    recorder_.begin(folder);
+  } catch (const core::Error& error) {
+    say(std::string("Edits are not recorded for the case of a crash: ") + error.what(), true);
+  }
   if (recorder_.left().empty()) return;
   show_left();
 }

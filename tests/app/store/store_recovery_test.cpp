@@ -1,15 +1,9 @@
-// Work that is not saved outlives the window: killed, asked to end, or beside others.
+// Work that is not saved outlives the window: asked to end, or beside others; killed_test.cpp kills it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
-#include <atomic>
-#include <chrono>
 #include <csignal>
-#include <random>
-#include <thread>
 
 #include "app/store/store.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -18,7 +12,6 @@
 namespace app {
 namespace {
 
-using namespace std::chrono_literals;
 using core::editing::MatrixName;
 using core::editing::SetCell;
 using support::bytes_of;
@@ -28,7 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
-using Clock = std::chrono::steady_clock;
 
 Command edited(double value) {
   return ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, value}};
@@ -40,67 +32,6 @@ double edited_number(const Store& store) {
 
 void record(Store& store, const TemporaryDirectory& state) {
   store.recall({{}, {}, state.path()});
-}
-
-/// What a process of its own shares with the test.
-struct Shared {
-  std::atomic<int> value = 0;             ///< of the newest edit
-  std::atomic<std::int64_t> times[4096];  ///< when each was made, in nanoseconds
-};
-
-/// A window without a display that edits on and on, each edit another value, until it is killed.
-pid_t start_editing(const TemporaryDirectory& state, Shared& shared) {
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  Store store;
-  record(store, state);
-  for (int value = 1; value < 4096; ++value) {
-    store.dispatch(edited(value));
-    store.dispatch(EndGesture{});
-    store.settle();
-    shared.times[value] = Clock::now().time_since_epoch().count();
-    shared.value = value;
-    std::this_thread::sleep_for(4ms);
-  }
-  for (;;) {
-    store.settle();
-    std::this_thread::sleep_for(4ms);
-  }
-}
-
-TEST(Recovery, LosesAtMostASecondWheneverTheWindowIsKilled) {
-  void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  std::mt19937 random(7);
-  for (int round = 0; round < 8; ++round) {
-    const TemporaryDirectory state;
-    auto& shared = *new (memory) Shared;
-    const pid_t child = start_editing(state, shared);
-    while (shared.value == 0) std::this_thread::sleep_for(1ms);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1100 + random() % 900));
-    ::kill(child, SIGKILL);
-    const std::int64_t killed = Clock::now().time_since_epoch().count();
-    ::waitpid(child, nullptr, 0);
-    int must_be_there = 0;
-    while (must_be_there < shared.value && killed - shared.times[must_be_there + 1] > 1'000'000'000)
-      ++must_be_there;
-    ASSERT_GT(must_be_there, 0);
-
-    Store store;
-    record(store, state);
-    ASSERT_EQ(store.view().forms.dialog, Dialog::recovery);
-    ASSERT_EQ(store.view().forms.left.size(), 1u);
-    store.dispatch(TakeUpLeft{0});
-    EXPECT_GE(edited_number(store), must_be_there) << "of " << shared.value;
-    EXPECT_LE(edited_number(store), shared.value);
-    EXPECT_TRUE(store.document().modified);
-    EXPECT_THAT(store.message().text, StartsWith("Recovered: "));
-    store.dispatch(edited(0.5));
-    store.dispatch(Undo{});
-    EXPECT_GE(edited_number(store), must_be_there);
-    store.dispatch(DiscardAndContinue{});
-  }
-  ::munmap(memory, sizeof(Shared));
 }
 
 TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
@@ -179,6 +110,35 @@ TEST(Recovery, LeavesTheWorkOfAnotherWindowAlone) {
   record(other, state);
   EXPECT_EQ(other.view().forms.dialog, Dialog::none);
   EXPECT_EQ(state.names().size(), 3u);
+}
+
+TEST(Recovery, SaysThatItCannotRecord) {
+  const TemporaryDirectory folder;
+  put_bytes(folder / "a file", "");
+  Store store;
+  store.recall({{}, {}, folder / "a file/state"});
+  EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
+  EXPECT_THAT(store.message().text, HasSubstr("part of the path is not a directory"));
+}
+
+TEST(Recovery, SaysThatTheDiskIsFullAndGoesOnWhenThereIsRoom) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{100, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  store.dispatch(edited(1));
+  store.settle();
+  store.jobs().finish();
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
+  EXPECT_EQ(state.names().size(), 1u);  // the lock, and nothing half-written
+  store.dispatch(EndNow{});
+  EXPECT_EQ(state.names().size(), 2u);
 }
 
 TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
