@@ -1,6 +1,12 @@
-// Ten thousand things that nobody would do on purpose.
+// Ten thousand things that nobody would do on purpose; scripts/soak does a million.
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "core/attention/attend.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/walk/walk.hpp"
 
@@ -11,7 +17,7 @@ using support::below;
 using support::coin;
 using support::InputFrame;
 
-constexpr std::size_t n_events = 15000;
+constexpr std::size_t n_events = 15000, n_between_checks = 1000;
 constexpr int width = 960, height = 600;
 
 constexpr Key keys[] = {Key::a,
@@ -104,6 +110,44 @@ class Restless {
   std::optional<Key> held_;
 };
 
+/// What the environment wishes instead.
+std::size_t wished_events() {
+  const char* wish = std::getenv("ATTNSCOPE_EVENTS");
+  return wish ? std::strtoull(wish, nullptr, 10) : n_events;
+}
+
+/// MiB of the program that are in memory.
+std::size_t resident_mebibytes() {
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * 4096 >> 20;
+}
+
+/// The largest finite number of a matrix, or 0.
+double largest_finite(const arma::mat& matrix) {
+  double largest = 0;
+  for (const double x : matrix)
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  return largest;
+}
+
+/// The weights that are shown against the plain computation of them, but for the roundings of scores.
+void expect_right_weights(Walk& ui, std::size_t event) {
+  while (ui.store.is_working() || ui.store.live().is_behind()) ui.run(1);
+  const auto& shown = ui.store.live().trace().heads;
+  const auto expected = core::attention::attend(ui.store.live().model(), ui.store.view().look.sequence).heads;
+  ASSERT_EQ(shown.size(), expected.size()) << "event " << event;
+  for (std::size_t h = 0; h < shown.size(); ++h) {
+    const arma::mat &got = *shown[h].weights, &right = *expected[h].weights;
+    ASSERT_EQ(got.n_elem, right.n_elem) << "event " << event;
+    const double tolerance = 1e-9 + 1e-13 * largest_finite(*expected[h].masked_scores);
+    for (std::size_t k = 0; k < got.n_elem; ++k)
+      ASSERT_TRUE((std::isnan(got[k]) && std::isnan(right[k])) || got[k] == right[k] ||
+                  std::abs(got[k] - right[k]) <= tolerance)
+          << "event " << event << ", head " << h << ", number " << k << ": " << got[k] << " for " << right[k];
+  }
+}
+
 TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
   const support::TemporaryDirectory directory;  // nothing is to be written anywhere else
   Walk ui(width, height);
@@ -111,9 +155,14 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
   ui.sharp = false;
   Restless hands;
   std::uint64_t last_version = 0;
-  std::size_t changes = 0, in_dialogs = 0;
-  for (std::size_t i = 0; i < n_events; ++i) {
+  std::size_t changes = 0, in_dialogs = 0, early_mebibytes = 0;
+  const std::size_t n = wished_events();
+  for (std::size_t i = 0; i < n; ++i) {
     ui.play({hands.next(ui.landmarks())});
+    if (i % n_between_checks == 0) expect_right_weights(ui, i);
+    if (i == n / 10) early_mebibytes = resident_mebibytes();
+    if (n > n_events && i % (n / 20) == 0)
+      std::cout << i << " events, " << changes << " models, " << resident_mebibytes() << " MiB" << std::endl;
     if (ui.store.view().forms.browser.directory != directory.path())
       ui.store.dispatch(app::BrowseTo{directory.path()});
     in_dialogs = ui.store.view().forms.dialog == app::Dialog::none ? 0 : in_dialogs + 1;
@@ -127,7 +176,10 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
     ASSERT_EQ(ui.store.live().trace().output.n_rows(), ui.model().n_tokens()) << "event " << i;
     ASSERT_EQ(ui.store.live().trace().output.n_cols(), ui.model().d_out()) << "event " << i;
   }
-  EXPECT_GT(changes, 100u) << "the hands have hit too little";
+  EXPECT_GT(changes, n / 150) << "the hands have hit too little";
+  if (n > n_events) {
+    EXPECT_LT(resident_mebibytes(), early_mebibytes + 200) << "memory grows";
+  }
 }
 
 }  // namespace
