@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "tests/cli/run_program.hpp"
 
@@ -132,13 +134,6 @@ TEST_F(Faults, OfAnArchiveAndAPictureLeaveNothing) {
                              (dir / "a.png").string()}),
               2);
   }
-}
-
-TEST_F(Faults, OfReadingAreSaid) {
-  for (const char* file : {"/tiny_gpt/attention.safetensors", "/formats/stored.npz", "/formats/table.csv",
-                           "/formats/pytorch/nested.pt"})
-    inject({"read", EIO, ""},
-           {"export", "--given", std::string("weights=" FIXTURES) + file, "--out", (dir / "x").string()});
 }
 
 }  // namespace
