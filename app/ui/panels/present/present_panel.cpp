@@ -119,7 +119,8 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
     if (share < m.px(30)) break;
     widgets::Heatmap map = map_of(frame, "present/from/", source, {room.x - m.px(20), share},
                                   {m.px(small_cell_width), m.px(small_cell_height)});
-    map.row_tokens = map.column_tokens = false;
+    map.row_tokens = false;
+    map.columns = widgets::ColumnLabels::indices;
     map.label_width = m.px(16);
     map.show_bar = false;
     draw_title(frame, source, frame.fonts.sans13, {at.x, y});
