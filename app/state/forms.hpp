@@ -128,6 +128,12 @@ struct ActionSearch {
   bool waiting = true;  ///< the field has yet to take the keyboard
 };
 
+/// What the dialog for exports speaks of.
+struct ExportChoice {
+  ExportWhat what = ExportWhat::matrix;
+  std::optional<std::pair<Stage, std::size_t>> from = {};  ///< a stage and its head; nothing: the pinned one
+};
+
 /// The dialog that is open, and what stands in the fields of each.
 struct Forms {
   Dialog dialog = Dialog::none;
@@ -139,9 +145,7 @@ struct Forms {
   std::vector<std::string> left;  ///< what windows before have left, in words
   Browser browser;
   ImportForm import;
-  ExportWhat export_what = ExportWhat::matrix;
-  std::optional<std::pair<Stage, std::size_t>>
-      export_from;  ///< a stage and its head; nothing: the pinned one
+  ExportChoice exporting;
   SentenceDraft sentence;
   FillForm fill;
   DrawForm draw;

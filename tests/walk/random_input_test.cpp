@@ -155,7 +155,7 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
   ui.sharp = false;
   Restless hands;
   std::uint64_t last_version = 0;
-  std::size_t changes = 0, in_dialogs = 0, early_mebibytes = 0;
+  std::size_t changes = 0, in_dialogs = 0, presented = 0, early_mebibytes = 0;
   const std::size_t n = wished_events();
   for (std::size_t i = 0; i < n; ++i) {
     ui.play({hands.next(ui.landmarks())});
@@ -167,6 +167,8 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
       ui.store.dispatch(app::BrowseTo{directory.path()});
     in_dialogs = ui.store.view().forms.dialog == app::Dialog::none ? 0 : in_dialogs + 1;
     if (in_dialogs > 40) ui.store.dispatch(app::CancelQuestion{});
+    presented = ui.store.view().selection.presenting.on ? presented + 1 : 0;
+    if (presented > 40) ui.store.dispatch(app::ChangeView{[](app::View& v) { v.selection.presenting = {}; }});
     if (ui.store.live().version() == last_version) continue;
     last_version = ui.store.live().version();
     ++changes;

@@ -115,7 +115,7 @@ std::vector<Action> of_file(const Situation& s) {
                   .keys = {ctrl(Key::e)},
                   .sheet = "Export numbers, a figure or a program",
                   .command = [](const Situation&) {
-                    return Asked{ChangeView{[](View& view) { view.forms.export_from.reset(); }},
+                    return Asked{ChangeView{[](View& view) { view.forms.exporting.from.reset(); }},
                                  ShowDialog{Dialog::export_files}};
                   }});
   rows.push_back({.id = "file/quit",

@@ -60,8 +60,8 @@ Action export_row(Stage stage, std::size_t head) {
           .about = "Its numbers or a figure of it, as a file",
           .command = [stage, head](const Situation&) {
             return Asked{ChangeView{[stage, head](View& view) {
-                           view.forms.export_from = std::pair(stage, head);
-                           view.forms.export_what = ExportWhat::matrix;
+                           view.forms.exporting.from = std::pair(stage, head);
+                           view.forms.exporting.what = ExportWhat::matrix;
                          }},
                          ShowDialog{Dialog::export_files}};
           }};

@@ -77,8 +77,13 @@ Unfinished::Unfinished(const fs::path& folder, Kind kind, const fs::path& shown)
 }
 
 Unfinished::~Unfinished() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove(path_, ignored);  // which takes no memory: there may be none
+  if (path_.empty()) return;
+  std::error_code error;
+  if (fs::remove(path_, error)) return;  // which takes no memory: there may be none
+  try {
+    fs::remove_all(path_, error);    // somebody has put something into it
+  } catch (const std::exception&) {  // it is swept at the next write
+  }
 }
 
 int Unfinished::move_to(const fs::path& target) {

@@ -289,16 +289,17 @@ TEST(Store, ExportsInEveryFormToAFileNamedAfterIt) {
   const support::TemporaryDirectory directory;
   Store store;
   const auto bytes = [&](ExportForm form, const char* name) {
-    store.dispatch(ExportAs{form, ExportWhat::stage, {Stage::weights, 1, 0, 0}, directory.path()});
+    store.dispatch(
+        ExportAs{form, ExportWhat::stage, {Stage::weights, 1, 0, 0}, directory.path(), "lesson 2.json"});
     support::finish_reading(store);
     EXPECT_FALSE(store.message().is_error) << store.message().text;
     return support::bytes_of(directory.path() / name);
   };
-  EXPECT_TRUE(bytes(ExportForm::npz, "weights.npz").starts_with("PK"));
-  EXPECT_NE(bytes(ExportForm::svg, "weights.svg").find("head 1"), std::string::npos);
-  EXPECT_TRUE(bytes(ExportForm::png, "weights.png").starts_with("\x89PNG"));
-  EXPECT_NE(bytes(ExportForm::program, "attention.py").find("torch.manual_seed(123)"), std::string::npos);
-  EXPECT_EQ(core::formats::parse_session(bytes(ExportForm::session, "attention.json"), "s").model,
+  EXPECT_TRUE(bytes(ExportForm::npz, "lesson-2.weights.npz").starts_with("PK"));
+  EXPECT_NE(bytes(ExportForm::svg, "lesson-2.weights.svg").find("head 1"), std::string::npos);
+  EXPECT_TRUE(bytes(ExportForm::png, "lesson-2.weights.png").starts_with("\x89PNG"));
+  EXPECT_NE(bytes(ExportForm::program, "lesson-2.py").find("torch.manual_seed(123)"), std::string::npos);
+  EXPECT_EQ(core::formats::parse_session(bytes(ExportForm::session, "lesson-2.json"), "s").model,
             store.model());
   EXPECT_TRUE(bytes(ExportForm::npy, "weights.head1.npy").starts_with("\x93NUMPY"));
   EXPECT_EQ(directory.names().size(), 7u);  // two heads as npy

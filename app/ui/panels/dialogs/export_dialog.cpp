@@ -52,7 +52,7 @@ void choose_what(const Frame& frame, const ExportAs& e) {
   for (const ExportWhat what : choices) words.push_back(words_of(frame.newest.model, e, what));
   const auto current = std::ranges::find(choices, held_by(e.form, e.what)) - choices.begin();
   if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(current)))
-    change_export(frame, [what = choices[*chosen]](View& view) { view.forms.export_what = what; });
+    change_export(frame, [what = choices[*chosen]](View& view) { view.forms.exporting.what = what; });
 }
 
 void choose_look(const Frame& frame, ExportForm form) {
@@ -74,7 +74,7 @@ void choose_look(const Frame& frame, ExportForm form) {
 
 /// What a title's menu asked for, else the pinned cell's, else the weights.
 CellRef exported_matrix(const Frame& frame) {
-  if (const auto& from = frame.forms.export_from) {
+  if (const auto& from = frame.forms.exporting.from) {
     if (core::attention::info(from->first).present(frame.newest.model) &&
         from->second < frame.newest.model.n_heads)
       return {from->first, from->second, 0, 0};
@@ -105,7 +105,7 @@ void question_to_replace(const Frame& frame, const ExportAs& e, const std::vecto
 
 void draw_export_dialog(const Frame& frame) {
   ExportAs e;
-  e.form = frame.settings.export_form, e.what = frame.forms.export_what;
+  e.form = frame.settings.export_form, e.what = frame.forms.exporting.what;
   e.matrix = exported_matrix(frame);
   e.document = frame.document.preset.empty() ? frame.document.title : frame.document.preset;
   choose_form(frame);
