@@ -18,7 +18,7 @@ using support::coin;
 using support::InputFrame;
 
 constexpr std::size_t n_events = 15000, n_between_checks = 1000;
-constexpr int width = 960, height = 600;
+constexpr int width = 1120, height = 640;  // wide enough for both panels
 
 constexpr Key keys[] = {Key::a,
                         Key::c,
@@ -168,7 +168,7 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
     in_dialogs = ui.store.view().forms.dialog == app::Dialog::none ? 0 : in_dialogs + 1;
     if (in_dialogs > 40) ui.store.dispatch(app::CancelQuestion{});
     presented = ui.store.view().selection.presenting.on ? presented + 1 : 0;
-    if (presented > 40) ui.store.dispatch(app::ChangeView{[](app::View& v) { v.selection.presenting = {}; }});
+    if (presented > 15) ui.store.dispatch(app::ChangeView{[](app::View& v) { v.selection.presenting = {}; }});
     if (ui.store.live().version() == last_version) continue;
     last_version = ui.store.live().version();
     ++changes;

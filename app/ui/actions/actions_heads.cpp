@@ -47,7 +47,7 @@ void add_shown_head(Rows& rows, const Situation& s) {
   for (std::size_t h = 0; h < s.newest.model.n_heads; ++h)
     rows.push_back({.id = "head/" + std::to_string(h),
                     .title = std::to_string(h),
-                    .menu = "View/Head",
+                    .menu = "View/Heads/Head",
                     .group = 3,
                     .keys = digit_of(h),
                     .here = in_matrices,
@@ -58,7 +58,7 @@ void add_shown_head(Rows& rows, const Situation& s) {
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "head/previous" : "head/next",
                     .title = by < 0 ? "Previous" : "Next",
-                    .menu = "View/Head",
+                    .menu = "View/Heads/Head",
                     .group = 3,
                     .part = 1,
                     .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
@@ -75,7 +75,7 @@ void add_lines(Rows& rows, const Situation& s) {
     rows.push_back(
         {.id = "lines/" + std::to_string(h),
          .title = "Head " + std::to_string(h),
-         .menu = "View/Lines in Tokens",
+         .menu = "View/Heads/Lines in Tokens",
          .group = 3,
          .keys = digit_of(h),
          .here = in_tokens,
@@ -89,7 +89,7 @@ void add_lines(Rows& rows, const Situation& s) {
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "lines/previous" : "lines/next",
                     .title = by < 0 ? "Previous head alone" : "Next head alone",
-                    .menu = "View/Lines in Tokens",
+                    .menu = "View/Heads/Lines in Tokens",
                     .group = 3,
                     .part = 1,
                     .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
@@ -112,7 +112,7 @@ void add_order(Rows& rows) {
     rows.push_back(
         {.id = "heads_by/" + name,
          .title = title,
-         .menu = "View/Sort heads by",
+         .menu = "View/Heads/Sort by",
          .group = 3,
          .command = looks([order](View& view) {
            view.look.heads_order = order;

@@ -25,7 +25,7 @@ void add_zoom(Rows& rows) {
   for (const bool in : {true, false})
     rows.push_back({.id = in ? "zoom/in" : "zoom/out",
                     .title = in ? "Zoom in" : "Zoom out",
-                    .menu = "View",
+                    .menu = "View/Zoom",
                     .group = 5,
                     .keys = {plain(in ? Key::plus : Key::minus)},
                     .here = outside_editor,
@@ -33,7 +33,7 @@ void add_zoom(Rows& rows) {
                     .command = [in](const Situation& now) { return zoom_by(now, in ? 1 / step : step); }});
   rows.push_back({.id = "zoom/fit",
                   .title = "Fit: show all cells",
-                  .menu = "View",
+                  .menu = "View/Zoom",
                   .group = 5,
                   .keys = {plain(Key::f)},
                   .why_not = unless([](const Situation& now) { return !now.shown.look.zoomed.empty(); },
