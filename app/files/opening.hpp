@@ -79,6 +79,12 @@ std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path&
 OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
                        std::uint64_t keep_at_most, const core::Token& progress);
 
+/// A whole model that is open already reads what an experiment without edits has; path is what is named when
+/// that cannot be read. Throws core::Error.
+OpenedWhole read_whole(const core::transformer::Transformer& model,
+                       const core::experiment::Experiment& wanted, const std::filesystem::path& path,
+                       const core::Token& progress);
+
 /// The same of the text of a session of a whole model; session is where it stands. Throws core::Error, and
 /// Outside where the model does not lie beside it and that is refused.
 OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::path& session,

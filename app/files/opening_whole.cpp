@@ -56,16 +56,21 @@ std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path&
 
 OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
                        std::uint64_t keep_at_most, const core::Token& progress) {
-  OpenedWhole opened;
-  opened.transformer = transformer::open_transformer(path, keep_at_most);
-  const transformer::Transformer& model = opened.transformer;
-  transformer::require_layer(model, layer);
-  core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
+  const transformer::Transformer model = transformer::open_transformer(path, keep_at_most);
   experiment::Experiment wanted;
   wanted.text = text.empty() ? first_text(model) : text;
   wanted.layer = layer;
+  return read_whole(model, wanted, path, progress);
+}
+
+OpenedWhole read_whole(const transformer::Transformer& model, const experiment::Experiment& wanted,
+                       const std::filesystem::path& path, const core::Token& progress) {
+  transformer::require_layer(model, wanted.layer);
+  OpenedWhole opened;
+  opened.transformer = model;
+  core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
   opened.reading = read_at(path, model, wanted, nullptr, {pool, progress});
-  opened.of_pass = opened.layer = experiment::layer_of(model, *opened.reading, layer);
+  opened.of_pass = opened.layer = experiment::layer_of(model, *opened.reading, wanted.layer);
   return opened;
 }
 

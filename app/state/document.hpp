@@ -44,6 +44,11 @@ struct Document {
   }
 };
 
+/// A piece of work that begins with a model.
+inline Document document_of(const core::attention::Model& model, Origin origin) {
+  return {model, model, model, std::move(origin)};
+}
+
 /// What the window says of the document.
 struct DocumentState {
   std::string title;

@@ -10,4 +10,21 @@ void FileReader::begin(const std::filesystem::path& path, const Jobs::Job& readi
   lane_.start(reading, failed);
 }
 
+Document document_of(const OpenedWhole& opened, Origin origin) {
+  const core::experiment::Experiment& first = opened.reading->experiment;
+  Document document = document_of(opened.layer, std::move(origin));
+  document.whole = std::make_shared<const WholeModel>(WholeModel{
+      opened.transformer, first, first.layer, opened.of_pass, opened.reading->pass.layers[first.layer]});
+  document.saved_experiment = first;
+  return document;
+}
+
+void look_at(const OpenedWhole& opened, View& view) {
+  view.layers.token.reset();
+  view.layers.draft = core::experiment::whole_text(opened.transformer, opened.reading->experiment);
+  view.layers.refused.clear();
+  view.look.tab = Tab::layers;
+  view.look.head = 0;
+}
+
 }  // namespace app

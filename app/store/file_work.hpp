@@ -5,6 +5,8 @@
 #include <string>
 
 #include "app/files/opening.hpp"
+#include "app/state/document.hpp"
+#include "app/state/view.hpp"
 #include "app/work/jobs.hpp"
 
 namespace app {
@@ -46,6 +48,10 @@ struct FileWriter {
   std::filesystem::path saved_to, exported;  ///< or were last
   Lane saving, exporting;
 };
+
+/// A piece of work that begins with a whole model that was opened, and the view that shows its layers.
+Document document_of(const OpenedWhole& opened, Origin origin);
+void look_at(const OpenedWhole& opened, View& view);
 
 /// What was found in files and is not yet part of the document.
 struct FoundInFiles {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/store/file_work.hpp"
 #include "core/attention/attend.hpp"
 #include "core/attention/stages.hpp"
 
@@ -10,8 +11,10 @@ namespace app {
 namespace {
 
 using core::lessons::Lesson;
+using core::lessons::ModelTask;
 using core::lessons::Moment;
 using core::lessons::Step;
+using core::lessons::WholeTask;
 
 constexpr const char* the_lesson = "the lesson";  // a step of the history
 
@@ -38,35 +41,53 @@ void look_as_before(View& view, const View& before) {
   view.selection.pinned = before.selection.pinned;
   view.selection.cursor.reset();
   view.forms.typed.reset();
+  view.layers = before.layers;
 }
 
 }  // namespace
 
-void Lessons::start(const Lesson& lesson, Document& document, View& view) {
+void Lessons::start(const Lesson& lesson, const std::optional<core::transformer::Transformer>& transformer,
+                    Document& document, View& view) {
   under_way_ = UnderWay();
+  under_way_->transformer = transformer;
   under_way_->own = std::exchange(document, Document());
   under_way_->own_view = view;
   under_way_->state.lesson = &lesson;
   const LessonProgress& known = progress[lesson.name];
   under_way_->state.done = known.done;
   const bool finished = known.done.size() == lesson.steps().size();
-  begin(finished ? 0 : known.step, document, view);
+  try {
+    begin(finished ? 0 : known.step, document, view);
+  } catch (...) {
+    document = std::move(under_way_->own);
+    under_way_.reset();
+    throw;
+  }
 }
 
 void Lessons::begin(std::size_t step, Document& document, View& view) {
   UnderWay& l = *under_way_;
   const Step& shown = l.state.lesson->steps()[step];
+  const Origin origin{std::string("lesson: ") + l.state.lesson->title};
+  std::optional<OpenedWhole> opened;
+  if (const auto* task = std::get_if<WholeTask>(&shown.task)) {
+    opened = read_whole(*l.transformer, task->start(), l.transformer->path, core::Token());
+    document = document_of(*opened, origin);
+  } else {
+    document = document_of(std::get<ModelTask>(shown.task).start(), origin);
+  }
+  l.first_reading = opened ? opened->reading : nullptr;
   l.state.step = step;
   l.state.seen.clear();
   l.state.moved.clear();
   l.assessed = 0;
+  l.assessed_whole = {};
   progress[l.state.lesson->name] = {step, l.state.done};
-  const core::attention::Model start = shown.start();
-  document = {start, start, start, {std::string("lesson: ") + l.state.lesson->title}};
   document.history.record({l.own.model, l.own.whole}, "",
                           the_lesson);  // undone, it brings the person's own work back
   document.history.end_gesture();
   look_as_before(view, {});
+  if (opened) look_at(*opened, view);
   view.look.folded = l.own_view.look.folded;
   unfold_focus(view, shown);
   view.selection.lesson = LessonPlace{l.state.lesson->name, step};
@@ -87,10 +108,26 @@ void Lessons::assess(const Document& document, const LiveTrace& live, std::size_
   l.state.pictures = core::lessons::pictures(step.exhibit, moment);
   l.state.version = live.version();
   if (step.asks) l.state.moved = core::lessons::moved_cells(moment, *step.asks, 0);
-  if (!step.done(moment)) return;
-  l.state.seen = step.seen(moment);
-  l.state.done.insert(l.state.step);
-  progress[l.state.lesson->name].done = l.state.done;
+  take(std::get<ModelTask>(step.task), moment);
+}
+
+void Lessons::assess(const std::shared_ptr<const core::experiment::Reading>& now, std::size_t layer,
+                     std::size_t head) {
+  if (!under_way_) return;
+  UnderWay& l = *under_way_;
+  const std::tuple seen{now, layer, head};
+  if (std::exchange(l.assessed_whole, seen) == seen) return;
+  take(std::get<WholeTask>(l.state.shown().task),
+       core::lessons::WholeMoment{*l.transformer, *l.first_reading, *now, layer, head});
+}
+
+template <class Start, class At>
+void Lessons::take(const core::lessons::Task<Start, At>& task, const At& moment) {
+  LessonState& state = under_way_->state;
+  if (!task.done(moment)) return;
+  state.seen = task.seen(moment);
+  state.done.insert(state.step);
+  progress[state.lesson->name].done = state.done;
 }
 
 void Lessons::leave(Document& document, View& view) {

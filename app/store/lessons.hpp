@@ -1,9 +1,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 
+#include "app/files/opening.hpp"
 #include "app/state/document.hpp"
 #include "app/state/lesson_state.hpp"
 #include "app/state/view.hpp"
@@ -15,13 +18,25 @@ namespace app {
 class Lessons {
  public:
   /// Puts the document aside and another one in its place: the lesson, at the step where it was left.
-  void start(const core::lessons::Lesson& lesson, Document& document, View& view);
+  ///
+  /// transformer is the whole model of a lesson that is about one. Throws core::Error when that cannot read
+  /// the step's text, as begin() does.
+  void start(const core::lessons::Lesson& lesson,
+             const std::optional<core::transformer::Transformer>& transformer, Document& document,
+             View& view);
   /// Goes to a step of the lesson under way, as it starts.
   void begin(std::size_t step, Document& document, View& view);
   /// Brings the person's own work back.
   void leave(Document& document, View& view);
   /// Looks what was done in the shown step; live is of the document's model.
   void assess(const Document& document, const LiveTrace& live, std::size_t sequence);
+  /// The same of a lesson about a whole model: what it reads now, and the head that is looked at.
+  void assess(const std::shared_ptr<const core::experiment::Reading>& now, std::size_t layer,
+              std::size_t head);
+  /// What the whole model read when the step began, or nullptr in other lessons.
+  std::shared_ptr<const core::experiment::Reading> first_reading() const {
+    return under_way_ ? under_way_->first_reading : nullptr;
+  }
 
   bool is_under_way() const { return under_way_.has_value(); }
   /// Of the lesson under way, or nullptr.
@@ -39,8 +54,15 @@ class Lessons {
     core::attention::Trace before;  // of the step's start, for the shown sequence
     std::size_t before_sequence = 0;
     std::uint64_t assessed = 0;  // the version of the trace that was looked at
+    std::optional<core::transformer::Transformer> transformer;
+    std::shared_ptr<const core::experiment::Reading> first_reading;
+    // What a whole model read when it was looked at, and the layer and head then.
+    std::tuple<std::shared_ptr<const core::experiment::Reading>, std::size_t, std::size_t> assessed_whole;
     LessonState state;
   };
+  template <class Start, class At>
+  void take(const core::lessons::Task<Start, At>& task, const At& moment);
+
   std::optional<UnderWay> under_way_;
 };
 

@@ -23,7 +23,7 @@ Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::functi
       live_(jobs_, editing::default_preset().make(), at_once_ms, std::move(before_computing)) {
   jobs_.fail_by([this](const Failure& failure) { say(failure.words, true); });
   const editing::Preset& preset = editing::default_preset();
-  start_with(preset.make(), {preset.title, preset.name});
+  start_with(document_of(preset.make(), {preset.title, preset.name}));
   settle();
 }
 
@@ -47,9 +47,7 @@ void Store::settle() {
   attempt("what the model reads", [this] { follow_whole(); });
   attempt("the stages of this model; the pictures are of the one before",
           [this] { live_.follow(document_.model, view_.look.sequence); });
-  attempt("this step of the lesson", [this] {
-    if (shows_newest()) lessons_.assess(document_, live_, view_.look.sequence);
-  });
+  attempt("this step of the lesson", [this] { assess_lesson(); });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
   attempt("the record of edits", [this] { recorder_.follow(lessons_.own(document_), view_); });
@@ -141,7 +139,7 @@ void Store::carry_out(const LoadPreset& command) {
   if (!preset) throw core::Error("preset " + command.name + ": there is no such preset");
   leave_lesson();
   if (!may_leave(command)) return;
-  start_with(preset->make(), {preset->title, preset->name});
+  start_with(document_of(preset->make(), {preset->title, preset->name}));
   say(std::string(preset->title) + ": " + preset->about);
 }
 
@@ -264,8 +262,9 @@ bool Store::may_take_memory(const core::attention::Model& model, const Command& 
   return false;
 }
 
-void Store::start_with(core::attention::Model model, Origin origin) {
-  document_ = {model, model, model, std::move(origin)};
+void Store::start_with(Document document) {
+  document_ = std::move(document);
+  whole_.clear();
   waiting_.given_up.reset();
   release(view_);
   view_.selection.hovered.reset();
@@ -291,11 +290,26 @@ void Store::keep_view_within_model() {
 void Store::carry_out(const StartLesson& command) {
   const core::lessons::Lesson* lesson = core::lessons::find_lesson(command.name);
   if (!lesson) throw core::Error("lesson " + command.name + ": there is no such lesson");
+  if (lesson->model) return start_with_model_of(*lesson);
+  start(*lesson, std::nullopt);
+}
+
+void Store::start(const core::lessons::Lesson& lesson,
+                  const std::optional<core::transformer::Transformer>& transformer) {
   leave_lesson();
-  lessons_.start(*lesson, document_, view_);
+  lessons_.start(lesson, transformer, document_, view_);
+  if (transformer) whole_.begin_with(lessons_.first_reading());
   view_.forms.dialog = Dialog::none;
   keep_view_within_model();
   message_ = {};
+}
+
+void Store::assess_lesson() {
+  if (!document_.whole) {
+    if (shows_newest()) lessons_.assess(document_, live_, view_.look.sequence);
+  } else if (whole_.readings() && whole_.is_of(*document_.whole)) {
+    lessons_.assess(whole_.readings()->now, document_.whole->experiment.layer, view_.look.head);
+  }
 }
 
 void Store::carry_out(const GoInLesson& command) {

@@ -153,6 +153,10 @@ class Store {
   void take_back(Undoable work);
   void take_up_whole(const TakeUpLeft& command, const JournalHead& head, std::string text);
   void start_with_whole(const FoundInFiles::Ready& ready);
+  /// Opens the whole model of a lesson, and starts it then.
+  void start_with_model_of(const core::lessons::Lesson& lesson);
+  void start(const core::lessons::Lesson& lesson,
+             const std::optional<core::transformer::Transformer>& transformer);
   /// The experiment becomes another, as a step of undo where it has words; texts of another length let go of
   /// what spoke of their tokens.
   void experiment_with(core::experiment::Experiment experiment, const std::string& target,
@@ -163,6 +167,7 @@ class Store {
   void ask(std::string question, std::string answer, const Command& next);
   bool is_changed_elsewhere() const;
   void leave_lesson();
+  void assess_lesson();
   void run_laboratory();
   void keep(core::attention::Model model, std::string title);
   void run_comparison();
@@ -195,7 +200,7 @@ class Store {
   /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when
   /// there is not as much.
   bool may_take_memory(const core::attention::Model& model, const Command& command);
-  void start_with(core::attention::Model model, Origin origin);
+  void start_with(Document document);
   /// Saves the model as it is now; it counts as saved once it is.
   void save_to(const std::filesystem::path& path);
   void save_whole_to(const std::filesystem::path& path);

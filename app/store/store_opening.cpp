@@ -231,7 +231,7 @@ void Store::carry_out(const FinishOpening& command) {
     origin.path = ready.path, origin.stamp = ready.stamp;
   origin.account = std::move(ready.imported.account);
   origin.notes = ready.imported.notes;
-  start_with(std::move(ready.imported.model), std::move(origin));
+  start_with(document_of(ready.imported.model, std::move(origin)));
   recall_view(ready.imported.view, view_);
   keep_view_within_model();
   remember(ready.path);

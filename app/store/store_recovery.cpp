@@ -46,7 +46,7 @@ void Store::carry_out(const TakeUpLeft& command) {
   origin.stamp = head.stamp;
   for (std::string& words : session.left_out) origin.account.left_out.push_back({"", std::move(words)});
   recorder_.take_up(command.index);
-  start_with(std::move(session.model), std::move(origin));
+  start_with(document_of(session.model, std::move(origin)));
   document_.saved = {};  // it is nowhere but in the journal
   recall_view(session.view, view_);
   keep_view_within_model();

@@ -43,25 +43,30 @@ core::attention::Model layer_with(const core::attention::Model& of_pass, experim
 
 void Store::start_with_whole(const FoundInFiles::Ready& ready) {
   const OpenedWhole& opened = *ready.whole;
-  const experiment::Experiment& first = opened.reading->experiment;
   Origin origin{opened.transformer.path.filename().string()};
   if (!opened.stamp.empty()) origin = {ready.path.filename().string(), "", ready.path, opened.stamp};
-  start_with(opened.layer, std::move(origin));
-  document_.whole = std::make_shared<const WholeModel>(WholeModel{
-      opened.transformer, first, first.layer, opened.of_pass, opened.reading->pass.layers[first.layer]});
-  document_.saved_experiment = first;
+  start_with(document_of(opened, std::move(origin)));
   whole_.begin_with(opened.reading);
-  view_.layers.token.reset();
-  view_.layers.draft = experiment::whole_text(opened.transformer, first);
-  view_.layers.refused.clear();
-  view_.look.tab = Tab::layers;
-  view_.look.head = 0;
+  look_at(opened, view_);
   recall_view(opened.view, view_);
   keep_view_within_model();
   remember(ready.path);
   const auto& sizes = opened.transformer.architecture.sizes;
   say("Opened " + ready.path.string() + " as a whole model: " + core::text::counted(sizes.n_layers, "layer") +
       " of " + core::text::counted(sizes.n_heads, "head"));
+}
+
+void Store::start_with_model_of(const core::lessons::Lesson& lesson) {
+  const auto& models = view_.forms.models;
+  const auto found = std::ranges::find(models, lesson.model, [](const auto& p) { return p.filename(); });
+  if (found == models.end())
+    throw core::Error(std::string("The lesson needs the model ") + lesson.model +
+                      ", which belongs to the program and was not found beside it.");
+  read_beside(*found,
+              [this, &lesson, path = *found, free = free_memory_()](const core::Token&) -> Jobs::Delivery {
+                const auto model = core::transformer::open_transformer(path, free / 2);
+                return [this, &lesson, model] { start(lesson, model); };
+              });
 }
 
 Undoable Store::work() const {

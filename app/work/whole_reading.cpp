@@ -19,11 +19,6 @@ constexpr std::size_t quick_logits = 100'000;   // looked at within a frame
 constexpr std::size_t quick_numbers = 500'000;  // of a layer's projections, likewise
 constexpr auto between_deliveries = std::chrono::milliseconds(60);
 
-/// A token as it reads, where it is a character.
-std::string text_of_token(const transformer::Transformer& model, std::size_t id) {
-  return transformer::token_names(*model.tokenizer, {{id, "", false, false}}).front();
-}
-
 /// Whether a layer was made of the same numbers and tokens.
 bool has_input(const core::attention::Model& of_pass, const experiment::Reading& reading,
                const transformer::LayerRun& run) {
@@ -68,7 +63,8 @@ Prediction predict_next(const transformer::Transformer& model, const experiment:
   const auto last = [](const experiment::Reading& of) { return arma::frowvec(of.logits.tail_rows(1)); };
   const arma::frowvec logits = last(now), logits_before = last(before);
   const auto next = [&](std::size_t id) {
-    return NextToken{id, text_of_token(model, id), transformer::probability_of(logits, id, temperature),
+    return NextToken{id, transformer::token_name(*model.tokenizer, id),
+                     transformer::probability_of(logits, id, temperature),
                      transformer::probability_of(logits_before, id, temperature)};
   };
   const std::size_t n_tokens = std::min<std::size_t>(model.tokenizer->size(), logits.n_elem);
@@ -84,7 +80,8 @@ Prediction predict_next(const transformer::Transformer& model, const experiment:
   for (std::size_t l = 0; l < now.logits.n_rows; ++l) {
     const arma::frowvec row = now.logits.row(l);
     const std::size_t best = transformer::best_guesses(row, 1, n_tokens).front().id;
-    result.guesses.push_back({text_of_token(model, best), transformer::probability_of(row, best, temperature),
+    result.guesses.push_back({transformer::token_name(*model.tokenizer, best),
+                              transformer::probability_of(row, best, temperature),
                               transformer::probability_of(row, result.chosen.id, temperature)});
   }
   result.adds = experiment::contributions_in(model, now, result.chosen.id, means);

@@ -78,6 +78,21 @@ constexpr std::array terms{
     Term{"logit",
          "a number before a softmax. Scores are the logits of the weights; a language model's last "
          "layer has one for each token that could come next."},
+    Term{"layer",
+         "one round of a whole model: its heads read from the stream, then its MLP; both add to it."},
+    Term{
+        "residual stream",
+        "one row of numbers for each token, to which every layer adds what it found; the next layer reads the "
+        "sum."},
+    Term{"tokenizer",
+         "cuts a text into the tokens that a model knows; what is rare falls into several pieces."},
+    Term{"probability", "the softmax of a token's logit over all tokens that could come next."},
+    Term{"logit lens",
+         "the guess that a model would make if it ended behind a layer: its last norm and its vocabulary, "
+         "applied early."},
+    Term{"previous-token head", "a head whose queries look at the token just before them."},
+    Term{"induction head",
+         "a head that looks at what followed the last time its token was read, and so repeats it."},
 };
 
 }  // namespace

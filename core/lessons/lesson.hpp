@@ -5,10 +5,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
 #include "core/attention/trace.hpp"
+#include "core/experiment/reading.hpp"
 
 namespace core::lessons {
 
@@ -34,16 +36,33 @@ struct Moment {
   const attention::Trace& trace;
 };
 
+/// How a step about a whole model stands: what the model read when it began and reads now, and the head that
+/// is looked at.
+struct WholeMoment {
+  const transformer::Transformer& transformer;
+  const experiment::Reading& before;
+  const experiment::Reading& now;
+  std::size_t layer = 0, head = 0;
+};
+
+/// What a person is to do in a step.
+template <class Start, class At>
+struct Task {
+  Start (*start)();                ///< what the step begins with
+  bool (*done)(const At&);         ///< false at the start, true once it was tried
+  std::string (*seen)(const At&);  ///< what happened, with its real numbers; to be asked when it is done
+};
+using ModelTask = Task<attention::Model, Moment>;
+using WholeTask = Task<experiment::Experiment, WholeMoment>;
+
 /// One step: a thought, something to change, and what should be seen then.
 struct Step {
   const char* title;
   const char* text;                          ///< one to three sentences
   std::initializer_list<const char*> focus;  ///< landmarks of the parts of the window that it speaks of
   std::initializer_list<const char*> words;  ///< terms of the glossary
-  attention::Model (*start)();               ///< what the step begins with
   const char* try_it;
-  bool (*done)(const Moment&);         ///< false at the start, true once it was tried
-  std::string (*seen)(const Moment&);  ///< what happened, with its real numbers; to be asked when it is done
+  std::variant<ModelTask, WholeTask> task;
   Exhibit exhibit = Exhibit::none;
   /// A stage of whose cells one is to be guessed before it is tried: the one that will change most.
   std::optional<attention::Stage> asks = {};
@@ -55,6 +74,7 @@ struct Lesson {
   const char* title;  ///< "Causal attention in eleven steps"
   const char* about;  ///< one line
   std::span<const Step> (*steps)();
+  const char* model = nullptr;  ///< the folder of the whole model that it is about, or nullptr
 };
 
 /// All lessons: one for each notebook, then the others.

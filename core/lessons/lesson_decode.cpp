@@ -18,13 +18,14 @@ constexpr Step decode_table[] = {
      "are kept: only the newest token asks, and its query meets all keys.",
      {"strip/embeddings", "strip/key_embeddings", "strip/keys", "strip/weights"},
      {"query", "key", "key embedding"},
-     [] { return preset("modern-decode"); },
      "change a number of X: the query's own.",
-     [](const Moment& m) { return changed(m, &HeadTrace::queries) && !changed(m, &HeadTrace::keys); },
-     [](const Moment& m) {
-       return "The weights of the first head moved by up to " + number(moved_weights(m)) +
-              ", and no key and no value did.";
-     },
+     ModelTask{
+         [] { return preset("modern-decode"); },
+         [](const Moment& m) { return changed(m, &HeadTrace::queries) && !changed(m, &HeadTrace::keys); },
+         [](const Moment& m) {
+           return "The weights of the first head moved by up to " + number(moved_weights(m)) +
+                  ", and no key and no value did.";
+         }},
      Exhibit::none,
      attention::Stage::weights},
     {"The past can be touched",
@@ -32,27 +33,30 @@ constexpr Step decode_table[] = {
      "and one value: its score, and what it hands over.",
      {"strip/key_embeddings", "strip/keys", "strip/values", "strip/weights"},
      {"key embedding", "value"},
-     [] { return preset("modern-decode"); },
      "change a number of M, the embeddings of the keys.",
-     [](const Moment& m) { return changed(m, &HeadTrace::keys) && !changed(m, &HeadTrace::queries); },
-     [](const Moment& m) {
-       return "The keys moved by up to " + number(largest_difference(head_now(m).keys, head_before(m).keys)) +
-              " and the weights by up to " + number(moved_weights(m)) + ".";
-     }},
+     ModelTask{
+         [] { return preset("modern-decode"); },
+         [](const Moment& m) { return changed(m, &HeadTrace::keys) && !changed(m, &HeadTrace::queries); },
+         [](const Moment& m) {
+           return "The keys moved by up to " +
+                  number(largest_difference(head_now(m).keys, head_before(m).keys)) +
+                  " and the weights by up to " + number(moved_weights(m)) + ".";
+         }}},
     {"Where the newest token stands",
      "There is one query, and there are eight keys: it stands at the last of them and sees all. A causal mask "
      "that counts from the first key on, as PyTorch's is_causal=True does, lets it see the first alone.",
      {"strip/mask", "strip/weights", "model/mask_more"},
      {"causal", "mask"},
-     [] { return preset("modern-decode"); },
      "let the queries be the first keys (MODEL, mask, more…).",
-     [](const Moment& m) {
-       return m.model.mask.align == MaskAlignment::first && visible_keys(m.trace) < visible_keys(m.before);
-     },
-     [](const Moment& m) {
-       return "Of " + std::to_string(visible_keys(m.before)) + " visible keys " +
-              std::to_string(visible_keys(m.trace)) + " is left, and it takes everything.";
-     }},
+     ModelTask{[] { return preset("modern-decode"); },
+               [](const Moment& m) {
+                 return m.model.mask.align == MaskAlignment::first &&
+                        visible_keys(m.trace) < visible_keys(m.before);
+               },
+               [](const Moment& m) {
+                 return "Of " + std::to_string(visible_keys(m.before)) + " visible keys " +
+                        std::to_string(visible_keys(m.trace)) + " is left, and it takes everything.";
+               }}},
 };
 
 }  // namespace

@@ -24,16 +24,16 @@ constexpr Step groups_table[] = {
      "Only the queries are each head's own.",
      {"strip/keys", "strip/values", "strip/weights", "edit/numbers"},
      {"group", "head"},
-     [] { return preset("modern-grouped"); },
      "change a number in the first four columns of W_k.",
-     [](const Moment& m) {
-       return moved(m, 0) > 0 && moved(m, 1) > 0 && moved(m, 2) == 0 && moved(m, 3) == 0;
-     },
-     [](const Moment& m) {
-       return "The weights of head 0 moved by up to " + number(moved(m, 0)) +
-              " and those of head 1 by up to " + number(moved(m, 1)) +
-              "; heads 2 and 3 have keys of their own and stayed.";
-     },
+     ModelTask{[] { return preset("modern-grouped"); },
+               [](const Moment& m) {
+                 return moved(m, 0) > 0 && moved(m, 1) > 0 && moved(m, 2) == 0 && moved(m, 3) == 0;
+               },
+               [](const Moment& m) {
+                 return "The weights of head 0 moved by up to " + number(moved(m, 0)) +
+                        " and those of head 1 by up to " + number(moved(m, 1)) +
+                        "; heads 2 and 3 have keys of their own and stayed.";
+               }},
      Exhibit::none,
      attention::Stage::weights},
     {"Less to keep",
@@ -41,27 +41,28 @@ constexpr Step groups_table[] = {
      "text that fits; the queries are not kept and cost nothing.",
      {"strip/keys", "strip/values"},
      {"group", "key", "value"},
-     [] { return preset("modern-grouped"); },
      "let all heads share one key and value (MODEL, more…, groups).",
-     [](const Moment& m) { return m.model.n_groups() < m.start.n_groups(); },
-     [](const Moment& m) {
-       return "For each token " + std::to_string(kept(m.model)) + " numbers are kept instead of " +
-              std::to_string(kept(m.start)) + ".";
-     }},
+     ModelTask{[] { return preset("modern-grouped"); },
+               [](const Moment& m) { return m.model.n_groups() < m.start.n_groups(); },
+               [](const Moment& m) {
+                 return "For each token " + std::to_string(kept(m.model)) + " numbers are kept instead of " +
+                        std::to_string(kept(m.start)) + ".";
+               }}},
     {"In the right order",
      "Head h asks group h ÷ 2, rounded down. Code that repeats the groups one after the other instead of each "
      "in its place lets head h ask group h mod 2: heads 1 and 2 change places, and nothing fails.",
      {"strip/keys", "strip/weights"},
      {"group"},
-     [] { return preset("modern-grouped"); },
      "show the mistake of groups that are tiled (Edit, Show a mistake).",
-     [](const Moment& m) {
-       return m.model.departures.misplaced.groups_tiled && moved(m, 1) > 0 && moved(m, 0) == 0;
-     },
-     [](const Moment& m) {
-       return "Heads 0 and 3 ask the same keys in both orders; the weights of head 1 moved by up to " +
-              number(moved(m, 1)) + ".";
-     }},
+     ModelTask{
+         [] { return preset("modern-grouped"); },
+         [](const Moment& m) {
+           return m.model.departures.misplaced.groups_tiled && moved(m, 1) > 0 && moved(m, 0) == 0;
+         },
+         [](const Moment& m) {
+           return "Heads 0 and 3 ask the same keys in both orders; the weights of head 1 moved by up to " +
+                  number(moved(m, 1)) + ".";
+         }}},
 };
 
 }  // namespace

@@ -31,15 +31,16 @@ constexpr Step window_table[] = {
      "alone; what lies further back reaches it through the layers between.",
      {"strip/mask", "strip/weights", "model/mask_more"},
      {"mask", "causal"},
-     without_window,
      "set the window to 3, 0 (MODEL, mask, more…).",
-     [](const Moment& m) {
-       return m.model.mask.window != m.start.mask.window && seen_by_last(m.trace) < seen_by_last(m.before);
-     },
-     [](const Moment& m) {
-       return "The last query sees " + std::to_string(seen_by_last(m.trace)) + " keys instead of " +
-              std::to_string(seen_by_last(m.before)) + ".";
-     },
+     ModelTask{without_window,
+               [](const Moment& m) {
+                 return m.model.mask.window != m.start.mask.window &&
+                        seen_by_last(m.trace) < seen_by_last(m.before);
+               },
+               [](const Moment& m) {
+                 return "The last query sees " + std::to_string(seen_by_last(m.trace)) + " keys instead of " +
+                        std::to_string(seen_by_last(m.before)) + ".";
+               }},
      Exhibit::none,
      attention::Stage::weights},
     {"Off by one",
@@ -47,25 +48,26 @@ constexpr Step window_table[] = {
      "some configurations all keys of the window. The difference is one key in each row.",
      {"strip/mask", "strip/weights"},
      {"mask"},
-     [] { return preset("modern-window"); },
      "set the window to 2, 0 (MODEL, mask, more…).",
-     [](const Moment& m) { return seen_by_last(m.trace) + 1 == seen_by_last(m.before); },
-     [](const Moment& m) {
-       return "The last query sees " + std::to_string(seen_by_last(m.trace)) +
-              " keys, and the weights of the first head moved by up to " + number(moved_weights(m)) + ".";
-     }},
+     ModelTask{[] { return preset("modern-window"); },
+               [](const Moment& m) { return seen_by_last(m.trace) + 1 == seen_by_last(m.before); },
+               [](const Moment& m) {
+                 return "The last query sees " + std::to_string(seen_by_last(m.trace)) +
+                        " keys, and the weights of the first head moved by up to " +
+                        number(moved_weights(m)) + ".";
+               }}},
     {"A sink",
      "Weights of a softmax sum to 1 even where no key is worth a look. A sink is one more number in the sum, "
      "which belongs to no key: what it takes, no value gets.",
      {"strip/weights", "edit/numbers"},
      {"sink", "softmax"},
-     [] { return preset("modern-sink"); },
      "change the second number of the sink to 4.",
-     [](const Moment& m) { return last_sum(m.trace, 1) < last_sum(m.before, 1); },
-     [](const Moment& m) {
-       return "The weights of the last row of head 1 sum to " + number(last_sum(m.trace, 1)) +
-              " instead of " + number(last_sum(m.before, 1)) + "; the rest went to the sink.";
-     }},
+     ModelTask{[] { return preset("modern-sink"); },
+               [](const Moment& m) { return last_sum(m.trace, 1) < last_sum(m.before, 1); },
+               [](const Moment& m) {
+                 return "The weights of the last row of head 1 sum to " + number(last_sum(m.trace, 1)) +
+                        " instead of " + number(last_sum(m.before, 1)) + "; the rest went to the sink.";
+               }}},
 };
 
 }  // namespace

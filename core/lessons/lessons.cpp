@@ -7,6 +7,8 @@
 namespace core::lessons {
 namespace {
 
+constexpr const char* tiny_model = "tiny_gpt";
+
 constexpr std::array table{
     Lesson{"000", "Causal attention in eleven steps", "from six words to what each of them takes away",
            causal_attention_steps},
@@ -34,6 +36,12 @@ constexpr std::array table{
     Lesson{"window", "A window and a sink", "a query that sees a few keys, or looks at none", window_steps},
     Lesson{"decode", "One token at a time", "a cache of keys and values, and where the newest token stands",
            decode_steps},
+    Lesson{"next-word", "From a sentence to the next word",
+           "a whole model: tokens, layers, the guess behind each, and any number of it changed",
+           next_word_steps, tiny_model},
+    Lesson{"induction", "Finding an induction head",
+           "two heads in different layers that together repeat what was read", induction_head_steps,
+           tiny_model},
 };
 
 }  // namespace

@@ -20,5 +20,7 @@ std::span<const Step> positions_steps();
 std::span<const Step> groups_steps();
 std::span<const Step> window_steps();
 std::span<const Step> decode_steps();
+std::span<const Step> next_word_steps();       ///< about a whole model
+std::span<const Step> induction_head_steps();  ///< about a whole model
 
 }  // namespace core::lessons

@@ -81,4 +81,8 @@ std::vector<std::string> token_names(const tokenizers::Tokenizer& tokenizer,
   return names;
 }
 
+std::string token_name(const tokenizers::Tokenizer& tokenizer, std::size_t id) {
+  return token_names(tokenizer, {{id, "", false, false}}).front();
+}
+
 }  // namespace core::transformer

@@ -24,4 +24,7 @@ attention::Model layer_model(const Transformer& model, const Pass& pass, std::si
 std::vector<std::string> token_names(const tokenizers::Tokenizer& tokenizer,
                                      const std::vector<tokenizers::TextToken>& tokens);
 
+/// The same of one token of the vocabulary.
+std::string token_name(const tokenizers::Tokenizer& tokenizer, std::size_t id);
+
 }  // namespace core::transformer

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/lessons/lesson.hpp"
-#include "tests/core/lessons/tried.hpp"
+#include "tests/support/lessons.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace {
@@ -16,20 +16,30 @@ void edit(walk::Walk& ui, const core::editing::Edit& edit) {
   ui.run();
 }
 
+/// Until what is read and worked out beside the window is there.
+void settle(walk::Walk& ui) {
+  for (int k = 0; k < 3000 && (k < 3 || ui.store.is_reading() || ui.store.is_working()); ++k) ui.run(1);
+}
+
 void walk_every_lesson(int width, int height) {
-  const auto tried = tests::tried();
   for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
     SCOPED_TRACE(lesson.name);
     walk::Walk ui(width, height);
     ui.sharp = false;
     edit(ui, SetCell{{MatrixName::embeddings, 0}, 1, 1, 0.25});
     const auto own = ui.model();
+    ui.store.recall({.recent = {}, .progress = {}, .models = {WALK_EXAMPLES "/tiny_gpt"}});
     ui.store.dispatch(app::StartLesson{lesson.name});
-    ui.run();
+    settle(ui);
+    ASSERT_TRUE(ui.store.lesson());
     for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
       ASSERT_EQ(ui.store.lesson()->step, k);
       EXPECT_TRUE(ui.has("lesson/try")) << "step " << k;
-      for (const auto& e : tried.at(lesson.name)[k]) edit(ui, e);
+      for (const auto& command : support::tried(lesson, k)) {
+        ui.store.dispatch(command);
+        settle(ui);
+      }
+      ui.run();
       EXPECT_TRUE(ui.has("lesson/seen")) << "step " << k;
       ui.key(Key::right);
       ui.run();

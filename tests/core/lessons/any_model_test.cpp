@@ -6,6 +6,7 @@
 #include "core/lessons/exhibits.hpp"
 #include "core/lessons/lesson.hpp"
 #include "tests/core/editing/random_edit.hpp"
+#include "tests/core/lessons/tried.hpp"
 
 namespace core::lessons {
 namespace {
@@ -19,16 +20,16 @@ void ask(const Step& step, const Model& start, const attention::Trace& before, c
   const Moment moment{start, before, model, trace};
   for (const Picture& picture : pictures(step.exhibit, moment))
     EXPECT_EQ(picture.rows.size(), picture.numbers.n_rows) << step.title;
-  if (!step.done(moment)) return;
-  const std::string seen = step.seen(moment);
+  if (!tests::task(step).done(moment)) return;
+  const std::string seen = tests::task(step).seen(moment);
   EXPECT_EQ(seen.back(), '.') << step.title;
 }
 
 TEST(Lessons, TakeAnyModel) {
   Random random(7);
-  for (const Lesson& lesson : lessons())
+  for (const Lesson& lesson : tests::model_lessons())
     for (const Step& step : lesson.steps()) {
-      const Model start = step.start();
+      const Model start = tests::task(step).start();
       const attention::Trace before = attention::attend(start);
       for (int k = 0; k < 12; ++k) {
         Model model = start;
@@ -46,9 +47,9 @@ TEST(Lessons, TakeAnyModel) {
 }
 
 TEST(Lessons, TakeModelsOfOneToken) {
-  for (const Lesson& lesson : lessons())
+  for (const Lesson& lesson : tests::model_lessons())
     for (const Step& step : lesson.steps()) {
-      const Model start = step.start();
+      const Model start = tests::task(step).start();
       const Model model = editing::apply(start, editing::SetTokenCount{1});
       EXPECT_NO_THROW(ask(step, start, attention::attend(start), model)) << lesson.name << ": " << step.title;
     }

@@ -7,6 +7,7 @@
 #include "core/attention/attend.hpp"
 #include "core/lessons/measures.hpp"
 #include "core/lessons/states.hpp"
+#include "tests/core/lessons/tried.hpp"
 #include "tests/support/json_fixture.hpp"
 #include "tests/support/matchers.hpp"
 
@@ -23,9 +24,9 @@ std::vector<Picture> pictures_of(Exhibit exhibit, const Model& model) {
 
 /// The first step of any lesson that shows the exhibit.
 Model model_of(Exhibit exhibit) {
-  for (const Lesson& lesson : lessons())
+  for (const Lesson& lesson : tests::model_lessons())
     for (const Step& step : lesson.steps())
-      if (step.exhibit == exhibit) return step.start();
+      if (step.exhibit == exhibit) return tests::task(step).start();
   throw std::runtime_error("no step shows this exhibit");
 }
 

@@ -13,14 +13,14 @@ using testing::HasSubstr;
 
 TEST(Guesses, AreAskedForOnceInEveryLessonAndCanBeRight) {
   const auto tried = tests::tried();
-  for (const Lesson& lesson : lessons()) {
+  for (const Lesson& lesson : tests::model_lessons()) {
     SCOPED_TRACE(lesson.name);
     std::size_t asked = 0;
     for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
       const Step& step = lesson.steps()[k];
       if (!step.asks) continue;
       ++asked;
-      const attention::Model start = step.start();
+      const attention::Model start = tests::task(step).start();
       attention::Model now = start;
       for (const auto& edit : tried.at(lesson.name)[k]) now = editing::apply(now, edit);
       const attention::Trace before = attention::attend(start, 0), after = attention::attend(now, 0);

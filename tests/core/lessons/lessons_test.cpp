@@ -41,14 +41,15 @@ TEST(Lessons, CanBeFoundByName) {
 
 TEST(Lessons, AreNotDoneBeforeTheyAreTriedAndDoneAfterwards) {
   const auto edits = tests::tried();
-  for (const Lesson& lesson : lessons()) {
+  for (const Lesson& lesson : tests::model_lessons()) {
     ASSERT_TRUE(edits.contains(lesson.name)) << lesson.name;
     ASSERT_EQ(edits.at(lesson.name).size(), lesson.steps().size()) << lesson.name;
     for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
       const Step& step = lesson.steps()[k];
-      const Model start = step.start();
-      EXPECT_FALSE(at(start, start, step.done)) << place(lesson, k);
-      EXPECT_TRUE(at(start, edited(start, edits.at(lesson.name)[k]), step.done)) << place(lesson, k);
+      const Model start = tests::task(step).start();
+      EXPECT_FALSE(at(start, start, tests::task(step).done)) << place(lesson, k);
+      EXPECT_TRUE(at(start, edited(start, edits.at(lesson.name)[k]), tests::task(step).done))
+          << place(lesson, k);
     }
   }
 }
@@ -56,21 +57,21 @@ TEST(Lessons, AreNotDoneBeforeTheyAreTriedAndDoneAfterwards) {
 TEST(Lessons, AreNotDoneByAnyOtherSmallChange) {
   // A renamed token changes no number: only steps that ask for another text may take it.
   std::size_t taken = 0;
-  for (const Lesson& lesson : lessons())
+  for (const Lesson& lesson : tests::model_lessons())
     for (const Step& step : lesson.steps()) {
-      const Model start = step.start();
-      if (at(start, edited(start, {editing::RenameToken{0, 0, "renamed"}}), step.done)) ++taken;
+      const Model start = tests::task(step).start();
+      if (at(start, edited(start, {editing::RenameToken{0, 0, "renamed"}}), tests::task(step).done)) ++taken;
     }
   EXPECT_EQ(taken, 2u);  // the pairs of a typed sentence and the names of 003
 }
 
 TEST(Lessons, SayWhatWasSeenInOneFullSentence) {
   const auto edits = tests::tried();
-  for (const Lesson& lesson : lessons())
+  for (const Lesson& lesson : tests::model_lessons())
     for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
       const Step& step = lesson.steps()[k];
-      const Model start = step.start();
-      const std::string seen = at(start, edited(start, edits.at(lesson.name)[k]), step.seen);
+      const Model start = tests::task(step).start();
+      const std::string seen = at(start, edited(start, edits.at(lesson.name)[k]), tests::task(step).seen);
       EXPECT_GT(seen.size(), 15u) << place(lesson, k);
       EXPECT_EQ(seen.back(), '.') << place(lesson, k) << ": " << seen;
       EXPECT_EQ(seen.find("inf"), std::string::npos) << seen;
@@ -94,11 +95,11 @@ TEST(Lessons, SpeakInShortTextsOfKnownTerms) {
 }
 
 TEST(Lessons, PointAtStagesThatTheirModelHas) {
-  for (const Lesson& lesson : lessons())
+  for (const Lesson& lesson : tests::model_lessons())
     for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
       const Step& step = lesson.steps()[k];
       EXPECT_GE(step.focus.size(), 1u) << place(lesson, k);
-      const Model start = step.start();
+      const Model start = tests::task(step).start();
       for (const std::string name : step.focus) {
         if (!name.starts_with("strip/")) continue;
         const attention::StageInfo* stage = attention::find_stage(name.substr(6));

@@ -128,4 +128,15 @@ std::map<std::string, std::vector<std::vector<Edit>>> tried() {
   };
 }
 
+std::vector<core::lessons::Lesson> model_lessons() {
+  std::vector<core::lessons::Lesson> all;
+  for (const auto& lesson : core::lessons::lessons())
+    if (!lesson.model) all.push_back(lesson);
+  return all;
+}
+
+const core::lessons::ModelTask& task(const core::lessons::Step& step) {
+  return std::get<core::lessons::ModelTask>(step.task);
+}
+
 }  // namespace tests

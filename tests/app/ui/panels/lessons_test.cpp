@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/editing/presets.hpp"
-#include "tests/core/lessons/tried.hpp"
+#include "tests/support/lessons.hpp"
 #include "tests/support/program.hpp"
 
 namespace {
@@ -22,13 +22,13 @@ core::attention::Model own_work(Program& p) {
 }
 
 void start(Program& p, const std::string& name) {
+  p.store.recall({.recent = {}, .progress = {}, .models = {support::model_of_lessons()}});
   p.store.dispatch(app::StartLesson{name});
   p.store.settle();
   p.run();
 }
 
 TEST(LessonPanel, WalksEveryLessonToItsEndByKeyboard) {
-  const auto edits = tests::tried();
   for (const Lesson& lesson : core::lessons::lessons()) {
     Program p;
     const auto own = own_work(p);
@@ -36,7 +36,10 @@ TEST(LessonPanel, WalksEveryLessonToItsEndByKeyboard) {
     for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
       ASSERT_EQ(p.store.lesson()->step, k) << lesson.name;
       EXPECT_TRUE(p.has("lesson/try")) << lesson.name << " " << k;
-      for (const auto& edit : edits.at(lesson.name)[k]) p.edit(edit);
+      for (const auto& command : support::tried(lesson, k)) {
+        p.store.dispatch(command);
+        p.run();
+      }
       EXPECT_TRUE(p.has("lesson/seen")) << lesson.name << " " << k;
       p.key(Key::right);
     }
@@ -101,7 +104,8 @@ TEST(LessonPanel, FitsSmallWindows) {
     for (const Lesson& lesson : core::lessons::lessons()) {
       start(p, lesson.name);
       for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
-        const auto stages = p.rect("region/stages"), panel = p.rect("region/lesson");
+        const auto stages = p.rect(lesson.model ? "region/layers" : "region/stages"),
+                   panel = p.rect("region/lesson");
         EXPECT_GT(stages.max.y - stages.min.y, 40) << lesson.name << " " << k;
         EXPECT_LE(p.rect("lesson/leave").max.y, panel.max.y) << lesson.name << " " << k;
         p.key(Key::right);

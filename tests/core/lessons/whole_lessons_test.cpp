@@ -1,0 +1,129 @@
+// The lessons about a whole model, tried on the one that they are about.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/editing/edit.hpp"
+#include "core/lessons/glossary.hpp"
+#include "core/lessons/lesson.hpp"
+#include "tests/core/transformer/goldens.hpp"
+
+namespace core::lessons {
+namespace {
+
+using experiment::Experiment;
+using experiment::Reading;
+using testing::HasSubstr;
+
+/// What a person did in a step, and where they looked then.
+struct Tried {
+  Experiment experiment;
+  std::size_t layer = 0, head = 0;
+};
+
+struct WholeLesson : testing::Test {
+  transformer::Transformer model = transformer::goldens::opened(transformer::goldens::tiny_gpt);
+  transformer::goldens::Tools tools;
+
+  const WholeTask& task(const char* lesson, std::size_t step) {
+    return std::get<WholeTask>(find_lesson(lesson)->steps()[step].task);
+  }
+  Reading read(const Experiment& e) { return experiment::read(model, e, nullptr, tools.means); }
+  WholeMoment at(const Reading& before, const Reading& now, std::size_t layer, std::size_t head) {
+    return {model, before, now, layer, head};
+  }
+  /// Expects that a step is not done before it was tried and is afterwards; what was seen then.
+  std::string seen_after(const char* lesson, std::size_t step, const Tried& tried) {
+    const WholeTask& what = task(lesson, step);
+    const Reading before = read(what.start()), now = read(tried.experiment);
+    EXPECT_FALSE(what.done(at(before, before, before.experiment.layer, 0))) << lesson << " " << step;
+    const WholeMoment moment = at(before, now, tried.layer, tried.head);
+    EXPECT_TRUE(what.done(moment)) << lesson << " " << step;
+    return what.seen(moment);
+  }
+  Experiment start(const char* lesson, std::size_t step) { return task(lesson, step).start(); }
+};
+
+TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
+  constexpr const char* lesson = "next-word";
+  Experiment longer = start(lesson, 0);
+  longer.text += " Bingley";
+  EXPECT_THAT(seen_after(lesson, 0, {longer}), HasSubstr("10 tokens instead of 7"));
+
+  Experiment written = start(lesson, 1);
+  written.made = {*model.tokenizer->find("ĠB")};
+  EXPECT_THAT(seen_after(lesson, 1, {written}), HasSubstr("It wrote “ B”, and would go on with “ing”"));
+
+  Experiment one_off = start(lesson, 3);
+  one_off.heads_off = {{3, 0}};
+  EXPECT_THAT(seen_after(lesson, 3, {one_off}), HasSubstr("Without 1 head “ B” has 0."));
+
+  const Reading plain = read(start(lesson, 4));
+  const attention::Model of_pass = experiment::layer_of(model, plain, 0);
+  attention::Model after = of_pass;
+  after.mask.causal = false;
+  const Experiment edited = experiment::with_layer(plain.experiment, 0, of_pass, after, "mask");
+  EXPECT_THAT(seen_after(lesson, 4, {edited}), HasSubstr("With layer 0 changed “ B” has 0."));
+}
+
+TEST_F(WholeLesson, NextWordAsksForTheFirstLayerThatKnows) {
+  const WholeTask& what = task("next-word", 2);
+  const Reading reading = read(what.start());
+  std::vector<bool> done;
+  for (std::size_t layer = 0; layer < 4; ++layer) done.push_back(what.done(at(reading, reading, layer, 0)));
+  EXPECT_EQ(std::ranges::count(done, true), 1);
+  EXPECT_FALSE(done[3]) << "where the step begins";
+}
+
+TEST_F(WholeLesson, InductionIsSeenStepByStep) {
+  constexpr const char* lesson = "induction";
+  Experiment ham = start(lesson, 0);
+  ham.text = "egg jam ham and egg jam f";
+  EXPECT_THAT(seen_after(lesson, 0, {ham}), HasSubstr("“ig” has 0.0"));
+  EXPECT_THAT(seen_after(lesson, 1, {start(lesson, 1), 2, 3}), HasSubstr("head 2.3 gives 0.5158"));
+
+  // Probabilities: NumPy's (tests/fixtures/transformer/make_lens.py).
+  Experiment off = start(lesson, 2);
+  off.heads_off = {{2, 3}};
+  EXPECT_THAT(seen_after(lesson, 2, {off}), HasSubstr("Without head 2.3 “ig” has 0.3760 instead of 0.9285"));
+  off.heads_off.insert({2, 0});
+  EXPECT_THAT(seen_after(lesson, 3, {off}),
+              HasSubstr("Without 2.0 and 2.3 “ig” has 0.0135 instead of 0.9285"));
+  off.heads_off = {{0, 2}};
+  EXPECT_THAT(seen_after(lesson, 4, {off}), HasSubstr("Without head 0.2 head 2.2 gives 0."));
+}
+
+TEST_F(WholeLesson, InductionTakesNoOtherHeadForOne) {
+  const WholeTask &find = task("induction", 1), &remove = task("induction", 2),
+                  &earlier = task("induction", 4);
+  Experiment experiment = find.start();
+  const Reading before = read(experiment);
+  std::vector<std::size_t> found_in;
+  for (std::size_t layer = 0; layer < 4; ++layer)
+    for (std::size_t head = 0; head < 4; ++head)
+      if (find.done(at(before, before, layer, head))) found_in.push_back(layer);
+  EXPECT_EQ(found_in, (std::vector<std::size_t>{2, 2, 2, 2}));  // the model card's induction heads
+  experiment.heads_off = {{1, 1}};
+  const Reading other = read(experiment);
+  EXPECT_FALSE(remove.done(at(before, other, 1, 1)));
+  EXPECT_FALSE(earlier.done(at(before, other, 1, 1)));
+}
+
+TEST_F(WholeLesson, TakesAnyText) {
+  for (const Lesson& lesson : lessons()) {
+    if (!lesson.model) continue;
+    for (const Step& step : lesson.steps()) {
+      const WholeTask& what = std::get<WholeTask>(step.task);
+      const Reading before = read(what.start());
+      for (const char* text : {"a", "漢字 🙂", "Emma was very much"}) {
+        Experiment other{.text = text, .heads_off = {{0, 2}, {2, 0}, {2, 3}, {3, 3}}};
+        const Reading now = read(other);
+        const WholeMoment moment = at(before, now, 3, 3);
+        if (!what.done(moment)) continue;
+        EXPECT_EQ(what.seen(moment).back(), '.') << lesson.name << ": " << step.title;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace core::lessons

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <vector>
+
+#include "app/state/any_command.hpp"
+#include "app/store/store.hpp"
+#include "tests/core/lessons/tried.hpp"
+
+namespace support {
+
+/// Where the model of the lessons about a whole model lies.
+inline std::filesystem::path model_of_lessons() {
+  return std::filesystem::path(FIXTURES) / "../../assets/examples/tiny_gpt";
+}
+
+/// What "try it" asks for in a step of a lesson, as commands of a person.
+inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std::size_t step) {
+  using Commands = std::vector<app::Command>;
+  if (!lesson.model) {
+    Commands commands;
+    const auto edits = tests::tried();
+    for (const auto& edit : edits.at(lesson.name)[step]) {
+      commands.push_back(app::ApplyEdit{edit});
+      commands.push_back(app::EndGesture{});
+    }
+    return commands;
+  }
+  const app::Command third_head = app::ChangeView{[](app::View& v) { v.look.head = 3; }};
+  const std::map<std::string, std::vector<Commands>> all{
+      {"next-word",
+       {{app::ReadText{"Mr. Darcy and Miss Bingley"}},
+        {app::WriteToken{}},
+        {app::LookAtLayer{2}},
+        {app::SwitchHead{3, 0}},
+        {app::ApplyEdit{core::editing::SetCausal{false}}}}},
+      {"induction",
+       {{app::ReadText{"egg jam ham and egg jam f"}},
+        {app::LookAtLayer{2}, third_head},
+        {app::SwitchHead{2, 3}},
+        {app::SwitchHead{2, 3}, app::SwitchHead{2, 0}},
+        {app::SwitchHead{0, 2}}}},
+  };
+  return all.at(lesson.name).at(step);
+}
+
+}  // namespace support
