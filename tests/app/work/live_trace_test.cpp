@@ -258,11 +258,13 @@ TEST_F(LargeModel, HasNoRowSumsToPointAtUntilTheyAreWorkedOut) {
 TEST_F(LargeModel, SaysThatItIsBeingRenewed) {
   wait();
   EXPECT_FALSE(ui.has("status/renewal"));
+  ui.set_traces(gui::Program::Traces::wait);
   ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.125}}});
   ui.store.settle();
   ASSERT_TRUE(ui.store.live().is_behind());
   ui.run(1);
   EXPECT_TRUE(ui.has("status/renewal"));
+  ui.set_traces(gui::Program::Traces::come);
   wait();
   EXPECT_FALSE(ui.has("status/renewal"));
 }
