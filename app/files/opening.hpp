@@ -41,10 +41,10 @@ struct TensorSource {
   std::size_t layer = 0;
 };
 
-/// A whole model that was opened, and its first text as it reads it.
+/// A whole model that was opened, and its first text as it reads it, with what was edited and without.
 struct OpenedWhole {
   core::transformer::Transformer transformer;
-  std::shared_ptr<const core::experiment::Reading> reading;
+  std::shared_ptr<const core::experiment::Reading> reading, before;
   core::attention::Model of_pass,
       layer;               ///< the one that is looked at, as the pass gives it and as it was edited
   std::string view = {};   ///< of a session: what was looked at, or ""

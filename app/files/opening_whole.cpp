@@ -69,7 +69,7 @@ OpenedWhole read_whole(const transformer::Transformer& model, const experiment::
   OpenedWhole opened;
   opened.transformer = model;
   core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
-  opened.reading = read_at(path, model, wanted, nullptr, {pool, progress});
+  opened.reading = opened.before = read_at(path, model, wanted, nullptr, {pool, progress});
   opened.of_pass = opened.layer = experiment::layer_of(model, *opened.reading, wanted.layer);
   return opened;
 }
@@ -88,7 +88,7 @@ OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::pat
   const transformer::Means means{pool, progress};
   experiment::Experiment plain = saved.experiment;
   plain.heads_off.clear();
-  opened.reading = read_at(session, model, plain, nullptr, means);
+  opened.reading = opened.before = read_at(session, model, plain, nullptr, means);
   const experiment::Experiment edited = [&] {
     try {
       return experiment::with_saved_edits(saved, model, *opened.reading);

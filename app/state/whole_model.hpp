@@ -36,6 +36,11 @@ inline std::vector<const core::attention::Model*> models_in(const Undoable& work
   return models;
 }
 
+/// A text that was typed and cannot be read, and why.
+struct RefusedText {
+  std::string text, why;
+};
+
 /// How a whole model is looked at; nothing of it changes a number.
 struct LayersLook {
   std::optional<std::size_t> token;  ///< whose logit is looked at; nothing: the most probable one
@@ -43,8 +48,7 @@ struct LayersLook {
   bool samples = false;              ///< a token more is drawn, else it is the most probable one
   std::size_t top = 40;              ///< among so many, 0 for all
   std::uint64_t seed = 123;
-  std::string draft;           ///< the text as it is being typed
-  std::string refused;         ///< why the draft is not read, or ""
+  std::optional<RefusedText> refused;
   bool shows_effects = false;  ///< bars show what switching a head off does, else what it adds directly
 };
 

@@ -19,10 +19,10 @@ Document document_of(const OpenedWhole& opened, Origin origin) {
   return document;
 }
 
-void look_at(const OpenedWhole& opened, View& view) {
+void look_at_layers(View& view) {
   view.layers.token.reset();
-  view.layers.draft = core::experiment::whole_text(opened.transformer, opened.reading->experiment);
-  view.layers.refused.clear();
+  view.layers.refused.reset();
+  view.layers.shows_effects = false;
   view.look.tab = Tab::layers;
   view.look.head = 0;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/files/journal.hpp"
 #include "app/files/opening.hpp"
 #include "app/state/document.hpp"
 #include "app/state/view.hpp"
@@ -49,9 +50,9 @@ struct FileWriter {
   Lane saving, exporting;
 };
 
-/// A piece of work that begins with a whole model that was opened, and the view that shows its layers.
+/// A piece of work that begins with a whole model that was opened, and a view that shows its layers.
 Document document_of(const OpenedWhole& opened, Origin origin);
-void look_at(const OpenedWhole& opened, View& view);
+void look_at_layers(View& view);
 
 /// What was found in files and is not yet part of the document.
 struct FoundInFiles {
@@ -62,6 +63,7 @@ struct FoundInFiles {
     std::optional<TensorSource> source;
     std::string stamp;
     std::shared_ptr<const OpenedWhole> whole = nullptr;  ///< instead of what was imported
+    std::shared_ptr<Journal> left = nullptr;             ///< that it was in, and is taken up with it
   };
   std::optional<OpenedTensors> tensors;  ///< from which is to be chosen
   std::optional<Ready> ready;            ///< until the question about unsaved work is answered

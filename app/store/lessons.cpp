@@ -87,7 +87,7 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
                           the_lesson);  // undone, it brings the person's own work back
   document.history.end_gesture();
   look_as_before(view, {});
-  if (opened) look_at(*opened, view);
+  if (opened) look_at_layers(view);
   view.look.folded = l.own_view.look.folded;
   unfold_focus(view, shown);
   view.selection.lesson = LessonPlace{l.state.lesson->name, step};

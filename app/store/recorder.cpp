@@ -46,6 +46,12 @@ void Recorder::Entry::write_to(Journal& journal) const {
                                                         session.view, "/"));
 }
 
+bool Recorder::is_written(const Document& document) const {
+  if (!written_) return false;
+  return document.whole ? document.whole->experiment == written_->experiment
+                        : document.model == written_->model;
+}
+
 void Recorder::follow(const Document& document, const View& view) {
   if (!journal_ || lane_.is_busy()) return;
   if (!document.is_modified()) {
@@ -54,11 +60,9 @@ void Recorder::follow(const Document& document, const View& view) {
     since_.clear();
     return;
   }
-  const bool is_same =
-      document.whole ? document.whole->experiment == written_experiment_ : document.model == written_;
-  if (!is_clear_ && is_same) return;
-  written_ = document.model;
-  if (document.whole) written_experiment_ = document.whole->experiment;
+  if (!is_clear_ && is_written(document)) return;
+  written_ =
+      Written{document.model, document.whole ? document.whole->experiment : core::experiment::Experiment()};
   is_clear_ = false;
   lane_.start(
       [this, journal = journal_, entry = entry_of(document, view), at = next_](const core::Token& token) {
@@ -75,7 +79,7 @@ void Recorder::follow(const Document& document, const View& view) {
       [this](const Failure& failure) {
         if (failure.is_stopped) return;
         next_ = Clock::now() + (std::exchange(has_failed_, true) ? again : 1s);
-        written_ = {};  // it is tried again, whether there are more edits or not
+        written_.reset();  // it is tried again, whether there are more edits or not
         lane_.jobs().tell({"Edits are not recorded for the case of a crash: " + failure.words});
       });
 }
@@ -104,8 +108,7 @@ void Recorder::take_up(std::size_t index) {
   since_ = left_.at(index)->head().since;
   journal_ = left_[index];
   is_clear_ = false;
-  written_ = {};
-  written_experiment_ = {};
+  written_.reset();
   left_.erase(left_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "app/files/journal.hpp"
@@ -42,12 +43,17 @@ class Recorder {
 
     void write_to(Journal& journal) const;
   };
+  /// Enough of a document to know its work again.
+  struct Written {
+    core::attention::Model model;
+    core::experiment::Experiment experiment;  // of a whole model, instead
+  };
   Entry entry_of(const Document& document, const View& view);
+  bool is_written(const Document& document) const;
 
   std::shared_ptr<Journal> journal_;
   std::vector<std::shared_ptr<Journal>> left_;
-  core::attention::Model written_;
-  core::experiment::Experiment written_experiment_;
+  std::optional<Written> written_;
   std::string since_;        // the first edit that is not saved
   bool is_clear_ = true;     // nothing is in the journal
   bool has_failed_ = false;  // which is said once

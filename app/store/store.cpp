@@ -298,7 +298,7 @@ void Store::start(const core::lessons::Lesson& lesson,
                   const std::optional<core::transformer::Transformer>& transformer) {
   leave_lesson();
   lessons_.start(lesson, transformer, document_, view_);
-  if (transformer) whole_.begin_with(lessons_.first_reading());
+  if (transformer) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
   view_.forms.dialog = Dialog::none;
   keep_view_within_model();
   message_ = {};

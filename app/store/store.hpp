@@ -151,7 +151,8 @@ class Store {
   /// What undo would bring back.
   Undoable work() const;
   void take_back(Undoable work);
-  void take_up_whole(const TakeUpLeft& command, const JournalHead& head, std::string text);
+  /// What a window before has left becomes the document, and its journal goes on.
+  void take_up(const FoundInFiles::Ready& ready);
   void start_with_whole(const FoundInFiles::Ready& ready);
   /// Opens the whole model of a lesson, and starts it then.
   void start_with_model_of(const core::lessons::Lesson& lesson);
@@ -161,6 +162,10 @@ class Store {
   /// what spoke of their tokens.
   void experiment_with(core::experiment::Experiment experiment, const std::string& target,
                        const std::string& words);
+  /// The document's model becomes the layer of a whole model, as edited; says what does not fit any longer.
+  void adopt(std::shared_ptr<WholeModel> whole);
+  /// What the whole model reads; throws core::Error while that is not known.
+  const BothReadings& readings() const;
   void follow_whole();
   void record_in(const std::filesystem::path& folder);
   void show_left();
@@ -229,6 +234,7 @@ class Store {
   Comparing comparing_{jobs_};
   MaskDrawing drawing_{jobs_};
   WholeReading whole_{jobs_};
+  std::shared_ptr<const core::transformer::LayerRun> refused_layer_;  // for whose stages there is no memory
   FileWriter writer_{jobs_};
   FileReader reader_{jobs_};
   Recorder recorder_{jobs_};

@@ -223,6 +223,7 @@ void Store::carry_out(const FinishOpening& command) {
   leave_lesson();
   if (!may_leave(command)) return;
   FoundInFiles::Ready ready = *std::exchange(found_.ready, std::nullopt);
+  if (ready.left) return take_up(ready);
   if (ready.whole) return start_with_whole(ready);
   Origin origin{ready.path.filename().string()};
   if (ready.source)

@@ -1,6 +1,9 @@
 // The part of the store that keeps work from being lost: what is recorded for the case of a crash, what
 // windows before have left, files that somebody else has changed, and an end without questions.
+#include <algorithm>
+
 #include "app/files/file_stamp.hpp"
+#include "app/files/view_text.hpp"
 #include "app/store/store.hpp"
 #include "core/error.hpp"
 #include "core/experiment/experiment_file.hpp"
@@ -35,43 +38,48 @@ void Store::carry_out(const TakeUpLeft& command) {
   if (command.index >= recorder_.left().size()) return;
   const auto journal = recorder_.left()[command.index];
   const JournalHead head = journal->head();
-  if (std::string text = journal->text(); core::experiment::is_saved_experiment_text(text))
-    return take_up_whole(command, head, std::move(text));
+  const std::filesystem::path path = head.path.value_or(head.title);
+  if (const std::string text = journal->text(); core::experiment::is_saved_experiment_text(text)) {
+    view_.forms.dialog = Dialog::none;
+    return read_beside(path,
+                       [this, journal, head, path, text,
+                        free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
+                         // Paths in it are from the root.
+                         const auto whole = std::make_shared<const OpenedWhole>(open_saved_whole(
+                             text, "/" + head.title, core::Elsewhere::allowed, free / 2, progress));
+                         return [this, whole, path, journal] {
+                           found_.ready = FoundInFiles::Ready{path, {}, {}, "", whole, journal};
+                           carry_out(FinishOpening{});
+                         };
+                       });
+  }
   core::formats::Session session = journal->session();
-  if (!may_take_memory(session.model, command)) return;
-  leave_lesson();
-  if (!may_leave(command)) return;
-  Origin origin{head.title};
-  origin.path = head.path;
-  origin.stamp = head.stamp;
-  for (std::string& words : session.left_out) origin.account.left_out.push_back({"", std::move(words)});
-  recorder_.take_up(command.index);
-  start_with(document_of(session.model, std::move(origin)));
-  document_.saved = {};  // it is nowhere but in the journal
-  recall_view(session.view, view_);
-  keep_view_within_model();
-  say("Recovered: " + left_words(head) + ". It is not saved yet.");
+  FoundInFiles::Ready ready{path, {std::move(session.model), {}, session.view}, {}, "", nullptr, journal};
+  for (std::string& words : session.left_out)
+    ready.imported.account.left_out.push_back({"", std::move(words)});
+  found_.ready = std::move(ready);
+  carry_out(FinishOpening{});
 }
 
-void Store::take_up_whole(const TakeUpLeft& command, const JournalHead& head, std::string text) {
-  leave_lesson();
-  if (!may_leave(command)) return;
-  view_.forms.dialog = Dialog::none;
-  const auto taken = [this, command, head](const std::shared_ptr<const OpenedWhole>& whole) {
-    recorder_.take_up(command.index);
-    start_with_whole({head.title, {}, {}, "", whole});
-    document_.origin = {head.title, "", head.path, head.stamp};
-    document_.saved_experiment = {};  // it is nowhere but in the journal
-    say("Recovered: " + left_words(head) + ". It is not saved yet.");
-  };
-  // Paths in it are from the root.
-  read_beside("/" + head.title,
-              [this, taken, text = std::move(text), free = free_memory_(),
-               place = "/" + head.title](const core::Token& progress) -> Jobs::Delivery {
-                const auto whole = std::make_shared<const OpenedWhole>(
-                    open_saved_whole(text, place, core::Elsewhere::allowed, free / 2, progress));
-                return [taken, whole] { taken(whole); };
-              });
+void Store::take_up(const FoundInFiles::Ready& ready) {
+  const auto& left = recorder_.left();
+  const auto journal = std::ranges::find(left, ready.left);
+  if (journal == left.end()) throw core::Error("What was left by a window before is there no longer.");
+  recorder_.take_up(static_cast<std::size_t>(journal - left.begin()));
+  const JournalHead head = ready.left->head();
+  Origin origin{head.title, "", head.path, head.stamp};
+  origin.account = ready.imported.account;
+  start_with(ready.whole ? document_of(*ready.whole, std::move(origin))
+                         : document_of(ready.imported.model, std::move(origin)));
+  document_.saved = {};  // it is nowhere but in the journal
+  document_.saved_experiment = {};
+  if (ready.whole) {
+    whole_.begin_with(*document_.whole, {ready.whole->reading, ready.whole->before});
+    look_at_layers(view_);
+  }
+  recall_view(ready.whole ? ready.whole->view : ready.imported.view, view_);
+  keep_view_within_model();
+  say("Recovered: " + left_words(head) + ". It is not saved yet.");
 }
 
 void Store::carry_out(const DropLeft& command) {

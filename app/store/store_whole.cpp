@@ -46,8 +46,8 @@ void Store::start_with_whole(const FoundInFiles::Ready& ready) {
   Origin origin{opened.transformer.path.filename().string()};
   if (!opened.stamp.empty()) origin = {ready.path.filename().string(), "", ready.path, opened.stamp};
   start_with(document_of(opened, std::move(origin)));
-  whole_.begin_with(opened.reading);
-  look_at(opened, view_);
+  whole_.begin_with(*document_.whole, {opened.reading, opened.before});
+  look_at_layers(view_);
   recall_view(opened.view, view_);
   keep_view_within_model();
   remember(ready.path);
@@ -77,14 +77,9 @@ Undoable Store::work() const {
 }
 
 void Store::take_back(Undoable work) {
-  const bool is_other_text =
-      document_.whole && work.whole &&
-      experiment::whole_text(work.whole->transformer, work.whole->experiment) != view_.layers.draft;
   document_.model = std::move(work.model);
   document_.whole = std::move(work.whole);
-  if (!is_other_text) return;
-  view_.layers.draft = experiment::whole_text(document_.whole->transformer, document_.whole->experiment);
-  view_.layers.refused.clear();
+  view_.layers.refused.reset();
 }
 
 void Store::experiment_with(experiment::Experiment next, const std::string& target,
@@ -96,26 +91,35 @@ void Store::experiment_with(experiment::Experiment next, const std::string& targ
   if (n_tokens != document_.model.n_tokens()) let_go_of = experiment::fit_tokens(next, n_tokens);
   auto whole = std::make_shared<WholeModel>(now);
   whole->experiment = std::move(next);
+  if (!words.empty()) document_.history.record(work(), target, words);
+  message_ = {};
+  if (n_tokens == document_.model.n_tokens())
+    adopt(std::move(whole));
+  else
+    document_.whole = std::move(whole);  // its layer comes once the text was read
+  if (!let_go_of.empty()) say(let_go_of);
+}
+
+void Store::adopt(std::shared_ptr<WholeModel> whole) {
   whole->of_pass.heads_off = heads_off_in(whole->experiment, whole->layer);
   std::string dropped;
-  core::attention::Model model = document_.model;
-  if (n_tokens == model.n_tokens()) {
-    model = layer_with(whole->of_pass, whole->experiment, whole->layer, dropped);
-    std::erase_if(model.heads_off, [&](std::size_t head) { return head >= model.n_heads; });
-  }
-  if (!words.empty()) document_.history.record(work(), target, words);
+  core::attention::Model model = layer_with(whole->of_pass, whole->experiment, whole->layer, dropped);
+  std::erase_if(model.heads_off, [&](std::size_t head) { return head >= model.n_heads; });
   document_.model = std::move(model);
   document_.whole = std::move(whole);
   keep_view_within_model();
-  message_ = {};
-  if (!let_go_of.empty()) say(let_go_of);
-  if (!dropped.empty()) say(dropped);
+  if (!dropped.empty()) say(dropped, true);
+}
+
+const BothReadings& Store::readings() const {
+  const BothReadings* both = whole_.readings();
+  if (both && whole_.is_of(*document_.whole)) return *both;
+  throw core::Error(whole_.is_busy() ? "The text is still being read." : "This text could not be read.");
 }
 
 void Store::carry_out(const ReadText& command) {
   if (!document_.whole) return;
-  view_.layers.draft = command.text;
-  view_.layers.refused.clear();
+  view_.layers.refused.reset();
   experiment::Experiment next = document_.whole->experiment;
   next.text = command.text;
   next.made.clear();
@@ -126,7 +130,7 @@ void Store::carry_out(const ReadText& command) {
     if (command.text != experiment::whole_text(document_.whole->transformer, document_.whole->experiment))
       experiment_with(std::move(next), "text", "text");
   } catch (const core::Error& error) {
-    view_.layers.refused = error.what();
+    view_.layers.refused = RefusedText{command.text, error.what()};
   }
 }
 
@@ -135,6 +139,7 @@ void Store::carry_out(const LookAtLayer& command) {
   core::transformer::require_layer(document_.whole->transformer, command.layer);
   auto whole = std::make_shared<WholeModel>(*document_.whole);
   whole->experiment.layer = command.layer;
+  refused_layer_.reset();
   document_.whole = std::move(whole);
 }
 
@@ -176,34 +181,38 @@ void Store::carry_out(const WriteToken& command) {
     }
     experiment_with(std::move(next), "", "one token back");
   } else {
-    const BothReadings* both = whole_.readings();
-    if (!both || !whole_.is_of(whole) || both->now->logits.empty())
-      throw core::Error(both && !both->now->no_guess.empty() ? both->now->no_guess
-                                                             : "The text is still being read.");
+    const experiment::Reading& now = *readings().now;
+    if (now.logits.empty()) throw core::Error(now.no_guess);
     if (!whole.transformer.architecture.causal)
       throw core::Error("Tokens of this model see both sides, so it cannot go on with a text.");
     const LayersLook& look = view_.layers;
     core::random::Generator generator(look.seed + next.made.size());  // the same token for the same place
-    next.made.push_back(core::transformer::chosen(
-        both->now->logits.tail_rows(1).as_row(), whole.transformer.tokenizer->size(),
-        {look.samples ? look.temperature : 0, look.top}, generator));
+    next.made.push_back(
+        core::transformer::chosen(now.logits.tail_rows(1).as_row(), whole.transformer.tokenizer->size(),
+                                  {look.samples ? look.temperature : 0, look.top}, generator));
     experiment_with(std::move(next), "", "one token more");
   }
-  view_.layers.draft = experiment::whole_text(document_.whole->transformer, document_.whole->experiment);
-  view_.layers.refused.clear();
+  view_.layers.refused.reset();
 }
 
 void Store::carry_out(const CompareEdits&) {
-  const BothReadings* both = document_.whole ? whole_.readings() : nullptr;
-  if (!both || !whole_.is_of(*document_.whole)) throw core::Error("The text is still being read.");
-  const std::size_t layer = document_.whole->layer;
-  keep(experiment::layer_of(document_.whole->transformer, *both->before, layer),
-       "layer " + std::to_string(layer) + " before the edits");
-  view_.look.tab = Tab::compare;
+  if (!document_.whole) return;
+  const core::transformer::Transformer& model = document_.whole->transformer;
+  read_beside(model.path,
+              [this, model, before = readings().before,
+               layer = document_.whole->layer](const core::Token&) -> Jobs::Delivery {
+                const auto made =
+                    std::make_shared<core::attention::Model>(experiment::layer_of(model, *before, layer));
+                return [this, made, layer] {
+                  keep(std::move(*made), "layer " + std::to_string(layer) + " before the edits");
+                  view_.look.tab = Tab::compare;
+                };
+              });
 }
 
 void Store::carry_out(const SweepHeads&) {
   if (!document_.whole) return;
+  if (const std::string& why = readings().now->no_guess; !why.empty()) throw core::Error(why);
   view_.layers.shows_effects = true;
   whole_.sweep();
 }
@@ -215,7 +224,7 @@ void Store::follow_whole() {
   const bool is_wanted = made && whole_.is_of(*document_.whole) &&
                          made->layer == document_.whole->experiment.layer &&
                          (made->layer != document_.whole->layer || made->run != document_.whole->run);
-  if (!is_wanted) return;
+  if (!is_wanted || made->run == refused_layer_) return;
   auto whole = std::make_shared<WholeModel>(*document_.whole);
   whole->layer = made->layer;
   whole->run = made->run;
@@ -223,16 +232,11 @@ void Store::follow_whole() {
     document_.whole = std::move(whole);
     return;
   }
+  refused_layer_ = made->run;  // said or asked once
+  if (!may_take_memory(*made->model, LookAtLayer{made->layer})) return;
+  refused_layer_.reset();
   whole->of_pass = *made->model;
-  whole->of_pass.heads_off = heads_off_in(whole->experiment, whole->layer);
-  std::string dropped;
-  core::attention::Model model = layer_with(whole->of_pass, whole->experiment, whole->layer, dropped);
-  if (const MemoryNeed need = memory_need(model, free_memory_()); need.is_too_much())
-    throw core::Error("Layer " + std::to_string(made->layer) + ": " + need.words());
-  document_.model = std::move(model);
-  document_.whole = std::move(whole);
-  keep_view_within_model();
-  if (!dropped.empty()) say(dropped, true);
+  adopt(std::move(whole));
 }
 
 }  // namespace app

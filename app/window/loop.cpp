@@ -189,7 +189,7 @@ void Loop::draw(Commands& commands) {
       state.is_a ? Renewal{} : Renewal{store_.live().seconds_behind(), store_.live().share_done()};
   const bool awaits_a = view.selection.shows_a && store_.comparing().work().is_renewing;
   const Newest newest = store_.newest();
-  const bool reads = newest.whole && newest.reading->is_busy() && !newest.reading->is_of(*newest.whole);
+  const bool reads = newest.whole && newest.reading->is_behind(*newest.whole);
   const bool is_renewing =
       awaits_a || reads || store_.live().is_behind() || source.is_making() || painter_.is_behind();
   const Frame frame{

@@ -65,6 +65,13 @@ class Slot {
         std::move(recalled));
   }
 
+  /// A value that is known without working it out.
+  void put(const Key& key, Value value) {
+    cancel();
+    value_.emplace(std::move(value));
+    key_ = key;
+  }
+
   /// The last value and its key, or nullptr.
   const Value* value() const { return value_ ? &*value_ : nullptr; }
   const Key* key() const { return key_ ? &*key_ : nullptr; }

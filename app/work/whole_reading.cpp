@@ -14,10 +14,8 @@ namespace {
 namespace experiment = core::experiment;
 namespace transformer = core::transformer;
 
-constexpr std::size_t n_listed = 10;
 constexpr std::size_t quick_logits = 100'000;   // looked at within a frame
 constexpr std::size_t quick_numbers = 500'000;  // of a layer's projections, likewise
-constexpr auto between_deliveries = std::chrono::milliseconds(60);
 
 /// Whether a layer was made of the same numbers and tokens.
 bool has_input(const core::attention::Model& of_pass, const experiment::Reading& reading,
@@ -55,50 +53,10 @@ BothReadings read_both(const transformer::Transformer& model, const experiment::
   return both;
 }
 
-Prediction predict_next(const transformer::Transformer& model, const experiment::Reading& now,
-                        const experiment::Reading& before, std::optional<std::size_t> token,
-                        double temperature, const transformer::Means& means) {
-  Prediction result;
-  if (now.logits.empty()) return result;
-  const auto last = [](const experiment::Reading& of) { return arma::frowvec(of.logits.tail_rows(1)); };
-  const arma::frowvec logits = last(now), logits_before = last(before);
-  const auto next = [&](std::size_t id) {
-    return NextToken{id, transformer::token_name(*model.tokenizer, id),
-                     transformer::probability_of(logits, id, temperature),
-                     transformer::probability_of(logits_before, id, temperature)};
-  };
-  const std::size_t n_tokens = std::min<std::size_t>(model.tokenizer->size(), logits.n_elem);
-  result.others = 1;
-  for (const auto& guess : transformer::best_guesses(logits, n_listed, n_tokens)) {
-    result.table.push_back(next(guess.id));
-    result.others -= result.table.back().now;
-  }
-  result.others = std::max(0.0, result.others);
-  result.n_others = n_tokens - result.table.size();
-  result.chosen = token && *token < n_tokens ? next(*token) : result.table.front();
-  result.logit = logits[result.chosen.id];
-  for (std::size_t l = 0; l < now.logits.n_rows; ++l) {
-    const arma::frowvec row = now.logits.row(l);
-    const std::size_t best = transformer::best_guesses(row, 1, n_tokens).front().id;
-    result.guesses.push_back({transformer::token_name(*model.tokenizer, best),
-                              transformer::probability_of(row, best, temperature),
-                              transformer::probability_of(row, result.chosen.id, temperature)});
-  }
-  result.adds = experiment::contributions_in(model, now, result.chosen.id, means);
-  result.added_before =
-      &now == &before ? result.adds : experiment::contributions_in(model, before, result.chosen.id, means);
-  for (const auto* parts : {&result.adds, &result.added_before})
-    if (*parts)
-      for (const auto& layer : (*parts)->heads)
-        for (const double head : layer)
-          result.largest_addition = std::max(result.largest_addition, std::abs(head));
-  return result;
-}
-
 }  // namespace
 
 WholeReading::WholeReading(Jobs& jobs)
-    : readings_(jobs), prediction_(jobs), layer_(jobs), usual_(jobs), effects_lane_(jobs) {}
+    : jobs_(jobs), readings_(jobs), prediction_(jobs), layer_(jobs), usual_(jobs), effects_(jobs) {}
 
 WholeReading::Key WholeReading::key_of(const WholeModel& whole) {
   Key key{whole.transformer.weights.get(), whole.experiment};
@@ -110,18 +68,15 @@ bool WholeReading::is_of(const WholeModel& whole) const {
   return readings_.is_of(key_of(whole));
 }
 
-void WholeReading::begin_with(Reading reading) {
+void WholeReading::begin_with(const WholeModel& whole, BothReadings readings) {
   clear();
-  opened_ = std::move(reading);
+  readings_.put(key_of(whole), std::move(readings));
   if (!pool_) pool_ = std::make_shared<core::ThreadPool>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 void WholeReading::clear() {
   readings_.clear(), prediction_.clear(), layer_.clear(), usual_.clear();
-  opened_.reset();
-  effects_lane_.cancel();
-  effects_of_.reset(), effects_.clear();
-  sweeps_ = false;
+  effects_.clear();
   numbered_.clear();
 }
 
@@ -139,12 +94,12 @@ void WholeReading::follow_text(const WholeModel& whole) {
   const Key key = key_of(whole);
   if (!readings_.needs(key)) return;
   const BothReadings* last = readings();
-  readings_.begin(key, When::beside,
-                  [model = whole.transformer, wanted = key.experiment, now = last ? last->now : opened_,
-                   before = last ? last->before : opened_, pool = pool_,
-                   &jobs = effects_lane_.jobs()](const core::Token& token) {
-                    return read_both(model, wanted, now, before, jobs, {*pool, token});
-                  });
+  readings_.begin(
+      key, When::beside,
+      [model = whole.transformer, wanted = key.experiment, now = last ? last->now : nullptr,
+       before = last ? last->before : nullptr, pool = pool_, &jobs = jobs_](const core::Token& token) {
+        return read_both(model, wanted, now, before, jobs, {*pool, token});
+      });
 }
 
 void WholeReading::follow_usual(const WholeModel& whole) {
@@ -173,7 +128,7 @@ void WholeReading::follow_prediction(const WholeModel& whole, const LayersLook& 
   const When when = is_quick ? When::at_once : When::beside;
   if (!prediction_.needs(key, when)) return;
   prediction_.begin(key, when, [key, model = whole.transformer, pool = pool_](const core::Token& token) {
-    return predict_next(model, *key.now, *key.before, key.token, key.temperature, {*pool, token});
+    return experiment::predict_next(model, *key.now, *key.before, key.token, key.temperature, {*pool, token});
   });
 }
 
@@ -204,72 +159,21 @@ const LayerMade* WholeReading::layer() const {
   return is_of_last ? made : nullptr;
 }
 
-void WholeReading::sweep() {
-  sweeps_ = true;
-}
-
-std::optional<HeadEffect> WholeReading::effect(std::size_t layer, std::size_t head) const {
-  const auto known = effects_.find({layer, head});
-  return known == effects_.end() ? std::nullopt : std::optional(known->second);
-}
-
 void WholeReading::follow_effects(const WholeModel& whole, const LayersLook& look,
                                   std::size_t selected_head) {
-  const Reading now = readings()->now;
   const Prediction* next = prediction();
-  if (!next || next->guesses.empty()) return;
-  const EffectKey key{now, next->chosen.id, look.temperature};
-  if (effects_of_ != key) {
-    effects_lane_.cancel();
-    if (std::exchange(effects_of_, key)) sweeps_ = false;  // it was asked for of another token or text
-    effects_.clear();
-    largest_effect_ = 0;
-  }
-  if (effects_lane_.is_busy() || !is_of(whole) || failed_of_ == key) return;
-  std::vector<Head> wanted;
-  const auto want = [&](std::size_t layer, std::size_t head) {
-    if (!effects_.contains({layer, head}) && !now->experiment.heads_off.contains({layer, head}))
-      wanted.push_back({layer, head});
-  };
-  if (selected_head < now->layers[whole.layer]->heads.size()) want(whole.layer, selected_head);
-  if (sweeps_)
-    for (std::size_t l = now->layers.size(); l-- > 0;)  // the last layers are quick
-      for (std::size_t h = 0; h < now->layers[l]->heads.size(); ++h) want(l, h);
-  if (wanted.empty()) {
-    sweeps_ = false;
-    return;
-  }
-  const auto failed = [this, key](const Failure& failure) {
-    failed_of_ = key;
-    if (!failure.is_stopped) effects_lane_.jobs().tell(failure);
-  };
-  const auto find = [this, key, wanted, model = whole.transformer,
-                     pool = pool_](const core::Token& token) -> Jobs::Delivery {
-    const auto begin = Jobs::Clock::now();
-    const arma::frowvec logits = key.reading->logits.tail_rows(1);
-    std::vector<std::pair<Head, HeadEffect>> found;
-    for (const Head& head : wanted) {
-      const arma::frowvec without =
-          experiment::logits_without(model, *key.reading, head.first, head.second, {*pool, token});
-      found.push_back({head,
-                       {without[key.token] - logits[key.token],
-                        transformer::probability_of(without, key.token, key.temperature)}});
-      if (Jobs::Clock::now() - begin > between_deliveries) break;
-    }
-    return [this, key, found] {
-      if (effects_of_ != key) return;
-      for (const auto& [head, effect] : found) {
-        effects_[head] = effect;
-        largest_effect_ = std::max(largest_effect_, std::abs(effect.logit_change));
-      }
-    };
-  };
-  effects_lane_.start(find, failed);
+  if (!next || next->guesses.empty() || !is_of(whole)) return;
+  effects_.follow(whole.transformer, {readings()->now, next->chosen.id, look.temperature},
+                  {whole.layer, selected_head}, pool_);
 }
 
 bool WholeReading::is_busy() const {
   return readings_.is_busy() || prediction_.is_busy() || layer_.is_busy() || usual_.is_busy() ||
-         effects_lane_.is_busy() || sweeps_;
+         effects_.is_busy();
+}
+
+bool WholeReading::is_behind(const WholeModel& whole) const {
+  return !is_of(whole) || prediction_.is_busy() || layer_.is_busy();
 }
 
 }  // namespace app

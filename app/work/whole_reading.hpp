@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "app/state/whole_model.hpp"
+#include "app/work/head_effects.hpp"
 #include "app/work/slot.hpp"
+#include "core/experiment/prediction.hpp"
 #include "core/parallel/thread_pool.hpp"
 
 namespace app {
@@ -20,36 +22,9 @@ struct BothReadings {
   double ms = 0;  ///< that reading it with what was edited took
 };
 
-/// A token that may come next, and its probability now and before the edits.
-struct NextToken {
-  std::size_t id = 0;
-  std::string text;
-  double now = 0, before = 0;
-};
-
-/// What would be predicted after a layer, and how probable the chosen token is there.
-struct LayerGuess {
-  std::string text;
-  double probability = 0, of_chosen = 0;
-};
-
-/// What is known of the token that comes next.
-struct Prediction {
-  NextToken chosen;
-  double logit = 0;
-  std::vector<NextToken> table;     ///< the most probable ones now
-  std::size_t n_others = 0;         ///< tokens that are not in the table
-  double others = 0;                ///< their probability together
-  std::vector<LayerGuess> guesses;  ///< [layer]
-  /// What heads add to the chosen token's logit directly; nothing where it is no such sum.
-  std::optional<core::transformer::Contributions> adds, added_before;
-  double largest_addition = 0;  ///< of any head, now or before
-};
-
-/// What becomes of the chosen token when a head is switched off.
-struct HeadEffect {
-  double logit_change = 0, probability = 0;
-};
+using core::experiment::LayerGuess;
+using core::experiment::NextToken;
+using core::experiment::Prediction;
 
 /// The layer that is looked at as the pass gives it.
 struct LayerMade {
@@ -63,14 +38,14 @@ class WholeReading {
  public:
   explicit WholeReading(Jobs& jobs);
 
-  /// What was worked out when the model was opened.
-  void begin_with(std::shared_ptr<const core::experiment::Reading> reading);
+  /// What was worked out of a model when it was opened.
+  void begin_with(const WholeModel& whole, BothReadings readings);
   /// Goes after what is to be seen of a model; selected is the head whose effect is wanted. Once a frame.
   void follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head);
   /// Nothing is open any longer.
   void clear();
   /// Begins to switch every head off in its turn.
-  void sweep();
+  void sweep() { effects_.sweep(); }
 
   /// The last readings, or nullptr; whether they are of that experiment.
   const BothReadings* readings() const { return readings_.value(); }
@@ -81,16 +56,15 @@ class WholeReading {
   std::uint64_t version_of(std::size_t layer) const;
   /// The wanted layer of the last readings where it is another than the one that the model has, or nullptr.
   const LayerMade* layer() const;
-  /// What switching a head off does to the chosen token, where that is known.
-  std::optional<HeadEffect> effect(std::size_t layer, std::size_t head) const;
+  /// What switching heads off does to the chosen token, as far as that is known.
+  const HeadEffects& effects() const { return effects_; }
   /// What every head does on random tokens that come again, [layer][head]; nullptr while that is measured,
   /// empty where it cannot be.
   const std::vector<std::vector<core::transformer::HeadRoles>>* usual() const { return usual_.value(); }
-  std::size_t n_effects() const { return effects_.size(); }
-  double largest_effect() const { return largest_effect_; }  ///< on the logit
-  bool is_sweeping() const { return sweeps_; }
 
   bool is_busy() const;
+  /// Whether anything that the window shows of a model is of an older text, or of older edits.
+  bool is_behind(const WholeModel& whole) const;
 
  private:
   using Reading = std::shared_ptr<const core::experiment::Reading>;
@@ -117,20 +91,11 @@ class WholeReading {
     bool is_near(const LayerKey& newest) const { return *this == newest; }
     friend bool operator==(const LayerKey&, const LayerKey&) = default;
   };
-  /// What effects are of.
-  struct EffectKey {
-    Reading reading;
-    std::size_t token = 0;
-    double temperature = 1;
-    friend bool operator==(const EffectKey&, const EffectKey&) = default;
-  };
   struct UsualKey {
     const void* weights = nullptr;
     bool is_near(const UsualKey& newest) const { return *this == newest; }
     friend bool operator==(const UsualKey&, const UsualKey&) = default;
   };
-  using Head = std::pair<std::size_t, std::size_t>;
-
   static Key key_of(const WholeModel& whole);
   void follow_usual(const WholeModel& whole);
   void follow_text(const WholeModel& whole);
@@ -139,20 +104,16 @@ class WholeReading {
   void follow_effects(const WholeModel& whole, const LayersLook& look, std::size_t selected_head);
   void number_maps();
 
+  Jobs& jobs_;
   std::shared_ptr<core::ThreadPool> pool_;
   Slot<Key, BothReadings> readings_;
   Slot<PredictionKey, Prediction> prediction_;
   Slot<LayerKey, LayerMade> layer_;
   Slot<UsualKey, std::vector<std::vector<core::transformer::HeadRoles>>> usual_;
-  Reading opened_;
   std::vector<std::shared_ptr<const core::experiment::LayerSight>> numbered_;
   std::vector<std::uint64_t> versions_;  // [layer]
   std::uint64_t last_version_ = 0;
-  std::optional<EffectKey> effects_of_, failed_of_;
-  std::map<Head, HeadEffect> effects_;
-  double largest_effect_ = 0;
-  bool sweeps_ = false;
-  Lane effects_lane_;
+  HeadEffects effects_;
 };
 
 }  // namespace app

@@ -14,11 +14,17 @@ arma::fmat logits_after_layers(const Transformer& model, const Pass& pass, std::
   return logits_of(model, rows, means);
 }
 
+Probabilities::Probabilities(const arma::frowvec& logits, double temperature)
+    : logits_(logits), temperature_(temperature), largest_(logits.max()) {
+  for (const float logit : logits_) sum_ += std::exp((logit - largest_) / temperature_);
+}
+
+double Probabilities::of(std::size_t token) const {
+  return std::exp((logits_[token] - largest_) / temperature_) / sum_;
+}
+
 double probability_of(const arma::frowvec& logits, std::size_t token, double temperature) {
-  const double largest = logits.max();
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp((logit - largest) / temperature);
-  return std::exp((logits[token] - largest) / temperature) / sum;
+  return Probabilities(logits, temperature).of(token);
 }
 
 arma::frowvec logits_without(const Transformer& model, const Pass& pass, std::size_t layer, std::size_t head,

@@ -15,7 +15,19 @@ namespace core::transformer {
 arma::fmat logits_after_layers(const Transformer& model, const Pass& pass, std::size_t row,
                                const Means& means);
 
-/// The probability of one token by a row of logits, all tokens of the model together 1; temperature above 0.
+/// The softmax of a row of logits, token by token: all tokens of the model together 1.
+class Probabilities {
+ public:
+  /// Logits are divided by the temperature, above 0.
+  explicit Probabilities(const arma::frowvec& logits, double temperature = 1);
+  double of(std::size_t token) const;
+
+ private:
+  arma::frowvec logits_;
+  double temperature_, largest_, sum_ = 0;
+};
+
+/// The probability of one token by a row of logits.
 double probability_of(const arma::frowvec& logits, std::size_t token, double temperature = 1);
 
 /// The logits at one row of a pass with one head more switched off, of which what stands before its layer is

@@ -141,6 +141,26 @@ TEST(Recovery, SaysThatTheDiskIsFullAndGoesOnWhenThereIsRoom) {
   EXPECT_EQ(state.names().size(), 2u);
 }
 
+TEST(Recovery, RecordsAWholeModelAgainOnceThereIsRoom) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  store.open(FIXTURES "/../../assets/examples/tiny_gpt");
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{100, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  store.dispatch(SwitchHead{2, 3});
+  store.settle();
+  store.jobs().finish();
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(state.names().size(), 1u);  // the lock, and nothing half-written
+  store.settle();                       // without another edit
+  store.jobs().finish();
+  EXPECT_EQ(state.names().size(), 2u);
+}
+
 TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
   const TemporaryDirectory folder;
   const auto path = folder / "a.json";

@@ -36,6 +36,10 @@ struct WholeModelStore : testing::Test {
   bool is_read() const { return whole() && store.newest().reading->is_of(*whole()); }
   const WholeModel* whole() const { return store.newest().whole; }
   const Prediction& next() const { return *store.newest().reading->prediction(); }
+  std::string read_text() const {
+    const WholeModel& whole = *store.newest().whole;
+    return core::experiment::whole_text(whole.transformer, whole.experiment);
+  }
 };
 
 TEST_F(WholeModelStore, OpensWithItsLayersAndWhatComesNext) {
@@ -86,21 +90,23 @@ TEST_F(WholeModelStore, TheTextIsTypedLiveAndWhatCannotBeReadIsSaid) {
   ask(ReadText{"egg jam"});
   EXPECT_EQ(store.model().n_tokens(), 5u);
   ask(ReadText{""});
-  EXPECT_EQ(store.view().layers.refused, "the text has no tokens to run the model on");
+  ASSERT_TRUE(store.view().layers.refused);
+  EXPECT_EQ(store.view().layers.refused->why, "the text has no tokens to run the model on");
   EXPECT_EQ(store.model().n_tokens(), 5u);
-  EXPECT_EQ(store.view().layers.draft, "");
+  EXPECT_EQ(store.view().layers.refused->text, "");
   ask(Undo{});
-  EXPECT_EQ(store.view().layers.draft, text);
+  EXPECT_FALSE(store.view().layers.refused);
+  EXPECT_EQ(read_text(), text);
   EXPECT_EQ(store.model().n_tokens(), 14u);
 }
 
 TEST_F(WholeModelStore, WritesOneTokenMoreAndTakesItBack) {
   ask(WriteToken{});
-  EXPECT_EQ(store.view().layers.draft, text + "ig");
+  EXPECT_EQ(read_text(), text + "ig");
   EXPECT_EQ(store.model().n_tokens(), 15u);
   ask(WriteToken{true});
   ask(WriteToken{true});
-  EXPECT_EQ(store.view().layers.draft, "egg jam fig and egg jam");
+  EXPECT_EQ(read_text(), "egg jam fig and egg jam");
   EXPECT_EQ(store.model().n_tokens(), 13u);
 }
 
@@ -115,8 +121,8 @@ TEST_F(WholeModelStore, WhatTheLayersBehindCannotGoOnWithIsRefused) {
 
 TEST_F(WholeModelStore, EachHeadIsSwitchedOffInTurn) {
   ask(SweepHeads{});
-  EXPECT_EQ(store.newest().reading->n_effects(), 16u);
-  const auto effect = store.newest().reading->effect(2, 3);
+  EXPECT_EQ(store.newest().reading->effects().n_known(), 16u);
+  const auto effect = store.newest().reading->effects().of({2, 3});
   ASSERT_TRUE(effect);
   EXPECT_NEAR(effect->probability, 0.37603, 1e-4);
 }

@@ -129,8 +129,8 @@ Bar bar_of(const Map& m) {
   const Prediction* next = reading.prediction();
   if (!next) return {};
   if (m.frame.newest.layers->shows_effects) {
-    const auto effect = reading.effect(m.layer, m.head);
-    return {effect ? std::optional(effect->logit_change) : std::nullopt, {}, reading.largest_effect()};
+    const auto effect = reading.effects().of({m.layer, m.head});
+    return {effect ? std::optional(effect->logit_change) : std::nullopt, {}, reading.effects().largest()};
   }
   const auto part = [&](const std::optional<core::transformer::Contributions>& of) -> std::optional<double> {
     if (!of || m.layer >= of->heads.size() || m.head >= of->heads[m.layer].size()) return std::nullopt;

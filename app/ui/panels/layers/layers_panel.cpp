@@ -127,7 +127,7 @@ void draw_legend(const Frame& frame, ImVec2 at, float width) {
                               std::to_string(block));
   const Prediction* next = reading.prediction();
   const bool effects = frame.newest.layers->shows_effects;
-  const double end = !next ? 0 : effects ? reading.largest_effect() : next->largest_addition;
+  const double end = !next ? 0 : effects ? reading.effects().largest() : next->largest_addition;
   if (end <= 0 || width < frame.metrics.px(620)) return;
   const std::string number = widgets::fixed(end, 1);
   draw_scale(frame, at.x + width / 2, middle, frame.shown.look.colours.diverging, "−" + number, "+" + number,

@@ -28,8 +28,15 @@ int grow(ImGuiInputTextCallbackData* data) {
   return 0;
 }
 
+/// The text that is read, or the one that was typed and cannot be.
+std::string text_of_prompt(const Frame& frame) {
+  const WholeModel& whole = *frame.newest.whole;
+  const auto& refused = frame.newest.layers->refused;
+  return refused ? refused->text : core::experiment::whole_text(whole.transformer, whole.experiment);
+}
+
 void draw_field(const Frame& frame, float width) {
-  std::string text = frame.newest.layers->draft;
+  std::string text = text_of_prompt(frame);
   const std::string before = text;
   const float height = frame.metrics.px(60);
   ImGui::PushFont(frame.fonts.sans15);
@@ -176,9 +183,9 @@ void draw_prompt(const Frame& frame, float width) {
       frame, width, "PROMPT",
       both ? std::to_string(both->now->names.size()) + " of " + std::to_string(n_context) : "");
   draw_field(frame, width);
-  if (!frame.newest.layers->refused.empty())
+  if (frame.newest.layers->refused)
     widgets::paragraph(frame.fonts.sans13, frame.palette.status.bad, width,
-                       "not read: " + frame.newest.layers->refused);
+                       "not read: " + frame.newest.layers->refused->why);
   if (both) {
     const float room = width - ImGui::GetStyle().ScrollbarSize;
     platform::begin_child("chips", {width, chips_room(frame, room)});

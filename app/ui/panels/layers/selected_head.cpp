@@ -127,7 +127,7 @@ void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool 
   lines.heading("What it does", "", ("logit of " + quoted_token(next->chosen.text)).c_str());
   std::optional<double> adds;
   if (next->adds && head < next->adds->heads[layer].size()) adds = next->adds->heads[layer][head];
-  const auto effect = reading.effect(layer, head);
+  const auto effect = reading.effects().of({layer, head});
   const double end = std::max(
       {next->largest_addition, adds ? std::abs(*adds) : 0.0, effect ? std::abs(effect->logit_change) : 0.0});
   lines.change("adds directly", adds, end);
@@ -207,13 +207,15 @@ void draw_selected_head(const Frame& frame, float width) {
     frame.commands.add(SwitchHead{layer, head});
   const Prediction* next = frame.newest.reading->prediction();
   if (!next || next->table.empty()) return;
-  const bool sweeps = frame.newest.reading->is_sweeping(), effects = frame.newest.layers->shows_effects;
+  const bool sweeps = frame.newest.reading->effects().is_sweeping(),
+             effects = frame.newest.layers->shows_effects;
   if (sweeps) {
     std::size_t n_heads = 0;
     for (const auto& of_layer : now.layers) n_heads += of_layer->heads.size();
+    n_heads -= std::min(n_heads, now.experiment.heads_off.size());
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
-                       std::to_string(frame.newest.reading->n_effects()) + " of " + std::to_string(n_heads) +
-                           " heads switched off so far");
+                       std::to_string(frame.newest.reading->effects().n_known()) + " of " +
+                           std::to_string(n_heads) + " heads switched off so far");
   } else if (widgets::button(frame, "head/sweep", "switch each head off in turn",
                              "The bars then show what becomes of the logit")) {
     frame.commands.add(SweepHeads{});
