@@ -114,6 +114,7 @@ std::string view_text(const View& view) {
       text += (text.back() == '[' ? "" : ", ") + std::to_string(h);
     text += "]";
   }
+  if (view.look.positions.decoded) text += ", \"decoded\": " + std::to_string(*view.look.positions.decoded);
   if (view.look.tokens.pinned_query)
     text += ", \"pinned_query\": " + std::to_string(*view.look.tokens.pinned_query);
   return text + "}";
@@ -140,6 +141,7 @@ void recall_view(const std::string& text, View& view) {
   if (const auto* figure = core::attention::find_head_figure(word(object, "heads_order")))
     view.look.heads_order = figure->figure;
   recall_tokens(object, view.look.tokens);
+  view.look.positions.decoded = whole(object, "decoded");
   const auto pinned = object.member("pinned");
   if (!pinned) return;
   if (const auto* stage = core::attention::find_stage(word(*pinned, "stage")))

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/state/colour_choice.hpp"
+#include "app/state/positions_look.hpp"
 #include "core/attention/stages.hpp"
 #include "core/compare/difference.hpp"
 #include "core/editing/edit.hpp"
@@ -36,6 +37,12 @@ struct CellWindow {
   friend bool operator==(const CellWindow&, const CellWindow&) = default;
 };
 
+/// What is compared, and how.
+struct ComparedLook {
+  std::size_t reference = 0;  ///< which of the kept states is A
+  core::compare::DifferenceKind difference = core::compare::DifferenceKind::a_minus_b;
+};
+
 /// What is looked at and how, as a session keeps it; nothing of it changes a number.
 struct Look {
   Tab tab = Tab::stages;
@@ -51,8 +58,8 @@ struct Look {
       heads_order;  ///< what heads are sorted by; nothing: by their number
   TokensLook tokens;
   core::editing::MatrixPlace edited;  ///< the matrix in the editor
-  std::size_t reference = 0;          ///< which of the kept states is A
-  core::compare::DifferenceKind difference = core::compare::DifferenceKind::a_minus_b;
+  ComparedLook compared;
+  PositionsLook positions;
   std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/state/decoding.hpp"
 #include "app/state/pinning.hpp"
 
 namespace app {
@@ -26,6 +27,9 @@ void keep_within(View& view, const core::attention::Model& model) {
   if (!exists(view.selection.pinned)) release(view);
   std::erase_if(view.selection.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view.selection.hovered)) view.selection.hovered.reset();
+  PositionsLook& positions = view.look.positions;
+  if (positions.decoded && (*positions.decoded >= model.n_tokens() || !why_not_decoded(model).empty()))
+    positions.decoded.reset();
   TokensLook& look = view.look.tokens;
   for (auto* token : {&look.pinned_query, &look.hovered_query})
     if (*token && **token >= model.n_tokens()) token->reset();

@@ -37,6 +37,7 @@ void look_as_before(View& view, const View& before) {
   view.look.heads_stage = before.look.heads_stage;
   view.look.folded = before.look.folded;
   view.look.large = before.look.large;
+  view.look.positions = before.look.positions;
   view.look.edited = before.look.edited;
   view.selection.pinned = before.selection.pinned;
   view.selection.cursor.reset();

@@ -270,6 +270,7 @@ void Store::start_with(Document document) {
   view_.selection.hovered.reset();
   view_.look.tokens.pinned_query.reset();
   view_.look.tokens.silent_heads.clear();
+  view_.look.positions = {};
   view_.selection.cursor.reset();
   view_.forms.dialog = Dialog::none;
   keep_view_within_model();
@@ -282,7 +283,8 @@ void Store::remember(const std::filesystem::path& path) {
 }
 
 void Store::keep_view_within_model() {
-  view_.look.reference = references_.empty() ? 0 : std::min(view_.look.reference, references_.size() - 1);
+  view_.look.compared.reference =
+      references_.empty() ? 0 : std::min(view_.look.compared.reference, references_.size() - 1);
   keep_within(view_, document_.model);
   if (view_.look.tab == Tab::layers && !document_.whole) view_.look.tab = Tab::stages;
 }

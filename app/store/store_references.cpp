@@ -14,7 +14,7 @@ namespace app {
 void Store::keep(core::attention::Model model, std::string title) {
   const std::uint64_t id = ++last_reference_;
   references_.push_back({"A" + std::to_string(id), std::move(title), std::move(model), id});
-  view_.look.reference = references_.size() - 1;
+  view_.look.compared.reference = references_.size() - 1;
 }
 
 void Store::carry_out(const KeepReference&) {
@@ -36,20 +36,20 @@ void Store::carry_out(const KeepSwitched& command) {
 
 void Store::carry_out(const DropReference&) {
   if (references_.empty()) return;
-  say("Dropped " + references_[view_.look.reference].name);
-  references_.erase(references_.begin() + static_cast<std::ptrdiff_t>(view_.look.reference));
+  say("Dropped " + references_[view_.look.compared.reference].name);
+  references_.erase(references_.begin() + static_cast<std::ptrdiff_t>(view_.look.compared.reference));
   keep_view_within_model();
 }
 
 void Store::carry_out(const RenameReference& command) {
   if (references_.empty() || command.title.empty()) return;
-  references_[view_.look.reference].title = command.title;
+  references_[view_.look.compared.reference].title = command.title;
 }
 
 void Store::carry_out(const ShowReference& command) {
   view_.selection.shows_a = false;
   if (!command.on || references_.empty()) return;
-  const Reference& a = references_[view_.look.reference];
+  const Reference& a = references_[view_.look.compared.reference];
   if (a.tensors && view_.look.tab != Tab::compare)
     return say(a.name + " are tensors: the Compare tab shows them in place of A", true);
   if (const std::string obstacle = why_not_in_place_of(a.model, document_.model); !obstacle.empty())
@@ -100,8 +100,8 @@ void Store::carry_out(const CheckTensors& command) {
 }
 
 void Store::carry_out(const MapTensor& command) {
-  if (references_.empty() || !references_[view_.look.reference].tensors) return;
-  Reference& reference = references_[view_.look.reference];
+  if (references_.empty() || !references_[view_.look.compared.reference].tensors) return;
+  Reference& reference = references_[view_.look.compared.reference];
   if (command.stage)
     reference.by_hand[command.tensor] = *command.stage;
   else
@@ -111,8 +111,8 @@ void Store::carry_out(const MapTensor& command) {
 }
 
 void Store::carry_out(const ReadTensorsAs& command) {
-  if (references_.empty() || !references_[view_.look.reference].tensors) return;
-  Reference& reference = references_[view_.look.reference];
+  if (references_.empty() || !references_[view_.look.compared.reference].tensors) return;
+  Reference& reference = references_[view_.look.compared.reference];
   reference.layout = command.layout, reference.layer = command.layer;
   ++reference.mapped;
   comparing_.search();
@@ -132,7 +132,7 @@ void Store::run_comparison() {
     return comparing_.stop();
   }
   const std::size_t head = std::min(view_.look.head, live_.model().n_heads - 1);
-  comparing_.follow(references_[view_.look.reference], live_, head, view_.look.difference,
+  comparing_.follow(references_[view_.look.compared.reference], live_, head, view_.look.compared.difference,
                     view_.look.tab == Tab::compare);
 }
 

@@ -26,6 +26,7 @@
 #include "app/ui/panels/lessons/lesson_marks.hpp"
 #include "app/ui/panels/lessons/lesson_panel.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
+#include "app/ui/panels/present/decoding.hpp"
 #include "app/ui/panels/present/flight.hpp"
 #include "app/ui/panels/present/present_panel.hpp"
 #include "app/ui/panels/present/tour_card.hpp"
@@ -45,7 +46,7 @@ struct Regions {
   float model_height;     // of MODEL above EDIT
   float banner;           // height of what is said of the file, above the view
   float exhibit, lesson;  // heights of what a lesson puts above and below the view
-  float flight;           // height of the buttons of a flight, below the view
+  float flight;           // height of the buttons of a flight or of decoding, below the view
 };
 
 struct PanelRow {
@@ -158,6 +159,14 @@ const std::array table_of_panels{
                              r.bottom - r.lesson);
              },
              [](const Frame& f) { return panels::flight_bar_height(f) > 0; }},
+    PanelRow{"decoding", panels::draw_decoding_bar, true, false,
+             [](const Frame&, const Regions& r) {
+               return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.flight, r.size.x - r.right - r.grip,
+                             r.bottom - r.lesson);
+             },
+             [](const Frame& f) {
+               return panels::decoding_bar_height(f) > 0 && panels::flight_bar_height(f) == 0;
+             }},
     PanelRow{"present", panels::draw_present_bar, false, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom, r.size.x, r.size.y); },
              presents},
@@ -199,7 +208,7 @@ Regions regions(const Frame& frame) {
   r.banner = panels::banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
-  r.flight = panels::flight_bar_height(frame);
+  r.flight = std::max(panels::flight_bar_height(frame), panels::decoding_bar_height(frame));
   r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.banner - r.lesson) * 0.55f);
   return r;
 }
@@ -227,7 +236,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   ImGui::SetCursorScreenPos({place.x, place.y});
   const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_side_tabs ||
                    panel.draw == panels::draw_banner || panel.draw == panels::draw_status ||
-                   panel.draw == panels::draw_flight_bar;
+                   panel.draw == panels::draw_flight_bar || panel.draw == panels::draw_decoding_bar;
   const float side =
       place.x == 0 && place.z == r.size.x ? frame.metrics.padding : frame.metrics.padding - r.grip;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,
@@ -244,6 +253,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
   panel.draw(frame);
   remember_scrolling(frame);
+  if (panel.draw == panels::draw_stages) panels::draw_decoding_marks(frame);
   if (!presents(frame)) panels::draw_lesson_marks(frame, panel.name);
   ImGui::EndChild();
 }

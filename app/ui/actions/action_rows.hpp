@@ -29,6 +29,7 @@ void add_stages(Rows& rows, const Situation& situation);
 void add_colours(Rows& rows, const Situation& situation);
 void add_whole_model(Rows& rows, const Situation& situation);
 void add_presenting(Rows& rows);
+void add_decoding(Rows& rows);
 void add_walking(Rows& rows, const Situation& situation);
 void add_editor_keys(Rows& rows);
 

@@ -80,6 +80,7 @@ std::vector<Action> of_view(const Situation& s) {
   add_whole_model(rows, s);
   add_tabs(rows);
   add_presenting(rows);
+  add_decoding(rows);
   add_themes(rows, s);
   add_sizes(rows, "scale/", "View/Scale", std::array{100, 125, 150, 200}, &Settings::scale);
   add_sizes(rows, "text_size/", "View/Text size", std::array{90, 100, 110, 125}, &Settings::text_size);

@@ -15,7 +15,7 @@ namespace {
 std::string hint(const Frame& frame) {
   if (frame.shown.selection.shows_a && !frame.compared.references.empty() &&
       frame.shown.look.tab != Tab::compare)
-    return frame.compared.references[frame.shown.look.reference].name +
+    return frame.compared.references[frame.shown.look.compared.reference].name +
            (frame.compared.work.is_renewing ? " is being computed"
                                             : " in place of B, as long as Space is held");
   if (frame.shown.look.tab == Tab::layers)

@@ -125,7 +125,7 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
 void draw_name(Pen& pen) {
   const Frame& frame = pen.frame;
   if (frame.compared.references.empty()) return;
-  const Reference& a = frame.compared.references[frame.shown.look.reference];
+  const Reference& a = frame.compared.references[frame.shown.look.compared.reference];
   const float label = frame.metrics.px(62);
   pen.skip(2);
   widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,

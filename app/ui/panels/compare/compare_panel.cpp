@@ -44,9 +44,9 @@ void draw_empty(const Frame& frame) {
 void draw_reference_chooser(const Frame& frame, float width) {
   std::vector<widgets::Option> options;
   for (const Reference& r : frame.compared.references) options.push_back({r.name + " · " + r.title, ""});
-  const std::size_t now = frame.shown.look.reference;
+  const std::size_t now = frame.shown.look.compared.reference;
   if (const auto chosen = widgets::combo(frame, "compare/reference", width, options[now].words, options, now))
-    frame.commands.look([k = *chosen](View& v) { v.look.reference = k; });
+    frame.commands.look([k = *chosen](View& v) { v.look.compared.reference = k; });
 }
 
 /// Above the columns: which A, which B, and which difference.
@@ -59,7 +59,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
                        words);
     return x + m.px(20);
   };
-  const std::size_t kept = frame.compared.references[frame.shown.look.reference].tensors ? 1 : 0,
+  const std::size_t kept = frame.compared.references[frame.shown.look.compared.reference].tensors ? 1 : 0,
                     live = 1 - kept;
   const std::array<float, 2> after{letter(0, "A"), letter(1, swapped ? "A" : "B")};
   const float drop = m.px(26);
@@ -77,8 +77,8 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
                             in_place ? frame.palette.status.warning : frame.palette.dim, title);
   ImGui::SetCursorScreenPos({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
   if (const auto kind = widgets::segmented(frame, "compare/kind", kinds,
-                                           static_cast<std::size_t>(frame.shown.look.difference)))
-    frame.commands.look([k = static_cast<DifferenceKind>(*kind)](View& v) { v.look.difference = k; });
+                                           static_cast<std::size_t>(frame.shown.look.compared.difference)))
+    frame.commands.look([k = static_cast<DifferenceKind>(*kind)](View& v) { v.look.compared.difference = k; });
 }
 
 void draw_warning(const Frame& frame, ImVec2 middle) {

@@ -75,11 +75,11 @@ void draw_reading(const Frame& frame, const Reference& reference) {
 
 void draw_match_dialog(const Frame& frame) {
   const float width = std::min(frame.metrics.px(620), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
-  if (frame.shown.look.reference >= frame.compared.references.size() ||
-      !frame.compared.references[frame.shown.look.reference].tensors) {
+  if (frame.shown.look.compared.reference >= frame.compared.references.size() ||
+      !frame.compared.references[frame.shown.look.compared.reference].tensors) {
     widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "There are no tensors to be matched.");
   } else {
-    const Reference& reference = frame.compared.references[frame.shown.look.reference];
+    const Reference& reference = frame.compared.references[frame.shown.look.compared.reference];
     const std::vector<widgets::Option> options = choices();
     draw_reading(frame, reference);
     const float column = width - frame.metrics.px(200),

@@ -1,7 +1,6 @@
 #include "app/ui/panels/stages/turning_choice.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <string>
 
 #include "app/ui/widgets/buttons.hpp"
@@ -15,12 +14,6 @@ namespace {
 
 using core::attention::Model;
 
-constexpr int nowhere = INT_MIN;
-
-ImGuiID id_of(const char* name) {
-  return ImGui::GetID(name);
-}
-
 /// The cell of the scores at which the pinned one stands, as far as it does.
 void choose_pinned(const Frame& frame, TurningChoice& c) {
   c.query = c.n_queries - 1;
@@ -32,11 +25,17 @@ void choose_pinned(const Frame& frame, TurningChoice& c) {
   if (stage.columns == core::attention::Columns::tokens) c.key = std::min(pinned->column, c.n_keys - 1);
 }
 
+/// Query and key go back to where their tokens stand.
+void as_they_stand(View& view) {
+  PositionsLook& look = view.look.positions;
+  look.query_at.reset(), look.key_at.reset(), look.held.reset();
+}
+
 void pin(const Frame& frame, const TurningChoice& c, std::size_t query, std::size_t key) {
-  remember({});
   frame.commands.look([cell = CellRef{Stage::scores, c.head, query, key}](View& v) {
     v.selection.pinned = cell;
     v.selection.trail.clear();
+    as_they_stand(v);
   });
 }
 
@@ -66,38 +65,9 @@ std::optional<std::size_t> token_field(const Frame& frame, const char* words, st
 
 }  // namespace
 
-TurningMemory remembered() {
-  const ImGuiStorage& storage = *ImGui::GetStateStorage();
-  TurningMemory memory;
-  const auto place = [&](const char* name) -> std::optional<int> {
-    const int value = storage.GetInt(id_of(name), nowhere);
-    return value == nowhere ? std::nullopt : std::optional(value);
-  };
-  memory.query_at = place("turning/query_at"), memory.key_at = place("turning/key_at");
-  if (const auto pair = place("turning/pair"))
-    memory.held = MovedArrow{storage.GetBool(id_of("turning/of_key")),
-                             static_cast<std::size_t>(*pair),
-                             {storage.GetFloat(id_of("turning/x")), storage.GetFloat(id_of("turning/y"))},
-                             true};
-  memory.longest = storage.GetFloat(id_of("turning/longest"), 1);
-  return memory;
-}
-
-void remember(const TurningMemory& memory) {
-  ImGuiStorage& storage = *ImGui::GetStateStorage();
-  storage.SetInt(id_of("turning/query_at"), memory.query_at.value_or(nowhere));
-  storage.SetInt(id_of("turning/key_at"), memory.key_at.value_or(nowhere));
-  storage.SetInt(id_of("turning/pair"), memory.held ? static_cast<int>(memory.held->pair) : nowhere);
-  storage.SetFloat(id_of("turning/longest"), static_cast<float>(memory.longest));
-  if (!memory.held) return;
-  storage.SetBool(id_of("turning/of_key"), memory.held->of_key);
-  storage.SetFloat(id_of("turning/x"), static_cast<float>(memory.held->numbers.x));
-  storage.SetFloat(id_of("turning/y"), static_cast<float>(memory.held->numbers.y));
-}
-
 TurningChoice turning_choice(const Frame& frame) {
   const Model& model = frame.shown.model;
-  const TurningMemory memory = remembered();
+  const PositionsLook& look = frame.shown.look.positions;
   TurningChoice c;
   c.rotary = &*model.additions.positions.rotary;
   c.head = frame.shown.look.head, c.n_queries = model.n_tokens(), c.n_keys = model.n_keys();
@@ -106,17 +76,14 @@ TurningChoice turning_choice(const Frame& frame) {
   c.key_stage = core::attention::key_chain(model).before(Stage::rotated_keys);
   c.query_row = core::attention::info(c.query_stage).matrix(frame.shown.trace, c.head).row(c.query);
   c.key_row = core::attention::info(c.key_stage).matrix(frame.shown.trace, c.head).row(c.key);
-  const auto& held = memory.held;
+  const auto& held = look.held;
   if (held && held->pair < core::positions::turned_columns(*c.rotary, c.query_row.n_elem) / 2) {
     arma::rowvec& numbers = held->of_key ? c.key_row : c.query_row;
     const auto [a, b] = core::positions::columns_of(*c.rotary, held->pair, numbers.n_elem);
-    numbers(a) = held->numbers.x, numbers(b) = held->numbers.y;
+    numbers(a) = held->x, numbers(b) = held->y;
   }
-  const auto place = [](std::optional<int> moved, std::int64_t stands) {
-    return moved ? static_cast<double>(*moved) : static_cast<double>(stands);
-  };
-  c.query_at = place(memory.query_at, core::attention::position_of_query(model, c.query));
-  c.key_at = place(memory.key_at, core::attention::position_of_key(model, c.key));
+  c.query_at = look.query_at.value_or(core::attention::position_of_query(model, c.query));
+  c.key_at = look.key_at.value_or(core::attention::position_of_key(model, c.key));
   return c;
 }
 
@@ -129,7 +96,7 @@ void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, 
   if (const auto key = token_field(frame, "key", c.key, sequence.keys(), frame.palette.operand))
     pin(frame, c, c.query, *key);
   if (widgets::button(frame, "positions/reset", "as they stand", "Query and key where their tokens stand"))
-    remember({});
+    frame.commands.look(as_they_stand);
   const float x = ImGui::GetItemRectMax().x + m.px(12);
   const bool is_wrong = !(frame.shown.model.departures == core::attention::Departures());
   const std::string shared = widgets::head_words(frame.shown.model, Stage::keys, c.head);

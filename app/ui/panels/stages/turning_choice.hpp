@@ -1,23 +1,10 @@
 #pragma once
 
-#include <optional>
-
 #include "app/ui/frame.hpp"
 #include "app/ui/panels/stages/turning_circle.hpp"
 #include "core/positions/meeting.hpp"
 
 namespace app::panels {
-
-/// What the picture of rotary positions keeps from frame to frame, as a list keeps how far it is scrolled:
-/// where query and key were moved to, and an arrow that the mouse holds with the length that then reaches the
-/// rim.
-struct TurningMemory {
-  std::optional<int> query_at, key_at;
-  std::optional<MovedArrow> held;
-  double longest = 1;
-};
-TurningMemory remembered();
-void remember(const TurningMemory& memory);
 
 /// The chosen query and key of a head as they are before they turn, and where.
 struct TurningChoice {
@@ -25,7 +12,7 @@ struct TurningChoice {
   std::size_t head = 0, query = 0, key = 0, n_queries = 0, n_keys = 0;
   Stage query_stage = Stage::queries, key_stage = Stage::keys;
   arma::rowvec query_row, key_row;  ///< with what a held arrow stands for
-  double query_at = 0, key_at = 0;
+  std::int64_t query_at = 0, key_at = 0;
   core::positions::Meeting meet(double query_place, double key_place) const {
     return core::positions::meet(*rotary, query_row, key_row, query_place, key_place);
   }

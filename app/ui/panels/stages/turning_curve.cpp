@@ -45,10 +45,9 @@ void draw_plot_frame(const Frame& frame, const Plot& plot) {
 
 std::optional<double> draw_turning_curve(const Frame& frame, ImVec2 at, ImVec2 size, double furthest,
                                          double distance, const std::function<double(double)>& score) {
-  constexpr int steps_of_one = 8;
+  constexpr double steps_of_one = 8, most_steps = 2048;
   std::vector<double> scores;
-  const int steps =
-      static_cast<int>(furthest) * std::max(1, std::min(steps_of_one, 2048 / static_cast<int>(furthest)));
+  const int steps = static_cast<int>(std::min(furthest * steps_of_one, most_steps));
   double low = 0, high = 0;
   for (int k = 0; k <= steps; ++k) {
     scores.push_back(score(furthest * k / steps));

@@ -20,8 +20,9 @@ namespace {
 using core::attention::Model;
 using core::positions::Meeting;
 
-constexpr float curve_width = 270;    // at scale 1
-constexpr std::size_t few_pairs = 3;  // whose shares stand in the sum
+constexpr float curve_width = 270;      // at scale 1
+constexpr std::size_t few_pairs = 3;    // whose shares stand in the sum
+constexpr std::size_t least_span = 24;  // of distances
 
 double longest_arrow(const Meeting& now) {
   double longest = 0;
@@ -47,9 +48,9 @@ void type_over(const Frame& frame, const TurningChoice& c, const MovedArrow& mov
 
 void draw_pairs(const Frame& frame, const TurningChoice& c, const Meeting& now, ImVec2 size) {
   const auto& m = frame.metrics;
-  TurningMemory memory = remembered();
+  const auto& held = frame.shown.look.positions.held;
   TurningPair pair;
-  pair.longest = memory.held ? memory.longest : longest_arrow(now);
+  pair.longest = held ? held->longest : longest_arrow(now);
   for (const auto& each : now.pairs) pair.most_share = std::max(pair.most_share, std::fabs(each.share));
   ImGui::SetNextWindowContentSize(
       {m.px(static_cast<float>(now.pairs.size()) * (pair_width + pair_gap) - pair_gap), pair_height(frame)});
@@ -60,7 +61,7 @@ void draw_pairs(const Frame& frame, const TurningChoice& c, const Meeting& now, 
   for (std::size_t k = 0; k < now.pairs.size(); ++k) {
     const ImVec2 at{origin.x + m.px(static_cast<float>(k) * (pair_width + pair_gap)), origin.y};
     pair.index = k, pair.now = now.pairs[k];
-    pair.is_held = memory.held && memory.held->pair == k;
+    pair.is_held = held && held->pair == k;
     const bool is_seen = at.x < min.x + size.x && at.x + m.px(pair_width) > min.x;
     if (!is_seen && !pair.is_held) continue;
     if (const auto arrow = draw_turning_circle(frame, pair, at)) moved = arrow;
@@ -68,30 +69,28 @@ void draw_pairs(const Frame& frame, const TurningChoice& c, const Meeting& now, 
   ImGui::EndChild();
   if (!moved) return;
   if (!moved->is_held) type_over(frame, c, *moved);
-  memory.held = moved->is_held ? moved : std::nullopt;
-  memory.longest = pair.longest;
-  remember(memory);
+  frame.commands.look([arrow = *moved, longest = pair.longest](View& v) {
+    v.look.positions.held.reset();
+    if (arrow.is_held)
+      v.look.positions.held = HeldArrow{arrow.of_key, arrow.pair, arrow.numbers.x, arrow.numbers.y, longest};
+  });
 }
 
-void slider(const Frame& frame, const char* words, const char* name, double now, int last,
-            std::optional<int> TurningMemory::*place, float width) {
+void slider(const Frame& frame, const char* words, const char* name, std::int64_t now, std::int64_t first,
+            std::int64_t last, std::optional<std::int64_t> PositionsLook::*place, float width) {
   const auto& m = frame.metrics;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text(frame.fonts.sans14, {at.x, widgets::centred_y(frame.fonts.sans14, at.y, m.frame)},
                      frame.palette.dim, words);
   ImGui::SetCursorScreenPos({at.x + m.px(64), at.y});
   ImGui::SetNextItemWidth(width - m.px(64));
-  int value = static_cast<int>(now);
+  std::int64_t value = now;
   ImGui::PushFont(frame.fonts.mono14);
-  const bool moved = ImGui::SliderInt((std::string("##") + name).c_str(), &value, std::min(0, value), last,
-                                      "%d", ImGuiSliderFlags_AlwaysClamp);
+  const bool moved = ImGui::SliderScalar((std::string("##") + name).c_str(), ImGuiDataType_S64, &value,
+                                         &first, &last, nullptr, ImGuiSliderFlags_AlwaysClamp);
   ImGui::PopFont();
   frame.landmarks.mark_item(name);
-  if (moved) {
-    TurningMemory memory = remembered();
-    memory.*place = value;
-    remember(memory);
-  }
+  if (moved) frame.commands.look([place, value](View& v) { v.look.positions.*place = value; });
   ImGui::SetCursorScreenPos({at.x, at.y + m.frame + m.px(4)});
 }
 
@@ -99,25 +98,25 @@ void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
   const auto& m = frame.metrics;
   const float width = m.px(curve_width), plot = pair_height(frame) - m.px(24 + 8 + 28 + 28 + 16);
   widgets::draw_text(frame.fonts.sans14, at, frame.palette.text, "score against distance");
-  const double last =
-      std::max({24.0, static_cast<double>(c.n_queries), static_cast<double>(c.n_keys), c.query_at, c.key_at});
-  const auto to =
-      draw_turning_curve(frame, {at.x, at.y + m.px(24)}, {width, plot}, last, c.query_at - c.key_at,
-                         [&](double d) { return c.meet(c.key_at + d, c.key_at).score; });
-  if (to) {
-    TurningMemory memory = remembered();
-    memory.query_at = static_cast<int>(c.key_at + *to);
-    remember(memory);
-  }
+  const auto span = static_cast<std::int64_t>(std::max({least_span, c.n_queries, c.n_keys}));
+  const auto to = draw_turning_curve(frame, {at.x, at.y + m.px(24)}, {width, plot}, static_cast<double>(span),
+                                     static_cast<double>(c.query_at - c.key_at), [&](double d) {
+                                       const auto key_at = static_cast<double>(c.key_at);
+                                       return c.meet(key_at + d, key_at).score;
+                                     });
+  if (to)
+    frame.commands.look(
+        [place = c.key_at + static_cast<std::int64_t>(*to)](View& v) { v.look.positions.query_at = place; });
   ImGui::SetCursorScreenPos({at.x, at.y + m.px(24 + 8) + plot});
-  slider(frame, "query at", "positions/query_at", c.query_at, static_cast<int>(last),
-         &TurningMemory::query_at, width);
-  slider(frame, "key at", "positions/key_at", c.key_at, static_cast<int>(last), &TurningMemory::key_at,
-         width);
+  // From where the tokens stand a span on, and as far as one of both was moved.
+  const std::int64_t first = std::min({c.rotary->first, c.query_at, c.key_at}),
+                     last = std::max({c.rotary->first + span, c.query_at, c.key_at});
+  slider(frame, "query at", "positions/query_at", c.query_at, first, last, &PositionsLook::query_at, width);
+  slider(frame, "key at", "positions/key_at", c.key_at, first, last, &PositionsLook::key_at, width);
   const ImVec2 below = ImGui::GetCursorScreenPos();
   widgets::draw_text(frame.fonts.sans14, below, frame.palette.dim, "distance, query − key");
   widgets::draw_text_right(frame.fonts.mono14, below.x + width, below.y, frame.palette.text,
-                           widgets::fixed(c.query_at - c.key_at, 0));
+                           std::to_string(c.query_at - c.key_at));
 }
 
 /// "0.0138 + 0.2614 − 0.3446 = −0.0694"; of many pairs the sum alone.
@@ -162,7 +161,7 @@ float turning_height(const Frame& frame) {
 void draw_turning(const Frame& frame, ImVec2 at, float width) {
   const auto& m = frame.metrics;
   const TurningChoice c = turning_choice(frame);
-  const Meeting now = c.meet(c.query_at, c.key_at);
+  const Meeting now = c.meet(static_cast<double>(c.query_at), static_cast<double>(c.key_at));
   draw_turning_choice(frame, c, at, width);
   const ImVec2 top{at.x, at.y + m.frame + m.px(10)};
   if (!std::isfinite(now.score)) {

@@ -122,6 +122,10 @@ const Start starts[]{
     give_everything_that_can_go_wrong,
     give_more_keys<core::attention::MaskAlignment::last>,
     give_more_keys<core::attention::MaskAlignment::first>,
+    [](gui::Program& program) {
+      program.store.dispatch(app::LoadPreset{"000-causal"});
+      look(program, [](app::View& v) { v.look.positions.decoded = 1; });
+    },
 };
 
 std::unique_ptr<gui::Program> begin(Start start) {

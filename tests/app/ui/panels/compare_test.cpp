@@ -395,7 +395,7 @@ TEST_F(Compare, DropsOnlyTheChosenA) {
   press(Key::k);
   press(Key::k);
   press(Key::k);
-  store.dispatch(app::ChangeView{[](app::View& v) { v.look.reference = 1; }});
+  store.dispatch(app::ChangeView{[](app::View& v) { v.look.compared.reference = 1; }});
   store.dispatch(app::DropReference{});
   ASSERT_EQ(store.references().size(), 2u);
   EXPECT_EQ(store.references()[0].name, "A1");

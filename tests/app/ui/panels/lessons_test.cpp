@@ -13,11 +13,11 @@ using core::editing::SetCell;
 using core::lessons::Lesson;
 using gui::Program;
 
-constexpr MatrixPlace x{MatrixName::embeddings, 0};
+constexpr MatrixPlace first_embeddings{MatrixName::embeddings, 0};
 
 /// A person's own work: the default preset with one number changed.
 core::attention::Model own_work(Program& p) {
-  p.edit(SetCell{x, 1, 1, 0.25});
+  p.edit(SetCell{first_embeddings, 1, 1, 0.25});
   return p.store.model();
 }
 

@@ -1,0 +1,121 @@
+#include "app/ui/panels/present/decoding.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/ui/actions/actions.hpp"
+#include "app/ui/panels/menus/action_menu.hpp"
+#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "core/attention/stages.hpp"
+
+namespace app::panels {
+namespace {
+
+using core::attention::Columns;
+using core::attention::Rows;
+using core::attention::StageInfo;
+
+constexpr float not_computed = 0.86f, not_again = 0.6f;  // how much of a cell is covered
+
+/// The cells of a map on the screen, of which a part may be shown.
+struct CellGrid {
+  Landmarks::Rect rect;
+  CellWindow shown;
+  float x(std::size_t column) const { return at(rect.min.x, rect.max.x, column, shown.left, shown.right); }
+  float y(std::size_t row) const { return at(rect.min.y, rect.max.y, row, shown.top, shown.bottom); }
+
+ private:
+  static float at(float low, float high, std::size_t index, double first, double end) {
+    const double share = std::clamp((static_cast<double>(index) - first) / (end - first), 0.0, 1.0);
+    return std::round(low + (high - low) * static_cast<float>(share));
+  }
+};
+
+void cover_cells(const Frame& frame, const CellGrid& cells, std::size_t top, std::size_t bottom,
+                 std::size_t left, std::size_t right, float how_much) {
+  const ImVec2 min{cells.x(left), cells.y(top)}, max{cells.x(right), cells.y(bottom)};
+  if (min.x < max.x && min.y < max.y)
+    ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(frame.palette.ground.back, how_much));
+}
+
+void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
+  if (stage.rows != Rows::queries && stage.rows != Rows::keys) return;
+  const auto rect = frame.landmarks.find(std::string("strip/") + stage.name);
+  if (!rect || !stage.present(frame.shown.model)) return;
+  const auto shape = core::attention::shape_of(frame.shown.model, stage.stage);
+  const auto zoomed = frame.shown.look.zoomed.find({shape.n_rows, shape.n_cols});
+  const CellWindow all{0, 0, static_cast<double>(shape.n_cols), static_cast<double>(shape.n_rows)};
+  const CellGrid cells{*rect, zoomed == frame.shown.look.zoomed.end() ? all : zoomed->second};
+  if (stage.rows == Rows::queries) cover_cells(frame, cells, 0, now, 0, shape.n_cols, not_again);
+  cover_cells(frame, cells, now + 1, shape.n_rows, 0, shape.n_cols, not_computed);
+  if (stage.columns == Columns::tokens)
+    cover_cells(frame, cells, now, now + 1, now + 1, shape.n_cols, not_computed);
+  const ImVec2 min{cells.x(0), cells.y(now)}, max{cells.x(shape.n_cols), cells.y(now + 1)};
+  if (min.y >= max.y) return;
+  const float thick = frame.metrics.px(2);
+  widgets::outline(ImGui::GetWindowDrawList(), {min.x - thick, min.y - thick}, {max.x + thick, max.y + thick},
+                   packed(frame.palette.accent), thick);
+  frame.landmarks.mark(std::string("decode/new/") + stage.name, min, max);
+}
+
+bool shows_decoding(const Frame& frame) {
+  return frame.shown.look.positions.decoded && frame.shown.look.tab == Tab::stages &&
+         !frame.shown.look.large && !frame.shown.selection.presenting.on;
+}
+
+/// "Token 3 of 6, “journey”: 2 keys and values are kept, 1 is new".
+std::string decoding_words(const Frame& frame, std::size_t now) {
+  const auto& tokens = frame.shown.model.sequences[frame.shown.look.sequence].tokens;
+  const std::string which = "Token " + std::to_string(now + 1) + " of " +
+                            std::to_string(frame.shown.model.n_tokens()) + ", “" + tokens[now] + "”: ";
+  if (now == 0) return which + "its key and value are the first to be kept";
+  return which + std::to_string(now) +
+         (now == 1 ? " key and value is kept, 1 is new" : " keys and values are kept, 1 is new");
+}
+
+void decoding_button(const Frame& frame, const std::vector<Action>& all, const Situation& situation,
+                     const char* id, const char* words) {
+  const Action* action = find_action(all, id);
+  if (!action) return;
+  const std::string why = why_not(*action, situation);
+  const std::string help = why.empty() ? action->title : "Not now: " + why;
+  if (widgets::button(frame, id, words, help.c_str())) perform(*action, situation, frame.commands);
+  ImGui::SameLine();
+}
+
+}  // namespace
+
+void draw_decoding_marks(const Frame& frame) {
+  if (!shows_decoding(frame)) return;
+  for (const StageInfo& stage : core::attention::stages())
+    mark_stage(frame, stage, *frame.shown.look.positions.decoded);
+}
+
+float decoding_bar_height(const Frame& frame) {
+  return shows_decoding(frame) ? frame.metrics.px(36) : 0;
+}
+
+void draw_decoding_bar(const Frame& frame) {
+  const auto& now = frame.shown.look.positions.decoded;
+  if (!now) return;
+  const ImVec2 origin = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImGui::GetWindowDrawList()->AddRectFilled(window, {window.x + ImGui::GetWindowWidth(), window.y + 1},
+                                            packed(frame.palette.line));
+  const Situation situation = situation_of(frame);
+  const std::vector<Action> all = actions(situation);
+  ImGui::SetCursorScreenPos({origin.x, origin.y + frame.metrics.px(6)});
+  decoding_button(frame, all, situation, "decode/back", "one token back");
+  decoding_button(frame, all, situation, "decode/on", "one token more");
+  decoding_button(frame, all, situation, "decode/close", "all at once");
+  const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
+  widgets::draw_text(frame.fonts.sans14, {x, origin.y + frame.metrics.px(18)}, widgets::Align::left_middle,
+                     packed(frame.palette.text),
+                     widgets::shortened(frame.fonts.sans14, decoding_words(frame, *now),
+                                        std::max(1.0f, origin.x + width - x)));
+  frame.landmarks.mark("decode/words", {x, origin.y}, {origin.x + width, origin.y + frame.metrics.px(36)});
+}
+
+}  // namespace app::panels
