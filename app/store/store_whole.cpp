@@ -16,12 +16,11 @@ namespace experiment = core::experiment;
 
 constexpr std::size_t longest_text = 1 << 16;  // bytes that are cut into tokens at once
 
-/// The heads of a layer that are off.
-std::vector<std::size_t> heads_off_in(const experiment::Experiment& of, std::size_t layer) {
-  std::vector<std::size_t> off;
-  for (const auto& [of_layer, head] : of.heads_off)
-    if (of_layer == layer) off.push_back(head);
-  return off;
+/// The heads that are off of the layer that is looked at, of those that it has with its edits.
+std::vector<std::size_t> heads_off_of(const WholeModel& whole) {
+  return core::transformer::heads_off_in(
+      whole.experiment.heads_off, whole.layer,
+      experiment::n_heads_in(whole.experiment, whole.layer, whole.transformer.architecture.sizes));
 }
 
 /// The layer with the edits of an experiment, which passes check(), or without those that do not fit any
@@ -35,8 +34,10 @@ core::attention::Model layer_with(const core::attention::Model& of_pass, experim
   if (!problem) return model;
   words = "What was edited in layer " + std::to_string(layer) +
           " does not fit this text and was let go of: " + problem->message;
-  of.layers.erase(edit);
-  return of_pass;
+  experiment::drop_edit(of, layer, of_pass.n_heads);
+  core::attention::Model plain = of_pass;
+  std::erase_if(plain.heads_off, [&](std::size_t head) { return head >= plain.n_heads; });
+  return plain;
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ void Store::experiment_with(experiment::Experiment next, const std::string& targ
 }
 
 void Store::adopt(std::shared_ptr<WholeModel> whole) {
-  whole->of_pass.heads_off = heads_off_in(whole->experiment, whole->layer);
+  whole->of_pass.heads_off = heads_off_of(*whole);
   std::string dropped;
   core::attention::Model model = layer_with(whole->of_pass, whole->experiment, whole->layer, dropped);
   std::erase_if(model.heads_off, [&](std::size_t head) { return head >= model.n_heads; });
@@ -158,7 +159,7 @@ void Store::carry_out(const DropEdits& command) {
   if (!document_.whole) return;
   experiment::Experiment next = document_.whole->experiment;
   if (command.layer) {
-    next.layers.erase(*command.layer);
+    experiment::drop_edit(next, *command.layer, document_.whole->transformer.architecture.sizes.n_heads);
     return experiment_with(std::move(next), "",
                            "edits of layer " + std::to_string(*command.layer) + " undone");
   }

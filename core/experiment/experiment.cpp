@@ -27,14 +27,6 @@ std::map<Place, double> changed_numbers(const arma::mat& before, const arma::mat
   return changed;
 }
 
-void require_same_text(const Model& of_pass, const Model& after) {
-  const attention::Sequence &then = of_pass.sequences.front(), &now = after.sequences.front();
-  if (after.sequences.size() != 1 || then.tokens != now.tokens ||
-      then.embeddings.n_rows() != now.embeddings.n_rows() ||
-      then.embeddings.n_cols() != now.embeddings.n_cols())
-    throw Error("A whole model makes what enters its layers of the text: change the text under PROMPT.");
-}
-
 /// Takes away what is there for each token of a text of another length; whether there was something.
 bool drop_what_fits_no_text(LayerEdit& edit, std::size_t n_tokens) {
   Model& model = edit.model;
@@ -44,7 +36,7 @@ bool drop_what_fits_no_text(LayerEdit& edit, std::size_t n_tokens) {
   const std::size_t before = edit.inputs.size() + model.given.cells.size() + model.given.stages.size() +
                              model.mask.cells.size() + model.mask.documents.size() +
                              model.mask.hidden_keys.size() + model.dropout.given.size() +
-                             model.additions.score_bias.size() + model.sequences.front().key_tokens.size();
+                             model.additions.score_bias.size();
   std::erase_if(edit.inputs, [&](const auto& cell) { return cell.first.first >= n_tokens; });
   std::erase_if(model.given.cells, [&](const attention::GivenCell& cell) {
     const bool of_pairs = cell.place.stage != attention::Stage::queries &&
@@ -59,8 +51,6 @@ bool drop_what_fits_no_text(LayerEdit& edit, std::size_t n_tokens) {
   model.mask.hidden_keys.clear();
   model.dropout.given.clear();
   model.additions.score_bias.clear();
-  model.sequences.front().key_tokens.clear();
-  model.sequences.front().key_embeddings = {};
   return before != edit.inputs.size() + model.given.cells.size() + model.mask.cells.size();
 }
 
@@ -95,20 +85,44 @@ Model edited(const Model& of_pass, const LayerEdit& edit) {
   return model;
 }
 
+void require_goes_on(std::size_t layer, const Model& of_pass, const Model& after, const std::string& place) {
+  const attention::Sequence &then = of_pass.sequences.front(), &now = after.sequences.front();
+  const bool is_same_text = after.sequences.size() == 1 && then.tokens == now.tokens &&
+                            then.embeddings.n_rows() == now.embeddings.n_rows() &&
+                            then.embeddings.n_cols() == now.embeddings.n_cols();
+  const bool has_other_keys =
+      after.has_memory() || !now.key_tokens.empty() || after.n_keys() != after.n_tokens();
+  if (!is_same_text || has_other_keys)
+    throw Error(place +
+                "A whole model makes what enters its layers, and their keys, of the text: change the text "
+                "under PROMPT.");
+  if (after.d_output() != of_pass.d_output())
+    throw Error(place + "Layer " + std::to_string(layer) + " must give " +
+                std::to_string(of_pass.d_output()) + " numbers for each token to the layers behind it, not " +
+                std::to_string(after.d_output()) + ".");
+}
+
+std::size_t n_heads_in(const Experiment& experiment, std::size_t layer, const transformer::Sizes& sizes) {
+  const auto edit = experiment.layers.find(layer);
+  return edit == experiment.layers.end() ? sizes.n_heads : edit->second.model.n_heads;
+}
+
+void drop_edit(Experiment& experiment, std::size_t layer, std::size_t n_heads) {
+  experiment.layers.erase(layer);
+  std::erase_if(experiment.heads_off,
+                [&](const Place& off) { return off.first == layer && off.second >= n_heads; });
+}
+
 Experiment with_layer(Experiment before, std::size_t layer, const Model& of_pass, const Model& after,
                       const std::string& words) {
-  require_same_text(of_pass, after);
-  if (after.d_output() != of_pass.d_output())
-    throw Error("Layer " + std::to_string(layer) + " must give " + std::to_string(of_pass.d_output()) +
-                " numbers for each token to the layers behind it, not " + std::to_string(after.d_output()) +
-                ".");
+  require_goes_on(layer, of_pass, after, "");
   std::erase_if(before.heads_off, [layer](const Place& off) { return off.first == layer; });
   for (const std::size_t head : after.heads_off) before.heads_off.insert({layer, head});
   LayerEdit edit{without_text(after),
                  changed_numbers(of_pass.sequences.front().embeddings, after.sequences.front().embeddings),
                  {}};
   if (edit.inputs.empty() && edit.model == without_text(of_pass)) {
-    before.layers.erase(layer);
+    drop_edit(before, layer, of_pass.n_heads);
     return before;
   }
   LayerEdit& known = before.layers[layer];

@@ -51,10 +51,21 @@ attention::Model edited(const attention::Model& of_pass, const LayerEdit& edit);
 /// The experiment after a layer became another: what differs from the layer as the pass gives it is what was
 /// edited, and where nothing does the layer counts as it was.
 ///
-/// words say what was done. Throws core::Error when the layers behind it could not go on: with another text,
-/// or an output of other columns.
+/// words say what was done. Throws core::Error when the layers behind it could not go on, as
+/// require_goes_on() does.
 Experiment with_layer(Experiment before, std::size_t layer, const attention::Model& of_pass,
                       const attention::Model& after, const std::string& words);
+
+/// Makes sure that a whole model can go on with what a layer became: that it is of the same text, has no keys
+/// of another one, and gives as many columns. Throws core::Error, "PLACE…".
+void require_goes_on(std::size_t layer, const attention::Model& of_pass, const attention::Model& after,
+                     const std::string& place);
+
+/// The heads that a layer has with its edits.
+std::size_t n_heads_in(const Experiment& experiment, std::size_t layer, const transformer::Sizes& sizes);
+
+/// Takes back what was edited in a layer that has n_heads without it; those that stay off are some of these.
+void drop_edit(Experiment& experiment, std::size_t layer, std::size_t n_heads);
 
 /// Lets go of what was edited in layers and speaks of other tokens than the first n, or of a text of another
 /// length; says of which layers, in words, or "".

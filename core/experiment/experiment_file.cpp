@@ -83,7 +83,6 @@ Model rules_alone(const Model& of_pass, const LayerEdit& edit) {
   auto& sequence = model.sequences.front();
   const std::size_t n_tokens = of_pass.n_tokens();
   sequence.tokens = attention::numbered_tokens(n_tokens);
-  const bool has_memory = sequence.key_embeddings.n_rows() > 0;
   if (!model.projections) {
     sequence.embeddings = arma::mat(n_tokens, of_pass.d_model(), arma::fill::zeros);
     return model;
@@ -92,11 +91,10 @@ Model rules_alone(const Model& of_pass, const LayerEdit& edit) {
   const auto empty = [](std::size_t n_rows, const Linear& like) {
     return Linear{arma::mat(n_rows, like.weight.n_cols(), arma::fill::zeros), std::nullopt};
   };
-  const std::size_t d_memory = has_memory ? sequence.key_embeddings.n_cols() : 1;
   Projections& p = *model.projections;
   p.query = empty(1, p.query);
-  p.key = empty(d_memory, p.key);
-  p.value = empty(d_memory, p.value);
+  p.key = empty(1, p.key);
+  p.value = empty(1, p.value);
   if (p.output) p.output = Linear{arma::mat(p.output->weight.n_rows(), 1, arma::fill::zeros), std::nullopt};
   const bool has_own_norm = model.additions.normalise != of_pass.additions.normalise;
   if (!has_own_norm) model.additions.normalise.reset();
@@ -271,11 +269,6 @@ Experiment with_saved_edits(const SavedExperiment& saved, const transformer::Tra
   Experiment experiment = saved.experiment;
   const auto& sizes = model.architecture.sizes;
   transformer::require_layer(model, experiment.layer);
-  for (const auto& [layer, head] : experiment.heads_off)
-    if (layer >= sizes.n_layers || head >= sizes.n_heads)
-      throw Error("whole_model.heads_off: expected layers below " + std::to_string(sizes.n_layers) +
-                  " and heads below " + std::to_string(sizes.n_heads) + ", got " + std::to_string(layer) +
-                  "." + std::to_string(head));
   for (const Json& place : saved.edits) {
     place.expect_keys({"layer", "words", "inputs", "projections", "keeps_norm", "rules"});
     const Json number = place.required("layer");
@@ -295,9 +288,13 @@ Experiment with_saved_edits(const SavedExperiment& saved, const transformer::Tra
       edit.words.push_back(done.text());
     const Model now = edited(of_pass, edit);
     attention::require(now, place.place());
-    if (now.d_output() != of_pass.d_output()) place.fail("an output of as many columns as the model's");
+    require_goes_on(layer, of_pass, now, place.place());
     experiment.layers[layer] = std::move(edit);
   }
+  for (const auto& [layer, head] : experiment.heads_off)
+    if (layer >= sizes.n_layers || head >= n_heads_in(experiment, layer, sizes))
+      throw Error("whole_model.heads_off: expected layers below " + std::to_string(sizes.n_layers) +
+                  " and heads that they have, got " + std::to_string(layer) + "." + std::to_string(head));
   return experiment;
 }
 

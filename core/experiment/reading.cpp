@@ -52,8 +52,8 @@ attention::Model bare_layer(const std::vector<std::string>& names, const arma::f
                             const Experiment& experiment, std::size_t layer) {
   attention::Model model;
   model.sequences = {{names, arma::conv_to<arma::mat>::from(input)}};
-  for (const auto& [of_layer, head] : experiment.heads_off)
-    if (of_layer == layer) model.heads_off.push_back(head);
+  model.heads_off =
+      transformer::heads_off_in(experiment.heads_off, layer, experiment.layers.at(layer).model.n_heads);
   return model;
 }
 
@@ -112,21 +112,19 @@ HeadSight sight_of_weights(const arma::fmat& weights, const arma::mat& exact,
 }
 
 /// The first layer from which on two experiments differ, n_layers for none.
-std::size_t first_difference(const Experiment& a, const Experiment& b, std::size_t n_layers) {
-  const auto of = [](const Experiment& all, std::size_t layer) {
-    std::vector<std::size_t> off;
-    for (const auto& [of_layer, head] : all.heads_off)
-      if (of_layer == layer) off.push_back(head);
+std::size_t first_difference(const Experiment& a, const Experiment& b, const transformer::Sizes& sizes) {
+  const auto of = [&sizes](const Experiment& all, std::size_t layer) {
+    const auto off = transformer::heads_off_in(all.heads_off, layer, n_heads_in(all, layer, sizes));
     const auto edit = all.layers.find(layer);
     return std::pair(off, edit == all.layers.end() ? nullptr : &edit->second);
   };
-  for (std::size_t l = 0; l < n_layers; ++l) {
+  for (std::size_t l = 0; l < sizes.n_layers; ++l) {
     const auto [off_a, edit_a] = of(a, l);
     const auto [off_b, edit_b] = of(b, l);
     const bool is_same = off_a == off_b && !edit_a == !edit_b && (!edit_a || *edit_a == *edit_b);
     if (!is_same) return l;
   }
-  return n_layers;
+  return sizes.n_layers;
 }
 
 bool begins_with(const std::vector<std::size_t>& ids, const std::vector<std::size_t>& begin) {
@@ -135,11 +133,10 @@ bool begins_with(const std::vector<std::size_t>& ids, const std::vector<std::siz
 
 Pass pass_of(const Transformer& model, const std::vector<std::size_t>& ids, const Experiment& experiment,
              const Reading* before, const Interventions& interventions, const Means& means) {
-  const std::size_t n_layers = model.architecture.sizes.n_layers;
   if (before && before->pass.ids == ids)
     return transformer::run_from(model, before->pass,
-                                 first_difference(before->experiment, experiment, n_layers), interventions,
-                                 means);
+                                 first_difference(before->experiment, experiment, model.architecture.sizes),
+                                 interventions, means);
   const bool goes_on =
       before && model.architecture.causal && experiment.layers.empty() && before->experiment.layers.empty() &&
       before->experiment.heads_off == experiment.heads_off && begins_with(ids, before->pass.ids);

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "core/error.hpp"
+#include "core/text/number.hpp"
 #include "core/transformer/families.hpp"
 
 namespace core::transformer {
@@ -39,12 +40,12 @@ double number_or(const Json& top, KeyNames keys, double otherwise) {
   return place ? place->number() : otherwise;
 }
 
-Sizes sizes_in(const Json& top) {
+Sizes sizes_in(const Json& top, const Family& family) {
   Sizes sizes;
   sizes.n_layers = size_at(top, {"num_hidden_layers", "n_layer", "n_layers"});
   sizes.d_model = size_at(top, {"hidden_size", "n_embd", "dim"});
   sizes.n_heads = size_at(top, {"num_attention_heads", "n_head", "n_heads"});
-  sizes.n_groups = size_or(top, {"num_key_value_heads"}, sizes.n_heads);
+  sizes.n_groups = family.has_groups ? size_or(top, {"num_key_value_heads"}, sizes.n_heads) : sizes.n_heads;
   sizes.d_head = size_or(top, {"head_dim"}, sizes.d_model / sizes.n_heads);
   sizes.d_hidden = size_or(top, {"intermediate_size", "n_inner", "hidden_dim"}, 4 * sizes.d_model);
   sizes.n_vocabulary = size_at(top, {"vocab_size"});
@@ -126,6 +127,18 @@ void refuse_what_is_unknown(const Json& top) {
     place->fail("false, as attention to another text cannot be computed yet");
 }
 
+/// Rows of positions up to that of the padding stand for none of the text.
+void begin_behind_padding(const Json& top, Architecture& architecture) {
+  const auto said = one_of(top, {"pad_token_id"});
+  const std::size_t padding = said ? said->whole(0) : 1;
+  std::size_t& n_context = architecture.sizes.n_context;
+  if (padding >= n_context - 1)
+    throw Error(top.place() + "max_position_embeddings: expected more than pad_token_id + 1 = " +
+                text::number_text(static_cast<double>(padding) + 1) + ", got " + std::to_string(n_context));
+  architecture.first_position = padding + 1;
+  n_context -= architecture.first_position;
+}
+
 }  // namespace
 
 void require_sizes(const Architecture& architecture, const std::string& place) {
@@ -160,7 +173,7 @@ Architecture architecture_of(const Json& top) {
   refuse_what_is_unknown(top);
   Architecture architecture;
   architecture.family = family->name;
-  architecture.sizes = sizes_in(top);
+  architecture.sizes = sizes_in(top, *family);
   architecture.norm = family->norm;
   architecture.norm.epsilon =
       number_or(top, {"rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps"}, family->norm.epsilon);
@@ -169,12 +182,11 @@ Architecture architecture_of(const Json& top) {
   if (family->mlp.parallel) architecture.mlp.parallel = says_yes(top, {"use_parallel_residual"}, true);
   architecture.causal = family->causal || says_yes(top, {"is_decoder"}, false);
   if (family->is_rotary) architecture.rotary = rotary_in(top, architecture.sizes);
-  if (family == &family_named("RoBERTa")) architecture.first_position = size_or(top, {"pad_token_id"}, 1) + 1;
   architecture.scales_by_layer = says_yes(top, {"scale_attn_by_inverse_layer_idx"}, false);
   architecture.tied = says_yes(top, {"tie_word_embeddings"}, false);
   architecture.windows = windows_in(top, type.text(), architecture.sizes.n_layers);
   require_sizes(architecture, top.place());
-  if (architecture.first_position > 0) architecture.sizes.n_context -= architecture.first_position;
+  if (family == &family_named("RoBERTa")) begin_behind_padding(top, architecture);
   return architecture;
 }
 

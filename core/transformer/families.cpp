@@ -132,6 +132,7 @@ constexpr Names gguf_bert_names = names_of({{token_embedding, "token_embd"},
 constexpr bool looks_back = true, both_ways = false;
 constexpr bool by_rotation = true, by_table = false;
 constexpr bool x_in_by_out = true, out_by_in = false;
+constexpr bool in_groups = true, each_its_own = false;
 
 constexpr Norm layer_before{NormKind::layer, NormPlace::before, 1e-5};
 constexpr Norm rms_before{NormKind::rms, NormPlace::before, 1e-6};
@@ -159,7 +160,8 @@ constexpr std::array family_table{
            {Activation::silu, true, false},
            looks_back,
            by_rotation,
-           out_by_in},
+           out_by_in,
+           in_groups},
     Family{"GPT-NeoX",
            " gpt_neox ",
            " gptneox ",
@@ -171,7 +173,8 @@ constexpr std::array family_table{
            looks_back,
            by_rotation,
            out_by_in,
-           FusedOrder::by_head},
+           each_its_own,
+           formats::checkpoints::Fused::by_head},
     Family{"BERT",
            " bert ",
            " bert ",

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/formats/checkpoints/layers.hpp"
 #include "core/transformer/architecture.hpp"
 
 namespace core::transformer {
@@ -36,9 +37,6 @@ enum class Role {
 };
 constexpr std::size_t n_roles = static_cast<std::size_t>(Role::head_bias) + 1;
 
-/// How one weight for queries, keys and values holds them.
-enum class FusedOrder { side_by_side, by_head };
-
 /// The beginnings of tensors' names by role, "#" for the number of the layer, "" where a family has none; a
 /// weight ends in ".weight", a bias in ".bias".
 struct Names {
@@ -58,8 +56,9 @@ struct Family {
   Mlp mlp;
   bool causal;
   bool is_rotary;
-  bool in_by_out;  ///< weights of Hugging Face's files are used as x·W, as its Conv1D keeps them
-  FusedOrder fused = FusedOrder::side_by_side;  ///< in files of Hugging Face
+  bool in_by_out;           ///< weights of Hugging Face's files are used as x·W, as its Conv1D keeps them
+  bool has_groups = false;  ///< config.json may say that heads share keys and values
+  formats::checkpoints::Fused fused = formats::checkpoints::Fused::side_by_side;  ///< in such files
 };
 
 /// All families.

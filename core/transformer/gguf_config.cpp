@@ -21,10 +21,15 @@ struct Keyed {
   std::optional<double> number(const char* key) const { return metadata.number(prefix + key); }
 };
 
-positions::Rotary rotary_of(const Keyed& keyed, const Sizes& sizes, const formats::TensorFile& file) {
+positions::Rotary rotary_of(const Keyed& keyed, const Sizes& sizes, bool has_neighbours,
+                            const formats::TensorFile& file) {
   positions::Rotary rotary;
   const std::size_t turned = keyed.whole_or("rope.dimension_count", sizes.d_head);
   if (turned != sizes.d_head) rotary.dimensions = turned;
+  if (rotary.dimensions && has_neighbours)
+    throw Error(keyed.metadata.place() + keyed.prefix + "rope.dimension_count: expected the " +
+                std::to_string(sizes.d_head) + " numbers of a head, as pairs of neighbours among fewer " +
+                "cannot be computed yet, got " + std::to_string(turned));
   rotary.base = keyed.number("rope.freq_base").value_or(10000);
   const std::string type = keyed.metadata.text(keyed.prefix + "rope.scaling.type").value_or("none");
   if (type == "linear")
@@ -80,7 +85,7 @@ Architecture architecture_of(const GgufMetadata& metadata, const formats::Tensor
   architecture.has_neighbours = name == "llama";
   if (keyed.whole_or("expert_count", 0) > 0)
     throw Error(metadata.place() + name + ".expert_count: expected none, as experts cannot be computed yet");
-  if (family->is_rotary) architecture.rotary = rotary_of(keyed, sizes, file);
+  if (family->is_rotary) architecture.rotary = rotary_of(keyed, sizes, architecture.has_neighbours, file);
   require_sizes(architecture, metadata.place());
   return architecture;
 }

@@ -56,8 +56,7 @@ attention::Model layer_model(const Transformer& model, const Pass& pass, std::si
   }
   result.mask.causal = rules.causal;
   if (const std::size_t window = window_of(rules, layer)) result.mask.window.left = window - 1;
-  for (const auto& [of_layer, head] : interventions.heads_off)
-    if (of_layer == layer) result.heads_off.push_back(head);
+  result.heads_off = heads_off_in(interventions.heads_off, layer, sizes.n_heads);
   attention::require(result, model.path.string() + ": ");
   return result;
 }

@@ -20,7 +20,8 @@ arma::fmat read_rows(const formats::TensorFile& file, const std::string& name, s
   const formats::Shape shape = file.info(name).shape;
   const std::size_t n_columns = shape.empty() ? 1 : shape.back();
   arma::fmat floats(n_columns, count, arma::fill::none);
-  const bool at_once = shape.size() < 2 || (count == shape[0] && n_columns * count <= most_numbers_at_once);
+  const bool at_once =
+      shape.size() < 2 || (first == 0 && count == shape[0] && n_columns * count <= most_numbers_at_once);
   if (at_once) {
     put_floats(file.read(name, {}, progress).numbers, floats.memptr());
     return floats;

@@ -43,8 +43,8 @@ arma::fmat attention_output(const Architecture& rules, std::size_t index, const 
     return other->second(layer.attention_input);
   const std::size_t d = rules.sizes.d_head;
   arma::fmat contexts = attended(layer.queries, layer.keys, rules.sizes, sight_of(rules, index), pool);
-  for (const auto& [of_layer, head] : interventions.heads_off)
-    if (of_layer == index) contexts.cols(head * d, head * d + d - 1).zeros();
+  for (const std::size_t head : heads_off_in(interventions.heads_off, index, rules.sizes.n_heads))
+    contexts.cols(head * d, head * d + d - 1).zeros();
   return projected(contexts, weights.output, pool);
 }
 
@@ -62,6 +62,14 @@ void go_on(const Transformer& model, Pass& result, arma::fmat residual, const In
 }
 
 }  // namespace
+
+std::vector<std::size_t> heads_off_in(const std::set<std::pair<std::size_t, std::size_t>>& heads_off,
+                                      std::size_t layer, std::size_t n_heads) {
+  std::vector<std::size_t> heads;
+  const auto end = heads_off.lower_bound({layer, n_heads});
+  for (auto off = heads_off.lower_bound({layer, 0}); off != end; ++off) heads.push_back(off->second);
+  return heads;
+}
 
 std::shared_ptr<LayerRun> run_layer(const Transformer& model, std::size_t index, arma::fmat residual,
                                     KeysAndValues before, const Interventions& interventions,

@@ -26,6 +26,10 @@ struct Interventions {
   std::map<std::size_t, std::function<arma::fmat(const arma::fmat& attention_input)>> attentions = {};
 };
 
+/// The heads of a layer that are off, in order; of those that it has.
+std::vector<std::size_t> heads_off_in(const std::set<std::pair<std::size_t, std::size_t>>& heads_off,
+                                      std::size_t layer, std::size_t n_heads);
+
 /// What one layer did, all of n_tokens rows.
 struct LayerRun {
   arma::fmat residual;         ///< what enters the layer

@@ -22,6 +22,26 @@ class ShapeCheck {
   void norm_if_any(Role role, std::size_t layer, std::size_t width) const {
     if (names_.find(role, "weight", layer)) norm(role, layer, width);
   }
+  /// What looking at a layer can show as well: norms of both, with factors alone.
+  void norms_of_heads(std::size_t layer, std::size_t width, NormKind kind) const {
+    const auto query = names_.find(Role::query_norm, "weight", layer),
+               key = names_.find(Role::key_norm, "weight", layer);
+    if (!query && !key) return;
+    norm(Role::query_norm, layer, width);
+    norm(Role::key_norm, layer, width);
+    if (kind != NormKind::rms)
+      throw Error(file_.place() + *query + ": expected none, as only RMS norms of heads can be computed");
+    for (const Role role : {Role::query_norm, Role::key_norm})
+      if (const auto bias = names_.find(role, "bias", layer))
+        throw Error(file_.place() + *bias + ": expected none, as norms of heads have factors alone");
+  }
+  /// One number for each token, at least.
+  void bias_if_any(Role role, std::size_t least) const {
+    const auto name = names_.find(role, "bias");
+    if (!name) return;
+    const formats::Shape& shape = file_.info(*name).shape;
+    if (shape.size() != 1 || shape[0] < least) fail(*name, "at least " + std::to_string(least) + " numbers");
+  }
   void rows(const std::string& name, std::size_t least, std::size_t width) const {
     const formats::Shape& shape = file_.info(name).shape;
     if (shape.size() != 2 || shape[0] < least || shape[1] != width)
@@ -53,6 +73,8 @@ void Weights::check_shapes() const {
   if (!architecture_.rotary)
     check.rows(names_.require(Role::position_embedding, "weight"), architecture_.first_position + s.n_context,
                s.d_model);
+  if (const auto segments = names_.find(Role::segment_embedding, "weight"))
+    check.rows(*segments, 1, s.d_model);
   check.norm_if_any(Role::embedding_norm, 0, s.d_model);
   for (std::size_t l = 0; l < s.n_layers; ++l) {
     check.norm(Role::attention_norm, l, s.d_model);
@@ -63,8 +85,7 @@ void Weights::check_shapes() const {
       check.weight(Role::key, l, s.d_model, d_keys);
       check.weight(Role::value, l, s.d_model, d_keys);
     }
-    check.norm_if_any(Role::query_norm, l, s.d_head);
-    check.norm_if_any(Role::key_norm, l, s.d_head);
+    check.norms_of_heads(l, s.d_head, architecture_.norm.kind);
     check.weight(Role::output, l, d_queries, s.d_model);
     check.norm(Role::mlp_norm, l, s.d_model);
     if (architecture_.mlp.gated) check.weight(Role::gate, l, s.d_model, s.d_hidden);
@@ -72,7 +93,13 @@ void Weights::check_shapes() const {
     check.weight(Role::down, l, s.d_hidden, s.d_model);
   }
   if (*family_->names.of(Role::final_norm)) check.norm(Role::final_norm, 0, s.d_model);
-  if (predicts_) check.rows(prediction_tensor(), s.n_vocabulary, s.d_model);
+  if (!predicts_) return;
+  if (*family_->names.of(Role::head_dense)) {
+    check.weight(Role::head_dense, 0, s.d_model, s.d_model);
+    check.norm(Role::head_norm, 0, s.d_model);
+  }
+  check.rows(prediction_tensor(), s.n_vocabulary, s.d_model);
+  for (const Role role : {Role::head_bias, Role::head}) check.bias_if_any(role, s.n_vocabulary);
 }
 
 std::vector<std::string> Weights::tensors_of(std::size_t layer) const {

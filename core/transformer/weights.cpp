@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/formats/checkpoints/projections.hpp"
 #include "core/transformer/reading.hpp"
 
 namespace core::transformer {
@@ -20,18 +21,6 @@ std::uint64_t bytes_in(const LayerWeights& layer) {
          bytes_in(layer.mlp_norm) + bytes_in(layer.up) + bytes_in(layer.down);
 }
 
-/// Columns of a fused weight that holds every head's three parts together, put into the order of the three.
-template <class Matrix>
-Matrix parted(const Matrix& fused, std::size_t n_heads, std::size_t d_head) {
-  Matrix result(arma::size(fused), arma::fill::none);
-  for (std::size_t part = 0; part < 3; ++part)
-    for (std::size_t h = 0; h < n_heads; ++h) {
-      const std::size_t to = (part * n_heads + h) * d_head, from = (h * 3 + part) * d_head;
-      result.cols(to, to + d_head - 1) = fused.cols(from, from + d_head - 1);
-    }
-  return result;
-}
-
 /// Columns of heads whose pairs are neighbours, as llama.cpp writes them, put back into halves.
 template <class Matrix>
 Matrix in_halves(const Matrix& neighbours, std::size_t d_head) {
@@ -43,8 +32,19 @@ Matrix in_halves(const Matrix& neighbours, std::size_t d_head) {
   return result;
 }
 
-arma::fmat beside(const arma::fmat& left, const arma::fmat& right) {
-  return left.empty() ? right : arma::fmat(arma::join_rows(left, right));
+/// A bias of zeros where there is none.
+arma::frowvec bias_of(const Affine& affine) {
+  return affine.bias.empty() ? arma::frowvec(affine.weight.n_cols, arma::fill::zeros) : affine.bias;
+}
+
+/// Columns behind those that are there, each with its own bias where one of both has some.
+void append(Affine& all, const Affine& part) {
+  if (all.is_empty()) {
+    all = part;
+    return;
+  }
+  if (!all.bias.empty() || !part.bias.empty()) all.bias = arma::join_rows(bias_of(all), bias_of(part));
+  all.weight = arma::join_rows(all.weight, part.weight);
 }
 
 }  // namespace
@@ -177,12 +177,17 @@ Affine Weights::read_affine(Role role, std::size_t layer, const Token& progress,
 }
 
 Affine Weights::read_projections(std::size_t layer, const Token& progress) const {
+  using namespace formats::checkpoints;
   const Sizes& sizes = architecture_.sizes;
   if (names_.find(Role::fused, "weight", layer)) {
     Affine fused = read_affine(Role::fused, layer, progress);
-    if (family_->fused == FusedOrder::side_by_side || names_.is_gguf()) return fused;
-    fused.weight = parted(fused.weight, sizes.n_heads, sizes.d_head);
-    if (!fused.bias.empty()) fused.bias = parted(fused.bias, sizes.n_heads, sizes.d_head);
+    if (family_->fused == Fused::side_by_side || names_.is_gguf()) return fused;
+    const Share share{sizes.d_head, sizes.n_groups};
+    arma::uvec order;
+    for (std::size_t part = 0; part < 3; ++part)
+      order = arma::join_cols(order, fused_columns(part, share, sizes.n_heads, family_->fused));
+    fused.weight = fused.weight.cols(order).eval();
+    if (!fused.bias.empty()) fused.bias = fused.bias.cols(order).eval();
     return fused;
   }
   Affine all;
@@ -192,8 +197,7 @@ Affine Weights::read_projections(std::size_t layer, const Token& progress) const
       part.weight = in_halves(part.weight, sizes.d_head);
       if (!part.bias.empty()) part.bias = in_halves(part.bias, sizes.d_head);
     }
-    all.weight = beside(all.weight, part.weight);
-    all.bias = beside(all.bias, part.bias);
+    append(all, part);
   }
   return all;
 }
@@ -208,9 +212,9 @@ LayerWeights Weights::read_layer(std::size_t index, const Token& progress) const
   layer.mlp_norm = read_affine(Role::mlp_norm, index, progress, true);
   layer.up = read_affine(Role::up, index, progress);
   if (architecture_.mlp.gated) {
-    const Affine gate = read_affine(Role::gate, index, progress);
-    layer.up.weight = beside(gate.weight, layer.up.weight);
-    layer.up.bias = beside(gate.bias, layer.up.bias);
+    Affine both = read_affine(Role::gate, index, progress);
+    append(both, layer.up);
+    layer.up = std::move(both);
   }
   layer.down = read_affine(Role::down, index, progress);
   return layer;

@@ -7,11 +7,6 @@ namespace {
 
 using attention::Linear;
 
-/// How a weight for all of queries, keys and values is shared by them.
-struct Share {
-  std::size_t d_head, n_groups;
-};
-
 /// The share of a weight of so many outputs, or nothing when heads of that width do not share it.
 std::optional<Share> share_of_width(std::size_t n_outputs, std::size_t n_heads, std::size_t width) {
   if (width == 0 || n_outputs % width != 0 || n_outputs / width < n_heads + 2) return std::nullopt;
@@ -33,19 +28,6 @@ std::optional<Share> share_of(std::size_t n_outputs, std::size_t n_inputs, const
   return is_three ? std::optional(alike) : std::nullopt;
 }
 
-/// The columns of queries (0), keys (1) or values (2) among those of a fused weight.
-arma::uvec columns_of(std::size_t part, const Share& share, std::size_t n_heads, Fused fused) {
-  const std::size_t n_outputs = (n_heads + 2 * share.n_groups) * share.d_head;
-  const std::size_t n_blocks = fused == Fused::by_head ? share.n_groups : fused == Fused::in_fours ? 4 : 1;
-  if (fused == Fused::in_fours && part > 0) part = 3 - part;  // values stand before keys
-  const std::size_t block = n_outputs / n_blocks, queries = n_heads / n_blocks * share.d_head,
-                    others = share.n_groups / n_blocks * share.d_head;
-  const std::size_t begin = part == 0 ? 0 : queries + (part - 1) * others, n = part == 0 ? queries : others;
-  arma::uvec columns(n_blocks * n);
-  for (std::size_t k = 0; k < columns.n_elem; ++k) columns[k] = k / n * block + begin + k % n;
-  return columns;
-}
-
 class Reader {
  public:
   Reader(const TensorFile& file, const HeadCount& heads, const Token& progress)
@@ -62,7 +44,7 @@ class Reader {
         if (source.fused == Fused::in_fours && (heads_.n % 4 != 0 || share->n_groups != heads_.n))
           fail(source.weights[k],
                "queries, values and keys of " + std::to_string(heads_.n) + " heads in four blocks", piece);
-        piece = piece.cols(columns_of(source.part, *share, heads_.n, source.fused)).eval();
+        piece = piece.cols(fused_columns(source.part, *share, heads_.n, source.fused)).eval();
       }
       if (k > 0 && piece.n_rows != weight.n_rows)
         fail(source.weights[k], "as many inputs as " + source.weights[0], piece);
@@ -110,7 +92,7 @@ class Reader {
     if (share) {
       if (all.n_cols != (heads_.n + 2 * share->n_groups) * share->d_head)
         fail(name, "as many numbers as its weight has outputs", all);
-      return all.cols(columns_of(source.bias_part, *share, heads_.n, source.fused));
+      return all.cols(fused_columns(source.bias_part, *share, heads_.n, source.fused));
     }
     const std::size_t width = all.n_cols / source.n_bias_parts;  // beside weights that stand apart
     if (all.n_cols % source.n_bias_parts != 0 || width == 0)
@@ -124,6 +106,18 @@ class Reader {
 };
 
 }  // namespace
+
+arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused) {
+  const std::size_t n_outputs = (n_heads + 2 * share.n_groups) * share.d_head;
+  const std::size_t n_blocks = fused == Fused::by_head ? share.n_groups : fused == Fused::in_fours ? 4 : 1;
+  if (fused == Fused::in_fours && part > 0) part = 3 - part;  // values stand before keys
+  const std::size_t block = n_outputs / n_blocks, queries = n_heads / n_blocks * share.d_head,
+                    others = share.n_groups / n_blocks * share.d_head;
+  const std::size_t begin = part == 0 ? 0 : queries + (part - 1) * others, n = part == 0 ? queries : others;
+  arma::uvec columns(n_blocks * n);
+  for (std::size_t k = 0; k < columns.n_elem; ++k) columns[k] = k / n * block + begin + k % n;
+  return columns;
+}
 
 Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
                          const Token& progress) {

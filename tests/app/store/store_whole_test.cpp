@@ -119,6 +119,18 @@ TEST_F(WholeModelStore, WhatTheLayersBehindCannotGoOnWithIsRefused) {
   EXPECT_EQ(store.message().text, tiny_gpt + ": expected a layer below 4, got 4");
 }
 
+TEST_F(WholeModelStore, AHeadThatOnlyAnEditedLayerHasGoesWithTheEdit) {
+  ask(ApplyEdit{core::editing::SetHeadCount{8}});
+  ask(SwitchHead{0, 6});
+  EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{6});
+  ask(DropEdits{0});
+  EXPECT_EQ(store.model().n_heads, 4u);
+  EXPECT_FALSE(whole()->experiment.is_edited());
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+  ask(Undo{});
+  EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{6});
+}
+
 TEST_F(WholeModelStore, EachHeadIsSwitchedOffInTurn) {
   ask(SweepHeads{});
   EXPECT_EQ(store.newest().reading->effects().n_known(), 16u);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/experiment/experiment_file.hpp"
 #include "core/experiment/reading.hpp"
 #include "core/experiment/usual_roles.hpp"
 #include "core/transformer/lens.hpp"
@@ -95,7 +96,52 @@ TEST_F(OnTinyGpt, WhatLayersBehindCouldNotGoOnWithIsRefused) {
   other = as_it_is;
   other.sequences.front().tokens[0] = "x";
   EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }),
-            "A whole model makes what enters its layers of the text: change the text under PROMPT.");
+            "A whole model makes what enters its layers, and their keys, of the text: change the text under "
+            "PROMPT.");
+}
+
+/// Their maps are of the text, a token a row and a column.
+TEST_F(OnTinyGpt, KeysOfAnotherTextAreRefused) {
+  const Reading reading = read_all(plain);
+  const attention::Model as_it_is = layer_of(model, reading, 0);
+  attention::Model other = as_it_is;
+  other.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
+  other.sequences.front().key_tokens = {"a", "b", "c"};
+  const std::string words =
+      "A whole model makes what enters its layers, and their keys, of the text: change the text under PROMPT.";
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }), words);
+
+  attention::Model bare = as_it_is;
+  bare.projections.reset();
+  Experiment saved = with_layer(plain, 0, as_it_is, bare, "");
+  saved.layers.at(0).model.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
+  saved.layers.at(0).model.sequences.front().key_tokens = {"a", "b", "c"};
+  const std::string text = experiment_text(model, reading, saved, "", "/tmp");
+  EXPECT_EQ(error_of([&] {
+              with_saved_edits(parse_experiment(text, "/tmp/s.json", Elsewhere::allowed), model, reading);
+            }),
+            "/tmp/s.json: whole_model.edits[0]: " + words);
+}
+
+TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
+  const Reading reading = read_all(plain);
+  const attention::Model as_it_is = layer_of(model, reading, 1);
+  attention::Model after = as_it_is;
+  after.n_heads = 8;
+  after.heads_off = {2, 6};
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "heads");
+  const std::string text = experiment_text(model, reading, experiment, "", "/tmp");
+  const auto opened = [&](const std::string& of) {
+    return with_saved_edits(parse_experiment(of, "/tmp/s.json", Elsewhere::allowed), model, reading);
+  };
+  EXPECT_EQ(opened(text), experiment);
+  std::string other = text;
+  other.replace(other.find("[1, 6]"), 6, "[1, 8]");
+  EXPECT_EQ(error_of([&] { opened(other); }),
+            "whole_model.heads_off: expected layers below 4 and heads that they have, got 1.8");
+  drop_edit(experiment, 1, 4);
+  EXPECT_EQ(experiment.heads_off, (std::set<Place>{{1, 2}}));
+  EXPECT_TRUE(experiment.layers.empty());
 }
 
 TEST_F(OnTinyGpt, TokensBehindATextAreReadOn) {

@@ -52,6 +52,43 @@ TEST(DamagedModel, ConfigurationIsRefusedInOneLine) {
                               "RoBERTa, DistilBERT, got \"mamba\"");
 }
 
+/// Of GPT-NeoX transformers reads no such key.
+TEST(DamagedModel, GroupsOfFamiliesThatHaveNoneAreNoMatter) {
+  const Copy copy("gpt_neox");
+  copy.replace("config.json", "{", "{\"num_key_value_heads\": 1,");
+  EXPECT_EQ(goldens::opened(copy.place()).architecture,
+            goldens::opened(goldens::folder + "gpt_neox").architecture);
+}
+
+TEST(DamagedModel, PositionsBeginBehindThoseOfThePadding) {
+  const Copy copy("roberta");
+  copy.replace("config.json", "\"max_position_embeddings\": 66", "\"max_position_embeddings\": 1");
+  EXPECT_EQ(copy.error(),
+            copy.place() +
+                "/config.json: max_position_embeddings: expected more than pad_token_id + 1 = 2, "
+                "got 1");
+  copy.replace("config.json", "\"max_position_embeddings\": 1", "\"max_position_embeddings\": 66");
+  copy.replace("config.json", "\"pad_token_id\": 1", "\"pad_token_id\": 18446744073709551615");
+  EXPECT_NE(copy.error().find("expected more than pad_token_id + 1"), std::string::npos) << copy.error();
+  copy.replace("config.json", "\"pad_token_id\": 18446744073709551615", "\"pad_token_id\": 0");
+  EXPECT_EQ(goldens::opened(copy.place()).architecture.first_position, 1u);
+  EXPECT_EQ(goldens::opened(copy.place()).architecture.sizes.n_context, 65u);
+}
+
+/// llama.cpp turns the first columns of a head; in halves they would be others.
+TEST(DamagedModel, NeighboursThatTurnInPartAreRefused) {
+  const support::TemporaryDirectory directory;
+  std::string bytes = bytes_of(goldens::folder + "llama.gguf");
+  const std::string key = "llama.rope.dimension_count";
+  bytes.replace(bytes.find(key) + key.size() + 4, 4, std::string("\2\0\0\0", 4));
+  put_bytes(directory / "part.gguf", bytes);
+  EXPECT_EQ(
+      error_of([&] { goldens::opened((directory / "part.gguf").string()); }),
+      (directory / "part.gguf").string() +
+          ": llama.rope.dimension_count: expected the 6 numbers of a head, as pairs of neighbours among "
+          "fewer cannot be computed yet, got 2");
+}
+
 TEST(DamagedModel, MissingAndTruncatedShardsAreNamed) {
   const Copy copy("llama");
   const std::string shard = "model-00002-of-00003.safetensors";

@@ -1,0 +1,138 @@
+// Tensors that are missing, or of shapes that nothing else of a model fits.
+#include <gtest/gtest.h>
+
+#include "tests/core/check/check_fixture.hpp"
+#include "tests/core/transformer/goldens.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::transformer {
+namespace {
+
+using formats::Tensor;
+using support::error_of;
+
+/// A model whose tensors can be changed before its weights are made of them.
+struct Changed {
+  explicit Changed(const std::string& name) : model(goldens::opened(goldens::folder + name)) {
+    for (const auto& info : model.weights->file().tensors())
+      tensors.push_back(model.weights->file().read(info.name));
+  }
+  Tensor& tensor(const std::string& name) {
+    return *std::ranges::find_if(tensors, [&](const Tensor& t) { return t.name.ends_with(name); });
+  }
+  void remove(const std::string& name) {
+    std::erase_if(tensors, [&](const Tensor& t) { return t.name.ends_with(name); });
+  }
+  void add(const std::string& name, const formats::Shape& shape, double number) {
+    Tensor added;
+    added.name = name, added.shape = shape;
+    added.numbers.assign(*formats::count_of(shape), number);
+    tensors.push_back(std::move(added));
+  }
+  void reshape(const std::string& name, const formats::Shape& shape) {
+    tensor(name).shape = shape;
+    tensor(name).numbers.resize(*formats::count_of(shape));
+  }
+  Transformer made() const {
+    Transformer result = model;
+    result.weights =
+        std::make_shared<const Weights>(support::tensors_in_memory(tensors), model.architecture, 1 << 24);
+    return result;
+  }
+  std::string error() const {
+    return error_of([&] { made(); });
+  }
+  arma::fmat last() const {
+    goldens::Tools tools;
+    return run(made(), {5, 9, 2, 14}, {}, tools.means).last;
+  }
+
+  Transformer model;
+  std::vector<Tensor> tensors;
+};
+
+bool are_equal(const arma::fmat& a, const arma::fmat& b) {
+  return arma::approx_equal(a, b, "absdiff", 0);
+}
+
+TEST(MissingBias, OfKeysCountsAsZeros) {
+  Changed zeros("qwen2"), none("qwen2");
+  for (const std::string layer : {"0", "1"}) {
+    const std::string name = "layers." + layer + ".self_attn.k_proj.bias";
+    std::ranges::fill(zeros.tensor(name).numbers, 0);
+    none.remove(name);
+  }
+  EXPECT_TRUE(are_equal(none.last(), zeros.last()));
+  EXPECT_FALSE(are_equal(none.last(), Changed("qwen2").last()));
+}
+
+TEST(MissingBias, OfOneHalfOfAGatedMlpCountsAsZeros) {
+  const std::string mlp = "model.layers.1.mlp.";
+  Changed zeros("llama"), none("llama");
+  const std::size_t d_hidden = none.model.architecture.sizes.d_hidden;
+  for (Changed* each : {&zeros, &none}) each->add(mlp + "up_proj.bias", {d_hidden}, 0.5);
+  zeros.add(mlp + "gate_proj.bias", {d_hidden}, 0);
+  EXPECT_TRUE(are_equal(none.last(), zeros.last()));
+  EXPECT_FALSE(are_equal(none.last(), Changed("llama").last()));
+}
+
+TEST(TensorShapes, OfFusedProjectionsAreThoseOfAllHeads) {
+  Changed changed("gpt_neox");
+  changed.reshape("layers.0.attention.query_key_value.weight", {48, 32});
+  EXPECT_EQ(
+      changed.error(),
+      "memory: gpt_neox.layers.0.attention.query_key_value.weight: expected [96, 32] by the sizes of the "
+      "model, got [48, 32]");
+}
+
+TEST(TensorShapes, OfEverythingThatIsReadAreChecked) {
+  const struct {
+    const char *model, *tensor;
+    formats::Shape shape;
+    const char* expected;
+  } cases[]{
+      {"bert", "token_type_embeddings.weight", {2, 1}, "at least 1 rows of 24 numbers, got [2, 1]"},
+      {"bert", "transform.dense.weight", {12, 24}, "[24, 24] by the sizes of the model, got [12, 24]"},
+      {"bert", "transform.dense.bias", {12}, "[24] by the sizes of the model, got [12]"},
+      {"bert", "transform.LayerNorm.weight", {12}, "[24] by the sizes of the model, got [12]"},
+      {"bert", "transform.LayerNorm.bias", {48}, "[24] by the sizes of the model, got [48]"},
+      {"bert", "cls.predictions.bias", {259}, "at least 260 numbers, got [259]"},
+      {"roberta", "lm_head.bias", {2, 380}, "at least 380 numbers, got [2, 380]"},
+      {"roberta", "position_embeddings.weight", {1, 24}, "at least 66 rows of 24 numbers, got [1, 24]"},
+  };
+  for (const auto& [model, tensor, shape, expected] : cases) {
+    Changed changed(model);
+    changed.reshape(tensor, shape);
+    EXPECT_EQ(changed.error(), "memory: " + changed.tensor(tensor).name + ": expected " + expected);
+  }
+}
+
+/// What cannot be looked at in a layer would be computed otherwise there than in the pass.
+TEST(NormsOfHeads, StandOnBothSidesWithoutBiases) {
+  Changed one_side("qwen3"), biased("qwen3");
+  one_side.remove("layers.1.self_attn.k_norm.weight");
+  EXPECT_EQ(one_side.error(),
+            "memory: expected a tensor model.layers.1.self_attn.k_norm.weight, there is none");
+  biased.add("model.layers.0.self_attn.q_norm.bias", {8}, 1);
+  EXPECT_EQ(biased.error(),
+            "memory: model.layers.0.self_attn.q_norm.bias: expected none, as norms of heads have factors "
+            "alone");
+  Changed other_norm("qwen3");
+  other_norm.model.architecture.norm.kind = NormKind::layer;
+  EXPECT_EQ(
+      other_norm.error(),
+      "memory: model.layers.0.self_attn.q_norm.weight: expected none, as only RMS norms of heads can be "
+      "computed");
+}
+
+TEST(HeadsOff, ThatALayerDoesNotHaveChangeNothing) {
+  const Transformer model = goldens::opened(goldens::folder + "gpt2");
+  goldens::Tools tools;
+  const Pass plain = run(model, {1, 2, 3}, {}, tools.means);
+  const Pass off = run(model, {1, 2, 3}, {{{0, 4}, {1, 6}, {7, 0}}, {}}, tools.means);
+  EXPECT_TRUE(are_equal(plain.last, off.last));
+  EXPECT_EQ(heads_off_in({{0, 3}, {1, 2}, {1, 0}, {1, 6}, {2, 1}}, 1, 4), (std::vector<std::size_t>{0, 2}));
+}
+
+}  // namespace
+}  // namespace core::transformer
