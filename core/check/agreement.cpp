@@ -16,36 +16,11 @@ constexpr double far = 1e-2;
 /// In some rows float32 errs less than in all of them.
 constexpr double float32_sample_slack = 8;
 
-double distance(double theirs, double ours, Dtype dtype) {
-  if (theirs == ours || (std::isnan(theirs) && std::isnan(ours))) return 0;
-  if (stands_for_more(dtype, theirs, ours)) return 0;  // it does not hold ours
-  const double d = std::abs(theirs - ours);
-  return std::isnan(d) ? arma::datum::inf : d;
-}
-
-struct Limits {
-  const Tolerance& tolerance;
-  Dtype dtype;
-  double more = 0;  ///< what float32 arithmetic adds
-
-  bool within(double d, double ours) const {
-    if (d == 0) return true;  // also where ours is no number
-    const double asked = tolerance.absolute + tolerance.relative * std::abs(ours) + more;
-    return std::isfinite(d) && (d <= asked || d <= asked + storing_error(dtype, ours));
-  }
-};
-
-double largest_finite(const arma::mat& numbers) {
-  double largest = 0;
-  for (const double number : numbers)
-    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
-  return largest;
-}
-
 /// One matrix against one form of it.
 Agreement compared(const double* theirs, const Reading& r, const arma::mat& ours, const Computed& computed,
                    Limits limits) {
   Agreement here;
+  Gap gap;
   const std::size_t n_rows = n_rows_of(r, computed);
   limits.more += limits.tolerance.of_largest > 0 ? limits.tolerance.of_largest * largest_finite(ours) : 0;
   for (std::size_t a = 0; a < n_rows; ++a) {
@@ -55,12 +30,11 @@ Agreement compared(const double* theirs, const Reading& r, const arma::mat& ours
       const double their = row[j * r.per_column], our = ours.at(a, j);
       const double magnitude = std::abs(our);
       if (magnitude > here.magnitude && magnitude < arma::datum::inf) here.magnitude = magnitude;
-      if (their == our) continue;
-      const double d = distance(their, our, limits.dtype);
-      if (here.within && !limits.within(d, our)) here.within = false;
-      if (d > here.largest) here.largest = d, here.row = i, here.column = j;
+      gap.add(their, our, limits, i, j);
     }
   }
+  here.within = gap.near != Near::none;
+  here.largest = gap.largest, here.row = gap.row, here.column = gap.column;
   return here;
 }
 

@@ -1,18 +1,12 @@
 #pragma once
 
+#include "core/check/limits.hpp"
 #include "core/check/reading.hpp"
 #include "core/check/stored_as.hpp"
 
 namespace core::check {
 
 class Computed;
-
-/// How far numbers may be apart that are called equal: |theirs − ours| ≤ absolute + relative · |ours|, and
-/// what the rounding of their type adds.
-struct Tolerance {
-  double relative = 1e-5, absolute = 1e-6;
-  double of_largest = 0;  ///< this times the largest |ours| of a matrix is allowed besides
-};
 
 /// What a tensor was found to be, compared with one stage of a computed model.
 struct Agreement {
@@ -22,9 +16,6 @@ struct Agreement {
   std::size_t sequence = 0, head = 0, row = 0,
               column = 0;  ///< the first place, row by row, that is so far apart
 };
-
-/// Sums in float32 round more often than once a stage.
-constexpr double float32_sums = 16;
 
 /// The finest type that a tensor shows to have been rounded to: its own, or float32 when all numbers of a
 /// float64 tensor are numbers of float32.

@@ -17,9 +17,17 @@ using enum Stage;
 struct Known {
   const char* names;  ///< blanks between them
   std::vector<Stage> stages;
+  Held held = Held::nothing;
 };
 const std::array table{
-    Known{" x input inputs embedding emb input_embeddings hidden_states ", {embeddings}},
+    Known{" x input inputs embedding emb input_embeddings ", {embeddings}},
+    Known{" hidden_states ", {embeddings}, Held::entering},
+    Known{" hidden_state hiddens hidden residual resid_pre hook_resid_pre layer_input block_input ",
+          {},
+          Held::entering},
+    Known{" resid_post hook_resid_post layer_output block_output ", {}, Held::leaving},
+    Known{" last_hidden_state last_hidden_states ln_final.hook_normalized ", {}, Held::normed},
+    Known{" lm_logits prediction_logits ", {}, Held::logits},
     Known{" memory encoder_hidden_states encoder_output encoder_outputs key_input ", {key_embeddings}},
     Known{" q qs query query_states hook_q xq ", {queries, rotated_queries, normed_queries}},
     Known{" k ks key key_states hook_k xk ", {keys, rotated_keys, normed_keys}},
@@ -37,7 +45,8 @@ const std::array table{
         "keys_rotated keys_rope rot_k rotated_k rotated_key rope_k hook_rot_k xk_rot ",
         {rotated_keys}},
     Known{" score raw_scores qk qkt qk_t dots dot_products ", {scores}},
-    Known{" attn_scores attention_scores logits attn_logits ",
+    Known{" logits ", {scores, scaled_scores, masked_scores, capped_scores, biased_scores}, Held::logits},
+    Known{" attn_scores attention_scores attn_logits attention_logits ",
           {scores, scaled_scores, masked_scores, capped_scores, biased_scores}},
     Known{" scaled scores_scaled scaled_attn_scores attn_scores_scaled attn_scaled ", {scaled_scores}},
     Known{" capped cap softcapped soft_capped scores_capped attn_scores_capped capped_attn_scores "
@@ -72,6 +81,14 @@ const std::array table{
           {output, concatenated, contexts}},
 };
 
+const Known* row_named(std::string_view name) {
+  const std::string wanted = " " + std::string(name) + " ";
+  const auto known = std::ranges::find_if(table, [&](const Known& k) {
+    return std::string_view(k.names).find(wanted) != std::string_view::npos;
+  });
+  return known == table.end() ? nullptr : &*known;
+}
+
 Meaning find(std::string_view name) {
   if (const auto* stage = attention::find_stage(name)) {
     // Contexts that are already side by side are what comes next.
@@ -81,11 +98,16 @@ Meaning find(std::string_view name) {
     if (stage->stage == keys) return {{keys, rotated_keys, normed_keys}, true};
     return {{stage->stage}, true};
   }
-  const std::string wanted = " " + std::string(name) + " ";
-  const auto known = std::ranges::find_if(table, [&](const Known& k) {
-    return std::string_view(k.names).find(wanted) != std::string_view::npos;
-  });
-  return known == table.end() ? Meaning() : Meaning{known->stages, false};
+  const Known* known = row_named(name);
+  return known ? Meaning{known->stages, false} : Meaning();
+}
+
+/// As the table has names.
+std::string as_known(std::string_view base) {
+  std::string name = text::lower(base);
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == ' '; }, '_');
+  return name;
 }
 
 bool is_joint(char c) {
@@ -156,14 +178,26 @@ Name take_apart(std::string_view name) {
 }
 
 Meaning meaning_of(std::string_view base) {
-  std::string name = text::lower(base);
-  std::ranges::replace_if(
-      name, [](char c) { return c == '-' || c == ' '; }, '_');
+  const std::string name = as_known(base);
   if (Meaning whole = find(name); !whole.stages.empty()) return whole;
   const std::size_t last = name.find_last_of("./");
   if (last == std::string::npos) return {};
   if (is_learned(name)) return {};
   return find(std::string_view(name).substr(last + 1));
+}
+
+Held held_by(std::string_view base) {
+  const std::string name = as_known(base);
+  if (const Known* known = row_named(name)) return known->held;
+  std::string_view word = std::string_view(name).substr(name.find_last_of("./") + 1);
+  if (const Known* known = row_named(word)) return known->held;
+  // "my_hidden_states"; one word alone, as "my_hidden", may be of anything
+  for (std::size_t joint = word.find('_'); joint != word.npos; joint = word.find('_')) {
+    word.remove_prefix(joint + 1);
+    if (word.find('_') == word.npos) break;
+    if (const Known* known = row_named(word)) return known->held;
+  }
+  return Held::nothing;
 }
 
 std::vector<WithoutNumber> without_numbers(const std::string& name) {
@@ -178,7 +212,7 @@ std::vector<WithoutNumber> without_numbers(const std::string& name) {
     while (next < name.size() && is_joint(name[next])) ++next;
     const std::string rest = name.substr(next);
     all.push_back({before.empty() || rest.empty() ? before + rest : before + "_" + rest,
-                   name.substr(begin, end - begin), parted_before || (before.empty() && next > end)});
+                   name.substr(begin, end - begin), parted_before || (before.empty() && next > end), rest});
   }
   return all;
 }
@@ -194,7 +228,7 @@ Said said_by(std::string_view name) {
     return said;
   }
   if (is_learned(text::lower(parts.base))) return said;
-  for (const auto& [base, number, is_parted] : without_numbers(parts.base)) {
+  for (const auto& [base, number, is_parted, behind] : without_numbers(parts.base)) {
     if (!is_parted && base.size() < shortest) continue;
     said.meaning = meaning_of(base);
     if (said.meaning.stages.empty()) continue;

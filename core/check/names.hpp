@@ -27,10 +27,17 @@ struct Meaning {
 /// The stages that people call so, in any case of letters: "attn_weights", "Q", "layer.context_vec".
 Meaning meaning_of(std::string_view base);
 
+/// What of a pass through a whole model a name can mean besides: what enters a layer, what leaves it, what
+/// leaves the last one after its norm, or the scores of tokens.
+enum class Held { nothing, entering, leaving, normed, logits };
+/// Of "hidden_states", "model.my_hidden_states", "hook_resid_post", "logits", in any case of letters.
+Held held_by(std::string_view base);
+
 /// A name without a number in it, as of a layer: "attn_weights.3", "layer3_attn", "attn_layer_3".
 struct WithoutNumber {
   std::string base, number;
   bool is_parted = false;  ///< by a joint or a word, so that "x2" is not
+  std::string behind;      ///< what follows the number: "attn" of "layer3_attn"
 };
 /// For each number in a name, from left to right.
 std::vector<WithoutNumber> without_numbers(const std::string& name);

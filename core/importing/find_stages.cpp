@@ -37,7 +37,7 @@ std::optional<Said> said_by(const std::string& name) {
     const std::size_t last = parts.base.find_last_of("./");
     return Said{*stage, last == std::string::npos ? "" : parts.base.substr(0, last), parts.head};
   }
-  for (const auto& [base, number, is_parted] : check::without_numbers(name))
+  for (const auto& [base, number, is_parted, behind] : check::without_numbers(name))
     if (const auto stage = givable(base)) return Said{*stage, number, {}};
   return std::nullopt;
 }

@@ -1,7 +1,6 @@
 #include "core/check/whole/dump.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "core/check/names.hpp"
@@ -14,47 +13,6 @@ namespace core::check {
 namespace {
 
 using formats::TensorInfo;
-
-enum class Held { before, after, normed, logits };
-struct HeldWord {
-  const char* word;
-  Held held;
-};
-/// What people call the hidden states of a layer, and what follows the last one.
-constexpr std::array words{
-    HeldWord{"hidden_states", Held::before},
-    HeldWord{"hidden_state", Held::before},
-    HeldWord{"hiddens", Held::before},
-    HeldWord{"hidden", Held::before},
-    HeldWord{"resid_pre", Held::before},
-    HeldWord{"residual", Held::before},
-    HeldWord{"layer_input", Held::before},
-    HeldWord{"block_input", Held::before},
-    HeldWord{"resid_post", Held::after},
-    HeldWord{"layer_output", Held::after},
-    HeldWord{"block_output", Held::after},
-    HeldWord{"last_hidden_state", Held::normed},
-    HeldWord{"ln_final.hook_normalized", Held::normed},
-    HeldWord{"logits", Held::logits},
-    HeldWord{"lm_logits", Held::logits},
-};
-
-bool is_word(std::string_view name, std::string_view word) {
-  if (!name.ends_with(word)) return false;
-  name.remove_suffix(word.size());
-  return name.empty() || std::string_view("._/-").find(name.back()) != std::string_view::npos;
-}
-
-/// What a name without its number says, the longest word first.
-std::optional<Held> held_by(std::string_view name) {
-  const HeldWord* longest = nullptr;
-  for (const HeldWord& each : words)
-    for (const std::string& word : {std::string(each.word), "hook_" + std::string(each.word)})
-      if (is_word(name, word) &&
-          (!longest || std::string_view(each.word).size() > std::string_view(longest->word).size()))
-        longest = &each;
-  return longest ? std::optional(longest->held) : std::nullopt;
-}
 
 std::optional<std::size_t> last_number(const std::string& text) {
   const std::size_t from = text.find_last_not_of("0123456789") + 1;
@@ -120,32 +78,47 @@ class Sorter {
   }
 
   /// Those of all layers in one tensor, with what leaves the last one or without.
-  bool take_stack(const TensorInfo& info, Held held) {
+  void take_stack(const TensorInfo& info, Held held) {
     const std::size_t count = info.shape.empty() ? 0 : info.shape.front();
     const bool fits = info.shape.size() > 2 &&
-                      (count == sizes_.n_layers || (held == Held::before && count == sizes_.n_layers + 1));
-    for (std::size_t k = 0; fits && k < count; ++k) put(k + (held == Held::after ? 1 : 0), {info.name, k});
-    if (!fits) leave(info, "its name says no layer, and its first axis counts none");
-    return true;
+                      (count == sizes_.n_layers || (held == Held::entering && count == sizes_.n_layers + 1));
+    if (!fits) return leave(info, "its name says no layer, and its first axis counts none");
+    for (std::size_t k = 0; k < count; ++k) put(k + (held == Held::leaving ? 1 : 0), {info.name, k});
   }
 
-  bool take_hidden(const TensorInfo& info) {
-    const std::string name = text::lower(info.name);
-    if (const auto held = held_by(name)) {
-      if (*held == Held::normed || *held == Held::logits)
-        (*held == Held::normed ? dump_.normed : dump_.logits) = DumpTensor{info.name};
-      else
-        return take_stack(info, *held);
-      return true;
-    }
-    for (const auto& [base, number, is_parted] : without_numbers(name)) {
-      const auto held = held_by(base);
-      const auto layer = last_number(number);
-      if (!held || !layer || *held == Held::normed || *held == Held::logits) continue;
-      put(*layer + (*held == Held::after ? 1 : 0), {info.name});
+  /// What there is once, behind the last layer.
+  void take_end(const TensorInfo& info, std::optional<DumpTensor>& end) {
+    if (end) return leave(info, end->name + " is the same place");
+    end = DumpTensor{info.name};
+  }
+
+  /// A name that says one layer; by a joint or a word, or, as "hidden3", by its last number.
+  bool take_of_layer(const TensorInfo& info, bool parted) {
+    for (const WithoutNumber& each : without_numbers(text::lower(info.name))) {
+      const bool is_end = each.behind.empty();
+      // "layers.1.mlp.hidden" is of something in the layer.
+      if (each.is_parted != parted || (!is_end && each.behind.find_first_of("./") != std::string::npos))
+        continue;
+      const Held held = held_by(is_end ? each.base : each.behind);
+      const auto layer = last_number(each.number);
+      if (!layer || (held != Held::entering && held != Held::leaving)) continue;
+      put(*layer + (held == Held::leaving ? 1 : 0), {info.name});
       return true;
     }
     return false;
+  }
+
+  bool take_hidden(const TensorInfo& info) {
+    if (take_of_layer(info, true)) return true;
+    const auto numbers = without_numbers(info.name);
+    const bool is_of_layer = std::ranges::any_of(numbers, &WithoutNumber::is_parted);
+    const Held held = is_of_layer ? Held::nothing : held_by(info.name);
+    if (held == Held::nothing) return take_of_layer(info, false);
+    if (held == Held::normed || held == Held::logits)
+      take_end(info, held == Held::normed ? dump_.normed : dump_.logits);
+    else
+      take_stack(info, held);
+    return true;
   }
 
   const transformer::Sizes& sizes_;

@@ -31,7 +31,7 @@ struct Dump {
 };
 
 /// What a file holds: "hidden_states.3", "blocks.3.hook_resid_post", "attentions.0", "h.2.attn.q", "logits";
-/// hidden states and attention also with a first axis of layers.
+/// hidden states and attention also with a first axis of layers. What is there twice is left out with a word.
 ///
 /// by_hand says which stage of attention a tensor is, whose layer is a number in its name; "" leaves it out.
 /// Throws core::Error when it names a tensor that is not there.

@@ -1,7 +1,6 @@
 #include "core/check/whole/whole_check.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/check/match.hpp"
@@ -18,25 +17,20 @@ using transformer::Means;
 using transformer::Transformer;
 
 /// Compares rows; steps[i] is the largest number that the last step added to row i, whose sums round.
-void compare(const arma::mat& theirs, const arma::fmat& ours, const arma::vec& steps, formats::Dtype type,
-             const Tolerance& tolerance, RowsResult& result) {
-  const double largest = arma::max(arma::vectorise(arma::abs(arma::conv_to<arma::mat>::from(ours))));
-  bool within = true, within_rounded = true;
-  for (std::size_t i = 0; i < ours.n_rows; ++i)
-    for (std::size_t c = 0; c < ours.n_cols; ++c) {
-      const double a = theirs(i, c), b = static_cast<double>(ours(i, c));
-      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-      const double apart = std::isnan(a - b) ? arma::datum::inf : std::abs(a - b);
-      const double size = std::abs(b) + steps(i);
-      const double allowed = tolerance.absolute + tolerance.relative * std::abs(b) +
-                             tolerance.of_largest * largest +
-                             float32_sums * storing_error(formats::Dtype::f32, size);
-      if (apart > result.largest) result.largest = apart, result.row = i, result.column = c;
-      within = within && apart <= allowed;
-      within_rounded = within_rounded && apart <= allowed + float32_sums * storing_error(type, size);
-    }
-  result.within = within || within_rounded;
-  if (!within && within_rounded) result.rounding = rounding_words(type);
+void compare(const arma::mat& theirs, const arma::fmat& in_float32, const arma::vec& steps,
+             formats::Dtype type, const Tolerance& tolerance, RowsResult& result) {
+  const auto ours = arma::conv_to<arma::mat>::from(in_float32);
+  Limits limits{tolerance, type};
+  limits.sums = float32_sums;
+  if (tolerance.of_largest > 0) limits.more = tolerance.of_largest * largest_finite(ours);
+  Gap gap;
+  for (std::size_t i = 0; i < ours.n_rows; ++i) {
+    limits.added = steps(i);
+    for (std::size_t c = 0; c < ours.n_cols; ++c) gap.add(theirs(i, c), ours(i, c), limits, i, c);
+  }
+  result.within = gap.near != Near::none;
+  result.largest = gap.largest, result.row = gap.row, result.column = gap.column;
+  if (gap.near == Near::rounded) result.rounding = rounding_words(type);
 }
 
 /// The largest |number| of each row of what was added.
@@ -154,8 +148,8 @@ class Comparing {
 
   void compare_end(const arma::fmat& rows, const arma::vec& steps) {
     arma::fmat last = rows;
-    const arma::fmat normed = transformer::before_prediction(model_, rows, means_);
     const auto of_normed = [&](const DumpTensor& tensor) {
+      const arma::fmat normed = transformer::before_prediction(model_, last, means_);
       RowsResult result;
       compared(tensor, normed, largest_of_rows(normed), result);
       return result;

@@ -140,12 +140,13 @@ std::string verdict(const WholeReport& report) {
 
 std::string rows_json(const std::optional<RowsResult>& result) {
   if (!result) return "null";
-  const bool measured = result->obstacle.empty() && std::isfinite(result->largest);
+  const bool has_place = result->obstacle.empty(), measured = has_place && std::isfinite(result->largest);
   return "{\"tensor\": " + json_quoted(name_of(result->tensor)) +
          ", \"shape\": " + json_quoted(result->shape) + ", \"dtype\": " + json_quoted(result->type) +
          ", \"within\": " + (result->within ? "true" : "false") +
          ", \"max_abs\": " + (measured ? text::number_text(result->largest) : "null") +
-         ", \"row\": " + to_string(result->row) + ", \"column\": " + to_string(result->column) +
+         ", \"row\": " + (has_place ? to_string(result->row) : "null") +
+         ", \"column\": " + (has_place ? to_string(result->column) : "null") +
          ", \"rounding\": " + (result->rounding.empty() ? "null" : json_quoted(result->rounding)) +
          (result->reading.empty() ? "" : ", \"reading\": " + json_quoted(result->reading)) +
          (result->obstacle.empty() ? "" : ", \"obstacle\": " + json_quoted(result->obstacle)) + "}";

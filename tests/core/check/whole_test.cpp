@@ -134,6 +134,100 @@ TEST_P(WholeDump, OfAnotherTextIsOfAnotherShape) {
   const WholeReport found = report();
   EXPECT_FALSE(found.agrees());
   EXPECT_THAT(whole_report_text(found), HasSubstr("DIFFERS: expected [" + std::to_string(ids_.size())));
+  EXPECT_THAT(whole_report_json(found), HasSubstr("\"max_abs\": null, \"row\": null, \"column\": null"));
+}
+
+/// The file's norm and scores are of the file's own rows.
+TEST_P(WholeDump, IsGoneOnWithBehindTheLastLayer) {
+  const Token progress;
+  ThreadPool pool(1);
+  const transformer::Means means{pool, progress};
+  const std::size_t n_layers = model_.architecture.sizes.n_layers;
+  arma::fmat last = transformer::run(model_, ids_, {}, means).last;
+  last.transform([](float x) {
+    return static_cast<float>(attention::rounded(attention::Precision::bfloat16, double(x)));
+  });
+  const arma::fmat normed = transformer::before_prediction(model_, last, means);
+  const auto put = [](Tensor& tensor, const arma::fmat& rows) {
+    const arma::mat row_by_row = arma::conv_to<arma::mat>::from(rows).t();
+    tensor.numbers.assign(row_by_row.begin(), row_by_row.end());
+  };
+  Tensor& leaving = tensor("hidden_states." + std::to_string(n_layers));
+  put(leaving, last);
+  Tensor behind = leaving;
+  behind.name = "last_hidden_state", put(behind, normed);
+  tensors_.push_back(behind);
+  std::erase_if(tensors_, [](const Tensor& t) { return t.name == "logits"; });
+  const WholeReport found = report();
+  EXPECT_TRUE(found.agrees()) << whole_report_text(found);
+  EXPECT_EQ(found.leaving->rounding, "bfloat16");
+  EXPECT_EQ(found.normed->rounding, "");
+}
+
+/// What a file with tensors of these names, 1 × 5 × 24 or as said, holds of a model of two layers.
+Dump held_by_names(const std::vector<std::string>& names, const formats::Shape& shape = {1, 5, 24}) {
+  std::vector<Tensor> tensors(names.size());
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    tensors[k].name = names[k], tensors[k].shape = shape;
+    tensors[k].numbers.resize(*formats::count_of(shape));
+  }
+  transformer::Sizes sizes;
+  sizes.n_layers = 2;
+  return dump_in(support::tensors_in_memory(std::move(tensors)), sizes, {});
+}
+
+TEST(DumpNames, SayWhichLayerHiddenStatesAreOf) {
+  const std::pair<const char*, std::size_t> cases[]{{"blocks.0.hook_resid_pre", 0},
+                                                    {"blocks.0.hook_resid_post", 1},
+                                                    {"layers.1.hidden_states", 1},
+                                                    {"hidden_states.2", 2},
+                                                    {"model.hidden_states.0", 0},
+                                                    {"my_hidden_states.1", 1},
+                                                    {"hidden2", 2},
+                                                    {"layer1_hidden_state", 1}};
+  for (const auto& [name, layer] : cases) {
+    const Dump dump = held_by_names({name});
+    ASSERT_EQ(dump.hidden.size(), 1u) << name;
+    EXPECT_EQ(dump.hidden.begin()->first, layer) << name;
+    EXPECT_TRUE(dump.left_out.empty()) << name;
+  }
+  EXPECT_EQ(held_by_names({"gpt2/hidden_states"}, {3, 5, 24}).hidden.size(), 3u);
+  EXPECT_TRUE(held_by_names({"layers.1.mlp.hidden"}).hidden.empty());
+}
+
+TEST(DumpNames, OfScoresOfAttentionAreNoScoresOfTokens) {
+  for (const std::string name : {"layers.0.attn_logits", "layers.0.attention_logits", "layers.0.logits"}) {
+    const Dump dump = held_by_names({name}, {1, 4, 5, 5});
+    EXPECT_FALSE(dump.logits) << name;
+    EXPECT_TRUE(dump.stages.contains(0)) << name;
+  }
+  EXPECT_FALSE(held_by_names({"router_logits"}).logits);
+  for (const std::string name : {"logits", "lm_logits", "gpt2/logits", "model.logits"})
+    EXPECT_TRUE(held_by_names({name}).logits) << name;
+}
+
+TEST(DumpNames, OfTheSamePlaceAreSaid) {
+  const Dump dump = held_by_names({"blocks.0.hook_resid_post", "logits", "hidden_states.1", "lm_logits"});
+  EXPECT_THAT(dump.left_out,
+              testing::ElementsAre("hidden_states.1: blocks.0.hook_resid_post is the same place",
+                                   "lm_logits: logits is the same place"));
+}
+
+TEST(Gap, OfNumbersThatTheirTypeCannotHoldIsNone) {
+  const double infinite = arma::datum::inf;
+  const auto gap_of = [](double theirs, double ours) {
+    Limits limits{{}, formats::Dtype::f16};
+    limits.sums = float32_sums;
+    Gap gap;
+    gap.add(theirs, ours, limits, 0, 0);
+    return gap;
+  };
+  EXPECT_EQ(gap_of(infinite, 70000).near, Near::plain);
+  EXPECT_EQ(gap_of(infinite, 60000).near, Near::none);
+  EXPECT_EQ(gap_of(infinite, 60000).largest, infinite);
+  EXPECT_EQ(gap_of(5, infinite).near, Near::none);
+  EXPECT_EQ(gap_of(arma::datum::nan, arma::datum::nan).near, Near::plain);
+  EXPECT_EQ(gap_of(1, arma::datum::nan).largest, infinite);
 }
 
 TEST_P(WholeDump, WithoutAnythingOfLayersIsRefused) {
