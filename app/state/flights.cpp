@@ -14,6 +14,19 @@ std::vector<CellRef> flown_cells(const core::attention::Model& model, const core
   return cells;
 }
 
+std::optional<FlightLeg> leg_under_way(const core::attention::Model& model,
+                                       const core::attention::Trace& trace, const Selection& selection) {
+  const auto& flight = selection.presenting.flight;
+  if (!flight || selection.pinned != flight->cell) return std::nullopt;
+  const auto cells = flown_cells(model, trace, flight->cell);
+  if (cells.empty()) return std::nullopt;
+  const auto n = static_cast<double>(cells.size());
+  const double at = std::clamp(flight->at, 0.0, n);
+  const bool whole = at > 0 && at == std::floor(at) && (!flight->runs || at == n);
+  const auto index = static_cast<std::size_t>(whole ? at - 1 : std::min(std::floor(at), n - 1));
+  return FlightLeg{index, cells.size(), cells[index], whole ? 1.0 : at - static_cast<double>(index)};
+}
+
 void play_flight(View& view, std::size_t n) {
   auto& flight = view.selection.presenting.flight;
   if (!view.selection.pinned) return flight.reset();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "app/state/view.hpp"
@@ -14,6 +15,17 @@ constexpr double leg_seconds = 1.6;  ///< of one step of a flight at speed 1
 /// of nothing.
 std::vector<CellRef> flown_cells(const core::attention::Model& model, const core::attention::Trace& trace,
                                  const CellRef& cell);
+
+/// One step of the flight under way.
+struct FlightLeg {
+  std::size_t index = 0, count = 0;
+  CellRef to;
+  double share = 0;  ///< of it that is done, 0 … 1
+};
+/// Nothing where no flight to the pinned cell is under way; where it stands still between two steps, the one
+/// that was flown last.
+std::optional<FlightLeg> leg_under_way(const core::attention::Model& model,
+                                       const core::attention::Trace& trace, const Selection& selection);
 
 /// Begins a flight to the pinned cell, stops the one under way, or lets it go on; from its start when it had
 /// arrived. n is the number of its steps.

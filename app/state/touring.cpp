@@ -9,27 +9,27 @@ namespace {
 
 using core::attention::Model;
 
-bool has_other_numbers(const View& view, const Model& model) {
-  const Model& start = *view.selection.tour->start;
+bool has_other_numbers(const Selection& now, Dialog, const Model& model) {
+  const Model& start = *now.tour->start;
   for (std::size_t s = 0; s < std::min(start.sequences.size(), model.sequences.size()); ++s)
     if (!(model.sequences[s].embeddings == start.sequences[s].embeddings)) return true;
   return !(model.projections == start.projections);
 }
 
-bool watches_a_weight(const View& view, const Model&) {
-  return view.selection.hovered && view.selection.hovered->stage == Stage::weights;
+bool watches_a_weight(const Selection& now, Dialog, const Model&) {
+  return now.hovered && now.hovered->stage == Stage::weights;
 }
 
-bool followed_an_operand(const View& view, const Model&) {
-  return view.selection.pinned && !view.selection.trail.empty();
+bool followed_an_operand(const Selection& now, Dialog, const Model&) {
+  return now.pinned && !now.trail.empty();
 }
 
-bool has_another_mask(const View& view, const Model& model) {
-  return model.mask.causal != view.selection.tour->start->mask.causal;
+bool has_another_mask(const Selection& now, Dialog, const Model& model) {
+  return model.mask.causal != now.tour->start->mask.causal;
 }
 
-bool opened_the_export(const View& view, const Model&) {
-  return view.forms.dialog == Dialog::export_files;
+bool opened_the_export(const Selection&, Dialog dialog, const Model&) {
+  return dialog == Dialog::export_files;
 }
 
 constexpr std::array steps{

@@ -58,9 +58,12 @@ TEST_F(Presenting, GoesThroughALessonByArrows) {
   ui.store.dispatch(app::StartLesson{"004"});
   ui.key(Key::f5);
   ui.run(4);
-  for (std::size_t k = 0; k < ui.store.lesson()->lesson->steps().size(); ++k) {
+  const std::size_t n = ui.store.lesson()->lesson->steps().size();
+  for (std::size_t k = 0; k < n; ++k) {
     EXPECT_EQ(ui.store.lesson()->step, k);
-    EXPECT_TRUE(ui.has("present/progress"));
+    ASSERT_TRUE(ui.has("present/progress"));
+    const auto done = ui.landmarks().find("present/progress");
+    EXPECT_NEAR(done->max.x - done->min.x, 1600 * static_cast<double>(k + 1) / static_cast<double>(n), 1);
     ui.key(Key::right);
     ui.run();
   }
@@ -173,7 +176,11 @@ TEST_F(Program, AnEditMarksWhatItChangedAndSaysWhatItWas) {
   EXPECT_TRUE(ui.has("inspector/change"));
   ui.store.dispatch(app::LoadPreset{"004-causal"});
   ui.store.dispatch(app::DiscardAndContinue{});
+  ui.store.dispatch(app::ChangeView{[](app::View& view) {
+    view.selection.pinned = CellRef{Stage::weights, 0, 2, 0};
+  }});
   ui.run();
+  EXPECT_FALSE(ui.has("inspector/change")) << "nothing was edited in this one";
 }
 
 TEST_F(Program, ALessonAsksForAGuessBeforeItAnswers) {

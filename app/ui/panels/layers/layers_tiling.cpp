@@ -1,7 +1,6 @@
 #include "app/ui/panels/layers/layers_tiling.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace app::panels {

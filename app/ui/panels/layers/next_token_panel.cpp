@@ -15,11 +15,14 @@
 namespace app::panels {
 namespace {
 
+const char* heading(const Frame& frame) {
+  return frame.newest.whole->transformer.architecture.causal ? "NEXT TOKEN" : "MASKED TOKEN";
+}
+
 void draw_heading(const Frame& frame, const Prediction& next, float width) {
   const auto& f = frame;
   const bool chosen = f.newest.layers->token.has_value();
-  const bool is_causal = f.newest.whole->transformer.architecture.causal;
-  widgets::section_heading(frame, width, is_causal ? "NEXT TOKEN" : "MASKED TOKEN", "");
+  widgets::section_heading(frame, width, heading(frame), "");
   const ImVec2 end = ImGui::GetItemRectMax();
   widgets::draw_text(f.fonts.sans13, {end.x, end.y - f.metrics.px(12)}, widgets::Align::right_middle,
                      packed(f.palette.faint), chosen ? "chosen · Esc releases" : "the most probable one");
@@ -144,7 +147,7 @@ void draw_next_token(const Frame& frame) {
   const Prediction* next = frame.newest.reading->prediction();
   const std::string& why_not = frame.newest.reading->readings()->now->no_guess;
   if (!why_not.empty()) {
-    widgets::section_heading(frame, width, "NEXT TOKEN", "");
+    widgets::section_heading(frame, width, heading(frame), "");
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width, why_not);
   } else if (next && !next->table.empty()) {
     draw_heading(frame, *next, width);

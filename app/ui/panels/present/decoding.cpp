@@ -1,10 +1,10 @@
 #include "app/ui/panels/present/decoding.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "app/ui/actions/actions.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
+#include "app/ui/panels/present/shown_map.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -19,45 +19,34 @@ using core::attention::StageInfo;
 
 constexpr float not_computed = 0.86f, not_again = 0.6f;  // how much of a cell is covered
 
-/// The cells of a map on the screen, of which a part may be shown.
-struct CellGrid {
-  Landmarks::Rect rect;
-  CellWindow shown;
-  float x(std::size_t column) const { return at(rect.min.x, rect.max.x, column, shown.left, shown.right); }
-  float y(std::size_t row) const { return at(rect.min.y, rect.max.y, row, shown.top, shown.bottom); }
-
- private:
-  static float at(float low, float high, std::size_t index, double first, double end) {
-    const double share = std::clamp((static_cast<double>(index) - first) / (end - first), 0.0, 1.0);
-    return std::round(low + (high - low) * static_cast<float>(share));
-  }
-};
-
-void cover_cells(const Frame& frame, const CellGrid& cells, std::size_t top, std::size_t bottom,
+/// Covers cells from a row and a column on, up to others, as far as the map shows them.
+void cover_cells(const Frame& frame, const ShownMap& map, std::size_t top, std::size_t bottom,
                  std::size_t left, std::size_t right, float how_much) {
-  const ImVec2 min{cells.x(left), cells.y(top)}, max{cells.x(right), cells.y(bottom)};
+  const ImVec2 min{map.x(static_cast<double>(left)), map.y(static_cast<double>(top))},
+      max{map.x(static_cast<double>(right)), map.y(static_cast<double>(bottom))};
   if (min.x < max.x && min.y < max.y)
     ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(frame.palette.ground.back, how_much));
 }
 
 void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
   if (stage.rows != Rows::queries && stage.rows != Rows::keys) return;
-  const auto rect = frame.landmarks.find(std::string("strip/") + stage.name);
-  if (!rect || !stage.present(frame.shown.model)) return;
-  const auto shape = core::attention::shape_of(frame.shown.model, stage.stage);
-  const auto zoomed = frame.shown.look.zoomed.find({shape.n_rows, shape.n_cols});
-  const CellWindow all{0, 0, static_cast<double>(shape.n_cols), static_cast<double>(shape.n_rows)};
-  const CellGrid cells{*rect, zoomed == frame.shown.look.zoomed.end() ? all : zoomed->second};
-  if (stage.rows == Rows::queries) cover_cells(frame, cells, 0, now, 0, shape.n_cols, not_again);
-  cover_cells(frame, cells, now + 1, shape.n_rows, 0, shape.n_cols, not_computed);
+  if (!stage.present(frame.shown.model)) return;
+  const auto map = shown_map(frame, stage);
+  if (!map) return;
+  const auto [n_rows, n_columns] = core::attention::shape_of(frame.shown.model, stage.stage);
+  ImGui::PushClipRect(map->rect.min, map->rect.max, true);
+  if (stage.rows == Rows::queries) cover_cells(frame, *map, 0, now, 0, n_columns, not_again);
+  cover_cells(frame, *map, now + 1, n_rows, 0, n_columns, not_computed);
   if (stage.columns == Columns::tokens)
-    cover_cells(frame, cells, now, now + 1, now + 1, shape.n_cols, not_computed);
-  const ImVec2 min{cells.x(0), cells.y(now)}, max{cells.x(shape.n_cols), cells.y(now + 1)};
-  if (min.y >= max.y) return;
-  const float thick = frame.metrics.px(2);
-  widgets::outline(ImGui::GetWindowDrawList(), {min.x - thick, min.y - thick}, {max.x + thick, max.y + thick},
-                   packed(frame.palette.accent), thick);
-  frame.landmarks.mark(std::string("decode/new/") + stage.name, min, max);
+    cover_cells(frame, *map, now, now + 1, now + 1, n_columns, not_computed);
+  ImGui::PopClipRect();
+  const float thick = frame.metrics.px(2), top = map->y(static_cast<double>(now)),
+              bottom = map->y(static_cast<double>(now + 1));
+  if (top < map->rect.min.y || bottom > map->rect.max.y) return;
+  widgets::outline(ImGui::GetWindowDrawList(), {map->rect.min.x - thick, top - thick},
+                   {map->rect.max.x + thick, bottom + thick}, packed(frame.palette.accent), thick);
+  frame.landmarks.mark(std::string("decode/new/") + stage.name, {map->rect.min.x, top},
+                       {map->rect.max.x, bottom});
 }
 
 bool shows_decoding(const Frame& frame) {

@@ -22,24 +22,8 @@ constexpr std::size_t most_numbers = 12;  // more would be a swarm
 constexpr float line_width = 1.5f, behind = 0.75f, ahead = 0.35f;
 constexpr double flying_share = 0.8;  // of a step; then the number stands in its place
 
-/// One step of the flight under way.
-struct Leg {
-  std::size_t index = 0, count = 0;
-  CellRef to;
-  double share = 0;  ///< of it that is done, 0 … 1
-};
-
-std::optional<Leg> leg_under_way(const Frame& frame) {
-  const auto& flight = frame.shown.selection.presenting.flight;
-  if (!flight || frame.shown.selection.pinned != flight->cell) return std::nullopt;
-  const auto cells = flown_cells(frame.shown.model, frame.shown.trace, flight->cell);
-  if (cells.empty()) return std::nullopt;
-  const auto n = static_cast<double>(cells.size());
-  const double at = std::clamp(flight->at, 0.0, n);
-  // Where it stands still between two steps, the one that was flown last is shown.
-  const bool whole = at > 0 && at == std::floor(at) && (!flight->runs || at == n);
-  const auto index = static_cast<std::size_t>(whole ? at - 1 : std::min(std::floor(at), n - 1));
-  return Leg{index, cells.size(), cells[index], whole ? 1.0 : at - static_cast<double>(index)};
+std::optional<FlightLeg> leg_under_way(const Frame& frame) {
+  return app::leg_under_way(frame.shown.model, frame.shown.trace, frame.shown.selection);
 }
 
 /// The numbers that a cell is made of and that are on the screen.
@@ -78,7 +62,7 @@ float eased(double t) {
   return static_cast<float>(s * s * (3 - 2 * s));
 }
 
-void go_on(const Frame& frame, const Leg& leg) {
+void go_on(const Frame& frame, const FlightLeg& leg) {
   const auto& flight = frame.shown.selection.presenting.flight;
   if (!flight->runs || frame.settings.reduce_motion) return;
   const double by = static_cast<double>(ImGui::GetIO().DeltaTime) * frame.settings.flight_speed / leg_seconds;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/state/zoom.hpp"
+#include "app/ui/panels/present/shown_map.hpp"
 
 namespace app::panels {
 namespace {
@@ -28,27 +28,14 @@ std::optional<CellPlace> place_of(const Frame& frame, const core::explain::Place
   if (info.per_head && core::attention::matrix_of_head(frame.shown.model, *stage, place.head) !=
                            core::attention::matrix_of_head(frame.shown.model, *stage, frame.shown.look.head))
     return std::nullopt;
-  const auto& numbers = info.matrix(frame.shown.trace, place.head);
-  for (const char* where : {"present/", "present/from/", "large/", "strip/"}) {
-    const auto rect = frame.landmarks.find(std::string(where) + info.name);
-    if (!rect) continue;
-    const Shape shape{numbers.n_rows(), numbers.n_cols()};
-    const CellWindow part = *where == 'p' ? whole(shape) : shown_part(frame.shown.look, shape);
-    const double width = (rect->max.x - rect->min.x) / (part.right - part.left),
-                 height = (rect->max.y - rect->min.y) / (part.bottom - part.top);
-    const auto x = [&](double column) {
-      return std::round(rect->min.x + static_cast<float>((column - part.left) * width));
-    };
-    const auto y = [&](double row) {
-      return std::round(rect->min.y + static_cast<float>((row - part.top) * height));
-    };
-    const auto row = static_cast<double>(place.row), column = static_cast<double>(place.column);
-    if (row + 0.5 < part.top || row + 0.5 > part.bottom || column + 0.5 < part.left ||
-        column + 0.5 > part.right)
-      return std::nullopt;
-    return CellPlace{{x(column), y(row)}, {x(column + 1), y(row + 1)}, rect->min};
-  }
-  return std::nullopt;
+  const auto map = shown_map(frame, info);
+  if (!map) return std::nullopt;
+  const auto row = static_cast<double>(place.row), column = static_cast<double>(place.column);
+  const CellWindow& part = map->part;
+  if (row + 0.5 < part.top || row + 0.5 > part.bottom || column + 0.5 < part.left ||
+      column + 0.5 > part.right)
+    return std::nullopt;
+  return CellPlace{{map->x(column), map->y(row)}, {map->x(column + 1), map->y(row + 1)}};
 }
 
 FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPlace& to, std::size_t k,

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <optional>
-#include <vector>
 
 #include "app/ui/frame.hpp"
 #include "core/explain/explain.hpp"
@@ -21,8 +20,7 @@ struct FlightPath {
 
 /// Where a cell stands on the screen, if its stage is there.
 struct CellPlace {
-  ImVec2 min, max;  ///< of the cell
-  ImVec2 map_min;   ///< of its map
+  ImVec2 min, max;
 };
 std::optional<CellPlace> place_of(const Frame& frame, const core::explain::Place& place);
 

@@ -25,34 +25,31 @@ float draw_cap(const Frame& frame, float right, float middle, const char* key, c
   return left - frame.metrics.px(8);
 }
 
-/// Where one is and what goes on: the lesson's step, else the stage and its formula.
-std::pair<std::string, std::string> where(const Frame& frame) {
-  if (frame.lesson)
-    return {std::to_string(frame.lesson->step + 1) + " of " +
-                std::to_string(frame.lesson->lesson->steps().size()),
-            frame.lesson->seen.empty() ? frame.lesson->shown().try_it : frame.lesson->seen};
-  if (const std::string words = flight_words(frame); !words.empty()) return {"", words};
+/// Which step of the lesson, else which stage of those that there are, from 1.
+std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
+  if (frame.lesson) return {frame.lesson->step + 1, frame.lesson->lesson->steps().size()};
   std::size_t index = 0, count = 0;
   for (const auto& stage : core::attention::stages())
     if (stage.present(frame.shown.model)) {
       ++count;
       if (stage.stage == presented_stage(frame)) index = count;
     }
-  return {std::to_string(index) + " of " + std::to_string(count),
-          core::attention::info(presented_stage(frame)).title};
+  return {index, count};
+}
+
+/// Where one is and what goes on: the lesson's step, else the flight, else the stage.
+std::pair<std::string, std::string> where(const Frame& frame) {
+  const auto [index, count] = index_of_count(frame);
+  const std::string place = std::to_string(index) + " of " + std::to_string(count);
+  if (frame.lesson)
+    return {place, frame.lesson->seen.empty() ? frame.lesson->shown().try_it : frame.lesson->seen};
+  if (const std::string words = flight_words(frame); !words.empty()) return {"", words};
+  return {place, core::attention::info(presented_stage(frame)).title};
 }
 
 float share_done(const Frame& frame) {
-  if (frame.lesson)
-    return static_cast<float>(frame.lesson->step + 1) /
-           static_cast<float>(frame.lesson->lesson->steps().size());
-  float index = 0, count = 0;
-  for (const auto& stage : core::attention::stages())
-    if (stage.present(frame.shown.model)) {
-      ++count;
-      if (stage.stage == presented_stage(frame)) index = count;
-    }
-  return count > 0 ? index / count : 0;
+  const auto [index, count] = index_of_count(frame);
+  return count > 0 ? static_cast<float>(index) / static_cast<float>(count) : 0;
 }
 
 /// What the pointer is over, else what is pinned: "starts listens to journey 0.3403".
@@ -86,7 +83,7 @@ void draw_present_bar(const Frame& frame) {
   list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, packed(frame.palette.ground.panel));
   list->AddRectFilled(at, {at.x + size.x, at.y + line}, packed(frame.palette.line));
   list->AddRectFilled(at, {at.x + size.x * share_done(frame), at.y + line}, packed(frame.palette.accent));
-  frame.landmarks.mark("present/progress", at, {at.x + size.x, at.y + line});
+  frame.landmarks.mark("present/progress", at, {at.x + size.x * share_done(frame), at.y + line});
   float right = draw_named(frame, at.x + size.x - frame.metrics.px(26), middle, size.x * 0.22f);
   right = draw_cap(frame, right, middle, "F5", "back");
   if (frame.shown.selection.pinned && !frame.settings.reduce_motion)

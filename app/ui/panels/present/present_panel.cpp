@@ -26,13 +26,8 @@ constexpr float edge = 40, left_share = 0.31f, largest_cell_width = 60, largest_
 
 /// The cell that is presented: the one in flight, else the pinned one.
 std::optional<CellRef> presented_cell(const Frame& frame) {
-  const auto& pinned = frame.shown.selection.pinned;
-  const auto& flight = frame.shown.selection.presenting.flight;
-  if (!pinned || !flight || flight->cell != *pinned) return pinned;
-  const auto cells = flown_cells(frame.shown.model, frame.shown.trace, *pinned);
-  if (cells.empty()) return pinned;
-  const auto at = static_cast<std::size_t>(std::max(0.0, std::ceil(flight->at) - 1));
-  return cells[std::min(flight->runs ? static_cast<std::size_t>(flight->at) : at, cells.size() - 1)];
+  const auto leg = app::leg_under_way(frame.shown.model, frame.shown.trace, frame.shown.selection);
+  return leg ? leg->to : frame.shown.selection.pinned;
 }
 
 /// The title of a map with its formula.

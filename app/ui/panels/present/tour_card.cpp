@@ -52,10 +52,7 @@ void draw_tour(const Frame& frame) {
   if (!tour || frame.lesson || frame.shown.selection.presenting.on) return;
   const TourStep& step = tour_steps()[tour->step];
   const bool is_last = tour->step + 1 == tour_steps().size();
-  View now;
-  now.look = frame.newest.look, now.selection = frame.newest.selection;
-  now.settings = frame.settings, now.forms = frame.forms;
-  if (step.done(now, frame.newest.model)) {
+  if (step.done(frame.newest.selection, frame.forms.dialog, frame.newest.model)) {
     // A number that is being dragged is not taken out of the hand.
     if (!ImGui::IsAnyItemActive())
       frame.commands.look([model = frame.newest.model](View& view) { go_on_in_tour(view, model); });
