@@ -63,7 +63,8 @@ Journal::Journal(fs::path content, formats::Descriptor lock)
 
 Journal::Journal(const fs::path& folder) : lock_(-1) {
   std::error_code error;
-  fs::create_directories(folder, error);
+  // What is in it is the work of one person.
+  if (fs::create_directories(folder, error)) fs::permissions(folder, fs::perms::owner_all, error);
   if (error) throw core::Error(formats::cannot_be_written(folder, error.value()));
   do {
     content_ = folder / (random_name() + content_ending);

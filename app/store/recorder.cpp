@@ -1,7 +1,7 @@
 #include "app/store/recorder.hpp"
 
-#include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "app/files/view_text.hpp"
 #include "core/experiment/experiment_file.hpp"
@@ -15,9 +15,32 @@ using Clock = Jobs::Clock;
 constexpr auto rest = 300ms;               // between two writings
 constexpr auto again = 10s;                // after a writing that has failed more than once
 constexpr auto look = 10ms;                // between two looks at the token
-constexpr double share_of_a_thread = 0.2;  // that writing may take, where it takes long
+constexpr auto promised = 900ms;           // from an edit to its writing's end, where that can be
+constexpr double share_of_a_thread = 0.2;  // that writing may take, where it takes longer
+
+/// Until the next writing may begin: an edit in the first moment of one waits for its end, the pause and the
+/// next.
+Clock::duration pause_after(Clock::duration writing) {
+  if (2 * writing + rest <= promised) return rest;
+  return std::chrono::duration_cast<Clock::duration>(writing / share_of_a_thread);
+}
 
 }  // namespace
+
+void Recorder::Desk::put(std::optional<Entry> entry) {
+  const std::lock_guard lock(mutex_);
+  entry_.swap(entry);  // what was there ends behind the lock
+}
+
+std::optional<Recorder::Entry> Recorder::Desk::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(entry_, std::nullopt);
+}
+
+bool Recorder::Desk::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return !entry_;
+}
 
 void Recorder::begin(const std::filesystem::path& folder) {
   left_ = Journal::left_in(folder);
@@ -53,25 +76,34 @@ bool Recorder::is_written(const Document& document) const {
 }
 
 void Recorder::follow(const Document& document, const View& view) {
-  if (!journal_ || lane_.is_busy()) return;
+  if (!journal_) return;
   if (!document.is_modified()) {
+    desk_.put({});
+    if (lane_.is_busy()) return;
     if (!is_clear_) journal_->clear();
     is_clear_ = true;
     since_.clear();
     return;
   }
-  if (!is_clear_ && is_written(document)) return;
-  written_ =
-      Written{document.model, document.whole ? document.whole->experiment : core::experiment::Experiment()};
-  is_clear_ = false;
+  if (is_clear_ || !is_written(document)) {
+    written_ =
+        Written{document.model, document.whole ? document.whole->experiment : core::experiment::Experiment()};
+    is_clear_ = false;
+    desk_.put(entry_of(document, view));
+  }
+  if (!desk_.is_empty() && !lane_.is_busy()) begin_to_write();
+}
+
+void Recorder::begin_to_write() {
   lane_.start(
-      [this, journal = journal_, entry = entry_of(document, view), at = next_](const core::Token& token) {
+      [this, journal = journal_, at = next_](const core::Token& token) -> Jobs::Delivery {
         while (token.goes_on() && Clock::now() < at) std::this_thread::sleep_for(look);
+        const std::optional<Entry> entry = desk_.take();
+        if (!entry) return {};
         const auto begin = Clock::now();
-        entry.write_to(*journal);
+        entry->write_to(*journal);
         const auto end = Clock::now();
-        const auto pause = std::chrono::duration_cast<Clock::duration>((end - begin) / share_of_a_thread);
-        return [this, next = end + std::max<Clock::duration>(rest, pause)] {
+        return [this, next = end + pause_after(end - begin)] {
           next_ = next;
           has_failed_ = false;
         };

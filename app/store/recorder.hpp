@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -20,7 +21,8 @@ class Recorder {
   /// Begins to record in a folder, and finds what was left there. Throws core::Error when nothing can be
   /// written there.
   void begin(const std::filesystem::path& folder);
-  /// Begins to write the document when it has other numbers than what was written last; once a frame.
+  /// Hands the document over to be written when it has other numbers than the last one; once a frame. What
+  /// waits to be written is always the newest.
   void follow(const Document& document, const View& view);
   /// Waits for what is being written, and writes the document: for the next window when it is not saved.
   void finish(const Document& document, const View& view);
@@ -48,8 +50,20 @@ class Recorder {
     core::attention::Model model;
     core::experiment::Experiment experiment;  // of a whole model, instead
   };
+  /// What is to be written next; the thread that writes takes it in the moment in which it begins.
+  class Desk {
+   public:
+    void put(std::optional<Entry> entry);
+    std::optional<Entry> take();
+    bool is_empty() const;
+
+   private:
+    mutable std::mutex mutex_;
+    std::optional<Entry> entry_;
+  };
   Entry entry_of(const Document& document, const View& view);
   bool is_written(const Document& document) const;
+  void begin_to_write();
 
   std::shared_ptr<Journal> journal_;
   std::vector<std::shared_ptr<Journal>> left_;
@@ -58,6 +72,7 @@ class Recorder {
   bool is_clear_ = true;     // nothing is in the journal
   bool has_failed_ = false;  // which is said once
   Jobs::Clock::time_point next_;
+  Desk desk_;
   Lane lane_;
 };
 

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "app/store/store.hpp"
+#include "core/formats/sessions/session.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -71,6 +74,41 @@ TEST(Recovery, OfAWindowThatIsAskedToEndKeepsTheNewestEdit) {
   ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", edited at ")));
   store.dispatch(TakeUpLeft{0});
   EXPECT_EQ(edited_number(store), 3);
+}
+
+/// The number that is edited, as the only journal in a folder has it.
+double recorded_number(const TemporaryDirectory& state) {
+  for (const std::string& name : state.names()) {
+    if (!name.ends_with(".journal")) continue;
+    const std::string text = bytes_of(state / name);
+    const auto session = core::formats::parse_session(text.substr(text.find('\n') + 1), "/a.json");
+    return (*session.model.sequences.front().embeddings)(1, 2);
+  }
+  return 0;
+}
+
+TEST(Recovery, WritesTheNewestOfTheEditsThatWaited) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  store.dispatch(edited(1));
+  store.settle();
+  store.jobs().finish();
+  ASSERT_EQ(recorded_number(state), 1);
+  // The first of them is what the next writing is begun for; the others come while it waits.
+  for (const double value : {2.0, 3.0, 4.0}) {
+    store.dispatch(edited(value));
+    store.settle();
+  }
+  while (recorded_number(state) == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(recorded_number(state), 4);
+  store.dispatch(edited(5));
+  store.settle();
+  while (recorded_number(state) == 4) {
+    store.settle();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(recorded_number(state), 5);
 }
 
 TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
