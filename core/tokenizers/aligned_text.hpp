@@ -15,11 +15,15 @@ struct AlignedText {
   std::size_t begin = 0;  ///< bytes of the source before this text
 
   bool empty() const { return text.empty(); }
-  /// Appends bytes that all stand for the source up to that end.
+  /// Appends bytes that all stand for the source up to that end. Throws core::Error as require_length() does.
   void append(std::string_view bytes, std::size_t end);
   /// A part of it, by bytes.
   AlignedText part(std::size_t from, std::size_t count) const;
 };
+
+/// Throws core::Error when steps of a tokenizer have made more bytes of a text than any does that was made to
+/// be used: a few of them, each of which doubles it, would fill the memory.
+void require_length(std::size_t n_bytes);
 
 /// A part of a source that begins at that byte of it, as it is.
 AlignedText aligned(std::string_view text, std::size_t begin);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "core/error.hpp"
 
@@ -40,8 +41,8 @@ const PreName& pre_name_of(const GgufMetadata& metadata) {
   return *row;
 }
 
-/// The kinds of pieces, as sentencepiece numbers them.
-enum PieceKind { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte_piece = 6 };
+/// Kinds of pieces, as sentencepiece numbers them.
+constexpr double normal = 1, control = 3, user_defined = 4;
 
 void read_pieces(const GgufMetadata& metadata, Recipe& recipe) {
   const auto& pieces = metadata.texts("tokenizer.ggml.tokens");
@@ -53,7 +54,7 @@ void read_pieces(const GgufMetadata& metadata, Recipe& recipe) {
                 " kinds, one for each token, got " + std::to_string(kinds.size()));
   for (std::size_t id = 0; id < pieces.size(); ++id) {
     recipe.vocabulary.put(pieces[id], id);
-    const int kind = kinds.empty() ? normal : static_cast<int>(kinds[id]);
+    const double kind = kinds.empty() ? normal : kinds[id];  // any number, of a damaged file
     if (kind == control || kind == user_defined) recipe.added.push_back({pieces[id], id, kind == control});
   }
 }
@@ -118,10 +119,12 @@ void read_scored_pairs(const GgufMetadata& metadata, Recipe& recipe) {
 void read_word_pieces(const GgufMetadata& metadata, Recipe& recipe) {
   constexpr std::string_view begins = "\xE2\x96\x81";
   Vocabulary vocabulary;
+  std::set<std::size_t> added;
+  for (const AddedToken& token : recipe.added) added.insert(token.id);
   for (std::size_t id = 0; id < recipe.vocabulary.size(); ++id) {
     const std::string& piece = recipe.vocabulary.piece(id);
     const bool is_special = piece.starts_with('[') && piece.ends_with(']') && piece.size() > 2;
-    const bool is_added = std::ranges::find(recipe.added, id, &AddedToken::id) != recipe.added.end();
+    const bool is_added = added.contains(id);
     if (piece.starts_with(begins))
       vocabulary.put(piece.substr(begins.size()), id);
     else

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "core/error.hpp"
+#include "core/text/utf8.hpp"
 #include "core/tokenizers/tokenizer_json.hpp"
 
 namespace core::tokenizers {
@@ -40,7 +41,9 @@ Delimiters delimiters_of(const Json& place) {
 ToMetaspace metaspace_of(const Json& place) {
   using enum ToMetaspace::InFront;
   static constexpr std::array words{Word{"always", always}, Word{"never", never}, Word{"first", first}};
-  ToMetaspace step{place.required("replacement").text()};
+  const Json replacement = place.required("replacement");
+  if (text::character_count(replacement.text()) != 1) replacement.fail("one character");
+  ToMetaspace step{replacement.text()};
   if (const auto scheme = place.member("prepend_scheme"))
     step.in_front = scheme->word(words);
   else

@@ -119,6 +119,9 @@ std::vector<AlignedText> words_of(const std::vector<PreTokenizer>& steps, Aligne
   for (const PreTokenizer& step : steps) {
     std::visit(cutting, step);
     std::erase_if(cutting.words, [](const AlignedText& word) { return word.empty(); });
+    std::size_t n_bytes = 0;
+    for (const AlignedText& word : cutting.words) n_bytes += word.text.size();
+    require_length(n_bytes);
   }
   return std::move(cutting.words);
 }

@@ -9,7 +9,8 @@ namespace {
 
 using formats::Json;
 
-constexpr std::uint64_t most_pieces = 1u << 24;
+constexpr std::uint64_t most_pieces = 1u << 24, least_room = 1u << 20;
+constexpr std::size_t longest_word = 512;  // the time for a word grows with its cube
 
 std::optional<Json> given_member(const Json& place, const char* key) {
   auto member = place.member(key);
@@ -21,9 +22,10 @@ bool is_on(const Json& place, const char* key) {
   return member && member->boolean();
 }
 
-std::size_t number_of_piece(const Json& place) {
-  const std::uint64_t id = place.whole(0);
-  if (id >= most_pieces) place.fail("a number of a token below " + std::to_string(most_pieces));
+/// Numbers need not follow one another, but memory is taken for all up to the largest.
+std::size_t number_of_piece(const Json& place, std::size_t n_pieces) {
+  const std::uint64_t id = place.whole(0), most = std::min(most_pieces, least_room + 2 * n_pieces);
+  if (id >= most) place.fail("a number of a token below " + std::to_string(most));
   return id;
 }
 
@@ -70,7 +72,8 @@ WordPieces word_pieces_of(const Json& model, const Vocabulary& vocabulary) {
   pieces.unknown = id_of(model.required("unk_token"), vocabulary);
   if (const auto prefix = given_member(model, "continuing_subword_prefix")) pieces.continues = prefix->text();
   if (const auto longest = given_member(model, "max_input_chars_per_word"))
-    pieces.longest_word = longest->whole(1);
+    if (pieces.longest_word = longest->whole(1); pieces.longest_word > longest_word)
+      longest->fail("a number of characters up to " + std::to_string(longest_word));
   return pieces;
 }
 
@@ -81,15 +84,16 @@ std::string type_of_model(const Json& model) {
 
 void read_added(const Json& list, Recipe& recipe) {
   for (const Json& token : list.items_if_any("a list of tokens"))
-    recipe.added.push_back({token.required("content").text(), number_of_piece(token.required("id")),
+    recipe.added.push_back({token.required("content").text(),
+                            number_of_piece(token.required("id"), recipe.vocabulary.size()),
                             is_on(token, "special"), is_on(token, "normalized"), is_on(token, "lstrip"),
                             is_on(token, "rstrip"), is_on(token, "single_word")});
 }
 
-std::size_t id_in_pair(const Json& pair) {
+std::size_t id_in_pair(const Json& pair, const Recipe& recipe) {
   const auto items = pair.items("a token and its number");
   if (items.size() != 2) pair.fail("a token and its number");
-  return number_of_piece(items[1]);
+  return number_of_piece(items[1], recipe.vocabulary.size());
 }
 
 /// The tokens that a template for one text has around it.
@@ -100,7 +104,8 @@ void read_template(const Json& place, Recipe& recipe) {
       const std::string& name = special->required("id").text();
       const Json entry = place.required("special_tokens").required(name);
       for (const Json& id : entry.required("ids").items("a list of numbers of tokens"))
-        (is_behind ? recipe.behind : recipe.in_front).push_back(number_of_piece(id));
+        (is_behind ? recipe.behind : recipe.in_front)
+            .push_back(number_of_piece(id, recipe.vocabulary.size()));
     } else {
       is_behind = true;
     }
@@ -113,8 +118,8 @@ void read_post_processor(const Json& place, Recipe& recipe) {
   if (type == "TemplateProcessing") {
     read_template(place, recipe);
   } else if (type == "BertProcessing" || type == "RobertaProcessing") {
-    recipe.in_front.push_back(id_in_pair(place.required("cls")));
-    recipe.behind.push_back(id_in_pair(place.required("sep")));
+    recipe.in_front.push_back(id_in_pair(place.required("cls"), recipe));
+    recipe.behind.push_back(id_in_pair(place.required("sep"), recipe));
   } else if (type == "Sequence") {
     for (const Json& item : place.required("processors").items_if_any("a list of processors"))
       read_post_processor(item, recipe);
@@ -149,7 +154,8 @@ bool puts_blank_in_front(const Recipe& recipe) {
 }  // namespace
 
 void read_vocabulary(const Json& pieces, Vocabulary& vocabulary) {
-  for (const auto& [piece, id] : pieces.members()) vocabulary.put(piece, number_of_piece(id));
+  const auto members = pieces.members();
+  for (const auto& [piece, id] : members) vocabulary.put(piece, number_of_piece(id, members.size()));
 }
 
 Recipe recipe_of_json(const Json& top) {

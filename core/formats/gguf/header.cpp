@@ -14,6 +14,7 @@ namespace {
 using std::uint32_t, std::uint64_t;
 
 constexpr uint64_t most_keys = 1u << 16, most_tensors = 1u << 20, longest_key = 1u << 16, most_axes = 4;
+constexpr uint64_t longest_header = uint64_t{1} << 28, most_items = 1u << 24;
 constexpr uint64_t read_at_once = 1u << 16;
 
 /// What the type of a value says, as GGUF numbers them.
@@ -47,6 +48,8 @@ class HeaderReader {
     if (count > left())
       fail("expected " + std::to_string(count) + " bytes more of its header at byte " + std::to_string(at_) +
            ", got " + std::to_string(left()));
+    if (at_ + count > longest_header)
+      fail("expected a header of at most " + std::to_string(longest_header) + " bytes, got more");
     if (at_ < begin_ || at_ + count > begin_ + buffer_.size()) {
       begin_ = at_;
       file_.read(at_, std::min(left(), std::max(count, read_at_once)), buffer_);
@@ -70,13 +73,19 @@ class HeaderReader {
       fail("expected at most " + std::to_string(fit) + " " + what + ", it claims " + std::to_string(count));
     return count;
   }
+  /// Items of a list: not more than are left of those that all lists together may have.
+  uint64_t count_of_items(const std::string& key, uint64_t bytes_each) {
+    const uint64_t count = count_of_things((key + " items").c_str(), items_left_, bytes_each);
+    items_left_ -= count;
+    return count;
+  }
   [[noreturn]] void fail(const std::string& what) const { throw Error(place_ + what); }
 
  private:
   const OpenFile& file_;
   std::string place_;
   std::string buffer_;
-  uint64_t begin_ = 0, at_ = 0;
+  uint64_t begin_ = 0, at_ = 0, items_left_ = most_items;
 };
 
 template <class Signed>
@@ -107,7 +116,7 @@ double number_of(HeaderReader& reader, uint32_t type) {
 
 void read_single(HeaderReader& reader, uint32_t type, GgufValue& value) {
   if (type == of_text)
-    value.texts.push_back(reader.text_of(reader.left()));
+    value.texts.push_back(reader.text_of(longest_header));
   else
     value.numbers.push_back(number_of(reader, type));
 }
@@ -128,7 +137,8 @@ GgufValue read_value(HeaderReader& reader, const std::string& key, uint32_t type
   const auto item = static_cast<uint32_t>(reader.unsigned_number(4));
   require_known(item);
   if (item == of_list) reader.fail(key + ": expected a list of numbers or texts, got one of lists");
-  const uint64_t count = reader.count_of_things((key + " items").c_str(), reader.left(), value_bytes[item]);
+  const uint64_t count = reader.count_of_items(key, value_bytes[item]);
+  (item == of_text ? value.texts.reserve(count) : value.numbers.reserve(count));
   for (uint64_t k = 0; k < count; ++k) read_single(reader, item, value);
   return value;
 }

@@ -33,12 +33,46 @@ TEST(DamagedTokenizer, IsRefusedInOneLine) {
   EXPECT_EQ(error_of_json(R"({"model": {"type": "Unigram", "vocab": []}})"),
             "t.json: model: expected a model BPE or WordPiece, the only ones known here, got \"Unigram\"");
   EXPECT_EQ(error_of_json(R"({"model": {"type": "BPE", "vocab": {"a": 99999999}, "merges": []}})"),
-            "t.json: model.vocab.a: expected a number of a token below 16777216, got 99999999");
+            "t.json: model.vocab.a: expected a number of a token below 1048578, got 99999999");
   EXPECT_EQ(error_of_json(model("", R"(, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a"}})")),
             "t.json: pre_tokenizer.pattern.Regex: expected a regular expression, got \"(a\": missing closing "
             "parenthesis");
   EXPECT_EQ(error_of_json(model("", R"(, "pre_tokenizer": {"type": "Mystery"})")),
             "t.json: pre_tokenizer.type: expected a pre-tokenizer that is known here, got \"Mystery\"");
+  for (const char* replacement : {"", "ab"})
+    EXPECT_EQ(error_of_json(model("", R"(, "pre_tokenizer": {"type": "Metaspace", "replacement": ")" +
+                                          std::string(replacement) + "\"}")),
+              "t.json: pre_tokenizer.replacement: expected one character, got \"" + std::string(replacement) +
+                  "\"");
+  EXPECT_EQ(error_of_json(R"({"model": {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "a",)"
+                          R"( "max_input_chars_per_word": 1000000}})"),
+            "t.json: model.max_input_chars_per_word: expected a number of characters up to 512, got 1000000");
+}
+
+std::string error_of_text(const std::string& json, const std::string& text) {
+  const Tokenizer tokenizer(recipe_of_json(formats::parse_json(json, "t.json")));
+  return error_of([&] { tokenizer.encode(text); });
+}
+
+// Each step doubles what it gets: thirty of them would make gigabytes of a word.
+TEST(DamagedTokenizer, DoesNotFillTheMemory) {
+  const auto thirty = [](const std::string& step) {
+    std::string steps = step;
+    for (int k = 1; k < 30; ++k) steps += ", " + step;
+    return steps;
+  };
+  const char* refused =
+      "the text cannot be cut into tokens: the steps of the tokenizer make more than 4194304 bytes of it";
+  EXPECT_EQ(
+      error_of_text(
+          model("", R"(, "normalizer": {"type": "Sequence", "normalizers": [)" +
+                        thirty(R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})") + "]}"),
+          "aaaa"),
+      refused);
+  EXPECT_EQ(error_of_text(model("", R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" +
+                                        thirty(R"({"type": "ByteLevel", "use_regex": false})") + "]}"),
+                          "\u00e9\u00e9"),
+            refused);
 }
 
 TEST(DamagedTokenizer, IsMissing) {
