@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/formats/files/list_folder.hpp"
+
 namespace app {
 
 namespace fs = std::filesystem;
@@ -15,13 +17,15 @@ Browser browse(const fs::path& directory, std::string name) {
   browser.directory = fs::weakly_canonical(wanted, error);
   if (error) browser.directory = wanted;
   if (browser.directory.empty()) browser.directory = "/";
-  for (fs::directory_iterator it(browser.directory, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    BrowserEntry entry{it->path().filename().string(), it->is_directory(ignored), 0};
-    if (const auto size = entry.is_directory ? 0 : it->file_size(ignored); !ignored) entry.size = size;
+  const core::formats::Listing listing = core::formats::list_folder(browser.directory);
+  for (const fs::path& path : listing.paths) {
+    std::error_code ignored, sizeless;
+    BrowserEntry entry{path.filename().string(), fs::is_directory(path, ignored), 0};
+    if (const auto size = fs::file_size(path, sizeless); !entry.is_directory && !sizeless) entry.size = size;
     browser.entries.push_back(std::move(entry));
   }
-  if (error) browser.error = browser.directory.string() + ": " + error.message();
+  if (listing.error != 0)
+    browser.error = browser.directory.string() + ": " + std::generic_category().message(listing.error);
   std::sort(browser.entries.begin(), browser.entries.end(), [](const BrowserEntry& a, const BrowserEntry& b) {
     return a.is_directory != b.is_directory ? a.is_directory : a.name < b.name;
   });

@@ -8,6 +8,7 @@
 #include "app/state/recent.hpp"
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/files/list_folder.hpp"
 
 namespace app::platform {
 namespace {
@@ -46,8 +47,8 @@ std::vector<fs::path> example_directories() {
   std::vector<fs::path> found;
   for (const fs::path& each : all) {
     if (!fs::is_directory(each, ignored)) continue;
-    for (const auto& entry : fs::directory_iterator(each, ignored))
-      if (entry.is_directory(ignored)) found.push_back(entry.path());
+    for (const fs::path& path : core::formats::list_folder(each).paths)
+      if (fs::is_directory(path, ignored)) found.push_back(path);
     break;
   }
   std::ranges::sort(found);

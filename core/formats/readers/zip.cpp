@@ -138,10 +138,12 @@ std::string ZipArchive::unpacked(const ZipMember& member, uint64_t from, uint64_
                                  const Token& progress) const {
   std::string wanted;
   wanted.reserve(count);
-  std::string bytes(block, '\0');
+  const uint64_t end_of_member = std::min(until, member.size + 1);  // a byte more tells that it is longer
+  std::string bytes(std::min(block, end_of_member - std::min(at_, end_of_member)), '\0');
   while (at_ < until) {
     progress.add(0);
-    const zip_int64_t got = zip_fread(file_.get(), bytes.data(), std::min(block, until - at_));
+    const zip_int64_t got =
+        zip_fread(file_.get(), bytes.data(), std::min<uint64_t>(bytes.size(), until - at_));
     if (got < 0) fail(member, words_of(file_.get()));
     if (got == 0) break;
     const uint64_t end = at_ + static_cast<uint64_t>(got);
