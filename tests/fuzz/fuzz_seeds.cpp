@@ -1,5 +1,5 @@
 // fuzz_seeds FOLDER FOUND: writes the seeds of every target into a folder of its name, and makes those of
-// what was found.
+// what was found; and a dictionary for libFuzzer, NAME.words, of each that has words.
 #include <filesystem>
 #include <fstream>
 
@@ -14,5 +14,11 @@ int main(int argc, char** argv) {
     std::size_t k = 0;
     for (const std::string& seed : target.seeds())
       std::ofstream(folder / ("seed" + std::to_string(k++)), std::ios::binary) << seed;
+    std::ofstream words(std::filesystem::path(argv[1]) / (std::string(target.name) + ".words"));
+    for (const std::string word : target.words) {
+      words << '"';
+      for (const char c : word) words << (c == '"' || c == '\\' ? "\\" : "") << c;
+      words << "\"\n";
+    }
   }
 }

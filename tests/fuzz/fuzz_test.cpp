@@ -58,7 +58,7 @@ TEST_P(FuzzTarget, EndsInALineWhateverTheBytes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FuzzTarget, testing::ValuesIn(targets().begin(), targets().end()),
+INSTANTIATE_TEST_SUITE_P(All, FuzzTarget, testing::ValuesIn(targets()),
                          [](const auto& about) { return std::string(about.param.name); });
 
 }  // namespace

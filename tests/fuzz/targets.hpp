@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,9 +13,22 @@ struct Target {
   void (*run)(
       std::string_view bytes);  ///< throws nothing, whatever the bytes are; ends the program when wrong
   std::vector<std::string> (*seeds)();
+  std::vector<const char*> words = {};  ///< that a fuzzer may put in, as it would not find them
 };
 
-/// Every reader, the session, pasted text, the unpickler and the small languages that people type.
-std::span<const Target> targets();
+/// All of them, family by family.
+std::vector<Target> targets();
+
+/// The target of that name. Ends the program when there is none.
+Target target_called(std::string_view name);
+
+/// Files of tensors, the unpickler, an index of several files.
+std::span<const Target> tensor_targets();
+/// Sessions, JSON, what a window remembers.
+std::span<const Target> session_targets();
+/// GGUF, tokenizers, configurations, and the names of tensors: of checkpoints and of dumps of whole models.
+std::span<const Target> model_targets();
+/// What people type, paste or put behind options.
+std::span<const Target> typed_targets();
 
 }  // namespace fuzz

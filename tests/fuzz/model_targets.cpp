@@ -1,0 +1,216 @@
+#include <array>
+#include <fstream>
+
+#include "core/check/whole/dump.hpp"
+#include "core/formats/checkpoints/behaviour.hpp"
+#include "core/formats/gguf/gguf.hpp"
+#include "core/importing/import.hpp"
+#include "core/importing/stages_in.hpp"
+#include "core/tokenizers/gguf_tokenizer.hpp"
+#include "core/tokenizers/open_tokenizer.hpp"
+#include "core/tokenizers/tokenizer_json.hpp"
+#include "core/transformer/config.hpp"
+#include "core/transformer/gguf_config.hpp"
+#include "tests/fuzz/expecting.hpp"
+#include "tests/fuzz/targets.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace fuzz {
+namespace {
+
+using namespace core::formats;
+using core::Token;
+using core::tokenizers::Tokenizer;
+using Bytes = std::string_view;
+using Seeds = std::vector<std::string>;
+
+/// Any tokenizer gives tokens whose texts together are the text.
+void use_tokenizer(const Tokenizer& tokenizer) {
+  for (const Bytes text : {"the  cat's 12, caf\u00e9\u0301 \u6f22\U0001F642\n", " <s>[MASK]</s> ", ""})
+    attempt([&] {
+      std::string together;
+      std::vector<std::size_t> ids;
+      for (const auto& token : tokenizer.encode(text)) {
+        together += token.text;
+        ids.push_back(token.id);
+      }
+      expect(together == text || ids.empty(), "the texts of the tokens are the text");
+      tokenizer.decode(ids);
+      for (const std::size_t id : ids) tokenizer.bytes(id);
+    });
+}
+
+Seeds files(std::initializer_list<const char*> names) {
+  Seeds seeds;
+  for (const char* name : names) seeds.push_back(support::bytes_of(std::string(FIXTURES "/") + name));
+  return seeds;
+}
+
+void run_tokenizer(Bytes bytes) {
+  attempt([&] {
+    use_tokenizer(Tokenizer(core::tokenizers::recipe_of_json(parse_json(bytes, "tokenizer.json"))));
+  });
+}
+
+Seeds tokenizer_seeds() {
+  Seeds seeds = files({"tokenizers/bert.json", "tokenizers/gpt2.json", "tokenizers/llama2.json",
+                       "tokenizers/llama3.json", "tokenizers/metaspace.json", "tokenizers/nfkc.json"});
+  seeds.push_back(
+      R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]},"normalizer":{"type":"Replace",)"
+      R"("pattern":{"String":"a"},"content":"b"},"pre_tokenizer":{"type":"Metaspace","replacement":"_"}})");
+  return seeds;
+}
+
+/// A folder with vocab.json and merges.txt, or vocab.txt: what stands before and behind the first NUL.
+void run_merges(Bytes bytes) {
+  const support::TemporaryDirectory folder;
+  const std::size_t at = bytes.find('\0');
+  if (at == bytes.npos) {
+    support::put_bytes(folder / "vocab.txt", std::string(bytes));
+  } else {
+    support::put_bytes(folder / "vocab.json", std::string(bytes.substr(0, at)));
+    support::put_bytes(folder / "merges.txt", std::string(bytes.substr(at + 1)));
+  }
+  attempt([&] { use_tokenizer(core::tokenizers::open_tokenizer(folder.path())); });
+}
+
+Seeds merges_seeds() {
+  using namespace std::string_literals;
+  return {"{\"t\":0,\"h\":1,\"e\":2,\"th\":3,\"the\":4}\0#version: 0.2\nt h\nth e\n"s,
+          "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##e\nc\n##a\n##t\n"};
+}
+
+void run_gguf(Bytes bytes) {
+  const MemoryFile memory(bytes);
+  attempt([&] {
+    const GgufMetadata metadata = gguf_metadata(memory.path());
+    attempt([&] { use_tokenizer(Tokenizer(core::tokenizers::recipe_of_gguf(metadata))); });
+    attempt([&] {
+      const TensorFile file = open_gguf(memory.path(), Token());
+      attempt([&] { core::transformer::architecture_of(metadata, file); });
+      read_all(file);
+    });
+  });
+}
+
+/// Headers of real files with the first of their numbers, and one of each kind of blocks.
+Seeds gguf_seeds() {
+  Seeds seeds = files({"transformer/gpt2.gguf", "transformer/llama.gguf", "transformer/bert_headless.gguf",
+                       "transformer/blocks.gguf"});
+  for (std::string& seed : seeds) seed.resize(std::min<std::size_t>(seed.size(), 16384));
+  return seeds;
+}
+
+void run_config(Bytes bytes) {
+  attempt([&] { core::transformer::architecture_of(parse_json(bytes, "config.json")); });
+  attempt([&] {
+    const checkpoints::Config config = checkpoints::parse_config(bytes, "config.json");
+    const std::vector<TensorInfo> tensors{{"model.layers.0.self_attn.q_proj.weight", Dtype::f32, {8, 8}},
+                                          {"model.layers.0.self_attn.k_proj.weight", Dtype::f32, {4, 8}},
+                                          {"model.layers.0.self_attn.v_proj.weight", Dtype::f32, {4, 8}},
+                                          {"model.layers.0.self_attn.o_proj.weight", Dtype::f32, {8, 8}},
+                                          {"h.1.attn.c_attn.weight", Dtype::f32, {8, 24}},
+                                          {"h.1.attn.c_proj.weight", Dtype::f32, {8, 8}}};
+    for (const checkpoints::Layer& layer : checkpoints::find_layers(tensors))
+      attempt([&] { checkpoints::behaviour_of(tensors, layer, config, ""); });
+  });
+}
+
+Seeds config_seeds() {
+  Seeds seeds =
+      files({"transformer/gpt2/config.json", "transformer/llama/config.json", "transformer/qwen3/config.json",
+             "transformer/gpt_neox/config.json", "transformer/bert/config.json"});
+  seeds.push_back(
+      R"({"model_type":"llama","hidden_size":8,"num_attention_heads":2,"rope_scaling":{"rope_type":"llama3",)"
+      R"("factor":8,"low_freq_factor":1,"high_freq_factor":4,"original_max_position_embeddings":64}})");
+  return seeds;
+}
+
+/// A file of tensors of which a line "NAME 2x3x4" tells each; its numbers are made up.
+TensorFile described(Bytes text) {
+  std::vector<TensorFile::Entry> entries;
+  while (!text.empty() && entries.size() < 64) {
+    const Bytes line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    TensorInfo info{std::string(line.substr(0, line.rfind(' '))), Dtype::f32, {}};
+    const Bytes lengths = line.substr(std::min(info.name.size(), line.size()));
+    for (const char c : lengths) {
+      if (c == 't') info.dtype = Dtype::text;
+      if (c < '0' || c > '9') {
+        if (info.shape.size() < most_dimensions) info.shape.push_back(0);
+      } else if (!info.shape.empty() && info.shape.back() < 100) {
+        info.shape.back() = info.shape.back() * 10 + static_cast<std::size_t>(c - '0');
+      }
+    }
+    entries.push_back({info, [info](std::span<const std::size_t> leading, const Token&) {
+                         const auto count = count_of(info.shape);
+                         if (!count || *count > 1 << 16) throw core::Error("too many numbers");
+                         Tensor tensor{info, {}, {}, {}, {}, 0};
+                         if (info.dtype == Dtype::text) tensor.texts.assign(*count, "a");
+                         for (std::size_t k = 0; info.dtype != Dtype::text && k < *count; ++k)
+                           tensor.numbers.push_back(0.25 * static_cast<double>(k % 5));
+                         return part_of(tensor, leading);
+                       }});
+  }
+  return {"/nowhere/a.safetensors", "safetensors", std::move(entries)};
+}
+
+/// What names and shapes may be taken for: layers of a checkpoint, stages, what a whole model was seen to do.
+void run_names(Bytes bytes) {
+  attempt([&] {
+    const TensorFile file = described(bytes);
+    const Token token;
+    core::importing::Choices choices;
+    attempt([&] { core::importing::import_tensors(file, choices, token); });
+    attempt([&] { core::importing::layers_in(file, choices, token); });
+    choices.n_heads = 2;
+    choices.layer = "1";
+    attempt([&] { core::importing::import_tensors(file, choices, token); });
+    const core::transformer::Sizes sizes{3, 8, 2, 1, 4, 16, 32, 64};
+    attempt([&] {
+      const core::check::Dump dump = core::check::dump_in(file, sizes, {});
+      for (const auto& held : dump.hidden) {
+        expect(held.first <= sizes.n_layers, "a layer is one of the model's");
+        attempt([&] { core::check::rows_of(file, held.second); });
+      }
+    });
+  });
+}
+
+Seeds names_seeds() {
+  return {
+      "h.0.attn.c_attn.weight 8x24\nh.0.attn.c_attn.bias 24\nh.0.attn.c_proj.weight 8x8\nwte.weight 5x8",
+      "layers.1.self_attn.q_proj.weight 8x8\nlayers.1.self_attn.k_proj.weight 4x8\n"
+      "layers.1.self_attn.v_proj.weight 4x8\nembeddings 3x8",
+      "hidden_states.0 1x3x8\nhidden_states.1 3x8\nattentions.0 1x2x3x3\nlogits 3x32\nblocks.2.hook_q 3x2x4",
+      "q 1x3x2x4\nk 1x3x2x4\nv 1x3x2x4\nattn_mask 3x3\nscale \ntokens t3", "weights 4x2x3x3\nscores 2x3x3"};
+}
+
+const std::array model_table{
+    Target{"gguf",
+           run_gguf,
+           gguf_seeds,
+           {"general.alignment", "tokenizer.ggml.pre", "tokenizer.ggml.unknown_token_id",
+            "llama.rope.scaling.type"}},
+    Target{
+        "tokenizer",
+        run_tokenizer,
+        tokenizer_seeds,
+        {"\"Sequence\"", "\"normalizers\"", "\"pretokenizers\"", "\"Split\"", "\"Regex\"", "\"Punctuation\"",
+         "\"StripAccents\"", "\"Prepend\"", "\"byte_fallback\"", "\"TemplateProcessing\""}},
+    Target{"merges", run_merges, merges_seeds},
+    Target{"config",
+           run_config,
+           config_seeds,
+           {"\"rope_scaling\"", "\"yarn\"", "\"partial_rotary_factor\"", "\"sliding_window\"",
+            "\"layer_types\"", "\"alibi\"", "\"text_config\""}},
+    Target{"names", run_names, names_seeds, {"attentions", "hidden_states", "resid_post", "query_key_value"}},
+};
+
+}  // namespace
+
+std::span<const Target> model_targets() {
+  return model_table;
+}
+
+}  // namespace fuzz

@@ -1,0 +1,124 @@
+#include <array>
+#include <map>
+
+#include "app/files/remembered.hpp"
+#include "app/files/view_text.hpp"
+#include "core/attention/attend.hpp"
+#include "core/editing/presets.hpp"
+#include "core/experiment/experiment_file.hpp"
+#include "core/formats/files/json.hpp"
+#include "core/formats/sessions/session.hpp"
+#include "tests/fuzz/expecting.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace fuzz {
+namespace {
+
+using namespace core::formats;
+using Bytes = std::string_view;
+using Seeds = std::vector<std::string>;
+
+Seeds session_seeds() {
+  Seeds seeds;
+  for (const char* name : {"004-causal", "multi-head"})
+    seeds.push_back(session_text({core::editing::find_preset(name)->make(), "{\"tab\": 1}"}));
+  seeds.push_back(R"({"attnscope": 1, "embeddings": [[0], [1]], "scale": 0, "tokens": ["a", "b"]})");
+  seeds.push_back(R"({"attnscope": 1, "given": {"weights": [[[1, "inf"], [0, 1]]]}, "heads_off": [0]})");
+  seeds.push_back(R"({"attnscope": 1, "embeddings": {"file": "../a.npy", "tensor": "x", "at": [1]}})");
+  seeds.push_back(
+      R"({"attnscope":1,"embeddings":[[1,2],[3,4]],"mask":{"window":[1,0],"cells":[[1,0,false]]},)"
+      R"("dropout":{"rate":0.5,"mask":[[[1,0],[0,1]]]}})");
+  return seeds;
+}
+
+/// What can be read can be written, and is the same when it is read again.
+void run_session(Bytes bytes) {
+  attempt([&] {
+    const Session session = parse_session(bytes, "/nowhere/a.json");
+    const std::string written = session_text(session);
+    expect(session_text(parse_session(written, "/nowhere/a.json")) == written, "a session reads back");
+    if (session.model.n_tokens() <= 16 && session.model.sequences.size() <= 4)
+      core::attention::attend(session.model, 0);
+  });
+}
+
+void run_json(Bytes bytes) {
+  attempt([&] {
+    const std::string written = json_text(parse_json(bytes, "a.json"));
+    expect(json_text(parse_json(written, "a.json")) == written, "JSON reads back");
+  });
+}
+
+Seeds json_seeds() {
+  return {R"({"a": [1, -0, 1e-5, "b\u202e", null, true, {}]})", "[[[[]]]]", "1e400"};
+}
+
+/// A session of a whole model, as far as it is read before the model is open.
+void run_experiment(Bytes bytes) {
+  attempt([&] { core::experiment::parse_experiment(bytes, "/nowhere/a.json", core::Elsewhere::refused); });
+}
+
+Seeds experiment_seeds() {
+  return {
+      R"({"attnscope": 1, "whole_model": {"model": "tiny", "bytes": 12, "begin": "00", "text": "the", "made": [1],)"
+      R"( "layer": 0, "heads_off": [[1, 0]], "edits": [{"layer": 1, "words": [], "inputs": [[0, 1, 2.5]]}]},)"
+      R"( "view": {"tab": "layers"}})"};
+}
+
+/// What was looked at is taken over as far as it makes sense, and what is written of it then is the same when
+/// it is read again.
+void run_view(Bytes bytes) {
+  app::View view;
+  attempt([&] {
+    app::recall_view(std::string(bytes), view);
+    const std::string text = app::view_text(view);
+    app::View again;
+    app::recall_view(text, again);
+    expect(app::view_text(again) == text, "a view reads back");
+  });
+}
+
+Seeds view_seeds() {
+  app::View view;
+  view.look.head = 2;
+  return {app::view_text(view),
+          R"({"tab": "tokens", "pinned": {"stage": "weights", "row": 1, "column": 0}})"};
+}
+
+/// Lines of "key=value", as the window's settings are kept.
+void run_settings(Bytes bytes) {
+  std::map<std::string, std::string> settings;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
+    const Bytes line = bytes.substr(at, end - at);
+    const std::size_t sign = std::min(line.find('='), line.size());
+    settings[std::string(line.substr(0, sign))] = line.substr(std::min(sign + 1, line.size()));
+    at = end + 1;
+  }
+  app::View view;
+  app::recall(settings, view);
+  const auto kept = app::remembered(view);
+  app::View again;
+  app::recall(kept, again);
+  expect(app::remembered(again) == kept, "settings read back");
+}
+
+Seeds settings_seeds() {
+  std::string text;
+  for (const auto& [key, value] : app::remembered(app::View())) text += key + "=" + value + "\n";
+  return {text};
+}
+
+const std::array session_table{
+    Target{"session", run_session, session_seeds},          Target{"json", run_json, json_seeds},
+    Target{"experiment", run_experiment, experiment_seeds}, Target{"view", run_view, view_seeds},
+    Target{"settings", run_settings, settings_seeds},
+};
+
+}  // namespace
+
+std::span<const Target> session_targets() {
+  return session_table;
+}
+
+}  // namespace fuzz
