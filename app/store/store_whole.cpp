@@ -220,7 +220,7 @@ void Store::carry_out(const SweepHeads&) {
 
 void Store::follow_whole() {
   if (!document_.whole) return;
-  whole_.follow(*document_.whole, view_.layers, view_.look.head);
+  whole_.follow(*document_.whole, view_.layers, view_.look.head, view_.selection.pinned);
   const LayerMade* made = whole_.layer();
   const bool is_wanted = made && whole_.is_of(*document_.whole) &&
                          made->layer == document_.whole->experiment.layer &&

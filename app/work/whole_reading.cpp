@@ -56,7 +56,13 @@ BothReadings read_both(const transformer::Transformer& model, const experiment::
 }  // namespace
 
 WholeReading::WholeReading(Jobs& jobs)
-    : jobs_(jobs), readings_(jobs), prediction_(jobs), layer_(jobs), usual_(jobs), effects_(jobs) {}
+    : jobs_(jobs),
+      readings_(jobs),
+      prediction_(jobs),
+      layer_(jobs),
+      stream_(jobs),
+      usual_(jobs),
+      effects_(jobs) {}
 
 WholeReading::Key WholeReading::key_of(const WholeModel& whole) {
   Key key{whole.transformer.weights.get(), whole.experiment};
@@ -75,18 +81,20 @@ void WholeReading::begin_with(const WholeModel& whole, BothReadings readings) {
 }
 
 void WholeReading::clear() {
-  readings_.clear(), prediction_.clear(), layer_.clear(), usual_.clear();
+  readings_.clear(), prediction_.clear(), layer_.clear(), stream_.clear(), usual_.clear();
   effects_.clear();
   numbered_.clear();
 }
 
-void WholeReading::follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head) {
+void WholeReading::follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
+                          const std::optional<core::explain::CellAddress>& pinned) {
   follow_text(whole);
   if (!readings()) return;
   number_maps();
   follow_usual(whole);
   follow_prediction(whole, look);
   follow_layer(whole);
+  follow_stream(whole, pinned);
   follow_effects(whole, look, selected_head);
 }
 
@@ -152,6 +160,31 @@ void WholeReading::follow_layer(const WholeModel& whole) {
   });
 }
 
+std::optional<WholeReading::StreamKey> WholeReading::stream_key(const WholeModel& whole,
+                                                                const core::explain::CellAddress& cell) {
+  using core::attention::Stage;
+  if ((cell.stage != Stage::embeddings && cell.stage != Stage::output) || !whole.run) return std::nullopt;
+  if (cell.row >= whole.run->residual.n_rows || cell.column >= whole.run->residual.n_cols)
+    return std::nullopt;
+  return StreamKey{whole.run, whole.layer, cell.row, cell.column};
+}
+
+void WholeReading::follow_stream(const WholeModel& whole,
+                                 const std::optional<core::explain::CellAddress>& pinned) {
+  const Reading now = readings()->now;
+  const auto key = pinned ? stream_key(whole, *pinned) : std::nullopt;
+  if (!key || now->pass.layers[key->layer] != key->run || !stream_.needs(*key)) return;
+  stream_.begin(*key, When::beside, [key = *key, now, model = whole.transformer](const core::Token& token) {
+    return experiment::stream_number(model, now->pass, key.layer, key.row, key.column, token);
+  });
+}
+
+const core::experiment::StreamNumber* WholeReading::stream(const WholeModel& whole,
+                                                           const core::explain::CellAddress& cell) const {
+  const auto key = stream_key(whole, cell);
+  return key && stream_.is_of(*key) ? stream_.value() : nullptr;
+}
+
 const LayerMade* WholeReading::layer() const {
   const LayerMade* made = layer_.value();
   const bool is_of_last = made && readings() && made->layer < readings()->now->pass.layers.size() &&
@@ -168,8 +201,8 @@ void WholeReading::follow_effects(const WholeModel& whole, const LayersLook& loo
 }
 
 bool WholeReading::is_busy() const {
-  return readings_.is_busy() || prediction_.is_busy() || layer_.is_busy() || usual_.is_busy() ||
-         effects_.is_busy();
+  return readings_.is_busy() || prediction_.is_busy() || layer_.is_busy() || stream_.is_busy() ||
+         usual_.is_busy() || effects_.is_busy();
 }
 
 bool WholeReading::is_behind(const WholeModel& whole) const {

@@ -12,6 +12,8 @@
 #include "app/work/head_effects.hpp"
 #include "app/work/slot.hpp"
 #include "core/experiment/prediction.hpp"
+#include "core/experiment/stream.hpp"
+#include "core/explain/address.hpp"
 #include "core/parallel/thread_pool.hpp"
 
 namespace app {
@@ -40,8 +42,10 @@ class WholeReading {
 
   /// What was worked out of a model when it was opened.
   void begin_with(const WholeModel& whole, BothReadings readings);
-  /// Goes after what is to be seen of a model; selected is the head whose effect is wanted. Once a frame.
-  void follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head);
+  /// Goes after what is to be seen of a model: the effect of a head, and the way of a pinned cell through the
+  /// residual stream. Once a frame.
+  void follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
+              const std::optional<core::explain::CellAddress>& pinned);
   /// Nothing is open any longer.
   void clear();
   /// Begins to switch every head off in its turn.
@@ -56,6 +60,10 @@ class WholeReading {
   std::uint64_t version_of(std::size_t layer) const;
   /// The wanted layer of the last readings where it is another than the one that the model has, or nullptr.
   const LayerMade* layer() const;
+  /// The number of the residual stream that a cell of the inputs or the output of a layer stands in, where
+  /// that is known.
+  const core::experiment::StreamNumber* stream(const WholeModel& whole,
+                                               const core::explain::CellAddress& cell) const;
   /// What switching heads off does to the chosen token, as far as that is known.
   const HeadEffects& effects() const { return effects_; }
   /// What every head does on random tokens that come again, [layer][head]; nullptr while that is measured,
@@ -91,16 +99,24 @@ class WholeReading {
     bool is_near(const LayerKey& newest) const { return *this == newest; }
     friend bool operator==(const LayerKey&, const LayerKey&) = default;
   };
+  struct StreamKey {
+    std::shared_ptr<const core::transformer::LayerRun> run;
+    std::size_t layer = 0, row = 0, column = 0;
+    bool is_near(const StreamKey& newest) const { return *this == newest; }
+    friend bool operator==(const StreamKey&, const StreamKey&) = default;
+  };
   struct UsualKey {
     const void* weights = nullptr;
     bool is_near(const UsualKey& newest) const { return *this == newest; }
     friend bool operator==(const UsualKey&, const UsualKey&) = default;
   };
   static Key key_of(const WholeModel& whole);
+  static std::optional<StreamKey> stream_key(const WholeModel& whole, const core::explain::CellAddress& cell);
   void follow_usual(const WholeModel& whole);
   void follow_text(const WholeModel& whole);
   void follow_prediction(const WholeModel& whole, const LayersLook& look);
   void follow_layer(const WholeModel& whole);
+  void follow_stream(const WholeModel& whole, const std::optional<core::explain::CellAddress>& pinned);
   void follow_effects(const WholeModel& whole, const LayersLook& look, std::size_t selected_head);
   void number_maps();
 
@@ -109,6 +125,7 @@ class WholeReading {
   Slot<Key, BothReadings> readings_;
   Slot<PredictionKey, Prediction> prediction_;
   Slot<LayerKey, LayerMade> layer_;
+  Slot<StreamKey, core::experiment::StreamNumber> stream_;
   Slot<UsualKey, std::vector<std::vector<core::transformer::HeadRoles>>> usual_;
   std::vector<std::shared_ptr<const core::experiment::LayerSight>> numbered_;
   std::vector<std::uint64_t> versions_;  // [layer]

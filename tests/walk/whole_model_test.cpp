@@ -87,5 +87,24 @@ TEST_F(WholeModel, IsEditedInOneLayerAndTheNextTokenFollows) {
   EXPECT_NEAR(next().chosen.now, before, 1e-6);
 }
 
+TEST_F(WholeModel, IsFollowedThroughItsResidualStream) {
+  ui.store.open(tiny_gpt, "egg jam fig and egg jam f", 2);
+  settle();
+  ui.click("tabs/Stages");
+  ui.store.dispatch(app::ChangeView{[](app::View& view) {
+    view.selection.pinned = app::CellRef{Stage::embeddings, 0, 13, 5};
+  }});
+  settle();
+  ASSERT_TRUE(ui.has("inspector/stream"));
+  ui.click("inspector/stream/before");
+  settle();
+  EXPECT_EQ(ui.store.newest().whole->layer, 1u);
+  EXPECT_EQ(ui.store.view().selection.pinned, (app::CellRef{Stage::output, 0, 13, 5}));
+  ui.click("inspector/stream/behind");
+  settle();
+  EXPECT_EQ(ui.store.newest().whole->layer, 2u);
+  EXPECT_EQ(ui.store.view().selection.pinned, (app::CellRef{Stage::embeddings, 0, 13, 5}));
+}
+
 }  // namespace
 }  // namespace walk

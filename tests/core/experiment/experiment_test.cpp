@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/attention/attend.hpp"
 #include "core/experiment/experiment_file.hpp"
 #include "core/experiment/reading.hpp"
+#include "core/experiment/stream.hpp"
 #include "core/experiment/usual_roles.hpp"
 #include "core/transformer/lens.hpp"
 #include "tests/core/transformer/goldens.hpp"
@@ -194,6 +196,24 @@ TEST_F(OnTinyGpt, InductionHeadsShowOnRandomTokensThatComeAgain) {
   for (std::size_t h = 0; h < 4; ++h) EXPECT_NEAR(usual[2][h].induction.value(), expected[h], 0.06) << h;
   EXPECT_LT(usual[0][2].induction.value(), 0.05);
   EXPECT_GT(usual[0][2].previous, 0.9);
+}
+
+TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
+  const Reading reading = read_all(plain);
+  const Token progress;
+  for (std::size_t layer = 0; layer < 4; ++layer)
+    for (const auto& [row, column] : {Place{0, 0}, Place{13, 127}, Place{7, 64}}) {
+      const StreamNumber here = stream_number(model, reading.pass, layer, row, column, progress);
+      ASSERT_TRUE(here.norm && here.is_sum);
+      const NormOfNumber& norm = *here.norm;
+      EXPECT_NEAR((here.entering - norm.mean) / norm.divisor * norm.weight + norm.bias, here.input, 1e-5);
+      EXPECT_NEAR(here.entering + here.attention + here.mlp, here.leaving, 1e-12);
+      const attention::Model as_it_is = layer_of(model, reading, layer);
+      EXPECT_EQ(here.input, (*as_it_is.sequences.front().embeddings)(row, column));
+      EXPECT_NEAR(here.attention, attention::attend(as_it_is).output(row, column), 1e-4);
+      if (layer == 3) continue;
+      EXPECT_EQ(here.leaving, stream_number(model, reading.pass, layer + 1, row, column, progress).entering);
+    }
 }
 
 }  // namespace

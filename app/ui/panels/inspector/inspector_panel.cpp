@@ -7,6 +7,7 @@
 #include "app/ui/panels/inspector/inspector_links.hpp"
 #include "app/ui/panels/inspector/inspector_query.hpp"
 #include "app/ui/panels/inspector/inspector_row.hpp"
+#include "app/ui/panels/inspector/inspector_stream.hpp"
 #include "app/ui/panels/inspector/inspector_typed.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/glossed_text.hpp"
@@ -190,6 +191,7 @@ void draw_cell(Pen& pen) {
     pen.rule();
     widgets::draw_worked_cell(pen, explanation);
     draw_makers(pen, explanation);
+    draw_stream(pen, *cell);
     draw_row(pen, *cell);
     draw_other_heads(pen, *cell);
     draw_leads_to(pen, *cell);
