@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/positions/turning.hpp"
+
 namespace core::positions {
 namespace {
 
@@ -51,11 +53,11 @@ double scaled_position(const Rotary& rotary, double position) {
 }
 
 Turn turn_at(const Rotary& rotary, const std::vector<double>& frequencies, std::int64_t position) {
-  const double at = scaled_position(rotary, static_cast<double>(position));
   Turn turn;
   for (const double frequency : frequencies) {
-    turn.cosines.push_back(std::cos(at * frequency));
-    turn.sines.push_back(std::sin(at * frequency));
+    const double angle = angle_at(rotary, static_cast<double>(position), frequency);
+    turn.cosines.push_back(std::cos(angle));
+    turn.sines.push_back(std::sin(angle));
   }
   return turn;
 }
@@ -67,8 +69,7 @@ arma::mat turned(const arma::mat& rows, std::int64_t first_position, const Rotar
     const Turn turn = turn_at(rotary, all, first_position + static_cast<std::int64_t>(i));
     for (std::size_t p = 0; p < all.size(); ++p) {
       const auto [a, b] = columns_of(rotary, p, rows.n_cols);
-      result(i, a) = rows(i, a) * turn.cosines[p] - rows(i, b) * turn.sines[p];
-      result(i, b) = rows(i, a) * turn.sines[p] + rows(i, b) * turn.cosines[p];
+      turn_pair(result(i, a), result(i, b), turn.cosines[p], turn.sines[p]);
     }
   }
   return result;

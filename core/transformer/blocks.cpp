@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/positions/turning.hpp"
 #include "core/transformer/exponential.hpp"
 #include "core/transformer/products.hpp"
 
@@ -119,18 +120,14 @@ void rotate(arma::fmat& heads, std::size_t d_head, const positions::Rotary& rota
   std::vector<float> cosines(n), sines(n);
   for (std::size_t k = 0; k < frequencies.size(); ++k) {
     for (std::size_t i = 0; i < n; ++i) {
-      const double angle = scaled_position(rotary, static_cast<double>(first + i)) * frequencies[k];
+      const double angle = positions::angle_at(rotary, static_cast<double>(first + i), frequencies[k]);
       cosines[i] = static_cast<float>(std::cos(angle));
       sines[i] = static_cast<float>(std::sin(angle));
     }
     const auto [left_column, right_column] = columns_of(rotary, k, d_head);
     for (std::size_t begin = 0; begin < heads.n_cols; begin += d_head) {
       float *a = heads.colptr(begin + left_column), *b = heads.colptr(begin + right_column);
-      for (std::size_t i = 0; i < n; ++i) {
-        const float left = a[i], right = b[i];
-        a[i] = left * cosines[i] - right * sines[i];
-        b[i] = right * cosines[i] + left * sines[i];
-      }
+      for (std::size_t i = 0; i < n; ++i) positions::turn_pair(a[i], b[i], cosines[i], sines[i]);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/attention/order.hpp"
+#include "core/positions/turning.hpp"
 
 namespace core::attention::fast {
 
@@ -48,11 +49,8 @@ void Preparing::norm(Projected what, double* row) const {
 
 void Preparing::turn(std::size_t at, double* row) const {
   const double *cosine = cosines_.data() + at * pairs_.size(), *sine = sines_.data() + at * pairs_.size();
-  for (std::size_t p = 0; p < pairs_.size(); ++p) {
-    const double a = row[pairs_[p].first], b = row[pairs_[p].second];
-    row[pairs_[p].first] = a * cosine[p] - b * sine[p];
-    row[pairs_[p].second] = a * sine[p] + b * cosine[p];
-  }
+  for (std::size_t p = 0; p < pairs_.size(); ++p)
+    positions::turn_pair(row[pairs_[p].first], row[pairs_[p].second], cosine[p], sine[p]);
 }
 
 void Preparing::prepare(Projected what, std::size_t t, double* row) const {
