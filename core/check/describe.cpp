@@ -1,7 +1,9 @@
 #include "core/check/describe.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/apart.hpp"
 #include "core/check/pattern.hpp"
 
 namespace core::check {
@@ -9,11 +11,7 @@ namespace {
 
 double farthest(const arma::mat& theirs, const arma::mat& ours) {
   double most = 0;
-  for (arma::uword k = 0; k < ours.n_elem; ++k) {
-    if (theirs[k] == ours[k] || (std::isnan(theirs[k]) && std::isnan(ours[k]))) continue;
-    const double d = std::abs(theirs[k] - ours[k]);
-    if (!(d <= most)) most = std::isnan(d) ? arma::datum::inf : d;
-  }
+  for (arma::uword k = 0; k < ours.n_elem; ++k) most = std::max(most, apart(theirs[k], ours[k]));
   return most;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "core/apart.hpp"
 #include "core/check/stored_as.hpp"
 
 /// How far somebody's numbers are from ours, and how far they may be.
@@ -44,10 +45,7 @@ struct Limits {
 
 /// |theirs − ours|, 0 … ∞: 0 where their type does not hold ours, ∞ where one alone is NaN.
 inline double distance(double theirs, double ours, formats::Dtype dtype) {
-  if (std::isnan(theirs) && std::isnan(ours)) return 0;
-  if (stands_for_more(dtype, theirs, ours)) return 0;
-  const double d = std::abs(theirs - ours);
-  return std::isnan(d) ? arma::datum::inf : d;
+  return stands_for_more(dtype, theirs, ours) ? 0 : apart(theirs, ours);
 }
 
 /// All numbers of two matrices, as they are compared one after the other.

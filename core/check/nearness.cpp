@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/apart.hpp"
 #include "core/attention/rounding.hpp"
 #include "core/mistakes/changes.hpp"
 
@@ -38,9 +39,8 @@ ErrorSum error_sum(const Theirs& theirs, const Reading& reading, const Computed&
   for_each_number_of(
       theirs, reading,
       [&](double their, const std::array<double, 1>& ours) {
-        if (their == ours[0] || (std::isnan(their) && std::isnan(ours[0]))) return void(++sum.n);
-        const double error = their - ours[0];
-        sum.squares += std::isfinite(error) ? error * error : arma::datum::inf;
+        const double error = apart(their, ours[0]);
+        sum.squares += error * error;
         ++sum.n;
       },
       exact);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "core/apart.hpp"
 #include "core/text/words.hpp"
 
 namespace core::check {
@@ -47,8 +48,7 @@ void for_each_number(const std::vector<HeadDifference>& heads, const PatternOf& 
     for (std::size_t j = 0; j < h.ours.n_cols; ++j)
       for (std::size_t i = 0; i < h.ours.n_rows; ++i) {
         const double theirs = h.theirs(i, j), ours = h.ours(i, j);
-        const bool same = theirs == ours || (std::isnan(theirs) && std::isnan(ours)) ||
-                          std::abs(theirs - ours) <= stage.allowed(ours);
+        const bool same = are_same(theirs, ours) || std::abs(theirs - ours) <= stage.allowed(ours);
         if (!same || (ours != 0 && std::isfinite(ours))) visit(Number{h.head, i, j, theirs, ours}, !same);
       }
 }

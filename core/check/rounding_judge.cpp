@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/apart.hpp"
 #include "core/attention/rounding.hpp"
 #include "core/check/computed.hpp"
 
@@ -57,10 +58,6 @@ void for_each_cell(const Theirs& theirs, const Reading& r, const Computed& exact
                    coarse ? c(a, j) : 0});
     ++part;
   });
-}
-
-bool same_kind(double a, double b) {
-  return a == b || (std::isnan(a) && std::isnan(b));
 }
 
 /// What numbers of a stage are rounded to in the end: float64 where only what they are made of is.
@@ -176,7 +173,7 @@ std::optional<Likeness> judged(const Theirs& theirs, const Reading& reading, con
   std::size_t n = 0, n_off = 0, n_on_grid = 0, n_on_coarser = 0;
   for_each_cell(theirs, reading, exact, &coarse, [&](const Cell& c) {
     if (!std::isfinite(c.theirs) || !std::isfinite(c.exact) || !std::isfinite(c.coarse)) {
-      possible = possible && (same_kind(c.theirs, c.coarse) || same_kind(c.theirs, c.exact));
+      possible = possible && (are_same(c.theirs, c.coarse) || are_same(c.theirs, c.exact));
       return;
     }
     const double d = std::abs(c.theirs - c.exact), allowed = slack(c.exact);

@@ -5,15 +5,12 @@
 #include <limits>
 #include <string>
 
+#include "core/apart.hpp"
 #include "core/error.hpp"
 #include "core/text/words.hpp"
 
 namespace core::compare {
 namespace {
-
-bool equal(double a, double b) {
-  return a == b || (std::isnan(a) && std::isnan(b));
-}
 
 std::string shape(const arma::mat& m) {
   return text::shape_text(m.n_rows, m.n_cols);
@@ -24,16 +21,10 @@ void expect_one_shape(const arma::mat& a, const arma::mat& b) {
   throw Error("comparison: expected two matrices of one shape, got " + shape(a) + " and " + shape(b));
 }
 
-double distance(double a, double b) {
-  if (equal(a, b)) return 0;
-  const double d = std::abs(a - b);
-  return std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
-}
-
 }  // namespace
 
 double difference(DifferenceKind kind, double a, double b) {
-  if (equal(a, b)) return 0;
+  if (are_same(a, b)) return 0;
   const double d = a - b;
   switch (kind) {
     case DifferenceKind::absolute:
@@ -58,7 +49,7 @@ Farthest farthest(const arma::mat& a, const arma::mat& b) {
   Farthest best;
   for (std::size_t j = 0; j < a.n_cols; ++j)
     for (std::size_t i = 0; i < a.n_rows; ++i) {
-      const double d = distance(a(i, j), b(i, j));
+      const double d = apart(a(i, j), b(i, j));
       const bool earlier = i < best.row || (i == best.row && j < best.column);
       if (d > best.distance || (d > 0 && d == best.distance && earlier)) best = {d, i, j};
     }

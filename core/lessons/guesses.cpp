@@ -4,18 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "core/apart.hpp"
 #include "core/lessons/measures.hpp"
 
 namespace core::lessons {
 namespace {
 
 constexpr double rounding = 1e-12;
-
-double change(double before, double now) {
-  if (before == now || (std::isnan(before) && std::isnan(now))) return 0;
-  const double by = std::abs(now - before);
-  return std::isfinite(by) ? by : std::numeric_limits<double>::infinity();
-}
 
 std::string place(const Moved& cell) {
   return "row " + std::to_string(cell.row) + ", column " + std::to_string(cell.column);
@@ -36,7 +31,7 @@ std::vector<Moved> moved_cells(const Moment& moment, attention::Stage stage, std
   if (arma::size(before) != arma::size(now)) return moved;
   for (std::size_t i = 0; i < now.n_rows; ++i)
     for (std::size_t j = 0; j < now.n_cols; ++j)
-      if (const double by = change(before(i, j), now(i, j)); by > rounding) moved.push_back({i, j, by});
+      if (const double by = apart(before(i, j), now(i, j)); by > rounding) moved.push_back({i, j, by});
   std::ranges::stable_sort(moved, std::greater(), &Moved::by);
   return moved;
 }
