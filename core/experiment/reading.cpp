@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/attention/attend.hpp"
 #include "core/attention/fast/engine.hpp"
@@ -13,20 +14,12 @@ namespace core::experiment {
 namespace {
 
 using transformer::Interventions;
-using transformer::LayerRun;
 using transformer::Means;
 using transformer::Pass;
 using transformer::Transformer;
 
 constexpr std::size_t numbers_of_all_maps = std::size_t{1} << 23;  // 64 MiB
 constexpr std::size_t widest_map = 192, narrowest_map = 48;
-
-/// What a layer that was edited gives: what it adds, and what is to be seen of it.
-struct EditedLayer {
-  arma::fmat output;
-  std::vector<arma::mat> weights;  // [head]
-  arma::fmat added;
-};
 
 arma::fmat in_float32(const arma::mat& numbers) {
   return arma::conv_to<arma::fmat>::from(numbers);
@@ -99,16 +92,10 @@ std::shared_ptr<const arma::mat> seen_by(const transformer::Sight& sight, std::s
   if (!sight.causal && sight.window == 0) return nullptr;
   arma::mat visible(n_tokens, n_tokens, arma::fill::zeros);
   for (std::size_t i = 0; i < n_tokens; ++i) {
-    const std::size_t end = sight.causal ? i + 1 : n_tokens;
-    const std::size_t begin = sight.window > 0 && i + 1 > sight.window ? i + 1 - sight.window : 0;
+    const auto [begin, end] = transformer::seen_from(sight, i, n_tokens);
     visible.row(i).cols(begin, end - 1).ones();
   }
   return std::make_shared<const arma::mat>(pooled(visible, block));
-}
-
-HeadSight sight_of_weights(const arma::fmat& weights, const arma::mat& exact,
-                           const std::vector<std::size_t>& ids, std::size_t block) {
-  return {pooled(exact, block), transformer::roles_of(weights, ids)};
 }
 
 /// The first layer from which on two experiments differ, n_layers for none.
@@ -145,35 +132,98 @@ Pass pass_of(const Transformer& model, const std::vector<std::size_t>& ids, cons
   return transformer::run_on(model, before->pass, {ids.begin() + n_before, ids.end()}, interventions, means);
 }
 
-void find_place(const Transformer& model, Reading& reading, const Means& means) {
-  if (!model.weights->predicts()) {
-    reading.no_guess = "This model has nothing that predicts tokens.";
-    return;
-  }
-  try {
-    reading.place = transformer::places_to_guess(model, reading.pass.ids).front();
-  } catch (const Error& error) {
-    const std::string words = error.what(), path = model.path.string() + ": ";
-    reading.no_guess = words.starts_with(path) ? words.substr(path.size()) : words;
-    return;
-  }
-  reading.logits = transformer::logits_after_layers(model, reading.pass, reading.place->row, means);
-}
+/// What an edited layer that is computed shows of itself.
+using Watch = std::function<void(std::size_t layer, const attention::Model&, const attention::Trace&)>;
 
-}  // namespace
-
-Interventions interventions_of(const Transformer&, const Experiment& experiment,
-                               const std::vector<std::string>& names) {
+/// What is done to a pass of these tokens; heads of edited layers are switched off in their edited models.
+Interventions interventions_of(const Experiment& experiment, const std::vector<std::string>& names,
+                               const Watch& watch) {
   Interventions result{experiment.heads_off, {}, {}};
   for (const auto& [layer, edit] : experiment.layers)
-    result.attentions[layer] = [&experiment, &names, layer = layer](const arma::fmat& input) {
+    result.attentions[layer] = [&experiment, &names, &watch, layer = layer](const arma::fmat& input) {
+      const attention::Model model = edited_layer(names, input, experiment, layer);
       arma::fmat output;
-      attend_to(edited_layer(names, input, experiment, layer),
-                [&](const attention::Trace& trace) { output = in_float32(*trace.output); });
+      attend_to(model, [&](const attention::Trace& trace) {
+        output = in_float32(*trace.output);
+        if (watch) watch(layer, model, trace);
+      });
       return output;
     };
   return result;
 }
+
+/// Says where a token is guessed, or why none is.
+void find_place(const Transformer& model, Reading& reading, const std::vector<std::size_t>& ids) {
+  if (!model.weights->predicts()) {
+    reading.no_guess = "This model has nothing that predicts tokens.";
+    return;
+  }
+  const transformer::Places places = transformer::find_places(model, ids);
+  reading.no_guess = places.why_none;
+  if (!places.all.empty()) reading.place = places.all.front();
+}
+
+/// What layers of a reading show, one after the other.
+class Looking {
+ public:
+  Looking(const Transformer& model, const Reading& reading, const std::vector<std::size_t>& ids,
+          const Means& means)
+      : model_(model),
+        reading_(reading),
+        ids_(ids),
+        row_(reading.place ? reading.place->row : ids.size() - 1),
+        means_(means) {}
+
+  std::size_t row() const { return row_; }
+
+  LayerSight edited(const attention::Model& model, const attention::Trace& trace) const {
+    LayerSight sight;
+    sight.is_edited = true;
+    for (const auto& head : trace.heads) {
+      const arma::mat& weights = head.dropped_weights;
+      sight.heads.push_back(head_sight(in_float32(weights), weights));
+    }
+    sight.added = added_in(model, trace, row_);
+    if (model.mask.hides())
+      sight.visible = std::make_shared<const arma::mat>(pooled(*trace.mask, reading_.block));
+    return sight;
+  }
+
+  LayerSight plain(std::size_t layer) const {
+    LayerSight sight;
+    sight.heads.resize(model_.architecture.sizes.n_heads);
+    means_.pool.run(sight.heads.size(), [&](std::size_t h) {
+      const arma::fmat weights = transformer::weights_in(model_, reading_.pass, layer, h);
+      sight.heads[h] = head_sight(weights, arma::conv_to<arma::mat>::from(weights));
+    });
+    sight.visible = visible(layer);
+    const Interventions off{reading_.experiment.heads_off, {}, {}};
+    sight.added = transformer::added_by_heads(model_, reading_.pass, layer, row_, off, means_);
+    return sight;
+  }
+
+ private:
+  HeadSight head_sight(const arma::fmat& weights, const arma::mat& exact) const {
+    return {pooled(exact, reading_.block), transformer::roles_of(weights, ids_)};
+  }
+
+  /// That of the layer before, where it sees alike.
+  std::shared_ptr<const arma::mat> visible(std::size_t layer) const {
+    const transformer::Sight rule = transformer::sight_of(model_.architecture, layer);
+    const auto& before = reading_.layers;
+    const bool is_same = !before.empty() && !before.back()->is_edited &&
+                         transformer::window_of(model_.architecture, layer - 1) == rule.window;
+    return is_same ? before.back()->visible : seen_by(rule, ids_.size(), reading_.block);
+  }
+
+  const Transformer& model_;
+  const Reading& reading_;
+  const std::vector<std::size_t>& ids_;
+  std::size_t row_;
+  const Means& means_;
+};
+
+}  // namespace
 
 Reading read(const Transformer& model, const Experiment& experiment, const Reading* before,
              const Means& means) {
@@ -183,19 +233,25 @@ Reading read(const Transformer& model, const Experiment& experiment, const Readi
   reading.names = transformer::token_names(*model.tokenizer, reading.tokens);
   std::vector<std::size_t> ids;
   for (const auto& token : reading.tokens) ids.push_back(token.id);
+  find_place(model, reading, ids);
+  const auto& sizes = model.architecture.sizes;
+  reading.block = block_for(ids.size(), sizes.n_layers * sizes.n_heads);
+  const Looking look(model, reading, ids, means);
+
+  std::map<std::size_t, LayerSight> edited;
+  const Watch watch = [&](std::size_t layer, const attention::Model& of_layer,
+                          const attention::Trace& trace) { edited[layer] = look.edited(of_layer, trace); };
   reading.pass =
-      pass_of(model, ids, experiment, before, interventions_of(model, experiment, reading.names), means);
+      pass_of(model, ids, experiment, before, interventions_of(experiment, reading.names, watch), means);
   if (reading.pass.first_not_finite)
     throw Error(model.path.string() + ": numbers that are not finite begin in layer " +
                 std::to_string(*reading.pass.first_not_finite));
-  find_place(model, reading, means);
-  const auto& sizes = model.architecture.sizes;
-  reading.block = block_for(ids.size(), sizes.n_layers * sizes.n_heads);
-  const std::size_t row = reading.place ? reading.place->row : ids.size() - 1;
-  const bool is_same_place =
-      before && before->block == reading.block && before->pass.ids.size() == ids.size() &&
-      before->place.has_value() == reading.place.has_value() && (!reading.place || before->place->row == row);
-  const Interventions off{experiment.heads_off, {}, {}};
+  if (reading.place)
+    reading.logits = transformer::logits_after_layers(model, reading.pass, look.row(), means);
+
+  const bool is_same_place = before && before->pass.ids.size() == ids.size() &&
+                             before->place.has_value() == reading.place.has_value() &&
+                             (!reading.place || before->place->row == look.row());
   for (std::size_t l = 0; l < sizes.n_layers; ++l) {
     if (!means.progress.goes_on()) throw Stopped();
     const auto& run = reading.pass.layers[l];
@@ -203,34 +259,10 @@ Reading read(const Transformer& model, const Experiment& experiment, const Readi
       reading.layers.push_back(before->layers[l]);
       continue;
     }
-    auto sight = std::make_shared<LayerSight>();
+    const auto known = edited.find(l);
+    auto sight =
+        std::make_shared<LayerSight>(known == edited.end() ? look.plain(l) : std::move(known->second));
     sight->run = run;
-    if (experiment.layers.contains(l)) {
-      sight->is_edited = true;
-      const attention::Model edited_model = edited_layer(reading.names, run->attention_input, experiment, l);
-      attend_to(edited_model, [&](const attention::Trace& trace) {
-        for (const auto& head : trace.heads) {
-          const arma::mat& weights = head.dropped_weights;
-          sight->heads.push_back(sight_of_weights(in_float32(weights), weights, ids, reading.block));
-        }
-        sight->added = added_in(edited_model, trace, row);
-        if (edited_model.mask.hides())
-          sight->visible = std::make_shared<const arma::mat>(pooled(*trace.mask, reading.block));
-      });
-    } else {
-      sight->heads.resize(sizes.n_heads);
-      means.pool.run(sizes.n_heads, [&](std::size_t h) {
-        const arma::fmat weights = transformer::weights_in(model, reading.pass, l, h);
-        sight->heads[h] =
-            sight_of_weights(weights, arma::conv_to<arma::mat>::from(weights), ids, reading.block);
-      });
-      const transformer::Sight rule = transformer::sight_of(model.architecture, l);
-      const bool is_same_rule = !reading.layers.empty() && !reading.layers.back()->is_edited &&
-                                transformer::window_of(model.architecture, l - 1) == rule.window;
-      sight->visible =
-          is_same_rule ? reading.layers.back()->visible : seen_by(rule, ids.size(), reading.block);
-      sight->added = transformer::added_by_heads(model, reading.pass, l, row, off, means);
-    }
     reading.layers.push_back(std::move(sight));
   }
   return reading;
@@ -262,8 +294,9 @@ arma::frowvec logits_without(const Transformer& model, const Reading& reading, s
                              std::size_t head, const Means& means) {
   Experiment without = reading.experiment;
   without.heads_off.insert({layer, head});
-  return transformer::logits_without(model, reading.pass, layer, head, reading.place->row,
-                                     interventions_of(model, without, reading.names), means);
+  const Pass pass =
+      transformer::run_from(model, reading.pass, layer, interventions_of(without, reading.names, {}), means);
+  return transformer::logits_of(model, pass.last.row(reading.place->row), means).as_row();
 }
 
 }  // namespace core::experiment

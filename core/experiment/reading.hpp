@@ -52,11 +52,6 @@ struct Reading {
 Reading read(const transformer::Transformer& model, const Experiment& experiment, const Reading* before,
              const transformer::Means& means);
 
-/// What is done to a pass of these tokens; heads of edited layers are switched off in their edited models.
-transformer::Interventions interventions_of(const transformer::Transformer& model,
-                                            const Experiment& experiment,
-                                            const std::vector<std::string>& names);
-
 /// The layer that is looked at as the pass gives it, heads off with it, in float64.
 attention::Model layer_of(const transformer::Transformer& model, const Reading& reading, std::size_t layer);
 

@@ -46,6 +46,11 @@ Sight sight_of(const Architecture& architecture, std::size_t layer) {
   return {architecture.causal, window_of(architecture, layer), static_cast<float>(scale)};
 }
 
+SeenKeys seen_from(const Sight& sight, std::size_t place, std::size_t n_keys) {
+  return {sight.window > 0 && place + 1 > sight.window ? place + 1 - sight.window : 0,
+          sight.causal ? place + 1 : n_keys};
+}
+
 arma::fmat weights_of_head(const arma::fmat& queries, const KeysAndValues& keys, const Sizes& sizes,
                            const Sight& sight, std::size_t head) {
   const std::size_t d = sizes.d_head, group = head / (sizes.n_heads / sizes.n_groups);
@@ -54,8 +59,7 @@ arma::fmat weights_of_head(const arma::fmat& queries, const KeysAndValues& keys,
            keys.n, d, queries.n_rows, sight.scale, weights.memptr(), weights.n_rows);
   const std::size_t before = keys.n - queries.n_rows;
   for (std::size_t i = 0; i < queries.n_rows; ++i) {
-    const std::size_t place = before + i, end = sight.causal ? place + 1 : keys.n;
-    const std::size_t begin = sight.window > 0 && place + 1 > sight.window ? place + 1 - sight.window : 0;
+    const auto [begin, end] = seen_from(sight, before + i, keys.n);
     softmax_in(weights.colptr(i), keys.n, begin, end);
   }
   return weights;

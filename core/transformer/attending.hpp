@@ -26,6 +26,12 @@ struct Sight {
 
 Sight sight_of(const Architecture& architecture, std::size_t layer);
 
+/// The keys from begin to end − 1 that the query at a place sees, of n_keys.
+struct SeenKeys {
+  std::size_t begin = 0, end = 0;
+};
+SeenKeys seen_from(const Sight& sight, std::size_t place, std::size_t n_keys);
+
 /// The weights of a head: n_keys × n_queries, a query a column. The queries are the last of the keys.
 ///
 /// Source: Vaswani et al. 2017, 3.2.1, without the product with the values.

@@ -25,18 +25,23 @@ std::vector<Guess> best_guesses(const arma::frowvec& logits, std::size_t n_guess
 }
 
 std::vector<Place> places_to_guess(const Transformer& model, const std::vector<std::size_t>& ids) {
-  if (model.architecture.causal) return {{ids.size(), ids.size() - 1}};
+  Places places = find_places(model, ids);
+  if (places.all.empty()) throw Error(model.path.string() + ": " + places.why_none);
+  return std::move(places.all);
+}
+
+Places find_places(const Transformer& model, const std::vector<std::size_t>& ids) {
+  if (model.architecture.causal) return {{{ids.size(), ids.size() - 1}}};
   std::optional<std::size_t> mask;
   for (const char* piece : {"[MASK]", "<mask>"})
     if (!mask) mask = model.tokenizer->find(piece);
-  if (!mask)
-    throw Error(model.path.string() + ": its tokenizer has no [MASK] or <mask>, so nothing can be guessed");
-  std::vector<Place> places;
+  if (!mask) return {{}, "its tokenizer has no [MASK] or <mask>, so nothing can be guessed"};
+  Places places;
   for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] == *mask) places.push_back({i, i});
-  if (places.empty())
-    throw Error(model.path.string() + ": tokens of this model see both sides: expected a text with " +
-                model.tokenizer->piece(*mask) + " where a word is to be guessed");
+    if (ids[i] == *mask) places.all.push_back({i, i});
+  if (places.all.empty())
+    places.why_none = "tokens of this model see both sides: expected a text with " +
+                      model.tokenizer->piece(*mask) + " where a word is to be guessed";
   return places;
 }
 

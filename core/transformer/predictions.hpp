@@ -25,4 +25,11 @@ struct Place {
 /// Throws core::Error when a model that sees both sides has no masked token to guess.
 std::vector<Place> places_to_guess(const Transformer& model, const std::vector<std::size_t>& ids);
 
+/// The same, or why there is none, in words.
+struct Places {
+  std::vector<Place> all = {};
+  std::string why_none = {};
+};
+Places find_places(const Transformer& model, const std::vector<std::size_t>& ids);
+
 }  // namespace core::transformer
