@@ -1,9 +1,9 @@
 #include "core/transformer/config.hpp"
 
 #include <array>
-#include <initializer_list>
 
 #include "core/error.hpp"
+#include "core/formats/checkpoints/config_keys.hpp"
 #include "core/text/number.hpp"
 #include "core/transformer/families.hpp"
 
@@ -12,31 +12,28 @@ namespace {
 
 using formats::Json;
 using formats::Word;
-using KeyNames = std::initializer_list<const char*>;
+using formats::checkpoints::any_member;
+using formats::checkpoints::ConfigPositions;
+using formats::checkpoints::ConfigRotary;
+using formats::checkpoints::Keys;
 
-std::optional<Json> one_of(const Json& top, KeyNames keys) {
-  for (const char* key : keys)
-    if (auto place = top.member(key); place && !place->is_null()) return place;
-  return std::nullopt;
-}
-
-std::size_t size_at(const Json& top, KeyNames keys) {
-  if (const auto place = one_of(top, keys)) return place->whole(1);
+std::size_t size_at(const Json& top, Keys keys) {
+  if (const auto place = any_member(top, keys)) return place->whole(1);
   return top.required(*keys.begin()).whole(1);
 }
 
-std::size_t size_or(const Json& top, KeyNames keys, std::size_t otherwise) {
-  const auto place = one_of(top, keys);
+std::size_t size_or(const Json& top, Keys keys, std::size_t otherwise) {
+  const auto place = any_member(top, keys);
   return place ? place->whole(1) : otherwise;
 }
 
-bool says_yes(const Json& top, KeyNames keys, bool otherwise) {
-  const auto place = one_of(top, keys);
+bool says_yes(const Json& top, Keys keys, bool otherwise) {
+  const auto place = any_member(top, keys);
   return place ? place->boolean() : otherwise;
 }
 
-double number_or(const Json& top, KeyNames keys, double otherwise) {
-  const auto place = one_of(top, keys);
+double number_or(const Json& top, Keys keys, double otherwise) {
+  const auto place = any_member(top, keys);
   return place ? place->number() : otherwise;
 }
 
@@ -64,73 +61,61 @@ Activation activation_in(const Json& top, Activation otherwise) {
                                     Word{"relu", relu},
                                     Word{"silu", silu},
                                     Word{"swish", silu}};
-  const auto place = one_of(top, {"hidden_act", "activation_function", "activation"});
+  const auto place = any_member(top, {"hidden_act", "activation_function", "activation"});
   return place ? place->word(words) : otherwise;
 }
 
-void read_scaling(const Json& place, positions::Scaling& scaling) {
-  const auto type = one_of(place, {"rope_type", "type"});
-  if (!type || type->text() == "default") return;
-  if (type->text() == "linear") {
-    scaling = {positions::ScalingRule::linear, place.required("factor").number()};
-  } else if (type->text() == "llama3") {
-    scaling = {positions::ScalingRule::llama3, place.required("factor").number(),
-               place.required("low_freq_factor").number(), place.required("high_freq_factor").number(),
-               place.required("original_max_position_embeddings").number()};
-  } else {
-    type->fail("rotary positions of type default, linear or llama3, as others cannot be computed yet");
-  }
+/// A rule of scaling that is not computed, or one that lacks some of its numbers.
+[[noreturn]] void refuse_scaling(const Json& top, const std::string& rule) {
+  const Json place = *any_member(top, {"rope_parameters", "rope_scaling"});
+  if (rule == "linear" || rule == "llama3") place.required("factor").number();
+  if (rule == "llama3")
+    for (const char* key : {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"})
+      place.required(key).number();
+  any_member(place, {"rope_type", "type"})
+      ->fail("rotary positions of type default, linear or llama3, as others cannot be computed yet");
 }
 
-positions::Rotary rotary_in(const Json& top, const Sizes& sizes) {
+positions::Rotary rotary_in(const Json& top, const ConfigRotary& said, const std::string& type,
+                            std::size_t d_head) {
+  if (!said.other_scaling.empty()) refuse_scaling(top, said.other_scaling);
   positions::Rotary rotary;
-  const auto parameters = one_of(top, {"rope_parameters"});
-  const Json& place = parameters ? *parameters : top;
-  rotary.base = number_or(place, {"rope_theta", "rotary_emb_base"}, 10000);
-  const double otherwise = number_or(top, {"partial_rotary_factor", "rotary_pct"}, 1);
-  const double part = number_or(place, {"partial_rotary_factor"}, otherwise);
-  if (part != 1) rotary.dimensions = static_cast<std::size_t>(part * static_cast<double>(sizes.d_head));
-  if (parameters)
-    read_scaling(*parameters, rotary.scaling);
-  else if (const auto scaling = one_of(top, {"rope_scaling"}))
-    read_scaling(*scaling, rotary.scaling);
+  rotary.base = said.base.value_or(rotary.base);
+  rotary.scaling = said.scaling;
+  const double part = said.fraction.value_or(formats::checkpoints::usual_fraction(type));
+  if (part != 1) rotary.dimensions = static_cast<std::size_t>(part * static_cast<double>(d_head));
   return rotary;
 }
 
-/// Windows of Mistral, and of Qwen where they are used.
-std::vector<std::size_t> windows_in(const Json& top, const std::string& type, std::size_t n_layers) {
-  const auto window = one_of(top, {"sliding_window"});
-  if (!window || !says_yes(top, {"use_sliding_window"}, type == "mistral")) return {};
-  std::vector<std::size_t> windows(n_layers, window->whole(1));
-  if (const auto types = one_of(top, {"layer_types"})) {
-    const auto each = types->items("a list of kinds of layers");
-    for (std::size_t l = 0; l < std::min(n_layers, each.size()); ++l)
-      if (each[l].text() != "sliding_attention") windows[l] = 0;
-  } else if (type != "mistral") {
-    const std::size_t first = size_or(top, {"max_window_layers"}, n_layers);
-    for (std::size_t l = 0; l < std::min(first, n_layers); ++l) windows[l] = 0;
-  }
+/// Windows of Mistral and Qwen; others have none, whatever is said.
+std::vector<std::size_t> windows_in(const ConfigPositions& said, const std::string& type,
+                                    std::size_t n_layers) {
+  const bool has_windows = type == "mistral" || type.starts_with("qwen");
+  if (!has_windows || !said.window || *said.window == 0) return {};
+  std::vector<std::size_t> windows(n_layers, *said.window);
+  for (std::size_t l = 0; l < std::min(n_layers, said.windowed.size()); ++l)
+    if (!said.windowed[l]) windows[l] = 0;
   return windows;
 }
 
 /// What changes the numbers and is not computed here.
 void refuse_what_is_unknown(const Json& top) {
-  if (const auto place = one_of(top, {"position_embedding_type"}); place && place->text() != "absolute")
+  if (const auto place = any_member(top, {"position_embedding_type"}); place && place->text() != "absolute")
     place->fail("absolute positions, as others of this family cannot be computed yet");
-  if (const auto place = one_of(top, {"scale_attn_weights"}); place && !place->boolean())
+  if (const auto place = any_member(top, {"scale_attn_weights"}); place && !place->boolean())
     place->fail("true, as scores without a scale cannot be computed yet");
-  if (const auto place = one_of(top, {"quantization_config"}))
+  if (const auto place = any_member(top, {"quantization_config"}))
     place->fail("none, as quantised checkpoints are read from GGUF alone",
                 place->member("quant_method") ? place->required("quant_method").text() : "one");
-  if (const auto place = one_of(top, {"add_cross_attention", "is_encoder_decoder"});
+  if (const auto place = any_member(top, {"add_cross_attention", "is_encoder_decoder"});
       place && place->boolean())
     place->fail("false, as attention to another text cannot be computed yet");
 }
 
 /// Rows of positions up to that of the padding stand for none of the text.
 void begin_behind_padding(const Json& top, Architecture& architecture) {
-  const auto said = one_of(top, {"pad_token_id"});
-  const std::size_t padding = said ? said->whole(0) : 1;
+  const auto row = any_member(top, {"pad_token_id"});
+  const std::size_t padding = row ? row->whole(0) : 1;
   std::size_t& n_context = architecture.sizes.n_context;
   if (padding >= n_context - 1)
     throw Error(top.place() + "max_position_embeddings: expected more than pad_token_id + 1 = " +
@@ -180,12 +165,14 @@ Architecture architecture_of(const Json& top) {
   architecture.mlp = family->mlp;
   architecture.mlp.activation = activation_in(top, family->mlp.activation);
   if (family->mlp.parallel) architecture.mlp.parallel = says_yes(top, {"use_parallel_residual"}, true);
+  const ConfigPositions said = formats::checkpoints::positions_in(top);
   architecture.causal = family->causal || says_yes(top, {"is_decoder"}, false);
-  if (family->is_rotary) architecture.rotary = rotary_in(top, architecture.sizes);
+  if (family->is_rotary)
+    architecture.rotary = rotary_in(top, said.turns, type.text(), architecture.sizes.d_head);
   architecture.scales_by_layer = says_yes(top, {"scale_attn_by_inverse_layer_idx"}, false);
   architecture.tied = says_yes(top, {"tie_word_embeddings"}, false);
-  architecture.windows = windows_in(top, type.text(), architecture.sizes.n_layers);
   require_sizes(architecture, top.place());
+  architecture.windows = windows_in(said, type.text(), architecture.sizes.n_layers);
   if (family == &family_named("RoBERTa")) begin_behind_padding(top, architecture);
   return architecture;
 }

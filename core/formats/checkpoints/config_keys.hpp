@@ -20,6 +20,10 @@ std::optional<double> number(const Json& top, Keys keys);
 bool is_on(const Json& top, Keys keys);
 std::string text_of(const Json& top, const char* key);
 
+/// The fraction of a head's columns that turn in models of a type whose configuration says none. Source: the
+/// configurations' defaults in transformers.
+double usual_fraction(const std::string& type);
+
 /// What it says of positions, norms, caps and windows. Throws core::Error as Json does.
 ConfigPositions positions_in(const Json& top);
 

@@ -7,6 +7,8 @@ namespace core::formats::checkpoints {
 namespace {
 
 constexpr std::size_t usual_layers = 256, most_layers = 4096;
+constexpr std::size_t usual_window = 4096;  // of Mistral
+constexpr double usual_full_layers = 28;    // of Qwen, before those with a window
 
 bool is_named(std::string_view words, const std::string& word) {
   return !word.empty() && words.find(" " + word + " ") != words.npos;
@@ -40,13 +42,26 @@ std::vector<bool> windowed_layers(const Json& top, const std::string& type) {
     return but_every(top, n, n - 1);
   }
   if (type == "modernbert") return but_every(top, count(top, {"global_attn_every_n_layers"}).value_or(3), 0);
-  if (const auto first = number(top, {"max_window_layers"});
-      first && *first >= 0 && type.starts_with("qwen")) {
+  const auto said = number(top, {"max_window_layers"});
+  if (type.starts_with("qwen") && (said || is_named(" qwen2 qwen3 ", type))) {
+    const double first = said.value_or(usual_full_layers);
     std::vector<bool> windowed = but_every(top, 0, 0);
-    for (std::size_t k = 0; k < windowed.size() && double(k) < *first; ++k) windowed[k] = false;
+    for (std::size_t k = 0; k < windowed.size() && double(k) < first; ++k) windowed[k] = false;
     return windowed;
   }
   return {};
+}
+
+/// Keys that a query sees at most, in layers with a window; as transformers takes what is not said.
+std::optional<std::size_t> window_in(const Json& top, const std::string& type) {
+  if (type == "mistral" && !top.member("sliding_window")) return usual_window;
+  const auto window = any_member(top, {"sliding_window", "window_size", "local_attention"});
+  if (!window || !window->is_whole()) return std::nullopt;
+  const auto used = top.member("use_sliding_window");
+  const bool is_said = used && used->is_boolean();
+  const bool is_used =
+      type == "mistral" || (is_said ? used->boolean() : !type.starts_with("qwen") && type != "smollm3");
+  return is_used ? std::optional<std::size_t>(window->whole(0)) : std::nullopt;
 }
 
 /// Which layers turn: those of a list of 0 and 1, or, of types whose other layers know no positions, those
@@ -84,8 +99,11 @@ void read_scaling(const Json& place, ConfigRotary& rotary) {
 void read_turns(const Json& place, ConfigRotary& rotary) {
   if (const auto base = number(place, {"rope_theta", "rotary_emb_base", "global_rope_theta"}))
     rotary.base = base;
-  if (const auto part = number(place, {"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"}))
+  const Keys fractions{"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"};
+  if (const auto part = number(place, fractions)) {
+    if (!(*part >= 0 && *part <= 1)) any_member(place, fractions)->fail("a part of the columns, 0 … 1");
     rotary.fraction = part;
+  }
   if (const auto n = any_member(place, {"rotary_dim"}); n && n->is_whole()) rotary.dimensions = n->whole(0);
   if (const auto pairs = any_member(place, {"rotary_emb_interleaved", "rope_interleaved"});
       pairs && pairs->is_boolean())
@@ -119,6 +137,11 @@ void read_rotary(const Json& top, ConfigPositions& p) {
 
 }  // namespace
 
+double usual_fraction(const std::string& type) {
+  if (is_named(" phi persimmon nemotron glm glm4 ", type)) return 0.5;
+  return is_named(" gpt_neox stablelm ", type) ? 0.25 : 1;
+}
+
 ConfigPositions positions_in(const Json& top) {
   ConfigPositions positions;
   const std::string model_type = text_of(top, "model_type");
@@ -141,10 +164,7 @@ ConfigPositions positions_in(const Json& top) {
   positions.normed = is_on(top, {"use_qk_norm", "qk_layernorm", "qk_norm"});
   positions.epsilon = number(top, {"rms_norm_eps"});
   positions.clipped = any_member(top, {"clip_qkv"}).has_value();
-  const auto window = any_member(top, {"sliding_window", "window_size", "local_attention"});
-  const auto used = top.member("use_sliding_window");
-  const bool is_unused = used && used->is_boolean() && !used->boolean();
-  if (window && window->is_whole() && !is_unused) positions.window = window->whole(0);
+  positions.window = window_in(top, model_type);
   positions.windowed = windowed_layers(top, model_type);
   if (const auto attention = top.member("attn_config"); attention && attention->is_object()) {
     if (const auto alibi = attention->member("alibi"); alibi && alibi->is_boolean())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/formats/checkpoints/config_keys.hpp"
 #include "core/formats/checkpoints/signs.hpp"
 
 namespace core::formats::checkpoints {
@@ -10,7 +11,6 @@ namespace {
 // By model_type, blanks around each; where the configuration does not say it.
 constexpr const char* types_of_neighbours = " gptj codegen cohere cohere2 glm glm4 helium roformer ";
 constexpr const char* types_that_turn_otherwise = " llama4 llama4_text chatglm ";
-constexpr const char* types_of_half = " phi persimmon nemotron glm glm4 ";
 constexpr const char* types_of_other_tables = " udop pix2struct ";
 constexpr std::size_t usual_max_distance = 128;
 constexpr double usual_slope = 8;
@@ -103,11 +103,6 @@ class Planner {
     say(words_of(alibi));
   }
 
-  double usual_fraction() const {
-    if (is_among(types_of_half, sources_.type)) return 0.5;
-    return is_kind("GPT-NeoX") || sources_.type == "stablelm" ? 0.25 : 1;
-  }
-
   /// Some layers of a model may know no positions.
   bool turns() const {
     const auto& turning = sources_.positions.turning;
@@ -131,7 +126,9 @@ class Planner {
     planned.rotary.pairs = neighbours ? positions::Pairs::neighbours : positions::Pairs::halves;
     planned.rotary.base = said.base.value_or(planned.rotary.base);
     planned.rotary.dimensions = said.dimensions;
-    planned.fraction = said.fraction.value_or(usual_fraction());
+    const bool is_plain_neox =
+        is_kind("GPT-NeoX") && !is_among(" gpt_neox_japanese persimmon ", sources_.type);
+    planned.fraction = said.fraction.value_or(usual_fraction(is_plain_neox ? "gpt_neox" : sources_.type));
     planned.rotary.scaling = said.scaling;
     if (!said.other_scaling.empty()) lacks("scaling");
     b_.planned.rotary = planned;
