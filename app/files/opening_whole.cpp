@@ -91,7 +91,7 @@ OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::pat
   opened.reading = opened.before = read_at(session, model, plain, nullptr, means);
   const experiment::Experiment edited = [&] {
     try {
-      return experiment::with_saved_edits(saved, model, *opened.reading);
+      return experiment::with_saved_edits(saved, model);
     } catch (const core::Error& error) {
       const std::string words = error.what(), place = session.string() + ": ";
       throw core::Error(words.starts_with(place) ? words : place + words);

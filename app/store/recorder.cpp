@@ -57,16 +57,8 @@ Recorder::Entry Recorder::entry_of(const Document& document, const View& view) {
 
 void Recorder::Entry::write_to(Journal& journal) const {
   if (!whole) return journal.write(head, session);
-  core::ThreadPool pool(1);
-  const core::Token token;
-  core::experiment::Experiment plain = whole->experiment;  // whose layers are those of the file
-  plain.layers.clear(), plain.heads_off.clear();
-  const core::experiment::Reading reading =
-      plain.text.empty() || whole->experiment.layers.empty()
-          ? core::experiment::Reading()
-          : core::experiment::read(whole->transformer, plain, nullptr, {pool, token});
-  journal.write(head, core::experiment::experiment_text(whole->transformer, reading, whole->experiment,
-                                                        session.view, "/"));
+  journal.write(head,
+                core::experiment::experiment_text(whole->transformer, whole->experiment, session.view, "/"));
 }
 
 bool Recorder::is_written(const Document& document) const {

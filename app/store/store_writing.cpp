@@ -59,16 +59,11 @@ void Store::save_to(const std::filesystem::path& path) {
 
 void Store::save_whole_to(const std::filesystem::path& path) {
   const WholeModel& whole = *lessons_.own(document_).whole;
-  const BothReadings* both = whole_.is_of(whole) ? whole_.readings() : nullptr;
   writer_.saving.start(
-      [this, path, model = whole.transformer, experiment = whole.experiment, view = view_text(view_),
-       known = both ? both->now : nullptr](const core::Token& progress) -> Jobs::Delivery {
-        core::ThreadPool pool(1);
-        const auto reading = known ? known
-                                   : std::make_shared<const core::experiment::Reading>(core::experiment::read(
-                                         model, experiment, nullptr, {pool, progress}));
+      [this, path, model = whole.transformer, experiment = whole.experiment,
+       view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
         formats::write_atomically(
-            path, core::experiment::experiment_text(model, *reading, experiment, view, path.parent_path()));
+            path, core::experiment::experiment_text(model, experiment, view, path.parent_path()));
         return [this, path, experiment, stamp = file_stamp(path)] {
           Document& own = lessons_.own(document_);
           own.saved_experiment = experiment;

@@ -78,13 +78,12 @@ std::string projections_json(const Projections& of_pass, const std::optional<Pro
 }
 
 /// The rules of an edited layer as a small model of its shape without its numbers.
-Model rules_alone(const Model& of_pass, const LayerEdit& edit) {
+Model rules_alone(const Model& of_pass, const LayerEdit& edit, std::size_t n_tokens, std::size_t d_model) {
   Model model = edit.model;
   auto& sequence = model.sequences.front();
-  const std::size_t n_tokens = of_pass.n_tokens();
   sequence.tokens = attention::numbered_tokens(n_tokens);
   if (!model.projections) {
-    sequence.embeddings = arma::mat(n_tokens, of_pass.d_model(), arma::fill::zeros);
+    sequence.embeddings = arma::mat(n_tokens, d_model, arma::fill::zeros);
     return model;
   }
   sequence.embeddings = arma::mat(n_tokens, 1, arma::fill::zeros);
@@ -101,15 +100,16 @@ Model rules_alone(const Model& of_pass, const LayerEdit& edit) {
   return model;
 }
 
-std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& of_pass) {
+std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& of_pass, std::size_t n_tokens,
+                      std::size_t d_model) {
   std::vector<std::string> words;
   for (const std::string& done : edit.words) words.push_back(json_quoted(done));
   const bool keeps_norm = of_pass.additions.normalise == edit.model.additions.normalise;
   return "{\"layer\": " + std::to_string(layer) + ", \"words\": " + joined(words) +
          ",\n     \"inputs\": " + cells_json(edit.inputs) +
          ",\n     \"projections\": " + projections_json(*of_pass.projections, edit.model.projections) +
-         ",\n     \"keeps_norm\": " + (keeps_norm ? "true" : "false") +
-         ",\n     \"rules\": " + formats::session_text({rules_alone(of_pass, edit), "", {}}) + "}";
+         ",\n     \"keeps_norm\": " + (keeps_norm ? "true" : "false") + ",\n     \"rules\": " +
+         formats::session_text({rules_alone(of_pass, edit, n_tokens, d_model), "", {}}) + "}";
 }
 
 std::map<Place, double> read_cells(const Json& list) {
@@ -181,8 +181,8 @@ FileMark mark_of(const fs::path& file) {
   return {bytes, begin};
 }
 
-std::string experiment_text(const transformer::Transformer& model, const Reading& reading,
-                            const Experiment& experiment, const std::string& view, const fs::path& folder) {
+std::string experiment_text(const transformer::Transformer& model, const Experiment& experiment,
+                            const std::string& view, const fs::path& folder) {
   std::error_code ignored;
   const fs::path whole = fs::absolute(model.path, ignored),
                  home = fs::absolute(folder.empty() ? "." : folder, ignored);
@@ -200,10 +200,12 @@ std::string experiment_text(const transformer::Transformer& model, const Reading
                      ",\n    \"text\": " + json_quoted(experiment.text) + ",\n    \"made\": " + joined(made) +
                      ",\n    \"layer\": " + std::to_string(experiment.layer) +
                      ",\n    \"heads_off\": " + joined(off) + ",\n    \"edits\": [";
+  const std::size_t n_tokens = experiment.layers.empty() ? 0 : tokens_of(model, experiment).size();
   bool is_first = true;
   for (const auto& [layer, edit] : experiment.layers) {
     text += std::string(is_first ? "\n    " : ",\n    ") +
-            edit_json(layer, edit, layer_of(model, reading, layer));
+            edit_json(layer, edit, transformer::layer_without_text(model, layer), n_tokens,
+                      model.architecture.sizes.d_model);
     is_first = false;
   }
   text += "]\n  }";
@@ -264,18 +266,21 @@ void require_mark(const SavedExperiment& saved, const transformer::Transformer& 
       (now.bytes == saved.mark.bytes ? "one of other contents" : "one of " + std::to_string(now.bytes)));
 }
 
-Experiment with_saved_edits(const SavedExperiment& saved, const transformer::Transformer& model,
-                            const Reading& plain) {
+Experiment with_saved_edits(const SavedExperiment& saved, const transformer::Transformer& model) {
   Experiment experiment = saved.experiment;
   const auto& sizes = model.architecture.sizes;
   transformer::require_layer(model, experiment.layer);
+  const std::size_t n_tokens = tokens_of(model, experiment).size();
   for (const Json& place : saved.edits) {
     place.expect_keys({"layer", "words", "inputs", "projections", "keeps_norm", "rules"});
     const Json number = place.required("layer");
     const std::size_t layer = number.whole(0);
     if (layer >= sizes.n_layers)
       number.fail("a layer below " + std::to_string(sizes.n_layers), std::to_string(layer));
-    Model of_pass = layer_of(model, plain, layer);
+    // Whether edits fit does not depend on what enters the layer.
+    Model of_pass = transformer::layer_without_text(model, layer);
+    of_pass.sequences.front() = {attention::numbered_tokens(n_tokens),
+                                 arma::mat(n_tokens, sizes.d_model, arma::fill::zeros)};
     LayerEdit edit;
     edit.model = formats::parse_session(formats::json_text(place.required("rules")), place.place()).model;
     edit.model.projections = read_projections(place.required("projections"), *of_pass.projections);

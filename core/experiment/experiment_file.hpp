@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/experiment/reading.hpp"
+#include "core/experiment/experiment.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/outside.hpp"
 
@@ -24,11 +24,10 @@ FileMark mark_of(const std::filesystem::path& file);
 /// An experiment as a session file: JSON that names the model's folder or file and holds the text and what
 /// was edited, none of the model's own numbers.
 ///
-/// reading is of its text; view is a JSON object or "". Throws core::Error when the model's file cannot be
-/// read.
-std::string experiment_text(const transformer::Transformer& model, const Reading& reading,
-                            const Experiment& experiment, const std::string& view,
-                            const std::filesystem::path& folder);
+/// view is a JSON object or "". Of the model only edited layers are read, nothing is computed. Throws
+/// core::Error when the model's file cannot be read.
+std::string experiment_text(const transformer::Transformer& model, const Experiment& experiment,
+                            const std::string& view, const std::filesystem::path& folder);
 
 /// A session of a whole model that was parsed; its edits are read when the model is open.
 struct SavedExperiment {
@@ -52,8 +51,8 @@ SavedExperiment parse_experiment(std::string_view text, const std::filesystem::p
 void require_mark(const SavedExperiment& saved, const transformer::Transformer& model,
                   const std::filesystem::path& session);
 
-/// The edits that were saved, of a model that reads the text; throws core::Error as parse_experiment() does.
-Experiment with_saved_edits(const SavedExperiment& saved, const transformer::Transformer& model,
-                            const Reading& plain);
+/// The edits that were saved, of a model; nothing is computed. Throws core::Error as parse_experiment() and
+/// tokens_of() do.
+Experiment with_saved_edits(const SavedExperiment& saved, const transformer::Transformer& model);
 
 }  // namespace core::experiment

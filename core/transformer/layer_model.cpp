@@ -29,8 +29,7 @@ void require_layer(const Transformer& model, std::size_t layer) {
                 std::to_string(model.architecture.sizes.n_layers) + ", got " + std::to_string(layer));
 }
 
-attention::Model layer_model(const Transformer& model, const Pass& pass, std::size_t layer,
-                             const std::vector<std::string>& tokens, const Interventions& interventions) {
+attention::Model layer_without_text(const Transformer& model, std::size_t layer) {
   require_layer(model, layer);
   const Architecture& rules = model.architecture;
   const Sizes& sizes = rules.sizes;
@@ -38,7 +37,7 @@ attention::Model layer_model(const Transformer& model, const Pass& pass, std::si
   const Token progress;
   const auto weights = model.weights->layer(layer, progress);
   attention::Model result;
-  result.sequences = {{tokens, in_float64(pass.layers[layer]->attention_input)}};
+  result.sequences.resize(1);
   const Affine& fused = weights->queries_keys_values;
   result.projections =
       attention::Projections{columns(fused, 0, d), columns(fused, d, d_keys),
@@ -56,7 +55,14 @@ attention::Model layer_model(const Transformer& model, const Pass& pass, std::si
   }
   result.mask.causal = rules.causal;
   if (const std::size_t window = window_of(rules, layer)) result.mask.window.left = window - 1;
-  result.heads_off = heads_off_in(interventions.heads_off, layer, sizes.n_heads);
+  return result;
+}
+
+attention::Model layer_model(const Transformer& model, const Pass& pass, std::size_t layer,
+                             const std::vector<std::string>& tokens, const Interventions& interventions) {
+  attention::Model result = layer_without_text(model, layer);
+  result.sequences = {{tokens, in_float64(pass.layers[layer]->attention_input)}};
+  result.heads_off = heads_off_in(interventions.heads_off, layer, result.n_heads);
   attention::require(result, model.path.string() + ": ");
   return result;
 }

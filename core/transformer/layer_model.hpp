@@ -19,6 +19,9 @@ void require_layer(const Transformer& model, std::size_t layer);
 attention::Model layer_model(const Transformer& model, const Pass& pass, std::size_t layer,
                              const std::vector<std::string>& tokens, const Interventions& interventions);
 
+/// The same without a text: no tokens, nothing that enters it, no head off.
+attention::Model layer_without_text(const Transformer& model, std::size_t layer);
+
 /// Names of tokens for people: their text, the bytes of those that are less than a character, and the piece
 /// of those that stand for nothing in the text.
 std::vector<std::string> token_names(const tokenizers::Tokenizer& tokenizer,

@@ -118,11 +118,10 @@ TEST_F(OnTinyGpt, KeysOfAnotherTextAreRefused) {
   Experiment saved = with_layer(plain, 0, as_it_is, bare, "");
   saved.layers.at(0).model.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
   saved.layers.at(0).model.sequences.front().key_tokens = {"a", "b", "c"};
-  const std::string text = experiment_text(model, reading, saved, "", "/tmp");
-  EXPECT_EQ(error_of([&] {
-              with_saved_edits(parse_experiment(text, "/tmp/s.json", Elsewhere::allowed), model, reading);
-            }),
-            "/tmp/s.json: whole_model.edits[0]: " + words);
+  const std::string text = experiment_text(model, saved, "", "/tmp");
+  EXPECT_EQ(
+      error_of([&] { with_saved_edits(parse_experiment(text, "/tmp/s.json", Elsewhere::allowed), model); }),
+      "/tmp/s.json: whole_model.edits[0]: " + words);
 }
 
 TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
@@ -132,9 +131,9 @@ TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
   after.n_heads = 8;
   after.heads_off = {2, 6};
   Experiment experiment = with_layer(plain, 1, as_it_is, after, "heads");
-  const std::string text = experiment_text(model, reading, experiment, "", "/tmp");
+  const std::string text = experiment_text(model, experiment, "", "/tmp");
   const auto opened = [&](const std::string& of) {
-    return with_saved_edits(parse_experiment(of, "/tmp/s.json", Elsewhere::allowed), model, reading);
+    return with_saved_edits(parse_experiment(of, "/tmp/s.json", Elsewhere::allowed), model);
   };
   EXPECT_EQ(opened(text), experiment);
   std::string other = text;
