@@ -61,7 +61,8 @@ Shades::Shades(const Picture& p)
 }
 
 Texel Shades::marked(double number, bool hidden, bool dropped) const {
-  const auto [place, marks] = core::colour::look(shading_, number, hidden, dropped);
+  auto [place, marks] = core::colour::look(shading_, number, hidden, dropped);
+  if (dropped && (marks & mark::hidden) != 0) marks |= mark::dropped;
   const Rgb colour = (marks & mark::dropped) != 0 ? zero_ : std::bit_cast<Texel>(colours_(place)).colour;
   const bool is_light = marks != 0 && readable_on(colour) == readable_on(rgb(0x000000));
   return {colour, static_cast<std::uint8_t>(marks | (is_light ? light_ink : 0))};

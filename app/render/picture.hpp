@@ -33,7 +33,7 @@ class Shades {
   explicit Shades(const Picture& picture);
   /// Of one number, or of the one that a block shows.
   Texel operator()(double number, bool hidden, bool dropped) const {
-    if (number == 0 && hidden) return hidden_zero_;
+    if (number == 0 && hidden && !dropped) return hidden_zero_;
     const bool is_plain =
         number >= low_ && number <= high_ && !hidden && !dropped && !(shading_.dots && number == 0);
     return is_plain ? std::bit_cast<Texel>(colours_(place_ + (number - low_) * slope_))

@@ -40,7 +40,8 @@ std::vector<double> strongest_of(const arma::mat& m, Blocks rows, Blocks columns
 CellLook look(const Shading& s, double number, bool hidden, bool dropped) {
   if (std::isnan(number)) return {0, mark::not_a_number};
   if (number == -infinity) return {0, mark::minus_infinity};
-  unsigned marks = hidden ? mark::hidden : dropped ? mark::dropped : 0;
+  // A number other than 0 counts, whatever the mask says of its cell.
+  unsigned marks = hidden && number == 0 ? mark::hidden : dropped ? mark::dropped : 0;
   if (number > s.high) marks |= mark::above;
   if (number < s.low || (number != 0 && std::abs(number) < s.least)) marks |= mark::below;
   if (s.dots && number == 0 && marks == 0) marks |= mark::zero;

@@ -28,8 +28,8 @@ struct Shading {
   bool dots = false;  ///< exact zeros are marked
 };
 
-/// The look of a number in a range; ∞ is beyond any range and hatched as well, and what is smaller than the
-/// least size of a logarithmic range is below it.
+/// The look of a number in a range; only a 0 is marked as hidden, as any other number counts; ∞ is beyond any
+/// range and hatched as well, and what is smaller than the least size of a logarithmic range is below it.
 CellLook look(const Shading& shading, double number, bool hidden, bool dropped);
 
 /// A matrix's rows or columns in blocks of so many; the last block may have fewer.

@@ -1,8 +1,10 @@
 #include "app/render/picture.hpp"
+#include <array>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <limits>
 #include <tuple>
@@ -191,23 +193,34 @@ TEST(Number, StandsAlikeInTheQuickAndTheGeneralWay) {
 }
 
 TEST(Texels, AreMarkedInTheInkThatCanBeReadOnTheirColour) {
-  const arma::mat m{{0.0, 0.5, 1.0}}, none(1, 3, arma::fill::zeros);
+  const arma::mat m{{0.0, 2.0, -1.0}}, visible{{0.0, 1.0, 1.0}};
+  const std::array expected{mark::hidden, mark::above, mark::below};
   for (const bool dark : {true, false}) {
     Picture p = whole(m, ColourMap::weights, 300, 100);
-    p.dark = dark, p.cells.visible = &none;
-    for (const Texel& t : texels(p).data) {
+    p.dark = dark, p.cells.visible = &visible;
+    const Texels made = texels(p);
+    ASSERT_EQ(made.data.size(), expected.size());
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      const Texel& t = made.data[k];
       const bool is_light = app::readable_on(t.colour) == app::readable_on(app::rgb(0x000000));
-      EXPECT_EQ((t.marks & light_ink) != 0, is_light) << dark;
-      EXPECT_EQ(marks(t), mark::hidden);
+      EXPECT_EQ((t.marks & light_ink) != 0, is_light) << dark << " " << k;
+      EXPECT_EQ(marks(t), expected[k]) << k;
     }
   }
 }
 
-TEST(DroppedCell, ThatIsHiddenAsWellIsShownAsHidden) {
+TEST(HiddenCell, ThatHasAWeightAllTheSameIsNotHatched) {
+  const arma::mat m{0.25}, none(1, 1, arma::fill::zeros);
+  Picture p = whole(m, ColourMap::weights, 20, 20);
+  p.cells.visible = &none;
+  EXPECT_EQ(marks(only(texels(p))), 0u);
+}
+
+TEST(DroppedCell, ThatIsHiddenAsWellIsShownAsBoth) {
   const arma::mat m(1, 1, arma::fill::zeros), none(1, 1, arma::fill::zeros);
   Picture p = whole(m, ColourMap::weights, 20, 20);
   p.cells.visible = p.cells.kept = &none;
-  EXPECT_EQ(marks(only(texels(p))), mark::hidden);
+  EXPECT_EQ(marks(only(texels(p))), mark::hidden | mark::dropped);
 }
 
 TEST(EmptyPicture, HasNoTexels) {

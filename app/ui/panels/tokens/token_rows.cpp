@@ -87,7 +87,7 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
 void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool taken) {
   const Palette& p = frame.palette;
   const auto query = frame.shown.look.tokens.query();
-  const bool hidden = query && frame.shown.trace.mask(*query, j) == 0,
+  const bool hidden = query && frame.shown.trace.mask(*query, j) == 0 && !taken,
              hovered = frame.shown.look.tokens.hovered_key == j;
   const ImVec2 min{l.keys, l.middle(j) - l.pitch / 2}, max{l.keys + l.key_width, l.middle(j) + l.pitch / 2};
   frame.landmarks.mark("tokens/key/" + std::to_string(j), min, max);
@@ -124,7 +124,7 @@ Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
     for (const std::size_t h : heads) takes.sums[j] += frame.shown.trace.heads[h].weights(*query, j);
     if (std::isfinite(takes.sums[j])) largest = std::max(largest, takes.sums[j]);
   }
-  takes.top = round_end(largest);
+  takes.top = std::min(round_end(largest), static_cast<double>(std::max<std::size_t>(1, heads.size())));
   return takes;
 }
 
@@ -241,7 +241,7 @@ void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
     const bool taken = is_taken(frame, heads, *query, j);
     widgets::draw_text(frame.fonts.mono13, {l.right, middle}, Align::right_middle,
                        packed(taken ? frame.palette.text : frame.palette.faint),
-                       widgets::fixed(takes.sums[j], 4));
+                       widgets::fixed(takes.sums[j], takes.sums[j] < 10 ? 4 : 3));
   }
 }
 

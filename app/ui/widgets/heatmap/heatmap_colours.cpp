@@ -47,7 +47,7 @@ const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
 }
 
 bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
-  if (!marks_hidden(map)) return false;
+  if (!marks_hidden(map) || shown_numbers(frame, map)(row, column) != 0) return false;
   return map.other && map.other->visible ? (*map.other->visible)(row, column) == 0
                                          : frame.shown.trace.mask(row, column) == 0;
 }
