@@ -41,6 +41,9 @@ struct RefusedText {
   std::string text, why;
 };
 
+/// What the maps of the heads show: their weights, those before the edits, or what the edits changed.
+enum class LayerMaps { weights, before, change };
+
 /// How a whole model is looked at; nothing of it changes a number.
 struct LayersLook {
   std::optional<std::size_t> token;  ///< whose logit is looked at; nothing: the most probable one
@@ -50,6 +53,7 @@ struct LayersLook {
   std::uint64_t seed = 123;
   std::optional<RefusedText> refused;
   bool shows_effects = false;  ///< bars show what switching a head off does, else what it adds directly
+  LayerMaps maps = LayerMaps::weights;
 };
 
 }  // namespace app

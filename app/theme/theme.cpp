@@ -28,9 +28,9 @@ Metrics metrics(ImVec2 window, float scale) {
   // rest.
   constexpr float narrow_view = 736;
   if (m.narrow) m.right = 0, m.left = std::max(m.left, std::floor(window.x - m.px(narrow_view)));
-  m.padding = m.px(m.compact ? 12 : 16);
+  m.padding = m.px(m.compact ? 12 : 16), m.centre_padding = m.px(m.compact ? 12 : 20);
   m.pitch = m.px(m.compact ? 25 : 29);
-  m.menu = m.px(28), m.status = m.px(28), m.tabs = m.px(36), m.frame = m.px(24);
+  m.menu = m.px(28), m.status = m.px(28), m.tabs = m.px(36) - 1, m.frame = m.px(24);
   return m;
 }
 

@@ -23,7 +23,7 @@ struct Metrics {
   float scale = 1;       ///< of the display; every length below is already multiplied by it
   bool compact = false;  ///< narrower than 1400 or lower than 900 pixels at scale 1
   bool narrow = false;   ///< narrower than 1100 pixels at scale 1: the inspector stands under EDIT
-  float left = 296, right = 332, padding = 16, pitch = 29;
+  float left = 296, right = 332, padding = 16, centre_padding = 20, pitch = 29;
   float menu = 28, status = 28, tabs = 36, frame = 24;
   /// A length of THEME at scale 1, in pixels.
   float px(float length) const;

@@ -5,6 +5,7 @@
 
 #include "app/files/dropping.hpp"
 #include "app/state/any_command.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/shortcuts.hpp"
 #include "app/window/plain_window.hpp"
 #include "app/window/shown_state.hpp"
@@ -102,13 +103,21 @@ void Loop::prepare_style() {
     store_.dispatch(ShowMessage{screen_.fonts().warning});
 }
 
-/// With Shift the arrow keys move the pinned cell; else they go from control to control, as Tab always does.
+/// With Shift the arrow keys move the pinned cell, ← and → of a lesson or a presentation go on and back; else
+/// they go from control to control, as Tab always does.
 void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
   ImGuiIO& io = ImGui::GetIO();
   const bool tab = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.key == Key::tab; });
   const bool cells =
       std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.shift; }) || io.KeyShift;
-  if (cells && !tab)
+  const Selection& now = store_.view().selection;
+  // As long as they are held: what is not navigation in one frame would be in the next.
+  const bool held = platform::key_down(ImGuiKey_LeftArrow) || platform::key_down(ImGuiKey_RightArrow);
+  const bool steps =
+      (now.lesson || now.presenting.on) && (held || std::ranges::any_of(keys, [](const KeyPress& k) {
+                                              return k.key == Key::left || k.key == Key::right;
+                                            }));
+  if ((cells || steps) && !tab)
     io.ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
   else
     io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;

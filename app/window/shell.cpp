@@ -130,18 +130,17 @@ const std::array table_of_panels{
              [](const Frame& f) { return panels::banner_height(f) > 0 && beside(f); }},
     PanelRow{"stages", panels::draw_stages, true, true, view_place,
              [](const Frame& f) { return f.shown.look.tab == Tab::stages && beside(f); }},
-    PanelRow{"stages", panels::draw_presented_stage, false, false, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::stages && presents(f); }},
+    PanelRow{"stages", panels::draw_presented_stage, false, false, view_place, presents},
     PanelRow{"heads", panels::draw_heads, true, true, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::heads; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::heads && beside(f); }},
     PanelRow{"tokens", panels::draw_tokens, true, false, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::tokens; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::tokens && beside(f); }},
     PanelRow{"compare", panels::draw_compare, true, false, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::compare; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::compare && beside(f); }},
     PanelRow{"laboratory", panels::draw_laboratory, true, true, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::laboratory; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::laboratory && beside(f); }},
     PanelRow{"layers", panels::draw_layers, true, false, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::layers; }},
+             [](const Frame& f) { return f.shown.look.tab == Tab::layers && beside(f); }},
     PanelRow{"exhibit", panels::draw_exhibit, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
@@ -237,8 +236,10 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_side_tabs ||
                    panel.draw == panels::draw_banner || panel.draw == panels::draw_status ||
                    panel.draw == panels::draw_flight_bar || panel.draw == panels::draw_decoding_bar;
-  const float side =
-      place.x == 0 && place.z == r.size.x ? frame.metrics.padding : frame.metrics.padding - r.grip;
+  const bool in_centre = place.x >= r.left && place.x > 0 && place.z <= r.size.x - r.right;
+  const float side = place.x == 0 && place.z == r.size.x ? frame.metrics.padding
+                     : in_centre                         ? frame.metrics.centre_padding - r.grip
+                                                         : frame.metrics.padding - r.grip;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,
                       {side, bar ? 0 : frame.metrics.px(frame.metrics.compact ? 8 : 10)});
   const ImGuiWindowFlags flags =

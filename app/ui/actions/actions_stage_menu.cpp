@@ -27,6 +27,24 @@ Action large_row(const Situation& s, Stage stage) {
           })};
 }
 
+/// One stage is presented: the pinned cell's, so that a cell of another one is released.
+Action present_row(Stage stage, std::size_t head) {
+  return {.id = "stage/present",
+          .title = "Present",
+          .menu = stage_menu,
+          .about = "This stage for an audience, large enough for the last row (F5 presents what is at hand)",
+          .command = looks([stage, head](View& view) {
+            Selection& s = view.selection;
+            if (s.pinned && s.pinned->stage != stage) s.pinned.reset();
+            if (core::attention::info(stage).per_head) view.look.head = head;
+            (view.look.tab == Tab::heads ? view.look.heads_stage : view.look.large.emplace()) = stage;
+            s.presenting.on = true;
+            s.presenting.flight.reset();
+            s.cursor.reset();
+            s.tour.reset();
+          })};
+}
+
 Action fold_row(Stage stage) {
   return {.id = "stage/fold",
           .title = "Fold away",
@@ -72,6 +90,7 @@ Action export_row(Stage stage, std::size_t head) {
 void add_stage_menu(Rows& rows, const Situation& s, Stage stage, std::size_t head) {
   const std::vector<Action> all = actions(s);
   rows.push_back(large_row(s, stage));
+  rows.push_back(present_row(stage, head));
   rows.push_back(fold_row(stage));
   add_of_table(rows, all, "zoom/fit", 0);
   for (const char* id : {"stages/gutters", "colours/logarithmic", "colours/lock"})

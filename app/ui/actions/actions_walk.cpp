@@ -95,7 +95,6 @@ void add_presented_stages(Rows& rows) {
          .sheet = "Presenting: the stage before, after",
          .why_not = [by](const Situation& now) -> std::string {
            if (!presents_alone(now.newest)) return "only when presenting";
-           if (now.shown.look.tab != Tab::stages) return "only in Stages";
            return in_stage(now, by) ? "" : by < 0 ? "this is the first stage" : "this is the last stage";
          },
          .command =

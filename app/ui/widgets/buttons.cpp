@@ -49,6 +49,22 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
   return pressed ? std::optional(!on) : std::nullopt;
 }
 
+void draw_combo_arrow(const Frame& frame, ImDrawList* list, float right, float middle) {
+  const float tip = right - frame.metrics.px(14), half = frame.metrics.px(4),
+              top = std::round(middle) - half / 2;
+  list->AddTriangleFilled({tip - half, top}, {tip + half, top}, {tip, top + half + 1},
+                          packed(frame.palette.dim));
+}
+
+bool begin_combo(const Frame& frame, const char* id, const char* shown, ImGuiComboFlags flags) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float right = at.x + ImGui::CalcItemWidth();
+  const bool open = ImGui::BeginCombo(id, shown, flags | ImGuiComboFlags_NoArrowButton);
+  draw_combo_arrow(frame, list, right, at.y + ImGui::GetFrameHeight() / 2);
+  return open;
+}
+
 std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width,
                                  const std::string& shown, std::span<const Option> options,
                                  std::size_t current) {
@@ -56,7 +72,7 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
   ImGui::PushFont(frame.fonts.sans15);
   const std::string preview = shortened(frame.fonts.sans15, shown, width - frame.metrics.px(36));
   ImGui::SetNextItemWidth(width);
-  const bool open = ImGui::BeginCombo(("##" + name).c_str(), preview.c_str(), ImGuiComboFlags_HeightLarge);
+  const bool open = begin_combo(frame, ("##" + name).c_str(), preview.c_str(), ImGuiComboFlags_HeightLarge);
   if (!open) {
     frame.landmarks.mark_item(name);
     const std::string help = current < options.size() ? options[current].help : "";
@@ -102,8 +118,12 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
   ImFont* font = frame.fonts.sans16;
   const Palette& p = frame.palette;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const float height = frame.metrics.px(30), pad = frame.metrics.px(6),
-              gap = frame.metrics.px(frame.metrics.compact ? 10 : 14);
+  const float height = frame.metrics.px(30), pad = frame.metrics.px(6);
+  float gap = frame.metrics.px(frame.metrics.compact ? 10 : 14), taken = pad;
+  for (const TabWords& tab : all) taken += formula_width(font, tab.words) + pad;
+  if (all.size() > 1)  // spread over the line when they are few
+    gap = std::clamp(std::floor((width - taken) / static_cast<float>(all.size() - 1)), gap,
+                     frame.metrics.px(28));
   float x = origin.x, y = origin.y;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const float words = formula_width(font, all[i].words);

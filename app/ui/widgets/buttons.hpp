@@ -17,6 +17,11 @@ bool button(const Frame& frame, const std::string& name, const char* words, cons
 std::optional<bool> checkbox(const Frame& frame, const std::string& name, const char* words, bool on,
                              const char* help = nullptr);
 
+/// The small triangle of what opens a list, in a field that ends there.
+void draw_combo_arrow(const Frame& frame, ImDrawList* list, float right, float middle);
+/// ImGui::BeginCombo with that triangle instead of a button.
+bool begin_combo(const Frame& frame, const char* id, const char* shown, ImGuiComboFlags flags = 0);
+
 /// One line of a combo box.
 struct Option {
   std::string words;

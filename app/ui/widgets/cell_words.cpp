@@ -51,6 +51,15 @@ std::string nan_reason(const Frame& frame, const CellRef& cell) {
     return core::attention::info(cell.stage).columns == Columns::tokens
                ? "not a number: this query may see no key, so its softmax is 0/0"
                : "not a number: its row of weights is 0/0";
+  if (cell.stage == Stage::unmasked_weights || cell.stage == Stage::weights) {
+    const bool masked = core::attention::info(Stage::masked_scores).present(model);
+    const auto& scores =
+        core::attention::info(masked ? Stage::masked_scores : Stage::scaled_scores).matrix(trace, cell.head);
+    bool all_minus_infinity = scores.n_cols() > 0;
+    for (std::size_t j = 0; j < scores.n_cols() && all_minus_infinity; ++j)
+      all_minus_infinity = scores(cell.row, j) == -arma::datum::inf;
+    if (all_minus_infinity) return "not a number: every score of this query is −∞, so its softmax is 0/0";
+  }
   return "not a number, as one of the numbers that it is made of is none, or −∞ meets ∞ or 0";
 }
 

@@ -14,7 +14,12 @@ namespace app::widgets {
 namespace {
 
 constexpr float subscript_size = 0.76f, subscript_drop = 0.36f;
-constexpr float middle_of_figures = 0.56f;  // of DejaVu's line box, from the top
+constexpr float height_of_figures = 0.626f;  // of DejaVu's line box
+
+/// From the top of a line to the middle of its figures, so that sizes next to each other share a baseline.
+float middle_of_figures(const ImFont* font) {
+  return std::round(font->Ascent) - std::round(font->FontSize * height_of_figures) / 2;
+}
 
 /// The loaded font nearest to a subscript's size: a font drawn smaller than it was loaded is blurred.
 ImFont* subscript_font(const ImFont* font) {
@@ -42,15 +47,14 @@ void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::st
   if (text.empty()) return;
   if (align == Align::middle) position.x -= text_width(font, text) / 2;
   if (align == Align::right_middle) position.x -= text_width(font, text);
-  if (align != Align::left_top) position.y -= font->FontSize * middle_of_figures;
+  if (align != Align::left_top) position.y -= middle_of_figures(font);
   ImGui::GetWindowDrawList()->AddText(font, font->FontSize, {std::round(position.x), std::round(position.y)},
                                       colour, text.data(), text.data() + text.size());
 }
 
 void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::string_view text) {
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const ImVec2 start{std::round(bottom_middle.x - font->FontSize * (1 - middle_of_figures)),
-                     std::round(bottom_middle.y)};
+  const ImVec2 start{std::round(bottom_middle.x - middle_of_figures(font)), std::round(bottom_middle.y)};
   // It is drawn level and its corners are turned about the start.
   const int first = list->VtxBuffer.Size;
   platform::whole_text(list, font, font->FontSize, start, colour, text.data(), text.data() + text.size());

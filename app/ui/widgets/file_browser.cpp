@@ -105,7 +105,11 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
   path_line(frame, size.x);
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
   const float list_height = size.y - 3 * (frame.metrics.frame + ImGui::GetStyle().ItemSpacing.y);
-  if (ImGui::BeginChild("entries", {size.x, std::max(frame.metrics.px(80), list_height)})) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(10), frame.metrics.px(6)});
+  const bool visible = platform::begin_child("entries", {size.x, std::max(frame.metrics.px(80), list_height)},
+                                             false, ImGuiWindowFlags_AlwaysUseWindowPadding);
+  ImGui::PopStyleVar();
+  if (visible) {
     ImGui::PushFont(frame.fonts.sans15);
     if (browser.is_listing) ImGui::TextUnformatted("…");
     int id = 0;

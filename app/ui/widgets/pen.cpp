@@ -6,6 +6,7 @@
 #include "app/ui/widgets/glossed_text.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/text.hpp"
 
 namespace app::widgets {
 
@@ -75,15 +76,11 @@ bool Pen::linked_pair(const std::string& name, const std::string& words, const s
 }
 
 void Pen::prose(const std::string& words, Rgb colour) {
-  ImGui::PushFont(frame.fonts.sans14);
-  ImGui::PushStyleColor(ImGuiCol_Text, vec(colour));
-  ImGui::SetCursorScreenPos({left, std::round(y)});
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + right - left);
-  ImGui::TextUnformatted(words.c_str());
-  ImGui::PopTextWrapPos();
-  y = ImGui::GetItemRectMax().y;
-  ImGui::PopStyleColor();
-  ImGui::PopFont();
+  y = std::round(y);
+  const ImVec2 size = draw_prose(frame.fonts.sans14, {left, y}, right - left, colour, words);
+  ImGui::SetCursorScreenPos({left, y});
+  ImGui::Dummy(size);
+  y += size.y;
   skip(4);
 }
 

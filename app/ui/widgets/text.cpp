@@ -1,6 +1,9 @@
 #include "app/ui/widgets/text.hpp"
 
+#include <algorithm>
 #include <cmath>
+
+#include "core/text/utf8.hpp"
 
 namespace app::widgets {
 
@@ -36,22 +39,56 @@ void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb colo
   if (!second.empty()) draw_text(font, {pos.x, pos.y + pitch}, colour, shortened(font, second, width));
 }
 
+namespace {
+
+/// How much of a text stands in one line: whole words, or of a longer one what fits.
+std::size_t line_length(ImFont* font, float width, std::string_view text) {
+  const std::size_t stop = std::min(text.find('\n'), text.size());
+  std::size_t fits = 0;
+  for (std::size_t end = 0; end < stop;) {
+    end = std::min(text.find(' ', end + 1), stop);
+    if (text_width(font, text.substr(0, end)) > width) break;
+    fits = end;
+  }
+  if (fits > 0 || stop == 0) return fits;
+  std::size_t letters = 1;  // at least one
+  for (std::size_t k = 1; k <= stop; ++k)
+    if (k == stop || core::text::starts_character(text[k])) {
+      if (text_width(font, text.substr(0, k)) > width && letters > 1) break;
+      letters = k;
+    }
+  return letters;
+}
+
+}  // namespace
+
+ImVec2 draw_prose(ImFont* font, ImVec2 pos, float width, Rgb colour, std::string_view text) {
+  constexpr float pitch_of_size = 1.3f;
+  const float pitch = std::round(font->FontSize * pitch_of_size);
+  const ImU32 ink = packed(colour, ImGui::GetStyle().Alpha);  // lowered inside BeginDisabled
+  ImVec2 size{0, 0};
+  do {
+    const std::size_t length = line_length(font, width, text);
+    const std::string_view line = text.substr(0, length);
+    draw_text(font, {pos.x, pos.y + size.y + std::floor((pitch - font->FontSize) / 2)}, Align::left_top, ink,
+              line);
+    size = {std::max(size.x, text_width(font, line)), size.y + pitch};
+    text.remove_prefix(length);
+    if (text.starts_with(' ') || text.starts_with('\n')) text.remove_prefix(1);
+  } while (!text.empty());
+  return size;
+}
+
 void paragraph(ImFont* font, Rgb colour, float width, std::string_view text) {
-  ImGui::PushFont(font);
-  ImGui::PushStyleColor(ImGuiCol_Text, vec(colour));
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
-  ImGui::TextUnformatted(text.data(), text.data() + text.size());
-  ImGui::PopTextWrapPos();
-  ImGui::PopStyleColor();
-  ImGui::PopFont();
+  ImGui::Dummy(draw_prose(font, ImGui::GetCursorScreenPos(), width, colour, text));
 }
 
 void section_heading(const Frame& frame, float width, const char* name, const std::string& remark) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float height = frame.metrics.px(24);
-  draw_text(frame.fonts.sans13, {at.x, centred_y(frame.fonts.sans13, at.y, height)}, frame.palette.dim, name);
+  const float height = frame.metrics.px(20), line = frame.metrics.px(14);
+  draw_text(frame.fonts.sans13, {at.x, centred_y(frame.fonts.sans13, at.y, line)}, frame.palette.dim, name);
   if (!remark.empty()) {
-    const float y = centred_y(frame.fonts.mono13, at.y, height);
+    const float y = centred_y(frame.fonts.mono13, at.y, line);
     draw_text_right(frame.fonts.mono13, at.x + width, y, frame.palette.faint, remark);
   }
   ImGui::Dummy({width, height});

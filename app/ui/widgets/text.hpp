@@ -21,7 +21,9 @@ void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb colour, const s
 /// Text broken at a blank into at most two lines of that width, the second shortened.
 void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb colour, const std::string& text);
 
-/// Prose broken at the width, as an item of the window.
+/// Text broken at the width, with the pitch of prose; returns how much room it took.
+ImVec2 draw_prose(ImFont* font, ImVec2 left_top, float width, Rgb colour, std::string_view text);
+/// The same as an item of the window.
 void paragraph(ImFont* font, Rgb colour, float width, std::string_view text);
 
 /// The capitals over a section, with a remark at the right: an item as high as it needs.

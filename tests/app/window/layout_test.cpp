@@ -9,6 +9,7 @@
 
 #include "core/attention/stages.hpp"
 #include "core/editing/presets.hpp"
+#include "core/lessons/lesson.hpp"
 #include "core/text/cell_text.hpp"
 #include "tests/support/drawn_texts.hpp"
 #include "tests/support/program.hpp"
@@ -97,10 +98,10 @@ struct Window : testing::Test {
 
   /// Numbers and words that an edge cuts at the left or right; what scrolls sideways may.
   void expect_nothing_cut(const std::vector<DrawnText>& texts) const {
-    const auto edit = ui.rect("region/edit");
+    const auto edit = ui.landmarks().find("region/edit");
     for (const DrawnText& t : texts) {
       const bool seen = t.max.y > t.clip.y && t.min.y < t.clip.w && t.max.x > t.clip.x && t.min.x < t.clip.z;
-      if (!seen || lies_in(t, edit) || scrolls_sideways(t)) continue;
+      if (!seen || (edit && lies_in(t, *edit)) || scrolls_sideways(t)) continue;
       if (t.min.x < t.clip.x - 1 || t.max.x > t.clip.z + 1)
         ADD_FAILURE() << where << ": " << words_of(t) << " is cut";
     }
@@ -209,6 +210,104 @@ TEST_F(Window, HasRoomForEveryTextAndNeverFewerDecimalsWhenItIsLarger) {
     }
   EXPECT_GT(pages, 2 * sizes.size() * core::editing::presets().size()) << "small windows scroll";
   EXPECT_GT(maps_with_numbers, 4 * sizes.size() * core::editing::presets().size());
+}
+
+/// A view with something in it, and the region that it fills.
+struct ViewCase {
+  const char* name;
+  const char* region;
+  void (*show)(gui::Program&);
+};
+
+void look_at(gui::Program& ui, app::Tab tab) {
+  ui.store.dispatch(app::ChangeView{[tab](app::View& v) { v.look.tab = tab; }});
+}
+
+const std::array view_cases{
+    ViewCase{"two heads", "region/heads",
+             [](gui::Program& ui) {
+               ui.store.dispatch(app::LoadPreset{"multi-head"});
+               look_at(ui, app::Tab::heads);
+             }},
+    ViewCase{"eight heads", "region/heads",
+             [](gui::Program& ui) {
+               ui.store.dispatch(app::LoadPreset{"modern-alibi"});
+               look_at(ui, app::Tab::heads);
+             }},
+    ViewCase{"tokens", "region/tokens",
+             [](gui::Program& ui) {
+               ui.store.dispatch(app::LoadPreset{"001-multi-head"});
+               ui.store.dispatch(app::ChangeView{[](app::View& v) {
+                 v.look.tab = app::Tab::tokens;
+                 v.look.tokens.pinned_query = 3;
+               }});
+             }},
+    ViewCase{"large", "region/stages",
+             [](gui::Program& ui) {
+               ui.store.dispatch(app::LoadPreset{"multi-head"});
+               ui.store.dispatch(app::ChangeView{[](app::View& v) {
+                 v.look.tab = app::Tab::stages;
+                 v.look.large = Stage::weights;
+                 v.selection.pinned = app::CellRef{Stage::weights, 0, 3, 1};
+               }});
+             }},
+    ViewCase{"rotary positions", "region/stages",
+             [](gui::Program& ui) {
+               ui.store.dispatch(app::LoadPreset{"modern-rotary"});
+               ui.store.dispatch(app::ChangeView{[](app::View& v) {
+                 v.look.tab = app::Tab::stages;
+                 v.look.large = Stage::rotated_queries;
+               }});
+             }},
+    ViewCase{"laboratory", "region/laboratory",
+             [](gui::Program& ui) {
+               ui.store.dispatch(app::LoadPreset{"004-causal-dropout"});
+               look_at(ui, app::Tab::laboratory);
+             }},
+    ViewCase{"layers", "region/layers",
+             [](gui::Program& ui) {
+               ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
+             }},
+    ViewCase{"lesson", "region/lesson",
+             [](gui::Program& ui) {
+               ui.store.dispatch(app::StartLesson{core::lessons::lessons().front().name});
+               ui.run(3);
+               for (int step = 0; step < 5; ++step) ui.store.dispatch(app::GoInLesson{1});
+             }},
+    ViewCase{"compare", "region/compare", [](gui::Program& ui) {
+               ui.store.dispatch(app::LeaveLesson{});
+               ui.store.dispatch(app::LoadPreset{"004-causal-dropout"});
+               ui.store.dispatch(app::KeepReference{});
+               ui.edit(core::editing::SetScale{{core::attention::ScaleRule::none}});
+               ui.edit(core::editing::SetCausal{false});
+               look_at(ui, app::Tab::compare);
+             }}};
+
+TEST_F(Window, HasRoomForEveryTextInEveryView) {
+  std::size_t regions = 0;
+  for (std::size_t k = 0; k < view_cases.size(); ++k) {
+    const ViewCase& view = view_cases[k];
+    view.show(ui);
+    ui.run(4);
+    for (std::size_t s = 0; s < sizes.size(); ++s) {
+      const float at = scales[(k + s) % scales.size()];
+      if (sizes[s].x < 1000 * at) continue;  // smaller windows scroll what is beside the view
+      where = std::string(view.name) + " " + std::to_string(std::lround(sizes[s].x)) + "×" +
+              std::to_string(std::lround(sizes[s].y)) + " at " + std::to_string(at).substr(0, 3);
+      ImGui::GetIO().DisplaySize = sizes[s];
+      ui.store.dispatch(app::ChangeView{[at](app::View& v) { v.settings.scale = at; }});
+      ui.run(4);
+      if (std::exchange(scale, at) != at) reader.emplace();
+      const std::vector<DrawnText> texts = reader->texts();
+      EXPECT_GT(texts.size(), 30u) << where;
+      expect_no_overlaps(texts);
+      expect_nothing_cut(texts);
+      expect_tabs_are_free();
+      EXPECT_TRUE(ui.has(view.region)) << where;
+      ++regions;
+    }
+  }
+  EXPECT_GT(regions, 2 * view_cases.size());
 }
 
 }  // namespace

@@ -47,6 +47,20 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
   if (says(third, "enlarges")) {
     EXPECT_GT(arma::accu(dropped > weights * (1 + 1e-9)), 0u) << third;
   }
+  // Dropout is named when it does something, and what it does is said.
+  const bool drops = model.dropout.active() && !model.given.find(Stage::dropout_mask) && numbers &&
+                     model.departures.dropout_place == attention::DropoutPlace::weights;
+  if (drops) {
+    EXPECT_EQ(says(third, "dropout removes some"), arma::accu((dropped == 0) % (weights != 0)) > 0) << third;
+    EXPECT_EQ(says(third, "enlarges"), arma::accu(arma::abs(dropped) > arma::abs(weights) * (1 + 1e-9)) > 0)
+        << third;
+  }
+  if (!model.dropout.active() && !model.given.find(Stage::dropout_mask)) {
+    EXPECT_FALSE(says(third, "dropout")) << third;
+  }
+  if (says(third, "dropout fell on the scores")) {
+    EXPECT_TRUE(arma::approx_equal(dropped, weights, "absdiff", 0) || weights.has_nan()) << third;
+  }
   if (attention::info(Stage::masked_scores).present(model)) {
     const arma::mat masked = h.masked_scores;
     for (std::size_t i = 0; i < masked.n_rows; ++i)
@@ -149,6 +163,36 @@ TEST(LineWords, HoldForGivenStagesAndTypedCells) {
     EXPECT_THAT(line_words(typed, attention::attend(typed, 0), 0, attention::info(stage).line),
                 HasSubstr("1 number is typed over"));
   }
+}
+
+TEST(LineWords, HoldUnderDropoutOfEveryKind) {
+  std::size_t made = 0;
+  for (const char* name : presets)
+    for (const double rate : {0.0, 0.1, 0.5, 0.9, 1.0})
+      for (const bool training : {true, false}) {
+        const auto* preset = editing::find_preset(name);
+        if (!preset) continue;
+        SCOPED_TRACE(std::string(name) + " at " + std::to_string(rate));
+        Model model = preset->make();
+        model.dropout.given.clear();
+        model.dropout.rate = rate, model.dropout.training = training;
+        hold(model);
+        for (const auto& mistake : mistakes::mistakes())
+          if (mistakes::applies(mistake, model)) hold(mistake.made(model)), ++made;
+      }
+  EXPECT_GT(made, 100u);
+}
+
+TEST(LineWords, HoldWhereAQuerySeesNoKey) {
+  for (const auto empty : {attention::EmptyRows::nan, attention::EmptyRows::zeros})
+    for (const auto method :
+         {attention::MaskMethod::negative_infinity, attention::MaskMethod::renormalise,
+          attention::MaskMethod::zero_after_softmax, attention::MaskMethod::large_negative}) {
+      Model model = editing::find_preset("004-causal")->make();
+      model.mask.method = method, model.mask.empty_rows = empty;
+      model.mask.cells = {{0, 0, false}};
+      hold(model);
+    }
 }
 
 TEST(LineWords, NameWhatAMaskThatIsTransposedHides) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/ui/panels/bars/view_controls.hpp"
+#include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 
@@ -29,7 +30,7 @@ float draw_tabs_as_field(const Frame& frame, float width) {
   ImGui::SetCursorScreenPos({origin.x, origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2});
   ImGui::SetNextItemWidth(std::min(width, frame.metrics.px(130)));
   ImGui::PushFont(frame.fonts.sans15);
-  if (ImGui::BeginCombo("##tabs", now == tabs.end() ? "Laboratory" : now->title)) {
+  if (widgets::begin_combo(frame, "##tabs", now == tabs.end() ? "Laboratory" : now->title)) {
     for (const TabRow& row : tabs) {
       if (row.tab == Tab::layers && !frame.newest.whole) continue;
       if (ImGui::Selectable(row.title, row.tab == frame.shown.look.tab))

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "app/ui/panels/bars/layers_controls.hpp"
 #include "app/ui/panels/stages/colours_popup.hpp"
+#include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
 
@@ -42,7 +44,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
     ImGui::SetCursorScreenPos({left, top});
     ImGui::SetNextItemWidth(frame.metrics.px(96));
     const std::string shown = std::to_string(frame.shown.look.head);
-    if (ImGui::BeginCombo("##head", shown.c_str())) {
+    if (widgets::begin_combo(frame, "##head", shown.c_str())) {
       for (std::size_t h = 0; h < n; ++h)
         if (ImGui::Selectable(std::to_string(h).c_str(), h == frame.shown.look.head))
           frame.commands.look([h](View& v) { v.look.head = h; });
@@ -71,10 +73,7 @@ float draw_colours(const Frame& frame, float right, float top, float width_at_sc
                     {width, frame.metrics.frame});
   ImGui::PopStyleVar();
   ImGui::PopFont();
-  const ImVec2 tip{right - frame.metrics.px(12), top + frame.metrics.px(15)};
-  const float half = frame.metrics.px(4);
-  ImGui::GetWindowDrawList()->AddTriangleFilled({tip.x - half, tip.y - half}, {tip.x + half, tip.y - half},
-                                                tip, packed(frame.palette.text));
+  widgets::draw_combo_arrow(frame, ImGui::GetWindowDrawList(), right, top + frame.metrics.frame / 2);
   frame.landmarks.mark_item("view/range");
   bar_tooltip(frame,
               (words + ": what sets the ends of the colours, which colours, linear or logarithmic").c_str());
@@ -91,8 +90,9 @@ float draw_order_chooser(const Frame& frame, float right, float top) {
   ImGui::SetCursorScreenPos({right - width, top});
   ImGui::SetNextItemWidth(width);
   ImGui::PushFont(frame.fonts.sans14);
-  if (ImGui::BeginCombo(
-          "##order", widgets::shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
+  if (widgets::begin_combo(
+          frame, "##order",
+          widgets::shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
     if (ImGui::Selectable("number", !order)) frame.commands.look([](View& v) { v.look.heads_order.reset(); });
     frame.landmarks.mark_item("view/order/number");
     for (const auto& figure : core::attention::head_figures()) {
@@ -136,8 +136,8 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
   ImGui::SetCursorScreenPos({right - width, top});
   ImGui::SetNextItemWidth(width);
   ImGui::PushFont(frame.fonts.sans14);
-  if (ImGui::BeginCombo("##stage", core::attention::info(frame.shown.look.heads_stage).title,
-                        ImGuiComboFlags_HeightLarge)) {
+  if (widgets::begin_combo(frame, "##stage", core::attention::info(frame.shown.look.heads_stage).title,
+                           ImGuiComboFlags_HeightLarge)) {
     for (const StageInfo& stage : core::attention::stages()) {
       if (!stage.present(frame.shown.model) || !stage.per_head) continue;
       if (ImGui::Selectable(stage.title, stage.stage == frame.shown.look.heads_stage))
@@ -177,7 +177,7 @@ float controls_width(const Frame& frame, bool brief) {
     case Tab::heads:
       return 2 * chooser + m.px(m.compact ? 100 : 150) + (brief ? 0 : words("stage") + words("sort"));
     case Tab::layers:
-      return m.px(150);
+      return layers_controls_width(frame, !brief);
     case Tab::compare:
       return heads_width(frame) + m.px(10) + words("head") + layer;
     default:
@@ -198,7 +198,7 @@ void draw_controls(const Frame& frame, float right, float top, bool brief) {
     if (!brief) right = label(frame, right, middle, "sort");
     draw_colours(frame, right, top, frame.metrics.compact ? 100 : 150);
   } else if (frame.shown.look.tab == Tab::layers) {
-    draw_colours(frame, right, top, 150);
+    draw_layers_controls(frame, right, top, !brief);
   } else {
     right = draw_head_chooser(frame, right, top);
     right = label(frame, right, middle, "head");
@@ -240,7 +240,11 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
     }
     if (tab == Tab::stages || tab == Tab::compare || tab == Tab::laboratory)
       row("head", [&](float line) { draw_head_chooser(frame, end, line); });
-    if (tab != Tab::tokens && tab != Tab::compare)
+    if (tab == Tab::layers) {
+      row("maps", [&](float line) { draw_maps_chooser(frame, end, line); });
+      row("bars", [&](float line) { draw_bars_chooser(frame, end, line); });
+    }
+    if (tab != Tab::tokens && tab != Tab::compare && tab != Tab::layers)
       row("colours", [&](float line) { draw_colours(frame, end, line, 150); });
     ImGui::SetCursorScreenPos(at);
     ImGui::Dummy({inside, y - at.y - (pitch - m.frame)});

@@ -9,6 +9,7 @@
 #include "app/ui/panels/compare/compare_list.hpp"
 #include "app/ui/panels/compare/compare_maps.hpp"
 #include "app/ui/panels/compare/reference_buttons.hpp"
+#include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "app/work/patience.hpp"
@@ -78,7 +79,8 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   ImGui::SetCursorScreenPos({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
   if (const auto kind = widgets::segmented(frame, "compare/kind", kinds,
                                            static_cast<std::size_t>(frame.shown.look.compared.difference)))
-    frame.commands.look([k = static_cast<DifferenceKind>(*kind)](View& v) { v.look.compared.difference = k; });
+    frame.commands.look(
+        [k = static_cast<DifferenceKind>(*kind)](View& v) { v.look.compared.difference = k; });
 }
 
 void draw_warning(const Frame& frame, ImVec2 middle) {
@@ -112,7 +114,11 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   ImFont* title = m.compact ? frame.fonts.sans16 : frame.fonts.sans17;
   const Rgb ink = !stage.within ? frame.palette.text : frame.palette.dim;
   widgets::draw_text(title, {at.x, middle}, Align::left_middle, packed(ink), info.title);
-  float x = at.x + widgets::text_width(title, info.title) + m.px(10);
+  const float named = widgets::text_width(title, info.title);
+  if (info.present(frame.shown.model))
+    draw_title_area(frame, std::string("compare/title/") + info.name, info.stage, frame.shown.look.head,
+                    {at.x, at.y + m.px(2)}, {named, m.px(title_height - 4)});
+  float x = at.x + named + m.px(10);
   const bool of_b = stage.all.in_b;
   const std::string formula =
       formula_of(info, of_b ? frame.compared.comparison->live : frame.compared.comparison->model, true);

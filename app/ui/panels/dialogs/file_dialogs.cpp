@@ -83,10 +83,27 @@ std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed)
   return std::nullopt;
 }
 
+/// Whether the folder that is shown looks like that of a whole model.
+bool shows_model(const Frame& frame) {
+  bool configured = false, weighted = false;
+  for (const BrowserEntry& e : frame.forms.browser.entries) {
+    configured = configured || e.name == "config.json";
+    weighted = weighted || e.name.ends_with(".safetensors") || e.name.ends_with(".bin") ||
+               e.name.ends_with(".safetensors.index.json") || e.name.ends_with(".bin.index.json");
+  }
+  return configured && weighted;
+}
+
 }  // namespace
 
 void draw_open_dialog(const Frame& frame) {
   if (const auto path = file_to_open(frame, widgets::Listed::openable)) frame.commands.add(OpenFile{*path});
+  if (!shows_model(frame)) return;
+  ImGui::SameLine();
+  if (widgets::button(
+          frame, "dialog/model", "Open this folder as a model",
+          "Its config.json, its weights and its tokenizer together: a whole model that reads a text"))
+    frame.commands.add(OpenFile{frame.forms.browser.directory / "config.json"});
 }
 
 void draw_open_reference_dialog(const Frame& frame) {

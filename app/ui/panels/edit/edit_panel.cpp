@@ -141,9 +141,9 @@ void draw_edit(const Frame& frame) {
     matrix.names = &frame.newest.model.sequences.at(place.nth).keys();
   else if (place.name == MatrixName::score_bias)
     matrix.names = &frame.newest.model.sequences.at(frame.newest.look.sequence).tokens;
-  const float top = ImGui::GetCursorScreenPos().y + m.px(2);
+  const float top = ImGui::GetCursorScreenPos().y;
   const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
-  const float least = m.px(22 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);
+  const float least = m.px(20 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);
   const float left = start.y + room.y - top - m.px(8) - buttons;
   const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
   const float height = std::min(std::max(has_hint ? left - hint : left, least), wanted);

@@ -6,11 +6,13 @@
 
 #include "app/ui/panels/heads/head_figures.hpp"
 #include "app/ui/panels/heads/head_tiles.hpp"
+#include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/colour_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 namespace {
@@ -89,6 +91,8 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
   if (!stage.per_head) {
     widgets::draw_text(frame.fonts.sans14, {left, bottom + m.px(16)}, widgets::Align::left_middle,
                        packed(frame.palette.dim), "all heads");
+    draw_title_area(frame, "heads/name/all", stage.stage, 0, {left, bottom + m.px(6)},
+                    {widgets::text_width(frame.fonts.sans14, "all heads"), m.px(20)});
     return;
   }
   const auto& model = frame.shown.model;
@@ -103,8 +107,12 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
     widgets::outline(list, ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), packed(frame.palette.accent), 2);
   if (pressed) frame.commands.look([h](View& v) { v.look.head = h; });
-  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0))
-    frame.commands.look([h](View& v) { v.look.head = h, v.look.tab = Tab::stages; });
+  if (ImGui::IsItemHovered()) {
+    if (ImGui::IsMouseDoubleClicked(0))
+      frame.commands.look([h](View& v) { v.look.head = h, v.look.tab = Tab::stages; });
+    widgets::tooltip("A click chooses the head, a double click shows its stages; a right click has more.");
+  }
+  draw_stage_menu(frame, "heads", stage.stage, h);
   if (ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
       ImGui::IsMouseHoveringRect(tile_min, tile_max))
     frame.commands.look([h](View& v) { v.selection.hovered_head = h; });

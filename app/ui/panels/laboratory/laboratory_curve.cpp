@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
@@ -59,13 +60,33 @@ void draw_grid(const Frame& frame, const Axes& a) {
   }
 }
 
+/// Puts words where the curve leaves room for them: at the first of the places, or at the one that it crosses
+/// least.
+void draw_aside(const Frame& frame, const std::vector<ImVec2>& curve, std::span<const ImVec2> middles,
+                ImFont* font, Rgb ink, const std::string& words) {
+  const float half_width = widgets::text_width(font, words) / 2 + frame.metrics.px(3),
+              half_height = font->FontSize / 2 + frame.metrics.px(1);
+  const auto crossed = [&](ImVec2 at) {
+    return std::ranges::count_if(curve, [&](ImVec2 p) {
+      return std::abs(p.x - at.x) < half_width && std::abs(p.y - at.y) < half_height;
+    });
+  };
+  const ImVec2 best = *std::ranges::min_element(middles, {}, crossed);
+  widgets::draw_text(font, best, Align::middle, packed(ink), words);
+}
+
 /// Where 1/√N would lead from the first distance.
-void draw_expected(const Frame& frame, const Axes& a, double first) {
+void draw_expected(const Frame& frame, const Axes& a, const std::vector<ImVec2>& curve, double first) {
   ImGui::GetWindowDrawList()->AddLine({a.x(1), a.y(first)},
                                       {a.x(most_masks), a.y(first / std::sqrt(most_masks))},
                                       packed(frame.palette.faint));
-  widgets::draw_text(frame.fonts.sans12, {a.x(8), a.y(first / std::sqrt(8.0)) - frame.metrics.px(10)},
-                     Align::left_middle, packed(frame.palette.faint), "1/√N");
+  std::vector<ImVec2> places;
+  for (const double n : {6.0, 3.0, 24.0, 96.0, 400.0})
+    for (const float side : {-1.0f, 1.0f})
+      places.emplace_back(a.x(n) - side * frame.metrics.px(8),
+                          a.y(first / std::sqrt(n)) + side * frame.metrics.px(14));
+  std::erase_if(places, [&](ImVec2 p) { return p.y > a.max.y - frame.metrics.px(10); });
+  draw_aside(frame, curve, places, frame.fonts.sans12, frame.palette.dim, "1/√N");
 }
 
 void choose_masks(const Frame& frame, const Axes& a) {
@@ -87,22 +108,39 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
   choose_masks(frame, a);
   const std::vector<double>& distances = lab.distances;
   if (distances.empty()) return;
-  if (distances.front() > 0) draw_expected(frame, a, distances.front());
   ImDrawList* list = ImGui::GetWindowDrawList();
   std::vector<ImVec2> points;
   for (std::size_t k = 0; k < distances.size(); ++k)
     points.emplace_back(a.x(static_cast<double>(k + 1)), a.y(distances[k]));
+  std::vector<ImVec2> dense;  // of long steps also what lies between
+  for (std::size_t k = 0; k + 1 < points.size(); ++k) {
+    const int n = 1 + static_cast<int>((points[k + 1].x - points[k].x) / 4);
+    for (int i = 0; i < n; ++i) {
+      const float t = static_cast<float>(i) / static_cast<float>(n);
+      dense.emplace_back(points[k].x + (points[k + 1].x - points[k].x) * t,
+                         points[k].y + (points[k + 1].y - points[k].y) * t);
+    }
+  }
+  if (distances.front() > 0) draw_expected(frame, a, dense, distances.front());
   list->AddPolyline(points.data(), static_cast<int>(points.size()), packed(frame.palette.accent), 0, 1.5f);
   const std::size_t n = std::min(frame.shown.look.laboratory_masks, distances.size());
   const ImVec2 chosen = points[n - 1];
   list->AddRectFilled({std::round(chosen.x), a.min.y}, {std::round(chosen.x) + 1, a.max.y},
                       packed(frame.palette.selection));
   list->AddCircleFilled(chosen, frame.metrics.px(4), packed(frame.palette.selection));
-  const bool left = chosen.x > (a.min.x + a.max.x) / 2;
-  widgets::draw_text(frame.fonts.mono12,
-                     {chosen.x + frame.metrics.px(left ? -10 : 10), chosen.y - frame.metrics.px(12)},
-                     left ? Align::right_middle : Align::left_middle, packed(frame.palette.text),
-                     widgets::fixed(distances[n - 1], 4));
+  const std::string number = widgets::fixed(distances[n - 1], 4);
+  const float away = widgets::text_width(frame.fonts.mono12, number) / 2 + frame.metrics.px(9),
+              aside = chosen.x > (a.min.x + a.max.x) / 2 ? -away : away;
+  std::vector<ImVec2> places;
+  for (const float x : {aside, -aside})
+    for (const float y : {-16.0f, 16.0f, -32.0f, 32.0f})
+      places.emplace_back(chosen.x + x, chosen.y + frame.metrics.px(y));
+  std::erase_if(places, [&](ImVec2 p) {
+    return p.y < a.min.y + frame.metrics.px(8) || p.y > a.max.y - frame.metrics.px(8) ||
+           p.x - away < a.min.x || p.x + away > a.max.x;
+  });
+  if (places.empty()) places.emplace_back(chosen.x + aside, chosen.y);
+  draw_aside(frame, dense, places, frame.fonts.mono12, frame.palette.text, number);
 }
 
 std::size_t drawn_ticks(const Laboratory& lab, std::size_t n_masks) {

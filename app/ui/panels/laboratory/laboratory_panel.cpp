@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "app/ui/panels/laboratory/laboratory_curve.hpp"
+#include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
@@ -26,7 +28,7 @@ float gap_of(const Metrics& m) {
   return m.px(m.compact ? 12 : 20);
 }
 float sums_of(const Metrics& m) {
-  return m.px(m.compact ? 90 : 112);
+  return m.px(m.compact ? 102 : 112);
 }
 
 /// Where the four columns of the laboratory stand, and how large a map is.
@@ -78,12 +80,17 @@ void heading(const Frame& frame, const Layout& l, float& y, const char* number, 
 
 /// A title above column k, with a remark where there is room for it.
 void title(const Frame& frame, const Layout& l, int k, float y, const std::string& words,
-           const std::string& remark, float shift = 0) {
+           const std::string& remark, float shift = 0, std::optional<Stage> stage = {}) {
   float x = map_left(frame, l, k) + shift;
   const float end = k < 2 ? map_left(frame, l, k + 1) - frame.metrics.px(8) : l.origin.x + l.width;
   const float middle = y + frame.metrics.px(title_height) / 2;
   widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, packed(frame.palette.text), words);
-  x += widgets::text_width(frame.fonts.sans17, words) + frame.metrics.px(10);
+  const float named = widgets::text_width(frame.fonts.sans17, words);
+  if (stage)
+    draw_title_area(frame, std::string("laboratory/title/") + core::attention::info(*stage).name, *stage,
+                    frame.shown.look.head, {x, y + frame.metrics.px(4)},
+                    {named, frame.metrics.px(title_height - 8)});
+  x += named + frame.metrics.px(10);
   if (x + widgets::text_width(frame.fonts.sans14, remark) > end) return;
   widgets::draw_text(frame.fonts.sans14, {x, middle + frame.metrics.px(1)}, Align::left_middle,
                      packed(frame.palette.dim), remark);
@@ -158,9 +165,9 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
               ? "One mask: each weight survives with probability 1 − p, survivors are multiplied by 1/(1 − p)"
           : dropout.rate == 0 ? "Nothing is dropped at a rate of 0"
                               : "Nothing is dropped in evaluation: D switches to training");
-  title(frame, l, 0, y, "Weights", "softmax");
-  title(frame, l, 1, y, "Mask", "p = " + widgets::fixed(dropout.rate, 2));
-  title(frame, l, 2, y, "Dropped", "weights × mask");
+  title(frame, l, 0, y, "Weights", "softmax", 0, Stage::weights);
+  title(frame, l, 1, y, "Mask", "p = " + widgets::fixed(dropout.rate, 2), 0, Stage::dropout_mask);
+  title(frame, l, 2, y, "Dropped", "weights × mask", 0, Stage::dropped_weights);
   title(frame, l, 3, y, "Row sums", "");
   y += frame.metrics.px(title_height);
   sign(frame, l, 1, y, "×");

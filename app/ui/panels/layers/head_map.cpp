@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/ui/panels/layers/selected_head.hpp"
+#include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -26,6 +27,7 @@ struct Map {
   const Reading& now;
   const LayerSight& sight;
   const HeadSight& of_head;
+  const HeadSight* before;  ///< the edits, or nullptr where they changed the tokens
   bool is_off, is_chosen;
 };
 
@@ -44,16 +46,30 @@ std::string measured_role(const Map& m) {
   return is_one ? role_words(roles) : "";
 }
 
+/// What its cells show: the weights, unless others are asked for and there.
+LayerMaps shown_maps(const Map& m) {
+  return m.before ? m.frame.newest.layers->maps : LayerMaps::weights;
+}
+
 void draw_picture(const Map& m) {
-  const auto& numbers = m.of_head.map;
+  const LayerMaps maps = shown_maps(m);
+  const arma::mat changed =
+      maps == LayerMaps::change ? arma::mat(m.of_head.map - m.before->map) : arma::mat();
+  const arma::mat& numbers = maps == LayerMaps::change   ? changed
+                             : maps == LayerMaps::before ? m.before->map
+                                                         : m.of_head.map;
   render::Picture picture;
-  picture.place = "layers/" + name_of(m);
+  picture.place = (maps == LayerMaps::change   ? "layers/change/"
+                   : maps == LayerMaps::before ? "layers/before/"
+                                               : "layers/") +
+                  name_of(m);
   picture.cells.numbers = &numbers;
   picture.cells.visible = m.sight.visible.get();
   picture.cells.version = m.frame.newest.reading->version_of(m.layer);
-  picture.map = m.frame.shown.look.colours.sequential;
+  picture.map = maps == LayerMaps::change ? m.frame.shown.look.colours.diverging
+                                          : m.frame.shown.look.colours.sequential;
   picture.dark = m.frame.palette.dark;
-  picture.low = 0, picture.high = 1;
+  picture.low = maps == LayerMaps::change ? -1 : 0, picture.high = 1;
   picture.width = picture.height = static_cast<int>(m.t.map);
   picture.part = {0, 0, static_cast<double>(numbers.n_cols), static_cast<double>(numbers.n_rows)};
   picture.gaps = m.t.map / static_cast<float>(numbers.n_cols) >= m.frame.metrics.px(8);
@@ -179,10 +195,12 @@ void draw_tooltip(const Map& m) {
   if (m.now.block == 1)
     text += ": " + std::to_string(row) + " " + quoted_token(m.now.names[row]) + " → " +
             std::to_string(column) + " " + quoted_token(m.now.names[column]) + "  " +
-            core::text::number_text(weight);
+            core::text::told_number(weight);
   else
     text += ": 1 cell shows the largest of " + std::to_string(m.now.block) + " × " +
             std::to_string(m.now.block) + " weights, here " + widgets::fixed(weight, 4);
+  if (m.before && m.before->map(row, column) != weight)
+    text += "\nbefore the edits: " + core::text::told_number(m.before->map(row, column));
   text += share("previous token", roles.previous) + share("first token", roles.first) +
           share("itself", roles.itself) + share("same token before", roles.same_token) +
           share("what followed it (induction)", roles.induction) +
@@ -201,6 +219,34 @@ void draw_tooltip(const Map& m) {
   ImGui::PopFont();
 }
 
+/// What can be done with a head: with one of the layer that is looked at, all that a stage's title offers.
+void draw_menu(const Map& m) {
+  const Frame& frame = m.frame;
+  const auto& whole = *frame.newest.whole;
+  const bool is_model = m.layer == whole.layer && m.layer == whole.experiment.layer;
+  if (is_model) return draw_stage_menu(frame, "layers", Stage::weights, m.head);
+  const std::string name = "menu of " + name_of(m);
+  if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right))
+    ImGui::OpenPopup(name.c_str());
+  if (!ImGui::BeginPopup(name.c_str())) return;
+  ImGui::PushFont(frame.fonts.sans15);
+  const auto look_at = [&](bool in_stages) {
+    frame.commands.add(LookAtLayer{m.layer});
+    frame.commands.look([h = m.head, in_stages](View& v) {
+      v.look.head = h;
+      if (in_stages) v.look.tab = Tab::stages;
+    });
+  };
+  if (ImGui::MenuItem("Look at this layer")) look_at(false);
+  frame.landmarks.mark_item("menu/layers/look");
+  if (ImGui::MenuItem("Open in Stages")) look_at(true);
+  frame.landmarks.mark_item("menu/layers/stages");
+  if (ImGui::MenuItem(m.is_off ? "Switch on" : "Switch off")) frame.commands.add(SwitchHead{m.layer, m.head});
+  frame.landmarks.mark_item("menu/layers/switch");
+  ImGui::PopFont();
+  ImGui::EndPopup();
+}
+
 void handle(const Map& m) {
   ImGui::SetCursorScreenPos({m.corner.x, m.corner.y - m.t.header});
   const bool pressed = widgets::hit_area(("head " + name_of(m)).c_str(), {m.t.map, m.t.map + m.t.header});
@@ -212,7 +258,9 @@ void handle(const Map& m) {
     m.frame.commands.add(LookAtLayer{m.layer});
     m.frame.commands.look([h = m.head](View& v) { v.look.head = h; });
   }
-  if (!ImGui::IsItemHovered()) return;
+  const bool hovered = ImGui::IsItemHovered();
+  draw_menu(m);
+  if (!hovered) return;
   widgets::outline(ImGui::GetWindowDrawList(), {m.corner.x - 1, m.corner.y - 1}, {m.far.x + 1, m.far.y + 1},
                    packed(m.frame.palette.selection, 0.6f), 1);
   if (ImGui::IsMouseHoveringRect(m.corner, m.far)) draw_tooltip(m);
@@ -227,6 +275,9 @@ void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer,
   const Reading& now = *frame.newest.reading->readings()->now;
   const LayerSight& sight = *now.layers[layer];
   if (head >= sight.heads.size()) return;
+  const Reading& then = *frame.newest.reading->readings()->before;
+  const bool is_alike = layer < then.layers.size() && head < then.layers[layer]->heads.size() &&
+                        arma::size(then.layers[layer]->heads[head].map) == arma::size(sight.heads[head].map);
   const Map m{frame,
               t,
               layer,
@@ -236,6 +287,7 @@ void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer,
               now,
               sight,
               sight.heads[head],
+              is_alike ? &then.layers[layer]->heads[head] : nullptr,
               whole.experiment.heads_off.contains({layer, head}),
               layer == whole.experiment.layer && head == frame.newest.look.head};
   draw_picture(m);

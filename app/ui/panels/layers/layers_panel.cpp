@@ -121,10 +121,17 @@ void draw_legend(const Frame& frame, ImVec2 at, float width) {
     return;
   }
   const std::size_t block = reading.readings()->now->block;
-  draw_scale(frame, at.x, middle, frame.shown.look.colours.sequential, "0", "1",
-             block == 1 ? "weight; row: query, column: key"
-                        : "weight; 1 cell shows the largest of " + std::to_string(block) + " × " +
-                              std::to_string(block));
+  const LayerMaps maps = frame.newest.layers->maps;
+  const bool changes = maps == LayerMaps::change;
+  const std::string what = changes                     ? "weight now − before the edits"
+                           : maps == LayerMaps::before ? "weight before the edits"
+                                                       : "weight";
+  draw_scale(frame, at.x, middle,
+             changes ? frame.shown.look.colours.diverging : frame.shown.look.colours.sequential,
+             changes ? "−1" : "0", "1",
+             what + (block == 1 ? "; row: query, column: key"
+                                : "; 1 cell shows the largest of " + std::to_string(block) + " × " +
+                                      std::to_string(block)));
   const Prediction* next = reading.prediction();
   const bool effects = frame.newest.layers->shows_effects;
   const double end = !next ? 0 : effects ? reading.effects().largest() : next->largest_addition;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstddef>
+#include <functional>
 #include <string>
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/layers/selected_head.hpp"
+#include "app/ui/panels/layers/wrapped_text.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -17,13 +19,31 @@ namespace app::panels {
 namespace {
 
 constexpr std::size_t most_chips = 400;
+constexpr std::ptrdiff_t fewest_lines = 3, most_lines = 7;  // of the field
 constexpr float chips_height = 132;
 
-int grow(ImGuiInputTextCallbackData* data) {
-  auto& text = *static_cast<std::string*>(data->UserData);
+/// The lines of a field, and how they are broken.
+struct FieldLines {
+  std::string text;
+  std::function<bool(const std::string&)> fits;
+};
+
+int on_prompt(ImGuiInputTextCallbackData* data) {
+  auto& lines = *static_cast<FieldLines*>(data->UserData);
   if (data->EventFlag == ImGuiInputTextFlags_CallbackResize) {
-    text.resize(static_cast<std::size_t>(data->BufTextLen));
-    data->Buf = text.data();
+    lines.text.resize(static_cast<std::size_t>(data->BufTextLen));
+    data->Buf = lines.text.data();
+  } else if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter) {
+    if (data->EventChar == '\n') data->EventChar = '\r';  // a line of the text ends: see wrapped()
+  } else if (data->EventFlag == ImGuiInputTextFlags_CallbackEdit) {
+    const std::string before(data->Buf, static_cast<std::size_t>(data->BufTextLen));
+    const std::string after = wrapped(plain_of(before), lines.fits);
+    if (after == before) return 0;
+    const std::size_t place = plain_of(before.substr(0, static_cast<std::size_t>(data->CursorPos))).size();
+    data->DeleteChars(0, data->BufTextLen);
+    data->InsertChars(0, after.data(), after.data() + after.size());
+    data->CursorPos = static_cast<int>(place_in_lines(after, place));
+    data->SelectionStart = data->SelectionEnd = data->CursorPos;
   }
   return 0;
 }
@@ -36,20 +56,26 @@ std::string text_of_prompt(const Frame& frame) {
 }
 
 void draw_field(const Frame& frame, float width) {
-  std::string text = text_of_prompt(frame);
-  const std::string before = text;
-  const float height = frame.metrics.px(60);
-  ImGui::PushFont(frame.fonts.sans15);
-  text.reserve(text.size() + 64);
-  ImGui::InputTextMultiline("##prompt", text.data(), text.capacity() + 1, {width, height},
-                            ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_NoHorizontalScroll, grow,
-                            &text);
+  ImFont* font = frame.fonts.sans15;
+  const float room = width - 2 * ImGui::GetStyle().FramePadding.x - ImGui::GetStyle().ScrollbarSize;
+  FieldLines lines{"", [&](const std::string& line) { return widgets::text_width(font, line) <= room; }};
+  const std::string before = text_of_prompt(frame);
+  lines.text = wrapped(before, lines.fits);
+  const auto n = static_cast<float>(
+      std::clamp<std::ptrdiff_t>(1 + std::ranges::count(lines.text, '\n'), fewest_lines, most_lines));
+  const float height = n * font->FontSize + 2 * ImGui::GetStyle().FramePadding.y + 2;
+  ImGui::PushFont(font);
+  lines.text.reserve(lines.text.size() + 64);
+  ImGui::InputTextMultiline("##prompt", lines.text.data(), lines.text.capacity() + 1, {width, height},
+                            ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_CallbackCharFilter |
+                                ImGuiInputTextFlags_CallbackEdit | ImGuiInputTextFlags_NoHorizontalScroll,
+                            on_prompt, &lines);
   ImGui::PopFont();
   frame.landmarks.mark_item("whole/prompt");
   if (ImGui::IsItemActive())
     widgets::outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
                      packed(frame.palette.accent), 2);
-  text.resize(std::strlen(text.c_str()));
+  const std::string text = plain_of(lines.text.c_str());
   if (text != before) frame.commands.add(ReadText{text});
 }
 

@@ -35,7 +35,7 @@ std::span<const ModelRow> addition_rows() {
 void draw_additions_button(const Form& form) {
   const Frame& frame = form.frame;
   const float width = widgets::text_width(frame.fonts.sans14, "more…") + 2 * frame.metrics.px(8);
-  form.place(form.width - width);
+  ImGui::SetCursorScreenPos({form.at.x + form.width - width, form.at.y - frame.metrics.px(5)});
   if (widgets::button(
           frame, "model/more", "more…",
           "Groups, norms, positions, caps, biases, sinks, keys of others: what models of today add"))

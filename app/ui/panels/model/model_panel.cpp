@@ -12,6 +12,8 @@ namespace {
 
 using Rows = std::span<const ModelRow>;
 
+constexpr float heading_height = 24;  // at scale 1
+
 /// Calls each(row) for the rows that the model has, in the order of the panel.
 template <class Each>
 void for_each_row(const Frame& frame, Each each) {
@@ -82,7 +84,7 @@ void Form::place(float offset) const {
 }
 
 float model_panel_height(const Frame& frame) {
-  float height = 2 * frame.metrics.px(10) + frame.metrics.px(24);
+  float height = 2 * frame.metrics.px(10) + frame.metrics.px(heading_height);
   for_each_row(frame, [&](const ModelRow& row) {
     height += frame.metrics.pitch + frame.metrics.px(row.gap) + frame.metrics.px(row.more);
   });
@@ -94,7 +96,7 @@ void draw_model(const Frame& frame) {
   Form form{frame, ImGui::GetContentRegionAvail().x, start};
   widgets::section_heading(frame, form.width, "MODEL");
   draw_additions_button(form);
-  form.at.y += frame.metrics.px(24);
+  form.at.y += frame.metrics.px(heading_height);
   for_each_row(frame, [&](const ModelRow& row) {
     form.at.y += frame.metrics.px(row.gap);
     form.place(0);

@@ -116,11 +116,14 @@ void projections_row(const Form& form) {
   const char* help =
       "On: queries, keys and values are X times a learned matrix each. Off: all three are X itself.";
   const bool on = form.frame.newest.model.projections.has_value();
-  if (const auto next = widgets::checkbox(form.frame, "model/projections", "to Q, K, V", on, help))
-    form.frame.commands.edit(SetProjections{*next});
   constexpr const char* words = "draw…";
   const float width =
       widgets::text_width(form.frame.fonts.sans14, words) + 2 * ImGui::GetStyle().FramePadding.x;
+  const float room = form.control_width() - width - form.frame.metrics.px(16 + 8 + 10);
+  const char* all = "to Q, K, V";
+  if (widgets::text_width(form.frame.fonts.sans15, all) > room) all = "Q, K, V";
+  if (const auto next = widgets::checkbox(form.frame, "model/projections", all, on, help))
+    form.frame.commands.edit(SetProjections{*next});
   form.place(form.width - width);
   if (widgets::button(form.frame, "model/draw", words, "Draw all projections from a seed, as PyTorch would"))
     perform("edit/draw_model", situation_of(form.frame), form.frame.commands);

@@ -43,12 +43,23 @@ void draw_path(ImDrawList* list, const FlightPath& path, float t, Rgb colour) {
   }
 }
 
-void draw_number(const Frame& frame, ImDrawList* list, ImVec2 at, const std::string& text, std::size_t k) {
+/// The box of a number that flies at a place.
+app::Landmarks::Rect box_of(const Frame& frame, ImVec2 at, const std::string& text) {
   ImFont* font = frame.fonts.mono13;
   const float half = widgets::text_width(font, text) / 2 + frame.metrics.px(4),
               high = font->FontSize / 2 + frame.metrics.px(2);
-  const ImVec2 min{std::round(at.x - half), std::round(at.y - high)},
-      max{std::round(at.x + half), std::round(at.y + high)};
+  return {{std::round(at.x - half), std::round(at.y - high)},
+          {std::round(at.x + half), std::round(at.y + high)}};
+}
+
+bool meet(const app::Landmarks::Rect& a, const app::Landmarks::Rect& b) {
+  return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
+}
+
+void draw_number(const Frame& frame, ImDrawList* list, const app::Landmarks::Rect& box,
+                 const std::string& text, std::size_t k) {
+  ImFont* font = frame.fonts.mono13;
+  const auto& [min, max] = box;
   list->AddRectFilled(min, max, packed(frame.palette.ground.back, 0.92f), frame.metrics.px(2));
   list->AddText(font, font->FontSize,
                 {std::round(min.x + frame.metrics.px(4)), std::round(min.y + frame.metrics.px(2))},
@@ -95,6 +106,7 @@ void draw_flight(const Frame& frame) {
   const std::vector<Place> places = flying(frame, leg->to);
   const double t = leg->share / flying_share;
   const bool arrived = t >= 1;
+  std::vector<app::Landmarks::Rect> taken;
   for (std::size_t k = 0; k < places.size() && !arrived; ++k) {
     const FlightPath path = path_between(frame, *place_of(frame, places[k]), *target, k, places.size());
     const double wait = 0.25 * static_cast<double>(k) / static_cast<double>(places.size());
@@ -102,7 +114,15 @@ void draw_flight(const Frame& frame) {
     draw_path(list, path, along, frame.palette.operand);
     const auto& info = core::attention::info(std::get<Stage>(places[k].source));
     const double value = info.matrix(frame.shown.trace, places[k].head)(places[k].row, places[k].column);
-    draw_number(frame, list, path.at(along), widgets::fixed(value, 4), k);
+    // Where two would cover each other the later one waits behind, or in its cell.
+    const std::string text = widgets::fixed(value, 4);
+    for (float at = along; at >= 0; at -= 0.01f) {
+      const app::Landmarks::Rect box = box_of(frame, path.at(at), text);
+      if (std::ranges::any_of(taken, [&](const auto& other) { return meet(box, other); })) continue;
+      draw_number(frame, list, box, text, k);
+      taken.push_back(box);
+      break;
+    }
   }
   const float thick = frame.metrics.px(2);
   widgets::outline(list, {target->min.x - thick, target->min.y - thick},

@@ -51,8 +51,8 @@ FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPla
   const float far = std::abs(end.x - start.x);
   const float lane = to.min.y - px(1);
   const ImVec2 meet{end.x + side * std::clamp(far * 0.45f, px(8), std::max(px(8), far - px(12))), lane};
-  // Up from the cell and over its map before it comes down to the lane.
-  const float lift = px(24) + px(30) * (1 - share) + std::abs(start.y - lane) * 0.4f;
+  // Up by a part of the cell, not over the labels above its map, before it goes to the lane.
+  const float lift = (from.max.y - from.min.y) * (0.25f + 0.25f * (1 - share));
   const float run = std::max(px(8), std::abs(meet.x - start.x) * 0.2f);
   const ImVec2 up{start.x, start.y - lift};
   const ImVec2 before{meet.x + side * run, meet.y};

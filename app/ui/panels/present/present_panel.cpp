@@ -22,7 +22,8 @@ using core::attention::StageInfo;
 
 // At scale 1, which is half the height of the screen in thousandths.
 constexpr float edge = 40, left_share = 0.31f, largest_cell_width = 60, largest_cell_height = 45,
-                small_cell_width = 38, small_cell_height = 21, labels_room = 64, title_room = 26;
+                small_cell_width = 38, small_cell_height = 21, least_cell_width = 28, labels_room = 64,
+                title_room = 26;
 
 /// The cell that is presented: the one in flight, else the pinned one.
 std::optional<CellRef> presented_cell(const Frame& frame) {
@@ -30,18 +31,19 @@ std::optional<CellRef> presented_cell(const Frame& frame) {
   return leg ? leg->to : frame.shown.selection.pinned;
 }
 
-/// The title of a map with its formula.
-void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at) {
+/// The title of a map, whole with its formula and head.
+void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool whole = true) {
   const StageInfo& info = core::attention::info(stage);
   const float width = widgets::text_width(font, info.title);
   widgets::draw_text(font, at, widgets::Align::left_top, packed(frame.palette.text), info.title);
   const float lowered = std::round(0.797f * (font->FontSize - frame.fonts.sans12->FontSize));
   const float end = at.x + width + frame.metrics.px(10);
   const float formula =
-      widgets::draw_formula(frame.fonts.sans12, {end, at.y + lowered}, packed(frame.palette.dim),
-                            info.formula(frame.shown.model, true));
+      !whole ? 0
+             : widgets::draw_formula(frame.fonts.sans12, {end, at.y + lowered}, packed(frame.palette.dim),
+                                     info.formula(frame.shown.model, true));
   const std::string head = widgets::head_words(frame.shown.model, stage, frame.shown.look.head);
-  if (frame.shown.model.n_heads > 1 && !head.empty())
+  if (whole && frame.shown.model.n_heads > 1 && !head.empty())
     widgets::draw_text(frame.fonts.sans12, {end + formula + frame.metrics.px(10), at.y + lowered},
                        widgets::Align::left_top, packed(frame.palette.faint), head);
   ImGui::SetCursorScreenPos(at);
@@ -107,23 +109,38 @@ void draw_worked(const Frame& frame, const CellRef& cell, ImVec2 at, float width
 void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) {
   const Metrics& m = frame.metrics;
   const std::vector<Stage> sources = sources_of(frame, cell);
-  float y = at.y;
-  const auto n = static_cast<float>(std::max<std::size_t>(1, sources.size()));
+  // Narrow maps stand beside each other, where their cells are as high as those of one map.
+  const float across = (room.x - m.px(20)) / static_cast<float>(std::max<std::size_t>(1, sources.size()));
+  const bool beside =
+      sources.size() > 1 && std::ranges::all_of(sources, [&](Stage source) {
+        const auto columns = static_cast<float>(
+            core::attention::info(source).matrix(frame.shown.trace, frame.shown.look.head).n_cols());
+        return columns * m.px(least_cell_width) + m.px(16) <= across &&
+               widgets::text_width(frame.fonts.sans13, core::attention::info(source).title) <= across;
+      });
+  float x = at.x, y = at.y, lowest = at.y;
+  const float rows = beside ? 1 : static_cast<float>(std::max<std::size_t>(1, sources.size()));
   for (const Stage source : sources) {
-    const float share = room.y * (sources.size() > 1 ? 0.62f : 0.46f) / n - m.px(title_room + 34);
+    const float share = room.y * (rows > 1 ? 0.62f : 0.46f) / rows - m.px(title_room + 34);
     if (share < m.px(30)) break;
-    widgets::Heatmap map = map_of(frame, "present/from/", source, {room.x - m.px(20), share},
+    const float wide = beside ? across - m.px(30) : room.x - m.px(20);
+    widgets::Heatmap map = map_of(frame, "present/from/", source, {wide, share},
                                   {m.px(small_cell_width), m.px(small_cell_height)});
     map.row_tokens = false;
     map.columns = widgets::ColumnLabels::indices;
     map.label_width = m.px(16);
     map.show_bar = false;
-    draw_title(frame, source, frame.fonts.sans13, {at.x, y});
+    draw_title(frame, source, frame.fonts.sans13, {x, y}, !beside);
     const float labels = y + m.px(20);
     const float end = labels + widgets::column_label_height(frame, map) + static_cast<float>(map.height);
-    widgets::draw_heatmap(frame, map, {at.x, labels});
-    y = end + m.px(14);
+    widgets::draw_heatmap(frame, map, {x, labels});
+    lowest = std::max(lowest, end + m.px(14));
+    if (beside)
+      x += across;
+    else
+      y = lowest;
   }
+  y = lowest;
   ImGui::PushClipRect({at.x - m.px(4), y}, {at.x + room.x + m.px(4), at.y + room.y}, true);
   draw_worked(frame, cell, {at.x, y}, room.x);
   ImGui::PopClipRect();
@@ -139,6 +156,8 @@ Stage presented_stage(const Frame& frame) {
       if (name.starts_with("strip/"))
         if (const auto* stage = core::attention::find_stage(name.substr(6)); stage && present(stage->stage))
           return stage->stage;
+  if (frame.shown.look.tab == Tab::heads && present(frame.shown.look.heads_stage))
+    return frame.shown.look.heads_stage;
   if (frame.shown.look.large && present(*frame.shown.look.large)) return *frame.shown.look.large;
   if (present(Stage::weights)) return Stage::weights;
   for (const StageInfo& stage : core::attention::stages())

@@ -25,7 +25,7 @@ using widgets::Align;
 
 // At scale 1.
 constexpr float largest_thumbnail = 64, thumbnail_gap = 12, title_height = 28, bar_height = 30,
-                profile_room = 64;
+                profile_room = 64, widest_profile = 150, profile_heading = 32;
 
 std::vector<const StageInfo*> shown_stages(const Frame& frame) {
   std::vector<const StageInfo*> shown;
@@ -84,15 +84,17 @@ float draw_thumbnails(const Frame& frame, ImVec2 origin, float width) {
   return side + m.px(30);
 }
 
-/// All of the room, in whole cells where they can be told apart; cells of tokens are no higher than wide, and
-/// at most so much wider as digits profit from.
+/// All of the room, in cells of whole pixels where these leave little of it; cells of tokens are no higher
+/// than wide, and at most so much wider as digits profit from.
 ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers,
                     ImVec2 room) {
   const auto& m = frame.metrics;
   constexpr float widest = 220, highest = 140, most_across = 2.5f, least_with_numbers = 26;
   const auto columns = static_cast<float>(numbers.n_cols()), rows = static_cast<float>(numbers.n_rows());
+  constexpr float least_used = 0.85f;
   const auto whole = [](float length, float count) {
-    return length < count * 2 ? length : count * std::floor(length / count);
+    const float pixels = count * std::floor(length / count);
+    return length < count * 2 || pixels < least_used * length ? std::floor(length) : pixels;
   };
   float wide = std::min(room.x / columns, m.px(widest)), high = std::min(room.y / rows, m.px(highest));
   if (stage.columns == Columns::tokens) {
@@ -159,23 +161,28 @@ void draw_large(const Frame& frame) {
   const float profile = m.px(profile_room), top = origin.y + thumbnails + m.px(title_height);
   const float across = room.x - map.label_width - gutters - profile - m.px(40);
   map.width = std::max(1, static_cast<int>(across));  // the height of the labels depends on it
-  const float labels = widgets::column_label_height(frame, map);
+  const float labels = std::max(widgets::column_label_height(frame, map), m.px(profile_heading));
   const float down = origin.y + room.y - top - labels - m.px(bar_height) - profile - m.px(16);
   const ImVec2 size =
       picture_size(frame, stage, numbers, {std::max(m.px(60), across), std::max(m.px(60), down)});
   map.width = static_cast<int>(size.x), map.height = static_cast<int>(size.y);
+  // What whole and square cells leave goes to the profiles.
+  const float widest = m.px(widest_profile);
+  const ImVec2 profiles{std::clamp(std::floor(across - size.x) + profile, profile, widest),
+                        std::clamp(std::floor(down - size.y) + profile, profile, widest)};
 
   const CellWindow part = shown_part(frame.shown.look, {numbers.n_rows(), numbers.n_cols()});
   draw_title(frame, stage, numbers, size.x / static_cast<float>(part.right - part.left),
              {origin.x, origin.y + thumbnails}, room.x);
-  widgets::draw_heatmap(frame, map, {origin.x, top});
+  const float lowered = std::max(0.0f, m.px(profile_heading) - widgets::column_label_height(frame, map));
+  widgets::draw_heatmap(frame, map, {origin.x, top + lowered});
   handle_stage(frame, stage.stage);
   const ImVec2 corner{std::round(origin.x + map.label_width),
-                      std::round(top + widgets::column_label_height(frame, map))};
+                      std::round(top + lowered + widgets::column_label_height(frame, map))};
   const ImVec2 far{corner.x + size.x, corner.y + size.y};
   draw_profiles(frame, stage, numbers, {corner, far, part},
-                {far.x + gutters + m.px(14), far.y + m.px(bar_height)}, profile);
-  const float bottom = far.y + m.px(bar_height) + profile + m.px(8);
+                {far.x + gutters + m.px(14), far.y + m.px(bar_height)}, profiles);
+  const float bottom = far.y + m.px(bar_height) + profiles.y + m.px(8);
   if (turns) draw_turning(frame, {origin.x, bottom}, room.x);
   ImGui::SetCursorScreenPos(origin);
   ImGui::Dummy({room.x, std::max(1.0f, bottom + (turns ? turning_height(frame) : 0) - origin.y)});

@@ -139,11 +139,11 @@ void draw_overview(const Frame& frame, const core::attention::StageInfo& stage,
 
 void draw_profiles(const Frame& frame, const core::attention::StageInfo& stage,
                    const core::attention::StageMatrix& numbers, const PictureFrame& picture, ImVec2 at,
-                   float room) {
-  draw_overview(frame, stage, numbers, picture.part, at, room);
+                   ImVec2 room) {
+  draw_overview(frame, stage, numbers, picture.part, at, std::min(room.x, room.y));
   if (const auto cell = chosen_cell(frame, stage)) {
-    draw_row(frame, numbers, picture, at.y, room, *cell);
-    draw_column(frame, numbers, picture, at.x, room, *cell);
+    draw_row(frame, numbers, picture, at.y, room.y, *cell);
+    draw_column(frame, numbers, picture, at.x, room.x, *cell);
     return;
   }
   widgets::draw_text(frame.fonts.sans13, {picture.min.x, at.y + frame.metrics.px(10)}, Align::left_middle,

@@ -7,6 +7,7 @@
 #include "app/ui/panels/stages/turning_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/heatmap/colour_bar.hpp"
 #include "core/editing/presets.hpp"
 #include "core/text/words.hpp"
 
@@ -17,8 +18,10 @@ using core::attention::Columns;
 using core::attention::StageInfo;
 
 constexpr std::size_t most_cells_with_numbers = 16;  // of a row or a column
-constexpr std::size_t columns_of_a_row = 24;         // of maps that are to stand beside each other
-constexpr float largest_map = 420;                   // at scale 1, of a matrix without numbers
+// Of maps that are to stand beside each other, whatever decimals that costs: three of six tokens do, while
+// matrices of features rather have three decimals in rows of their own.
+constexpr std::size_t columns_of_a_row = 24, features_of_a_row = 12;
+constexpr float largest_map = 420;    // at scale 1, of a matrix without numbers
 constexpr float smallest_map = 240;   // and at least so large, though two would stand side by side
 constexpr float many_features = 104;  // the width of features beside so many tokens
 constexpr float narrowest_cell = 26, widest_cell = 64;
@@ -73,7 +76,7 @@ StripBlock measure(const Frame& frame, const StageInfo& stage, float index, floa
   map.bar_beside = has_bar_beside(b);
   map.show_bar = stage.columns != Columns::single;
   // The low end of a bar needs no more than what the gap before it leaves free.
-  b.indices = std::max(index + m.px(10), widgets::bar_low_room(frame, map) - m.px(7));
+  b.indices = std::max(index + m.px(10), widgets::bar_low_room(frame, map) - m.px(widgets::bar_end_in_gap));
   b.indices_alone = std::max(b.indices, widgets::bar_low_room(frame, map) + m.px(1));
   b.around = map.bar_beside ? widgets::bar_room(frame, map) : 0;
   if (frame.shown.look.gutters && b.square)
@@ -102,15 +105,19 @@ float gap_before(const Frame& frame, const std::vector<StripBlock>& line, std::s
   return gap_in_line(frame, line[k].stage->line, k > 0 && line[k - 1].stage->stage == Stage::embeddings);
 }
 
-/// Whether the maps that make a row fit beside each other.
+/// Whether the maps that make a row fit beside each other; titles have their width whatever the decimals are.
 bool rows_fit(const Frame& frame, const std::vector<StripBlock>& line, const LineCells& cells, float width) {
   float used = 0;
   std::size_t columns = 0;
   for (std::size_t k = 0; k < line.size(); ++k) {
     columns += line[k].columns;
-    const bool first = k == 0 || line[k].starts_row || line[k].picture || columns > columns_of_a_row;
+    const bool first =
+        k == 0 || line[k].starts_row || line[k].picture ||
+        columns > (line[k].square || cells.decimals > 3 ? columns_of_a_row : features_of_a_row);
     if (first) columns = line[k].columns;
-    used = (first ? 0 : used + gap_before(frame, line, k)) + block_width(frame, line[k], cells, first, width);
+    const auto picture = static_cast<float>(picture_width(frame, line[k], cells, width));
+    used = (first ? 0 : used + gap_before(frame, line, k)) +
+           row_label_room(line[k], cells, first, picture, width) + picture + line[k].around;
     if (used > width && !line[k].picture) return false;
   }
   return true;

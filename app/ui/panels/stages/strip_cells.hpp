@@ -57,7 +57,7 @@ std::vector<std::size_t> row_starts(const Frame& frame, const std::vector<StripB
 /// The cells of every line in that width: first two decimals at least, then names, then width.
 ///
 /// A wider strip never has fewer decimals: they are those with which the maps that make a row, up to 24
-/// columns of cells, stand beside each other.
+/// columns of tokens or 12 of features, stand beside each other.
 std::array<LineCells, 4> choose_cells(const Frame& frame, const std::array<std::vector<StripBlock>, 4>& lines,
                                       float width);
 

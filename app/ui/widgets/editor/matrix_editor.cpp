@@ -18,6 +18,7 @@ constexpr float drag_threshold = 3;   // pixels
 constexpr double clean_digits = 1e9;  // dragged numbers are kept to so many parts, lest 0.1 + 0.2 show
 constexpr std::size_t few_cells =
     4096;  // up to here every number counts for the decimals, not only the visible ones
+constexpr float least_padding = 6;  // of a cell, left and right together, at scale 1
 constexpr double strongest = 0.22;  // of the map on either side: the number must stay the loudest thing
 
 ImFont* cell_font(const Frame& frame) {
@@ -33,14 +34,19 @@ float digits_width(const Frame& frame, const core::attention::SharedMatrix& m) {
     const double largest = m.largest_magnitude();
     needs = core::text::needs_of(arma::mat{-largest, 0.0001}, {0, 1, 0, 2}, 1.0);
   }
-  const float pad = frame.metrics.px(frame.metrics.compact ? 6 : 12) + frame.metrics.px(2);
-  return static_cast<float>(needs.characters(4)) * text_width(cell_font(frame), "0") + pad;
+  return static_cast<float>(needs.characters(4)) * text_width(cell_font(frame), "0");
 }
 
 MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
   const float labels = frame.metrics.px(m.tokens || m.names ? (frame.metrics.compact ? 80 : 84) : 26);
+  const float digits = digits_width(frame, m.numbers), gap = frame.metrics.px(2),
+              tight = digits + frame.metrics.px(least_padding) + gap;
+  const float airy = frame.metrics.compact ? tight : digits + frame.metrics.px(12) + gap;
+  // The air around the numbers goes before a column does.
+  const auto columns = [&](float cell) { return std::floor((width - labels) / cell); };
+  const float all = static_cast<float>(m.numbers.n_cols());
   return matrix_grid(frame.metrics, m.numbers.n_rows(), m.numbers.n_cols(), labels, width,
-                     digits_width(frame, m.numbers));
+                     std::min(columns(tight), all) > columns(airy) ? tight : airy);
 }
 
 /// The numbers in some rows and columns.
@@ -83,7 +89,8 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
   ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(ground), e.frame.metrics.px(3));
   const Rgb ink = std::isfinite(number) ? readable_on(ground) : p.status.bad;
   const std::string text = format.fits ? cell_text(number, format, false) : "…";
-  draw_text_right(font, max.x - e.frame.metrics.px(e.frame.metrics.compact ? 4 : 6),
+  const float spare = size.x - text_width(font, text);
+  draw_text_right(font, max.x - std::min(e.frame.metrics.px(6), std::max(1.0f, std::floor(spare / 2))),
                   centred_y(font, min.y, size.y), ink, text);
   const ImVec2 lo = e.grid.view_min, hi = e.grid.view_max;
   e.frame.landmarks.mark(
@@ -97,7 +104,7 @@ void draw_cells(const EditorFrame& e) {
   const auto rows = g.visible_rows(), columns = g.visible_columns();
   const core::attention::SharedMatrix& m = e.matrix.numbers;
   const double largest = m.largest_magnitude();
-  const float room = g.cell_size().x - e.frame.metrics.px(e.frame.metrics.compact ? 6 : 12);
+  const float room = g.cell_size().x - e.frame.metrics.px(least_padding);
   const int letters = static_cast<int>(room / text_width(cell_font(e.frame), "0"));
   const bool few = m.n_rows() * m.n_cols() <= few_cells;
   const arma::mat counted = cut_out(m, few ? CellRange{0, m.n_rows(), 0, m.n_cols()}

@@ -71,10 +71,13 @@ MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n
                        float width, float numbers_width) {
   MatrixGrid grid;
   grid.n_rows = n_rows, grid.n_columns = n_columns;
-  grid.label_width = label_width, grid.header_height = metrics.px(22), grid.gap = metrics.px(2);
+  grid.label_width = label_width, grid.header_height = metrics.px(20), grid.gap = metrics.px(2);
   const float fitting = std::floor((width - label_width) / static_cast<float>(n_columns));
   const float least = std::max(metrics.px(44), std::ceil(numbers_width));
   grid.pitch = {std::clamp(fitting, least, std::max(least, metrics.px(72))), metrics.px(26)};
+  // Of more columns than fit, whole ones are seen: half of a number would be another number.
+  if (const float whole = std::floor((width - label_width) / grid.pitch.x); fitting < least && whole >= 1)
+    grid.pitch.x = std::floor((width - label_width) / whole);
   return grid;
 }
 

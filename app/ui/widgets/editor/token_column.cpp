@@ -42,8 +42,13 @@ void draw_label(const EditorFrame& e, std::size_t row) {
                      e.matrix.tokens ? p.text : p.dim, (*names)[row]);
   }
   const auto& marked = e.matrix.marked_rows;
-  if (std::find(marked.begin(), marked.end(), row) != marked.end())
-    ImGui::GetWindowDrawList()->AddRectFilled(min, {min.x + m.px(2), max.y}, packed(p.operand));
+  if (std::find(marked.begin(), marked.end(), row) != marked.end()) {
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const float left = min.x - m.px(6);  // outside of the grid, like a marker beside a line
+    list->PushClipRect({left, e.grid.view_min.y + e.grid.header_height}, {min.x, e.grid.view_max.y});
+    list->AddRectFilled({left, min.y}, {left + m.px(2), max.y}, packed(p.operand));
+    list->PopClipRect();
+  }
   e.frame.landmarks.mark(landmark(row), {min.x, std::max(min.y, e.grid.view_min.y + e.grid.header_height)},
                          {max.x, std::min(max.y, e.grid.view_max.y)});
 }

@@ -148,12 +148,16 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColourScale& scale, c
   }
 }
 
-void draw_below(const Frame& frame, const Drawn& d, const ColourScale& scale, const Extent& extent,
-                const std::vector<Note>& notes, const BarStyle& s) {
+void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale,
+                const Extent& extent, const std::vector<Note>& notes, const BarStyle& s) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
   const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
-  const float y = d.far.y + frame.metrics.px(8), all = d.far.x - 1 - d.corner.x - high_room;
+  // The low end stands left of the picture as far as there is room; the rest of it is taken from the bar.
+  const float low_room = text_width(frame.fonts.mono12, low) + frame.metrics.px(5),
+              left =
+                  d.corner.x + std::max(0.0f, low_room - map.label_width - frame.metrics.px(bar_end_in_gap));
+  const float y = d.far.y + frame.metrics.px(8), all = d.far.x - 1 - left - high_room;
   std::string words = core::text::joined(notes, "; ", &Note::words);
   const float least = frame.metrics.px(72), gap = frame.metrics.px(12);
   if (text_width(frame.fonts.sans12, words) + gap > all - least)
@@ -161,14 +165,14 @@ void draw_below(const Frame& frame, const Drawn& d, const ColourScale& scale, co
   const float words_room =
       words.empty() ? 0 : std::min(text_width(frame.fonts.sans12, words) + gap, std::max(0.0f, all - least));
   const float width = std::max(all - words_room, frame.metrics.px(24));
-  const auto x_of = [&](double share) { return std::round(d.corner.x + width * static_cast<float>(share)); };
+  const auto x_of = [&](double share) { return std::round(left + width * static_cast<float>(share)); };
   for (int k = 0; k < steps; ++k)
     list->AddRectFilled({x_of(static_cast<double>(k) / steps), y}, {x_of((k + 1.0) / steps), y + s.thick},
                         packed(scale.colour(scale.number_at((k + 0.5) / steps))));
-  draw_text(frame.fonts.mono12, {d.corner.x - frame.metrics.px(5), y + s.thick / 2}, Align::right_middle,
-            s.dim, low);
-  draw_text(frame.fonts.mono12, {d.corner.x + width + frame.metrics.px(5), y + s.thick / 2},
-            Align::left_middle, s.dim, high);
+  draw_text(frame.fonts.mono12, {left - frame.metrics.px(5), y + s.thick / 2}, Align::right_middle, s.dim,
+            low);
+  draw_text(frame.fonts.mono12, {left + width + frame.metrics.px(5), y + s.thick / 2}, Align::left_middle,
+            s.dim, high);
   for (const double v : {extent.smallest, extent.largest}) {
     const float x = x_of(scale.share(v));
     list->AddTriangleFilled({x, y + s.thick + 1}, {x - s.mark, y + s.thick + 1 + s.mark},
@@ -180,7 +184,7 @@ void draw_below(const Frame& frame, const Drawn& d, const ColourScale& scale, co
     list->AddRectFilled({x - 1, y - 2}, {x + 1, y + s.thick + 2}, s.chosen);
   }
   if (words_room > gap)
-    draw_text(frame.fonts.sans12, {d.corner.x + width + high_room + gap, y + s.thick / 2}, Align::left_middle,
+    draw_text(frame.fonts.sans12, {left + width + high_room + gap, y + s.thick / 2}, Align::left_middle,
               packed(frame.palette.dim), shortened(frame.fonts.sans12, words, words_room - gap));
 }
 
@@ -237,7 +241,7 @@ void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const Colo
     draw_beside(frame, d, scale, extent, notes, style);
     draw_tooltip(frame, map, scale, notes, {d.far.x + 2, d.corner.y}, {d.far.x + room, d.far.y});
   } else {
-    draw_below(frame, d, scale, extent, notes, style);
+    draw_below(frame, map, d, scale, extent, notes, style);
     draw_tooltip(frame, map, scale, notes, {d.corner.x, d.far.y + 2}, {d.far.x, d.far.y + room});
   }
 }

@@ -27,6 +27,10 @@ struct Drawn {
     return {std::round(x(static_cast<double>(column))), std::round(y(static_cast<double>(row)))};
   }
   ImVec2 cell_max(std::size_t row, std::size_t column) const { return cell_min(row + 1, column + 1); }
+  /// Where numbers and names of a row have their middle; the last pixel of a cell is the gap to the next.
+  float middle_of_row(std::size_t row) const {
+    return std::floor((cell_min(row, 0).y + cell_max(row, 0).y - 1) / 2);
+  }
   bool shows_row(std::size_t row) const { return within(row, part.top, part.bottom); }
   bool shows_column(std::size_t column) const { return within(column, part.left, part.right); }
 

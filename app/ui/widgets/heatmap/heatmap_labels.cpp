@@ -106,7 +106,7 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   for (std::size_t i = 0; i < d.numbers.n_rows; ++i) {
     if (!d.shows_row(i) || !has_label(i, step, chosen)) continue;
     const bool bright = chosen == i;
-    const float middle = d.y(static_cast<double>(i) + 0.5);
+    const float middle = d.middle_of_row(i);
     draw_text(frame.fonts.mono12, {index_right, middle}, Align::right_middle,
               packed(bright ? frame.palette.text : frame.palette.faint), std::to_string(i));
     if (!map.row_tokens || !has_name(tokens, i)) continue;

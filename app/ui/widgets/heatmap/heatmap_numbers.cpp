@@ -98,7 +98,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       // Beside the cross of what is dropped, which then stands as far at the left.
       const float across = dropped ? 0.67f : 0.5f;
-      const ImVec2 middle{std::floor(a.x + (b.x - 1 - a.x) * across), std::floor((a.y + b.y - 1) / 2)};
+      const ImVec2 middle{std::floor(a.x + (b.x - 1 - a.x) * across), d.middle_of_row(i)};
       const std::string text = cell_text(v, format, plain_one);
       const float half_width = text_width(font, text) / 2, half_height = font->FontSize / 2;
       // A number of which only a part is in the picture would be another number.
