@@ -14,7 +14,7 @@ NormOfNumber norm_of(const arma::frowvec& row, const transformer::Affine& number
   NormOfNumber norm;
   if (rule.kind == NormKind::layer) norm.mean = arma::mean(x);
   norm.divisor = std::sqrt(arma::mean(arma::square(x - norm.mean)) + rule.epsilon);
-  norm.weight = numbers.weight[column];
+  norm.factor = numbers.weight[column];
   if (column < numbers.bias.n_elem) norm.bias = numbers.bias[column];
   return norm;
 }

@@ -11,7 +11,7 @@ namespace core::experiment {
 /// + bias, all of its row.
 struct NormOfNumber {
   double mean = 0;  ///< 0 where the norm takes none away
-  double divisor = 1, weight = 1, bias = 0;
+  double divisor = 1, factor = 1, bias = 0;
 };
 
 /// One column of the row of a token in the residual stream, as it goes through a layer: float32 of the pass.

@@ -205,7 +205,7 @@ TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
       const StreamNumber here = stream_number(model, reading.pass, layer, row, column, progress);
       ASSERT_TRUE(here.norm && here.is_sum);
       const NormOfNumber& norm = *here.norm;
-      EXPECT_NEAR((here.entering - norm.mean) / norm.divisor * norm.weight + norm.bias, here.input, 1e-5);
+      EXPECT_NEAR((here.entering - norm.mean) / norm.divisor * norm.factor + norm.bias, here.input, 1e-5);
       EXPECT_NEAR(here.entering + here.attention + here.mlp, here.leaving, 1e-12);
       const attention::Model as_it_is = layer_of(model, reading, layer);
       EXPECT_EQ(here.input, (*as_it_is.sequences.front().embeddings)(row, column));

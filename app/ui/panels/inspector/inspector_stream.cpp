@@ -36,7 +36,7 @@ void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
   if (const auto& norm = number.norm) {
     if (norm->mean != 0) pen.pair("− mean of its row", inspected(norm->mean));
     pen.pair(norm->mean != 0 ? "÷ deviation of its row" : "÷ root mean square", inspected(norm->divisor));
-    pen.pair("× weight of the norm", inspected(norm->weight));
+    pen.pair("× factor of the norm", inspected(norm->factor));
     if (norm->bias != 0) pen.pair("+ bias of the norm", inspected(norm->bias));
     pen.pair("= what enters", inspected(number.input));
   }
