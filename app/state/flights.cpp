@@ -14,11 +14,10 @@ std::vector<CellRef> flown_cells(const core::attention::Model& model, const core
   return cells;
 }
 
-std::optional<FlightLeg> leg_under_way(const core::attention::Model& model,
-                                       const core::attention::Trace& trace, const Selection& selection) {
-  const auto& flight = selection.presenting.flight;
-  if (!flight || selection.pinned != flight->cell) return std::nullopt;
-  const auto cells = flown_cells(model, trace, flight->cell);
+std::optional<FlightLeg> leg_under_way(const Shown& shown) {
+  const auto& flight = shown.selection.presenting.flight;
+  if (!flight || shown.selection.pinned != flight->cell) return std::nullopt;
+  const auto cells = flown_cells(shown.model, shown.trace, flight->cell);
   if (cells.empty()) return std::nullopt;
   const auto n = static_cast<double>(cells.size());
   const double at = std::clamp(flight->at, 0.0, n);

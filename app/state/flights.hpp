@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/state/pair.hpp"
 #include "app/state/view.hpp"
 #include "core/attention/trace.hpp"
 
@@ -24,8 +25,7 @@ struct FlightLeg {
 };
 /// Nothing where no flight to the pinned cell is under way; where it stands still between two steps, the one
 /// that was flown last.
-std::optional<FlightLeg> leg_under_way(const core::attention::Model& model,
-                                       const core::attention::Trace& trace, const Selection& selection);
+std::optional<FlightLeg> leg_under_way(const Shown& shown);
 
 /// Begins a flight to the pinned cell, stops the one under way, or lets it go on; from its start when it had
 /// arrived. n is the number of its steps.

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/text.hpp"
 
@@ -46,6 +47,16 @@ void draw_action_line(const Frame& frame, const Situation& situation, const Acti
   frame.landmarks.mark_item("menu/" + action.id);
   if (const std::string& words = why.empty() ? action.about : "Not now: " + why; !words.empty())
     widgets::tooltip(words);
+}
+
+void draw_action_button(const Frame& frame, const Situation& situation, std::span<const Action> all,
+                        const char* id, const char* landmark, const char* words) {
+  const Action* action = find_action(all, id);
+  if (!action) return;
+  const std::string key = key_words(*action, situation.newest), why = why_not(*action, situation);
+  const std::string help =
+      why.empty() ? action->title + (key.empty() ? "" : " (" + key + ")") : "Not now: " + why;
+  if (widgets::button(frame, landmark, words, help.c_str())) perform(*action, situation, frame.commands);
 }
 
 void draw_action_lines(const Frame& frame, const Situation& situation, std::span<const Action> all,

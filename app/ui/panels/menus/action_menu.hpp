@@ -21,4 +21,9 @@ void draw_action_lines(const Frame& frame, const Situation& situation, std::span
 /// One of them.
 void draw_action_line(const Frame& frame, const Situation& situation, const Action& action);
 
+/// A button for the action with that id, if there is one, with its title and key as the tooltip, or why it
+/// cannot be done now.
+void draw_action_button(const Frame& frame, const Situation& situation, std::span<const Action> all,
+                        const char* id, const char* landmark, const char* words);
+
 }  // namespace app::panels

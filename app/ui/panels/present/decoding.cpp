@@ -64,16 +64,6 @@ std::string decoding_words(const Frame& frame, std::size_t now) {
          (now == 1 ? " key and value is kept, 1 is new" : " keys and values are kept, 1 is new");
 }
 
-void decoding_button(const Frame& frame, const std::vector<Action>& all, const Situation& situation,
-                     const char* id, const char* words) {
-  const Action* action = find_action(all, id);
-  if (!action) return;
-  const std::string why = why_not(*action, situation);
-  const std::string help = why.empty() ? action->title : "Not now: " + why;
-  if (widgets::button(frame, id, words, help.c_str())) perform(*action, situation, frame.commands);
-  ImGui::SameLine();
-}
-
 }  // namespace
 
 void draw_decoding_marks(const Frame& frame) {
@@ -96,9 +86,12 @@ void draw_decoding_bar(const Frame& frame) {
   const Situation situation = situation_of(frame);
   const std::vector<Action> all = actions(situation);
   ImGui::SetCursorScreenPos({origin.x, origin.y + frame.metrics.px(6)});
-  decoding_button(frame, all, situation, "decode/back", "one token back");
-  decoding_button(frame, all, situation, "decode/on", "one token more");
-  decoding_button(frame, all, situation, "decode/close", "all at once");
+  draw_action_button(frame, situation, all, "decode/back", "decode/back", "one token back");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "decode/on", "decode/on", "one token more");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "decode/close", "decode/close", "all at once");
+  ImGui::SameLine();
   const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
   widgets::draw_text(frame.fonts.sans14, {x, origin.y + frame.metrics.px(18)}, widgets::Align::left_middle,
                      packed(frame.palette.text),

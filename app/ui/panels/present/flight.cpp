@@ -22,10 +22,6 @@ constexpr std::size_t most_numbers = 12;  // more would be a swarm
 constexpr float line_width = 1.5f, behind = 0.75f, ahead = 0.35f;
 constexpr double flying_share = 0.8;  // of a step; then the number stands in its place
 
-std::optional<FlightLeg> leg_under_way(const Frame& frame) {
-  return app::leg_under_way(frame.shown.model, frame.shown.trace, frame.shown.selection);
-}
-
 /// The numbers that a cell is made of and that are on the screen.
 std::vector<Place> flying(const Frame& frame, const CellRef& to) {
   std::vector<Place> places;
@@ -80,22 +76,10 @@ void go_on(const Frame& frame, const FlightLeg& leg) {
   frame.commands.look([by = std::min(by, 0.25), n = leg.count](View& view) { advance_flight(view, by, n); });
 }
 
-void button_of(const Frame& frame, const Situation& situation, const std::vector<Action>& all, const char* id,
-               const char* words) {
-  const Action* action = find_action(all, id);
-  if (!action) return;
-  const std::string key = key_words(*action, frame.newest), why = why_not(*action, situation);
-  const std::string help =
-      why.empty() ? action->title + (key.empty() ? "" : " (" + key + ")") : "Not now: " + why;
-  if (widgets::button(frame, std::string("flight/") + words, words, help.c_str()))
-    perform(*action, situation, frame.commands);
-  ImGui::SameLine();
-}
-
 }  // namespace
 
 void draw_flight(const Frame& frame) {
-  const auto leg = leg_under_way(frame);
+  const auto leg = leg_under_way(frame.shown);
   if (!leg || frame.forms.dialog != Dialog::none) return;
   go_on(frame, *leg);
   const auto target = place_of(frame, {leg->to.stage, leg->to.head, leg->to.row, leg->to.column});
@@ -133,7 +117,7 @@ void draw_flight(const Frame& frame) {
 }
 
 std::string flight_words(const Frame& frame) {
-  const auto leg = leg_under_way(frame);
+  const auto leg = leg_under_way(frame.shown);
   if (!leg) return "";
   const auto& to = core::attention::info(leg->to.stage);
   std::string from;
@@ -162,9 +146,13 @@ void draw_flight_bar(const Frame& frame) {
   const std::vector<Action> all = actions(situation);
   const bool runs = frame.shown.selection.presenting.flight && frame.shown.selection.presenting.flight->runs;
   ImGui::SetCursorScreenPos({origin.x, origin.y + frame.metrics.px(6)});
-  button_of(frame, situation, all, "flight/back", "back");
-  button_of(frame, situation, all, "flight/play", runs ? "stop" : "play");
-  button_of(frame, situation, all, "flight/on", "on");
+  draw_action_button(frame, situation, all, "flight/back", "flight/back", "back");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "flight/play", runs ? "flight/stop" : "flight/play",
+                     runs ? "stop" : "play");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "flight/on", "flight/on", "on");
+  ImGui::SameLine();
   const float speed = frame.settings.flight_speed;
   const auto change = [&](const char* name, const char* words, float factor, const char* help) {
     if (widgets::button(frame, name, words, help))

@@ -27,7 +27,7 @@ constexpr float edge = 40, left_share = 0.31f, largest_cell_width = 60, largest_
 
 /// The cell that is presented: the one in flight, else the pinned one.
 std::optional<CellRef> presented_cell(const Frame& frame) {
-  const auto leg = app::leg_under_way(frame.shown.model, frame.shown.trace, frame.shown.selection);
+  const auto leg = leg_under_way(frame.shown);
   return leg ? leg->to : frame.shown.selection.pinned;
 }
 
