@@ -1,9 +1,28 @@
 // fuzz_seeds FOLDER FOUND: writes the seeds of every target into a folder of its name, and makes those of
-// what was found; and a dictionary for libFuzzer, NAME.words, of each that has words.
+// what was found; and a dictionary for libFuzzer, NAME.words, of each.
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "tests/fuzz/targets.hpp"
+
+namespace {
+
+std::string escaped(const std::string& word) {
+  std::string text;
+  for (const char c : word) {
+    std::array<char, 5> code{};
+    if (c >= ' ' && c <= '~' && c != '"' && c != '\\')
+      text += c;
+    else
+      std::snprintf(code.data(), code.size(), "\\x%02X", static_cast<unsigned char>(c));
+    text += code.data();
+  }
+  return text;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
@@ -15,10 +34,7 @@ int main(int argc, char** argv) {
     for (const std::string& seed : target.seeds())
       std::ofstream(folder / ("seed" + std::to_string(k++)), std::ios::binary) << seed;
     std::ofstream words(std::filesystem::path(argv[1]) / (std::string(target.name) + ".words"));
-    for (const std::string word : target.words) {
-      words << '"';
-      for (const char c : word) words << (c == '"' || c == '\\' ? "\\" : "") << c;
-      words << "\"\n";
-    }
+    words << "# " << target.name << "\n";  // libFuzzer refuses a file without a character
+    for (const std::string word : target.words) words << '"' << escaped(word) << "\"\n";
   }
 }

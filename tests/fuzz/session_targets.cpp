@@ -20,7 +20,8 @@ using Seeds = std::vector<std::string>;
 
 Seeds session_seeds() {
   Seeds seeds;
-  for (const char* name : {"004-causal", "multi-head"})
+  for (const char* name :
+       {"004-causal", "multi-head", "modern-rotary", "modern-alibi", "modern-cross", "head-induction"})
     seeds.push_back(session_text({core::editing::find_preset(name)->make(), "{\"tab\": 1}"}));
   seeds.push_back(R"({"attnscope": 1, "embeddings": [[0], [1]], "scale": 0, "tokens": ["a", "b"]})");
   seeds.push_back(R"({"attnscope": 1, "given": {"weights": [[[1, "inf"], [0, 1]]]}, "heads_off": [0]})");
@@ -110,8 +111,22 @@ Seeds settings_seeds() {
 }
 
 const std::array session_table{
-    Target{"session", run_session, session_seeds},          Target{"json", run_json, json_seeds},
-    Target{"experiment", run_experiment, experiment_seeds}, Target{"view", run_view, view_seeds},
+    Target{"session",
+           run_session,
+           session_seeds,
+           {"\"departures\":{", "\"rotary\":{", "\"alibi\"", "\"relative\":{", "\"score_cap\":", "\"sink\":",
+            "\"normalise\":{", "\"n_kv_heads\":", "\"query_offset\":", "\"documents\":[",
+            "\"key_embeddings\":", "\"snapshots\":[", "\"inverse_frequencies\":[",
+            "\"blocks\":", "\"softmax_over\":", "\"context_length\":", "\"projections\":{"}},
+    Target{"json", run_json, json_seeds, {"\\ud83d\\ude42", "-0.0", "1e308"}},
+    Target{"experiment",
+           run_experiment,
+           experiment_seeds,
+           {"\"keeps_norm\":", "\"unchanged\":", "\"rules\":", "\"projections\":{"}},
+    Target{"view",
+           run_view,
+           view_seeds,
+           {"\"decoded\":", "\"heads_order\":", "\"layers\":{", "\"typed_values\":", "\"range\":["}},
     Target{"settings", run_settings, settings_seeds},
 };
 
