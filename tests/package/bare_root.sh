@@ -47,7 +47,12 @@ if [ ! -f "$archive" ]; then
   # Another system's releases are signed by keys that this one may not have.
   keys=
   case "$components" in *universe*) [ -f /usr/share/keyrings/ubuntu-archive-keyring.gpg ] || keys=--no-check-gpg ;; esac
-  debootstrap $keys --variant=minbase --components="$components" "$suite" "$work/new" "$mirror" >"$work/log" 2>&1 ||
+  # An older debootstrap does not know newer releases, which are made as the one before them.
+  script=/usr/share/debootstrap/scripts/$suite
+  if [ ! -e "$script" ]; then
+    case "$components" in *universe*) script=/usr/share/debootstrap/scripts/gutsy ;; *) script=/usr/share/debootstrap/scripts/sid ;; esac
+  fi
+  debootstrap $keys --variant=minbase --components="$components" "$suite" "$work/new" "$mirror" "$script" >"$work/log" 2>&1 ||
     { tail -5 "$work/log"; skip "debootstrap cannot make a root of $suite from $mirror"; }
   tar -C "$work/new" -cf "$archive.new" . && mv "$archive.new" "$archive"
   rm -rf --one-file-system "$work/new"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "app/store/store.hpp"
@@ -29,6 +31,19 @@ inline void finish_working(app::Store& store) {
   const auto reads = [&] { return store.newest().whole && store.newest().reading->is_busy(); };
   for (store.settle(); store.comparing().is_busy() || awaits_masks() || reads(); store.settle())
     std::this_thread::yield();
+}
+
+/// Does frames, or whatever stands for them, until nothing has been read or worked out for three of them:
+/// what is read may ask for more. Throws when that takes longer than a minute.
+template <class Frame>
+void settle(const app::Store& store, Frame frame) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  for (int quiet = 0; quiet < 3; ++quiet) {
+    frame();
+    if (store.is_reading() || store.is_working()) quiet = -1;
+    if (std::chrono::steady_clock::now() > end)
+      throw std::runtime_error("still reading or working after a minute");
+  }
 }
 
 }  // namespace support

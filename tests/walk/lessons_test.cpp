@@ -2,6 +2,7 @@
 
 #include "core/lessons/lesson.hpp"
 #include "tests/support/lessons.hpp"
+#include "tests/support/waiting.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace {
@@ -16,9 +17,8 @@ void edit(walk::Walk& ui, const core::editing::Edit& edit) {
   ui.run();
 }
 
-/// Until what is read and worked out beside the window is there.
 void settle(walk::Walk& ui) {
-  for (int k = 0; k < 3000 && (k < 3 || ui.store.is_reading() || ui.store.is_working()); ++k) ui.run(1);
+  support::settle(ui.store, [&] { ui.run(1); });
 }
 
 void walk_every_lesson(int width, int height) {

@@ -1,6 +1,7 @@
 // A whole model: opened, typed at, its induction heads found and switched off.
 #include <gmock/gmock.h>
 
+#include "tests/support/waiting.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {
@@ -12,7 +13,7 @@ struct WholeModel : Program {
   WholeModel() { ui.sharp = false; }
   /// Until everything that is shown is of what was asked for.
   void settle() {
-    for (int k = 0; k < 3000 && (k < 5 || ui.store.is_reading() || ui.store.is_working()); ++k) ui.run(1);
+    support::settle(ui.store, [&] { ui.run(1); });
     ui.run();
   }
   const app::Prediction& next() const { return *ui.store.newest().reading->prediction(); }

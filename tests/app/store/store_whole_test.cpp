@@ -23,17 +23,16 @@ struct WholeModelStore : testing::Test {
   WholeModelStore() { store.open(tiny_gpt, text), settle(); }
 
   void settle() {
-    for (int k = 0; k < 2000 && (k < 3 || store.is_working() || !is_read()); ++k) {
+    support::settle(store, [this] {
       store.settle();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    });
   }
   void ask(const Command& command) {
     store.dispatch(command);
     store.dispatch(EndGesture{});
     settle();
   }
-  bool is_read() const { return whole() && store.newest().reading->is_of(*whole()); }
   const WholeModel* whole() const { return store.newest().whole; }
   const Prediction& next() const { return *store.newest().reading->prediction(); }
   std::string read_text() const {
