@@ -14,6 +14,7 @@
 #include "core/formats/files/json.hpp"
 #include "core/formats/files/own_descriptor.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/text/hexadecimal.hpp"
 #include "core/text/number.hpp"
 #include "core/text/words.hpp"
 #include "core/transformer/layer_model.hpp"
@@ -39,12 +40,8 @@ std::string float_text(double number) {
 
 std::string hex_text(const std::string& bytes) {
   std::string text;
-  for (const char c : bytes) {
-    constexpr const char* digits = "0123456789abcdef";
-    const auto byte = static_cast<unsigned char>(c);
-    text += (text.empty() ? "" : " ");
-    (text += digits[byte >> 4]) += digits[byte & 15];
-  }
+  for (const char c : bytes)
+    text += (text.empty() ? "" : " ") + core::text::hexadecimal(static_cast<unsigned char>(c), 2);
   return text;
 }
 

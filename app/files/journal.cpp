@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/files/list_folder.hpp"
+#include "core/text/hexadecimal.hpp"
 
 namespace app {
 namespace {
@@ -42,10 +43,7 @@ formats::Descriptor taken(const fs::path& path, int flags) {
 
 std::string random_name() {
   std::random_device random;
-  constexpr const char* digits = "0123456789abcdef";
-  std::string name;
-  for (int k = 0; k < 16; ++k) name += digits[random() % 16];
-  return name;
+  return core::text::hexadecimal(std::uint64_t{random()} << 32 | random(), 16);
 }
 
 /// The content's two parts: a line of JSON about the work, and the session.
@@ -105,12 +103,7 @@ void Journal::write(const JournalHead& head, const std::string& session) {
     return std::string("\"") + key + "\": " + formats::json_quoted(text);
   };
   // A path may be any bytes, which JSON has no place for.
-  std::string path;
-  for (const char c : head.path ? head.path->native() : "") {
-    constexpr const char* digits = "0123456789abcdef";
-    path += digits[static_cast<unsigned char>(c) >> 4];
-    path += digits[static_cast<unsigned char>(c) & 15];
-  }
+  const std::string path = core::text::hexadecimal(head.path ? head.path->native() : "");
   formats::write_atomically(content_, "{" + member("title", head.title) + ", " + member("path", path) + ", " +
                                           member("stamp", head.stamp) + ", " + member("since", head.since) +
                                           ", " + member("until", head.until) + "}\n" + session);

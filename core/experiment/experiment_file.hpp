@@ -1,25 +1,16 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/experiment/experiment.hpp"
+#include "core/experiment/file_mark.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/outside.hpp"
 
 namespace core::experiment {
-
-/// What tells a model's file from another: its size, and a hash of its first MiB, where headers stand.
-struct FileMark {
-  std::uint64_t bytes = 0;
-  std::string begin;  ///< 16 digits, FNV-1a of 64 bits
-  friend bool operator==(const FileMark&, const FileMark&) = default;
-};
-/// Throws core::Error when the file cannot be read.
-FileMark mark_of(const std::filesystem::path& file);
 
 /// An experiment as a session file: JSON that names the model's folder or file and holds the text and what
 /// was edited, none of the model's own numbers.

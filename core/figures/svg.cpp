@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/figures/png_bytes.hpp"
+#include "core/text/hexadecimal.hpp"
 #include "core/text/number.hpp"
 #include "core/text/utf8.hpp"
 
@@ -19,10 +20,7 @@ std::string number(double value) {
 }
 
 std::string hex(Rgb c) {
-  constexpr const char* digits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t channel : {c.r, c.g, c.b}) text += {digits[channel >> 4], digits[channel & 15]};
-  return text;
+  return text::hexadecimal(c.r, 2) + text::hexadecimal(c.g, 2) + text::hexadecimal(c.b, 2);
 }
 
 std::string base64(std::string_view bytes) {

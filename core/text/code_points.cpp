@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/text/hexadecimal.hpp"
 #include "core/text/utf8.hpp"
 
 namespace core::text {
@@ -33,9 +34,7 @@ constexpr std::array controls{Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Rang
 
 /// "\\x1b", "\\u202e".
 void append_escaped(std::string& text, char32_t c) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  text += c < 0x100 ? "\\x" : "\\u";
-  for (int shift = c < 0x100 ? 4 : 12; shift >= 0; shift -= 4) text += digits[c >> shift & 15];
+  text += c < 0x100 ? "\\x" + hexadecimal(c, 2) : "\\u" + hexadecimal(c, 4);
 }
 
 template <std::size_t n>

@@ -12,26 +12,27 @@
 
 #include "core/error.hpp"
 #include "core/formats/files/list_folder.hpp"
+#include "core/text/hexadecimal.hpp"
 
 namespace core::formats {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view hidden_prefix = ".attnscope-", hexadecimal = "0123456789abcdef";
+constexpr std::string_view hidden_prefix = ".attnscope-";
 constexpr std::size_t random_digits = 16;
 
 std::string random_name() {
   unsigned char bytes[random_digits];
   if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw Error("the system gives no random numbers");
   std::string name(hidden_prefix);
-  for (const unsigned char byte : bytes) name += hexadecimal[byte % hexadecimal.size()];
+  for (const unsigned char byte : bytes) name += text::hexadecimal(byte, 1);
   return name;
 }
 
 bool is_random_name(std::string_view name) {
   return name.size() == hidden_prefix.size() + random_digits && name.starts_with(hidden_prefix) &&
-         name.find_first_not_of(hexadecimal, hidden_prefix.size()) == name.npos;
+         name.find_first_not_of(text::hexadecimal_digits, hidden_prefix.size()) == name.npos;
 }
 
 /// "." where a path names no folder.

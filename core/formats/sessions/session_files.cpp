@@ -1,10 +1,10 @@
 #include "core/formats/sessions/session_files.hpp"
 
 #include <algorithm>
-#include <system_error>
 
 #include "core/error.hpp"
 #include "core/formats/checkpoints/quantised.hpp"
+#include "core/formats/files/beside.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 
@@ -13,32 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder around a snapshot of Hugging Face's cache, whose files are links to blobs beside it:
-/// models--gpt2/snapshots/1a2b/model.safetensors leads to models--gpt2/blobs/3c4d. Else the folder itself.
-fs::path with_blobs(const fs::path& folder) {
-  for (fs::path snapshot = folder; snapshot.has_relative_path(); snapshot = snapshot.parent_path())
-    if (const fs::path model = snapshot.parent_path().parent_path();
-        snapshot.parent_path().filename() == "snapshots" && model.filename().native().starts_with("models--"))
-      return model;
-  return folder;
-}
-
-/// Whether a path leads into a folder once links are followed; what does not exist leads nowhere else.
-bool leads_into(const fs::path& path, const fs::path& folder) {
-  std::error_code error;
-  const fs::path home = with_blobs(fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, error));
-  if (error) return false;
-  const fs::path end = fs::weakly_canonical(path, error);
-  return !error && std::ranges::mismatch(home, end).in1 == home.end();
-}
-
 TensorFile opened(const Json& place, const SessionFolder& folder) {
   const Json name = place.required("file");
   const fs::path file = name.text();
   if (name.text().find('\0') != std::string::npos) name.fail("the name of a file");
-  const bool is_beside = file.is_relative() && std::ranges::find(file, "..") == file.end() &&
-                         leads_into(folder.path / file, folder.path);
-  if (!is_beside && folder.elsewhere == Elsewhere::refused)
+  if (folder.elsewhere == Elsewhere::refused && !lies_beside(file, folder.path))
     throw Outside(name.place() + "the file " + quoted_briefly(name.text()) +
                   " does not lie beside the session");
   return open_tensors(folder.path / file);

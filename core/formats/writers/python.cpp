@@ -8,6 +8,7 @@
 
 #include "core/formats/files/json.hpp"
 #include "core/text/code_points.hpp"
+#include "core/text/hexadecimal.hpp"
 #include "core/text/number.hpp"
 
 namespace core::formats::python {
@@ -61,11 +62,8 @@ std::string escaped(char32_t c) {
   if (c == U'\n') return "\\n";
   if (c == U'\t') return "\\t";
   if (c >= U' ' && c < 0x7F) return {static_cast<char>(c)};
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text = c < 0x100 ? "\\x" : c < 0x10000 ? "\\u" : "\\U";
-  for (int shift = c < 0x100 ? 4 : c < 0x10000 ? 12 : 28; shift >= 0; shift -= 4)
-    text += digits[c >> shift & 15];
-  return text;
+  if (c < 0x100) return "\\x" + text::hexadecimal(c, 2);
+  return c < 0x10000 ? "\\u" + text::hexadecimal(c, 4) : "\\U" + text::hexadecimal(c, 8);
 }
 
 std::string row_text(const arma::mat& m, std::size_t i, const std::string& indent, bool at_float32) {

@@ -1,0 +1,44 @@
+#include "core/formats/files/beside.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+namespace core::formats {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The folder around a snapshot of Hugging Face's cache, whose files are links to blobs beside it:
+/// models--gpt2/snapshots/1a2b/model.safetensors leads to models--gpt2/blobs/3c4d. Else the folder itself.
+fs::path with_blobs(const fs::path& folder) {
+  for (fs::path snapshot = folder; snapshot.has_relative_path(); snapshot = snapshot.parent_path())
+    if (const fs::path model = snapshot.parent_path().parent_path();
+        snapshot.parent_path().filename() == "snapshots" && model.filename().native().starts_with("models--"))
+      return model;
+  return folder;
+}
+
+bool leads_into(const fs::path& path, const fs::path& home) {
+  std::error_code error;
+  const fs::path end = fs::weakly_canonical(path, error);
+  return !error && std::ranges::mismatch(home, end).in1 == home.end();
+}
+
+bool has_only_files_of(const fs::path& folder, const fs::path& home) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (it->is_symlink(error) && !leads_into(it->path(), home)) return false;
+  return !error;
+}
+
+}  // namespace
+
+bool lies_beside(const fs::path& path, const fs::path& folder) {
+  if (!path.is_relative() || std::ranges::find(path, "..") != path.end()) return false;
+  std::error_code error;
+  const fs::path home = with_blobs(fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, error));
+  if (error || !leads_into(folder / path, home)) return false;
+  return !fs::is_directory(folder / path, error) || has_only_files_of(folder / path, home);
+}
+
+}  // namespace core::formats

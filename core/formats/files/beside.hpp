@@ -1,0 +1,14 @@
+#pragma once
+
+#include <filesystem>
+
+namespace core::formats {
+
+/// Whether a path that a file of a folder names is relative and leads into that folder, once links are
+/// followed; a folder whose files are links that lead elsewhere does not.
+///
+/// What does not exist leads nowhere else. Beside a snapshot of Hugging Face's cache, whose files are links,
+/// lies all of the model.
+bool lies_beside(const std::filesystem::path& path, const std::filesystem::path& folder);
+
+}  // namespace core::formats
