@@ -93,11 +93,84 @@ void run_gguf(Bytes bytes) {
   });
 }
 
-/// Headers of real files with the first of their numbers, and one of each kind of blocks.
+/// A GGUF file written by hand, as the fixtures are longer than what is tried.
+class SmallGguf {
+ public:
+  void word(const char* key, const std::string& value) { begin(key, 8), text(value); }
+  void number(const char* key, std::uint32_t value) { begin(key, 4), append_little_endian(pairs_, value); }
+  void words(const char* key, const std::vector<std::string>& values) {
+    begin_list(key, 8, values.size());
+    for (const std::string& value : values) text(value);
+  }
+  void numbers(const char* key, std::uint32_t type, const std::vector<std::uint32_t>& values) {
+    begin_list(key, type, values.size());
+    for (const std::uint32_t value : values) append_little_endian(pairs_, value);
+  }
+  void tensor(const std::string& name, std::vector<std::uint64_t> lengths, std::uint32_t type,
+              std::size_t n_bytes) {
+    ++n_tensors_;
+    append_little_endian(tensors_, std::uint64_t{name.size()});
+    tensors_ += name;
+    append_little_endian(tensors_, static_cast<std::uint32_t>(lengths.size()));
+    for (const std::uint64_t length : lengths) append_little_endian(tensors_, length);
+    append_little_endian(tensors_, type);
+    append_little_endian(tensors_, std::uint64_t{numbers_.size()});
+    numbers_.append((n_bytes + 31) / 32 * 32, '\x3c');
+  }
+  std::string bytes() const {
+    std::string all = "GGUF";
+    append_little_endian(all, std::uint32_t{3});
+    append_little_endian(all, n_tensors_);
+    append_little_endian(all, n_pairs_);
+    all += pairs_ + tensors_;
+    all.resize((all.size() + 31) / 32 * 32);
+    return all + numbers_;
+  }
+
+ private:
+  void text(const std::string& value) {
+    append_little_endian(pairs_, std::uint64_t{value.size()});
+    pairs_ += value;
+  }
+  void begin(const char* key, std::uint32_t type) {
+    ++n_pairs_;
+    text(key);
+    append_little_endian(pairs_, type);
+  }
+  void begin_list(const char* key, std::uint32_t type, std::uint64_t count) {
+    begin(key, 9);
+    append_little_endian(pairs_, type);
+    append_little_endian(pairs_, count);
+  }
+
+  std::uint64_t n_pairs_ = 0, n_tensors_ = 0;
+  std::string pairs_, tensors_, numbers_;
+};
+
+/// Each kind of tokenizer, and some kinds of blocks.
 Seeds gguf_seeds() {
-  Seeds seeds = files({"transformer/gpt2.gguf", "transformer/llama.gguf", "transformer/bert_headless.gguf",
-                       "transformer/blocks.gguf"});
-  for (std::string& seed : seeds) seed.resize(std::min<std::size_t>(seed.size(), 16384));
+  Seeds seeds;
+  for (const char* tokenizer : {"llama", "gpt2", "bert"}) {
+    SmallGguf file;
+    file.word("general.architecture", "llama");
+    for (const char* key :
+         {"llama.block_count", "llama.attention.head_count", "llama.attention.head_count_kv"})
+      file.number(key, 1);
+    for (const char* key : {"llama.embedding_length", "llama.feed_forward_length", "llama.context_length"})
+      file.number(key, 32);
+    file.word("tokenizer.ggml.model", tokenizer);
+    file.words("tokenizer.ggml.tokens", {"<unk>", "[CLS]", "\u2581a", "a", "b", "ab", "##b", "\u0120a"});
+    file.numbers("tokenizer.ggml.token_type", 5, {2, 3, 1, 1, 1, 1, 1, 1});
+    file.numbers("tokenizer.ggml.scores", 6, {0, 0, 0xbf800000, 0, 0, 0xc0000000, 0, 0});
+    file.words("tokenizer.ggml.merges", {"a b", "\u0120 a"});
+    file.number("tokenizer.ggml.unknown_token_id", 0);
+    file.tensor("token_embd.weight", {32, 8}, 0, 1024);  // F32
+    file.tensor("blk.0.attn_q.weight", {32, 2}, 8, 68);  // Q8_0
+    file.tensor("blk.0.attn_k.weight", {32, 2}, 2, 36);  // Q4_0
+    file.tensor("blk.0.attn_v.weight", {256}, 14, 210);  // Q6_K
+    file.tensor("output_norm.weight", {32}, 1, 64);      // F16
+    seeds.push_back(file.bytes());
+  }
   return seeds;
 }
 
