@@ -11,11 +11,13 @@
 #include "app/command_line/arguments.hpp"
 #include "app/command_line/batch.hpp"
 #include "app/window/window_main.hpp"
+#include "core/held_signals.hpp"
 
 extern "C" void openblas_set_num_threads(int);
 
 int main(int argc, char** argv) {
   try {
+    core::leave_ending_signals_to_first_thread();
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error that is said
     if (const auto words = app::missing_address_space()) {
       app::print_error(std::cerr, *words);
@@ -25,7 +27,7 @@ int main(int argc, char** argv) {
     const app::Arguments arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
     if (const auto* window = std::get_if<app::OpenWindow>(&arguments))
-      return app::run_window({window->file, window->text, window->layer});
+      return app::run_window({window->file, window->text, window->layer.value_or(0)});
     return app::run_batch(arguments, std::cout, std::cerr);
   } catch (const std::bad_alloc&) {
     app::print_error(std::cerr, "not enough memory");

@@ -1,5 +1,8 @@
 #include "core/held_signals.hpp"
 
+#include <ucontext.h>
+#include <unistd.h>
+
 #include <initializer_list>
 
 #include "core/token.hpp"
@@ -9,7 +12,29 @@ namespace {
 
 constexpr std::initializer_list<int> numbers{SIGINT, SIGTERM, SIGHUP};
 
+/// Another thread than the first holds the signal back from now on, so that it waits for one that does not.
+void pass_on(int number, siginfo_t*, void* context) {
+  if (::gettid() == ::getpid()) {
+    ::signal(number, SIG_DFL);
+    ::raise(number);  // it arrives when this returns
+    return;
+  }
+  sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, number);
+  ::kill(::getpid(), number);
+}
+
 }  // namespace
+
+void leave_ending_signals_to_first_thread() {
+  for (const int number : numbers) {
+    struct sigaction action {};
+    if (::sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN)
+      continue;  // as nohup asks for
+    action.sa_sigaction = pass_on;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    ::sigaction(number, &action, nullptr);
+  }
+}
 
 sigset_t ending_signals() {
   sigset_t set;

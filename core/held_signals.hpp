@@ -26,4 +26,9 @@ class HeldSignals {
 /// The signals that ask a program to end.
 sigset_t ending_signals();
 
+/// From now on the first thread alone decides about these signals: a thread that a library has begun before,
+/// as OpenBLAS does, and that does not hold them back would end the program else. To be called once, at the
+/// start of main.
+void leave_ending_signals_to_first_thread();
+
 }  // namespace core

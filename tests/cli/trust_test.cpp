@@ -51,6 +51,30 @@ TEST(Output, ToWhatTheProgramHasOpenIsWrittenBehindWhatIsThere) {
   EXPECT_THAT(text, EndsWith("\nafter\n"));
 }
 
+TEST(Output, OfASingleMatrixGoesToWhatTheProgramHasOpen) {
+  const TemporaryDirectory dir;
+  ASSERT_EQ(
+      shell(dir, "(echo before; $A export --preset 004-causal --stages weights --out /dev/stdout) > out"), 0);
+  ASSERT_EQ(shell(dir, "$A export --preset 004-causal --stages weights --out w.csv"), 0);
+  EXPECT_EQ(bytes_of(dir / "out"), "before\n" + bytes_of(dir / "w.csv"));
+  EXPECT_EQ(shell(dir, "$A export --preset 004-causal --out /dev/stdout 2>err >none"), 1);
+  EXPECT_THAT(bytes_of(dir / "err"), HasSubstr("/dev/stdout: expected a directory for "));
+}
+
+/// OpenBLAS has begun threads of its own before the program could hold signals back in them.
+TEST(Output, ThatIsInterruptedIsClearedAwayWhateverThreadTheSignalComesTo) {
+  const TemporaryDirectory dir;
+  for (int round = 0; round < 3; ++round) {
+    const int status =
+        shell(dir,
+              "mkdir -p D && { OPENBLAS_NUM_THREADS=4 $A export --preset 001-attention --out D & p=$!; k=0;"
+              " until [ -n \"$(ls -A D)\" ] || [ $k -ge 3000 ]; do sleep 0.01; k=$((k + 1)); done;"
+              " kill -TERM $p; wait $p; s=$?; ls -A D > left; rm -r D; exit $s; }");
+    EXPECT_EQ(status, 128 + 15) << "round " << round;
+    EXPECT_EQ(bytes_of(dir / "left"), "") << "round " << round;
+  }
+}
+
 TEST(Output, ThatMayNotGrowIsSaidAndLeavesNothing) {
   const TemporaryDirectory dir;
   EXPECT_EQ(shell(dir, "ulimit -f 1 && $A session --preset 004-causal --out s.json 2>err"), 1);

@@ -84,8 +84,8 @@ const std::vector<Room>& rooms() {
       {"app/command_line",
        {"core", "core/random", "core/text", "core/attention", "core/formats/files", "core/mistakes",
         "core/check", "core/check/whole", "core/editing", "core/formats/writers", "core/figures",
-        "core/formats/readers", "core/formats/sessions", "core/importing", "core/tokenizers",
-        "core/transformer", "app/state", "app/work"},
+        "core/formats/readers", "core/formats/sessions", "core/experiment", "core/importing",
+        "core/tokenizers", "core/transformer", "app/state", "app/work"},
        {"CLI/"}},
       {"app/files",
        {"core", "core/text", "core/attention", "core/attention/fast", "core/formats/files",
@@ -197,7 +197,7 @@ const std::vector<Room>& rooms() {
         "app/ui/panels/model",
         "app/ui/panels/present"},
        {}},
-      {"app", {"app/command_line", "app/window"}, {}},
+      {"app", {"core", "app/command_line", "app/window"}, {}},
   };
   return table;
 }
