@@ -48,8 +48,9 @@ void look_as_before(View& view, const View& before) {
 }  // namespace
 
 void Lessons::start(const Lesson& lesson, const std::optional<core::transformer::Transformer>& transformer,
-                    Document& document, View& view) {
+                    Document& document, View& view, std::optional<WholeReading::Kept> own_reading) {
   under_way_ = UnderWay();
+  under_way_->own_reading = std::move(own_reading);
   under_way_->transformer = transformer;
   under_way_->own = std::exchange(document, Document());
   under_way_->own_view = view;
@@ -131,7 +132,7 @@ void Lessons::take(const core::lessons::Task<Start, At>& task, const At& moment)
   progress[state.lesson->name].done = state.done;
 }
 
-void Lessons::leave(Document& document, View& view) {
+std::optional<WholeReading::Kept> Lessons::leave(Document& document, View& view) {
   document = std::move(under_way_->own);
   // The first undo after a lesson takes nothing of one's own away.
   if (document.history.undo_description() != the_lesson)
@@ -139,7 +140,9 @@ void Lessons::leave(Document& document, View& view) {
   document.history.end_gesture();
   look_as_before(view, under_way_->own_view);
   view.selection.lesson.reset();
+  auto own_reading = std::move(under_way_->own_reading);
   under_way_.reset();
+  return own_reading;
 }
 
 }  // namespace app

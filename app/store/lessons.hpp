@@ -11,6 +11,7 @@
 #include "app/state/lesson_state.hpp"
 #include "app/state/view.hpp"
 #include "app/work/live_trace.hpp"
+#include "app/work/whole_reading.hpp"
 
 namespace app {
 
@@ -19,15 +20,15 @@ class Lessons {
  public:
   /// Puts the document aside and another one in its place: the lesson, at the step where it was left.
   ///
-  /// transformer is the whole model of a lesson that is about one. Throws core::Error when that cannot read
-  /// the step's text, as begin() does.
+  /// transformer is the whole model of a lesson that is about one, own_reading what a whole model that is put
+  /// aside had read. Throws core::Error when that cannot read the step's text, as begin() does.
   void start(const core::lessons::Lesson& lesson,
-             const std::optional<core::transformer::Transformer>& transformer, Document& document,
-             View& view);
+             const std::optional<core::transformer::Transformer>& transformer, Document& document, View& view,
+             std::optional<WholeReading::Kept> own_reading);
   /// Goes to a step of the lesson under way, as it starts.
   void begin(std::size_t step, Document& document, View& view);
-  /// Brings the person's own work back.
-  void leave(Document& document, View& view);
+  /// Brings the person's own work back; gives what its whole model had read.
+  std::optional<WholeReading::Kept> leave(Document& document, View& view);
   /// Looks what was done in the shown step; live is of the document's model.
   void assess(const Document& document, const LiveTrace& live, std::size_t sequence);
   /// The same of a lesson about a whole model: what it reads now, and the head that is looked at.
@@ -51,6 +52,7 @@ class Lessons {
   struct UnderWay {
     Document own;
     View own_view;
+    std::optional<WholeReading::Kept> own_reading;
     core::attention::Trace before;  // of the step's start, for the shown sequence
     std::size_t before_sequence = 0;
     std::uint64_t assessed = 0;  // the version of the trace that was looked at

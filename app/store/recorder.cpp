@@ -71,6 +71,7 @@ void Recorder::follow(const Document& document, const View& view) {
   if (!journal_) return;
   if (!document.is_modified()) {
     desk_.put({});
+    written_.reset();  // what is redone is not on the desk any more
     if (lane_.is_busy()) return;
     if (!is_clear_) journal_->clear();
     is_clear_ = true;

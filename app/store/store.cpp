@@ -272,7 +272,7 @@ void Store::start_with(Document document) {
   view_.look.tokens.silent_heads.clear();
   view_.look.positions = {};
   view_.selection.cursor.reset();
-  view_.forms.dialog = Dialog::none;
+  show_left();
   keep_view_within_model();
 }
 
@@ -299,7 +299,7 @@ void Store::carry_out(const StartLesson& command) {
 void Store::start(const core::lessons::Lesson& lesson,
                   const std::optional<core::transformer::Transformer>& transformer) {
   leave_lesson();
-  lessons_.start(lesson, transformer, document_, view_);
+  lessons_.start(lesson, transformer, document_, view_, document_.whole ? whole_.kept() : std::nullopt);
   if (transformer) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
   view_.forms.dialog = Dialog::none;
   keep_view_within_model();
@@ -332,7 +332,7 @@ void Store::carry_out(const LeaveLesson&) {
 
 void Store::leave_lesson() {
   if (!lesson()) return;
-  lessons_.leave(document_, view_);
+  if (auto own = lessons_.leave(document_, view_)) whole_.put_back(std::move(*own));
   keep_view_within_model();
 }
 

@@ -80,6 +80,16 @@ void WholeReading::begin_with(const WholeModel& whole, BothReadings readings) {
   if (!pool_) pool_ = std::make_shared<core::ThreadPool>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
+std::optional<WholeReading::Kept> WholeReading::kept() const {
+  if (!readings_.value()) return std::nullopt;
+  return Kept{*readings_.key(), *readings_.value()};
+}
+
+void WholeReading::put_back(Kept kept) {
+  clear();
+  readings_.put(kept.key, std::move(kept.readings));
+}
+
 void WholeReading::clear() {
   readings_.clear(), prediction_.clear(), layer_.clear(), stream_.clear(), usual_.clear();
   effects_.clear();
@@ -88,6 +98,8 @@ void WholeReading::clear() {
 
 void WholeReading::follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
                           const std::optional<core::explain::CellAddress>& pinned) {
+  // Nothing may be worked out of what another model has read.
+  if (readings() && readings_.key()->weights != whole.transformer.weights.get()) clear();
   follow_text(whole);
   if (!readings()) return;
   number_maps();

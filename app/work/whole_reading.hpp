@@ -38,6 +38,22 @@ struct LayerMade {
 /// All that is worked out of a whole model and a text: beside the window, unless it is quick.
 class WholeReading {
  public:
+  /// What a reading follows from.
+  struct Key {
+    const void* weights = nullptr;
+    core::experiment::Experiment experiment;
+    bool is_near(const Key& newest) const {
+      return weights == newest.weights && experiment.text == newest.experiment.text &&
+             experiment.made == newest.experiment.made;
+    }
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  /// Readings, and what they are of.
+  struct Kept {
+    Key key;
+    BothReadings readings;
+  };
+
   explicit WholeReading(Jobs& jobs);
 
   /// What was worked out of a model when it was opened.
@@ -48,6 +64,9 @@ class WholeReading {
               const std::optional<core::explain::CellAddress>& pinned);
   /// Nothing is open any longer.
   void clear();
+  /// The last readings, to be put back when their model is; nothing before the first.
+  std::optional<Kept> kept() const;
+  void put_back(Kept kept);
   /// Begins to switch every head off in its turn.
   void sweep() { effects_.sweep(); }
 
@@ -76,16 +95,6 @@ class WholeReading {
 
  private:
   using Reading = std::shared_ptr<const core::experiment::Reading>;
-  /// What a reading follows from.
-  struct Key {
-    const void* weights = nullptr;
-    core::experiment::Experiment experiment;
-    bool is_near(const Key& newest) const {
-      return weights == newest.weights && experiment.text == newest.experiment.text &&
-             experiment.made == newest.experiment.made;
-    }
-    friend bool operator==(const Key&, const Key&) = default;
-  };
   struct PredictionKey {
     Reading now, before;
     std::optional<std::size_t> token;

@@ -111,6 +111,50 @@ TEST(Recovery, WritesTheNewestOfTheEditsThatWaited) {
   EXPECT_EQ(recorded_number(state), 5);
 }
 
+TEST(Recovery, RecordsWhatWasUndoneAndRedoneWhileItWaited) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  store.dispatch(edited(1));
+  store.settle();
+  store.jobs().finish();
+  store.dispatch(edited(2));  // waits, as one was written just now
+  store.dispatch(EndGesture{});
+  store.settle();
+  store.dispatch(Undo{});
+  store.dispatch(Undo{});
+  store.settle();
+  ASSERT_FALSE(store.document().modified);
+  store.dispatch(Redo{});
+  store.dispatch(Redo{});
+  store.settle();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (recorded_number(state) != 2 && std::chrono::steady_clock::now() < end) {
+    store.settle();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(recorded_number(state), 2);
+}
+
+TEST(Recovery, IsOfferedBesideTheFileThatTheNextWindowOpens) {
+  const TemporaryDirectory state;
+  {
+    Store store;
+    record(store, state);
+    store.dispatch(edited(3));
+    store.dispatch(EndNow{});
+  }
+  put_bytes(state / "s.json",
+            core::formats::session_text({core::editing::find_preset("004-causal")->make(), ""}));
+  Store store;
+  record(store, state);
+  store.open(state / "s.json");
+  support::finish_reading(store);
+  EXPECT_EQ(store.document().title, "s.json");
+  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+  EXPECT_EQ(store.view().forms.left.size(), 1u);
+}
+
 TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
   const TemporaryDirectory state;
   {

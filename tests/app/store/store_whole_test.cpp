@@ -85,6 +85,32 @@ TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
   EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
 }
 
+/// With the same text, which two models read in their own ways.
+TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
+  Store store;
+  const auto settle = [&] {
+    support::settle(store, [&] {
+      store.settle();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  };
+  store.recall({.recent = {}, .progress = {}, .models = {tiny_gpt}});
+  store.open(FIXTURES "/transformer/gpt2", text);
+  settle();
+  ASSERT_TRUE(store.newest().whole);
+  const std::shared_ptr<const core::experiment::Reading> own = store.newest().reading->readings()->now;
+  ASSERT_EQ(own->layers.size(), 2u);
+  store.dispatch(StartLesson{"induction"});
+  settle();
+  ASSERT_TRUE(store.lesson()) << store.message().text;
+  EXPECT_EQ(store.newest().reading->readings()->now->layers.size(), 4u);
+  store.dispatch(LeaveLesson{});
+  EXPECT_EQ(store.newest().reading->readings()->now, own) << "at once";
+  settle();
+  EXPECT_EQ(store.newest().reading->readings()->now, own);
+  EXPECT_EQ(store.newest().reading->readings()->before, own);
+}
+
 TEST_F(WholeModelStore, TheTextIsTypedLiveAndWhatCannotBeReadIsSaid) {
   ask(ReadText{"egg jam"});
   EXPECT_EQ(store.model().n_tokens(), 5u);
