@@ -7,6 +7,7 @@
 
 #include "app/command_line/argument_values.hpp"
 #include "app/command_line/manual.hpp"
+#include "core/attention/stages.hpp"
 #include "core/error.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 
@@ -157,7 +158,9 @@ void describe(Options options, DrawFigure& command) {
 
 void describe(Options options, Draw& command) {
   options.one("--seed", "N", "As given to manual_seed", command.seed, read_seed)->required();
-  options.many("OPS", "", "Such as rand(6,3), Linear(3,2,bias), Dropout(0.5,6,6)", command.ops, read_op)
+  options
+      .many("OPS", "", "Such as rand(6,3), Linear(3,2,bias), Linear(3,2) which has no bias, Dropout(0.5,6,6)",
+            command.ops, read_op)
       ->required();
 }
 
@@ -169,7 +172,7 @@ void describe_whole_model(Options options, OfWholeModel& command) {
 }
 
 void describe_heads_off(Options options, OfWholeModel& command) {
-  options.one("--off", "LAYER.HEAD,…", "Heads that are switched off, as 5.1,3.0", command.heads_off,
+  options.one("--off", "LAYER.HEAD,...", "Heads that are switched off, as 5.1,3.0", command.heads_off,
               read_heads_off);
 }
 
@@ -224,12 +227,38 @@ void settle_model(const CLI::App& app, OfModel& command) {
   for (auto& tensor : given) read_layer_of_given("--layer", command.choices.layer, tensor);
 }
 
-void settle_figure(const CLI::App& app) {
+void settle_figure(const CLI::App& app, const DrawFigure& figure) {
   const bool strip = app.count("--strip") > 0;
   if (strip == (app.count("--stage") > 0))
     throw core::Error("figure: expected either --stage NAME or --strip");
   if (app.count("--all-heads") > 0 && (strip || app.count("--head") > 0))
     throw core::Error("figure: --all-heads: expected with a --stage, and without --head and --strip");
+  const auto& stage = figure.options.stage;
+  if (stage && !core::attention::info(*stage).per_head)
+    for (const char* option : {"--head", "--all-heads"})
+      if (app.count(option) > 0)
+        throw core::Error(std::string("figure: ") + option + ": expected a stage of each head, got " +
+                          core::attention::info(*stage).name + ", which is of all heads");
+  if (app.count("--scale") > 0 && figure.format != FigureFormat::png)
+    throw core::Error("figure: --scale: expected with a .png, as lines can be enlarged without loss");
+}
+
+/// The format is that of --format, else that of the file's name.
+void settle_export(const CLI::App& app, const Export& command) {
+  const std::string ending = command.out.extension().string();
+  const bool is_file =
+      ending == ".npz" || core::formats::find_matrix_format(ending.substr(ending.empty() ? 0 : 1));
+  const std::string format = command.options.archive ? "npz" : command.options.format->name;
+  if (app.count("--format") > 0 && is_file && ending != "." + format)
+    throw core::Error("export: --format: expected the one of " + command.out.filename().string() +
+                      ", got \"" + format + "\"");
+}
+
+void settle_generate(const CLI::App& app, const Generate& command) {
+  for (const char* option : {"--top", "--seed"})
+    if (app.count(option) > 0 && command.choice.temperature == 0)
+      throw core::Error(std::string("generate: ") + option +
+                        ": expected with a --temperature above 0, as nothing is drawn else");
 }
 
 void add_help(CLI::App& app) {
@@ -248,9 +277,29 @@ void add(CLI::App& program, Arguments& chosen, const char* name, const char* abo
   app->callback([&program, &chosen, app, command] {
     if (program.count("FILE") > 0) throw core::Error("expected a FILE or a command, got both");
     if constexpr (std::is_base_of_v<OfModel, Command>) settle_model(*app, *command);
-    if constexpr (std::is_same_v<Command, DrawFigure>) settle_figure(*app);
+    if constexpr (std::is_same_v<Command, DrawFigure>) settle_figure(*app, *command);
+    if constexpr (std::is_same_v<Command, Export>) settle_export(*app, *command);
+    if constexpr (std::is_same_v<Command, Generate>) settle_generate(*app, *command);
     chosen = std::move(*command);
   });
+}
+
+/// What the library found wrong; that there is something nobody knows says more than that something is
+/// missing.
+std::string what_is_wrong(const CLI::App& program, const std::vector<std::string>& reversed,
+                          const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = program.remaining(true);
+  const auto commands = program.get_subcommands();
+  const std::string help =
+      (commands.empty() ? "" : commands.front()->get_name() + " ") + "--help tells more)";
+  const auto first = std::find_if(reversed.rbegin(), reversed.rend(), [&](const std::string& argument) {
+    return std::ranges::find(unknown, argument) != unknown.end();
+  });
+  if (first == reversed.rend()) return std::string(error.what()) + " (attnscope " + help;
+  if (commands.empty() && program.count("FILE") > 0 && !first->starts_with('-'))
+    return "expected a command or one FILE, got \"" + reversed.back() + "\" and \"" + *first +
+           "\" (attnscope " + help;
+  return "there is no option or place for \"" + *first + "\" (attnscope " + help;
 }
 
 /// The command line as it was described; of its library nothing is known elsewhere.
@@ -305,7 +354,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   Options{program}.one("FILE", "", with_whole.c_str(), window.file);
   Options{program}.one("--text", "TEXT", "What the whole model reads at first", window.text);
   Options{program}.one("--layer", "L", "Its layer that is looked at at first, from 0", window.layer,
-                       read_count);
+                       read_head);
   add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows");
   add<ListMistakes>(program, chosen, "mistakes",
                     "List the mistakes that can be made and found: a name, a tab, what it is");
@@ -333,11 +382,15 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   } catch (const CLI::CallForVersion& version) {
     return ShowText{std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {
-    return WrongUsage{std::string(error.what()) + " (attnscope --help tells more)"};
+    return WrongUsage{what_is_wrong(program, arguments, error)};
   } catch (const core::Error& error) {
     return WrongUsage{error.what()};
   }
-  return program.get_subcommands().empty() ? window : chosen;
+  if (!program.get_subcommands().empty()) return chosen;
+  for (const char* option : {"--text", "--layer"})
+    if (program.count(option) > 0 && !window.file)
+      return WrongUsage{std::string(option) + ": expected with a FILE, a whole model"};
+  return window;
 }
 
 }  // namespace app

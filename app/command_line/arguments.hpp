@@ -38,8 +38,8 @@ struct OfModel {
 
 struct OpenWindow {
   std::optional<std::filesystem::path> file;
-  std::string text;       ///< that a whole model is to read, or ""
-  std::size_t layer = 0;  ///< of it, to be looked at
+  std::string text;                       ///< that a whole model is to read, or ""
+  std::optional<std::size_t> layer = {};  ///< of it, to be looked at; 0 when it is not said
 };
 struct ListPresets {};
 struct ListMistakes {};

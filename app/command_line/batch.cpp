@@ -12,6 +12,7 @@
 #include "core/attention/attend.hpp"
 #include "core/check/report_text.hpp"
 #include "core/error.hpp"
+#include "core/experiment/experiment_file.hpp"
 #include "core/figures/pdf.hpp"
 #include "core/figures/png.hpp"
 #include "core/figures/svg.hpp"
@@ -41,7 +42,19 @@ void read_pipes_whole(const OfModel& command) {
     core::formats::read_pipe_whole(*path);
   if (!command.choices.embeddings.empty()) core::formats::read_pipe_whole(command.choices.embeddings);
   for (const auto& given : command.choices.given)
-    core::formats::read_pipe_whole(given.source.substr(0, given.source.find(':')));
+    core::formats::read_pipe_whole(core::formats::address_of(given.source).file);
+}
+
+/// A session says itself how many heads it has, of what, and what it leaves out.
+void require_use_of(const core::importing::Choices& choices, const std::filesystem::path& path) {
+  const char* option = choices.n_heads                      ? "--heads"
+                       : !choices.embeddings.empty()        ? "--embeddings"
+                       : !choices.embeddings_tensor.empty() ? "--tensor"
+                       : choices.ignored                    ? "--ignore"
+                                                            : nullptr;
+  if (option && core::importing::is_session(path))
+    throw core::Error(std::string(option) + ": expected with a checkpoint or tensors, got the session " +
+                      path.filename().string());
 }
 
 /// The model that a file or a preset has; what must be known about it goes to err, a line each.
@@ -54,7 +67,13 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
     say_what_became(path.filename().string(), imported, err);
     return imported;
   }
+  if (core::experiment::is_saved_experiment(path))
+    throw core::Error(
+        path.filename().string() +
+        ": expected a model, got a session of a whole one, which the window opens; here give the model itself, with "
+        "--text and --layer");
   core::importing::Choices choices = command.choices;
+  require_use_of(choices, path);
   if (!choices.given.empty() && core::importing::is_session(path))
     choices.layer.clear();                          // it is that of what is given
   if (!choices.ignored) choices.ignored.emplace();  // nothing may be left out that was not named
@@ -75,7 +94,7 @@ std::vector<core::formats::GivenTensor> given_as_said(const OfModel& command, st
   for (auto& tensor : given) {
     tensor.first_line_is_names = command.choices.first_line_is_names == true;
     if (command.choices.first_line_is_names) continue;
-    const auto file = core::formats::open_tensors(tensor.source.substr(0, tensor.source.find(':')));
+    const auto file = core::formats::open_tensors(core::formats::address_of(tensor.source).file);
     if (core::formats::has_counting_line(file, core::Token()))
       print_error(err, "note: " + file.path().filename().string() +
                            ": assumed: that its first line, 0, 1 … or 1, 2 …, is a row of "

@@ -60,7 +60,13 @@ bool is_saved_experiment(const fs::path& path) {
 }
 
 bool is_saved_experiment_text(std::string_view text) {
-  return text.substr(0, looked_at).find("\"whole_model\"") != std::string_view::npos;
+  text = text.substr(0, looked_at);
+  constexpr std::string_view key = "\"whole_model\"";
+  for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
+    const std::size_t next = text.find_first_not_of(" \t\r\n", at + key.size());
+    if (next != text.npos && text[next] == ':') return true;  // else it is a token of that text
+  }
+  return false;
 }
 
 SavedExperiment parse_experiment(std::string_view text, const fs::path& file, Elsewhere elsewhere) {

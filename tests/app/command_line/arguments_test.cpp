@@ -17,6 +17,26 @@ TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
   EXPECT_EQ(*std::get<OpenWindow>(parse_arguments({"--", "-s.json"})).file, "-s.json");
 }
 
+TEST(Arguments, OfTheWindowNameATextAndALayerOfAWholeModel) {
+  const auto window = std::get<OpenWindow>(parse_arguments({"m", "--text", "a b", "--layer", "0"}));
+  EXPECT_EQ(window.text, "a b");
+  EXPECT_EQ(window.layer, 0u);
+  EXPECT_EQ(std::get<OpenWindow>(parse_arguments({"m"})).layer, std::nullopt);
+  EXPECT_EQ(usage_error({"--text", "a"}), "--text: expected with a FILE, a whole model");
+  EXPECT_EQ(usage_error({"--layer", "1"}), "--layer: expected with a FILE, a whole model");
+}
+
+TEST(Arguments, ThatWouldChangeNothingAreRefused) {
+  EXPECT_EQ(usage_error({"export", "a", "--out", "F.npz", "--format", "csv"}),
+            "export: --format: expected the one of F.npz, got \"csv\"");
+  EXPECT_EQ(usage_error({"generate", "m", "--text", "a", "--seed", "1"}),
+            "generate: --seed: expected with a --temperature above 0, as nothing is drawn else");
+  EXPECT_EQ(usage_error({"figure", "a", "--stage", "output", "--head", "1", "--out", "F.svg"}),
+            "figure: --head: expected a stage of each head, got output, which is of all heads");
+  EXPECT_EQ(usage_error({"figure", "a", "--stage", "weights", "--scale", "2", "--out", "F.svg"}),
+            "figure: --scale: expected with a .png, as lines can be enlarged without loss");
+}
+
 TEST(Arguments, OfExportAreReadInAnyOrder) {
   const Arguments result = parse_arguments(
       {"export", "--stages", "weights,output", "--out", "D", "s.json", "--no-labels", "--format=npy"});
@@ -241,8 +261,8 @@ TEST(Arguments, OfDrawThatAreWrongAreNamed) {
     EXPECT_EQ(
         usage_error({"draw", "--seed", seed, "rand(1)"}),
         "--seed: expected a whole number from 0 to 18446744073709551615, got \"" + std::string(seed) + "\"");
-  EXPECT_EQ(usage_error({"draw", "rand(1)"}), "--seed is required (attnscope --help tells more)");
-  EXPECT_EQ(usage_error({"draw", "--seed", "1"}), "OPS is required (attnscope --help tells more)");
+  EXPECT_EQ(usage_error({"draw", "rand(1)"}), "--seed is required (attnscope draw --help tells more)");
+  EXPECT_EQ(usage_error({"draw", "--seed", "1"}), "OPS is required (attnscope draw --help tells more)");
   EXPECT_NE(usage_error({"draw", "--seed", "1", "rand(1)", "frob(1)"}).find("frob"), std::string::npos);
 }
 
@@ -265,13 +285,18 @@ TEST(Arguments, AskForHelpEvenBesideOptionsThatAreWrong) {
 
 TEST(Arguments, ThatAreWrongAreNamed) {
   const std::string more = " (attnscope --help tells more)";
-  EXPECT_EQ(usage_error({"--frob"}), "The following argument was not expected: --frob" + more);
-  EXPECT_EQ(usage_error({"a", "b"}), "The following argument was not expected: b" + more);
+  EXPECT_EQ(usage_error({"--frob"}), "there is no option or place for \"--frob\"" + more);
+  EXPECT_EQ(usage_error({"a", "b"}), "expected a command or one FILE, got \"a\" and \"b\"" + more);
+  EXPECT_EQ(usage_error({"chek", "a.json", "--against", "b"}),
+            "expected a command or one FILE, got \"chek\" and \"a.json\"" + more);
+  EXPECT_EQ(usage_error({"check", "a.json", "--agains", "b"}),
+            "there is no option or place for \"--agains\" (attnscope check --help tells more)");
   EXPECT_EQ(usage_error({"a", "presets"}), "expected a FILE or a command, got both");
   EXPECT_EQ(usage_error({"a", "export", "--out", "D"}), "expected a FILE or a command, got both");
-  EXPECT_EQ(usage_error({"presets", "b"}), "The following argument was not expected: b" + more);
+  EXPECT_EQ(usage_error({"presets", "b"}),
+            "there is no option or place for \"b\" (attnscope presets --help tells more)");
   EXPECT_EQ(usage_error({""}), "expected no empty argument, got one");
-  EXPECT_EQ(usage_error({"export", "a"}), "--out is required" + more);
+  EXPECT_EQ(usage_error({"export", "a"}), "--out is required (attnscope export --help tells more)");
   EXPECT_EQ(usage_error({"export", "--out", "D"}),
             "export: expected either a FILE or --preset NAME, got neither");
   EXPECT_EQ(usage_error({"export", "a", "--preset", "multi-head", "--out", "D"}),
@@ -280,7 +305,8 @@ TEST(Arguments, ThatAreWrongAreNamed) {
             "--preset: there is no preset \"nope\"; attnscope presets lists them");
   EXPECT_EQ(usage_error({"session", "--preset", "nope", "--out", "F"}),
             "--preset: there is no preset \"nope\"; attnscope presets lists them");
-  EXPECT_EQ(usage_error({"session", "--preset", "multi-head"}), "--out is required" + more);
+  EXPECT_EQ(usage_error({"session", "--preset", "multi-head"}),
+            "--out is required (attnscope session --help tells more)");
   EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--format", "xls"}),
             "--format: expected csv, npy or npz, got \"xls\"");
   EXPECT_EQ(usage_error({"export", "a", "--out", "D", "--stages", "weights,wights"}),

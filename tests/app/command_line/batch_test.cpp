@@ -225,5 +225,25 @@ TEST(Batch, AsksWhatTheFirstLineOfGivenTablesIs) {
   EXPECT_EQ(rows(), (core::formats::Shape{1, 4, 3}));
 }
 
+TEST(Batch, TakesAFileWhoseNameHasAColon) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "a:b.csv", "0.25,0.75\n0.5,0.5\n");
+  const std::string out = (dir / "out.csv").string();
+  const Outcome outcome = run({"export", "--given", "weights=" + (dir / "a:b.csv").string(), "--stages",
+                               "weights", "--no-labels", "--out", out});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(support::bytes_of(out), "0.25,0.75\r\n0.5,0.5\r\n");
+}
+
+TEST(Batch, RefusesForASessionWhatItSaysItself) {
+  const support::TemporaryDirectory dir;
+  const std::string file = (dir / "s.json").string();
+  ASSERT_EQ(run({"session", "--preset", "multi-head", "--out", file}).status, 0);
+  const Outcome outcome = run({"export", file, "--heads", "2", "--out", (dir / "D").string()});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err,
+            "attnscope: --heads: expected with a checkpoint or tensors, got the session s.json\n");
+}
+
 }  // namespace
 }  // namespace app

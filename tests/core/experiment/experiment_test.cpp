@@ -124,6 +124,12 @@ TEST_F(OnTinyGpt, KeysOfAnotherTextAreRefused) {
       "/tmp/s.json: whole_model.edits[0]: " + words);
 }
 
+TEST(SavedExperiment, IsToldByItsKeyNotByAToken) {
+  EXPECT_TRUE(is_saved_experiment_text("{\n \"attnscope\": 1,\n \"whole_model\" : {"));
+  EXPECT_FALSE(is_saved_experiment_text(R"({"attnscope": 1, "tokens": ["whole_model", "a"]})"));
+  EXPECT_FALSE(is_saved_experiment_text(R"({"attnscope": 1, "tokens": ["\"whole_model\": {", "a"]})"));
+}
+
 TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
   const Reading reading = read_all(plain);
   const attention::Model as_it_is = layer_of(model, reading, 1);
