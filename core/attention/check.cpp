@@ -82,6 +82,11 @@ std::optional<Problem> check_projections(const Model& model) {
 std::optional<Problem> check_mask_rules(const Model& model) {
   const Mask& mask = model.mask;
   const std::size_t n_keys = model.n_keys();
+  constexpr std::size_t most = std::size_t{1} << 31;  // far beyond all tokens, and sums of it are numbers
+  for (const auto& side : {mask.window.left, mask.window.right})
+    if (side && *side > most)
+      return Problem{"mask.window", "expected at most " + to_string(most) +
+                                        " keys to a side, or no limit, got " + to_string(*side)};
   if (mask.prefix > n_keys)
     return Problem{"mask.prefix",
                    "expected at most " + to_string(n_keys) + " keys, got " + to_string(mask.prefix)};

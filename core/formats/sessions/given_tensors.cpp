@@ -17,19 +17,6 @@ using attention::GivenStage;
 using attention::Model;
 using attention::Stage;
 
-/// "FILE" or "FILE:TENSOR", of which a file's own name may hold the colon.
-struct Address {
-  std::filesystem::path file;
-  std::string tensor;
-};
-
-Address address_of(const std::string& source) {
-  const std::size_t colon = source.rfind(':');
-  std::error_code ignored;  // what cannot be looked at is said when it is opened
-  if (colon == source.npos || std::filesystem::exists(source, ignored)) return {source, ""};
-  return {source.substr(0, colon), source.substr(colon + 1)};
-}
-
 const TensorInfo& chosen(const TensorFile& file, const std::string& name, const std::string& stage) {
   const auto& tensors = file.tensors();
   if (const TensorInfo* found = file.find(name.empty() ? stage : name)) return *found;
@@ -71,6 +58,13 @@ void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info
 
 }  // namespace
 
+TensorAddress address_of(const std::string& source) {
+  const std::size_t colon = source.rfind(':');
+  std::error_code ignored;  // what cannot be looked at is said when it is opened
+  if (colon == source.npos || std::filesystem::exists(source, ignored)) return {source, ""};
+  return {source.substr(0, colon), source.substr(colon + 1)};
+}
+
 TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, const std::string& place) {
   const std::size_t n_axes = tensor.shape.size();
   if (n_axes < 2 || n_axes > 4)
@@ -107,7 +101,7 @@ Model with_given_tensors(const std::optional<Model>& model, std::span<const Give
   std::vector<GivenStage> alone;
   std::size_t n_sequences = 1;
   for (const GivenTensor& tensor : tensors) {
-    const Address address = address_of(tensor.source);
+    const TensorAddress address = address_of(tensor.source);
     const Token progress;
     TensorFile file = open_tensors(address.file);
     if (tensor.first_line_is_names && has_counting_line(file, progress))

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,13 @@ struct GivenTensor {
   /// Of a table, when its first line is 0, 1, 2 …; else that is of numbers.
   bool first_line_is_names = false;
 };
+
+/// "FILE" or "FILE:TENSOR", of which a file's own name may hold the colon.
+struct TensorAddress {
+  std::filesystem::path file;
+  std::string tensor;
+};
+TensorAddress address_of(const std::string& source);
 
 /// A stage as a tensor holds it.
 struct TensorStage {

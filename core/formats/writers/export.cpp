@@ -6,6 +6,7 @@
 #include "core/attention/attend.hpp"
 #include "core/error.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/files/own_descriptor.hpp"
 #include "core/formats/files/staging.hpp"
 #include "core/formats/writers/npz_writer.hpp"
 #include "core/text/words.hpp"
@@ -114,7 +115,7 @@ std::vector<std::filesystem::path> export_to(const Model& model, const std::file
   if (options.archive)
     return write(is_directory ? path / "attention.npz" : path,
                  npz_bytes(model, options.stages, options.progress));
-  if (!is_directory && path.extension() == std::string(".") + options.format->name)
+  if (!is_directory && (own_descriptor(path) || path.extension() == std::string(".") + options.format->name))
     return write(path, single_matrix(model, path, options));
   return export_stages(model, path, options);
 }

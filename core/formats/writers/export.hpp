@@ -54,7 +54,8 @@ std::vector<std::filesystem::path> export_names(const attention::Model& model, c
 
 /// Writes what is wanted to where it suits, and gives the files: an archive to the file of that path, or to
 /// attention.npz in the directory; a single matrix to the file, when the path ends in the format's name and
-/// is no directory; everything else as export_stages() does.
+/// is no directory, or is what this process has open, as /dev/stdout; everything else as export_stages()
+/// does.
 ///
 /// Throws core::Error as export_stages() does, or when a file is named for more than one matrix.
 std::vector<std::filesystem::path> export_to(const attention::Model& model, const std::filesystem::path& path,

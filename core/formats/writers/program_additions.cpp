@@ -30,7 +30,7 @@ std::string stack(const std::string& before, const std::vector<SharedMatrix>& ma
 std::string memory_text(const Model& m) {
   std::vector<SharedMatrix> all;
   for (const attention::Sequence& s : m.sequences) all.push_back(s.key_embeddings);
-  return "\n# what keys and values are made of\n" + stack("memory = ", all);
+  return "\n# what keys and values are made of\n" + stack("memory = ", all) + "memory = memory.double()\n";
 }
 
 arma::mat as_row(const std::vector<double>& numbers) {
@@ -159,7 +159,7 @@ std::string prepared_text(const Model& m) {
       text += line("asking = positions[n_keys - n_tokens:]  # the last query stands at the last key");
     else if (m.n_keys() < m.n_tokens())
       text +=
-          line("asking = positions[-1] + (torch.arange(n_tokens) + 1. - n_tokens)" +
+          line("asking = positions[-1] + torch.arange(1 - n_tokens, 1, dtype=torch.float64)" +
                (rotary->scaling.rule == ScalingRule::linear ? " / " + python::number(rotary->scaling.factor)
                                                             : std::string()));
   }

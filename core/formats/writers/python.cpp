@@ -30,6 +30,7 @@ std::string shortest(Float value) {
 /// PyTorch reads a decimal as float64 and then rounds it: in rare cases that is not the float32 next to the
 /// decimal.
 bool reads_back(float value) {
+  if (!std::isfinite(value)) return true;
   const auto read = static_cast<float>(text::parse_number(shortest(value)).value());
   return std::bit_cast<std::uint32_t>(read) == std::bit_cast<std::uint32_t>(value);
 }

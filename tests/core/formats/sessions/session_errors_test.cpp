@@ -38,6 +38,15 @@ TEST(SessionError, NamesTheVersion) {
             "f.json: attnscope: expected a whole number from 0 to 18446744073709551615, got \"1\"");
 }
 
+TEST(SessionError, NamesWindowsThatNoTokenCouldFill) {
+  expect_errors_in_small({
+      {R"("mask": {"window": [9223372036854775808, 0]})",
+       "mask.window: expected at most 2147483648 keys to a side, or no limit, got 9223372036854775808"},
+      {R"("mask": {"window": [0, 9223372036854775807]})",
+       "mask.window: expected at most 2147483648 keys to a side, or no limit, got 9223372036854775807"},
+  });
+}
+
 TEST(SessionError, NamesUnknownKeys) {
   expect_errors_in_small({
       {R"("scal": 1)",

@@ -129,6 +129,9 @@ TEST(Python, MatricesOfFloat32AreWrittenAtThatPrecision) {
   EXPECT_TRUE(python::is_float32(single));
   EXPECT_EQ(python::rows(single, "", true), "[[0.43, 1.]]");
   EXPECT_FALSE(python::is_float32(arma::mat{{0.43, 1}}));
+  const arma::mat hiding{{0.43f, -INFINITY}};
+  EXPECT_TRUE(python::is_float32(hiding));
+  EXPECT_EQ(python::rows(hiding, "", true), "[[0.43, -float('inf')]]");
 }
 
 TEST(Python, LongRowsAreBroken) {
