@@ -104,7 +104,8 @@ void Store::open(const std::filesystem::path& path, const std::string& text, std
   carry_out(OpenFile{.path = path, .text = text, .layer = layer});
   reader_.wait();
   settle();
-  if (message_.is_error) throw core::Error(message_.text);
+  // What a dialog asks about the file is no end.
+  if (message_.is_error && view_.forms.dialog != Dialog::import_tensors) throw core::Error(message_.text);
 }
 
 Opening Store::opening() const {

@@ -164,15 +164,16 @@ Attention read_attention(const TensorFile& file, const Mapping& mapping, const H
 HeadCount heads_of(const TensorFile& file, const Layer& layer, const Behaviour& behaviour,
                    std::optional<std::size_t> said) {
   const ConfigHeads& config = behaviour.heads;
-  const std::string place = file.place() + layer.prefix + ": ";
+  const std::string place = file.place() + (layer.prefix.empty() ? "" : layer.prefix + ": ");
   if (said && layer.n_heads > 0 && *said != layer.n_heads)
     throw Error(place + "expected " + std::to_string(*said) + " heads as said, got " +
                 std::to_string(layer.n_heads) + " by its tensors");
   const bool is_as_configured = !said || said == config.n;
   const auto n = said ? said : layer.n_heads > 0 ? std::optional(layer.n_heads) : config.n;
   if (!n)
-    throw Error(file.place() + layer.prefix +
-                ": the number of heads must be said, there is no config.json beside the file that tells it");
+    throw Error(place +
+                "the number of heads must be said (on the command line by --heads): there is no config.json "
+                "beside the file that tells it");
   return {*n, is_as_configured ? config.n_groups : std::nullopt,
           is_as_configured ? config.width : std::nullopt};
 }

@@ -159,6 +159,13 @@ TEST(ImportDialog, ShowsTheRangeOfATensorThatIsClicked) {
   EXPECT_EQ(opening.tensors->ranges.at(name).greatest, numbers.max());
 }
 
+TEST(ImportDialog, AsksAboutAFileThatTheWindowBeginsWith) {
+  Program program;
+  program.store.open(fixtures + "/checkpoints/llama.safetensors");
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
+  EXPECT_THAT(program.store.message().text, HasSubstr("the number of heads must be said"));
+}
+
 TEST(ImportDialog, NamesWhatIsMissingAndKeepsTheModel) {
   Program program;
   const auto before = program.store.model();
