@@ -19,6 +19,7 @@ constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double progress_seconds = 0.1;  // between two looks at how far a computation beside the window is
 constexpr double idle_seconds = 60;
 constexpr int frames_to_dim = 15;  // what lies behind a dialog
+constexpr int any_popup = ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel;
 constexpr double moving_seconds = 1.0 / 60;
 
 bool is_over(const Landmarks& landmarks, const char* name) {
@@ -103,8 +104,8 @@ void Loop::prepare_style() {
     store_.dispatch(ShowMessage{screen_.fonts().warning});
 }
 
-/// With Shift the arrow keys move the pinned cell, ← and → of a lesson or a presentation go on and back; else
-/// they go from control to control, as Tab always does.
+/// With Shift the arrow keys move the pinned cell, ← and → of a lesson or a presentation go on and back, Page
+/// up and down go from layer to layer; else they go from control to control, as Tab always does.
 void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
   ImGuiIO& io = ImGui::GetIO();
   const bool tab = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.key == Key::tab; });
@@ -117,7 +118,12 @@ void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
       (now.lesson || now.presenting.on) && (held || std::ranges::any_of(keys, [](const KeyPress& k) {
                                               return k.key == Key::left || k.key == Key::right;
                                             }));
-  if ((cells || steps) && !tab)
+  const bool pages = platform::key_down(ImGuiKey_PageUp) || platform::key_down(ImGuiKey_PageDown) ||
+                     std::ranges::any_of(keys, [](const KeyPress& k) {
+                       return k.key == Key::page_up || k.key == Key::page_down;
+                     });
+  const bool layers = pages && store_.newest().whole && !ImGui::IsPopupOpen("", any_popup);
+  if ((cells || steps || layers) && !tab)
     io.ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
   else
     io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;

@@ -146,7 +146,8 @@ void draw_edit(const Frame& frame) {
   const float least = m.px(20 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);
   const float left = start.y + room.y - top - m.px(8) - buttons;
   const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
-  const float height = std::min(std::max(has_hint ? left - hint : left, least), wanted);
+  const float height = widgets::matrix_editor_height(
+      frame, matrix, ImVec2(width, std::max(has_hint ? left - hint : left, least)));
   ImGui::SetCursorScreenPos({x, top});
   widgets::matrix_editor(frame, matrix, {width, height});
   frame.landmarks.mark("edit/numbers", {x, top}, {x + width, top + height});
