@@ -144,10 +144,12 @@ void draw_edit(const Frame& frame) {
   const float top = ImGui::GetCursorScreenPos().y;
   const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
   const float least = m.px(20 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);
-  const float left = start.y + room.y - top - m.px(8) - buttons;
+  const float room_for_all = start.y + room.y - top, left = room_for_all - m.px(8) - buttons;
   const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
-  const float height = widgets::matrix_editor_height(
-      frame, matrix, ImVec2(width, std::max(has_hint ? left - hint : left, least)));
+  // Where three rows and the buttons are too high for it, rows fill the window, and the buttons are scrolled
+  // to.
+  const float most = has_hint ? left - hint : left >= least ? left : std::max(left, room_for_all);
+  const float height = widgets::matrix_editor_height(frame, matrix, ImVec2(width, most));
   ImGui::SetCursorScreenPos({x, top});
   widgets::matrix_editor(frame, matrix, {width, height});
   frame.landmarks.mark("edit/numbers", {x, top}, {x + width, top + height});

@@ -215,6 +215,15 @@ TEST_F(Dialogs, AskAboutUnsavedWork) {
   EXPECT_EQ(ui.asked<app::CancelQuestion>().size(), 2u);
 }
 
+TEST_F(Dialogs, DoWithEnterWhatTheKeyboardStandsOn) {
+  show(Dialog::unsaved_work);
+  ui.key(Key::right);  // shows where the keyboard stands: at the first button
+  ui.key(Key::right);
+  ui.key(Key::enter);
+  EXPECT_EQ(ui.asked<app::SaveAndContinue>().size(), 0u);
+  EXPECT_EQ(ui.asked<app::DiscardAndContinue>().size() + ui.asked<app::CancelQuestion>().size(), 1u);
+}
+
 TEST_F(Dialogs, CloseWithEscapeAndLeaveTheWindowUsable) {
   show(Dialog::about);
   ui.key(Key::escape);
