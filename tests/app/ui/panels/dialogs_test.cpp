@@ -69,6 +69,17 @@ TEST_F(Dialogs, WalkThroughDirectories) {
   EXPECT_EQ(ui.view().forms.browser.directory, directory.path());
 }
 
+TEST_F(Dialogs, GoOnTypingInAFolderWhoseNameWasTyped) {
+  show(Dialog::open);
+  type_name("inner");
+  ui.key(Key::enter);
+  ui.run(3);
+  ASSERT_EQ(ui.view().forms.browser.directory, directory.path() / "inner");
+  EXPECT_TRUE(ImGui::GetIO().WantTextInput);
+  ui.type("n");
+  EXPECT_EQ(ui.view().forms.typed->text, "n");
+}
+
 TEST_F(Dialogs, SaveAsTakesATypedNameWithEnter) {
   show(Dialog::save_as);
   type_name("new");
