@@ -379,4 +379,27 @@ TEST_F(Window, HasRoomForTheKeysAtTheEndOfEveryLesson) {
   EXPECT_GT(ends, 30u);
 }
 
+/// Escape closes a menu and no more: what is pinned stays, and so does the lesson.
+TEST_F(Window, LeavesEscapeAndArrowsToAnOpenMenu) {
+  ImGui::GetIO().DisplaySize = {1600, 1000};
+  const auto has_menu = [] {
+    return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  };
+  const app::CellRef cell{Stage::weights, 0, 1, 0};
+  ui.store.dispatch(app::StartLesson{core::lessons::lessons().front().name});
+  ui.store.dispatch(app::ChangeView{[&](app::View& v) { v.selection.pinned = cell; }});
+  ui.run(3);
+  ui.click("menu/View");
+  ASSERT_TRUE(has_menu());
+  ui.key(app::Key::right);
+  EXPECT_EQ(ui.store.lesson()->step, 0u);
+  if (!has_menu()) ui.click("menu/View");
+  for (int k = 0; k < 3 && has_menu(); ++k) ui.key(app::Key::escape);
+  EXPECT_FALSE(has_menu());
+  ASSERT_NE(ui.store.lesson(), nullptr);
+  EXPECT_EQ(ui.store.view().selection.pinned, cell);
+  ui.key(app::Key::escape);
+  EXPECT_NE(ui.store.view().selection.pinned, cell);
+}
+
 }  // namespace
