@@ -1,6 +1,7 @@
 #include "app/window/loop.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "app/files/dropping.hpp"
@@ -19,7 +20,18 @@ constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double progress_seconds = 0.1;  // between two looks at how far a computation beside the window is
 constexpr double idle_seconds = 60;
 constexpr int frames_to_dim = 15;  // what lies behind a dialog
+constexpr int any_popup = ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel;
 constexpr double moving_seconds = 1.0 / 60;
+
+bool has_menu() {
+  return ImGui::IsPopupOpen("", any_popup);
+}
+
+/// Whether a key belongs to an open menu, list or small window: Escape closes it, arrows go through it.
+bool is_of_menu(const KeyPress& press) {
+  constexpr std::array keys{Key::escape, Key::left, Key::right, Key::up, Key::down};
+  return !press.ctrl && std::ranges::find(keys, press.key) != keys.end() && has_menu();
+}
 
 bool is_over(const Landmarks& landmarks, const char* name) {
   const auto rect = landmarks.find(name);
@@ -103,8 +115,8 @@ void Loop::prepare_style() {
     store_.dispatch(ShowMessage{screen_.fonts().warning});
 }
 
-/// With Shift the arrow keys move the pinned cell, ← and → of a lesson or a presentation go on and back; else
-/// they go from control to control, as Tab always does.
+/// With Shift the arrow keys move the pinned cell, ← and → of a lesson or a presentation go on and back, Page
+/// up and down go from layer to layer; else they go from control to control, as Tab always does.
 void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
   ImGuiIO& io = ImGui::GetIO();
   const bool tab = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.key == Key::tab; });
@@ -113,11 +125,16 @@ void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
   const Selection& now = store_.view().selection;
   // As long as they are held: what is not navigation in one frame would be in the next.
   const bool held = platform::key_down(ImGuiKey_LeftArrow) || platform::key_down(ImGuiKey_RightArrow);
-  const bool steps =
-      (now.lesson || now.presenting.on) && (held || std::ranges::any_of(keys, [](const KeyPress& k) {
-                                              return k.key == Key::left || k.key == Key::right;
-                                            }));
-  if ((cells || steps) && !tab)
+  const bool steps = (now.lesson || now.presenting.on) && !has_menu() &&
+                     (held || std::ranges::any_of(keys, [](const KeyPress& k) {
+                        return k.key == Key::left || k.key == Key::right;
+                      }));
+  const bool pages = platform::key_down(ImGuiKey_PageUp) || platform::key_down(ImGuiKey_PageDown) ||
+                     std::ranges::any_of(keys, [](const KeyPress& k) {
+                       return k.key == Key::page_up || k.key == Key::page_down;
+                     });
+  const bool layers = pages && store_.newest().whole && !has_menu();
+  if ((cells || steps || layers) && !tab)
     io.ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
   else
     io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
@@ -172,9 +189,10 @@ void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
     const ShownState shown = shown_state(store_);
     const Kept kept = store_.kept();
     for (const KeyPress& key : keys)
-      handle_key(key,
-                 {shown.shown(), store_.newest(), view.settings, view.forms, document, {}, &kept.progress},
-                 commands);
+      if (!is_of_menu(key))
+        handle_key(key,
+                   {shown.shown(), store_.newest(), view.settings, view.forms, document, {}, &kept.progress},
+                   commands);
   }
   for (const auto& path : screen_.take_dropped_files())
     commands.add(dropped(path, view, store_.model(), is_over(landmarks_, "edit/numbers")));

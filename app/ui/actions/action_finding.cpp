@@ -22,6 +22,7 @@ std::string path_words(std::string_view path, std::size_t level, std::string_vie
 struct Ranked {
   FoundAction found;
   int score = 0;
+  bool possible = true;
 };
 
 std::optional<Ranked> ranked(const Action& action, std::string_view query) {
@@ -43,14 +44,19 @@ std::optional<Ranked> ranked(const Action& action, std::string_view query) {
 
 }  // namespace
 
-std::vector<FoundAction> found_actions(std::span<const Action> all, std::string_view query) {
+std::vector<FoundAction> found_actions(std::span<const Action> all, std::string_view query,
+                                       const std::function<bool(const Action&)>& is_possible) {
   std::vector<Ranked> list;
   for (const Action& action : all) {
     if (!action.command) continue;
-    if (auto row = ranked(action, query)) list.push_back(std::move(*row));
+    if (auto row = ranked(action, query)) {
+      row->possible = query.empty() || !is_possible || is_possible(action);
+      list.push_back(std::move(*row));
+    }
   }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
+  std::stable_sort(list.begin(), list.end(), [](const Ranked& a, const Ranked& b) {
+    return std::pair(a.score, a.possible) > std::pair(b.score, b.possible);
+  });
   std::vector<FoundAction> found;
   for (Ranked& row : list) found.push_back(std::move(row.found));
   return found;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +20,8 @@ struct FoundAction {
 };
 
 /// The actions that have a command and what is looked for, in their name or else in the names of their menus;
-/// the best first, equally good ones in the order of the table.
-std::vector<FoundAction> found_actions(std::span<const Action> all, std::string_view query);
+/// the best first, of equally good ones those that are possible now, then in the order of the table.
+std::vector<FoundAction> found_actions(std::span<const Action> all, std::string_view query,
+                                       const std::function<bool(const Action&)>& is_possible = {});
 
 }  // namespace app

@@ -11,7 +11,7 @@ namespace app::widgets {
 bool button(const Frame& frame, const std::string& name, const char* words, const char* help) {
   ImGui::PushID(name.c_str());
   ImGui::PushFont(frame.fonts.sans14);
-  const bool pressed = ImGui::Button(words, {0, frame.metrics.frame});
+  const bool clicked = ImGui::Button(words, {0, frame.metrics.frame}), pressed = entered_item() || clicked;
   ImGui::PopFont();
   ImGui::PopID();
   frame.landmarks.mark_item(name);
@@ -105,6 +105,7 @@ std::optional<std::size_t> segmented(const Frame& frame, const std::string& name
                           vec(i == current ? frame.palette.control.active : frame.palette.control.rest));
     ImGui::PushStyleColor(ImGuiCol_Text, vec(i == current ? frame.palette.text : frame.palette.dim));
     if (ImGui::Button((words[i] + "##" + part).c_str(), {0, frame.metrics.frame})) pressed = i;
+    if (entered_item()) pressed = i;
     ImGui::PopStyleColor(2);
     frame.landmarks.mark_item(part);
   }

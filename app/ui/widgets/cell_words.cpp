@@ -1,8 +1,10 @@
 #include "app/ui/widgets/cell_words.hpp"
 
 #include <cmath>
+#include <cstdint>
 
 #include "app/ui/widgets/number_text.hpp"
+#include "core/attention/visible.hpp"
 #include "core/explain/sight_words.hpp"
 #include "core/text/words.hpp"
 
@@ -161,6 +163,26 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
   }
   ImGui::PopFont();
   ImGui::EndTooltip();
+}
+
+std::string why_hidden(const Frame& frame, std::size_t query, std::size_t key) {
+  using core::attention::Decided;
+  const auto& model = frame.shown.model;
+  switch (core::attention::sight(model, frame.shown.look.sequence, query, key).decided) {
+    case Decided::by_hand:
+      return "hidden by hand";
+    case Decided::by_window:
+      return "hidden: outside its window";
+    case Decided::by_document:
+      return "hidden: another document";
+    case Decided::by_padding:
+      return "hidden: padding";
+    default:
+      break;
+  }
+  if (static_cast<std::int64_t>(key) > core::attention::place_of_query(model, query))
+    return "hidden: later than " + model.sequences[frame.shown.look.sequence].tokens[query];
+  return "hidden by the edge of the mask";
 }
 
 }  // namespace app::widgets

@@ -29,4 +29,7 @@ CellWords cell_words(const Frame& frame, const CellRef& cell);
 /// or "".
 void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark = "");
 
+/// Why a query does not see a key, in a few words: "hidden: later than journey".
+std::string why_hidden(const Frame& frame, std::size_t query, std::size_t key);
+
 }  // namespace app::widgets

@@ -59,7 +59,7 @@ void refuse(const Frame& frame, const char* words, const char* expected, const s
 }
 
 /// An error stands at the field whose text was refused, for as long as the window says it.
-void draw_refusal(const Frame& frame, const std::string& name) {
+void draw_refusal(const Frame& frame, const std::string& name, bool tells) {
   const auto& handed_in = frame.forms.handed_in;
   if (!handed_in || handed_in->field != name) return;
   if (handed_in->error.empty()) {  // the answer came with this frame
@@ -74,6 +74,7 @@ void draw_refusal(const Frame& frame, const std::string& name) {
   }
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
   outline(ImGui::GetWindowDrawList(), min, max, packed(frame.palette.status.bad), 2);
+  if (!tells) return;
   ImFont* font = frame.fonts.sans14;
   const std::string& words = frame.message.text;
   const float pad = frame.metrics.px(8), widest = frame.metrics.px(280);
@@ -143,7 +144,7 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   if (answer.text)
     frame.commands.look([name](View& view) { view.forms.handed_in = HandedIn{name}; });
   else
-    draw_refusal(frame, name);
+    draw_refusal(frame, name, style.tells_refusal);
   return answer;
 }
 

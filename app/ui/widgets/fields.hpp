@@ -18,6 +18,7 @@ struct FieldStyle {
   Alignment alignment = Alignment::centre;
   /// The text one step up (+1) or down (−1) from a text, for the arrow keys; empty: they do nothing.
   std::function<std::string(const std::string& text, int direction)> step;
+  bool tells_refusal = true;  ///< in words below it; else there are such words elsewhere
 };
 
 /// What became of a field in this frame.

@@ -126,6 +126,7 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
 
   FieldStyle style;
   style.width = size.x, style.font = frame.fonts.sans15, style.alignment = Alignment::left;
+  style.tells_refusal = false;
   const std::string shown = browser.name.empty() ? proposed : browser.name;
   const auto answer = text_field(frame, "browser/name", shown, style);
   if (answer.text) set_name(frame, *answer.text);

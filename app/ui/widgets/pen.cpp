@@ -75,6 +75,26 @@ bool Pen::linked_pair(const std::string& name, const std::string& words, const s
   return pressed;
 }
 
+void Pen::share(const std::string& words, double value, double end) {
+  skip(10);
+  const float from = left + std::round((right - left) * 0.3f),
+              to = right - text_width(frame.fonts.mono14, "−00.0000") - frame.metrics.px(8),
+              zero = std::round((from + to) / 2), half = frame.metrics.px(5);
+  glossed_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y},
+               shortened(frame.fonts.sans14, words, from - left - frame.metrics.px(6)));
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({from, y - half}, {to, y + half}, packed(frame.palette.control.rest));
+  const double part = end > 0 && std::isfinite(value) ? std::clamp(value / end, -1.0, 1.0) : 0;
+  const float at = zero + std::round(static_cast<float>(part) * (to - from) / 2);
+  list->AddRectFilled(
+      {std::min(zero, at), y - half}, {std::max(zero, at), y + half},
+      packed(render::colour_at(frame.shown.look.colours.diverging, frame.palette.dark, 0.5 + part / 2)));
+  list->AddRectFilled({zero, y - half - 2}, {zero + 1, y + half + 2}, packed(frame.palette.faint));
+  draw_text(frame.fonts.mono14, {right, y}, Align::right_middle, packed(frame.palette.text),
+            inspected(value));
+  skip(11);
+}
+
 void Pen::prose(const std::string& words, Rgb colour) {
   y = std::round(y);
   const ImVec2 size = draw_prose(frame.fonts.sans14, {left, y}, right - left, colour, words);

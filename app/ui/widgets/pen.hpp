@@ -28,6 +28,8 @@ struct Pen {
   void pair(const std::string& words, const std::string& number);
   /// The same; true when the number was pressed.
   bool linked_pair(const std::string& name, const std::string& words, const std::string& number);
+  /// Words at the left, a bar that begins in the middle of its room, a number at the right.
+  void share(const std::string& words, double value, double end);
   void prose(const std::string& words, Rgb colour);
 };
 

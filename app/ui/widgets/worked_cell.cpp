@@ -64,8 +64,9 @@ ColumnWidths columns_of(const Pen& pen, const ex::Step& step, const std::vector<
     value = std::max(value, text_width(mono, inspected(line.value)));
   }
   const float room = pen.right - pen.left - pen.frame.metrics.px(18 + 10);
-  columns.label = std::min(columns.label, room - columns.a - columns.b - signs_width - value);
-  if (columns.label < pen.frame.metrics.px(24)) columns.label = 0;
+  const float left = room - columns.a - columns.b - signs_width - value;
+  // Two letters and an ellipsis tell nobody which token is meant.
+  columns.label = columns.label <= left ? columns.label : left < pen.frame.metrics.px(44) ? 0 : left;
   return columns;
 }
 
@@ -121,7 +122,11 @@ void draw_title(Pen& pen, std::size_t number, const ex::Step& step) {
             std::to_string(number));
   float x = pen.left + frame.metrics.px(18);
   glossed_line(frame, title, frame.palette.text, {x, pen.y}, step.title);
-  x += text_width(title, step.title) + frame.metrics.px(10);
+  const float beside = x + text_width(title, step.title) + frame.metrics.px(10);
+  if (beside + formula_width(formula, step.formula) <= pen.right)
+    x = beside;
+  else
+    pen.skip(18);
   draw_formula(formula, {x, std::round(pen.y - formula->FontSize * 0.56f)}, packed(frame.palette.dim),
                step.formula);
   pen.skip(11);

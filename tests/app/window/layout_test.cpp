@@ -5,8 +5,10 @@
 #include <optional>
 #include <regex>
 #include <set>
+#include <thread>
 #include <utility>
 
+#include "app/work/whole_reading.hpp"
 #include "core/attention/stages.hpp"
 #include "core/editing/presets.hpp"
 #include "core/lessons/lesson.hpp"
@@ -71,8 +73,8 @@ struct Window : testing::Test {
   gui::Program ui{sizes[0]};
   std::optional<support::TextReader> reader;
   float scale = 0;
-  std::size_t pages = 0, maps_with_numbers = 0;  ///< that were looked at
-  std::string where;                             ///< preset, size and scale, for messages
+  std::size_t pages = 0, maps_with_numbers = 0, texts_of_edit = 0;  ///< that were looked at
+  std::string where;                                                ///< preset, size and scale, for messages
 
   void SetUp() override { ui.screen.has_fonts = true; }
 
@@ -104,6 +106,19 @@ struct Window : testing::Test {
       if (!seen || (edit && lies_in(t, *edit)) || scrolls_sideways(t)) continue;
       if (t.min.x < t.clip.x - 1 || t.max.x > t.clip.z + 1)
         ADD_FAILURE() << where << ": " << words_of(t) << " is cut";
+    }
+  }
+
+  /// Half of a row would be other numbers, or none.
+  void expect_rows_of_edit_are_whole(const std::vector<DrawnText>& texts) {
+    const auto numbers = ui.landmarks().find("edit/numbers");
+    if (!numbers) return;
+    for (const DrawnText& t : texts) {
+      const bool inside = t.min.x >= numbers->min.x && t.max.x <= numbers->max.x && t.max.y > numbers->min.y;
+      if (!inside || t.min.y > numbers->max.y) continue;
+      ++texts_of_edit;
+      if (t.max.y > std::min(numbers->max.y, t.clip.w) + 1)
+        ADD_FAILURE() << where << ": EDIT cuts " << words_of(t);
     }
   }
 
@@ -198,6 +213,8 @@ TEST_F(Window, HasRoomForEveryTextAndNeverFewerDecimalsWhenItIsLarger) {
       for (const ImVec2 size : sizes) {
         show(preset, size, scales[s]);
         expect_tabs_are_free();
+        if (size.y >= 460 * scales[s])  // lower ones have no room for a row
+          expect_rows_of_edit_are_whole(reader->texts());
         const auto now = all_decimals();
         for (const auto& [name, count] : before) {
           const auto same = now.find(name);
@@ -209,6 +226,7 @@ TEST_F(Window, HasRoomForEveryTextAndNeverFewerDecimalsWhenItIsLarger) {
       }
     }
   EXPECT_GT(pages, 2 * sizes.size() * core::editing::presets().size()) << "small windows scroll";
+  EXPECT_GT(texts_of_edit, 10 * core::editing::presets().size());
   EXPECT_GT(maps_with_numbers, 4 * sizes.size() * core::editing::presets().size());
 }
 
@@ -308,6 +326,80 @@ TEST_F(Window, HasRoomForEveryTextInEveryView) {
     }
   }
   EXPECT_GT(regions, 2 * view_cases.size());
+}
+
+/// What is said of a head on its map and beside the maps is the same.
+TEST_F(Window, SaysOfAHeadTheSameOnItsMapAndBesideIt) {
+  ImGui::GetIO().DisplaySize = {1600, 1000};
+  ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
+  for (ui.run(1); !ui.store.newest().reading->usual(); ui.run(1)) std::this_thread::yield();
+  for (std::size_t head = 0; head < 4; ++head) {
+    ui.store.dispatch(app::ChangeView{[head](app::View& v) { v.look.head = head; }});
+    ui.run(3);
+    reader.emplace();
+    const auto view = ui.rect("region/layers");
+    std::set<std::string> on_maps, beside;
+    for (const DrawnText& t : reader->texts())
+      if (t.text.starts_with("induction")) (t.min.x < view.max.x ? on_maps : beside).insert(t.text);
+    EXPECT_EQ(on_maps.size(), 4u) << "four heads of layer 2 copy what followed";
+    ASSERT_EQ(beside.size(), 1u) << head;
+    EXPECT_TRUE(on_maps.contains(*beside.begin())) << *beside.begin();
+  }
+}
+
+/// Page up and down belong to the layers: they do not go over the controls as well.
+TEST_F(Window, LeavesPageUpAndDownToTheLayers) {
+  ImGui::GetIO().DisplaySize = {1600, 1000};
+  ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
+  ui.run(3);
+  ui.key(app::Key::page_up);
+  ui.run(2);
+  EXPECT_EQ(ui.store.newest().whole->experiment.layer, 1u);
+  EXPECT_FALSE(ImGui::GetIO().NavVisible);
+}
+
+/// Behind the last step of a lesson stands the name of the next one, however long that is.
+TEST_F(Window, HasRoomForTheKeysAtTheEndOfEveryLesson) {
+  std::size_t ends = 0;
+  for (const auto& lesson : core::lessons::lessons()) {
+    if (lesson.model) continue;  // these read a model first
+    ui.store.dispatch(app::StartLesson{lesson.name});
+    for (std::size_t step = 1; step < lesson.steps().size(); ++step) ui.store.dispatch(app::GoInLesson{1});
+    for (const ImVec2 size : {sizes[0], sizes[1], sizes[2]}) {
+      where = std::string(lesson.name) + " " + std::to_string(std::lround(size.x));
+      ImGui::GetIO().DisplaySize = size;
+      ui.run(4);
+      reader.emplace();
+      expect_nothing_cut(reader->texts());
+      const auto leave = ui.rect("lesson/leave"), region = ui.rect("region/lesson");
+      EXPECT_LE(leave.max.x, region.max.x) << where;
+      ++ends;
+    }
+  }
+  EXPECT_GT(ends, 30u);
+}
+
+/// Escape closes a menu and no more: what is pinned stays, and so does the lesson.
+TEST_F(Window, LeavesEscapeAndArrowsToAnOpenMenu) {
+  ImGui::GetIO().DisplaySize = {1600, 1000};
+  const auto has_menu = [] {
+    return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  };
+  const app::CellRef cell{Stage::weights, 0, 1, 0};
+  ui.store.dispatch(app::StartLesson{core::lessons::lessons().front().name});
+  ui.store.dispatch(app::ChangeView{[&](app::View& v) { v.selection.pinned = cell; }});
+  ui.run(3);
+  ui.click("menu/View");
+  ASSERT_TRUE(has_menu());
+  ui.key(app::Key::right);
+  EXPECT_EQ(ui.store.lesson()->step, 0u);
+  if (!has_menu()) ui.click("menu/View");
+  for (int k = 0; k < 3 && has_menu(); ++k) ui.key(app::Key::escape);
+  EXPECT_FALSE(has_menu());
+  ASSERT_NE(ui.store.lesson(), nullptr);
+  EXPECT_EQ(ui.store.view().selection.pinned, cell);
+  ui.key(app::Key::escape);
+  EXPECT_NE(ui.store.view().selection.pinned, cell);
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ void draw_inside(const Frame& frame, float width) {
   const Searched field =
       search_field(frame, "palette/field", "An action, preset, stage, lesson or setting", width);
   const std::vector<Action> all = actions(situation);
-  const std::vector<FoundAction> found = found_actions(all, field.text);
+  const std::vector<FoundAction> found = found_actions(
+      all, field.text, [&](const Action& action) { return why_not(action, situation).empty(); });
   const float pitch = frame.metrics.px(palette_pitch);
   const float below = ImGui::GetIO().DisplaySize.y - ImGui::GetCursorScreenPos().y - frame.metrics.px(48);
   const float fit = std::max(3.0f, std::floor(below / pitch));

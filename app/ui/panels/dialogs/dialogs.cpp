@@ -16,14 +16,17 @@
 #include "app/ui/panels/dialogs/key_sheet.hpp"
 #include "app/ui/panels/dialogs/sentence_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 namespace {
 
-bool confirms() {
-  return !ImGui::GetIO().WantTextInput && (platform::key_pressed(ImGuiKey_Enter, false) ||
-                                           platform::key_pressed(platform::keypad_enter, false));
+/// Where the keyboard stands at first: Enter pressed once too often does nothing.
+bool safe_button(const Frame& frame, const char* words) {
+  const bool pressed = widgets::button(frame, "dialog/cancel", words);
+  ImGui::SetItemDefaultFocus();
+  return pressed;
 }
 
 void unsaved_work(const Frame& frame) {
@@ -31,11 +34,12 @@ void unsaved_work(const Frame& frame) {
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
                      frame.document.title + " has changes that are not saved.");
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (widgets::button(frame, "dialog/save", "Save") || confirms()) frame.commands.add(SaveAndContinue{});
+  const bool saves = widgets::button(frame, "dialog/save", "Save");
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/discard", "Discard")) frame.commands.add(DiscardAndContinue{});
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(CancelQuestion{});
+  if (saves || widgets::enter_confirms()) frame.commands.add(SaveAndContinue{});
 }
 
 void writing(const Frame& frame) {
@@ -44,7 +48,7 @@ void writing(const Frame& frame) {
   ImGui::Dummy({width, frame.metrics.px(8)});
   if (widgets::button(frame, "dialog/stop", "Stop it and quit")) frame.commands.add(DiscardAndContinue{});
   ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Do not quit")) frame.commands.add(CancelQuestion{});
+  if (safe_button(frame, "Do not quit")) frame.commands.add(CancelQuestion{});
 }
 
 void memory(const Frame& frame) {
@@ -56,7 +60,7 @@ void memory(const Frame& frame) {
   ImGui::Dummy({width, frame.metrics.px(8)});
   if (widgets::button(frame, "dialog/take", "Take the memory")) frame.commands.add(TakeMemory{});
   ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel") || confirms()) frame.commands.add(CancelQuestion{});
+  if (safe_button(frame, "Cancel") || widgets::enter_confirms()) frame.commands.add(CancelQuestion{});
 }
 
 void question(const Frame& frame) {
@@ -65,7 +69,7 @@ void question(const Frame& frame) {
   ImGui::Dummy({width, frame.metrics.px(8)});
   if (widgets::button(frame, "dialog/go_on", frame.forms.answer.c_str())) frame.commands.add(GoOn{});
   ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel") || confirms()) frame.commands.add(CancelQuestion{});
+  if (safe_button(frame, "Cancel") || widgets::enter_confirms()) frame.commands.add(CancelQuestion{});
 }
 
 void recovery(const Frame& frame) {
@@ -89,7 +93,7 @@ void recovery(const Frame& frame) {
 
 void keys_sheet(const Frame& frame) {
   draw_key_sheet(frame);
-  if (widgets::button(frame, "dialog/close", "Close") || confirms()) close_dialog(frame);
+  if (widgets::button(frame, "dialog/close", "Close") || widgets::enter_confirms()) close_dialog(frame);
 }
 
 void about(const Frame& frame) {
@@ -99,7 +103,7 @@ void about(const Frame& frame) {
       frame.fonts.sans15, frame.palette.dim, width,
       "Take attention apart: edit it, watch it, explain it. Every number is computed in double precision.");
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (widgets::button(frame, "dialog/close", "Close") || confirms()) close_dialog(frame);
+  if (widgets::button(frame, "dialog/close", "Close") || widgets::enter_confirms()) close_dialog(frame);
 }
 
 void close_on_escape(const Frame& frame) {

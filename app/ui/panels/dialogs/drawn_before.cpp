@@ -6,6 +6,7 @@
 #include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/editing/fill.hpp"
 #include "core/error.hpp"
@@ -22,11 +23,6 @@ TypedBefore read(const std::string& text) {
   } catch (const core::Error& error) {
     return {{text, error.what()}, {}};
   }
-}
-
-bool pressed_enter() {
-  return !ImGui::GetIO().WantTextInput && (platform::key_pressed(ImGuiKey_Enter, false) ||
-                                           platform::key_pressed(platform::keypad_enter, false));
 }
 
 }  // namespace
@@ -74,7 +70,7 @@ bool dialog_buttons(const Frame& frame, const char* words, bool enabled) {
   ImGui::EndDisabled();
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
-  return enabled && (pressed || pressed_enter());
+  return enabled && (pressed || widgets::enter_confirms());
 }
 
 }  // namespace app::panels

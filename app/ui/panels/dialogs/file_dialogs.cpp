@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/file_browser.hpp"
@@ -79,7 +80,10 @@ std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed)
   if (confirm_buttons(frame, "Open", !frame.forms.browser.name.empty()))
     path = widgets::chosen_path(frame.forms.browser);
   if (!path || !is_folder(*path)) return path;
+  if (frame.message.is_error) frame.commands.add(ShowMessage{""});  // of a file that was tried before
   frame.commands.add(BrowseTo{*path});
+  if (platform::key_pressed(ImGuiKey_Enter, false))  // its name was typed, and so may be the next
+    frame.commands.look([](View& view) { view.forms.typed = Typed{"browser/name", "", true, true}; });
   return std::nullopt;
 }
 

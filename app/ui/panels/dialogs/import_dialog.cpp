@@ -8,6 +8,7 @@
 #include "app/ui/panels/dialogs/import_stages.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "app/work/patience.hpp"
 
@@ -273,7 +274,7 @@ void draw_import_dialog(const Frame& frame) {
   if (!choices) ImGui::EndDisabled();
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
-  const bool enter = !ImGui::GetIO().WantTextInput && platform::key_pressed(ImGuiKey_Enter, false);
+  const bool enter = widgets::enter_confirms();
   if (choices && (confirmed || enter)) frame.commands.add(ImportTensors{*choices});
 }
 

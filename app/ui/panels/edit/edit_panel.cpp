@@ -143,10 +143,12 @@ void draw_edit(const Frame& frame) {
     matrix.names = &frame.newest.model.sequences.at(frame.newest.look.sequence).tokens;
   const float top = ImGui::GetCursorScreenPos().y;
   const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
-  const float least = m.px(20 + 3 * 26), wanted = widgets::matrix_editor_height(frame, matrix, width);
-  const float left = start.y + room.y - top - m.px(8) - buttons;
+  const float least = m.px(20 + 26 + 8), wanted = widgets::matrix_editor_height(frame, matrix, width);
+  const float room_for_all = start.y + room.y - top, left = room_for_all - m.px(8) - buttons;
   const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
-  const float height = std::min(std::max(has_hint ? left - hint : left, least), wanted);
+  // Where a row and the buttons are too high for a window, rows are all that it shows.
+  const float most = has_hint ? left - hint : left >= least ? left : std::max(left, room_for_all);
+  const float height = widgets::matrix_editor_height(frame, matrix, ImVec2(width, most));
   ImGui::SetCursorScreenPos({x, top});
   widgets::matrix_editor(frame, matrix, {width, height});
   frame.landmarks.mark("edit/numbers", {x, top}, {x + width, top + height});

@@ -13,7 +13,8 @@ using core::attention::Columns;
 using core::attention::StageInfo;
 
 // At scale 1.
-constexpr float smallest_picture = 64, foot_height = 34, widest_cell = 110, highest_cell = 76;
+constexpr float smallest_picture = 64, foot_height = 34, most_between_rows = 24, widest_cell = 110,
+                highest_cell = 76;
 constexpr std::size_t most_named = 64;  // tokens
 
 /// As much of a length as whole cells of at most that size take; all of it when they are smaller than a
@@ -68,7 +69,7 @@ float head_height(const Frame& frame, const StageInfo& stage, const Tiling& t) {
 ImVec2 Tiling::picture(std::size_t place) const {
   const auto column = static_cast<float>(place % columns), row = static_cast<float>(place / columns);
   return {labels + column * (static_cast<float>(width) + gap),
-          head + row * (static_cast<float>(height_of_one) + foot + gap)};
+          head + row * (static_cast<float>(height_of_one) + foot + row_gap)};
 }
 
 Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pictures, ImVec2 room) {
@@ -84,6 +85,7 @@ Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pict
     t.names = numbers.n_rows() <= most_named;
     t.labels = label_width(frame, stage, t.names);
     t.gap = m.px(columns > 8 ? 8 : columns > 4 ? 14 : 20);
+    t.row_gap = t.gap;
     t.foot = m.px(foot_height);
     const auto across = static_cast<float>(columns);
     const float rows = std::ceil(static_cast<float>(n_pictures) / across);
@@ -100,6 +102,14 @@ Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pict
     const float area = static_cast<float>(t.width) * static_cast<float>(t.height_of_one);
     const float rank = scrolls ? 1 / t.height : 1 + area;
     if (rank > best_rank * 1.001f) best = t, best_rank = rank;
+  }
+  // What whole cells leave over goes between the rows, and as much above what is said below all.
+  const std::size_t n_rows = (n_pictures + best.columns - 1) / best.columns;
+  const float over =
+      std::floor((room.y - best.height) / static_cast<float>(std::max<std::size_t>(1, n_rows)));
+  if (over > 0) {
+    const float more = std::min(over, m.px(most_between_rows));
+    best.row_gap += more, best.height += more * static_cast<float>(n_rows);
   }
   return best;
 }

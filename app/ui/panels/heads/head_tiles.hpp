@@ -13,7 +13,8 @@ struct Tiling {
   int width = 0, height_of_one = 0;  ///< of one picture, in pixels
   bool names = true;                 ///< tokens and not only their indices
   float labels = 0, head = 0;        ///< room left of the first column and above the first row
-  float gap = 0, foot = 0;           ///< between columns; below every picture
+  float gap = 0, row_gap = 0;        ///< between columns, and between rows
+  float foot = 0;                    ///< below every picture
   float height = 0;                  ///< of all rows
 
   /// Top left of a picture, relative to all of them.

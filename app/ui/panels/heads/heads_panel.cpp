@@ -132,9 +132,12 @@ void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std:
   } else {
     words = "each picture has its own range of colours";
   }
-  if (stage.per_head && heads.size() == frame.shown.model.n_heads)
-    words += (words.empty() ? "bar under a head: " : "; bar under a head: ") +
-             figure_words(frame, shown_figure(frame));
+  if (stage.per_head && heads.size() == frame.shown.model.n_heads) {
+    const std::string figure = figure_words(frame, shown_figure(frame)),
+                      before = words.empty() ? "" : words + "; ";
+    words = before + "bar under a head: " + figure;
+    if (widgets::text_width(frame.fonts.sans13, words) > room) words = before + figure;
+  }
   widgets::draw_text(frame.fonts.sans13, at, widgets::Align::left_middle, packed(frame.palette.faint),
                      widgets::shortened(frame.fonts.sans13, words, room));
 }

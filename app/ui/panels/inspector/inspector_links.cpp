@@ -1,6 +1,9 @@
 #include "app/ui/panels/inspector/inspector_links.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 #include "app/state/pinning.hpp"
@@ -15,7 +18,7 @@ using core::explain::Line;
 using std::to_string;
 using widgets::Pen;
 
-constexpr std::size_t most_links = 6;
+constexpr std::size_t most_links = 6, most_makers = 12;
 
 /// The cell of a rectangle that lies nearest to the row and the column of another.
 CellRef nearest(const Cells& cells, const CellRef& to) {
@@ -92,10 +95,20 @@ void draw_makers(Pen& pen, const Explanation& explanation) {
   if (n_terms == 0) return;
   pen.rule();
   pen.heading("Who made it");
-  for (std::size_t h = 0; h < by_head.size(); ++h)
-    pen.pair("head " + to_string(h) + " adds", widgets::inspected(by_head[h]));
+  const auto size = [](double v) { return std::isfinite(v) ? std::abs(v) : 0; };
+  std::vector<std::size_t> order(by_head.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t h) { return size(by_head[h]); });
+  const double end = std::max(size(bias), size(by_head[order.front()]));
+  double rest = 0;
+  for (std::size_t k = most_makers; k < order.size(); ++k) rest += by_head[order[k]];
+  if (order.size() > most_makers) order.resize(most_makers);
+  std::ranges::sort(order);
+  for (const std::size_t h : order) pen.share("head " + to_string(h), by_head[h], end);
+  if (by_head.size() > most_makers)
+    pen.share(to_string(by_head.size() - most_makers) + " others", rest, std::max(end, size(rest)));
   if (model.projections && model.projections->output && model.projections->output->bias)
-    pen.pair("the bias adds", widgets::inspected(bias));
+    pen.share("bias", bias, end);
 }
 
 void draw_leads_to(Pen& pen, const CellRef& cell) {

@@ -41,10 +41,10 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
                             : hidden ? frame.palette.faint
                                      : frame.palette.dim),
                      widgets::shortened(frame.fonts.sans14, name, names - frame.metrics.px(4)));
-  list->AddRectFilled({from, pen.y - half}, {to, pen.y + half}, packed(frame.palette.control.rest));
+  const ImVec2 min{from, pen.y - half}, max{to, pen.y + half};
+  list->AddRectFilled(min, max, packed(frame.palette.control.rest));
   if (hidden) {
-    widgets::hatch(list, {from, pen.y - half}, {to, pen.y + half}, frame.metrics.px(6),
-                   packed(frame.palette.hatch.lines));
+    widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.5f));
   } else if (std::isfinite(value) && value > 0) {
     const double t = top > 0 ? std::min(1.0, value / top) : 0;
     list->AddRectFilled(

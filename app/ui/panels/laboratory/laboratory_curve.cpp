@@ -16,7 +16,7 @@ using widgets::Align;
 
 constexpr double most_masks = 1024;
 
-/// Logarithmic axes: masks from 1 to 1024, distances over three or more decades.
+/// Logarithmic axes: masks from 1 to 1024, distances over two to five decades.
 struct Axes {
   ImVec2 min, max;
   double top, bottom;  // powers of ten
@@ -30,13 +30,17 @@ struct Axes {
 };
 
 Axes axes_for(const Frame& frame, const Laboratory& lab, ImVec2 at, ImVec2 size) {
-  double largest = 0;
-  for (const double d : lab.distances) largest = std::max(largest, d);
+  double largest = 0, smallest = 0;
+  for (const double d : lab.distances) {
+    largest = std::max(largest, d);
+    if (d > 0 && (smallest == 0 || d < smallest)) smallest = d;
+  }
   const double top = largest > 0 ? std::ceil(std::log10(largest) - 1e-9) : 0;
+  const double least = smallest > 0 ? std::floor(std::log10(smallest)) : top;
   return {{at.x + frame.metrics.px(66), at.y},
           {at.x + size.x, at.y + size.y - frame.metrics.px(22)},
           top,
-          top - 2};
+          std::clamp(least, top - 5, top - 2)};
 }
 
 void draw_grid(const Frame& frame, const Axes& a) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/panels/layers/head_role.hpp"
 #include "app/ui/panels/layers/selected_head.hpp"
 #include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -16,8 +17,6 @@ namespace {
 using core::experiment::HeadSight;
 using core::experiment::LayerSight;
 using core::experiment::Reading;
-
-constexpr double measured_from = 0.4;  // a share that makes a role
 
 struct Map {
   const Frame& frame;
@@ -33,17 +32,6 @@ struct Map {
 
 std::string name_of(const Map& m) {
   return std::to_string(m.layer) + "." + std::to_string(m.head);
-}
-
-/// The role that was measured on random tokens, where it is one.
-std::string measured_role(const Map& m) {
-  const auto* usual = m.frame.newest.reading->usual();
-  if (!usual || m.layer >= usual->size() || m.head >= (*usual)[m.layer].size() || m.sight.is_edited)
-    return "";
-  const auto& roles = (*usual)[m.layer][m.head];
-  const bool is_one =
-      std::max({roles.previous, roles.induction.value_or(0), roles.same_token.value_or(0)}) > measured_from;
-  return is_one ? role_words(roles) : "";
 }
 
 /// What its cells show: the weights, unless others are asked for and there.
@@ -110,28 +98,15 @@ void draw_header(const Map& m) {
   const std::string name = name_of(m), entropy = widgets::fixed(m.of_head.roles.entropy_bits, 2);
   widgets::draw_text(f.fonts.mono13, {m.corner.x, middle}, widgets::Align::left_middle,
                      packed(m.is_chosen ? f.palette.text : f.palette.dim), name);
-  float left = m.corner.x + widgets::text_width(f.fonts.mono13, name) + f.metrics.px(10), right = m.far.x;
+  const float left = m.corner.x + widgets::text_width(f.fonts.mono13, name) + f.metrics.px(10);
+  float right = m.far.x;
   const float entropy_width = widgets::text_width(f.fonts.mono12, entropy);
   if (right - entropy_width - left > f.metrics.px(58)) {
     widgets::draw_text(f.fonts.mono12, {right, middle}, widgets::Align::right_middle, packed(f.palette.faint),
                        entropy);
     right -= entropy_width + f.metrics.px(8);
   }
-  const std::string measured = m.is_off ? "" : measured_role(m);
-  const std::string words = m.is_off ? "off" : measured.empty() ? role_words(m.of_head.roles) : measured;
-  std::string shown = words;
-  if (widgets::text_width(f.fonts.sans12, shown) > right - left - f.metrics.px(12))
-    shown = words.substr(0, words.find(' '));
-  const float width = widgets::text_width(f.fonts.sans12, shown);
-  if (width > right - left - f.metrics.px(4)) return;
-  if (!measured.empty()) {
-    ImGui::GetWindowDrawList()->AddRectFilled({left, middle - f.metrics.px(8)},
-                                              {left + width + f.metrics.px(12), middle + f.metrics.px(8)},
-                                              packed(f.palette.control.active), f.metrics.px(3));
-    left += f.metrics.px(6);
-  }
-  widgets::draw_text(f.fonts.sans12, {left, middle}, widgets::Align::left_middle,
-                     packed(measured.empty() ? f.palette.dim : f.palette.text), shown);
+  draw_role(f, role_of(f, m.layer, m.head), f.fonts.sans12, left, true, middle, right - left);
 }
 
 /// What the bar under a head shows: how much now, how much before the edits, and the end of its scale.
@@ -205,8 +180,8 @@ void draw_tooltip(const Map& m) {
           share("itself", roles.itself) + share("same token before", roles.same_token) +
           share("what followed it (induction)", roles.induction) +
           "\nmean entropy of a row: " + widgets::fixed(roles.entropy_bits, 2) + " bit";
-  if (const std::string measured = measured_role(m); !measured.empty())
-    text += "\non random tokens that come again: " + measured;
+  if (const HeadRole role = role_of(m.frame, m.layer, m.head); role.is_measured)
+    text += "\non random tokens that come again: " + role.words;
   const Bar bar = bar_of(m);
   if (bar.now)
     text += std::string("\n") +

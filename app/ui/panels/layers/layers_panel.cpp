@@ -43,9 +43,12 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   const bool is_chosen = layer == f.newest.whole->experiment.layer;
   const float width = t.labels - f.metrics.px(16), height = t.map;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  if (is_chosen)
+  if (is_chosen) {  // in the margin of the view
+    list->PushClipRect({at.x - f.metrics.px(12), list->GetClipRectMin().y}, list->GetClipRectMax(), false);
     list->AddRectFilled({at.x - f.metrics.px(10), at.y}, {at.x - f.metrics.px(8), at.y + height},
                         packed(f.palette.selection));
+    list->PopClipRect();
+  }
   ImGui::SetCursorScreenPos(at);
   if (widgets::hit_area(("layer " + std::to_string(layer)).c_str(), {width, height}))
     f.commands.add(LookAtLayer{layer});
@@ -93,8 +96,9 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
   }
 }
 
-void draw_scale(const Frame& frame, float x, float middle, core::colour::ColourMap map,
-                const std::string& low, const std::string& high, const std::string& words) {
+/// Returns where it ends.
+float draw_scale(const Frame& frame, float x, float middle, core::colour::ColourMap map,
+                 const std::string& low, const std::string& high, const std::string& words) {
   const auto& f = frame;
   ImDrawList* list = ImGui::GetWindowDrawList();
   widgets::draw_text(f.fonts.mono12, {x, middle}, widgets::Align::left_middle, packed(f.palette.dim), low);
@@ -109,9 +113,10 @@ void draw_scale(const Frame& frame, float x, float middle, core::colour::ColourM
   x += widgets::text_width(f.fonts.mono12, high) + f.metrics.px(8);
   widgets::draw_text(f.fonts.sans13, {x, middle}, widgets::Align::left_middle, packed(f.palette.faint),
                      words);
+  return x + widgets::text_width(f.fonts.sans13, words);
 }
 
-void draw_legend(const Frame& frame, ImVec2 at, float width) {
+void draw_legend(const Frame& frame, bool has_entropies, ImVec2 at, float width) {
   const WholeReading& reading = *frame.newest.reading;
   const float middle = std::round(at.y + frame.metrics.px(legend_height) / 2);
   if (!reading.is_of(*frame.newest.whole) && !reading.is_busy()) {
@@ -126,20 +131,28 @@ void draw_legend(const Frame& frame, ImVec2 at, float width) {
   const std::string what = changes                     ? "weight now − before the edits"
                            : maps == LayerMaps::before ? "weight before the edits"
                                                        : "weight";
-  draw_scale(frame, at.x, middle,
-             changes ? frame.shown.look.colours.diverging : frame.shown.look.colours.sequential,
-             changes ? "−1" : "0", "1",
-             what + (block == 1 ? "; row: query, column: key"
-                                : "; 1 cell shows the largest of " + std::to_string(block) + " × " +
-                                      std::to_string(block)));
+  float end_of_words = draw_scale(
+      frame, at.x, middle, changes ? frame.shown.look.colours.diverging : frame.shown.look.colours.sequential,
+      changes ? "−1" : "0", "1",
+      what + (block == 1 ? "; row: query, column: key"
+                         : "; 1 cell shows the largest of " + std::to_string(block) + " × " +
+                               std::to_string(block)));
   const Prediction* next = reading.prediction();
   const bool effects = frame.newest.layers->shows_effects;
   const double end = !next ? 0 : effects ? reading.effects().largest() : next->largest_addition;
-  if (end <= 0 || width < frame.metrics.px(620)) return;
-  const std::string number = widgets::fixed(end, 1);
-  draw_scale(frame, at.x + width / 2, middle, frame.shown.look.colours.diverging, "−" + number, "+" + number,
-             (effects ? "change of the logit of " : "added to the logit of ") +
-                 quoted_token(next->chosen.text) + (effects ? ", switched off" : ""));
+  const float gap = frame.metrics.px(24);
+  if (end > 0 && width >= frame.metrics.px(620)) {
+    const std::string number = widgets::fixed(end, 1);
+    end_of_words = draw_scale(frame, std::max(end_of_words + gap, at.x + width * 0.42f), middle,
+                              frame.shown.look.colours.diverging, "−" + number, "+" + number,
+                              (effects ? "change of the logit of " : "added to the logit of ") +
+                                  quoted_token(next->chosen.text) + (effects ? ", switched off" : ""));
+  }
+  const char* entropies = "top right: entropy, bit";
+  if (has_entropies &&
+      at.x + width - widgets::text_width(frame.fonts.sans13, entropies) >= end_of_words + gap)
+    widgets::draw_text(frame.fonts.sans13, {at.x + width, middle}, widgets::Align::right_middle,
+                       packed(frame.palette.faint), entropies);
 }
 
 }  // namespace
@@ -155,13 +168,13 @@ void draw_layers(const Frame& frame) {
   for (const auto& layer : now.layers) n_heads = std::max(n_heads, layer->heads.size());
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float legend = frame.metrics.px(legend_height);
-  const float scrollbar = ImGui::GetStyle().ScrollbarSize, side = frame.metrics.px(12);
+  const float scrollbar = ImGui::GetStyle().ScrollbarSize;
   const LayersTiling t =
-      tile_layers(frame.metrics, {room.x - side - scrollbar, room.y - legend - frame.metrics.px(4)}, n_layers,
+      tile_layers(frame.metrics, {room.x - scrollbar, room.y - legend - frame.metrics.px(4)}, n_layers,
                   n_heads, now.layers.front()->heads.front().map.n_rows);
   platform::begin_child("maps", {room.x, room.y - legend}, false, ImGuiWindowFlags_HorizontalScrollbar);
   const ImVec2 start = ImGui::GetCursorScreenPos();
-  const float left = start.x + side, view_left = origin.x + side;
+  const float left = start.x, view_left = origin.x;
   const float top = start.y + t.top + (t.header > 0 ? t.header : 0);
   const ImVec2 clip_min = ImGui::GetWindowPos(),
                clip_max(clip_min.x + ImGui::GetWindowWidth(), clip_min.y + ImGui::GetWindowHeight());
@@ -192,9 +205,9 @@ void draw_layers(const Frame& frame) {
     draw_layer_label(frame, t, l, {view_left, y});
   }
   ImGui::SetCursorScreenPos(start);
-  ImGui::Dummy({side + t.width(n_heads) + side, t.top + static_cast<float>(n_layers) * t.pitch()});
+  ImGui::Dummy({t.width(n_heads) + frame.metrics.px(4), t.top + static_cast<float>(n_layers) * t.pitch()});
   ImGui::EndChild();
-  draw_legend(frame, {origin.x + side, origin.y + room.y - legend}, room.x - 2 * side);
+  draw_legend(frame, t.header > 0, {origin.x, origin.y + room.y - legend}, room.x - scrollbar);
 }
 
 }  // namespace app::panels

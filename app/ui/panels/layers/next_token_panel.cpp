@@ -39,19 +39,23 @@ void draw_heading(const Frame& frame, const Prediction& next, float width) {
                    {at.x + width, at.y + f.metrics.px(36)});
   ImGui::Dummy({width, f.metrics.px(38)});
   const ImVec2 below = ImGui::GetCursorScreenPos();
-  widgets::draw_text(f.fonts.sans14, below, f.palette.dim, "at temperature");
-  const float label = widgets::text_width(f.fonts.sans14, "at temperature");
-  ImGui::SetCursorScreenPos({below.x + label + f.metrics.px(8), below.y - f.metrics.px(3)});
+  const std::string logit = "logit " + widgets::fixed(next.logit, 2);
+  const float field = f.metrics.px(52), apart = f.metrics.px(8);
+  const auto label_width = [&](const char* words) { return widgets::text_width(f.fonts.sans14, words); };
+  const bool fits =
+      label_width("at temperature") + field + widgets::text_width(f.fonts.mono13, logit) + 3 * apart <= width;
+  const char* words = fits ? "at temperature" : "at temp.";
+  widgets::draw_text(f.fonts.sans14, below, f.palette.dim, words);
+  ImGui::SetCursorScreenPos({below.x + label_width(words) + apart, below.y - f.metrics.px(3)});
   if (const auto t = widgets::real_field(frame, "next/temperature", "temperature",
-                                         f.newest.layers->temperature, f.metrics.px(52))) {
+                                         f.newest.layers->temperature, field)) {
     if (*t > 0)
       f.commands.look([t = *t](View& v) { v.layers.temperature = t; });
     else
       f.commands.add(
           ShowMessage{"temperature: expected a number above 0, as logits are divided by it", true});
   }
-  widgets::draw_text_right(f.fonts.mono13, below.x + width, below.y, f.palette.dim,
-                           "logit " + widgets::fixed(next.logit, 2));
+  widgets::draw_text_right(f.fonts.mono13, below.x + width, below.y, f.palette.dim, logit);
   ImGui::SetCursorScreenPos({below.x, below.y + f.metrics.px(24)});
   if (f.newest.whole->experiment.is_edited()) {
     const ImVec2 line = ImGui::GetCursorScreenPos();

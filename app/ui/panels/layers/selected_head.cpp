@@ -16,7 +16,6 @@ namespace {
 using core::experiment::Reading;
 using core::transformer::HeadRoles;
 
-constexpr double least_role = 0.3;
 constexpr std::size_t n_listed = 3;
 
 struct Lines {
@@ -146,16 +145,6 @@ std::string signed_text(double value, int decimals) {
   return (value > 0 ? "+" : "") + widgets::fixed(value, decimals);
 }
 
-std::string role_words(const HeadRoles& roles) {
-  std::pair<double, const char*> best{least_role, "broad"};
-  for (const auto& [share, name] :
-       {std::pair(roles.previous, "previous"), std::pair(roles.first, "first token"),
-        std::pair(roles.itself, "itself"), std::pair(roles.same_token.value_or(0), "same token"),
-        std::pair(roles.induction.value_or(0), "induction")})
-    if (share > best.first) best = {share, name};
-  return best.first > least_role ? std::string(best.second) + " " + widgets::fixed(best.first, 2) : "broad";
-}
-
 std::string visible_token(std::string token) {
   std::string text;
   for (const char c : token) {
@@ -190,8 +179,7 @@ void draw_selected_head(const Frame& frame, float width) {
   widgets::draw_text(frame.fonts.sans19, {at.x, middle}, widgets::Align::left_middle,
                      packed(frame.palette.text),
                      "Head " + std::to_string(layer) + "." + std::to_string(head));
-  widgets::draw_text(frame.fonts.sans14, {at.x + width, middle}, widgets::Align::right_middle,
-                     packed(frame.palette.dim), is_off ? "off" : role_words(sight.roles));
+  draw_role(frame, role_of(frame, layer, head), frame.fonts.sans14, at.x + width, false, middle, width / 2);
   ImGui::Dummy({width, frame.metrics.px(40)});
   const Lines lines{frame, width};
   const auto* usual = frame.newest.reading->usual();

@@ -3,12 +3,8 @@
 #include <string>
 
 #include "app/ui/frame.hpp"
-#include "core/transformer/roles.hpp"
 
 namespace app::panels {
-
-/// What a head does above all: "induction 0.91", or "broad" where it does none of it.
-std::string role_words(const core::transformer::HeadRoles& roles);
 
 /// A token in quotation marks, its blanks as "·".
 std::string quoted_token(const std::string& token);

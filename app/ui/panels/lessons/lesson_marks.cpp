@@ -79,6 +79,25 @@ void move_to_focus(const Frame& frame) {
     });
 }
 
+bool is_of_model(std::string_view name) {
+  return name.starts_with("model/");
+}
+
+/// Brings the field of MODEL that the step speaks of into view as the step begins.
+void move_model_to_focus(const Frame& frame) {
+  const auto& lesson = frame.shown.selection.lesson;
+  if (!lesson || lesson->arrived || frame.shown.look.tab != Tab::stages) return;
+  const float top = ImGui::GetWindowPos().y, bottom = top + ImGui::GetWindowHeight(),
+              margin = frame.metrics.px(8);
+  for (const std::string_view name : frame.lesson->shown().focus) {
+    const auto rect = is_of_model(name) ? frame.landmarks.find(std::string(name)) : std::nullopt;
+    if (!rect) continue;
+    const float down = rect->max.y + margin - bottom, up = rect->min.y - margin - top;
+    if (down > 0 || up < 0) ImGui::SetScrollY(ImGui::GetScrollY() + (up < 0 ? up : std::min(down, up)));
+    return;
+  }
+}
+
 /// Whether the step speaks of the mask, and this stage shows what the mask hides.
 bool shows_hidden(const Frame& frame, std::string_view name) {
   const auto& words = frame.lesson->shown().words;
@@ -125,12 +144,15 @@ void draw_lesson_marks(const Frame& frame, std::string_view panel) {
     cover_other_stages(frame);
     move_to_focus(frame);
   }
+  if (panel == "model") move_model_to_focus(frame);
   const ImVec2 min = ImGui::GetWindowPos(),
                max(min.x + ImGui::GetWindowWidth(), min.y + ImGui::GetWindowHeight());
   const float margin = frame.metrics.px(3);
   for (const std::string name : frame.lesson->shown().focus) {
     const auto rect = frame.landmarks.find(name);
-    if (!rect || is_stage(name) != (panel == "stages") || !is_within(*rect, min, max)) continue;
+    // What a panel has scrolled away lies under another one.
+    const bool is_here = is_stage(name) == (panel == "stages") && (!is_of_model(name) || panel == "model");
+    if (!rect || !is_here || !is_within(*rect, min, max)) continue;
     if (is_stage(name) && shows_hidden(frame, name)) {
       draw_hidden_edge(frame, *rect);
       continue;

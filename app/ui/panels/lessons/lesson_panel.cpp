@@ -126,10 +126,24 @@ KeyButton way_on(const Frame& frame) {
   return {"lesson/next", "→", is_last ? "this was the last step" : "next", GoInLesson{1}};
 }
 
-void draw_keys(const Frame& frame) {
-  const std::array keys{KeyButton{"lesson/back", "←", "back", GoInLesson{-1}}, way_on(frame),
-                        KeyButton{"lesson/again", "R", "start this step again", GoInLesson{0}},
-                        KeyButton{"lesson/leave", "Esc", "leave the lesson", LeaveLesson{}}};
+void draw_keys(const Frame& frame, float room) {
+  std::array keys{KeyButton{"lesson/back", "←", "back", GoInLesson{-1}}, way_on(frame),
+                  KeyButton{"lesson/again", "R", "start this step again", GoInLesson{0}},
+                  KeyButton{"lesson/leave", "Esc", "leave the lesson", LeaveLesson{}}};
+  const auto wide = [&](const KeyButton& key) {
+    return widgets::text_width(frame.fonts.sans14, key.key) + frame.metrics.px(14 + 8 + 24) +
+           widgets::text_width(frame.fonts.sans14, key.words);
+  };
+  float all = -frame.metrics.px(24);
+  for (const KeyButton& key : keys) all += wide(key);
+  if (all > room) {  // a long name of the next lesson
+    const float before = wide(keys[2]) + wide(keys[3]);
+    keys[2].words = "again", keys[3].words = "leave";
+    all += wide(keys[2]) + wide(keys[3]) - before;
+    const float title = widgets::text_width(frame.fonts.sans14, keys[1].words);
+    if (all > room)
+      keys[1].words = widgets::shortened(frame.fonts.sans14, keys[1].words, title - (all - room));
+  }
   ImVec2 at = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.sans14;
   const float height = frame.metrics.px(22);
@@ -194,7 +208,7 @@ void draw_lesson(const Frame& frame) {
   ImGui::SetCursorScreenPos({at.x, box.y});
   draw_box(frame, width);
   ImGui::SetCursorScreenPos({at.x, ImGui::GetCursorScreenPos().y + frame.metrics.px(gap)});
-  draw_keys(frame);
+  draw_keys(frame, width);
 }
 
 void draw_lesson_words(const Frame& frame) {

@@ -161,7 +161,8 @@ void mark_block(const Frame& frame, const StripMap& s, ImVec2 origin) {
   const float low_end = below ? widgets::text_width(frame.fonts.mono12, "−00.00") + frame.metrics.px(5) : 0;
   const float left = origin.x + s.title.x, top = origin.y + s.title.y;
   const float bottom = origin.y + s.labels.y + widgets::column_label_height(frame, s.map) +
-                       static_cast<float>(s.map.height) + (below ? widgets::bar_room(frame, s.map) : 0);
+                       static_cast<float>(s.map.height) +
+                       (below ? widgets::bar_room(frame, s.map) : frame.metrics.px(6));
   frame.landmarks.mark(std::string("block/") + core::attention::info(s.map.stage).name,
                        {left - std::max(0.0f, low_end - s.map.label_width), top}, {left + s.width, bottom});
 }

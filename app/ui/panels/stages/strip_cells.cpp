@@ -70,6 +70,8 @@ StripBlock measure(const Frame& frame, const StageInfo& stage, float index, floa
     for (int d = 0; d < 5; ++d)
       b.narrowest.at(static_cast<std::size_t>(d)) = widgets::cell_width_for(frame, needs.characters(d));
   }
+  b.own_names = frame.shown.model.has_memory() && stage.rows == core::attention::Rows::keys &&
+                stage.stage != Stage::values;
   b.names = std::max(index + m.px(13) + name, m.px(46));
   widgets::Heatmap map;
   map.stage = stage.stage, map.head = frame.shown.look.head;
@@ -185,7 +187,8 @@ int picture_width(const Frame& frame, const StripBlock& block, const LineCells& 
 
 float row_label_room(const StripBlock& block, const LineCells& cells, bool first_of_row, float picture,
                      float room) {
-  const bool named = (first_of_row || cells.named) && block.names + picture + block.around <= room;
+  const bool named =
+      (first_of_row || cells.named || block.own_names) && block.names + picture + block.around <= room;
   return named ? block.names : first_of_row ? block.indices_alone : block.indices;
 }
 

@@ -17,6 +17,7 @@ struct StripBlock {
   std::array<float, 5> narrowest{};  ///< width of a cell that shows up to 0 … 4 decimals
   float names = 0, indices = 0;      ///< room for the rows' names with indices, and for indices alone
   float indices_alone = 0;           ///< likewise, of the first map of a row
+  bool own_names = false;            ///< its rows are other tokens than those of the map before
   float around = 0;                  ///< a bar and gutters beside the cells
   float title = 0;                   ///< width of the words above
   float largest = 0;                 ///< side of a picture

@@ -84,18 +84,39 @@ void draw_arrow_of(const Frame& frame, const Dial& dial, Arrow before, Arrow aft
   if (length_of(after) > 0) head_at(tip, angle_of(after), frame.metrics.px(9), ink);
 }
 
+/// Where the words on an angle stand: in it, or, where it is too narrow for them, beside the query; within
+/// the rim.
+ImVec2 place_of_angle(const Frame& frame, const Dial& dial, double key, double by, float beyond,
+                      ImVec2 half) {
+  const auto across = [&](double angle) {
+    return half.x * std::fabs(std::sin(angle)) + half.y * std::fabs(std::cos(angle));
+  };
+  const auto distance = [&](double angle) {
+    const double along = half.x * std::fabs(std::cos(angle)) + half.y * std::fabs(std::sin(angle));
+    return std::min<double>(beyond + frame.metrics.px(20), dial.radius - along - frame.metrics.px(3));
+  };
+  double angle = key + by / 2;
+  if (std::fabs(by) < 1) {
+    const double query = key + by, free = across(query) + frame.metrics.px(5);
+    angle = query + (by < 0 ? -1 : 1) * std::asin(std::min(0.95, free / distance(query)));
+  }
+  return dial.on(angle, static_cast<float>(distance(angle)));
+}
+
 /// The smaller angle between the two, with its size.
 void draw_angle(const Frame& frame, const Dial& dial, Arrow query, Arrow key) {
   if (length_of(query) == 0 || length_of(key) == 0) return;
   const double from = angle_of(key);
   const double by = std::remainder(angle_of(query) - from, 2 * std::numbers::pi);
-  const float r = frame.metrics.px(26);
+  const bool small = frame.metrics.compact;
+  const float r = frame.metrics.px(small ? 16 : 26);
   arc(dial, from, from + by, r, packed(frame.palette.text), 1.5f);
-  const ImVec2 at = dial.on(from + by / 2, r + frame.metrics.px(20));
-  const std::string words = widgets::fixed(std::fabs(by) * degrees, 1) + "°";
-  const float half = widgets::text_width(frame.fonts.mono12, words) / 2 + 2;
-  ImGui::GetWindowDrawList()->AddRectFilled({at.x - half, at.y - 7}, {at.x + half, at.y + 7},
-                                            packed(frame.palette.ground.back, 0.75f));
+  const double size = std::fabs(by) * degrees;
+  const std::string words = widgets::fixed(size, small && size >= 57 ? 0 : 1) + "°";
+  const ImVec2 half{widgets::text_width(frame.fonts.mono12, words) / 2 + 2, frame.metrics.px(7)};
+  const ImVec2 at = place_of_angle(frame, dial, from, by, r, half);
+  ImGui::GetWindowDrawList()->AddRectFilled({at.x - half.x, at.y - half.y}, {at.x + half.x, at.y + half.y},
+                                            packed(frame.palette.ground.back, 0.85f));
   widgets::draw_text(frame.fonts.mono12, at, Align::middle, packed(frame.palette.text), words);
 }
 

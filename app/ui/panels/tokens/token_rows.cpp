@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "app/state/pinning.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -14,7 +17,7 @@ namespace {
 using widgets::Align;
 
 constexpr float most_grey = 0.21f;
-constexpr int bends = 22;  // of a line
+constexpr int bends = 22, smooth_bends = 56;  // of a line; of one that is thick or bright among few
 
 const std::vector<std::string>& tokens_of(const Frame& frame) {
   return frame.shown.model.sequences[frame.shown.look.sequence].tokens;
@@ -50,8 +53,8 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
     widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.6f));
   const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbours do not touch
   if (style.outline)
-    widgets::outline(list, {min.x - around, min.y - around}, {max.x + around, max.y + around},
-                     packed(*style.outline), around);
+    platform::rect(list, {min.x - around / 2, min.y - around / 2}, {max.x + around / 2, max.y + around / 2},
+                   packed(*style.outline), around, rounding);
   const float index = widgets::text_width(frame.fonts.mono12, std::to_string(style.tokens.size() - 1));
   const float left_text = left + frame.metrics.px(8) + index;
   widgets::draw_text(frame.fonts.mono12, {left_text, middle}, Align::right_middle,
@@ -203,7 +206,7 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
     const ImU32 colour = grey ? packed(frame.palette.faint, most_grey * crowd * (0.25f + 0.75f * weight))
                               : packed(frame.palette.head(line.head), least + (1 - least) * weight);
     list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, colour, grey ? 1.0f : 1 + 3 * weight,
-                         bends);
+                         grey || crowd < 1 ? bends : smooth_bends);
     const float away = std::abs(a.y + (b.y - a.y) * down - mouse.y);
     if (among_lines && !grey && away < nearest.distance) {
       nearest.line = &line;
@@ -212,7 +215,8 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
   }
   if (!nearest.line) return;
   const ImVec2 a = nearest.a, b = nearest.b;
-  list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, packed(frame.palette.selection), 2, bends);
+  list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, packed(frame.palette.selection), 2,
+                       smooth_bends);
   frame.landmarks.mark("tokens/line", a, b);
   draw_line_tooltip(frame, *nearest.line);
 }
@@ -223,8 +227,17 @@ void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
   if (!query) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
+  std::string said;  // of the keys above
   for (std::size_t j = l.first; j < std::min(l.end, takes.sums.size()); ++j) {
-    if (frame.shown.trace.mask(*query, j) == 0 && takes.sums[j] == 0) continue;
+    if (frame.shown.trace.mask(*query, j) == 0 && takes.sums[j] == 0) {
+      const std::string why = widgets::why_hidden(frame, *query, j);
+      if (std::exchange(said, why) != why)
+        widgets::draw_text(frame.fonts.sans13, {l.takes, std::round(l.middle(j))}, Align::left_middle,
+                           packed(frame.palette.faint),
+                           widgets::shortened(frame.fonts.sans13, why, l.right - l.takes));
+      continue;
+    }
+    said.clear();
     const float middle = std::round(l.middle(j));
     list->AddRectFilled({l.takes, middle - half}, {l.takes + l.bar_width, middle + half},
                         packed(frame.palette.control.rest));

@@ -16,17 +16,26 @@ namespace {
 using widgets::Align;
 
 constexpr std::size_t most_drawn_lines = 3000;
+constexpr const char *keys_title = "Keys", *keys_words = "who is heard";
+
+/// A title with its explanation on the same line.
+float title_width(const Frame& frame, const char* title, const char* words) {
+  return widgets::text_width(frame.fonts.sans16, title) + frame.metrics.px(10) +
+         widgets::text_width(frame.fonts.sans13, words);
+}
 
 /// Queries stand at the left, keys at the right, from the same top.
 std::size_t n_rows(const Frame& frame) {
   return std::max(frame.shown.model.n_tokens(), frame.shown.model.n_keys());
 }
 
-/// Columns that share the width; queries and keys as wide as their longest token, within reason.
+/// Columns that share the width; queries and keys as wide as their longest token and their title, within
+/// reason.
 TokenLayout columns(const Frame& frame, float left, float width) {
   const auto& m = frame.metrics;
   TokenLayout l;
-  const float narrow = m.px(86), wide = std::max(narrow, std::min(m.px(130), width * 0.17f));
+  const float wide = std::max(m.px(86), std::min(m.px(130), width * 0.17f)),
+              narrow = std::min(wide, std::max(m.px(86), title_width(frame, keys_title, keys_words)));
   float longest = 0;
   const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
   for (const auto* tokens : {&sequence.tokens, &sequence.keys()})
@@ -59,14 +68,16 @@ std::string head_count(std::size_t n) {
 void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const Takes& takes,
                  std::size_t n_heads) {
   const float middle = origin.y + frame.metrics.px(8), below = origin.y + frame.metrics.px(26);
-  const auto title = [&](float x, const char* words, const char* explanation) {
+  const auto title = [&](float x, const char* words, const char* explanation, float room) {
     widgets::draw_text(frame.fonts.sans16, {x, middle}, Align::left_middle, packed(frame.palette.text),
                        words);
-    widgets::draw_text(frame.fonts.sans13, {x, below}, Align::left_middle, packed(frame.palette.dim),
-                       explanation);
+    const float all = title_width(frame, words, explanation);
+    const float beside = all - widgets::text_width(frame.fonts.sans13, explanation);
+    widgets::draw_text(frame.fonts.sans13, all <= room ? ImVec2(x + beside, middle) : ImVec2(x, below),
+                       Align::left_middle, packed(frame.palette.dim), explanation);
   };
-  title(l.queries, "Queries", "who listens");
-  title(l.keys, "Keys", "who is heard");
+  title(l.queries, "Queries", "who listens", l.keys - l.queries);
+  title(l.keys, keys_title, keys_words, l.takes - l.keys - frame.metrics.px(8));
   const auto query = frame.shown.look.tokens.query();
   if (!query) return;
   const std::string& token = frame.shown.model.sequences[frame.shown.look.sequence].tokens[*query];
@@ -78,7 +89,8 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
       l.takes, ("What " + name + " takes").c_str(),
       widgets::shortened(frame.fonts.sans13,
                          "sum of " + head_count(n_heads) + ", 0 to " + widgets::number_text(takes.top), room)
-          .c_str());
+          .c_str(),
+      0);
 }
 
 /// What is drawn of what there is, in one honest line.

@@ -187,6 +187,14 @@ float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, float
   return size.y + (size.x > width ? ImGui::GetStyle().ScrollbarSize : 0);
 }
 
+float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, ImVec2 room) {
+  const float all = matrix_editor_height(frame, matrix, room.x), bar = ImGui::GetStyle().ScrollbarSize;
+  if (all <= room.y) return all;
+  const MatrixGrid grid = grid_for(frame, matrix, room.x - bar);
+  const float around = grid.header_height + (grid.size().x > room.x - bar ? bar : 0);
+  return around + grid.pitch.y * std::max(1.0f, std::floor((room.y - around) / grid.pitch.y));
+}
+
 void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   const bool visible = ImGui::BeginChild("matrix", size, false,

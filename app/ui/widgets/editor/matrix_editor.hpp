@@ -18,6 +18,8 @@ struct EditedMatrix {
 
 /// The height of the whole editor without scrolling, in pixels.
 float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, float width);
+/// The same where it may be higher than the room: that of as many whole rows as the room takes, at least one.
+float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, ImVec2 room);
 
 /// A grid of numbers to drag, type, paste and walk through; only the visible cells are drawn.
 ///

@@ -54,6 +54,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d) {
 /// A line of words about a picture, and the shorter one for where that has no room.
 struct Note {
   std::string words, brief;
+  bool of_low_end = false;  ///< about numbers below it
 };
 
 std::string cells(std::size_t n) {
@@ -79,15 +80,15 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
   if (b.above > 0)
     notes.push_back({cells(b.above) + " above " + end_text(e.high), std::to_string(b.above) + " above"});
   if (b.below > 0)
-    notes.push_back({cells(b.below) + " below " + end_text(e.low), std::to_string(b.below) + " below"});
+    notes.push_back({cells(b.below) + " below " + end_text(e.low), std::to_string(b.below) + " below", true});
   if (least == 0) return notes;
   if (b.small > 0)
     notes.push_back(
-        {cells(b.small) + " smaller than " + end_text(least), std::to_string(b.small) + " smaller"});
+        {cells(b.small) + " smaller than " + end_text(least), std::to_string(b.small) + " smaller", true});
   if (b.zero > 0)
     notes.push_back({cells(b.zero) + (b.zero == 1 ? " is" : " are") +
                          (marks_hidden(map) ? " hidden or 0" : " 0") + ", without a logarithm",
-                     std::to_string(b.zero) + " are 0"});
+                     std::to_string(b.zero) + " are 0", true});
   return notes;
 }
 
@@ -126,10 +127,12 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColourScale& scale, c
     list->AddRectFilled({x, y_of((k + 1.0) / steps)}, {x + s.thick, y_of(static_cast<double>(k) / steps)},
                         packed(scale.colour(scale.number_at((k + 0.5) / steps))));
   const float text_x = x + s.thick + frame.metrics.px(5), half = frame.metrics.px(6);
-  draw_text(frame.fonts.mono12, {text_x, d.corner.y + half - 2}, Align::left_middle, s.dim,
-            end_text(scale.ends.high));
-  draw_text(frame.fonts.mono12, {text_x, bottom - half + 3}, Align::left_middle, s.dim,
-            end_text(scale.number_at(0)));
+  // Beside a map of a row or two the ends stand a line apart, beyond the bar.
+  const float middle = (d.corner.y + bottom) / 2, apart = frame.metrics.px(16) / 2;
+  draw_text(frame.fonts.mono12, {text_x, std::min(d.corner.y + half - 2, middle - apart)}, Align::left_middle,
+            s.dim, end_text(scale.ends.high));
+  draw_text(frame.fonts.mono12, {text_x, std::max(bottom - half + 3, middle + apart)}, Align::left_middle,
+            s.dim, end_text(scale.number_at(0)));
   for (const double v : {extent.smallest, extent.largest}) {
     const float y = y_of(scale.share(v));
     list->AddTriangleFilled({x - 1, y}, {x - 1 - s.mark, y - s.mark}, {x - 1 - s.mark, y + s.mark}, s.faint);
@@ -139,12 +142,14 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColourScale& scale, c
     list->AddRectFilled({x - 2, y - 2}, {x + s.thick + 2, y + 2}, s.ground);
     list->AddRectFilled({x - 2, y - 1}, {x + s.thick + 2, y + 1}, s.chosen);
   }
-  float y = (d.corner.y + bottom) / 2 - frame.metrics.px(7) * static_cast<float>(notes.size() - 1);
+  // Next to the end that they are about: an arrow to the next map may begin at the middle.
+  const float line = frame.metrics.px(14);
+  float from_top = d.corner.y + half - 2, from_bottom = bottom - half + 3;
   for (const Note& note : notes) {
     if (height < frame.metrics.px(44)) break;  // the tooltip says it
+    const float y = note.of_low_end ? from_bottom -= line : from_top += line;
     draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, packed(frame.palette.dim),
               shortened(frame.fonts.sans12, note.brief, frame.metrics.px(46)));
-    y += frame.metrics.px(14);
   }
 }
 
@@ -162,8 +167,10 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
   const float least = frame.metrics.px(72), gap = frame.metrics.px(12);
   if (text_width(frame.fonts.sans12, words) + gap > all - least)
     words = core::text::joined(notes, "; ", &Note::brief);
-  const float words_room =
-      words.empty() ? 0 : std::min(text_width(frame.fonts.sans12, words) + gap, std::max(0.0f, all - least));
+  const float wanted = words.empty() ? 0 : text_width(frame.fonts.sans12, words) + gap;
+  float words_room = std::clamp(all - frame.metrics.px(36), 0.0f, wanted);
+  // The beginning of a few words says nothing; the tooltip says it all.
+  if (words_room < wanted && words_room < gap + frame.metrics.px(64)) words_room = 0;
   const float width = std::max(all - words_room, frame.metrics.px(24));
   const auto x_of = [&](double share) { return std::round(left + width * static_cast<float>(share)); };
   for (int k = 0; k < steps; ++k)

@@ -7,7 +7,7 @@
 namespace app::widgets {
 
 /// How far the low end of a bar below a picture may reach into the gap before it, at scale 1.
-constexpr float bar_end_in_gap = 7;
+constexpr float bar_end_in_gap = 2;
 
 /// The colour bar below or beside a picture, with its ends, the true extremes as triangles, and the chosen
 /// cell's value; for 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.

@@ -78,12 +78,14 @@ struct ColumnNames {
   std::size_t step = 1;
 };
 
-/// Level where all names fit; else upright, as long as every column can have one; else some of them, level.
+/// Level where all names fit; else upright, as long as every fourth column can have one; else some of them,
+/// level.
 ColumnNames column_names(const Frame& frame, const std::vector<std::string>& tokens, float pitch) {
   if (tokens.size() <= most_turned) {
     if (names_fit(frame, tokens, 1, pitch)) return {};
     if (pitch >= frame.fonts.sans12->FontSize) return {true, 1};
-    if (2 * pitch >= frame.fonts.sans12->FontSize) return {true, 2};
+    for (const std::size_t step : {2u, 4u})
+      if (static_cast<float>(step) * pitch >= frame.fonts.sans12->FontSize) return {true, step};
   }
   const float index = text_width(frame.fonts.mono12, std::to_string(tokens.size())) + frame.metrics.px(6);
   return {false, label_step(pitch, std::max(index, grown(frame, 34)))};

@@ -96,6 +96,14 @@ TEST_F(ActionPalette, ReachesPresetsLessonsStagesAndSettings) {
   }
 }
 
+TEST_F(ActionPalette, PutsWhatIsPossibleBeforeWhatIsNotOfTheSameName) {
+  program.type("positions that turn");  // a view of models with rotary positions, and a lesson
+  press(Key::enter);
+  program.run(4);
+  ASSERT_NE(program.store.lesson(), nullptr);
+  EXPECT_STREQ(program.store.lesson()->lesson->name, "positions");
+}
+
 TEST_F(ActionPalette, SaysThatNothingWasFound) {
   program.type("qqq");
   EXPECT_FALSE(program.has("palette/line/0"));

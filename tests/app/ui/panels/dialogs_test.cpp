@@ -69,6 +69,17 @@ TEST_F(Dialogs, WalkThroughDirectories) {
   EXPECT_EQ(ui.view().forms.browser.directory, directory.path());
 }
 
+TEST_F(Dialogs, GoOnTypingInAFolderWhoseNameWasTyped) {
+  show(Dialog::open);
+  type_name("inner");
+  ui.key(Key::enter);
+  ui.run(3);
+  ASSERT_EQ(ui.view().forms.browser.directory, directory.path() / "inner");
+  EXPECT_TRUE(ImGui::GetIO().WantTextInput);
+  ui.type("n");
+  EXPECT_EQ(ui.view().forms.typed->text, "n");
+}
+
 TEST_F(Dialogs, SaveAsTakesATypedNameWithEnter) {
   show(Dialog::save_as);
   type_name("new");
@@ -213,6 +224,15 @@ TEST_F(Dialogs, AskAboutUnsavedWork) {
   show(Dialog::unsaved_work);
   ui.key(Key::escape);
   EXPECT_EQ(ui.asked<app::CancelQuestion>().size(), 2u);
+}
+
+TEST_F(Dialogs, DoWithEnterWhatTheKeyboardStandsOn) {
+  show(Dialog::unsaved_work);
+  ui.key(Key::right);  // shows where the keyboard stands: at the first button
+  ui.key(Key::right);
+  ui.key(Key::enter);
+  EXPECT_EQ(ui.asked<app::SaveAndContinue>().size(), 0u);
+  EXPECT_EQ(ui.asked<app::DiscardAndContinue>().size() + ui.asked<app::CancelQuestion>().size(), 1u);
 }
 
 TEST_F(Dialogs, CloseWithEscapeAndLeaveTheWindowUsable) {

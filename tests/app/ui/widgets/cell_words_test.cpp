@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 
 #include "core/attention/model.hpp"
 #include "core/attention/stages.hpp"
@@ -127,9 +128,11 @@ void hold_every_cell(const Frame& frame, Seen& seen) {
 
 struct CellWords : testing::Test {
   Seen seen;
-  bool holds = false;  ///< in the frames that are drawn now
+  bool holds = false;                      ///< in the frames that are drawn now
+  std::function<void(const Frame&)> also;  ///< done in them
   gui::Panels ui{[this](const Frame& frame) {
     if (holds) hold_every_cell(frame, seen);
+    if (also) also(frame);
   }};
 
   void hold(Model model) {
@@ -195,6 +198,28 @@ TEST_F(CellWords, DoNotCallAWeightHiddenThatWasTypedThere) {
   const Model model = core::editing::find_preset("004-causal")->make();
   hold(core::editing::apply(model, core::editing::TypeOver{{Stage::masked_scores, 0, 0, 0, 3}, 0.5}));
   EXPECT_GT(seen.hidden, 0u);
+}
+
+/// What the token view says beside a key that a query does not see.
+TEST_F(CellWords, SayBrieflyWhatHidesAKey) {
+  Model model = core::editing::find_preset("004-causal")->make();
+  const auto said = [&](std::size_t query, std::size_t key) {
+    std::string words;
+    ui.show(model);
+    also = [&](const Frame& frame) { words = app::widgets::why_hidden(frame, query, key); };
+    ui.run(2);
+    also = nullptr;
+    return words;
+  };
+  EXPECT_EQ(said(1, 3), "hidden: later than " + model.sequences[0].tokens[1]);
+  model.mask.window.left = 1;
+  EXPECT_EQ(said(4, 0), "hidden: outside its window");
+  model.mask.hidden_keys = {{2}};
+  EXPECT_EQ(said(2, 2), "hidden: padding");
+  model.mask.cells = {{3, 3, false}};
+  EXPECT_EQ(said(3, 3), "hidden by hand");
+  model.mask.documents = {0, 0, 0, 0, 1, 1};
+  EXPECT_EQ(said(4, 3), "hidden: another document");
 }
 
 }  // namespace
