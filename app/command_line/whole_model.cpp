@@ -17,9 +17,9 @@
 #include "core/text/hexadecimal.hpp"
 #include "core/text/number.hpp"
 #include "core/text/words.hpp"
+#include "core/transformer/finite.hpp"
 #include "core/transformer/layer_model.hpp"
 #include "core/transformer/predictions.hpp"
-#include "core/transformer/reading.hpp"
 #include "core/transformer/roles.hpp"
 #include "core/transformer/transformer.hpp"
 
@@ -69,7 +69,7 @@ struct Session {
         throw core::Error(model.path.string() + ": " + error.what());
       }
     }();
-    if (pass.first_not_finite) refuse_layer(*pass.first_not_finite);
+    transformer::require_finite(model, pass, progress);
     return pass;
   }
 
@@ -88,15 +88,6 @@ struct Session {
     } catch (const core::Error& error) {
       throw core::Error("--text: " + std::string(error.what()));
     }
-  }
-
-  [[noreturn]] void refuse_layer(std::size_t layer) {
-    const std::string begin =
-        model.weights->file().place() + "numbers that are not finite begin in layer " + std::to_string(layer);
-    for (const std::string& name : model.weights->tensors_of(layer))
-      if (!transformer::read_floats(model.weights->file(), name, progress).is_finite())
-        throw core::Error(begin + ", in " + name);
-    throw core::Error(begin + ", of finite weights");
   }
 };
 
@@ -204,7 +195,11 @@ void generate(const Generate& command, std::ostream& out) {
   for (std::size_t k = 0; k < command.n_tokens; ++k) {
     const arma::frowvec logits =
         transformer::read_on(session.model, cache, ids, session.interventions, session.means);
-    if (!logits.is_finite()) session.run();  // says where that begins
+    if (!logits.is_finite()) {
+      session.ids.insert(session.ids.end(), made.begin(), made.end());
+      session.run();  // says where that begins
+      transformer::require_finite_scores(session.model, logits, session.progress);
+    }
     made.push_back(transformer::chosen(logits, tokenizer.size(), command.choice, generator));
     ids = {made.back()};
   }

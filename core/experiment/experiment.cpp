@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/attention/stages.hpp"
 #include "core/error.hpp"
 #include "core/transformer/run.hpp"
 
@@ -39,9 +40,7 @@ bool drop_what_fits_no_text(LayerEdit& edit, std::size_t n_tokens) {
                              model.additions.score_bias.size();
   std::erase_if(edit.inputs, [&](const auto& cell) { return cell.first.first >= n_tokens; });
   std::erase_if(model.given.cells, [&](const attention::GivenCell& cell) {
-    const bool of_pairs = cell.place.stage != attention::Stage::queries &&
-                          cell.place.stage != attention::Stage::keys &&
-                          cell.place.stage != attention::Stage::values;
+    const bool of_pairs = attention::info(cell.place.stage).columns == attention::Columns::tokens;
     return beyond(cell.place.row, of_pairs ? cell.place.column : 0);
   });
   model.given.stages.clear();
@@ -51,7 +50,12 @@ bool drop_what_fits_no_text(LayerEdit& edit, std::size_t n_tokens) {
   model.mask.hidden_keys.clear();
   model.dropout.given.clear();
   model.additions.score_bias.clear();
-  return before != edit.inputs.size() + model.given.cells.size() + model.mask.cells.size();
+  const bool is_too_long = model.mask.prefix > n_tokens,
+             is_too_short = model.context_length && *model.context_length < n_tokens;
+  if (is_too_long) model.mask.prefix = n_tokens;
+  if (is_too_short) model.context_length.reset();
+  return is_too_long || is_too_short ||
+         before != edit.inputs.size() + model.given.cells.size() + model.mask.cells.size();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "core/attention/attend.hpp"
 #include "core/attention/fast/engine.hpp"
 #include "core/error.hpp"
+#include "core/transformer/finite.hpp"
 #include "core/transformer/layer_model.hpp"
 #include "core/transformer/lens.hpp"
 
@@ -243,9 +244,10 @@ Reading read(const Transformer& model, const Experiment& experiment, const Readi
                           const attention::Trace& trace) { edited[layer] = look.edited(of_layer, trace); };
   reading.pass =
       pass_of(model, ids, experiment, before, interventions_of(experiment, reading.names, watch), means);
-  if (reading.pass.first_not_finite)
+  if (const auto layer = reading.pass.first_not_finite; layer && experiment.layers.contains(*layer))
     throw Error(model.path.string() + ": numbers that are not finite begin in layer " +
-                std::to_string(*reading.pass.first_not_finite));
+                std::to_string(*layer) + ", which was edited");
+  transformer::require_finite(model, reading.pass, means.progress);
   if (reading.place)
     reading.logits = transformer::logits_after_layers(model, reading.pass, look.row(), means);
 

@@ -23,7 +23,7 @@ std::size_t begin_of_last_character(std::string_view text, std::size_t end) {
 }
 
 bool stands_alone(std::string_view text, const Span& span) {
-  static const Regex word(R"(\w)", "");
+  static const Regex word(R"(\w)", "", Dialect::rust);
   const bool before = span.begin > 0 && is_word_at(word, text, begin_of_last_character(text, span.begin));
   return !before && !is_word_at(word, text, span.end);
 }

@@ -16,28 +16,30 @@ struct PreName {
   const char* names;  ///< blanks around each
   const char* pattern;
   bool digits_apart = false, takes_whole_words = false, composes = false;
+  bool begins = false;  ///< with a token in front of every text, where the file does not say
 };
 constexpr const char* contractions_in_capitals =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* single_digits =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::array pre_names{
-    PreName{" llama3 llama-v3 llama-bpe falcon3 ", contractions_in_capitals, false, true},
+    PreName{" llama3 llama-v3 llama-bpe falcon3 ", contractions_in_capitals, false, true, false, true},
     PreName{" qwen2 deepseek-r1-qwen ", single_digits, false, false, true},
     PreName{" smollm starcoder refact command-r codeshell ", nullptr, true},
     PreName{" gpt-2 gpt2 phi-2 jina-es jina-de olmo mpt roberta-bpe ", nullptr},
 };
 
 const PreName& pre_name_of(const GgufMetadata& metadata) {
-  const std::string name = metadata.text("tokenizer.ggml.pre").value_or("gpt-2");
+  // Without a name llama.cpp warns, and cuts in a way that belongs to no model.
+  const auto name = metadata.text("tokenizer.ggml.pre");
   const auto row = std::ranges::find_if(pre_names, [&](const PreName& each) {
-    return std::string_view(each.names).find(" " + name + " ") != std::string_view::npos;
+    return name && std::string_view(each.names).find(" " + *name + " ") != std::string_view::npos;
   });
   if (row == pre_names.end())
     throw Error(metadata.place() +
                 "tokenizer.ggml.pre: expected gpt-2, llama-bpe, qwen2 or smollm, as others cut words in ways "
-                "that are not known here, got \"" +
-                name + "\"");
+                "that are not known here, " +
+                (name ? "got \"" + *name + "\"" : "there is none"));
   return *row;
 }
 
@@ -91,7 +93,7 @@ void read_byte_pairs(const GgufMetadata& metadata, Recipe& recipe) {
   recipe.pre_tokenizers.push_back(CutAt{Regex(pre.pattern ? pre.pattern : gpt2_pattern, "")});
   recipe.pre_tokenizers.push_back(ToBytes{});
   recipe.spelling = Spelling::bytes;
-  read_ends(metadata, false, recipe);
+  read_ends(metadata, pre.begins, recipe);
 }
 
 void read_scored_pairs(const GgufMetadata& metadata, Recipe& recipe) {

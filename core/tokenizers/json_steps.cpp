@@ -101,7 +101,7 @@ void add_pre_tokenizer(const Json& place, std::vector<PreTokenizer>& steps) {
     steps.push_back(
         cut_at(flag(place, "individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)", Delimiters::isolated));
   } else if (type == "Whitespace") {
-    steps.push_back(CutAt{Regex(R"(\w+|[^\w\s]+)", ""), Delimiters::removed, true});
+    steps.push_back(CutAt{Regex(R"(\w+|[^\w\s]+)", "", Dialect::rust), Delimiters::removed, true});
   } else if (type == "WhitespaceSplit") {
     steps.push_back(cut_at(R"(\s)", Delimiters::removed));
   } else if (type == "Punctuation") {

@@ -6,39 +6,9 @@
 #include "core/error.hpp"
 
 namespace core::tokenizers {
-namespace {
 
-// Those of Unicode's White_Space; PCRE2's own \s has U+180E besides, which is none since Unicode 6.3.
-constexpr const char* white_space =
-    R"(\x09-\x0d\x20\x85\xa0\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-
-/// The pattern with \s, and \S outside of brackets, as the tokenizers' own engines read them.
-std::string with_white_space(const std::string& pattern) {
-  std::string result;
-  bool in_brackets = false;
-  for (std::size_t k = 0; k < pattern.size(); ++k) {
-    const char c = pattern[k];
-    if (c == '\\' && k + 1 < pattern.size()) {
-      const char next = pattern[++k];
-      if (next == 's')
-        result += in_brackets ? white_space : "[" + std::string(white_space) + "]";
-      else if (next == 'S' && !in_brackets)
-        result += "[^" + std::string(white_space) + "]";
-      else
-        (result += c) += next;
-      continue;
-    }
-    if (c == '[') in_brackets = true;
-    if (c == ']') in_brackets = false;
-    result += c;
-  }
-  return result;
-}
-
-}  // namespace
-
-Regex::Regex(const std::string& pattern, const std::string& place) {
-  const std::string translated = with_white_space(pattern);
+Regex::Regex(const std::string& pattern, const std::string& place, Dialect dialect) {
+  const std::string translated = for_pcre2(pattern, dialect);
   int error = 0;
   PCRE2_SIZE at = 0;
   pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tokenizers/dialect.hpp"
+
 namespace core::tokenizers {
 
 /// Where something stands in a text, in bytes.
@@ -19,7 +21,7 @@ struct Span {
 class Regex {
  public:
   /// Throws core::Error, "PLACEexpected …", when it cannot be compiled.
-  Regex(const std::string& pattern, const std::string& place);
+  Regex(const std::string& pattern, const std::string& place, Dialect dialect = Dialect::oniguruma);
 
   /// Everything that it matches, from left to right; empty matches are passed over.
   ///

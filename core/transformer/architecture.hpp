@@ -47,7 +47,9 @@ struct Architecture {
   bool causal = true;
   std::optional<positions::Rotary> rotary;  ///< else positions are learned
   std::size_t first_position = 0;           ///< row of the first token among learned positions
-  bool scales_by_layer = false;             ///< scores are also divided by the number of the layer, from 1
+  /// Whose place does not count: it has the row of its own number among learned positions.
+  std::optional<std::size_t> padding_token = {};
+  bool scales_by_layer = false;  ///< scores are also divided by the number of the layer, from 1
   bool tied = false;  ///< tokens are predicted with their embeddings, as they are without weights for it
   bool has_neighbours = false;  ///< in GGUF: numbers 2k and 2k + 1 of queries and keys are a pair, not halves
   std::vector<std::size_t> windows = {};  ///< [layer]: tokens that a query sees at most, 0 for all; or none

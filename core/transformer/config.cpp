@@ -76,13 +76,24 @@ Activation activation_in(const Json& top, Activation otherwise) {
       ->fail("rotary positions of type default, linear or llama3, as others cannot be computed yet");
 }
 
+/// The part of a head's columns that turn; where transformers' code of a type does not read it, all of them.
+double fraction_in(const Json& top, const ConfigRotary& said, const std::string& type) {
+  const double part = said.fraction.value_or(formats::checkpoints::usual_fraction(type));
+  if (type == "gpt_neox" || part == 1) return part;
+  if (said.scaling.rule != positions::ScalingRule::none)
+    throw Error(top.place() +
+                "partial_rotary_factor: expected 1, as scaled positions of fewer columns cannot " +
+                "be computed for models of type " + type + ", got " + text::number_text(part));
+  return 1;
+}
+
 positions::Rotary rotary_in(const Json& top, const ConfigRotary& said, const std::string& type,
                             std::size_t d_head) {
   if (!said.other_scaling.empty()) refuse_scaling(top, said.other_scaling);
   positions::Rotary rotary;
   rotary.base = said.base.value_or(rotary.base);
   rotary.scaling = said.scaling;
-  const double part = said.fraction.value_or(formats::checkpoints::usual_fraction(type));
+  const double part = fraction_in(top, said, type);
   if (part != 1) rotary.dimensions = static_cast<std::size_t>(part * static_cast<double>(d_head));
   return rotary;
 }
@@ -121,6 +132,7 @@ void begin_behind_padding(const Json& top, Architecture& architecture) {
     throw Error(top.place() + "max_position_embeddings: expected more than pad_token_id + 1 = " +
                 text::number_text(static_cast<double>(padding) + 1) + ", got " + std::to_string(n_context));
   architecture.first_position = padding + 1;
+  architecture.padding_token = padding;
   n_context -= architecture.first_position;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +60,7 @@ struct Family {
   bool in_by_out;           ///< weights of Hugging Face's files are used as x·W, as its Conv1D keeps them
   bool has_groups = false;  ///< config.json may say that heads share keys and values
   formats::checkpoints::Fused fused = formats::checkpoints::Fused::side_by_side;  ///< in such files
+  std::optional<Activation> head_activation = {};  ///< before the prediction, where it is not that of the MLP
 };
 
 /// All families.

@@ -1,6 +1,7 @@
 #include "core/transformer/generate.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
 #include "core/transformer/predictions.hpp"
@@ -32,14 +33,15 @@ std::size_t chosen(const arma::frowvec& logits, std::size_t n_tokens, const Choi
                    random::Generator& generator) {
   if (choice.temperature == 0) return best_guesses(logits, 1, n_tokens).front().id;
   const std::size_t n_guesses = choice.top == 0 ? n_tokens : std::min(choice.top, n_tokens);
-  const arma::frowvec cooled = logits / static_cast<float>(choice.temperature);
-  const auto guesses = best_guesses(cooled, n_guesses, n_tokens);
+  auto guesses = best_guesses(logits, n_guesses, n_tokens);
+  // Of what each lacks to the best, so that no temperature takes a number beyond float64.
+  const double best = guesses.front().logit;
   double sum = 0;
-  for (const Guess& guess : guesses) sum += guess.probability;
+  for (Guess& guess : guesses) sum += guess.probability = std::exp((guess.logit - best) / choice.temperature);
   double left = generator.rand(1)[0] * sum;
   for (const Guess& guess : guesses)
     if ((left -= guess.probability) < 0) return guess.id;
-  return guesses.back().id;
+  return guesses.front().id;  // where sums were rounded
 }
 
 }  // namespace core::transformer

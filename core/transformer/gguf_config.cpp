@@ -1,6 +1,9 @@
 #include "core/transformer/gguf_config.hpp"
 
+#include <cmath>
+
 #include "core/error.hpp"
+#include "core/text/number.hpp"
 #include "core/transformer/config.hpp"
 #include "core/transformer/families.hpp"
 
@@ -31,10 +34,16 @@ positions::Rotary rotary_of(const Keyed& keyed, const Sizes& sizes, bool has_nei
                 std::to_string(sizes.d_head) + " numbers of a head, as pairs of neighbours among fewer " +
                 "cannot be computed yet, got " + std::to_string(turned));
   rotary.base = keyed.number("rope.freq_base").value_or(10000);
-  const std::string type = keyed.metadata.text(keyed.prefix + "rope.scaling.type").value_or("none");
-  if (type == "linear")
-    rotary.scaling = {positions::ScalingRule::linear, keyed.number("rope.scaling.factor").value_or(1)};
-  else if (type != "none")
+  // As llama.cpp reads them: linear without a type, an older key where the newer is not there, 0 for 1.
+  const std::string type = keyed.metadata.text(keyed.prefix + "rope.scaling.type").value_or("linear");
+  const auto older = keyed.number("rope.scale_linear");
+  const double factor = keyed.number("rope.scaling.factor").value_or(older.value_or(1));
+  if (!(factor >= 0))
+    throw Error(keyed.metadata.place() + keyed.prefix +
+                "rope.scaling.factor: expected a number from 0 on, got " + text::number_text(factor));
+  if (type == "linear" && factor != 0 && factor != 1)
+    rotary.scaling = {positions::ScalingRule::linear, factor};
+  else if (type != "linear" && type != "none")
     throw Error(keyed.metadata.place() + keyed.prefix +
                 "rope.scaling.type: expected none or linear, as others cannot be computed yet, got \"" +
                 type + "\"");
@@ -48,6 +57,45 @@ positions::Rotary rotary_of(const Keyed& keyed, const Sizes& sizes, bool has_nei
     rotary.inverse_frequencies = arma::mat(slowed);
   }
   return rotary;
+}
+
+/// What changes the numbers and is not computed here.
+void refuse_other_rules(const Keyed& keyed, const Architecture& architecture) {
+  const Sizes& sizes = architecture.sizes;
+  const auto fail = [&keyed](const std::string& key, const std::string& expected, double got) {
+    throw Error(keyed.metadata.place() + keyed.prefix + key + ": expected " + expected +
+                ", as others cannot be computed yet, got " + text::number_text(got));
+  };
+  const auto d_head = static_cast<double>(sizes.d_head);
+  const std::pair<const char*, double> neutral[]{{"attention.scale", 1 / std::sqrt(d_head)},
+                                                 {"attention.value_length", d_head},
+                                                 {"attention.output_scale", 1},
+                                                 {"attention.max_alibi_bias", 0},
+                                                 {"attention.clamp_kqv", 0},
+                                                 {"attention.temperature_length", 0},
+                                                 {"attention.temperature_scale", 0},
+                                                 {"attention.shared_kv_layers", 0},
+                                                 {"attn_logit_softcapping", 0},
+                                                 {"final_logit_softcapping", 0},
+                                                 {"logit_scale", 1},
+                                                 {"residual_scale", 1},
+                                                 {"embedding_scale", 1},
+                                                 {"rope.scaling.attn_factor", 1},
+                                                 {"swin_norm", 0},
+                                                 {"nextn_predict_layers", 0},
+                                                 {"expert_count", 0}};
+  for (const auto& [key, number] : neutral) {
+    const double got = keyed.number(key).value_or(0);  // which counts as not said
+    const bool is_neutral = got == 0 || std::abs(got - number) <= 1e-6 * number;
+    if (!is_neutral) fail(key, number == 0 ? "none or 0" : "none or " + text::number_text(number), got);
+  }
+  if (const double causal = keyed.number("attention.causal").value_or(architecture.causal);
+      (causal != 0) != architecture.causal)
+    fail("attention.causal", architecture.causal ? "true" : "false", causal);
+  if (const std::size_t window = keyed.whole_or("attention.sliding_window", 0);
+      window != 0 && window < sizes.n_context)
+    fail("attention.sliding_window", "none, or all " + std::to_string(sizes.n_context) + " tokens at once",
+         static_cast<double>(window));
 }
 
 }  // namespace
@@ -83,10 +131,9 @@ Architecture architecture_of(const GgufMetadata& metadata, const formats::Tensor
     architecture.mlp.parallel = keyed.number("use_parallel_residual").value_or(1) != 0;
   architecture.causal = family->causal;
   architecture.has_neighbours = name == "llama";
-  if (keyed.whole_or("expert_count", 0) > 0)
-    throw Error(metadata.place() + name + ".expert_count: expected none, as experts cannot be computed yet");
   if (family->is_rotary) architecture.rotary = rotary_of(keyed, sizes, architecture.has_neighbours, file);
   require_sizes(architecture, metadata.place());
+  refuse_other_rules(keyed, architecture);
   return architecture;
 }
 

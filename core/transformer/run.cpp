@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/transformer/blocks.hpp"
+#include "core/transformer/finite.hpp"
 #include "core/transformer/products.hpp"
 
 namespace core::transformer {
@@ -175,7 +176,8 @@ arma::fmat logits_of(const Transformer& model, const arma::fmat& last, const Mea
   arma::fmat x = before_prediction(model, last, means);
   if (!head->dense.is_empty()) {
     x = projected(x, head->dense, means.pool);
-    activate(x.memptr(), x.n_elem, model.architecture.mlp.activation);
+    const auto& own = family_named(model.architecture.family).head_activation;
+    activate(x.memptr(), x.n_elem, own.value_or(model.architecture.mlp.activation));
     x = normed(x, head->norm, norm.kind, norm.epsilon);
   }
   const std::size_t n_vocabulary = model.architecture.sizes.n_vocabulary;
@@ -190,6 +192,7 @@ arma::fmat logits_of(const Transformer& model, const arma::fmat& last, const Mea
       means.progress);
   for (std::size_t k = 0; k < std::min<std::size_t>(head->bias.n_elem, n_vocabulary); ++k)
     logits.col(k) += head->bias[k];
+  if (last.is_finite()) require_finite_scores(model, logits, means.progress);
   return logits;
 }
 

@@ -87,7 +87,7 @@ std::shared_ptr<LayerRun> run_layer(const Transformer& model, std::size_t layer,
 /// The scores of all tokens that may stand at a place, by rows of what leaves the last layer: rows ×
 /// n_vocabulary.
 ///
-/// Throws core::Error when the model has nothing to predict with.
+/// Throws core::Error when the model has nothing to predict with, or finite rows become what is no number.
 arma::fmat logits_of(const Transformer& model, const arma::fmat& last, const Means& means);
 
 /// What leaves the last layer after the norm that stands before the prediction, where one does.

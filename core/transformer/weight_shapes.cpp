@@ -102,12 +102,27 @@ void Weights::check_shapes() const {
   for (const Role role : {Role::head_bias, Role::head}) check.bias_if_any(role, s.n_vocabulary);
 }
 
-std::vector<std::string> Weights::tensors_of(std::size_t layer) const {
+std::vector<std::string> Weights::tensors_between(Role first, Role last, std::size_t layer) const {
   std::vector<std::string> names;
   for (std::size_t role = 0; role < n_roles; ++role)
     for (const char* ending : {"weight", "bias"})
-      if (static_cast<Role>(role) >= Role::attention_norm && static_cast<Role>(role) <= Role::down)
+      if (static_cast<Role>(role) >= first && static_cast<Role>(role) <= last)
         if (const auto name = names_.find(static_cast<Role>(role), ending, layer)) names.push_back(*name);
+  return names;
+}
+
+std::vector<std::string> Weights::tensors_of(std::size_t layer) const {
+  return tensors_between(Role::attention_norm, Role::down, layer);
+}
+
+std::vector<std::string> Weights::tensors_of_embeddings() const {
+  return tensors_between(Role::token_embedding, Role::embedding_norm, 0);
+}
+
+std::vector<std::string> Weights::tensors_of_prediction() const {
+  std::vector<std::string> names = tensors_between(Role::final_norm, Role::head_norm, 0);
+  names.push_back(prediction_tensor());
+  if (const auto bias = prediction_bias()) names.push_back(*bias);
   return names;
 }
 

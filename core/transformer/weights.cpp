@@ -47,6 +47,15 @@ void append(Affine& all, const Affine& part) {
   all.weight = arma::join_rows(all.weight, part.weight);
 }
 
+/// The rows of learned positions for tokens that stand at places from first on.
+std::vector<std::size_t> position_rows(const Architecture& architecture, const std::vector<std::size_t>& ids,
+                                       std::size_t first) {
+  std::vector<std::size_t> rows;
+  std::size_t next = architecture.first_position + first;
+  for (const std::size_t id : ids) rows.push_back(id == architecture.padding_token ? id : next++);
+  return rows;
+}
+
 }  // namespace
 
 /// What was read, and how much of it there is.
@@ -109,7 +118,8 @@ arma::fmat Weights::embedded(const std::vector<std::size_t>& ids, std::size_t fi
   else
     add(Role::token_embedding, [&](std::size_t i) { return ids[i]; });
   add(Role::segment_embedding, [](std::size_t) { return std::size_t{0}; });
-  add(Role::position_embedding, [&](std::size_t i) { return architecture_.first_position + first + i; });
+  const auto rows = position_rows(architecture_, ids, first);
+  add(Role::position_embedding, [&](std::size_t i) { return rows[i]; });
   return columns.t();
 }
 
@@ -128,9 +138,7 @@ std::shared_ptr<const Head> Weights::head(const Token& progress) const {
   head.final_norm = read_affine(Role::final_norm, 0, progress, true);
   head.dense = read_affine(Role::head_dense, 0, progress);
   head.norm = read_affine(Role::head_norm, 0, progress, true);
-  for (const Role role : {Role::head_bias, Role::head})
-    if (const auto name = names_.find(role, "bias"); name && head.bias.empty())
-      head.bias = read_floats(file_, *name, progress).t();
+  if (const auto name = prediction_bias()) head.bias = read_floats(file_, *name, progress).t();
   kept_->head = std::make_shared<const Head>(std::move(head));
   return kept_->head;
 }
@@ -139,6 +147,13 @@ std::string Weights::prediction_tensor() const {
   if (!architecture_.tied)
     if (const auto name = names_.find(Role::head, "weight")) return *name;
   return names_.require(Role::token_embedding, "weight");
+}
+
+std::optional<std::string> Weights::prediction_bias() const {
+  // Where the weight is shared the bias is as well, with that of its own name.
+  const bool is_own = !architecture_.tied && names_.find(Role::head, "weight");
+  const auto first = names_.find(is_own ? Role::head : Role::head_bias, "bias");
+  return first ? first : names_.find(is_own ? Role::head_bias : Role::head, "bias");
 }
 
 void Weights::for_each_prediction_part(

@@ -70,10 +70,15 @@ class Weights {
   const formats::TensorFile& file() const { return file_; }
   /// The tensors that a layer is read from, by name.
   std::vector<std::string> tensors_of(std::size_t layer) const;
+  /// Those that what enters the first layer is read from, and those between the last one and the prediction.
+  std::vector<std::string> tensors_of_embeddings() const;
+  std::vector<std::string> tensors_of_prediction() const;
 
  private:
   struct Kept;
   std::string prediction_tensor() const;
+  std::optional<std::string> prediction_bias() const;
+  std::vector<std::string> tensors_between(Role first, Role last, std::size_t layer) const;
   void check_shapes() const;
   std::shared_ptr<const arma::fmat> kept_matrix(const std::string& name, const Token& progress) const;
   bool may_keep(std::uint64_t bytes) const;

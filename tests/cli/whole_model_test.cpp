@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/formats/files/json.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
@@ -91,6 +92,38 @@ TEST(WholeModel, GuessesMaskedWords) {
               models +
                   "bert_headless: it has nothing that predicts tokens, which a checkpoint would have as "
                   "cls.predictions.transform.dense.weight");
+}
+
+/// A copy of GPT-2's model in which one number of the embedding of token 300, which no text here has, is
+/// none.
+struct Broken {
+  explicit Broken(const std::string& number) {
+    for (const auto& entry : std::filesystem::directory_iterator(models + "gpt2"))
+      std::filesystem::copy(entry.path(), dir.path());
+    std::string bytes = support::bytes_of(dir / "model.safetensors");
+    const std::size_t header =
+        8 + static_cast<unsigned char>(bytes[0]) + 256 * static_cast<unsigned char>(bytes[1]);
+    const std::size_t name = bytes.find("transformer.wte.weight");
+    const std::size_t begin = std::stoul(bytes.substr(bytes.find("data_offsets\":[", name) + 15));
+    bytes.replace(header + begin + 300 * 24 * 4, 4, number);
+    put_bytes(dir / "model.safetensors", bytes);
+  }
+  TemporaryDirectory dir;
+};
+
+TEST(WholeModel, ThatPredictsWhatIsNoNumberIsRefused) {
+  const std::string text = support::bytes_of(models + "gpt2/text.txt");
+  for (const std::string& number : {std::string("\0\0\xC0\x7F", 4), std::string("\0\0\x80\x7F", 4)}) {
+    const Broken broken(number);
+    const std::string model = broken.dir.path().string();
+    const std::string line =
+        model +
+        "/model.safetensors: numbers that are not finite begin in what predicts tokens, in "
+        "transformer.wte.weight, row 300";
+    expect_line(run({"predict", model, "--text", text}), line);
+    expect_line(run({"predict", model, "--text", text, "--json"}), line);
+    expect_line(run({"generate", model, "--text", text, "--tokens", "3"}), line);
+  }
 }
 
 TEST(WholeModel, TellsWhatHeadsDo) {

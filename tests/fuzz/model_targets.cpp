@@ -159,6 +159,7 @@ Seeds gguf_seeds() {
     for (const char* key : {"llama.embedding_length", "llama.feed_forward_length", "llama.context_length"})
       file.number(key, 32);
     file.word("tokenizer.ggml.model", tokenizer);
+    file.word("tokenizer.ggml.pre", "gpt-2");
     file.words("tokenizer.ggml.tokens", {"<unk>", "[CLS]", "\u2581a", "a", "b", "ab", "##b", "\u0120a"});
     file.numbers("tokenizer.ggml.token_type", 5, {2, 3, 1, 1, 1, 1, 1, 1});
     file.numbers("tokenizer.ggml.scores", 6, {0, 0, 0xbf800000, 0, 0, 0xc0000000, 0, 0});

@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/attention/attend.hpp"
 #include "core/experiment/experiment_file.hpp"
 #include "core/experiment/reading.hpp"
 #include "core/experiment/stream.hpp"
 #include "core/experiment/usual_roles.hpp"
 #include "core/transformer/lens.hpp"
+#include "tests/core/check/check_fixture.hpp"
 #include "tests/core/transformer/goldens.hpp"
 #include "tests/support/error_of.hpp"
 
@@ -180,6 +184,62 @@ TEST_F(OnTinyGpt, WhatSpeaksOfTokensThatAreGoneIsLetGoOf) {
   EXPECT_EQ(fit_tokens(experiment, 10),
             "What was set for tokens of the text before was let go of, in layer 1.");
   EXPECT_EQ(experiment.layers.at(1).model.mask.cells.size(), 1u);
+}
+
+TEST_F(OnTinyGpt, ScoresThatAreNoNumbersAreRefused) {
+  std::vector<formats::Tensor> tensors;
+  for (const auto& info : model.weights->file().tensors())
+    tensors.push_back(model.weights->file().read(info.name));
+  const auto embedding = std::ranges::find_if(
+      tensors, [](const formats::Tensor& tensor) { return tensor.name.ends_with("wte.weight"); });
+  embedding->numbers.at(700 * 128 + 3) = std::nan("");  // of a token that the text does not have
+  model.weights = std::make_shared<const transformer::Weights>(support::tensors_in_memory(tensors),
+                                                               model.architecture, 1 << 24);
+  EXPECT_EQ(error_of([&] { read_all(plain); }),
+            "memory: numbers that are not finite begin in what predicts tokens, in wte.weight, row 700");
+}
+
+constexpr const char* let_go = "What was set for tokens of the text before was let go of, in layer 1.";
+
+TEST_F(OnTinyGpt, APrefixAndALengthFitTheTextThatIsReadNext) {
+  const attention::Model as_it_is = layer_of(model, read_all(plain), 1);
+  attention::Model after = as_it_is;
+  after.mask.prefix = 9;
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "prefix");
+  EXPECT_EQ(fit_tokens(experiment, 9), "");
+  experiment.text = "egg jam";
+  const std::size_t n_tokens = tokens_of(model, experiment).size();
+  ASSERT_LT(n_tokens, 9u);
+  EXPECT_EQ(fit_tokens(experiment, n_tokens), let_go);
+  EXPECT_EQ(experiment.layers.at(1).model.mask.prefix, n_tokens);
+  EXPECT_EQ(read_all(experiment).tokens.size(), n_tokens);
+
+  after = as_it_is;
+  after.context_length = as_it_is.n_tokens();
+  experiment = with_layer(plain, 1, as_it_is, after, "length");
+  EXPECT_EQ(fit_tokens(experiment, as_it_is.n_tokens()), "");
+  experiment.text += " and egg";
+  EXPECT_EQ(fit_tokens(experiment, tokens_of(model, experiment).size()), let_go);
+  EXPECT_EQ(read_all(experiment).tokens.size(), tokens_of(model, experiment).size());
+}
+
+/// Columns of an output are no tokens, those of scores are.
+TEST_F(OnTinyGpt, TypedCellsStayAsLongAsTheirTokens) {
+  using attention::Stage;
+  const attention::Model as_it_is = layer_of(model, read_all(plain), 1);
+  attention::Model after = as_it_is;
+  after.given.cells = {{{Stage::queries, 0, 0, 1, 31}, 1},
+                       {{Stage::scores, 0, 0, 5, 4}, 2},
+                       {{Stage::contexts, 0, 0, 1, 30}, 3},
+                       {{Stage::concatenated, 0, 0, 1, 127}, 4},
+                       {{Stage::output, 0, 0, 1, 120}, 5}};
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "cells");
+  EXPECT_EQ(fit_tokens(experiment, 6), "");
+  EXPECT_EQ(experiment.layers.at(1).model.given.cells.size(), 5u);
+  EXPECT_EQ(fit_tokens(experiment, 5), let_go);  // the scores of the sixth token
+  EXPECT_EQ(experiment.layers.at(1).model.given.cells.size(), 4u);
+  EXPECT_EQ(fit_tokens(experiment, 1), let_go);
+  EXPECT_TRUE(experiment.layers.at(1).model.given.cells.empty());
 }
 
 TEST_F(OnTinyGpt, MapsOfLongTextsShowTheLargestOfTheirBlocks) {

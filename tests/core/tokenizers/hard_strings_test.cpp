@@ -42,6 +42,23 @@ TEST(Tokenizer, CutsHardStringsAsTheLibraryDoes) {
   EXPECT_EQ(n_texts, 12u * 39);
 }
 
+/// What a word is in scripts with marks: every word of the library's is one token of these.
+TEST(Tokenizer, CutsWordsAsTheLibraryDoes) {
+  std::size_t n_texts = 0;
+  for (const auto& [name, made] : json_in(fixtures + "words.json").required("made").members()) {
+    const Tokenizer tokenizer(recipe_of_json(made.required("tokenizer")));
+    for (const formats::Json& each : made.required("cases").items("cases")) {
+      const std::string& text = each.required("text").text();
+      std::vector<std::size_t> expected;
+      for (const formats::Json& id : each.required("ids").items_if_any("ids"))
+        expected.push_back(id.whole(0));
+      EXPECT_EQ(ids_of(tokenizer.encode(text)), expected) << name << ": " << text;
+      ++n_texts;
+    }
+  }
+  EXPECT_EQ(n_texts, 12u * 21);
+}
+
 TEST(Tokenizer, ReadsTheOlderFilesAsItReadsTheNew) {
   const std::string folder = FIXTURES "/tiny_gpt/";
   const Tokenizer tokenizer = open_tokenizer(folder);

@@ -25,9 +25,25 @@ TEST(Configuration, WithoutAFractionTurnsTheColumnsOfItsType) {
   EXPECT_EQ(of("gpt_neox", R"("rope_parameters": {"rope_type": "default"})").rotary->dimensions, 2u);
   EXPECT_EQ(of("gpt_neox", R"("rotary_pct": 0.5)").rotary->dimensions, 4u);
   EXPECT_FALSE(of("llama", "").rotary->dimensions);
-  EXPECT_EQ(of("llama", R"("partial_rotary_factor": 0.5)").rotary->dimensions, 4u);
   EXPECT_EQ(support::error_of([] { of("gpt_neox", R"("rotary_pct": 1e300)"); }),
             "config.json: rotary_pct: expected a part of the columns, 0 … 1, got 1e+300");
+}
+
+/// What the code of each type in transformers 5 does with the same: only GPT-NeoX's reads it, that of the
+/// others fails where positions are scaled as well.
+TEST(Configuration, TurnsAPartOfTheColumnsWhereItsTypeDoes) {
+  const std::string part = R"("rope_parameters": {"partial_rotary_factor": 0.5, "rope_type": )";
+  EXPECT_EQ(of("gpt_neox", part + "\"default\"}").rotary->dimensions, 4u);
+  EXPECT_EQ(of("gpt_neox", part + R"("linear", "factor": 2})").rotary->dimensions, 4u);
+  for (const std::string type : {"llama", "mistral", "qwen2", "qwen3"}) {
+    EXPECT_FALSE(of(type, part + "\"default\"}").rotary->dimensions) << type;
+    EXPECT_FALSE(of(type, R"("partial_rotary_factor": 0.5)").rotary->dimensions) << type;
+    EXPECT_EQ(
+        support::error_of([&] { of(type, part + R"("linear", "factor": 2})"); }),
+        "config.json: partial_rotary_factor: expected 1, as scaled positions of fewer columns cannot be "
+        "computed for models of type " +
+            type + ", got 0.5");
+  }
 }
 
 TEST(Configuration, WithoutABaseBesideItsScalingHasThatOfTheWhole) {

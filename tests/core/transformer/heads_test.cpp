@@ -93,5 +93,15 @@ TEST(Choice, OfTheTopOneIsTheMostProbableAndASeedIsFollowed) {
   EXPECT_EQ(generator.next_u32(), again.next_u32());
 }
 
+/// As near as float64 comes, where float32 divides to infinity.
+TEST(ChosenToken, OfATemperatureNearNothingIsTheMostProbable) {
+  random::Generator generator(3);
+  for (const double temperature : {1e-40, 1e-300, 5e-324})
+    for (int k = 0; k < 20; ++k) {
+      EXPECT_EQ(chosen({-3, -1, -2, -90}, 4, {temperature, 0}, generator), 1u) << temperature;
+      EXPECT_EQ(chosen({3, 1, 2, 9}, 4, {temperature, 3}, generator), 3u) << temperature;
+    }
+}
+
 }  // namespace
 }  // namespace core::transformer

@@ -60,7 +60,8 @@ TEST_P(ModelOf, GoesOnFromALayerWithAHeadOff) {
 INSTANTIATE_TEST_SUITE_P(Transformer, ModelOf,
                          testing::Values("gpt2", "gpt2_by_layer", "llama", "mistral", "qwen2", "qwen3",
                                          "gpt_neox", "gpt_neox_serial", "bert", "bert_headless", "distilbert",
-                                         "roberta"),
+                                         "roberta", "bert_untied", "roberta_untied", "roberta_relu",
+                                         "roberta_padded", "llama_partial"),
                          [](const auto& of) { return std::string(of.param); });
 
 /// A model that was trained, against its reference in NumPy's float64.

@@ -1,6 +1,9 @@
 // Tensors that are missing, or of shapes that nothing else of a model fits.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "core/transformer/finite.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/core/transformer/goldens.hpp"
 #include "tests/support/error_of.hpp"
@@ -123,6 +126,43 @@ TEST(NormsOfHeads, StandOnBothSidesWithoutBiases) {
       other_norm.error(),
       "memory: model.layers.0.self_attn.q_norm.weight: expected none, as only RMS norms of heads can be "
       "computed");
+}
+
+/// What a model says of the scores behind four tokens when one of its numbers is none.
+std::string error_of_scores(const std::string& model, const std::string& tensor, std::size_t at,
+                            double number) {
+  Changed changed(model);
+  changed.tensor(tensor).numbers.at(at) = number;
+  const Transformer made = changed.made();
+  goldens::Tools tools;
+  const Pass pass = run(made, {5, 9, 2, 14}, {}, tools.means);
+  return error_of([&] {
+    require_finite(made, pass, tools.token);
+    logits_of(made, pass.last, tools.means);
+  });
+}
+
+TEST(NumbersThatAreNone, AreRefusedByTheTensorWhereTheyBegin) {
+  const std::string begin = "memory: numbers that are not finite begin in ";
+  for (const double number : {std::nan(""), 1 / 0., -1 / 0.}) {
+    EXPECT_EQ(error_of_scores("gpt2", "wte.weight", 300 * 24 + 3, number),  // of no token of the text
+              begin + "what predicts tokens, in transformer.wte.weight, row 300");
+    EXPECT_EQ(error_of_scores("gpt2", "wte.weight", 9 * 24, number),
+              begin + "the embeddings, in transformer.wte.weight, row 9");
+    EXPECT_EQ(error_of_scores("gpt2", "wpe.weight", 2 * 24, number),
+              begin + "the embeddings, in transformer.wpe.weight, row 2");
+    EXPECT_EQ(error_of_scores("gpt2", "ln_f.bias", 7, number),
+              begin + "what predicts tokens, in transformer.ln_f.bias");
+    EXPECT_EQ(error_of_scores("gpt2", "h.1.mlp.c_fc.weight", 2 * 96, number),
+              begin + "layer 1, in transformer.h.1.mlp.c_fc.weight, row 2");
+    EXPECT_EQ(error_of_scores("gpt_neox", "embed_out.weight", 200 * 32 + 1, number),
+              begin + "what predicts tokens, in embed_out.weight, row 200");
+    EXPECT_EQ(error_of_scores("bert", "cls.predictions.bias", 11, number),
+              begin + "what predicts tokens, in cls.predictions.bias");
+  }
+  EXPECT_EQ(error_of_scores("gpt2", "wte.weight", 300 * 24 + 3, 1), "no error");
+  EXPECT_EQ(error_of_scores("gpt2", "ln_f.weight", 7, 3e38),  // finite, and too large for its products
+            begin + "what predicts tokens, of finite weights");
 }
 
 TEST(HeadsOff, ThatALayerDoesNotHaveChangeNothing) {
