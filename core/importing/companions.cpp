@@ -302,6 +302,8 @@ std::vector<std::string> apply_companions(const TensorFile& file, const Companio
     const Taken taken = apply_mask(read_companion(file, *info, layer, progress), result, visible);
     if (taken == Taken::no) continue;
     note(*info, taken == Taken::as_mask ? "the mask" : "a bias of the scores");
+    if (taken == Taken::as_bias && model.given.find(Stage::scaled_scores))
+      account.assumed.push_back("that the scores are still without " + info->name);
     ++n_said;
   }
   put_mask(model, visible, file.place());
