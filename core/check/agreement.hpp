@@ -12,9 +12,12 @@ class Computed;
 struct Agreement {
   bool within = true;
   double largest = 0;    ///< |theirs − ours|, 0 … ∞; NaN equals NaN, an infinity equals itself
+  bool of_nan = false;   ///< that is ∞ as one alone is NaN
   double magnitude = 0;  ///< the largest finite |ours|
   std::size_t sequence = 0, head = 0, row = 0,
               column = 0;  ///< the first place, row by row, that is so far apart
+  std::size_t n_far =
+      0;  ///< of the numbers of the worst matrix, those that are further apart than they may be
 };
 
 /// The finest type that a tensor shows to have been rounded to: its own, or float32 when all numbers of a

@@ -103,7 +103,7 @@ class Search {
       if (!counted()) return found_;
       if (auto single = tried(way)) singles.push_back(std::move(*single));
     }
-    const std::vector<OtherHeads> heads = tried_heads();
+    const std::vector<OtherShapes> shapes = tried_shapes();
     if (!found_.empty()) return found_;
     RoundingSearch rounding(right_.model(), sampler_ ? &*sampler_ : nullptr, tolerance_, token_);
     if (readable) {
@@ -117,7 +117,7 @@ class Search {
     std::vector<RoundingSearch::Exact> exact;
     for (const Single& single : singles)
       if (!rounds_inputs(*single.way)) exact.push_back({single.way, single.model, &theirs_});
-    for (const OtherHeads& other : heads) exact.push_back({&other.way, other.model, &other.theirs});
+    for (const OtherShapes& other : shapes) exact.push_back({&other.way, other.model, &other.theirs});
     if (add_all(rounding.found(exact)) || !readable) return found_;
     for (const Explanation& pair : loose_pairs()) {
       const Way both{pair.mistakes, [&](const Model&) { return pair.model; }, Stage::queries,
@@ -141,8 +141,8 @@ class Search {
   }
 
  private:
-  /// Tensors as a model of another number of heads has them.
-  struct OtherHeads {
+  /// Tensors as a model of another number of heads, or of a wider output, has them.
+  struct OtherShapes {
     Way way;
     Model model;
     std::vector<Theirs> theirs;
@@ -166,11 +166,14 @@ class Search {
     return single;
   }
 
-  std::vector<OtherHeads> tried_heads() {
-    std::vector<OtherHeads> all;
-    for (const std::size_t n : other_head_numbers(right_.model())) {
+  std::vector<OtherShapes> tried_shapes() {
+    std::vector<OtherShapes> all;
+    std::vector<Way> ways;
+    for (const std::size_t n : other_head_numbers(right_.model()))
+      ways.push_back(other_heads(right_.model(), n));
+    if (auto way = output_left_out(right_.model())) ways.push_back(*std::move(way));
+    for (Way& way : ways) {
       if (!counted()) return all;
-      Way way = other_heads(right_.model(), n);
       Model model = way.made(right_.model());
       if (attention::check(model)) continue;
       std::vector<Theirs> again = read_again(model, theirs_);

@@ -20,7 +20,7 @@ struct Explanation {
 /// All single causes that explain every tensor; when there is none, all pairs that do, a rounding among them.
 ///
 /// agreeing[k] is the reading of theirs[k] that agrees with the right model, or nullptr; there must be one of
-/// these. Where a tensor lacks a reading only other numbers of heads are tried. Calls goes_on() now and then,
+/// these. Where a tensor lacks a reading only what gives other shapes is tried. Calls goes_on() now and then,
 /// and gives up, with what it has found, when that is false.
 std::vector<Explanation> find_causes(const Computed& right, const std::vector<Theirs>& theirs,
                                      const std::vector<const Reading*>& agreeing, const Tolerance& tolerance,

@@ -62,6 +62,25 @@ std::vector<Explanation> causes_of_those_that_fit(const Computed& right, const s
   return differ ? find_causes(right, fit, of_fit, tolerance, token) : std::vector<Explanation>();
 }
 
+/// The type, float16 or bfloat16, in which all tensors are kept that differ, when its arithmetic alone
+/// explains them; else f64. As float32 does, such tensors err by what their type says of itself.
+formats::Dtype kept_and_computed_in(const std::vector<Explanation>& explanations,
+                                    const std::vector<Theirs>& theirs,
+                                    const std::vector<const Reading*>& agreeing) {
+  using formats::Dtype;
+  for (const Explanation& explanation : explanations) {
+    const std::string cause = explanation.causes.size() == 1 ? explanation.causes.front() : "";
+    const Dtype type = cause == "half_precision"       ? Dtype::f16
+                       : cause == "bfloat16_precision" ? Dtype::bf16
+                                                       : Dtype::f64;
+    bool all = type != Dtype::f64;
+    for (std::size_t k = 0; k < theirs.size(); ++k)
+      all = all && (agreeing[k] || (theirs[k].tensor.dtype == type && !theirs[k].readings.empty()));
+    if (all) return type;
+  }
+  return Dtype::f64;
+}
+
 std::string pattern_of_first(const Report& report, const std::vector<Theirs>& theirs, const Computed& right,
                              const Tolerance& tolerance) {
   const StageResult* first = report.first_difference();
@@ -102,6 +121,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   Report report;
   const bool searches = token.goes_on();
   report.left_out = matched.left_out;
+  if (matched.is_first_of_axis) report.n_along_first_axis = matched.layers.size();
   std::vector<const Reading*> agree;
   for (const Theirs& theirs : matched.theirs) {
     const Reading* read = agreeing(theirs, right, tolerance);
@@ -126,13 +146,23 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
     if (!read) add_ambiguity(matched.theirs[k], report.notes);
   }
   std::vector<std::string> rounded(matched.theirs.size());
-  if (!report.agrees && searches)
+  const formats::Dtype kept_in = kept_and_computed_in(report.explanations, matched.theirs, agree);
+  const bool errs_as_kept = kept_in != formats::Dtype::f64;
+  if (!report.agrees && searches && !errs_as_kept)
     rounded = rounded_alone(right, matched.theirs, agree, report.explanations, tolerance, token);
   // Tensors of which each looks rounded, but not all of them in one way, are not called so.
   bool all_rounded = true;
   for (std::size_t k = 0; k < agree.size(); ++k)
     all_rounded = all_rounded && (agree[k] || !rounded[k].empty());
   if (all_rounded) rounded.assign(rounded.size(), "");
+  if (errs_as_kept) {
+    for (std::size_t k = 0; k < agree.size(); ++k)
+      if (!agree[k]) rounded[k] = formats::dtype_name(kept_in);
+    report.notes.push_back("What differs is what arithmetic in " + std::string(formats::dtype_name(kept_in)) +
+                           " rounds, in which the tensors are kept");
+    report.explanations.clear();
+    report.agrees = true;
+  }
   for (std::size_t k = 0; k < matched.theirs.size(); ++k)
     add(result_of(matched.theirs[k], report.readings[k], right, tolerance, rounded[k]), report.stages);
   add_notes(right, matched, agree, tolerance, report);

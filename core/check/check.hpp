@@ -33,7 +33,8 @@ struct Report {
   bool was_stopped = false;               ///< not all that may explain them was tried
   std::size_t n_tensors = 0;              ///< that were compared
   std::vector<Stage> not_given;           ///< stages of the model that no tensor was compared with
-  std::vector<std::string> notes;         ///< how the tensors were read, a sentence each
+  std::size_t n_along_first_axis = 0;  ///< of which the first alone was compared, though nobody asked for it
+  std::vector<std::string> notes;      ///< how the tensors were read, a sentence each
   /// Where and in what the first stage that differs does so: "only keys from 512 on"; "" when that is nothing
   /// in particular.
   std::string pattern;

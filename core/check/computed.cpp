@@ -69,6 +69,16 @@ arma::mat joined(const Computed& computed, const Reading& reading, std::size_t s
   return all;
 }
 
+arma::mat mean_of_heads(const Computed& computed, Stage stage, std::size_t sequence) {
+  const std::size_t n = computed.model().n_heads;
+  arma::mat sum;
+  for (std::size_t head = 0; head < n; ++head) {
+    const arma::mat& one = attention::info(stage).matrix(computed.trace(sequence), head);
+    sum = head == 0 ? one : arma::mat(sum + one);
+  }
+  return sum / static_cast<double>(n);
+}
+
 }  // namespace
 
 std::optional<Stage> stage_for(const Model& model, Stage stage) {
@@ -118,7 +128,10 @@ arma::mat Computed::form(const Reading& reading, std::size_t sequence, std::size
   Reading known = reading;
   known.stage = stage_for(model_, reading.stage).value_or(reading.stage);
   if (reading.joined) return joined(*this, known, sequence);
-  return attention::info(known.stage).matrix(trace(sequence), head);
+  if (reading.layout.is_mean) return mean_of_heads(*this, known.stage, sequence);
+  const attention::Trace& t = trace(sequence);
+  const arma::mat& own = attention::info(known.stage).matrix(t, head);
+  return reading.layout.is_masked ? attention::masked(own, t.mask, -arma::datum::inf) : own;
 }
 
 std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t sequence, std::size_t head) const {

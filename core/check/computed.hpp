@@ -32,12 +32,12 @@ class Computed {
   /// The same model with float32 in every stage: what its rounding alone does is read from it.
   const Computed& in_float32() const;
 
-  /// The matrices that a reading's part can be: that of the stage, or side by side those of its heads. Row a
-  /// of them is row a of the sample, if there is one.
+  /// The matrices that a reading's part can be: that of the stage, or of its heads side by side or on
+  /// average. Row a of them is row a of the sample, if there is one.
   ///
   /// Those behind the first are other customs of writing the same down: a mask that is 1 where it hides, a
-  /// mask that is added, a large negative number that is added, scores before or after a dropout that falls
-  /// on them.
+  /// mask that is added (of −∞, for which any large negative number stands), a large negative number that is
+  /// added, scores before or after a dropout that falls on them.
   std::vector<arma::mat> forms(const Reading& reading, std::size_t sequence, std::size_t head) const;
   /// The first of them alone.
   arma::mat form(const Reading& reading, std::size_t sequence, std::size_t head) const;

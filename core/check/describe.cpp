@@ -23,7 +23,9 @@ std::string pattern_in(const Theirs& theirs, const Reading& reading, const Compu
   const std::size_t worst = agreement(theirs, reading, right, tolerance).sequence;
   const double more = is_exact(theirs.rounding) ? 0 : right.float32_error(reading);
   PatternOf of;
-  of.n_heads = reading.joined ? 1 : stage.per_head ? right.model().n_heads : reading.n_heads;
+  of.n_heads = reading.joined || reading.layout.is_mean ? 1
+               : stage.per_head                         ? right.model().n_heads
+                                                        : reading.n_heads;
   of.columns_are_keys = stage.columns == attention::Columns::tokens;
   of.allowed = [&](double ours) {
     return tolerance.absolute + tolerance.relative * std::abs(ours) + float32_sums * more +

@@ -52,13 +52,17 @@ inline double distance(double theirs, double ours, formats::Dtype dtype) {
 struct Gap {
   Near near = Near::plain;  ///< of all of them
   double largest = 0;       ///< |theirs − ours|, 0 … ∞; NaN equals NaN, an infinity equals itself
+  bool of_nan = false;      ///< which is ∞ as one alone is NaN
   std::size_t row = 0, column = 0;  ///< the first place that is so far apart
+  std::size_t n_far = 0;            ///< how many are further apart than they may be
 
   void add(double theirs, double ours, const Limits& limits, std::size_t in_row, std::size_t in_column) {
     if (theirs == ours) return;
     const double d = distance(theirs, ours, limits.dtype);
-    if (near != Near::none) near = std::min(near, limits.near(d, ours));
-    if (d > largest) largest = d, row = in_row, column = in_column;
+    const Near here = limits.near(d, ours);
+    near = std::min(near, here), n_far += here == Near::none;
+    if (d > largest)
+      largest = d, row = in_row, column = in_column, of_nan = std::isnan(theirs) || std::isnan(ours);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "core/check/match.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/check/agreement.hpp"
 #include "core/check/names.hpp"
@@ -86,11 +87,13 @@ Theirs taken(const Model& model, const TensorFile& file, const Candidate& c, con
   if (theirs.readings.empty()) {
     theirs.tensor.dtype = c.info->dtype;
     theirs.tensor.shape = c.info->shape;
-    const auto is_read = [&](std::size_t n) {
-      const Model other = mistakes::with_heads(model, n);
+    const auto is_read_in = [&](const Model& other) {
       return !readings_in(other, c.info->name, theirs.stage, c.info->shape).empty();
     };
-    if (n_layers == 0 && std::ranges::any_of(other_head_numbers(model), is_read)) {
+    const auto is_read = [&](std::size_t n) { return is_read_in(mistakes::with_heads(model, n)); };
+    const auto wider = with_wider_output(model);
+    if (n_layers == 0 &&
+        ((wider && is_read_in(*wider)) || std::ranges::any_of(other_head_numbers(model), is_read))) {
       theirs.tensor = file.read(c.info->name);
       theirs.rounding = rounding_of(theirs.tensor);
     }
@@ -99,6 +102,7 @@ Theirs taken(const Model& model, const TensorFile& file, const Candidate& c, con
   }
   theirs.tensor = file.read(c.info->name, leading);
   theirs.rounding = rounding_of(theirs.tensor);
+  mark_masked(theirs);
   return theirs;
 }
 
@@ -159,6 +163,67 @@ void choose_by_name(const TensorFile& file, const MatchOptions& options, std::ve
   });
 }
 
+/// Lets what people call masked scores be scores that are not scaled yet, where weights are there that would
+/// tell a scale that is missing.
+void read_masked_before_scale(const std::vector<Candidate>& all, Matched& matched) {
+  const auto are_weights = [](const Theirs& theirs) {
+    return std::ranges::any_of(theirs.readings, [](const Reading& r) {
+      return r.stage == Stage::weights || r.stage == Stage::dropped_weights;
+    });
+  };
+  if (std::ranges::none_of(matched.theirs, are_weights)) return;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    std::vector<Reading>& readings = matched.theirs[k].readings;
+    if (all[k].said.meaning.certain || readings.size() != 1 || readings.front().stage != Stage::masked_scores)
+      continue;
+    Reading reading = readings.front();
+    reading.stage = Stage::scores;
+    readings.push_back(std::move(reading));
+    mark_masked(matched.theirs[k]);
+    if (!readings.back().layout.is_masked) readings.pop_back();
+  }
+}
+
+/// Whether numbers are plainly others than what enters attention.
+bool is_far_from_embeddings(const Model& model, const Theirs& theirs) {
+  constexpr double far = 1e-2;
+  const Reading& r = theirs.readings.front();
+  for (std::size_t s = 0; s < r.n_sequences; ++s) {
+    const arma::mat& ours = model.sequences[r.first_sequence + s].embeddings;
+    for (std::size_t i = 0; i < r.n_rows; ++i)
+      for (std::size_t j = 0; j < r.n_columns; ++j) {
+        const double our = ours.at(i, j);
+        if (!(std::abs(theirs.tensor.numbers[r.at(s, 0, i, j)] - our) <= far * (1 + std::abs(our))))
+          return true;
+      }
+  }
+  return false;
+}
+
+/// Leaves hidden states of several layers out that are not what enters attention: those that a library gives
+/// are before the norm of the layer, which is no stage of attention.
+void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, Matched& matched) {
+  const auto is_residual = [&](std::size_t k) {
+    const Candidate& c = all[k];
+    const Theirs& theirs = matched.theirs[k];
+    if (c.by_hand || held_by(c.said.own) != Held::entering) return false;
+    const formats::Shape& shape = theirs.tensor.shape;
+    // One more than layers: what leaves the last one.
+    if (theirs.readings.empty()) return shape.size() > 2 && shape.front() == matched.layers.size() + 1;
+    return is_far_from_embeddings(model, theirs);
+  };
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (is_residual(k)) names.push_back(all[k].info->name);
+  if (names.size() == all.size()) return;  // nothing else is there
+  std::erase_if(matched.theirs,
+                [&](const Theirs& theirs) { return std::ranges::find(names, theirs.name) != names.end(); });
+  for (const std::string& name : names)
+    matched.left_out.push_back(name +
+                               ": not what enters attention, as hidden states before a norm; --map \"" +
+                               name + "=embeddings\" compares it");
+}
+
 }  // namespace
 
 Matched match(const Model& model, const TensorFile& file, const std::map<std::string, std::string>& by_hand,
@@ -172,10 +237,13 @@ Matched match(const Model& model, const TensorFile& file, const std::map<std::st
     for (const Candidate& c : all)
       if (n_layers == 0) n_layers = layers_within(model, c, options, !options.layer.empty());
     matched.layers.assign(n_layers, "");
+    matched.is_first_of_axis = n_layers > 0 && options.layer.empty();
     if (n_layers > 0) matched.layer = chosen_layer(file, options.layer, matched.layers);
   }
   for (const Candidate& c : all)
     matched.theirs.push_back(taken(model, file, c, options, n_layers, matched.layer));
+  read_masked_before_scale(all, matched);
+  if (matched.layers.size() > 1) leave_residuals_out(model, all, matched);
   if (matched.theirs.empty())
     throw Error(
         file.place() +

@@ -24,6 +24,7 @@ struct Matched {
   std::vector<std::string> left_out;  ///< names with why: they say nothing, or are of another layer
   std::vector<std::string> layers;    ///< the names of those in the file, or as many ""; fewer than two: none
   std::size_t layer = 0;              ///< the one of them that was taken
+  bool is_first_of_axis = false;  ///< of several that a first axis counts the first, as none was asked for
 };
 
 /// Matches tensors to stages of a model by their names and shapes.

@@ -62,7 +62,9 @@ void add_coverage(const Model& model, const std::vector<const Reading*>& reading
                   std::vector<std::string>& notes) {
   std::map<Stage, std::set<std::pair<std::size_t, std::size_t>>> given;
   const auto n_heads_of = [&](const Reading& r) {
-    return r.joined || r.of_groups ? model.n_heads : info(r.stage).per_head ? r.n_heads : 1;
+    return r.joined || r.of_groups || r.layout.is_mean ? model.n_heads
+           : info(r.stage).per_head                    ? r.n_heads
+                                                       : 1;
   };
   for (const Reading* r : readings)
     for (std::size_t s = 0; r && s < r->n_sequences; ++s)

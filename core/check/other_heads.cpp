@@ -14,6 +14,14 @@ std::vector<std::size_t> other_head_numbers(const Model& model) {
   return numbers;
 }
 
+std::optional<Model> with_wider_output(const Model& model) {
+  const bool has_output = model.projections && model.projections->output;
+  if (!has_output) return std::nullopt;
+  const arma::mat& weight = model.projections->output->weight;
+  if (weight.n_rows == weight.n_cols) return std::nullopt;
+  return mistakes::without_output_projection(model);
+}
+
 std::vector<Reading> readings_in(const Model& other, std::string_view name, Stage stage,
                                  const formats::Shape& shape) {
   const Name parts = take_apart(name);
@@ -33,7 +41,10 @@ std::vector<Theirs> read_again(const Model& other, const std::vector<Theirs>& th
     if (readings.back().empty() || tensor.tensor.numbers.empty()) return {};
   }
   std::vector<Theirs> all = theirs;
-  for (std::size_t k = 0; k < all.size(); ++k) all[k].readings = std::move(readings[k]);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    all[k].readings = std::move(readings[k]);
+    mark_masked(all[k]);
+  }
   return all;
 }
 

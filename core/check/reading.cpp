@@ -103,6 +103,21 @@ std::vector<std::size_t> groups_of(const Model& model, Stage stage, bool one_hea
   return groups;
 }
 
+/// As nn.MultiheadAttention gives weights unless average_attn_weights=False.
+std::optional<Reading> mean_reading(const StageInfo& stage, const Lengths& l, const formats::Shape& shape,
+                                    std::size_t sequence) {
+  if ((stage.stage != Stage::weights && stage.stage != Stage::dropped_weights) || l.heads < 2)
+    return std::nullopt;
+  for (const std::string_view letters : {"src", "rc"}) {
+    auto reading = fitted(stage, {l.sequences, 1, l.rows, l.columns}, letters, shape, {});
+    if (!reading) continue;
+    if (reading->n_sequences == 1) reading->first_sequence = sequence;
+    reading->layout = {"the mean of " + std::to_string(l.heads) + " heads", false, true};
+    return reading;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool same_numbers(const Reading& a, const Reading& b) {
@@ -113,9 +128,20 @@ bool same_numbers(const Reading& a, const Reading& b) {
     return count == 1 || one == other;
   };
   return a.stage == b.stage && lengths(a) == lengths(b) && a.joined == b.joined && a.group == b.group &&
-         a.of_groups == b.of_groups && same(a.n_sequences, a.per_sequence, b.per_sequence) &&
-         same(a.n_heads, a.per_head, b.per_head) && same(a.n_rows, a.per_row, b.per_row) &&
-         same(a.n_columns, a.per_column, b.per_column);
+         a.layout.is_mean == b.layout.is_mean && a.of_groups == b.of_groups &&
+         same(a.n_sequences, a.per_sequence, b.per_sequence) && same(a.n_heads, a.per_head, b.per_head) &&
+         same(a.n_rows, a.per_row, b.per_row) && same(a.n_columns, a.per_column, b.per_column);
+}
+
+void mark_masked(Theirs& theirs) {
+  const std::vector<double>& numbers = theirs.tensor.numbers;
+  const bool is_masked = std::ranges::find(numbers, -arma::datum::inf) != numbers.end();
+  for (Reading& reading : theirs.readings) {
+    if (!is_masked || reading.stage != Stage::scores || reading.layout.is_masked) continue;
+    reading.layout.words = reading.layout.is_plain ? "masked before the scale"
+                                                   : reading.layout.words + ", masked before the scale";
+    reading.layout.is_plain = false, reading.layout.is_masked = true;
+  }
 }
 
 Lengths lengths_of(const Model& model, Stage stage) {
@@ -229,9 +255,12 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
       add_all({1, false, true});
       l.heads = n_groups;
     }
-    if (!readings.empty() || rest.empty() || rest.front() != 1) return readings;
+    if (!readings.empty() || rest.empty() || rest.front() != 1) break;
     rest.erase(rest.begin());
   }
+  if (readings.empty() && !one_head)
+    if (auto mean = mean_reading(row, l, shape, sequence)) readings.push_back(*std::move(mean));
+  return readings;
 }
 
 }  // namespace core::check

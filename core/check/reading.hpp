@@ -19,6 +19,8 @@ using attention::Stage;
 struct ReadingWords {
   std::string words = {};  ///< "[T, H·d]", "[H/2, T, d], groups of 2 heads"
   bool is_plain = true;    ///< it is the layout in which attnscope itself writes, which goes without words
+  bool is_mean = false;    ///< it is the mean over all heads, in one matrix
+  bool is_masked = false;  ///< its scores were masked before they were scaled
 };
 
 /// One way to read a tensor: as which stage, and where its numbers stand.
@@ -55,10 +57,14 @@ struct Theirs {
 /// One sequence without a dimension of its own is the given one; ones in front of a shape count for nothing.
 /// Keys and values of groups of heads are one for each group, or repeated for each head; of a model without
 /// groups they may have fewer heads where its own repeat. A layout is the only one in which features of heads
-/// are read.
+/// are read. Weights that have no heads, and fit in no other way, are the mean over them.
 std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
                                  std::size_t sequence, std::optional<std::size_t> head,
                                  const Layout* layout = nullptr);
+
+/// Reads scores of which some are −∞ as masked before the scale: that gives the same weights, and classes do
+/// it that scale within the call of the softmax.
+void mark_masked(Theirs& theirs);
 
 /// The lengths that a stage of a model has; heads are groups where these have a matrix each.
 struct Lengths {

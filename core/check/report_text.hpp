@@ -19,8 +19,8 @@ std::string coverage_words(const Report& report);
 /// A stage as a row of a table: its name, tensor, shape, type, reading, largest difference, verdict.
 std::vector<std::string> row_of(const StageResult& result);
 
-/// A difference in three digits.
-std::string difference_text(double difference);
+/// A difference in three digits, "∞", or of NaN against a number that it is none.
+std::string difference_text(double difference, bool of_nan);
 
 /// The report for people: a table of the stages, what was left out, how tensors were read, then the verdict.
 std::string report_text(const Report& report);

@@ -28,7 +28,9 @@ TheirTrace their_trace(const Model& model, const Matched& matched, const Report&
   result.trace.heads.resize(model.n_heads);
   for (std::size_t k = 0; k < matched.theirs.size(); ++k) {
     const Reading* r = report.readings[k];
-    if (!r || sequence < r->first_sequence || sequence >= r->first_sequence + r->n_sequences) continue;
+    if (!r || r->layout.is_mean || sequence < r->first_sequence ||
+        sequence >= r->first_sequence + r->n_sequences)
+      continue;
     const attention::StageInfo& stage = attention::info(r->stage);
     const std::size_t first = stage.per_head ? r->first_head : 0;
     const std::size_t count = !stage.per_head ? 1 : r->joined || r->of_groups ? model.n_heads : r->n_heads;

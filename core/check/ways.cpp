@@ -4,11 +4,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <string_view>
 
 #include "core/attention/visible.hpp"
+#include "core/check/other_heads.hpp"
 #include "core/check/ways_of_additions.hpp"
 #include "core/mistakes/changes.hpp"
 #include "core/text/words.hpp"
@@ -71,12 +73,21 @@ Model dropped_after_mask(const Model& model) {
   return next;
 }
 
+/// "−10000", "−3.4e+38".
+std::string fill_words(double fill) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), std::abs(fill) < 1e6 ? "%.6g" : "%.2g", std::abs(fill));
+  return std::string("−") + text.data();
+}
+
 Way filled_with(double fill) {
-  return other("mask_finite", [fill](const Model& model) {
+  Way way = other("mask_finite", [fill](const Model& model) {
     Model next = find_mistake("mask_finite")->made(model);
     if (next.mask.method == MaskMethod::large_negative) next.departures.large_negative = fill;
     return next;
   });
+  way.detail = "they are " + fill_words(fill);
+  return way;
 }
 
 /// What their masked scores hold at the first cell that the model hides, when that is a large negative
@@ -222,6 +233,15 @@ bool is_unseen(const Theirs& theirs, const Reading& r, std::size_t key) {
   return true;
 }
 
+/// Which pairs turn where the model's do not.
+std::string pairs_words(const Model& model) {
+  const auto& rotary = model.additions.positions.rotary;
+  if (!rotary) return "";
+  const bool are_halves = rotary->pairs == positions::Pairs::halves;
+  return are_halves ? "yours turn neighbours, the model's are halves"
+                    : "yours turn halves, the model's are neighbours";
+}
+
 /// Keys that may be missing: those that their numbers say are, or, where these say nothing and the keys are
 /// few, all. The last is one that a last block may be, unless scores are without it.
 std::vector<std::size_t> keys_that_may_be_missing(const Model& model, const std::vector<Theirs>& theirs) {
@@ -262,7 +282,10 @@ std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs)
   all.push_back(of_rows(rows({"weight_untransposed:query", "weight_untransposed:key",
                               "weight_untransposed:value", "weight_untransposed:output"})));
   for (const Mistake& mistake : mistakes::mistakes())
-    if (!is_tried_otherwise(mistake)) all.push_back(of_rows({&mistake}));
+    if (!is_tried_otherwise(mistake)) {
+      all.push_back(of_rows({&mistake}));
+      if (mistake.name == std::string_view("rotary_other_pairs")) all.back().detail = pairs_words(model);
+    }
   all.push_back(of_rows(rows({"bias_missing:query", "bias_missing:key", "bias_missing:value"})));
   all.push_back(other("query_key_swapped", mistakes::with_projections_swapped));
   all.push_back(other("heads_interleaved", interleaved_throughout));
@@ -306,6 +329,11 @@ std::vector<Way> rounding_ways(const Model& model) {
   }
   std::erase_if(all, [&](const Way& way) { return way.made(model) == model; });
   return all;
+}
+
+std::optional<Way> output_left_out(const Model& model) {
+  if (!with_wider_output(model)) return std::nullopt;
+  return of_rows(rows({"output_projection_missing"}));
 }
 
 Way other_heads(const Model& model, std::size_t n_heads) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Way {
 /// All ways that change this model and do not only round, in the order of the stages that they change; what
 /// the tensors tell of a mask's large negative number is used.
 std::vector<Way> ways_for(const Model& model, const std::vector<Theirs>& theirs);
+
+/// The output projection left out, where that changes the shape of the output; else nothing.
+std::optional<Way> output_left_out(const Model& model);
 
 /// The ways in which numbers are made coarser, the finest first; whether tensors are rounded so is judged
 /// otherwise.

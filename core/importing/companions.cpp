@@ -38,26 +38,62 @@ Tensor read_companion(const TensorFile& file, const TensorInfo& info, const Laye
 /// What a mask does to one sequence and head.
 struct MaskOf {
   arma::mat visible;         ///< of 0 and 1
-  bool adds_others = false;  ///< it adds numbers that neither leave scores nor hide them
-  bool is_turned = false;    ///< 1 hides
+  arma::mat added;           ///< what it adds to scores that it does not hide
+  bool adds_others = false;  ///< that is not 0 throughout
 };
 
-bool has_a_row_of(const arma::mat& m, double number) {
-  for (arma::uword i = 0; i < m.n_rows; ++i)
-    if (arma::all(m.row(i) == number)) return true;
+/// How many queries that see a key at all see the one in their own place, of how many.
+struct OwnKeys {
+  std::size_t seen = 0, of = 0;
+  /// Whether this is so of a larger share of them.
+  bool is_more_than(const OwnKeys& other) const {
+    return seen * std::max<std::size_t>(1, other.of) > other.seen * std::max<std::size_t>(1, of);
+  }
+};
+
+/// Places are counted from the first key, or so that the last query has the last key.
+OwnKeys own_keys(const std::vector<arma::mat>& all, double shown, bool from_last) {
+  OwnKeys own;
+  for (const arma::mat& m : all)
+    for (arma::uword i = 0; i < m.n_rows; ++i) {
+      if (!arma::any(m.row(i) == shown)) continue;
+      const auto place =
+          static_cast<std::int64_t>(i) +
+          (from_last ? static_cast<std::int64_t>(m.n_cols) - static_cast<std::int64_t>(m.n_rows) : 0);
+      const bool is_there = place >= 0 && place < static_cast<std::int64_t>(m.n_cols);
+      ++own.of;
+      own.seen += is_there && m(i, static_cast<arma::uword>(place)) == shown;
+    }
+  return own;
+}
+
+/// Whether 1 hides: a query would see nothing otherwise, and those that would see something not themselves.
+///
+/// Queries that are padding see nothing either way round, so that this alone says nothing.
+bool is_turned(const std::vector<arma::mat>& all) {
+  const auto sees_nothing = [](const arma::mat& m) {
+    return arma::any(arma::vectorise(arma::all(m == 0, 1)));
+  };
+  if (std::ranges::none_of(all, sees_nothing)) return false;
+  for (const bool from_last : {true, false})
+    if (own_keys(all, 0, from_last).is_more_than(own_keys(all, 1, from_last))) return true;
   return false;
 }
 
-MaskOf meaning(const arma::mat& numbers, bool is_boolean, bool is_bias) {
-  const bool of_0_and_1 = arma::all(arma::vectorise(numbers == 0 || numbers == 1));
-  if (is_boolean || (!is_bias && of_0_and_1 && arma::any(arma::vectorise(numbers) == 1))) {
-    const bool turned = has_a_row_of(numbers, 0) && !has_a_row_of(numbers, 1);
-    return {turned ? arma::mat(1 - numbers) : numbers, false, turned};
-  }
-  MaskOf mask{arma::mat(numbers.n_rows, numbers.n_cols, arma::fill::ones)};
+/// Whether the numbers show and hide by being 1 and 0, one way round or the other.
+bool is_of_ones(const std::vector<arma::mat>& all, bool is_boolean, bool is_bias) {
+  if (is_boolean || is_bias) return is_boolean;
+  const auto is_known = [](const arma::mat& m) { return arma::all(arma::vectorise(m == 0 || m == 1)); };
+  const auto has_one = [](const arma::mat& m) { return arma::any(arma::vectorise(m) == 1); };
+  return std::ranges::all_of(all, is_known) && std::ranges::any_of(all, has_one);
+}
+
+/// What adding the numbers does.
+MaskOf added(const arma::mat& numbers) {
+  MaskOf mask{arma::mat(arma::size(numbers), arma::fill::ones), numbers};
   for (arma::uword k = 0; k < numbers.n_elem; ++k) {
     if (numbers[k] <= as_good_as_hidden)
-      mask.visible[k] = 0;
+      mask.visible[k] = mask.added[k] = 0;
     else
       mask.adds_others |= numbers[k] != 0;
   }
@@ -90,47 +126,92 @@ void lack(Account& account, const char* name, const TensorInfo& info) {
   account.left_out.push_back({absence.name, std::string(absence.words) + " (" + tensor_words(info) + ")"});
 }
 
-/// Hides keys of each sequence where the masks are as many and have the same in every row, as of padding.
-bool apply_padding(const std::vector<arma::mat>& all, attention::Model& model) {
+/// Hides keys of each sequence where the masks are as many and differ in whole columns, as of padding; what
+/// is left of them is the same for all and hides cells of visible.
+bool apply_padding(const std::vector<arma::mat>& all, attention::Model& model, arma::mat& visible) {
   if (all.size() != model.sequences.size()) return false;
+  arma::mat common = all[0];
+  for (const arma::mat& each : all) common = arma::max(common, each);
   std::vector<std::vector<std::size_t>> hidden(all.size());
   for (std::size_t s = 0; s < all.size(); ++s)
     for (arma::uword j = 0; j < all[s].n_cols; ++j) {
-      const arma::vec column = all[s].col(j);
-      if (!arma::all(column == column[0])) return false;
-      if (column[0] == 0) hidden[s].push_back(j);
+      const bool is_hidden = arma::all(all[s].col(j) == 0);
+      if (!is_hidden && !arma::all(all[s].col(j) == common.col(j))) return false;
+      if (is_hidden) hidden[s].push_back(j);
     }
   model.mask.hidden_keys = std::move(hidden);
+  visible %= common;
   return true;
 }
 
-/// Hides cells of visible as a mask says, or says why not.
-bool apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
+bool are_same(const std::vector<arma::mat>& all) {
+  return std::ranges::all_of(all,
+                             [&](const arma::mat& m) { return arma::all(arma::vectorise(m == all[0])); });
+}
+
+/// Adds numbers to the scores, one matrix for all heads or one for each, if sequences have the same; where
+/// heads hide other cells, −∞ is added there.
+bool apply_bias(const std::vector<MaskOf>& all, Imported& result, arma::mat& visible) {
+  attention::Model& model = result.model;
+  std::vector<arma::mat> shown, numbers;
+  for (const MaskOf& one : all) shown.push_back(one.visible), numbers.push_back(one.added);
+  const bool hides_the_same = are_same(shown);
+  if (!hides_the_same)
+    for (std::size_t k = 0; k < all.size(); ++k)
+      numbers[k].elem(arma::find(shown[k] == 0)).fill(-arma::datum::inf);
+  if (are_same(numbers)) {
+    numbers.resize(1);
+  } else {
+    const std::size_t n = model.n_heads;
+    if (numbers.size() % n != 0) return false;
+    for (std::size_t k = n; k < numbers.size(); ++k)
+      if (!arma::all(arma::vectorise(numbers[k] == numbers[k % n]))) return false;
+    // As many as heads may as well be one for each sequence.
+    if (numbers.size() == n && model.sequences.size() == n && n > 1) return false;
+    numbers.resize(n);
+  }
+  for (const arma::mat& each : numbers) {
+    const bool is_number = arma::all(arma::vectorise(each) < arma::datum::inf);  // which NaN is not either
+    if (!is_number) return false;
+  }
+  if (hides_the_same) visible %= shown[0];
+  model.additions.score_bias.clear();
+  for (arma::mat& each : numbers) model.additions.score_bias.emplace_back(std::move(each));
+  return true;
+}
+
+enum class Taken { no, as_mask, as_bias };
+
+/// Hides cells of visible as a mask says, and adds what else it holds to the scores, or says why not.
+Taken apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
   const auto all = spread(tensor, result.model);
   if (all.empty()) {
     result.account.assumed.push_back(tensor_words(tensor) + " is no mask, as it does not fit");
-    return false;
+    return Taken::no;
   }
-  const bool is_boolean = tensor.dtype == formats::Dtype::boolean;
-  const bool is_bias = tensor.name.ends_with("bias");
-  const MaskOf first = meaning(all[0], is_boolean, is_bias);
+  const bool of_ones =
+      is_of_ones(all, tensor.dtype == formats::Dtype::boolean, tensor.name.ends_with("bias"));
+  const bool turned = of_ones && is_turned(all);
+  std::vector<MaskOf> meant;
   std::vector<arma::mat> shown;
   for (const arma::mat& each : all) {
-    MaskOf one = meaning(each, is_boolean, is_bias);
-    if (one.adds_others) return lack(result.account, "bias", tensor), false;
-    shown.push_back(std::move(one.visible));
+    meant.push_back(of_ones ? MaskOf{turned ? arma::mat(1 - each) : each, {}} : added(each));
+    shown.push_back(meant.back().visible);
   }
-  const bool same = std::ranges::all_of(
-      shown, [&](const arma::mat& each) { return arma::all(arma::vectorise(each == shown[0])); });
-  if (same)
+  if (std::ranges::any_of(meant, &MaskOf::adds_others)) {
+    const bool is_first = result.model.additions.score_bias.empty();
+    if (is_first && apply_bias(meant, result, visible)) return Taken::as_bias;
+    return lack(result.account, "bias", tensor), Taken::no;
+  }
+  if (are_same(shown))
     visible %= shown[0];
-  else if (!apply_padding(shown, result.model))
-    return lack(result.account, "mask", tensor), false;
-  if (first.is_turned)
+  else if (!apply_padding(shown, result.model, visible))
+    return lack(result.account, "mask", tensor), Taken::no;
+  if (turned)
     result.account.assumed.push_back("1 in " + tensor.name + " hides, as else a query would see nothing");
-  else if (is_boolean || arma::any(arma::vectorise(all[0]) == 1))
+  else if (of_ones)
     result.account.used.push_back("1 in " + tensor.name + " shows");
-  return true;
+  return Taken::as_mask;
 }
 
 /// Whether the causal rule hides what the mask does, with the queries at the last of the keys or the first.
@@ -218,8 +299,11 @@ std::vector<std::string> apply_companions(const TensorFile& file, const Companio
     }
   }
   for (const TensorInfo* info : companions.masks) {
-    if (!apply_mask(read_companion(file, *info, layer, progress), result, visible)) continue;
-    note(*info, "the mask");
+    const Taken taken = apply_mask(read_companion(file, *info, layer, progress), result, visible);
+    if (taken == Taken::no) continue;
+    note(*info, taken == Taken::as_mask ? "the mask" : "a bias of the scores");
+    if (taken == Taken::as_bias && model.given.find(Stage::scaled_scores))
+      account.assumed.push_back("that the scores are still without " + info->name);
     ++n_said;
   }
   put_mask(model, visible, file.place());

@@ -152,7 +152,9 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
   result.model.n_heads = choices.n_heads.value_or(1);
   result.notes.push_back(
       "There are no projections of a known layout in the file: queries, keys and values are the embeddings.");
+  const Tensor whole = file.read(info->name, {}, progress);
   account.used.push_back(tensor_words(*info) + " as embeddings");
+  if (!whole.row_labels.empty()) account.used.push_back("the first column as tokens");
   if (choices.n_heads) account.used.push_back(std::to_string(*choices.n_heads) + " heads, as said");
   if (choices.embeddings_tensor.empty() && !is_named(*info, names_of_embeddings))
     account.assumed.push_back("that " + info->name + " is embeddings");
@@ -160,7 +162,7 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
   account.assumed.push_back("causal");
   attention::require_within_limits(result.model, file.place());
   account.assumed.push_back(scale_words(result.model));
-  note_counting_line(file, file.read(info->name, {}, progress), choices.first_line_is_names, account);
+  note_counting_line(file, whole, choices.first_line_is_names, account);
   note_unused(account, file, {info->name}, "");
   return result;
 }

@@ -65,7 +65,8 @@ std::vector<std::string> layers_in(const TensorFile& file, const Choices& choice
     return names;
   }
   const auto stages = found.empty() ? choices.stages : usual_stages(found.front());
-  const std::size_t n = layers_within(file, stages, choices.first_axis_is_batch);
+  const bool is_batch = counts_sequences(file, stages, found.empty() ? "" : found.front().name, choices);
+  const std::size_t n = layers_within(file, stages, is_batch);
   for (std::size_t k = 0; k < n; ++k) names.push_back("");
   return names;
 }

@@ -78,6 +78,31 @@ attention::Model model_of(const TensorFile& file, std::vector<GivenStage> given,
   }
 }
 
+/// Whether a mask beside stages of four axes says that the first of these counts sequences: it has as many
+/// rows of keys, or matrices for all heads.
+bool masks_count_sequences(const TensorFile& file, const std::vector<StageSource>& stages,
+                           const Companions& companions) {
+  std::optional<std::size_t> n;
+  std::vector<std::size_t> lengths;
+  for (const StageSource& source : stages) {
+    const formats::Shape& shape = info_of(file, source).shape;
+    if (shape.size() != 4 || shape[0] < 2 || (n && n != shape[0])) return false;
+    n = shape[0];
+    const bool is_of_scores = attention::info(source.stage).columns == attention::Columns::tokens;
+    if (is_of_scores)
+      lengths = {shape[3]};
+    else if (source.stage == Stage::keys)
+      lengths = {shape[1], shape[2]};  // heads come before tokens or after them
+  }
+  const auto is_length = [&](std::size_t keys) { return std::ranges::find(lengths, keys) != lengths.end(); };
+  return std::ranges::any_of(companions.masks, [&](const TensorInfo* mask) {
+    const formats::Shape& shape = mask->shape;
+    if (shape.empty() || shape[0] != n || !is_length(shape.back())) return false;
+    const bool is_of_keys = shape.size() == 2 && !is_length(shape[0]);  // not of queries and keys
+    return is_of_keys || (shape.size() == 4 && shape[1] == 1);
+  });
+}
+
 std::string opened_note(const TensorFile& file, const std::vector<StageSource>& stages,
                         const std::string& layer) {
   std::string note;
@@ -88,6 +113,12 @@ std::string opened_note(const TensorFile& file, const std::vector<StageSource>& 
 }
 
 }  // namespace
+
+bool counts_sequences(const TensorFile& file, const std::vector<StageSource>& stages,
+                      const std::string& layer, const Choices& choices) {
+  return choices.first_axis_is_batch ||
+         (choices.layer.empty() && masks_count_sequences(file, stages, companions_in(file, layer)));
+}
 
 std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>& stages,
                           bool first_axis_is_batch) {
@@ -142,7 +173,9 @@ Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& fo
   }
   if (stages.empty())
     throw Error(file.place() + "expected weights, scores, or queries and keys among its tensors");
-  const std::size_t n_layers = by_name ? 0 : layers_within(file, stages, choices.first_axis_is_batch);
+  const std::string name_of_first = found.empty() ? "" : found[std::min(index, found.size() - 1)].name;
+  const bool is_batch = counts_sequences(file, stages, name_of_first, choices);
+  const std::size_t n_layers = by_name ? 0 : layers_within(file, stages, is_batch);
   std::optional<std::size_t> layer;
   const bool has_a_named_layer = found.size() == 1 && !found.front().name.empty();
   if (!by_name && n_layers == 0 && !has_a_named_layer && !choices.layer.empty() && choices.given.empty())
@@ -171,11 +204,17 @@ Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& fo
   }
   std::optional<double> factor;
   if (choices.stages.empty() && !found.empty())
-    for (std::string& seen : settle_scores(file, found[std::min(index, found.size() - 1)].stages, n_layers,
-                                           choices.first_axis_is_batch, reading, companions.scale != nullptr,
-                                           given, factor, account))
+    for (std::string& seen :
+         settle_scores(file, found[std::min(index, found.size() - 1)].stages, n_layers, is_batch, reading,
+                       companions.scale != nullptr, given, factor, account))
       used.push_back(std::move(seen));
   result.model = model_of(file, std::move(given), n_sequences);
+  const TensorInfo& first = info_of(file, stages.front());
+  if (layer && choices.layer.empty() && first.shape.size() == 4)
+    account.assumed.push_back("that the first axis of " + tensor_words(first) +
+                              " counts layers, not sequences");
+  if (is_batch && !choices.first_axis_is_batch)
+    account.used.push_back("the first axis as sequences, of which a mask has as many");
   const std::string n_heads =
       std::to_string(result.model.n_heads) + (result.model.n_heads == 1 ? " head" : " heads");
   if (choices.n_heads)

@@ -23,6 +23,11 @@ std::vector<StageLayer> find_stages(const formats::TensorFile& file, const core:
 /// values where there are some. None when the file holds none of them.
 std::vector<StageSource> usual_stages(const StageLayer& layer);
 
+/// Whether a first axis of four counts the sequences of a batch and not layers: because that was said, or
+/// because no layer was asked for and a mask beside the stages has as many sequences.
+bool counts_sequences(const formats::TensorFile& file, const std::vector<StageSource>& stages,
+                      const std::string& layer, const Choices& choices);
+
 /// How many layers the first axis of the tensors counts, [layers, heads, rows, columns] or
 /// [layers, sequences, heads, rows, columns]; 0 when it counts none.
 ///

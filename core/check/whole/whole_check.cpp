@@ -7,6 +7,7 @@
 #include "core/check/names.hpp"
 #include "core/check/stored_as.hpp"
 #include "core/error.hpp"
+#include "core/text/words.hpp"
 #include "core/transformer/layer_model.hpp"
 
 namespace core::check {
@@ -29,7 +30,7 @@ void compare(const arma::mat& theirs, const arma::fmat& in_float32, const arma::
     for (std::size_t c = 0; c < ours.n_cols; ++c) gap.add(theirs(i, c), ours(i, c), limits, i, c);
   }
   result.within = gap.near != Near::none;
-  result.largest = gap.largest, result.row = gap.row, result.column = gap.column;
+  result.largest = gap.largest, result.of_nan = gap.of_nan, result.row = gap.row, result.column = gap.column;
   if (gap.near == Near::rounded) result.rounding = rounding_words(type);
 }
 
@@ -67,6 +68,8 @@ class Comparing {
       report_.layers.push_back(std::move(result));
     }
     compare_end(rows, steps);
+    add_left_out();
+    require_comparison();
     return std::move(report_);
   }
 
@@ -95,6 +98,9 @@ class Comparing {
     if (shape != formats::Shape{ours.n_rows, ours.n_cols}) {
       result.obstacle = "expected " + formats::shape_text({ours.n_rows, ours.n_cols}) + ", got " +
                         formats::shape_text(shape);
+      if (shape.size() == 2 && shape[1] == ours.n_cols)
+        result.obstacle +=
+            ": " + text::counted(shape[0], "token") + ", the text has " + std::to_string(ours.n_rows);
       return std::nullopt;
     }
     arma::mat theirs = rows_of(file_, tensor);
@@ -117,10 +123,8 @@ class Comparing {
   /// The tensors of a layer that are stages of its model, the others being left out.
   std::map<std::string, std::string> by_hand(std::size_t layer, const Model& of_layer, bool& has_any) {
     std::map<std::string, std::string> result = options_.by_hand;
-    const auto own = dump_.stages.find(layer);
     for (const formats::TensorInfo& info : file_.tensors()) {
-      const bool is_own =
-          dump_.stacked.contains(info.name) || (own != dump_.stages.end() && own->second.contains(info.name));
+      const bool is_own = is_of(layer, info.name);
       const auto hand = result.find(info.name);
       const bool is_stage =
           is_own &&
@@ -138,12 +142,52 @@ class Comparing {
     const Model of_layer = transformer::layer_model(model_, pass, layer, tokens_, {});
     bool has_any = false;
     const auto hands = by_hand(layer, of_layer, has_any);
-    if (!has_any) return std::nullopt;
+    if (!has_any) {
+      for (const formats::TensorInfo& info : file_.tensors())
+        if (is_of(layer, info.name)) leave_out(layer, info.name, "the model does not have this stage");
+      return std::nullopt;
+    }
     MatchOptions how{.layout = options_.layout};
     if (!dump_.stacked.empty()) how.layer = std::to_string(layer);
     Matched matched = match(of_layer, file_, hands, how);
-    matched.left_out.clear();  // what is of other layers is no news
+    for (const std::string& words : matched.left_out) {  // what is of other layers is no news
+      const std::size_t at = words.rfind(": ");
+      const std::string name = words.substr(0, at);
+      if (is_of(layer, name)) leave_out(layer, name, words.substr(at + 2));
+    }
+    matched.left_out.clear();
     return check(of_layer, matched, options_.tolerance, search_);
+  }
+
+  /// Whether a tensor is one of attention of that layer, alone or with those of others.
+  bool is_of(std::size_t layer, const std::string& name) const {
+    const auto own = dump_.stages.find(layer);
+    return dump_.stacked.contains(name) || (own != dump_.stages.end() && own->second.contains(name));
+  }
+  void leave_out(std::size_t layer, const std::string& name, const std::string& why) {
+    left_out_[name + ": " + why].push_back(layer);
+  }
+
+  /// Of a tensor of all layers those in which it was left out are said, unless they are all.
+  void add_left_out() {
+    for (const auto& [words, layers] : left_out_) {
+      const std::string name = words.substr(0, words.rfind(": "));
+      const bool is_of_some = dump_.stacked.contains(name) && layers.size() < report_.layers.size();
+      const auto number = [](std::size_t layer) { return std::to_string(layer); };
+      report_.left_out.push_back(
+          words + (is_of_some ? " (in " + std::string(layers.size() > 1 ? "layers " : "layer ") +
+                                    text::joined(layers, ", ", number) + ")"
+                              : ""));
+    }
+  }
+
+  void require_comparison() const {
+    const auto is_compared = [](const LayerResult& layer) { return layer.entering || layer.attention; };
+    if (std::ranges::any_of(report_.layers, is_compared) || report_.leaving || report_.normed ||
+        report_.logits)
+      return;
+    throw Error(file_.place() +
+                "expected tensors that can be compared, got none: " + text::joined(report_.left_out, "; "));
   }
 
   void compare_end(const arma::fmat& rows, const arma::vec& steps) {
@@ -180,6 +224,7 @@ class Comparing {
   const Means& means_;
   const Token& search_;
   Dump dump_;
+  std::map<std::string, std::vector<std::size_t>> left_out_;  ///< words on a tensor: layers
   WholeReport report_;
 };
 

@@ -20,7 +20,8 @@ struct RowsResult {
   std::string rounding = {};  ///< the type whose rounding was allowed for, or ""
   std::string reading = {};   ///< "after the last norm" where that is not plain, or ""
   bool within = false;
-  double largest = 0;  ///< |theirs − ours|
+  double largest = 0;   ///< |theirs − ours|
+  bool of_nan = false;  ///< that is ∞ as one alone is NaN
   std::size_t row = 0, column = 0;
 };
 

@@ -29,8 +29,8 @@ void add_rows(const std::string& layer, const std::string& what, const std::opti
     row.back() = "DIFFERS: " + result->obstacle;
   } else {
     row[6] = result->largest == 0 ? "0"
-                                  : difference_text(result->largest) + " at token " + to_string(result->row) +
-                                        ", number " + to_string(result->column);
+                                  : difference_text(result->largest, result->of_nan) + " at token " +
+                                        to_string(result->row) + ", number " + to_string(result->column);
     row.back() = result->within ? "agrees" : "DIFFERS";
     if (!result->rounding.empty()) row.back() += " as " + result->rounding;
   }

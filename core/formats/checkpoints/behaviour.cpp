@@ -47,8 +47,15 @@ void find_sight_without_kind(Behaviour& b, std::span<const TensorInfo> tensors, 
   set_causal(b, layer.layout->causal, false, "");
 }
 
+/// Of a model of two towers, or of one alone, which its type tells and its names need not.
+bool is_image_tower(const std::string& weight, Side side, const std::string& type) {
+  if (type.ends_with("_text_model")) return false;
+  if (type.ends_with("_vision_model")) return true;
+  return side == Side::encoder && weight.find("text_model") == weight.npos;
+}
+
 void find_sight(Behaviour& b, std::span<const TensorInfo> tensors, const Layer& layer, const Config& config,
-                bool by_config) {
+                bool by_config, const std::string& type) {
   const std::string weight = text::lower(layer.mapping.query.weights.front());
   b.is_cross = is_cross(tensors, layer);
   if (b.is_cross) {
@@ -72,7 +79,7 @@ void find_sight(Behaviour& b, std::span<const TensorInfo> tensors, const Layer& 
       return set_causal(b, side == Side::decoder, by_config,
                         (side == Side::decoder ? "as decoders" : "as encoders") + part);
     case Sight::by_tower: {
-      const bool image = side == Side::encoder && weight.find("text_model") == weight.npos;
+      const bool image = is_image_tower(weight, side, type);
       return set_causal(b, !image, by_config, (image ? "as the image tower" : "as the text tower") + part);
     }
   }
@@ -112,7 +119,7 @@ Behaviour behaviour_of(std::span<const TensorInfo> tensors, const Layer& layer, 
   const Side side = side_of(text::lower(layer.mapping.query.weights.front()));
   const auto& of_side = side == Side::decoder ? config.heads.of_decoder : config.heads.of_encoder;
   if (side != Side::none && of_side) b.heads.n = of_side;
-  find_sight(b, tensors, layer, config, by_config);
+  find_sight(b, tensors, layer, config, by_config, type);
   plan_additions(b, tensors, layer, {config.positions, type, by_config, left_out});
   cut_fused(b, layer, weight ? weight->shape : Shape(), place);
   b.norm_before = b.kind ? b.kind->norm_before : has_norm_before(tensors, layer);

@@ -85,7 +85,7 @@ constexpr std::array absence_table{
     Absence{"clip", "clipped queries, keys and values"},
     Absence{"sinks", "learned attention sinks"},
     Absence{"extra_keys", "keys and values that are learned beside the tokens'"},
-    Absence{"bias", "a bias that is added to the scores"},
+    Absence{"bias", "a bias of the scores that is not the same for all sequences"},
     Absence{"mask", "a mask that is not the same for all heads and sequences"},
 };
 

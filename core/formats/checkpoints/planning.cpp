@@ -33,7 +33,13 @@ class Planner {
     if (!b_.is_cross) {  // whose keys stand nowhere among the queries
       if (alibi || is_either()) plan_alibi();
       const bool turns = is_kind("ESM") && std::ranges::find(signs, std::string("rotary")) != signs.end();
-      if (!alibi && (positions.rotary || turns || of_kind == Positions::rotary)) plan_rotary();
+      const bool tensors_turn = std::ranges::find(signs, std::string("rotary")) != signs.end();
+      if (!alibi && of_kind == Positions::rotary && !positions.rotary && !tensors_turn &&
+          is_called_so_alone())
+        b_.assumed.push_back("no rotary positions, as nothing but the names of projections is that of " +
+                             std::string(b_.kind->name));
+      else if (!alibi && (positions.rotary || turns || of_kind == Positions::rotary))
+        plan_rotary();
       if (positions.relative || of_kind == Positions::relative) plan_relative();
       find_window();
     }
@@ -50,6 +56,15 @@ class Planner {
 
  private:
   bool is_kind(std::string_view name) const { return b_.kind && b_.kind->name == name; }
+
+  /// Projections that anybody calls so, in no block of layers and without another tensor of such models.
+  bool is_called_so_alone() const {
+    const std::string& prefix = layer_.prefix;
+    const bool is_of_a_block =
+        prefix.find_first_of("0123456789") != prefix.npos || prefix.find("self_attn") != prefix.npos;
+    return !sources_.by_config && (is_kind("Llama") || is_kind("Phi")) && !is_of_a_block &&
+           !info(prefix + "q_norm.weight", 1);
+  }
 
   /// Which of the two a Baichuan has its configuration tells alone.
   bool is_either() const {

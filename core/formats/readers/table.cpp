@@ -1,6 +1,7 @@
 #include "core/formats/readers/table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/error.hpp"
@@ -8,6 +9,7 @@
 #include "core/formats/files/json.hpp"
 #include "core/formats/readers/records.hpp"
 #include "core/formats/readers/written_number.hpp"
+#include "core/text/ascii.hpp"
 #include "core/text/code_points.hpp"
 
 namespace core::formats::readers {
@@ -19,6 +21,20 @@ bool is_number(const std::string& field, const TableRules& rules) {
   return written_number(field, rules.decimal_comma) || is_written_beyond_float64(field, rules.decimal_comma);
 }
 
+/// What stands where a number is missing.
+bool is_missing(const std::string& field) {
+  constexpr std::array<std::string_view, 9> words{"na",  "n/a",     "#n/a", "null", "none",
+                                                  "nil", "missing", "-",    "?"};
+  return std::ranges::find(words, text::lower(field)) != words.end();
+}
+
+/// No number, though it stands for one or begins as one does: "NA", "1e-05f", "1.0.0".
+bool is_spoilt_number(const std::string& field, const TableRules& rules) {
+  const std::size_t begin = field.find_first_not_of("+-.");
+  const bool begins = begin != field.npos && begin < 3 && text::is_digit(field[begin]);
+  return (begins || is_missing(field)) && !is_number(field, rules);
+}
+
 bool looks_like_header(const Record& record, const TableRules& rules) {
   if (rules.header) return *rules.header;
   if (record.fields.front().empty() && record.fields.size() > 1) return true;
@@ -26,16 +42,23 @@ bool looks_like_header(const Record& record, const TableRules& rules) {
                               [&](const std::string& f) { return f.empty() || is_number(f, rules); });
 }
 
+/// Whether the line of names has one too few, or an empty one, for the numbers of each row.
+bool says_labels(const Record* header, const Record& row) {
+  return header && (header->fields.front().empty() || header->fields.size() + 1 == row.fields.size());
+}
+
 bool looks_labelled(const Record* header, const Record& row, const TableRules& rules) {
   if (rules.row_labels) return *rules.row_labels;
   if (row.fields.size() < 2) return false;
-  if (header && (header->fields.front().empty() || header->fields.size() + 1 == row.fields.size()))
-    return true;
+  if (says_labels(header, row)) return true;
   return !row.fields.front().empty() && !is_number(row.fields.front(), rules);
 }
 
 [[noreturn]] void fail(const std::string& place, std::size_t line, const std::string& what) {
   throw Error(place + "line " + std::to_string(line) + what);
+}
+[[noreturn]] void fail_number(const std::string& place, std::size_t line, const std::string& field) {
+  fail(place, line, ", column 1: expected a number, got " + quoted_briefly(field));
 }
 
 /// Makes sure that a name can be shown and saved: tokens are UTF-8.
@@ -83,12 +106,20 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   Tensor tensor;
   std::optional<Record> header;
   if (looks_like_header(*first, rules)) header = std::exchange(first, records.next());
+  if (header && !rules.header && std::ranges::all_of(header->fields, is_missing))
+    fail_number(place, header->line, header->fields.front());
   if (!first) throw Error(place + "expected numbers, got only a line of names");
   const bool labelled = looks_labelled(header ? &*header : nullptr, *first, rules);
   const std::size_t n_fields = first->fields.size(), n_columns = n_fields - labelled;
   std::size_t n_rows = 0;
   const std::size_t first_line = first->line;
+  const std::string first_field = first->fields.front();
+  // One field alone, which may as well be a number gone wrong, says that its column is of names.
+  const bool is_doubtful = labelled && !rules.row_labels &&
+                           !says_labels(header ? &*header : nullptr, *first) &&
+                           is_spoilt_number(first_field, rules);
   for (std::optional<Record> row = std::move(first); row; row = records.next(), ++n_rows) {
+    if (is_doubtful && is_number(row->fields.front(), rules)) fail_number(place, first_line, first_field);
     if (labelled) {
       check_name(row->fields.front(), place, row->line, 1);
       tensor.row_labels.push_back(name_of(row->fields.front()));

@@ -47,13 +47,21 @@ bool is_known_mistake(const std::string& name) {
 class CheckOf : public testing::TestWithParam<const char*> {
  protected:
   CheckFixture fixture{GetParam()};
+
+  /// A case's tensors; those of float16 arithmetic alone as programs keep them who go on in float32.
+  std::vector<Tensor> tensors_of(const std::string& name, const std::set<std::string>& stages = {}) const {
+    std::vector<Tensor> tensors = fixture.tensors(name, stages);
+    if (name == "half_precision")
+      for (Tensor& tensor : tensors) tensor.dtype = formats::Dtype::f32;
+    return tensors;
+  }
 };
 
 TEST_P(CheckOf, NamesEveryMistakeAndEveryPairFromAllStages) {
   std::size_t n_cases = 0;
   for (const std::string& name : fixture.cases()) {
     if (!is_known_mistake(name)) continue;
-    const Report report = checked(fixture.model, fixture.tensors(name));
+    const Report report = checked(fixture.model, tensors_of(name));
     EXPECT_FALSE(report.agrees) << name;
     // Twice by √d_head is once by d_head.
     const bool has_two = name.find("scale_d_head") != name.npos;
@@ -79,7 +87,7 @@ TEST_P(CheckOf, CallsRightTensorsRightInEveryType) {
 TEST_P(CheckOf, FindsTheMistakeFromTheOutputAloneOrSaysWhatItCouldBe) {
   for (const std::string& name : fixture.cases()) {
     if (!is_known_mistake(name) || name.find('+') != name.npos) continue;
-    const Report report = checked(fixture.model, fixture.tensors(name, {"output"}));
+    const Report report = checked(fixture.model, tensors_of(name, {"output"}));
     if (report.agrees) {
       EXPECT_THAT((std::vector<std::string>{"mask_finite"}), Contains(name)) << "it changes the output";
       continue;

@@ -86,12 +86,14 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
     const Report report = checked(fixture.model, tensors);
     const std::string of = mistake + "." + arithmetic + " from " + testing::PrintToString(stages);
     const bool is_unknown = mistake == "base_two";  // nearly as √d_head and √d_model differ
-    EXPECT_EQ(report.agrees, causes.empty() && !is_unknown) << of;
+    // Tensors that are kept in float16 say themselves how they err.
+    const bool errs_as_kept = arithmetic == "float16" && causes == Causes{"half_precision"};
+    EXPECT_EQ(report.agrees, (causes.empty() || errs_as_kept) && !is_unknown) << of;
     std::vector<Causes> found;
     for (const Explanation& e : report.explanations) found.emplace_back(e.causes.begin(), e.causes.end());
     ++n_checks;
     n_alternatives += found.size() > 1;
-    if (is_unknown) {
+    if (is_unknown || errs_as_kept) {
       EXPECT_THAT(found, IsEmpty()) << of;
     } else if (!causes.empty()) {
       EXPECT_THAT(found, Contains(causes)) << of;
@@ -192,7 +194,9 @@ TEST_F(JudgedTensors, TellCoarseSumsFromCoarseStages) {
   // 64 terms, of which each partial sum rounds.
   CheckFixture wide("rounded_sums");
   EXPECT_THAT(checked(wide.model, wide.tensors("float16_sums")).causes(), ElementsAre("half_precision_sums"));
-  EXPECT_THAT(checked(wide.model, wide.tensors("float16")).causes(), ElementsAre("half_precision"));
+  std::vector<Tensor> stages = wide.tensors("float16");
+  for (Tensor& tensor : stages) tensor.dtype = formats::Dtype::f32;
+  EXPECT_THAT(checked(wide.model, stages).causes(), ElementsAre("half_precision"));
 }
 
 TEST_F(JudgedTensors, DescribeWhatNoCauseExplains) {

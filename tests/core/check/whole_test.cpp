@@ -134,6 +134,9 @@ TEST_P(WholeDump, OfAnotherTextIsOfAnotherShape) {
   const WholeReport found = report();
   EXPECT_FALSE(found.agrees());
   EXPECT_THAT(whole_report_text(found), HasSubstr("DIFFERS: expected [" + std::to_string(ids_.size())));
+  EXPECT_THAT(whole_report_text(found),
+              HasSubstr(": " + std::to_string(ids_.size() + 1) + " tokens, the text has " +
+                        std::to_string(ids_.size()) + "\n"));
   EXPECT_THAT(whole_report_json(found), HasSubstr("\"max_abs\": null, \"row\": null, \"column\": null"));
 }
 
@@ -236,6 +239,28 @@ TEST_P(WholeDump, WithoutAnythingOfLayersIsRefused) {
   if (model_.architecture.sizes.n_layers > 1) {
     EXPECT_THAT(support::error_of([&] { report(); }), HasSubstr("expected tensors of layers"));
   }
+}
+
+/// None of these models has a bias of distances.
+TEST_P(WholeDump, OfStagesThatTheModelDoesNotHaveNamesThem) {
+  Tensor absent = tensor("attentions.0");
+  absent.name = "layers.0.attn.alibi";
+  tensors_.push_back(absent);
+  const WholeReport found = report();
+  EXPECT_TRUE(found.agrees());
+  EXPECT_THAT(found.left_out,
+              testing::ElementsAre("layers.0.attn.alibi: the model does not have this stage"));
+  EXPECT_THAT(whole_report_text(found), HasSubstr("left out: layers.0.attn.alibi: the model"));
+}
+
+TEST_P(WholeDump, OfNothingThatCanBeComparedIsRefused) {
+  Tensor absent = tensor("attentions.0");
+  absent.name = "layers.0.attn.alibi";
+  tensors_ = {absent};
+  EXPECT_THAT(
+      support::error_of([&] { report(); }),
+      HasSubstr("expected tensors that can be compared, got none: layers.0.attn.alibi: the model does not "
+                "have this stage"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, WholeDump,

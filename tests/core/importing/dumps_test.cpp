@@ -92,6 +92,26 @@ TEST_F(Dump, OfABatchWithAMaskOfItsKeysHidesThem) {
   EXPECT_EQ(attention::visible_cells(dump.model, 1)(0, 2), 1);
 }
 
+TEST_F(Dump, OfFourAxesIsABatchWhereAMaskHasAsManySequences) {
+  const Written two_q{"q", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, two_k{"k", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}};
+  for (const Written& mask : {Written{"attention_mask", {2, 3}, {0, 1, 1, 1, 1, 1}},
+                              Written{"attention_mask", {2, 1, 1, 3}, {0, 1, 1, 1, 1, 1}}}) {
+    const Imported dump = opened({two_q, two_k, mask});
+    ASSERT_EQ(dump.model.sequences.size(), 2u);
+    EXPECT_EQ(attention::visible_cells(dump.model, 0)(2, 0), 0);
+    EXPECT_EQ(attention::visible_cells(dump.model, 1)(2, 0), 1);
+    EXPECT_THAT(dump.account.used, Contains("the first axis as sequences, of which a mask has as many"));
+  }
+  // Without such a mask they are layers, which is assumed unless one is asked for.
+  const std::string assumed = "that the first axis of q [2, 1, 3, 1] counts layers, not sequences";
+  const Imported layers = opened({two_q, two_k});
+  EXPECT_EQ(layers.model.sequences.size(), 1u);
+  EXPECT_THAT(layers.account.assumed, Contains(assumed));
+  Choices second;
+  second.layer = "1";
+  EXPECT_THAT(opened({two_q, two_k}, second).account.assumed, testing::Not(Contains(assumed)));
+}
+
 TEST_F(Dump, OfFewerQueriesThanKeysThatIsCausalBeginsAtTheFirstKeyAsInPyTorch) {
   const Written one_q{"q", {1, 2, 4}, {1, 0, 0, 0, 2, 0, 0, 0}};
   const Imported dump = opened({one_q, k, v, {"is_causal", {1}, {1}, "BOOL"}});
@@ -111,12 +131,78 @@ TEST_F(Dump, WithoutAMaskSaysWhatIsAssumed) {
   EXPECT_THAT(dump.account.assumed, ElementsAre("1 head", "scale 1/√4", "not causal: every key is seen"));
 }
 
-TEST_F(Dump, WithABiasOrAMaskAHeadIsRefusedUnlessIgnored) {
-  const Written bias{"attn_bias", {3, 3}, {0, 0.5f, 0, 0, 0, 0, 0, 0, 0}};
-  EXPECT_THAT(refusal({q, k, v, bias}, strict()),
-              HasSubstr("without a bias that is added to the scores (attn_bias [3, 3]), which cannot be "
-                        "computed yet; --ignore bias opens it without them"));
-  const Imported dump = opened({q, k, v, bias});
+/// A causal mask of three tokens of which so many are padding on the left, as transformers makes it.
+std::vector<float> left_padded(int n_padding) {
+  std::vector<float> mask;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) mask.push_back(j <= i && j >= n_padding ? 1 : 0);
+  return mask;
+}
+
+TEST_F(Dump, OfALeftPaddedTextIsNotTurnedRound) {
+  for (const int n_padding : {1, 2})
+    for (const char* type : {"BOOL", "F32"})
+      for (const formats::Shape& shape : {formats::Shape{3, 3}, formats::Shape{1, 1, 3, 3}}) {
+        const std::vector<float> mask = left_padded(n_padding);
+        const Imported dump = opened({q, k, v, {"attn_mask", shape, mask, type}});
+        const arma::mat visible = attention::visible_cells(dump.model, 0);
+        for (arma::uword i = 0; i < 3; ++i)
+          for (arma::uword j = 0; j < 3; ++j) EXPECT_EQ(visible(i, j), mask[3 * i + j]) << n_padding << type;
+        EXPECT_THAT(dump.account.used, Contains("1 in attn_mask shows"));
+      }
+  // Padding on the right, whose queries see nothing.
+  const Imported right = opened({q, k, v, {"attn_mask", {3, 3}, {1, 0, 0, 1, 1, 0, 0, 0, 0}, "BOOL"}});
+  EXPECT_EQ(attention::visible_cells(right.model, 0)(1, 0), 1);
+  EXPECT_EQ(attention::visible_cells(right.model, 0)(2, 2), 0);
+}
+
+TEST_F(Dump, OfSequencesOfWhichOneIsPaddedIsTurnedInBothOrInNone) {
+  const Written two_q{"q", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, two_k{"k", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}};
+  Choices batch;
+  batch.first_axis_is_batch = true;
+  std::vector<float> mask = left_padded(0), padded = left_padded(2);
+  mask.insert(mask.end(), padded.begin(), padded.end());
+  const Imported dump = opened({two_q, two_k, {"attention_mask", {2, 1, 3, 3}, mask, "BOOL"}}, batch);
+  EXPECT_TRUE(dump.model.mask.causal);
+  for (std::size_t s = 0; s < 2; ++s)
+    for (arma::uword i = 0; i < 3; ++i)
+      for (arma::uword j = 0; j < 3; ++j)
+        EXPECT_EQ(attention::visible_cells(dump.model, s)(i, j), mask[9 * s + 3 * i + j]) << s;
+  // The first sequence is hidden by none of its ones, which only the second one tells.
+  const Imported hides = opened({two_q, two_k, {"mask", {2, 3}, {0, 0, 0, 0, 0, 1}, "BOOL"}}, batch);
+  EXPECT_EQ(arma::accu(attention::visible_cells(hides.model, 0)), 9);
+  EXPECT_EQ(arma::accu(attention::visible_cells(hides.model, 1)), 6);
+}
+
+TEST_F(Dump, WithABiasAddsItToTheScores) {
+  // Scaled by 1/√4, row i of the scores is (i + 1)(j + 1)/2; the bias goes on top, and −∞ hides.
+  const Written bias{"attn_bias", {3, 3}, {0, -inf, -inf, -1, 0, -inf, -2, -1, 0}};
+  const Imported dump = opened({q, k, v, bias}, strict());
+  EXPECT_TRUE(dump.model.mask.causal);
+  EXPECT_THAT(dump.account.used, Contains("attn_bias [3, 3] as a bias of the scores"));
+  const arma::mat weights = attention::attend(dump.model).heads[0].weights;
+  const double own = std::exp(2), first = std::exp(1 - 1);
+  EXPECT_NEAR(weights(1, 0), first / (own + first), 1e-12);
+  EXPECT_EQ(weights(1, 2), 0);
+  EXPECT_THAT(opened({scores_times(0.5), v, bias}).account.assumed,
+              Contains("that the scores are still without attn_bias"));
+  // One for each of two heads, of which one hides more.
+  const Written two_q{"q", {2, 2, 1}, {1, 2, 3, 4}}, two_k{"k", {2, 2, 1}, {1, 2, 3, 4}};
+  const Imported of_heads = opened({two_q, two_k, {"attn_bias", {2, 2, 2}, {0, 3, 0, 0, 0, -inf, 5, 0}}});
+  const auto trace = attention::attend(of_heads.model);
+  EXPECT_NEAR(trace.heads[0].weights(0, 1), std::exp(2 + 3) / (std::exp(1) + std::exp(2 + 3)), 1e-12);
+  EXPECT_EQ(trace.heads[1].weights(0, 1), 0);
+  EXPECT_NEAR(trace.heads[1].weights(1, 0), std::exp(12 + 5) / (std::exp(12 + 5) + std::exp(16)), 1e-12);
+}
+
+TEST_F(Dump, WithABiasOfASequenceOrAMaskAHeadIsRefusedUnlessIgnored) {
+  const Written q_of_two{"q", {2, 1, 2, 1}, {1, 2, 3, 4}}, k_of_two{"k", {2, 1, 2, 1}, {1, 2, 3, 4}};
+  const Written bias{"attn_bias", {2, 1, 2, 2}, {0, 0.5f, 0, 0, 0, 0, 0, 0}};
+  Choices batch = strict();
+  batch.first_axis_is_batch = true;
+  EXPECT_THAT(refusal({q_of_two, k_of_two, bias}, batch), HasSubstr("--ignore bias opens it without them"));
+  batch.ignored.reset();
+  const Imported dump = opened({q_of_two, k_of_two, bias}, batch);
   ASSERT_EQ(dump.account.left_out.size(), 1u);
   EXPECT_EQ(dump.account.left_out[0].name, "bias");
   const Written two_q{"q", {2, 2, 1}, {1, 2, 3, 4}}, two_k{"k", {2, 2, 1}, {1, 2, 3, 4}};

@@ -6,7 +6,9 @@
 #include "core/attention/attend.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/importing/import.hpp"
+#include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace core::importing {
 namespace {
@@ -77,6 +79,52 @@ const Family families[] = {
     {"gemma3_full", "", true, ""},
     {"gpt_oss", "", true, ""},
 };
+
+// transformers saves a tower alone without the part of its names that would tell which it is.
+TEST(Clip, OfOneTowerIsToldByItsType) {
+  const support::TemporaryDirectory directory;
+  const auto path = directory.path() / "model.safetensors";
+  std::vector<support::Written> tensors;
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"})
+    tensors.push_back({"encoder.layers.0.self_attn." + std::string(name) + ".weight", {2, 2}, {1, 0, 0, 1}});
+  support::write(path, tensors);
+  for (const auto& [type, is_causal] : {std::pair{"clip_text_model", true},
+                                        std::pair{"clip_vision_model", false}, std::pair{"clip", false}}) {
+    support::put_bytes(directory.path() / "config.json",
+                       "{\"model_type\": \"" + std::string(type) + "\", \"num_attention_heads\": 1}");
+    core::Token progress;
+    const Imported tower = import_file(path, {}, progress);
+    EXPECT_EQ(tower.model.mask.causal, is_causal) << type;
+    EXPECT_THAT(tower.account.used, Contains(is_causal ? "causal, as the text tower of CLIP"
+                                                       : "not causal, as the image tower of CLIP"));
+  }
+}
+
+// Many modules call their projections as Llama does, and turn nothing.
+TEST(ProjectionsAlone, TurnNothingUnlessMoreThanTheirNamesIsThatOfLlama) {
+  const support::TemporaryDirectory directory;
+  const auto path = directory.path() / "model.safetensors";
+  const auto turns = [&](const std::string& prefix) {
+    std::vector<support::Written> tensors;
+    for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+      tensors.push_back({prefix + name + ".weight", {2, 2}, {1, 0, 0, 1}});
+    support::write(path, tensors);
+    Choices choices;
+    choices.n_heads = 1;
+    core::Token progress;
+    const Imported module = import_file(path, choices, progress);
+    const bool is_said = std::ranges::any_of(module.account.assumed, [](const std::string& words) {
+      return words.starts_with("no rotary positions, as nothing but the names");
+    });
+    const bool has_rotary = module.model.additions.positions.rotary.has_value();
+    EXPECT_NE(is_said, has_rotary) << prefix;
+    return has_rotary;
+  };
+  EXPECT_FALSE(turns(""));
+  EXPECT_FALSE(turns("attn."));
+  EXPECT_TRUE(turns("model.layers.0.self_attn."));
+  EXPECT_TRUE(turns("self_attn."));
+}
 
 Choices choices_of(const Family& family) {
   Choices choices;

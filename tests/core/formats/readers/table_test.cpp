@@ -60,6 +60,20 @@ TEST(Table, FindsNamesOfRowsAndColumnsOut) {
   EXPECT_THAT(shorter.row_labels, ElementsAre("x"));
 }
 
+TEST(Table, DoesNotTakeANumberGoneWrongForAName) {
+  EXPECT_EQ(error_of_table("1e-05f,0.2,0.3\n0.1,0.5,0.6\n0.3,0.8,0.9"),
+            "a.csv: line 1, column 1: expected a number, got \"1e-05f\"");
+  EXPECT_EQ(error_of_table("a,b,c\n1.0.0,0,0\n0.5,0.5,0"),
+            "a.csv: line 2, column 1: expected a number, got \"1.0.0\"");
+  EXPECT_EQ(error_of_table("n/a,0,0\n0.5,0.5,0"), "a.csv: line 1, column 1: expected a number, got \"n/a\"");
+  EXPECT_EQ(error_of_table("NA,NA,NA\n1,2,3\n4,5,6"),
+            "a.csv: line 1, column 1: expected a number, got \"NA\"");
+  // Names that are numbers among others are names, and so is what no number follows.
+  EXPECT_THAT(parse_table("in,1,2\n2024,3,4\n", "").row_labels, ElementsAre("in", "2024"));
+  EXPECT_THAT(parse_table("2nd,1,2\n3rd,3,4\n", "").row_labels, ElementsAre("2nd", "3rd"));
+  EXPECT_THAT(parse_table("a;b\n4x;1;2\n7;3;4\n", "").row_labels, ElementsAre("4x", "7"));
+}
+
 TEST(Table, TakesNamesAsItIsTold) {
   TableRules rules;
   rules.header = false, rules.row_labels = true;
