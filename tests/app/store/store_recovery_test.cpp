@@ -228,6 +228,31 @@ TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
   }
 }
 
+TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
+  const TemporaryDirectory state, folder;
+  std::filesystem::copy(FIXTURES "/../../assets/examples/tiny_gpt", folder / "tiny");
+  {
+    Store store;
+    record(store, state);
+    store.open(folder / "tiny");
+    store.dispatch(SwitchHead{2, 3});
+    store.dispatch(EndNow{});
+  }
+  std::filesystem::rename(folder / "tiny", folder / "elsewhere");
+  Store store;
+  record(store, state);
+  store.dispatch(TakeUpLeft{0});
+  support::finish_reading(store);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_THAT(store.message().text, HasSubstr((folder / "tiny").string()));
+  std::filesystem::rename(folder / "elsewhere", folder / "tiny");
+  store.dispatch(TakeUpLeft{0});
+  support::finish_reading(store);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  EXPECT_TRUE(store.newest().whole);
+}
+
 TEST(Recovery, SaysThatTheDiskIsFullAndGoesOnWhenThereIsRoom) {
   const TemporaryDirectory state;
   Store store;
