@@ -60,6 +60,11 @@ Journal::Journal(fs::path content, formats::Descriptor lock)
     : content_(std::move(content)), lock_path_(lock_beside(content_)), lock_(std::move(lock)) {}
 
 Journal::Journal(const fs::path& folder) : lock_(-1) {
+  lock_in(folder);
+}
+
+/// Takes a name in a folder that nobody has, and the lock on it.
+void Journal::lock_in(const fs::path& folder) {
   std::error_code error;
   // What is in it is the work of one person.
   if (fs::create_directories(folder, error)) fs::permissions(folder, fs::perms::owner_all, error);
@@ -102,6 +107,8 @@ void Journal::write(const JournalHead& head, const std::string& session) {
   const auto member = [](const char* key, const std::string& text) {
     return std::string("\"") + key + "\": " + formats::json_quoted(text);
   };
+  // Somebody may have removed the folder, and without its lock nobody would find the journal.
+  if (std::error_code error; !fs::exists(lock_path_, error)) lock_in(content_.parent_path());
   // A path may be any bytes, which JSON has no place for.
   const std::string path = core::text::hexadecimal(head.path ? head.path->native() : "");
   formats::write_atomically(content_, "{" + member("title", head.title) + ", " + member("path", path) + ", " +

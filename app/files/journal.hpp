@@ -49,6 +49,7 @@ class Journal {
 
  private:
   Journal(std::filesystem::path content, core::formats::Descriptor lock);
+  void lock_in(const std::filesystem::path& folder);
 
   std::filesystem::path content_, lock_path_;
   core::formats::Descriptor lock_;

@@ -77,6 +77,24 @@ Memory read_memory(const fs::path& directory) {
   return memory;
 }
 
+Memory merged(const Memory& began, const Memory& ends, Memory written) {
+  for (const auto& [key, value] : ends.settings) {
+    const auto was = began.settings.find(key);
+    if (was == began.settings.end() || was->second != value || !written.settings.contains(key))
+      written.settings[key] = value;
+  }
+  // What is opened comes to the front, behind it the others are in the order in which they were.
+  auto other = began.recent.rbegin();
+  auto opened = ends.recent.rbegin();
+  for (; opened != ends.recent.rend(); ++opened, ++other) {
+    other = std::find(other, began.recent.rend(), *opened);
+    if (other == began.recent.rend()) break;
+  }
+  for (; opened != ends.recent.rend(); ++opened)
+    written.recent = with_recent(std::move(written.recent), *opened);
+  return written;
+}
+
 std::string write_memory(const fs::path& directory, const Memory& memory) {
   std::string settings, recent;
   for (const auto& [key, value] : memory.settings) settings += key + "=" + value + "\n";

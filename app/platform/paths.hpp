@@ -29,6 +29,10 @@ std::vector<std::filesystem::path> example_directories();
 /// empty.
 Memory read_memory(const std::filesystem::path& directory);
 
+/// What is to be written by a window that began with a memory and ends with another, where others have
+/// written since: theirs, with the settings that this one has changed and the files that it has opened.
+Memory merged(const Memory& began, const Memory& ends, Memory written);
+
 /// Writes both, each under a temporary name first. Returns one line that says what failed, or "".
 std::string write_memory(const std::filesystem::path& directory, const Memory& memory);
 

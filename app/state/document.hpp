@@ -35,6 +35,8 @@ struct Document {
   core::editing::HistoryOf<Undoable> history = core::editing::HistoryOf<Undoable>();
   std::shared_ptr<const WholeModel> whole = nullptr;  ///< that the model is a layer of
   core::experiment::Experiment saved_experiment = {};
+  /// Of this piece of work alone, whatever its model becomes.
+  std::shared_ptr<const char> mark = std::make_shared<const char>();
 
   bool is_modified() const {
     if (!whole) return !(model == saved);

@@ -5,7 +5,7 @@
 namespace app {
 namespace {
 
-void show(View& view, std::optional<CellRef> cell) {
+void show(LookedAt& view, std::optional<CellRef> cell) {
   view.selection.pinned = std::move(cell);
   view.selection.unfolded.reset();
   if (view.selection.pinned && core::attention::info(view.selection.pinned->stage).per_head)
@@ -63,7 +63,7 @@ void pin_query(View& view, std::size_t query) {
   pinned = pinned == query ? std::nullopt : std::optional(query);
 }
 
-void release(View& view) {
+void release(LookedAt& view) {
   view.selection.trail.clear();
   show(view, std::nullopt);
 }

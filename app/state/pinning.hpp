@@ -33,6 +33,6 @@ void stop_pointing(View& view);
 void pin_query(View& view, std::size_t query);
 
 /// Nothing is pinned any more and there is no way back.
-void release(View& view);
+void release(LookedAt& view);
 
 }  // namespace app

@@ -8,10 +8,14 @@
 
 namespace app {
 
-/// All that the window shows beside the model: changed by commands alone.
-struct View {
+/// What is looked at of a model.
+struct LookedAt {
   Look look;
   Selection selection;
+};
+
+/// All that the window shows beside the model: changed by commands alone.
+struct View : LookedAt {
   Settings settings;
   Forms forms;
   LayersLook layers;

@@ -7,7 +7,7 @@
 
 namespace app {
 
-void keep_within(View& view, const core::attention::Model& model) {
+void keep_within(LookedAt& view, const core::attention::Model& model) {
   view.look.sequence = std::min(view.look.sequence, model.sequences.size() - 1);
   view.look.head = std::min(view.look.head, model.n_heads - 1);
   if (!core::editing::find_matrix(model, view.look.edited))

@@ -134,8 +134,9 @@ void Lessons::take(const core::lessons::Task<Start, At>& task, const At& moment)
 
 std::optional<WholeReading::Kept> Lessons::leave(Document& document, View& view) {
   document = std::move(under_way_->own);
-  // The first undo after a lesson takes nothing of one's own away.
-  if (document.history.undo_description() != the_lesson)
+  // The first undo after a lesson takes nothing of one's own away; but what can be redone would be lost by
+  // it.
+  if (document.history.undo_description() != the_lesson && !document.history.can_redo())
     document.history.record({document.model, document.whole}, "", the_lesson);
   document.history.end_gesture();
   look_as_before(view, under_way_->own_view);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/files/view_text.hpp"
+#include "core/error.hpp"
 #include "core/experiment/experiment_file.hpp"
 
 namespace app {
@@ -43,8 +44,17 @@ bool Recorder::Desk::is_empty() const {
 }
 
 void Recorder::begin(const std::filesystem::path& folder) {
-  left_ = Journal::left_in(folder);
-  journal_ = std::make_shared<Journal>(folder);
+  try {
+    left_ = Journal::left_in(folder);
+    journal_ = std::make_shared<Journal>(folder);
+  } catch (const core::Error& error) {
+    why_not_ = error.what();
+    throw;
+  }
+}
+
+void Recorder::tell(const std::string& why) {
+  lane_.jobs().tell({"Edits are not recorded for the case of a crash: " + why});
 }
 
 Recorder::Entry Recorder::entry_of(const Document& document, const View& view) {
@@ -68,7 +78,10 @@ bool Recorder::is_written(const Document& document) const {
 }
 
 void Recorder::follow(const Document& document, const View& view) {
-  if (!journal_) return;
+  if (!journal_) {
+    if (!why_not_.empty() && document.is_modified()) tell(std::exchange(why_not_, ""));
+    return;
+  }
   if (!document.is_modified()) {
     desk_.put({});
     written_.reset();  // what is redone is not on the desk any more
@@ -103,9 +116,10 @@ void Recorder::begin_to_write() {
       },
       [this](const Failure& failure) {
         if (failure.is_stopped) return;
-        next_ = Clock::now() + (std::exchange(has_failed_, true) ? again : 1s);
+        const bool had_failed = std::exchange(has_failed_, true);
+        next_ = Clock::now() + (had_failed ? again : 1s);
         written_.reset();  // it is tried again, whether there are more edits or not
-        lane_.jobs().tell({"Edits are not recorded for the case of a crash: " + failure.words});
+        if (!had_failed) tell(failure.words);
       });
 }
 

@@ -64,6 +64,7 @@ class Recorder {
   Entry entry_of(const Document& document, const View& view);
   bool is_written(const Document& document) const;
   void begin_to_write();
+  void tell(const std::string& why);
 
   std::shared_ptr<Journal> journal_;
   std::vector<std::shared_ptr<Journal>> left_;
@@ -71,6 +72,7 @@ class Recorder {
   std::string since_;        // the first edit that is not saved
   bool is_clear_ = true;     // nothing is in the journal
   bool has_failed_ = false;  // which is said once
+  std::string why_not_;      // nothing is recorded, until that was said
   Jobs::Clock::time_point next_;
   Desk desk_;
   Lane lane_;

@@ -30,6 +30,7 @@ Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::functi
 void Store::dispatch(const Command& command) {
   attempt("what was asked for",
           [&] { std::visit([this](const auto& c) { carry_out(c); }, command.any().kinds()); });
+  tidy();
 }
 
 void Store::attempt(const std::string& what, const std::function<void()>& act) {
@@ -43,6 +44,8 @@ void Store::attempt(const std::string& what, const std::function<void()>& act) {
 void Store::settle() {
   jobs_.deliver();
   leave_once_written();
+  take_what_was_read();
+  tidy();
   attempt("the list of files", [this] { list_files(); });
   attempt("what the model reads", [this] { follow_whole(); });
   attempt("the stages of this model; the pictures are of the one before",
@@ -53,8 +56,8 @@ void Store::settle() {
   attempt("the record of edits", [this] { recorder_.follow(lessons_.own(document_), view_); });
 }
 
-View Store::shown_view() const {
-  View view = view_;
+LookedAt Store::shown_view() const {
+  LookedAt view = view_;  // and not the forms, in which the names of a large folder may stand
   if (shows_newest()) return view;
   view.look.sequence = live_.sequence();
   keep_within(view, live_.model());
@@ -89,6 +92,7 @@ void Store::recall(Kept kept) {
 }
 
 void Store::carry_out(const ApplyEdit& command) {
+  if (document_.whole) require_layer_of_text();
   core::attention::Model after = editing::apply(document_.model, command.edit);
   if (after == document_.model || !may_take_memory(after, command)) return;
   std::shared_ptr<WholeModel> whole;
@@ -211,8 +215,10 @@ void Store::carry_out(const TakeMemory&) {
 }
 
 void Store::carry_out(const CancelQuestion&) {
+  const bool was_left = found_.ready && found_.ready->left;
   stay();
   view_.forms.dialog = Dialog::none;
+  if (was_left) show_left();
 }
 
 bool Store::may_leave(const Command& command) {
@@ -221,14 +227,13 @@ bool Store::may_leave(const Command& command) {
     return false;
   }
   if (!document_.is_modified() || waiting_.given_up == document_.model) return true;
-  waiting_.next = command;
+  wait_for(command, false);
   view_.forms.dialog = Dialog::unsaved_work;
   return false;
 }
 
 void Store::leave_when_written(const Command& command) {
-  waiting_.next = command;
-  waiting_.is_for_writing = true;
+  wait_for(command, true);
   if (!command.as<Quit>()) return;
   view_.forms.question =
       writer_.path().filename().string() + " is being written. attnscope quits when that is done.";
@@ -239,16 +244,6 @@ bool Store::is_quitting() const {
   return waiting_.next && waiting_.next->as<Quit>();
 }
 
-void Store::go_on() {
-  if (waiting_.next) dispatch(*std::exchange(waiting_.next, std::nullopt));
-}
-
-void Store::stay() {
-  waiting_.next.reset();
-  waiting_.given_up.reset();
-  waiting_.is_for_writing = false;
-}
-
 bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
   constexpr std::uint64_t little = std::uint64_t{64} << 20;
   if (memory_need(model, 0).bytes <= little) return true;  // and the system is not asked
@@ -256,7 +251,7 @@ bool Store::may_take_memory(const core::attention::Model& model, const Command& 
   if (need.is_too_much()) throw core::Error(need.words());
   if (need.bytes <= std::max(bytes_without_a_question, waiting_.granted_bytes)) return true;
   waiting_.asked_bytes = need.bytes;
-  waiting_.next = command;
+  wait_for(command, false);
   view_.forms.question = need.words() + ".";
   view_.forms.dialog = Dialog::memory;
   return false;
@@ -265,7 +260,7 @@ bool Store::may_take_memory(const core::attention::Model& model, const Command& 
 void Store::start_with(Document document) {
   document_ = std::move(document);
   whole_.clear();
-  waiting_.given_up.reset();
+  stay();
   release(view_);
   view_.selection.hovered.reset();
   view_.look.tokens.pinned_query.reset();
@@ -301,6 +296,7 @@ void Store::start(const core::lessons::Lesson& lesson,
   leave_lesson();
   lessons_.start(lesson, transformer, document_, view_, document_.whole ? whole_.kept() : std::nullopt);
   if (transformer) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
+  stay();
   view_.forms.dialog = Dialog::none;
   keep_view_within_model();
   message_ = {};

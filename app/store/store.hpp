@@ -57,8 +57,8 @@ class Store {
   bool shows_newest() const { return live_.is_of(document_.model, view_.look.sequence); }
   /// The trace, the model that it is of, and whether it is being renewed.
   const LiveTrace& live() const { return live_; }
-  /// The view as far as that model has what is looked at.
-  View shown_view() const;
+  /// What is looked at, as far as that model has it.
+  LookedAt shown_view() const;
   DocumentState document() const;
   const Message& message() const { return message_; }
   bool wants_to_quit() const { return quit_; }
@@ -92,6 +92,7 @@ class Store {
     bool is_for_writing = false;                     // it goes on once what is being written is safe
     std::optional<core::attention::Model> given_up;  // of which the person has answered that it may go
     std::uint64_t asked_bytes = 0, granted_bytes = bytes_without_a_question;  // that stages may take
+    Jobs::Delivery was_read;  // meanwhile, and is taken in once the person has answered
   };
 
   void carry_out(const ApplyEdit&);
@@ -166,6 +167,11 @@ class Store {
   void adopt(std::shared_ptr<WholeModel> whole);
   /// What the whole model reads; throws core::Error while that is not known.
   const BothReadings& readings() const;
+  /// Throws core::Error while the document's model is a layer of another text than is to be read.
+  void require_layer_of_text() const;
+  /// The layer as it is known already, of the document or of what undo brings back, where its projections are
+  /// those of this one; else nullptr.
+  const WholeModel* known_layer(const WholeModel& whole) const;
   void follow_whole();
   void record_in(const std::filesystem::path& folder);
   void show_left();
@@ -181,13 +187,20 @@ class Store {
   /// A session that names files elsewhere is asked about where there is a command to go on with.
   void read_beside(const std::filesystem::path& path, const Jobs::Job& reading,
                    const std::optional<Command>& if_elsewhere = {});
+  /// The same for what is to be done with the document and the layer of it that are there now, and with no
+  /// other.
+  void read_for_document(const std::filesystem::path& path, const Jobs::Job& reading);
   /// The same for what nobody waits for; it is not read while something else is.
   void read_aside(const std::filesystem::path& path, const Jobs::Job& reading);
+  void fail_to_read(const std::filesystem::path& path, const Failure& failure);
   void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
   void list(const std::filesystem::path& directory);
   void list_files();
-  void take(FoundInFile found);
-  void import_from(const OpenedTensors& tensors, const core::importing::Choices& choices);
+  void list_again_after_it();
+  void take(const std::filesystem::path& path, FoundInFile found);
+  /// What was opened and is not wanted ends beside the window.
+  void drop_opened();
+  Jobs::Job making_of(const OpenedTensors& tensors, const core::importing::Choices& choices);
   void choose_from(OpenedTensors tensors);
 
   /// Whether the command may go on; asks about unsaved work when it may not yet.
@@ -197,9 +210,18 @@ class Store {
   void leave_when_written(const Command& command);
   void leave_once_written();
   bool is_quitting() const;
+  /// From now on this waits, and nothing else: for an answer, or for what is being written.
+  void wait_for(const Command& next, bool is_for_writing);
   /// What waits goes on, or nothing does any longer.
   void go_on();
   void stay();
+  /// Takes in what was read, or keeps it until the question that is open is answered.
+  void take_when_answered(Jobs::Delivery was_read);
+  void take_what_was_read();
+  /// The dialog is closed where it is open; another one stays.
+  void close(Dialog dialog);
+  /// Lets go of what belongs to a dialog that is no longer open.
+  void tidy();
   /// Does something; an exception becomes the message, and what was to be had is named in it.
   void attempt(const std::string& what, const std::function<void()>& act);
   /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when

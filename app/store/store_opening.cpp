@@ -55,19 +55,31 @@ FoundInFile as_whole_or_tensors(const std::filesystem::path& whole, const OpenFi
 
 void Store::read_beside(const std::filesystem::path& path, const Jobs::Job& reading,
                         const std::optional<Command>& if_elsewhere) {
-  if (view_.forms.browser.is_listing) to_list_ = view_.forms.browser.directory;  // again, after it
-  reader_.begin(path, reading, [this, path, if_elsewhere](const Failure& failure) {
-    if (failure.is_outside && if_elsewhere)
-      ask(failure.words + ". Files elsewhere on this computer are opened only when you say so.",
-          "Open it all the same", *if_elsewhere);
-    else if (!failure.is_stopped)
-      say(failure.lacks_memory ? path.string() + ": there is not enough memory for it" : failure.words, true);
-  });
+  list_again_after_it();
+  waiting_.was_read = {};
+  reader_.begin(
+      path,
+      [this, reading](const core::Token& progress) -> Jobs::Delivery {
+        return [this, was_read = reading(progress)] { take_when_answered(was_read); };
+      },
+      [this, path, if_elsewhere](const Failure& failure) {
+        if (!failure.is_outside || !if_elsewhere) return fail_to_read(path, failure);
+        take_when_answered([this, words = failure.words, next = *if_elsewhere] {
+          ask(words + ". Files elsewhere on this computer are opened only when you say so.",
+              "Open it all the same", next);
+        });
+      });
+}
+
+void Store::fail_to_read(const std::filesystem::path& path, const Failure& failure) {
+  if (failure.is_stopped) return;
+  say(failure.lacks_memory ? path.string() + ": there is not enough memory for it" : failure.words, true);
 }
 
 void Store::read_aside(const std::filesystem::path& path, const Jobs::Job& reading) {
   if (!reader_.is_free_for_asides()) return;
-  read_beside(path, reading);
+  list_again_after_it();
+  reader_.begin(path, reading, [this, path](const Failure& failure) { fail_to_read(path, failure); });
   reader_.set_aside();
 }
 
@@ -78,6 +90,11 @@ void Store::list(const std::filesystem::path& directory) {
   view_.forms.browser.asks_to_replace = false;
   view_.forms.browser.is_listing = true;
   to_list_ = directory;
+}
+
+/// Where the list of a folder is given up for something else that is read.
+void Store::list_again_after_it() {
+  if (view_.forms.browser.is_listing) to_list_ = view_.forms.browser.directory;
 }
 
 void Store::list_files() {
@@ -145,14 +162,14 @@ void Store::carry_out(const OpenFile& command) {
           *found = as_whole_or_tensors(*whole, command, free / 2, progress);
         else
           *found = find_in_file(command.path, progress, command.elsewhere);
-        return [this, found] { take(std::move(*found)); };
+        return [this, found, path = command.path] { take(path, std::move(*found)); };
       },
       OpenFile{.path = command.path, .elsewhere = core::Elsewhere::allowed});
 }
 
-void Store::take(FoundInFile found) {
+void Store::take(const std::filesystem::path& path, FoundInFile found) {
   if (found.whole) {
-    found_.ready = {reader_.path(), {}, {}, "", found.whole};
+    found_.ready = {path, {}, {}, "", found.whole};
     return carry_out(FinishOpening{});
   }
   if (!found.imported) {
@@ -167,7 +184,7 @@ void Store::take(FoundInFile found) {
       say("The names do not tell what the tensors are: say which is which.");
     return;
   }
-  found_.ready = {reader_.path(), std::move(*found.imported), std::move(found.source), found.stamp};
+  found_.ready = {path, std::move(*found.imported), std::move(found.source), found.stamp};
   carry_out(FinishOpening{});
 }
 
@@ -190,26 +207,27 @@ void Store::choose_from(OpenedTensors tensors) {
   message_ = {};
 }
 
-void Store::import_from(const OpenedTensors& tensors, const core::importing::Choices& choices) {
-  read_beside(tensors.file->path(), [this, tensors, choices](const core::Token& progress) -> Jobs::Delivery {
+Jobs::Job Store::making_of(const OpenedTensors& tensors, const core::importing::Choices& choices) {
+  return [this, tensors, choices](const core::Token& progress) -> Jobs::Delivery {
     auto made = std::make_shared<MadeOfTensors>(make_of(tensors, choices, progress));
     return [this, made] {
       found_.ready = {made->source.tensors.file->path(), std::move(made->imported), std::move(made->source),
                       ""};
       carry_out(FinishOpening{});
     };
-  });
+  };
 }
 
 void Store::carry_out(const ImportTensors& command) {
-  if (found_.tensors) import_from(*found_.tensors, command.choices);
+  if (found_.tensors) read_beside(found_.tensors->file->path(), making_of(*found_.tensors, command.choices));
 }
 
 void Store::carry_out(const ChooseLayer& command) {
   if (!document_.origin.source) return;
   core::importing::Choices choices = document_.origin.source->choices;
   choices.layer = std::to_string(command.layer);
-  import_from(document_.origin.source->tensors, choices);
+  const OpenedTensors& tensors = document_.origin.source->tensors;
+  read_for_document(tensors.file->path(), making_of(tensors, choices));
 }
 
 void Store::carry_out(const FinishOpening& command) {
@@ -218,7 +236,7 @@ void Store::carry_out(const FinishOpening& command) {
     const auto& whole = found_.ready->whole;
     if (!may_take_memory(whole ? whole->layer : found_.ready->imported.model, command)) return;
   } catch (const core::Error&) {
-    found_.ready.reset();
+    drop_opened();
     throw;
   }
   leave_lesson();
@@ -271,23 +289,24 @@ void Store::carry_out(const PreviewFile& command) {
 }
 
 void Store::carry_out(const GiveFile& command) {
-  read_beside(command.path,
-              [this, command, model = document_.model](const core::Token& progress) -> Jobs::Delivery {
-                const bool counts = formats::has_counting_line(formats::open_tensors(command.path), progress);
-                const std::vector<formats::GivenTensor> given{
-                    {core::attention::info(command.stage).name, command.path.string(), {}, counts}};
-                const auto stage = std::make_shared<core::attention::GivenStage>(
-                    *formats::with_given_tensors(model, given).given.find(command.stage));
-                return [this, stage, counts] {
-                  view_.forms.dialog = Dialog::none;
-                  carry_out(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
-                  if (counts) say("The first line, 0, 1 … or 1, 2 …, was taken for the names of the columns");
-                };
-              });
+  read_for_document(
+      command.path, [this, command, model = document_.model](const core::Token& progress) -> Jobs::Delivery {
+        const bool counts = formats::has_counting_line(formats::open_tensors(command.path), progress);
+        const std::vector<formats::GivenTensor> given{
+            {core::attention::info(command.stage).name, command.path.string(), {}, counts}};
+        const auto stage = std::make_shared<core::attention::GivenStage>(
+            *formats::with_given_tensors(model, given).given.find(command.stage));
+        return [this, stage, counts] {
+          close(Dialog::give);
+          close(Dialog::open_given);
+          carry_out(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
+          if (counts) say("The first line, 0, 1 … or 1, 2 …, was taken for the names of the columns");
+        };
+      });
 }
 
 void Store::carry_out(const FillFromFile& command) {
-  read_beside(command.path, [this, command](const core::Token& progress) -> Jobs::Delivery {
+  read_for_document(command.path, [this, command](const core::Token& progress) -> Jobs::Delivery {
     const auto file = std::make_shared<NumbersInFile>(numbers_in_file(command.path, progress));
     return [this, file, place = command.place] {
       document_.history.end_gesture();

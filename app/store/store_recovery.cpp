@@ -40,7 +40,6 @@ void Store::carry_out(const TakeUpLeft& command) {
   const JournalHead head = journal->head();
   const std::filesystem::path path = head.path.value_or(head.title);
   if (const std::string text = journal->text(); core::experiment::is_saved_experiment_text(text)) {
-    view_.forms.dialog = Dialog::none;
     return read_beside(path,
                        [this, journal, head, path, text,
                         free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
@@ -48,6 +47,7 @@ void Store::carry_out(const TakeUpLeft& command) {
                          const auto whole = std::make_shared<const OpenedWhole>(open_saved_whole(
                              text, "/" + head.title, core::Elsewhere::allowed, free / 2, progress));
                          return [this, whole, path, journal] {
+                           if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted any more
                            found_.ready = FoundInFiles::Ready{path, {}, {}, "", whole, journal};
                            carry_out(FinishOpening{});
                          };
@@ -100,7 +100,7 @@ void Store::carry_out(const GoOn&) {
 
 /// Asks something of which the answer is to go on with a command, or not to.
 void Store::ask(std::string question, std::string answer, const Command& next) {
-  waiting_.next = next;
+  wait_for(next, false);
   view_.forms.question = std::move(question);
   view_.forms.answer = std::move(answer);
   view_.forms.dialog = Dialog::question;

@@ -65,7 +65,7 @@ void Store::carry_out(const LoadReference& command) {
                         ": expected a session, or tensors of which but one model can be made");
     return [this, found, path] {
       keep(std::move(found->imported->model), path.filename().string());
-      view_.forms.dialog = Dialog::none;
+      close(Dialog::open_reference);
       view_.look.tab = Tab::compare;
       const std::string obstacle = why_not_in_place_of(references_.back().model, document_.model);
       const std::string reservations = core::importing::reservations_text(found->imported->account);
@@ -89,7 +89,7 @@ void Store::carry_out(const CheckTensors& command) {
           keep(document_.model, path.filename().string());
           references_.back().name = "T" + std::to_string(references_.back().id);
           references_.back().tensors = file;
-          view_.forms.dialog = Dialog::none;
+          close(Dialog::open_tensors);
           view_.look.tab = Tab::compare;
           comparing_.search();
           std::string words = "B are the tensors of " + path.string();

@@ -115,7 +115,22 @@ void Store::adopt(std::shared_ptr<WholeModel> whole) {
 const BothReadings& Store::readings() const {
   const BothReadings* both = whole_.readings();
   if (both && whole_.is_of(*document_.whole)) return *both;
-  throw core::Error(whole_.is_busy() ? "The text is still being read." : "This text could not be read.");
+  throw core::Error(whole_.has_failed(*document_.whole) ? "This text could not be read."
+                                                        : "The text is still being read.");
+}
+
+void Store::require_layer_of_text() const {
+  const WholeModel& whole = *document_.whole;
+  const BothReadings* both = whole_.readings();
+  const bool was_read = both && both->now->experiment.text == whole.experiment.text &&
+                        both->now->experiment.made == whole.experiment.made;
+  const auto names =
+      was_read ? both->now->names
+               : core::transformer::token_names(*whole.transformer.tokenizer,
+                                                experiment::tokens_of(whole.transformer, whole.experiment));
+  if (names == document_.model.sequences.front().tokens) return;
+  throw core::Error(whole_.has_failed(*document_.whole) ? "This text could not be read."
+                                                        : "The text is still being read.");
 }
 
 void Store::carry_out(const ReadText& command) {
@@ -199,16 +214,16 @@ void Store::carry_out(const WriteToken& command) {
 void Store::carry_out(const CompareEdits&) {
   if (!document_.whole) return;
   const core::transformer::Transformer& model = document_.whole->transformer;
-  read_beside(model.path,
-              [this, model, before = readings().before,
-               layer = document_.whole->layer](const core::Token&) -> Jobs::Delivery {
-                const auto made =
-                    std::make_shared<core::attention::Model>(experiment::layer_of(model, *before, layer));
-                return [this, made, layer] {
-                  keep(std::move(*made), "layer " + std::to_string(layer) + " before the edits");
-                  view_.look.tab = Tab::compare;
-                };
-              });
+  read_for_document(model.path,
+                    [this, model, before = readings().before,
+                     layer = document_.whole->layer](const core::Token&) -> Jobs::Delivery {
+                      const auto made = std::make_shared<core::attention::Model>(
+                          experiment::layer_of(model, *before, layer));
+                      return [this, made, layer] {
+                        keep(std::move(*made), "layer " + std::to_string(layer) + " before the edits");
+                        view_.look.tab = Tab::compare;
+                      };
+                    });
 }
 
 void Store::carry_out(const SweepHeads&) {
@@ -216,6 +231,15 @@ void Store::carry_out(const SweepHeads&) {
   if (const std::string& why = readings().now->no_guess; !why.empty()) throw core::Error(why);
   view_.layers.shows_effects = true;
   whole_.sweep();
+}
+
+const WholeModel* Store::known_layer(const WholeModel& whole) const {
+  const auto is_same = [&](const std::shared_ptr<const WholeModel>& other) {
+    return other && other->layer == whole.layer && other->transformer.weights == whole.transformer.weights;
+  };
+  if (is_same(document_.whole)) return document_.whole.get();
+  const Undoable* step = document_.history.find([&](const Undoable& of) { return is_same(of.whole); });
+  return step ? step->whole.get() : nullptr;
 }
 
 void Store::follow_whole() {
@@ -233,10 +257,15 @@ void Store::follow_whole() {
     document_.whole = std::move(whole);
     return;
   }
+  if (waiting_.next) return;   // one question at a time
   refused_layer_ = made->run;  // said or asked once
   if (!may_take_memory(*made->model, LookAtLayer{made->layer})) return;
   refused_layer_.reset();
   whole->of_pass = *made->model;
+  if (const WholeModel* known = known_layer(*whole)) {  // shared, so that undo holds one copy
+    whole->of_pass.projections = known->of_pass.projections;
+    whole->of_pass.additions.normalise = known->of_pass.additions.normalise;
+  }
   adopt(std::move(whole));
 }
 

@@ -21,7 +21,7 @@ void follow_held_key(Store& store) {
 
 ShownState shown_state(const Store& store) {
   const LiveTrace* kept = store.comparing().kept();
-  const View view = store.shown_view();
+  const LookedAt view = store.shown_view();
   if (!view.selection.shows_a || !kept || view.look.tab == Tab::compare)
     return {store.live(), store.live().version(), view};
   ShownState a{*kept, numbers_of_a | kept->version(), view, true};

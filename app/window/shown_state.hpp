@@ -11,7 +11,7 @@ namespace app {
 struct ShownState {
   const LiveTrace& live;  ///< whose trace it is
   std::uint64_t version;
-  View view;          ///< as far as its model has what is looked at
+  LookedAt view;      ///< as far as its model has it
   bool is_a = false;  ///< a kept one
 
   Shown shown() const { return {live.model(), live.trace(), version, view.look, view.selection}; }

@@ -49,24 +49,26 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 int run_window(const WindowOptions& options) {
   const core::HeldSignals held;  // before any other thread begins
   const platform::Memory before = platform::read_memory(platform::config_directory());
+  const int width = remembered_number(before.settings, "width", 960, 16384).value_or(1600);
+  const int height = remembered_number(before.settings, "height", 600, 16384).value_or(1000);
   Store store;
   recall_all(before, store);
+  const platform::Memory began = memory_of(store, {static_cast<float>(width), static_cast<float>(height)});
   if (options.file) {
     core::formats::read_pipe_whole(*options.file);
     store.open(*options.file, options.text, options.layer);
   } else if (!store.view().settings.knows_tour) {
     store.dispatch(ChangeView{tour_from(store.model())});
   }
-  platform::Window window(store.jobs(), "attnscope",
-                          remembered_number(before.settings, "width", 960, 16384).value_or(1600),
-                          remembered_number(before.settings, "height", 600, 16384).value_or(1000),
+  platform::Window window(store.jobs(), "attnscope", width, height,
                           store.view().settings.scale * store.view().settings.text_size);
   render::HeatmapRenderer renderer;
   Loop loop(window, renderer, store);
   const EndWatch end([&window] { window.wake(); });
   while (loop.step())
     if (end.signal() != 0) store.dispatch(EndNow{});
-  if (const platform::Memory after = memory_of(store, window.size()); after != before)
+  const platform::Memory written = platform::read_memory(platform::config_directory());
+  if (const auto after = platform::merged(began, memory_of(store, window.size()), written); after != written)
     platform::write_memory(platform::config_directory(), after);
   constexpr int of_signals = 128;  // as shells say it
   return end.signal() == 0 ? 0 : of_signals + end.signal();

@@ -42,6 +42,7 @@ void Jobs::start(const std::shared_ptr<Line>& line, std::shared_ptr<Started> job
   std::deque<std::shared_ptr<Started>> outdated;  // ends here, not under the lock
   const std::unique_lock lock(board_->mutex);
   job->line = line;
+  job->epoch = line->epoch;
   job->since = Clock::now();
   ++line->undelivered;
   if (!line->keeps_every) {
@@ -72,7 +73,7 @@ void Jobs::deliver() {
 void Jobs::take(Started& job) {
   {
     const std::lock_guard lock(board_->mutex);
-    if (!job.is_wanted) return;
+    if (!job.is_wanted()) return;
     --job.line->undelivered;
   }
   if (!job.has_failed) {
@@ -174,11 +175,8 @@ void Lane::cancel() {
   const std::unique_lock lock(jobs_.board_->mutex);
   outdated = std::exchange(line_->waiting, {});
   line_->undelivered = 0;
-  for (const auto& job : jobs_.board_->ended)
-    if (job->line == line_) job->is_wanted = false;
-  if (!line_->running) return;
-  line_->running->is_wanted = false;
-  line_->running->token.stop();
+  ++line_->epoch;
+  if (line_->running) line_->running->token.stop();
 }
 
 void Lane::stop(bool and_those_that_wait) {
@@ -203,7 +201,7 @@ bool Lane::is_running() const {
 
 double Lane::seconds() const {
   const std::lock_guard lock(jobs_.board_->mutex);
-  if (!line_->running || !line_->running->is_wanted) return 0;
+  if (!line_->running || !line_->running->is_wanted()) return 0;
   return std::chrono::duration<double>(Jobs::Clock::now() - line_->running->since).count();
 }
 

@@ -68,7 +68,15 @@ class Jobs {
  private:
   friend class Lane;
 
-  struct Line;
+  struct Started;
+  /// The jobs of one lane; guarded by the board's mutex.
+  struct Line {
+    bool keeps_every = false;
+    std::deque<std::shared_ptr<Started>> waiting;
+    std::shared_ptr<Started> running;
+    std::uint64_t epoch = 0;  // what was started in an earlier one was cancelled, wherever it is by now
+    int undelivered = 0;      // that are wanted
+  };
   struct Started {
     explicit Started(core::Token::Recalled recalled) : token(std::move(recalled)) {}
     Job job;
@@ -78,14 +86,10 @@ class Jobs {
     std::shared_ptr<Line> line;
     Delivery delivery;
     Failure problem;
-    bool is_wanted = true, has_failed = false;
-  };
-  /// The jobs of one lane; guarded by the board's mutex.
-  struct Line {
-    bool keeps_every = false;
-    std::deque<std::shared_ptr<Started>> waiting;
-    std::shared_ptr<Started> running;
-    int undelivered = 0;  // that are wanted
+    std::uint64_t epoch = 0;
+    bool has_failed = false;
+
+    bool is_wanted() const { return epoch == line->epoch; }
   };
   /// What the threads share with the window's; it outlives both.
   struct Board {

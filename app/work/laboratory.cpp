@@ -72,12 +72,14 @@ void MaskDrawing::stop() {
 
 void MaskDrawing::begin(const LiveTrace& live) {
   if (study_) {
-    lane_.start([this, study = study_, n_masks = of_->n_masks](const core::Token& token) -> Jobs::Delivery {
-      const auto portion = lane_.jobs().leave(std::make_unique<Portion>());
-      portion->study = study;
-      portion->advance(n_masks, token);
-      return [this, portion] { take(std::move(*portion)); };
-    });
+    lane_.start(
+        [this, study = study_, n_masks = of_->n_masks](const core::Token& token) -> Jobs::Delivery {
+          const auto portion = lane_.jobs().leave(std::make_unique<Portion>());
+          portion->study = study;
+          portion->advance(n_masks, token);
+          return [this, portion] { take(std::move(*portion)); };
+        },
+        [this](const Failure& failure) { give_up(failure); });
     return;
   }
   const Lease lease = live.lease();
@@ -101,10 +103,9 @@ void MaskDrawing::begin(const LiveTrace& live) {
 }
 
 void MaskDrawing::give_up(const Failure& failure) {
-  if (failure.is_stopped)
-    of_.reset();  // it is begun anew
-  else
-    lane_.jobs().tell(failure);
+  study_.reset();
+  if (failure.is_stopped) return of_.reset();  // it is begun anew
+  lane_.jobs().tell(failure);                  // once: it is not tried again
 }
 
 void MaskDrawing::take(Portion portion) {

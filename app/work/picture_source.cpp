@@ -1,5 +1,6 @@
 #include "app/work/picture_source.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "app/work/live_trace.hpp"
@@ -28,6 +29,7 @@ void PictureSource::follow(const LiveTrace& live) {
   }
   stop();
   extents_.clear();
+  failed_.clear();
   changes_.clear();
   if (!live.change().everything) changes_ = live.change().heads;
   const core::attention::Model& model = live.model();
@@ -69,8 +71,13 @@ bool PictureSource::is_small(Stage stage, std::size_t head) const {
 
 bool PictureSource::is_ready(Stage stage, std::size_t head) const {
   if (is_small(stage, head) || extents_.contains(place_of(stage, head))) return true;
-  if (!wish_ || wish_->outside) wish_ = Wish{place_of(stage, head), {}};
+  const Wish wish{place_of(stage, head), {}};
+  if ((!wish_ || wish_->outside) && !has_failed(wish)) wish_ = wish;
   return false;
+}
+
+bool PictureSource::has_failed(const Wish& wish) const {
+  return std::ranges::find(failed_, wish) != failed_.end();
 }
 
 const Extent* PictureSource::extent(Stage stage, std::size_t head) const {
@@ -82,7 +89,8 @@ const Beyond* PictureSource::outside(Stage stage, std::size_t head, const Range&
   const StageOf place = place_of(stage, head);
   const auto found = counted_.find(place);
   const bool is_known = found != counted_.end() && found->second.range == range;
-  if ((!is_known || found->second.version != version_) && !wish_) wish_ = Wish{place, range};
+  const Wish wish{place, range};
+  if ((!is_known || found->second.version != version_) && !wish_ && !has_failed(wish)) wish_ = wish;
   return is_known ? &found->second.cells : nullptr;
 }
 
@@ -101,8 +109,10 @@ void PictureSource::begin(const Wish& wish) {
     const Beyond cells = beyond(numbers, *wish.outside);
     return [this, wish, counted = Counted{*wish.outside, version, cells}] { counted_[wish.what] = counted; };
   };
-  const auto failed = [&jobs = lane_.jobs()](const Failure& failure) {
-    if (!failure.is_stopped) jobs.tell(failure);  // else the panels wish again
+  const auto failed = [this, wish, version = version_](const Failure& failure) {
+    if (failure.is_stopped) return;  // the panels wish again
+    if (version == version_) failed_.push_back(wish);
+    lane_.jobs().tell(failure);
   };
   lane_.start(make, failed, lease.recalled);
 }

@@ -57,6 +57,7 @@ class PictureSource {
   struct Wish {
     StageOf what;
     std::optional<Range> outside;  // what is to be counted, else the numbers are to be made
+    friend bool operator==(const Wish&, const Wish&) = default;
   };
   /// What visible() follows from.
   struct Mask {
@@ -72,6 +73,7 @@ class PictureSource {
   };
 
   void begin(const Wish& wish);
+  bool has_failed(const Wish& wish) const;
   void renew_visible();
 
   const LiveTrace* live_ = nullptr;
@@ -82,6 +84,7 @@ class PictureSource {
   std::map<StageOf, Extent> extents_;  // of this version
   std::map<StageOf, Counted> counted_;
   mutable std::optional<Wish> wish_;  // of the last frame, the first one
+  std::vector<Wish> failed_;          // of this version: they are not tried again
   Lane lane_, masks_;
 };
 

@@ -34,7 +34,7 @@ class Slot {
   bool needs(const Key& key, When when = When::beside) {
     if (seen_ != key) seen_ = key, seen_in_ = lane_.jobs().frame();
     if (key_ == key) return cancel(), false;
-    if (when == When::at_once) return true;
+    if (when == When::at_once) return !has_failed(key);
     if (asked_ == key) return false;  // it is under way, or has failed
     if (lane_.is_busy() && asked_ && asked_->is_near(key)) return false;
     return when == When::beside || lane_.jobs().frame() > seen_in_;
@@ -43,12 +43,13 @@ class Slot {
   /// anew later when what it reads is recalled.
   void begin(const Key& key, When when, const Make& make, core::Token::Recalled recalled = nullptr) {
     cancel();
+    asked_ = key;
     if (when == When::at_once) {
       value_.emplace(make(core::Token()));
       key_ = key;
+      asked_.reset();
       return;
     }
-    asked_ = key;
     lane_.start(
         [this, key, make](const core::Token& token) {
           const auto value = std::make_shared<Value>(make(token));
@@ -77,6 +78,8 @@ class Slot {
   const Key* key() const { return key_ ? &*key_ : nullptr; }
   bool is_of(const Key& key) const { return key_ == key; }
 
+  /// Whether the value of this key was asked for and could not be worked out.
+  bool has_failed(const Key& key) const { return asked_ == key && !lane_.is_busy(); }
   /// Whether a value is being worked out, or will be in the next frame.
   bool is_busy() const {
     const bool is_next = seen_ && lane_.jobs().frame() <= seen_in_ + 1 && asked_ != seen_ && key_ != seen_;

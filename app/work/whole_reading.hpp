@@ -73,6 +73,8 @@ class WholeReading {
   /// The last readings, or nullptr; whether they are of that experiment.
   const BothReadings* readings() const { return readings_.value(); }
   bool is_of(const WholeModel& whole) const;
+  /// Whether that text could not be read.
+  bool has_failed(const WholeModel& whole) const { return readings_.has_failed(key_of(whole)); }
   /// Of the last reading.
   const Prediction* prediction() const { return prediction_.value(); }
   /// Another number: another map of that layer.

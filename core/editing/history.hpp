@@ -50,6 +50,15 @@ class HistoryOf {
   Value undo(const Value& current) { return step(past_, future_, current); }
   Value redo(const Value& current) { return step(future_, past_, current); }
 
+  /// A value that undo or redo would bring back and that is what is looked for, or nullptr.
+  template <class IsIt>
+  const Value* find(const IsIt& is_it) const {
+    for (const Steps* steps : {&past_, &future_})
+      for (const Step& step : *steps)
+        if (is_it(step.value)) return &step.value;
+    return nullptr;
+  }
+
   /// The bytes that all steps hold, estimated for what is not a matrix.
   std::size_t bytes() const { return footprint_.bytes(); }
 

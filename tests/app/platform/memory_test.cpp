@@ -28,6 +28,22 @@ TEST_F(Memories, ComeBackAsTheyWereWritten) {
   EXPECT_EQ(read_memory(directory / "not yet there"), memory);
 }
 
+TEST_F(Memories, OfTwoWindowsAreKeptTogether) {
+  const Memory began{{{"theme", "dark"}, {"tour", "new"}}, {"/a", "/b", "/c"}};
+  Memory other = began, own = began;
+  other.settings["lesson 000"] = "3";
+  other.settings["tour"] = "known";
+  other.recent = {"/s.json", "/a", "/b", "/c"};
+  own.settings["theme"] = "light";
+  own.recent = {"/c", "/new", "/a", "/b"};
+  const Memory both = merged(began, own, merged(began, other, began));
+  EXPECT_EQ(both.settings,
+            (std::map<std::string, std::string>{{"theme", "light"}, {"tour", "known"}, {"lesson 000", "3"}}));
+  EXPECT_EQ(both.recent, (std::vector<fs::path>{"/c", "/new", "/s.json", "/a", "/b"}));
+  EXPECT_EQ(merged(began, began, other), other) << "who has done nothing changes nothing";
+  EXPECT_EQ(merged({}, own, {}), own);
+}
+
 TEST_F(Memories, LeaveNoUnfinishedFileBehind) {
   ASSERT_EQ(write_memory(directory, {}), "");
   for (const auto& entry : fs::directory_iterator(directory)) EXPECT_NE(entry.path().extension(), ".part");

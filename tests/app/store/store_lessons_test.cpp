@@ -39,6 +39,17 @@ TEST(Lesson, PutsTheOwnWorkAsideWithItsHistoryAndView) {
   EXPECT_FALSE(store.view().selection.lesson);
 }
 
+TEST(Lesson, LeavesWhatWasUndoneToBeRedone) {
+  Store store;
+  store.dispatch(ApplyEdit{SetCausal{false}});
+  const auto edited = store.model();
+  store.dispatch(Undo{});
+  start(store, "000");
+  store.dispatch(LeaveLesson{});
+  store.dispatch(Redo{});
+  EXPECT_EQ(store.model(), edited);
+}
+
 TEST(Lesson, IsLeftByUndoingPastItsStart) {
   Store store;
   const auto own = store.model();

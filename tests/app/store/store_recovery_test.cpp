@@ -203,6 +203,100 @@ TEST(Recovery, SaysThatItCannotRecord) {
   EXPECT_THAT(store.message().text, HasSubstr("part of the path is not a directory"));
 }
 
+TEST(Recovery, SaysThatItCannotRecordAtTheFirstEditOfAFileToo) {
+  const TemporaryDirectory folder;
+  put_bytes(folder / "a file", "");
+  Store store;
+  store.dispatch(SaveFileAs{folder / "s.json"});
+  support::finish_reading(store);
+  store.recall({{}, {}, folder / "a file/state"});
+  store.open(folder / "s.json");
+  EXPECT_THAT(store.message().text, StartsWith("Opened "));
+  store.dispatch(edited(1));
+  store.settle();
+  EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
+  store.dispatch(edited(2));
+  store.settle();
+  EXPECT_EQ(store.message().text, "") << "once is enough";
+}
+
+TEST(Recovery, SaysOnceThatItCannotRecordUntilItCanAgain) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{100, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  store.dispatch(edited(1));
+  store.settle();
+  store.jobs().finish();
+  const std::string said = store.message().text;
+  store.dispatch(ShowMessage{"something else"});
+  store.settle();  // which tries it again, after a second
+  store.jobs().finish();
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_THAT(said, StartsWith("Edits are not recorded for the case of a crash: "));
+  EXPECT_EQ(store.message().text, "something else");
+}
+
+TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
+  const TemporaryDirectory folder;
+  const auto state = folder / "state";
+  for (const bool is_asked_to_end : {false, true}) {
+    {
+      Store store;
+      store.recall({{}, {}, state});
+      store.dispatch(edited(1));
+      store.settle();
+      store.jobs().finish();
+      std::filesystem::remove_all(state);
+      store.dispatch(edited(2));
+      if (is_asked_to_end) {
+        store.dispatch(EndNow{});
+      } else {
+        store.settle();
+        store.jobs().finish();
+      }
+      EXPECT_FALSE(store.message().is_error) << store.message().text;
+      EXPECT_TRUE(Journal::left_in(state).empty()) << "this window holds it";
+    }
+    Store next;
+    next.recall({{}, {}, state});
+    ASSERT_EQ(next.view().forms.left.size(), 1u);
+    next.dispatch(TakeUpLeft{0});
+    EXPECT_EQ(edited_number(next), 2);
+    next.dispatch(Quit{});
+    next.dispatch(DiscardAndContinue{});
+  }
+}
+
+TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
+  const TemporaryDirectory state, folder;
+  std::filesystem::copy(FIXTURES "/../../assets/examples/tiny_gpt", folder / "tiny");
+  {
+    Store store;
+    record(store, state);
+    store.open(folder / "tiny");
+    store.dispatch(SwitchHead{2, 3});
+    store.dispatch(EndNow{});
+  }
+  std::filesystem::rename(folder / "tiny", folder / "elsewhere");
+  Store store;
+  record(store, state);
+  store.dispatch(TakeUpLeft{0});
+  support::finish_reading(store);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_THAT(store.message().text, HasSubstr((folder / "tiny").string()));
+  std::filesystem::rename(folder / "elsewhere", folder / "tiny");
+  store.dispatch(TakeUpLeft{0});
+  support::finish_reading(store);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  EXPECT_TRUE(store.newest().whole);
+}
+
 TEST(Recovery, SaysThatTheDiskIsFullAndGoesOnWhenThereIsRoom) {
   const TemporaryDirectory state;
   Store store;

@@ -125,6 +125,42 @@ TEST_F(WholeModelStore, TheTextIsTypedLiveAndWhatCannotBeReadIsSaid) {
   EXPECT_EQ(store.model().n_tokens(), 14u);
 }
 
+TEST_F(WholeModelStore, AnEditWaitsForTheLayerOfATextThatIsBeingRead) {
+  store.dispatch(ReadText{"egg jam"});  // settle() alone takes in what is read
+  const auto experiment = whole()->experiment;
+  store.dispatch(ApplyEdit{core::editing::SwitchMaskCell{13, 2, false}});
+  EXPECT_EQ(store.message().text, "The text is still being read.");
+  EXPECT_EQ(whole()->experiment, experiment);
+  settle();
+  ask(ApplyEdit{core::editing::SwitchMaskCell{4, 2, false}});
+  EXPECT_TRUE(whole()->experiment.layers.contains(0)) << store.message().text;
+  store.dispatch(Undo{});
+  store.dispatch(Undo{});  // to the text before, of which the layer is known
+  store.dispatch(ApplyEdit{core::editing::SwitchMaskCell{13, 2, false}});
+  EXPECT_TRUE(whole()->experiment.layers.contains(0)) << store.message().text;
+}
+
+TEST_F(WholeModelStore, UndoHoldsTheProjectionsOfALayerOnce) {
+  const auto shares = [&](const core::attention::Model& a) {
+    const auto &one = *a.projections, &other = *store.model().projections;
+    return one.query.weight.shares_with(other.query.weight) &&
+           one.value.bias->shares_with(*other.value.bias) &&
+           one.output->weight.shares_with(other.output->weight);
+  };
+  const core::attention::Model first = store.model();
+  for (int k = 0; k < 3; ++k) ask(WriteToken{});
+  EXPECT_EQ(store.model().n_tokens(), 17u);
+  EXPECT_TRUE(shares(first));
+  ask(LookAtLayer{2});
+  EXPECT_FALSE(shares(first));
+  const core::attention::Model later = store.model();
+  ask(SwitchHead{1, 1});
+  EXPECT_NE(store.model(), later) << "other numbers enter the layer";
+  EXPECT_TRUE(shares(later));
+  ask(LookAtLayer{0});
+  EXPECT_TRUE(shares(first)) << "undo holds it";
+}
+
 TEST_F(WholeModelStore, WritesOneTokenMoreAndTakesItBack) {
   ask(WriteToken{});
   EXPECT_EQ(read_text(), text + "ig");

@@ -135,6 +135,30 @@ TEST_F(JobsBesideTheWindow, GoOnAfterACancelledOne) {
   EXPECT_EQ(order, "1");
 }
 
+TEST_F(JobsBesideTheWindow, AreNotTakenOverWhenOneThatEndedWithThemCancelsTheirLane) {
+  Lane reader(jobs), readings(jobs);
+  Gate gate;
+  std::string order;
+  reader.start([&](const core::Token&) {
+    return [&] {
+      order += 'r';
+      readings.cancel();
+    };
+  });
+  reader.wait();
+  readings.start(says(order, 'x'));
+  readings.wait();
+  jobs.deliver();
+  EXPECT_EQ(order, "r");
+  EXPECT_FALSE(readings.is_busy());
+  readings.start(gate.job([&] { order += 'y'; }));
+  EXPECT_TRUE(readings.is_busy());
+  gate.may_end.count_down();
+  jobs.finish();
+  EXPECT_EQ(order, "ry");
+  EXPECT_FALSE(readings.is_busy());
+}
+
 TEST_F(JobsBesideTheWindow, AreAskedToStopWhenTheirLaneEnds) {
   std::latch has_begun(1);
   std::atomic<bool> stopped = false, waiting_ran = false;

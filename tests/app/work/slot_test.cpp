@@ -44,6 +44,26 @@ struct AValueInItsSlot : testing::Test {
   }
 };
 
+TEST_F(AValueInItsSlot, WhatFailsAtOnceIsNotTriedAgain) {
+  answers.begin({1, 1}, When::at_once, [](const auto&) { return 1; });
+  int tried = 0;
+  for (int frame = 0; frame < 10; ++frame) {
+    if (!answers.needs({1, 2}, When::at_once)) continue;
+    EXPECT_THROW(answers.begin({1, 2}, When::at_once,
+                               [&](const auto&) -> int {
+                                 ++tried;
+                                 throw core::Error("no chalk");
+                               }),
+                 core::Error);
+  }
+  EXPECT_EQ(tried, 1);
+  EXPECT_EQ(*answers.value(), 1);
+  EXPECT_FALSE(answers.is_busy());
+  EXPECT_TRUE(answers.needs({1, 3}, When::at_once)) << "another one is";
+  answers.begin({1, 3}, When::at_once, [](const auto&) { return 3; });
+  EXPECT_EQ(*answers.value(), 3);
+}
+
 TEST_F(AValueInItsSlot, TheLastAnswerStaysUntilTheNextIsThere) {
   answers.begin({1, 1}, When::at_once, [](const auto&) { return 1; });
   ask({1, 2});
