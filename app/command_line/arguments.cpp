@@ -234,11 +234,9 @@ void settle_figure(const CLI::App& app, const DrawFigure& figure) {
   if (app.count("--all-heads") > 0 && (strip || app.count("--head") > 0))
     throw core::Error("figure: --all-heads: expected with a --stage, and without --head and --strip");
   const auto& stage = figure.options.stage;
-  if (stage && !core::attention::info(*stage).per_head)
-    for (const char* option : {"--head", "--all-heads"})
-      if (app.count(option) > 0)
-        throw core::Error(std::string("figure: ") + option + ": expected a stage of each head, got " +
-                          core::attention::info(*stage).name + ", which is of all heads");
+  if (stage && !core::attention::info(*stage).per_head && app.count("--head") > 0)
+    throw core::Error(std::string("figure: --head: expected a stage of each head, got ") +
+                      core::attention::info(*stage).name + ", which is of all heads");
   if (app.count("--scale") > 0 && figure.format != FigureFormat::png)
     throw core::Error("figure: --scale: expected with a .png, as lines can be enlarged without loss");
 }
@@ -286,18 +284,18 @@ void add(CLI::App& program, Arguments& chosen, const char* name, const char* abo
 
 /// What the library found wrong; that there is something nobody knows says more than that something is
 /// missing.
-std::string what_is_wrong(const CLI::App& program, const std::vector<std::string>& reversed,
+std::string what_is_wrong(const CLI::App& program, const std::vector<std::string>& arguments,
                           const CLI::ParseError& error) {
   const std::vector<std::string> unknown = program.remaining(true);
   const auto commands = program.get_subcommands();
   const std::string help =
       (commands.empty() ? "" : commands.front()->get_name() + " ") + "--help tells more)";
-  const auto first = std::find_if(reversed.rbegin(), reversed.rend(), [&](const std::string& argument) {
+  const auto first = std::ranges::find_if(arguments, [&](const std::string& argument) {
     return std::ranges::find(unknown, argument) != unknown.end();
   });
-  if (first == reversed.rend()) return std::string(error.what()) + " (attnscope " + help;
+  if (first == arguments.end()) return std::string(error.what()) + " (attnscope " + help;
   if (commands.empty() && program.count("FILE") > 0 && !first->starts_with('-'))
-    return "expected a command or one FILE, got \"" + reversed.back() + "\" and \"" + *first +
+    return "expected a command or one FILE, got \"" + arguments.front() + "\" and \"" + *first +
            "\" (attnscope " + help;
   return "there is no option or place for \"" + *first + "\" (attnscope " + help;
 }
@@ -375,8 +373,8 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   if (std::ranges::find(arguments, "") != arguments.end())
     return WrongUsage{"expected no empty argument, got one"};
   try {
-    std::ranges::reverse(arguments);  // the library takes them from the back
-    program.parse(arguments);
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    program.parse(std::move(reversed));  // the library takes them from the back
   } catch (const CLI::CallForHelp&) {
     return ShowText{program.help()};
   } catch (const CLI::CallForVersion& version) {

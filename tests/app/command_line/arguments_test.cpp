@@ -246,7 +246,7 @@ TEST(Arguments, OfCheckThatAreWrongAreNamed) {
   EXPECT_EQ(error({"--atol", "inf"}), "--atol: expected a number from 0, got \"inf\"");
   EXPECT_EQ(error({"--map", "weights"}), "--map: expected NAME=STAGE, got \"weights\"");
   EXPECT_TRUE(error({"--map", "a=b"}).starts_with("--map: expected a stage among embeddings, "));
-  EXPECT_EQ(usage_error({"check", "s.json"}), "--against is required (attnscope --help tells more)");
+  EXPECT_EQ(usage_error({"check", "s.json"}), "--against is required (attnscope check --help tells more)");
 }
 
 TEST(Arguments, OfDrawAreASeedAndOps) {
