@@ -120,7 +120,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   const Computed right(model);
   Report report;
   const bool searches = token.goes_on();
-  report.left_out = matched.left_out;
+  for (const LeftOut& each : matched.left_out) report.left_out.push_back(each.words());
   if (matched.is_first_of_axis) report.n_along_first_axis = matched.layers.size();
   std::vector<const Reading*> agree;
   for (const Theirs& theirs : matched.theirs) {

@@ -116,7 +116,7 @@ std::vector<Stage> mapped_stages(const std::string& tensor, const std::string& s
 /// Those tensors that are stages of the model; why the others are not goes to left_out.
 std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
                                   const std::map<std::string, std::string>& by_hand,
-                                  std::vector<std::string>& left_out) {
+                                  std::vector<LeftOut>& left_out) {
   std::vector<Candidate> all;
   std::vector<std::string> nameless;
   for (const TensorInfo& info : file.tensors()) {
@@ -126,23 +126,23 @@ std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
       c.by_hand = true;
       c.said.meaning = {mapped_stages(info.name, hand->second), true};
       if (hand->second.empty()) {
-        left_out.push_back(info.name + ": left out by hand");
+        left_out.push_back({info.name, "left out by hand"});
         continue;
       }
     }
     for (const Stage stage : c.said.meaning.stages)
       if (c.by_hand || attention::info(stage).present(model)) c.stages.push_back(stage);
     if (info.dtype == formats::Dtype::text)
-      left_out.push_back(info.name + ": it holds text");
+      left_out.push_back({info.name, "it holds text"});
     else if (c.said.meaning.stages.empty())
       nameless.push_back(info.name);
     else if (c.stages.empty())
-      left_out.push_back(info.name + ": the model does not have this stage");
+      left_out.push_back({info.name, "the model does not have this stage"});
     else
       all.push_back(std::move(c));
   }
-  if (nameless.size() == 1) left_out.push_back(nameless.front() + ": its name says no stage");
-  if (nameless.size() > 1) left_out.push_back(text::joined(nameless, ", ") + ": their names say no stage");
+  if (nameless.size() == 1) left_out.push_back({nameless.front(), "its name says no stage"});
+  if (nameless.size() > 1) left_out.push_back({text::joined(nameless, ", "), "their names say no stage"});
   return all;
 }
 
@@ -157,8 +157,7 @@ void choose_by_name(const TensorFile& file, const MatchOptions& options, std::ve
   std::erase_if(all, [&](const Candidate& c) {
     if (c.by_hand || c.said.layer == matched.layers[matched.layer]) return false;
     const bool of_a_layer = std::ranges::find(matched.layers, c.said.layer) != matched.layers.end();
-    matched.left_out.push_back(c.info->name +
-                               (of_a_layer ? ": of another layer" : ": its name says no layer"));
+    matched.left_out.push_back({c.info->name, of_a_layer ? "of another layer" : "its name says no layer"});
     return true;
   });
 }
@@ -219,9 +218,8 @@ void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, 
   std::erase_if(matched.theirs,
                 [&](const Theirs& theirs) { return std::ranges::find(names, theirs.name) != names.end(); });
   for (const std::string& name : names)
-    matched.left_out.push_back(name +
-                               ": not what enters attention, as hidden states before a norm; --map \"" +
-                               name + "=embeddings\" compares it");
+    matched.left_out.push_back({name, "not what enters attention, as hidden states before a norm; --map \"" +
+                                          name + "=embeddings\" compares it"});
 }
 
 }  // namespace

@@ -17,14 +17,20 @@ struct MatchOptions {
   std::string layer = {};          ///< by number from 0 or by name; empty is the first
 };
 
+/// Tensors that were not compared, and why.
+struct LeftOut {
+  std::string tensors, why;
+  std::string words() const { return tensors + ": " + why; }
+};
+
 /// What of a file was taken for which stage.
 struct Matched {
   std::vector<Theirs>
       theirs;  ///< without readings and numbers those whose name is a stage and whose shape is not
-  std::vector<std::string> left_out;  ///< names with why: they say nothing, or are of another layer
-  std::vector<std::string> layers;    ///< the names of those in the file, or as many ""; fewer than two: none
-  std::size_t layer = 0;              ///< the one of them that was taken
-  bool is_first_of_axis = false;  ///< of several that a first axis counts the first, as none was asked for
+  std::vector<LeftOut> left_out;    ///< they say nothing, or are of another layer
+  std::vector<std::string> layers;  ///< the names of those in the file, or as many ""; fewer than two: none
+  std::size_t layer = 0;            ///< the one of them that was taken
+  bool is_first_of_axis = false;    ///< of several that a first axis counts the first, as none was asked for
 };
 
 /// Matches tensors to stages of a model by their names and shapes.

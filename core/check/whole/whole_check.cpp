@@ -150,11 +150,8 @@ class Comparing {
     MatchOptions how{.layout = options_.layout};
     if (!dump_.stacked.empty()) how.layer = std::to_string(layer);
     Matched matched = match(of_layer, file_, hands, how);
-    for (const std::string& words : matched.left_out) {  // what is of other layers is no news
-      const std::size_t at = words.rfind(": ");
-      const std::string name = words.substr(0, at);
-      if (is_of(layer, name)) leave_out(layer, name, words.substr(at + 2));
-    }
+    for (const auto& [name, why] : matched.left_out)  // what is of other layers is no news
+      if (is_of(layer, name)) leave_out(layer, name, why);
     matched.left_out.clear();
     return check(of_layer, matched, options_.tolerance, search_);
   }
@@ -165,19 +162,20 @@ class Comparing {
     return dump_.stacked.contains(name) || (own != dump_.stages.end() && own->second.contains(name));
   }
   void leave_out(std::size_t layer, const std::string& name, const std::string& why) {
-    left_out_[name + ": " + why].push_back(layer);
+    left_out_[{name, why}].push_back(layer);
   }
 
   /// Of a tensor of all layers those in which it was left out are said, unless they are all.
   void add_left_out() {
-    for (const auto& [words, layers] : left_out_) {
-      const std::string name = words.substr(0, words.rfind(": "));
+    for (const auto& [tensor, layers] : left_out_) {
+      const auto& [name, why] = tensor;
       const bool is_of_some = dump_.stacked.contains(name) && layers.size() < report_.layers.size();
       const auto number = [](std::size_t layer) { return std::to_string(layer); };
-      report_.left_out.push_back(
-          words + (is_of_some ? " (in " + std::string(layers.size() > 1 ? "layers " : "layer ") +
-                                    text::joined(layers, ", ", number) + ")"
-                              : ""));
+      report_.left_out.push_back(name + ": " + why +
+                                 (is_of_some
+                                      ? " (in " + std::string(layers.size() > 1 ? "layers " : "layer ") +
+                                            text::joined(layers, ", ", number) + ")"
+                                      : ""));
     }
   }
 
@@ -224,7 +222,8 @@ class Comparing {
   const Means& means_;
   const Token& search_;
   Dump dump_;
-  std::map<std::string, std::vector<std::size_t>> left_out_;  ///< words on a tensor: layers
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>>
+      left_out_;  ///< tensor and why: layers
   WholeReport report_;
 };
 

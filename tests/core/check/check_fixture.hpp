@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/check/check.hpp"
+#include "core/check/match.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/sessions/session.hpp"
 
@@ -24,6 +25,13 @@ inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors) 
                        }});
   }
   return {"memory", "npz", std::move(entries)};
+}
+
+/// What a report says of tensors that were left out.
+inline std::vector<std::string> words_of(const std::vector<core::check::LeftOut>& left_out) {
+  std::vector<std::string> all;
+  for (const auto& each : left_out) all.push_back(each.words());
+  return all;
 }
 
 /// One of the models with its cases.

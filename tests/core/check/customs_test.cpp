@@ -163,10 +163,11 @@ TEST_F(Customs, HiddenStatesOfLayersThatAreNotWhatEntersAttentionAreLeftOut) {
   }
   const auto file = support::tensors_in_memory(tensors);
   const Matched behind_norm = match(fixture.model, file, {}, {.layer = "1"});
-  EXPECT_THAT(behind_norm.left_out, Contains(HasSubstr("hidden_states.1: not what enters attention")));
+  EXPECT_THAT(support::words_of(behind_norm.left_out),
+              Contains(HasSubstr("hidden_states.1: not what enters attention")));
   EXPECT_TRUE(check(fixture.model, behind_norm, {}).agrees);
   const Matched itself = match(fixture.model, file, {}, {.layer = "0"});
-  EXPECT_THAT(itself.left_out, Not(Contains(HasSubstr("not what enters attention"))));
+  EXPECT_THAT(support::words_of(itself.left_out), Not(Contains(HasSubstr("not what enters attention"))));
   EXPECT_EQ(check(fixture.model, itself, {}).n_tensors, 2u);
   const Matched by_hand = match(fixture.model, file, {{"hidden_states.1", "embeddings"}}, {.layer = "1"});
   EXPECT_FALSE(check(fixture.model, by_hand, {}).agrees);

@@ -314,7 +314,7 @@ TEST_F(Layers, AreChosenByTheirNames) {
                                          tensor("right.stages", "output", "output")},
                                         "10");
   EXPECT_EQ(layer_words(matched), "layer \"layers.10\" of 2");
-  EXPECT_THAT(matched.left_out,
+  EXPECT_THAT(support::words_of(matched.left_out),
               ElementsAre("layers.2.attn.weights: of another layer", "output: its name says no layer"));
   EXPECT_EQ(support::error_of([&] {
               this->matched({right("layers.2.attn"), right("layers.10.attn")}, "1");

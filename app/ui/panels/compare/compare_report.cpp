@@ -206,7 +206,7 @@ void draw_compare_matching(Pen& pen) {
   const TensorCheck& check = *frame.compared.comparison->tensors;
   pen.skip(8);
   const float top = pen.y;
-  draw_lines(pen, "left out: ", check.matched.left_out);
+  draw_lines(pen, "left out: ", check.report.left_out);
   draw_lines(pen, "read: ", readings(check));
   draw_lines(pen, "", check.report.notes);
   if (pen.y > top) frame.landmarks.mark("compare/notes", {pen.left, top}, {pen.right, pen.y});
