@@ -169,6 +169,8 @@ class Store {
   const BothReadings& readings() const;
   /// Throws core::Error while the document's model is a layer of another text than is to be read.
   void require_layer_of_text() const;
+  /// Throws core::Error, which says whether it is still being read or could not be.
+  [[noreturn]] void refuse_text() const;
   /// The layer as it is known already, of the document or of what undo brings back, where its projections are
   /// those of this one; else nullptr.
   const WholeModel* known_layer(const WholeModel& whole) const;

@@ -115,6 +115,10 @@ void Store::adopt(std::shared_ptr<WholeModel> whole) {
 const BothReadings& Store::readings() const {
   const BothReadings* both = whole_.readings();
   if (both && whole_.is_of(*document_.whole)) return *both;
+  refuse_text();
+}
+
+void Store::refuse_text() const {
   throw core::Error(whole_.has_failed(*document_.whole) ? "This text could not be read."
                                                         : "The text is still being read.");
 }
@@ -128,9 +132,7 @@ void Store::require_layer_of_text() const {
       was_read ? both->now->names
                : core::transformer::token_names(*whole.transformer.tokenizer,
                                                 experiment::tokens_of(whole.transformer, whole.experiment));
-  if (names == document_.model.sequences.front().tokens) return;
-  throw core::Error(whole_.has_failed(*document_.whole) ? "This text could not be read."
-                                                        : "The text is still being read.");
+  if (names != document_.model.sequences.front().tokens) refuse_text();
 }
 
 void Store::carry_out(const ReadText& command) {
