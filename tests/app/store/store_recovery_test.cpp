@@ -37,22 +37,33 @@ void record(Store& store, const TemporaryDirectory& state) {
   store.recall({{}, {}, state.path()});
 }
 
+/// Edits, and waits until that is recorded or could not be.
+void edit_and_record(Store& store, double value) {
+  store.dispatch(edited(value));
+  store.settle();
+  store.jobs().finish();
+}
+
+/// What a window leaves that was edited and had to end.
+void leave_edited(const TemporaryDirectory& state, double value) {
+  Store store;
+  record(store, state);
+  store.dispatch(edited(value));
+  store.dispatch(EndNow{});
+}
+
 TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
   const TemporaryDirectory state, folder;
   {
     Store store;
     record(store, state);
-    store.dispatch(edited(1));
-    store.settle();
-    store.jobs().finish();
+    edit_and_record(store, 1);
     EXPECT_EQ(state.names().size(), 2u);  // a journal and its lock
     store.dispatch(SaveFileAs{folder / "a.json"});
     support::finish_reading(store);
     store.settle();
     EXPECT_EQ(state.names().size(), 1u);
-    store.dispatch(edited(2));
-    store.settle();
-    store.jobs().finish();
+    edit_and_record(store, 2);
     store.dispatch(Quit{});
     store.dispatch(DiscardAndContinue{});
     EXPECT_TRUE(store.wants_to_quit());
@@ -91,9 +102,7 @@ TEST(Recovery, WritesTheNewestOfTheEditsThatWaited) {
   const TemporaryDirectory state;
   Store store;
   record(store, state);
-  store.dispatch(edited(1));
-  store.settle();
-  store.jobs().finish();
+  edit_and_record(store, 1);
   ASSERT_EQ(recorded_number(state), 1);
   // The first of them is what the next writing is begun for; the others come while it waits.
   for (const double value : {2.0, 3.0, 4.0}) {
@@ -115,9 +124,7 @@ TEST(Recovery, RecordsWhatWasUndoneAndRedoneWhileItWaited) {
   const TemporaryDirectory state;
   Store store;
   record(store, state);
-  store.dispatch(edited(1));
-  store.settle();
-  store.jobs().finish();
+  edit_and_record(store, 1);
   store.dispatch(edited(2));  // waits, as one was written just now
   store.dispatch(EndGesture{});
   store.settle();
@@ -138,12 +145,7 @@ TEST(Recovery, RecordsWhatWasUndoneAndRedoneWhileItWaited) {
 
 TEST(Recovery, IsOfferedBesideTheFileThatTheNextWindowOpens) {
   const TemporaryDirectory state;
-  {
-    Store store;
-    record(store, state);
-    store.dispatch(edited(3));
-    store.dispatch(EndNow{});
-  }
+  leave_edited(state, 3);
   put_bytes(state / "s.json",
             core::formats::session_text({core::editing::find_preset("004-causal")->make(), ""}));
   Store store;
@@ -157,12 +159,7 @@ TEST(Recovery, IsOfferedBesideTheFileThatTheNextWindowOpens) {
 
 TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
   const TemporaryDirectory state;
-  {
-    Store store;
-    record(store, state);
-    store.dispatch(edited(3));
-    store.dispatch(EndNow{});
-  }
+  leave_edited(state, 3);
   {
     Store store;
     record(store, state);
@@ -229,9 +226,7 @@ TEST(Recovery, SaysOnceThatItCannotRecordUntilItCanAgain) {
   ::getrlimit(RLIMIT_FSIZE, &before);
   const rlimit none{100, before.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &none);
-  store.dispatch(edited(1));
-  store.settle();
-  store.jobs().finish();
+  edit_and_record(store, 1);
   const std::string said = store.message().text;
   store.dispatch(ShowMessage{"something else"});
   store.settle();  // which tries it again, after a second
@@ -248,9 +243,7 @@ TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
     {
       Store store;
       store.recall({{}, {}, state});
-      store.dispatch(edited(1));
-      store.settle();
-      store.jobs().finish();
+      edit_and_record(store, 1);
       std::filesystem::remove_all(state);
       store.dispatch(edited(2));
       if (is_asked_to_end) {
@@ -306,9 +299,7 @@ TEST(Recovery, SaysThatTheDiskIsFullAndGoesOnWhenThereIsRoom) {
   ::getrlimit(RLIMIT_FSIZE, &before);
   const rlimit none{100, before.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &none);
-  store.dispatch(edited(1));
-  store.settle();
-  store.jobs().finish();
+  edit_and_record(store, 1);
   ::setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
