@@ -1,7 +1,5 @@
 #include "core/experiment/edit_file.hpp"
 
-#include <algorithm>
-
 #include "core/formats/sessions/session.hpp"
 #include "core/text/number.hpp"
 
@@ -22,7 +20,7 @@ std::string cells_json(const std::map<Place, double>& cells) {
   for (const auto& [place, number] : cells)
     items.push_back("[" + std::to_string(place.first) + ", " + std::to_string(place.second) + ", " +
                     text::number_text(number) + "]");
-  return joined(items);
+  return json_list(items);
 }
 
 std::string rows_json(const arma::mat& numbers) {
@@ -30,9 +28,9 @@ std::string rows_json(const arma::mat& numbers) {
   for (std::size_t i = 0; i < numbers.n_rows; ++i) {
     std::vector<std::string> row;
     for (const double number : arma::rowvec(numbers.row(i))) row.push_back(text::number_text(number));
-    rows.push_back(joined(row));
+    rows.push_back(json_list(row));
   }
-  return joined(rows);
+  return json_list(rows);
 }
 
 /// What a matrix became: unchanged, some cells, or all of it.
@@ -134,18 +132,12 @@ std::optional<Projections> read_projections(const Json& place, const Projections
 
 }  // namespace
 
-std::string joined(const std::vector<std::string>& items) {
-  std::string text = "[";
-  for (const std::string& item : items) text += (text.size() == 1 ? "" : ", ") + item;
-  return text + "]";
-}
-
 std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& of_pass, std::size_t n_tokens,
                       std::size_t d_model) {
   std::vector<std::string> words;
   for (const std::string& done : edit.words) words.push_back(json_quoted(done));
   const bool keeps_norm = of_pass.additions.normalise == edit.model.additions.normalise;
-  return "{\"layer\": " + std::to_string(layer) + ", \"words\": " + joined(words) +
+  return "{\"layer\": " + std::to_string(layer) + ", \"words\": " + json_list(words) +
          ",\n     \"inputs\": " + cells_json(edit.inputs) +
          ",\n     \"projections\": " + projections_json(*of_pass.projections, edit.model.projections) +
          ",\n     \"keeps_norm\": " + (keeps_norm ? "true" : "false") + ",\n     \"rules\": " +

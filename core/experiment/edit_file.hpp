@@ -6,12 +6,15 @@
 
 #include "core/experiment/experiment.hpp"
 #include "core/formats/files/json.hpp"
+#include "core/text/words.hpp"
 
 /// An edited layer as it stands in a session file.
 namespace core::experiment {
 
-/// "[a, b]" of items that are JSON.
-std::string joined(const std::vector<std::string>& items);
+/// A list of items that are JSON.
+inline std::string json_list(const std::vector<std::string>& items) {
+  return "[" + text::joined(items, ", ") + "]";
+}
 
 /// What was edited in a layer, beside the layer as the pass gives it: JSON, without the numbers that are as
 /// they were.

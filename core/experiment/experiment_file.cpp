@@ -1,6 +1,5 @@
 #include "core/experiment/experiment_file.hpp"
 
-#include <algorithm>
 #include <system_error>
 
 #include "core/error.hpp"
@@ -33,13 +32,13 @@ std::string experiment_text(const transformer::Transformer& model, const Experim
   for (const std::size_t id : experiment.made) made.push_back(std::to_string(id));
   for (const auto& [layer, head] : experiment.heads_off)
     off.push_back("[" + std::to_string(layer) + ", " + std::to_string(head) + "]");
-  std::string text = "{\n  \"attnscope\": 1,\n  \"whole_model\": {\n    \"model\": " +
-                     json_quoted((is_beside ? relative : whole).string()) +
-                     ",\n    \"bytes\": " + std::to_string(mark.bytes) +
-                     ",\n    \"begin\": " + json_quoted(mark.begin) +
-                     ",\n    \"text\": " + json_quoted(experiment.text) + ",\n    \"made\": " + joined(made) +
-                     ",\n    \"layer\": " + std::to_string(experiment.layer) +
-                     ",\n    \"heads_off\": " + joined(off) + ",\n    \"edits\": [";
+  std::string text =
+      "{\n  \"attnscope\": 1,\n  \"whole_model\": {\n    \"model\": " +
+      json_quoted((is_beside ? relative : whole).string()) +
+      ",\n    \"bytes\": " + std::to_string(mark.bytes) + ",\n    \"begin\": " + json_quoted(mark.begin) +
+      ",\n    \"text\": " + json_quoted(experiment.text) + ",\n    \"made\": " + json_list(made) +
+      ",\n    \"layer\": " + std::to_string(experiment.layer) + ",\n    \"heads_off\": " + json_list(off) +
+      ",\n    \"edits\": [";
   const std::size_t n_tokens = experiment.layers.empty() ? 0 : tokens_of(model, experiment).size();
   bool is_first = true;
   for (const auto& [layer, edit] : experiment.layers) {
