@@ -170,8 +170,8 @@ void read_stage(Text option, Text name, std::optional<core::attention::Stage>& s
   stage = named_stage(option, "one of", name).stage;
 }
 
-void read_head(Text option, Text number, std::optional<std::size_t>& head) {
-  read_sequence(option, number, head.emplace());
+void read_index(Text option, Text number, std::optional<std::size_t>& index) {
+  read_sequence(option, number, index.emplace());
 }
 
 void read_sequence(Text option, Text number, std::size_t& sequence) {

@@ -37,7 +37,7 @@ void read_layout(Text option, Text name, const core::check::Layout*& layout);
 std::string names_of_layouts();
 
 void read_stage(Text option, Text name, std::optional<core::attention::Stage>& stage);
-void read_head(Text option, Text number, std::optional<std::size_t>& head);
+void read_index(Text option, Text number, std::optional<std::size_t>& index);
 void read_sequence(Text option, Text number, std::size_t& sequence);
 void read_figure_file(Text option, Text path, DrawFigure& command);
 void read_scale(Text option, Text number, double& scale);

@@ -139,7 +139,7 @@ void describe(Options options, DrawFigure& command) {
   options.place = "figure: ";
   auto& figure = command.options;
   options.one("--stage", "NAME", "The stage", figure.stage, read_stage);
-  options.one("--head", "N", "The head, 0 when it is not given", figure.head, read_head);
+  options.one("--head", "N", "The head, 0 when it is not given", figure.head, read_index);
   options.one("--sequence", "N", "The sequence of a batch, 0 when it is not given", figure.sequence,
               read_sequence);
   options.flag("--all-heads", "All heads of the stage beside each other", figure.head, std::nullopt);
@@ -352,7 +352,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   Options{program}.one("FILE", "", with_whole.c_str(), window.file);
   Options{program}.one("--text", "TEXT", "What the whole model reads at first", window.text);
   Options{program}.one("--layer", "L", "Its layer that is looked at at first, from 0", window.layer,
-                       read_head);
+                       read_index);
   add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows");
   add<ListMistakes>(program, chosen, "mistakes",
                     "List the mistakes that can be made and found: a name, a tab, what it is");
