@@ -25,14 +25,18 @@ void pass_on(int number, siginfo_t*, void* context) {
 
 }  // namespace
 
+void leave_to_first_thread(int number) {
+  struct sigaction action {};
+  action.sa_sigaction = pass_on;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  ::sigaction(number, &action, nullptr);
+}
+
 void leave_ending_signals_to_first_thread() {
   for (const int number : numbers) {
-    struct sigaction action {};
-    if (::sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN)
-      continue;  // as nohup asks for
-    action.sa_sigaction = pass_on;
-    action.sa_flags = SA_SIGINFO | SA_RESTART;
-    ::sigaction(number, &action, nullptr);
+    struct sigaction now {};
+    const bool is_ignored = ::sigaction(number, nullptr, &now) != 0 || now.sa_handler == SIG_IGN;
+    if (!is_ignored) leave_to_first_thread(number);  // nohup has it ignored
   }
 }
 

@@ -26,6 +26,10 @@ class HeldSignals {
 /// The signals that ask a program to end.
 sigset_t ending_signals();
 
+/// From now on a thread that is not the first one leaves a signal that comes to it to those that wait for it,
+/// and the first one ends the program.
+void leave_to_first_thread(int number);
+
 /// From now on the first thread alone decides about these signals: a thread that a library has begun before,
 /// as OpenBLAS does, and that does not hold them back would end the program else. To be called once, at the
 /// start of main.

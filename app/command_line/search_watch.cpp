@@ -1,12 +1,13 @@
 #include "app/command_line/search_watch.hpp"
 
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <string>
+
+#include "core/held_signals.hpp"
 
 namespace app {
 namespace {
@@ -29,12 +30,6 @@ sigset_t interrupts() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   return set;
-}
-
-/// Runs in a thread of a library that does not keep Ctrl+C back: it does from now on, and who waits gets it.
-void pass_on(int number, siginfo_t*, void* context) {
-  sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, number);
-  kill(getpid(), number);
 }
 
 /// Ends the program as Ctrl+C does when nobody waits for it.
@@ -68,10 +63,8 @@ void watch(const std::stop_token& ended, core::Token& token, std::ostream& err, 
 SearchWatch::SearchWatch(core::Token& token, std::ostream& err, bool is_terminal) {
   const sigset_t set = interrupts();
   pthread_sigmask(SIG_BLOCK, &set, &before_);  // the thread inherits it
-  struct sigaction action {};
-  action.sa_sigaction = pass_on;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigaction(SIGINT, &action, &action_before_);
+  sigaction(SIGINT, nullptr, &action_before_);
+  core::leave_to_first_thread(SIGINT);  // also where it was to be ignored
   thread_ = std::jthread(
       [&token, &err, is_terminal](const std::stop_token& ended) { watch(ended, token, err, is_terminal); });
 }
