@@ -203,8 +203,8 @@ Regions regions(const Frame& frame) {
   const float wanted = panels::model_panel_height(frame);
   const bool inspects = shows_layers(frame) ||
                         panels::inspects_in_place(frame);  // a worked cell needs more room than a few rows
-  const float side = r.bottom - r.top,
-              least = side * 0.4f;  // of which EDIT keeps room for a row and its buttons
+  const float side = r.bottom - r.top, least = side * 0.4f;
+  // Below it EDIT keeps room for a row and its buttons.
   r.model_height = std::min(wanted, inspects ? least : std::clamp(side - m.px(210), least, side * 0.62f));
   r.banner = panels::banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
