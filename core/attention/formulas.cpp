@@ -110,9 +110,15 @@ arma::mat renormalised(const arma::mat& weights, const arma::mat& row_sums) {
   return result;
 }
 
-arma::mat with_empty_rows_zeroed(const arma::mat& weights, const arma::mat& visible) {
+bool sees_nothing(const arma::rowvec& visible, const arma::rowvec& scores) {
+  return arma::all(visible == 0 || scores == -arma::datum::inf);
+}
+
+arma::mat with_empty_rows_zeroed(const arma::mat& weights, const arma::mat& visible,
+                                 const arma::mat& scores) {
   arma::mat result = weights;
-  result.rows(arma::find(arma::sum(visible, 1) == 0)).zeros();
+  for (std::size_t i = 0; i < result.n_rows; ++i)
+    if (sees_nothing(visible.row(i), scores.row(i))) result.row(i).zeros();
   return result;
 }
 

@@ -59,8 +59,11 @@ arma::mat softmax_columns(const arma::mat& scores);
 /// Each row divided by its sum: n × m and n × 1 give n × m; 0/0 gives NaN.
 arma::mat renormalised(const arma::mat& weights, const arma::mat& row_sums);
 
-/// The weights with every row that can see no key set to zero.
-arma::mat with_empty_rows_zeroed(const arma::mat& weights, const arma::mat& visible);
+/// Whether a row of scores holds nothing but hidden keys and scores of −∞, which a bias can give.
+bool sees_nothing(const arma::rowvec& visible, const arma::rowvec& scores);
+
+/// The weights with every row that sees nothing set to zero.
+arma::mat with_empty_rows_zeroed(const arma::mat& weights, const arma::mat& visible, const arma::mat& scores);
 
 /// The heads' contexts side by side: n_tokens × (n_heads · d_head).
 arma::mat concatenated(const std::vector<arma::mat>& contexts);

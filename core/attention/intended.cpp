@@ -78,10 +78,11 @@ double one(const Model&) {
   return 1;
 }
 
-/// The same with zeros in rows that see no key.
+/// The same with zeros in rows that see nothing.
 template <const Weighing& rule>
 constexpr Weighing empty_rows_zero{[](const arma::mat& visible, const HeadSoFar& head) {
-                                     return with_empty_rows_zeroed(rule.compute(visible, head), visible);
+                                     return with_empty_rows_zeroed(rule.compute(visible, head), visible,
+                                                                   head.stages.masked_scores);
                                    },
                                    [](const Model& m, bool brief) { return rule.formula(m, brief); }};
 

@@ -131,8 +131,10 @@ Text over_line(const Model& m, const Trace& t, const CellAddress& c) {
   return Text(all ? "over all keys" : "over the visible keys") + (sinks ? " and the sink" : "");
 }
 
-Text empty_row(const Model&, const Trace&, const CellAddress& c) {
-  return "query " + to_string(c.row) + " sees no key: zeros, as chosen";
+Text empty_row(const Model&, const Trace& t, const CellAddress& c) {
+  const bool sees_keys = arma::any(t.mask.row(c.row));
+  return "query " + to_string(c.row) + (sees_keys ? " sees no score above −∞" : " sees no key") +
+         ": zeros, as chosen";
 }
 
 Text row_sum(const Model&, const Trace&, const CellAddress& c) {

@@ -1,5 +1,6 @@
 #include "core/explain/rules.hpp"
 
+#include "core/attention/formulas.hpp"
 #include "core/attention/intended.hpp"
 #include "core/attention/mistaken.hpp"
 #include "core/attention/order.hpp"
@@ -49,7 +50,8 @@ bool renormalises(const Model& m, const Trace&, const CellAddress&) {
   return rules_of(m).unmasked.sum;
 }
 bool is_zeroed_row(const Model& m, const Trace& t, const CellAddress& c) {
-  return m.mask.empty_rows == attention::EmptyRows::zeros && arma::accu(t.mask.row(c.row)) == 0;
+  return m.mask.empty_rows == attention::EmptyRows::zeros &&
+         attention::sees_nothing(t.mask.row(c.row), t.heads[c.head].masked_scores.row(c.row));
 }
 
 bool swaps_scores(const Model& m, const Trace&, const CellAddress&) {

@@ -25,7 +25,10 @@ bool is_session(const std::filesystem::path& path) {
   const std::string begin = formats::read_begin(path, 4096);
   const std::size_t first = begin.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   // A binary file may begin so by chance, as its length is written, but no text has a zero.
-  return first != begin.npos && begin[first] == '{' && begin.find('\0') == begin.npos;
+  if (begin.find('\0') != begin.npos) return false;
+  const char character = first == begin.npos ? '\0' : begin[first];
+  // One that is called JSON and is none is a session gone wrong, not a table.
+  return character == '{' || (path.extension() == ".json" && character != '[');
 }
 
 Imported import_tensors(const TensorFile& file, const Choices& choices, const core::Token& progress) {

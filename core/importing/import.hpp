@@ -51,7 +51,7 @@ struct Imported {
   Account account = {};
 };
 
-/// Whether the file begins as a session does, so that it is to be read as one.
+/// Whether the file begins as a session does, or is called JSON, so that it is to be read as one.
 bool is_session(const std::filesystem::path& path);
 
 /// Makes a model of an opened file: of a layer of a checkpoint with embeddings, of stages of a layer that are

@@ -98,8 +98,9 @@ std::string program_mask(const Model& m) {
     case EmptyRows::nan:
       break;
     case EmptyRows::zeros:
-      text += line("weights = weights.masked_fill(" + mask +
-                   ".sum(dim=-1, keepdim=True) == 0, 0)  # queries that see no key");
+      text +=
+          line("nothing = ((" + mask + " == 0) | (masked_scores == -torch.inf)).all(dim=-1, keepdim=True)") +
+          line("weights = weights.masked_fill(nothing, 0)  # queries that see no key");
       break;
   }
   return text;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/attention/dropout.hpp"
+#include "core/attention/fast/engine.hpp"
 #include "core/error.hpp"
 #include "tests/support/random_model.hpp"
 
@@ -241,6 +242,28 @@ TEST(EmptyRow, IsNaNByTheFormulaAndZerosOnRequest) {
   EXPECT_TRUE(zeros.heads[0].weights.row(0).is_zero());
   EXPECT_TRUE(zeros.heads[0].contexts->row(0).is_zero());
   EXPECT_TRUE(same(zeros.heads[0].weights->tail_rows(5), by_formula.weights->tail_rows(5)));
+}
+
+TEST(EmptyRow, IsZeroOnRequestWhereABiasLeavesNoScore) {
+  arma::mat bias(6, 6);
+  bias(2, arma::span(0, 2)).fill(-INFINITY);  // the causal rule hides the others
+  for (const MaskMethod method : {MaskMethod::negative_infinity, MaskMethod::zero_after_softmax}) {
+    Model m = six_tokens();
+    m.mask.method = method;
+    const HeadTrace unbiased = attend(m).heads[0];
+    m.additions.score_bias = {SharedMatrix(bias)};
+    const bool is_before = method == MaskMethod::negative_infinity;  // else 0 where hidden, and no 0/0
+    EXPECT_EQ(attend(m).heads[0].weights.row(2).has_nan(), is_before);
+    m.mask.empty_rows = EmptyRows::zeros;
+    const HeadTrace zeros = attend(m).heads[0];
+    EXPECT_TRUE(zeros.weights.row(2).is_zero());
+    EXPECT_TRUE(zeros.contexts->row(2).is_zero());
+    EXPECT_TRUE(same(zeros.weights->tail_rows(3), unbiased.weights->tail_rows(3)));
+    EXPECT_TRUE(same(zeros.weights->head_rows(2), unbiased.weights->head_rows(2)));
+    fast::Engine engine(1);
+    engine.compute(m);
+    EXPECT_TRUE(engine.trace().heads[0].weights.row(2).is_zero());
+  }
 }
 
 TEST(MaskCells, OverrideTheCausalRule) {

@@ -122,6 +122,10 @@ TEST(ImportedSession, IsToldFromTensorsByItsFirstSign) {
   const support::TemporaryDirectory directory;  // a .safetensors file whose header is of 0x7b20 bytes
   support::put_bytes(directory / "m.safetensors", std::string(" {\0\0\0\0\0\0{}", 10));
   EXPECT_FALSE(is_session(directory / "m.safetensors"));
+  support::put_bytes(directory / "wrong.json", "hello\n");
+  EXPECT_TRUE(is_session(directory / "wrong.json")) << "so that its JSON is said to be wrong";
+  support::put_bytes(directory / "numbers.json", "[[1, 2], [3, 4]]\n");
+  EXPECT_FALSE(is_session(directory / "numbers.json"));
 }
 
 }  // namespace

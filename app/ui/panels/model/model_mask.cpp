@@ -98,16 +98,27 @@ bool has_cells(const Frame& frame) {
   return !frame.newest.model.mask.cells.empty();
 }
 
-/// By the causal rule alone every query sees itself, if there is a key for it.
+/// What is added to the scores of the head that is looked at, or nullptr.
+const arma::mat* score_bias(const Frame& frame) {
+  const auto& biases = frame.shown.model.additions.score_bias;
+  if (biases.empty()) return nullptr;
+  return &*biases[biases.size() == 1 ? 0 : frame.shown.look.head];
+}
+
+/// By the causal rule alone every query sees itself, if there is a key for it; a bias may hide keys as well.
 bool has_empty_rows(const Frame& frame) {
   const core::attention::StageMatrix& mask = frame.shown.trace.mask;
+  const arma::mat* const bias = score_bias(frame);
+  const auto is_hidden = [&](std::size_t row, std::size_t key) {
+    return mask(row, key) == 0 || (bias && (*bias)(row, key) == -arma::datum::inf);
+  };
   const auto sees_none = [&](std::size_t row) {
-    if (row < mask.n_cols() && mask(row, row) != 0) return false;  // as nearly always
+    if (row < mask.n_cols() && !is_hidden(row, row)) return false;  // as nearly always
     std::size_t key = 0;
-    while (key < mask.n_cols() && mask(row, key) == 0) ++key;
+    while (key < mask.n_cols() && is_hidden(row, key)) ++key;
     return key == mask.n_cols();
   };
-  if (has_rules(frame) || mask.n_rows() > mask.n_cols()) {
+  if (bias || has_rules(frame) || mask.n_rows() > mask.n_cols()) {
     std::size_t row = 0;
     while (row < mask.n_rows() && !sees_none(row)) ++row;
     return row < mask.n_rows();

@@ -218,6 +218,19 @@ TEST_F(ModelPanel, OffersZerosWhenAQuerySeesNoKey) {
   EXPECT_EQ(ui.model().mask.empty_rows, EmptyRows::nan);
 }
 
+TEST_F(ModelPanel, OffersZerosWhenABiasHidesAllThatAQuerySees) {
+  arma::mat bias(6, 6);
+  bias(0, 1) = -INFINITY;
+  ui.change([&](auto& m) { m.additions.score_bias = {SharedMatrix(bias)}; });
+  ui.run();
+  EXPECT_FALSE(ui.has("model/empty_rows"));
+  bias(2, arma::span(0, 2)).fill(-INFINITY);  // the causal rule hides the others
+  ui.change([&](auto& m) { m.additions.score_bias = {SharedMatrix(bias)}; });
+  ui.run();
+  ui.click("model/empty_rows");
+  EXPECT_EQ(ui.model().mask.empty_rows, EmptyRows::zeros);
+}
+
 TEST_F(ModelPanel, DragsTheRateInHundredths) {
   ui.drag("model/dropout", 40, 0);
   const double rate = ui.model().dropout.rate;
