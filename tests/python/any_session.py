@@ -2,6 +2,8 @@
 
 import math
 
+import numpy
+
 
 def pick(random, *options):
     return options[int(random.integers(len(options)))]
@@ -36,6 +38,15 @@ def rotary(random, d_head):
     return rule
 
 
+def score_bias(random, *shape):
+    """Numbers, at times with −∞ in some cells and in a whole row."""
+    bias = random.normal(size=shape)
+    if random.random() < 0.4:
+        bias[random.random(size=shape) < 0.2] = -numpy.inf
+        bias[..., random.integers(shape[-2]), :] = -numpy.inf
+    return numpy.where(numpy.isinf(bias), "-inf", bias.astype(object)).tolist()
+
+
 def additions(random, heads, d_head, tokens, keys):
     """Some of what models of today add to the paper."""
     normal = lambda *shape: random.normal(size=shape).tolist()
@@ -52,7 +63,7 @@ def additions(random, heads, d_head, tokens, keys):
     every = {
         "normalise": {"rule": pick(random, "rms", "layer"), "query": normal(d_head), "key": normal(d_head), "epsilon": pick(random, 1e-6, 0.1)},
         "score_cap": pick(random, 0.5, 3.0, 30.0),
-        "score_bias": pick(random, normal(tokens, keys), normal(heads, tokens, keys)),
+        "score_bias": score_bias(random, *pick(random, (tokens, keys), (heads, tokens, keys))),
         "sink": normal(heads),
     }
     chosen = {name: rule for name, rule in every.items() if random.random() < 0.4}

@@ -171,7 +171,8 @@ def one_head(s, h, x, q, k, v, see, dropout_mask):
         with numpy.errstate(invalid="ignore"):
             weights = weights / sums
     if s["mask"]["empty_rows"] == "zeros":
-        weights = numpy.where(see.sum(axis=1, keepdims=True) == 0, 0.0, weights)
+        nothing = ((see == 0) | (z == -math.inf)).all(axis=1, keepdims=True)
+        weights = numpy.where(nothing, 0.0, weights)
     stages["weights"], stages["dropout_mask"] = weights, dropout_mask
     stages["dropped_weights"] = weights * dropout_mask
     stages["contexts"] = stages["dropped_weights"] @ v
