@@ -116,7 +116,7 @@ Experiment with_saved_edits(const SavedExperiment& saved, const transformer::Tra
   const auto& sizes = model.architecture.sizes;
   transformer::require_layer(model, experiment.layer);
   const std::size_t n_tokens = tokens_of(model, experiment).size();
-  for (const Json& place : saved.edits) {
+  for (const Json& place : *saved.edits) {
     const std::size_t layer = edited_layer(place, sizes.n_layers);
     // Whether edits fit does not depend on what enters the layer.
     Model of_pass = transformer::layer_without_text(model, layer);

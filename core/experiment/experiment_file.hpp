@@ -26,7 +26,7 @@ struct SavedExperiment {
   FileMark mark;
   Experiment experiment;  ///< without its layers
   std::string view;
-  std::vector<formats::Json> edits;
+  std::optional<formats::JsonItems> edits;
 };
 
 /// Whether a file is such a session, by its first bytes.

@@ -258,14 +258,22 @@ Json Json::item(std::size_t index) const {
   return Json(file_, (*value_)[index], indexed(path_, index));
 }
 
-std::vector<Json> Json::items_if_any(const char* expected) const {
-  if (!is_list()) fail(expected);
+std::size_t JsonItems::size() const {
+  return list_.value_->size();
+}
+
+std::vector<Json> JsonItems::made() const {
   std::vector<Json> all;
-  for (std::size_t k = 0; k < value_->size(); ++k) all.push_back(item(k));
+  for (std::size_t k = 0; k < size(); ++k) all.push_back((*this)[k]);
   return all;
 }
 
-std::vector<Json> Json::items(const char* expected) const {
+JsonItems Json::items_if_any(const char* expected) const {
+  if (!is_list()) fail(expected);
+  return JsonItems(*this);
+}
+
+JsonItems Json::items(const char* expected) const {
   if (is_list() && value_->empty()) fail(expected);
   return items_if_any(expected);
 }
@@ -314,7 +322,7 @@ arma::mat Json::row() const {
 }
 
 arma::mat Json::matrix(Numbers which) const {
-  const std::vector<Json> rows = items("a list of rows of numbers");
+  const JsonItems rows = items("a list of rows of numbers");
   const std::size_t columns = rows.front().is_list() ? rows.front().value_->size() : 0;
   for (const Json& row : rows) {  // all lengths before the memory: they may not fit together
     if (!row.is_list() || row.value_->empty()) row.fail("a row of numbers");

@@ -26,6 +26,8 @@ struct Word {
 template <class Meaning>
 Word(const char*, Meaning) -> Word<Meaning>;
 
+class JsonItems;
+
 /// A value in a JSON text together with where it stands, so that whatever is wrong with it can be named;
 /// objects keep the order of the text. Copies share what was read.
 ///
@@ -56,9 +58,9 @@ class Json {
   std::vector<std::pair<std::string, Json>> members() const;
 
   /// The items of a list that has some.
-  std::vector<Json> items(const char* expected) const;
+  JsonItems items(const char* expected) const;
   /// The items of a list, which may be empty.
-  std::vector<Json> items_if_any(const char* expected) const;
+  JsonItems items_if_any(const char* expected) const;
   /// The first item, or nothing, also when this is no list.
   std::optional<Json> first() const;
 
@@ -94,8 +96,44 @@ class Json {
   const Value* value_;
   std::string path_;
 
+  friend class JsonItems;
   friend Json parse_json(std::string_view text, const std::string& file_name);
   friend std::string json_text(const Json& json);
+};
+
+/// The items of a list, each made when it is asked for: a long list takes no memory beside its own.
+class JsonItems {
+ public:
+  class Iterator {
+   public:
+    Json operator*() const { return (*items_)[index_]; }
+    Iterator& operator++() {
+      ++index_;
+      return *this;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    Iterator(const JsonItems& items, std::size_t index) : items_(&items), index_(index) {}
+    const JsonItems* items_;
+    std::size_t index_;
+    friend class JsonItems;
+  };
+
+  std::size_t size() const;
+  bool empty() const { return size() == 0; }
+  Json operator[](std::size_t index) const { return list_.item(index); }
+  Json front() const { return list_.item(0); }
+  Json back() const { return list_.item(size() - 1); }
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, size()}; }
+  /// All of them at once.
+  std::vector<Json> made() const;
+
+ private:
+  explicit JsonItems(Json list) : list_(std::move(list)) {}
+  Json list_;
+  friend class Json;
 };
 
 /// Reads one JSON text; file_name stands for it in errors.

@@ -26,20 +26,23 @@ struct Matrices {
   std::vector<attention::SharedMatrix> all;
 };
 
+void add_sequence(const Json& place, Matrices& matrices) {
+  const JsonItems heads = place.items("a list of matrices, one for each head");
+  if (matrices.n_sequences > 0 && heads.size() != matrices.n_heads)
+    place.fail(std::to_string(matrices.n_heads) + " matrices as in the first sequence",
+               std::to_string(heads.size()));
+  ++matrices.n_sequences, matrices.n_heads = heads.size();
+  for (const Json& head : heads) matrices.all.emplace_back(head.matrix(Numbers::any));
+}
+
 Matrices listed_matrices(const Json& place) {
   const std::size_t levels = levels_of(place);
-  std::vector<Json> sequences{place};
-  if (levels > 3) sequences = place.items("a list of sequences");
-  Matrices matrices{sequences.size(), 0, {}};
-  for (const Json& sequence : sequences) {
-    const std::vector<Json> heads =
-        levels < 3 ? std::vector{sequence} : sequence.items("a list of matrices, one for each head");
-    if (!matrices.all.empty() && heads.size() != matrices.n_heads)
-      sequence.fail(std::to_string(matrices.n_heads) + " matrices as in the first sequence",
-                    std::to_string(heads.size()));
-    matrices.n_heads = heads.size();
-    for (const Json& head : heads) matrices.all.emplace_back(head.matrix(Numbers::any));
-  }
+  if (levels < 3) return {1, 1, {attention::SharedMatrix(place.matrix(Numbers::any))}};
+  Matrices matrices;
+  if (levels == 3)
+    add_sequence(place, matrices);
+  else
+    for (const Json& sequence : place.items("a list of sequences")) add_sequence(sequence, matrices);
   return matrices;
 }
 

@@ -15,7 +15,7 @@ using Counts = std::vector<std::size_t>;
 std::vector<MaskCell> read_cells(const Json& place) {
   std::vector<MaskCell> cells;
   for (const Json& cell : place.items_if_any("a list of cells [row, column, visible]")) {
-    const std::vector<Json> parts = cell.items("[row, column, visible]");
+    const JsonItems parts = cell.items("[row, column, visible]");
     if (parts.size() != 3) cell.fail("[row, column, visible]");
     cells.push_back({parts[0].whole(0), parts[1].whole(0), parts[2].boolean()});
   }
@@ -35,7 +35,7 @@ std::optional<std::size_t> read_side(const Json& place) {
 
 attention::MaskWindow read_window(const Json& place) {
   const char* expected = "[keys to the left, keys to the right], -1 for no limit";
-  const std::vector<Json> sides = place.items(expected);
+  const JsonItems sides = place.items(expected);
   if (sides.size() != 2) place.fail(expected);
   return {read_side(sides[0]), read_side(sides[1])};
 }
@@ -49,7 +49,7 @@ Counts read_numbers(const Json& place, const char* expected) {
 /// A list for all sequences, or a list of lists, one for each.
 std::vector<Counts> read_hidden_keys(const Json& place, std::size_t n_sequences) {
   const char* expected = "a list of keys, or a list of such for each sequence";
-  const std::vector<Json> items = place.items_if_any(expected);
+  const JsonItems items = place.items_if_any(expected);
   if (items.empty()) return {};
   std::vector<Counts> all;
   if (items.front().is_list())

@@ -34,8 +34,11 @@ bool is_list_of_matrices(const Json& embeddings) {
 
 std::vector<std::string> read_tokens(const Json& place, const SessionFolder& folder) {
   if (is_in_file(place)) return texts_in_file(place, folder);
+  const JsonItems items = place.items("a list of strings");
+  if (items.size() > attention::max_tokens)
+    place.fail("at most " + std::to_string(attention::max_tokens) + " tokens", std::to_string(items.size()));
   std::vector<std::string> tokens;
-  for (const Json& item : place.items("a list of strings")) tokens.push_back(item.text());
+  for (const Json& item : items) tokens.push_back(item.text());
   return tokens;
 }
 
@@ -46,11 +49,12 @@ arma::mat read_matrix(const Json& place, const SessionFolder& folder) {
 /// The names of tokens under a key: one list for all sequences, or a list for each.
 void read_names(const Json& place, bool is_batch, const SessionFolder& folder,
                 std::vector<std::string> Sequence::*names, std::vector<Sequence>& sequences) {
-  const auto items = is_in_file(place) ? std::vector<Json>() : place.items("a list of strings");
-  if (!is_batch || items.empty() || !items.front().is_list()) {
+  const auto first = is_in_file(place) ? std::nullopt : place.first();
+  if (!is_batch || !first || !first->is_list()) {
     for (Sequence& s : sequences) s.*names = read_tokens(place, folder);
     return;
   }
+  const JsonItems items = place.items("a list of strings");
   if (items.size() != sequences.size())
     place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
                std::to_string(items.size()));
@@ -113,7 +117,7 @@ attention::Scale read_scale(const Json& place) {
 }
 
 void read_given_heads(const Json& place, std::size_t n_heads, std::vector<attention::SharedMatrix>& given) {
-  const std::vector<Json> heads = place.items("a list of matrices of 0 and 1, one for each head");
+  const JsonItems heads = place.items("a list of matrices of 0 and 1, one for each head");
   if (heads.size() != n_heads)
     place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
   for (const Json& head : heads) given.emplace_back(head.matrix());
@@ -136,7 +140,7 @@ attention::Dropout read_dropout(const Json& place, const Model& model, bool is_b
     read_given_heads(*mask, model.n_heads, dropout.given);
     return dropout;
   }
-  const std::vector<Json> sequences = mask->items("a list of masks, one for each sequence");
+  const JsonItems sequences = mask->items("a list of masks, one for each sequence");
   if (sequences.size() != model.sequences.size())
     mask->fail(std::to_string(model.sequences.size()) + " lists of matrices, one for each sequence",
                std::to_string(sequences.size()));
