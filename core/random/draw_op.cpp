@@ -39,6 +39,31 @@ DrawOp parse_within(const std::string& text, std::size_t& total, std::size_t mos
   return op;
 }
 
+/// The tensor, or the weight of a linear layer.
+Block first_block(Generator& generator, const DrawOp& op) {
+  const std::size_t n = product(op.shape);
+  switch (op.kind) {
+    case DrawKind::rand:
+      return block(op.shape, generator.rand(n));
+    case DrawKind::randn:
+    case DrawKind::embedding:
+      return block(op.shape, generator.normal(n));
+    case DrawKind::uniform:
+      return block(op.shape, generator.uniform(n, op.first, op.second));
+    case DrawKind::normal:
+      return block(op.shape, generator.normal(n, op.first, op.second));
+    case DrawKind::randint:
+      return block(op.shape, generator.randint(n, op.low, op.high));
+    case DrawKind::dropout:
+      return block(op.shape, dropped_ones(generator.dropout_kept(n, op.first), op.first));
+    case DrawKind::dropout_mkl:
+      return block(op.shape, dropped_ones(generator.dropout_kept_mkl(n, op.first), op.first));
+    case DrawKind::linear:
+      break;
+  }
+  return block(op.shape, generator.linear_weight(op.shape[1], op.shape[0]));
+}
+
 }  // namespace
 
 std::vector<DrawOp> parse_draw_ops(std::string_view texts, std::size_t most) {
@@ -60,29 +85,9 @@ std::size_t DrawOp::size() const {
 }
 
 std::vector<Block> run(Generator& generator, const DrawOp& op) {
-  const std::size_t n = product(op.shape);
-  switch (op.kind) {
-    case DrawKind::rand:
-      return {block(op.shape, generator.rand(n))};
-    case DrawKind::randn:
-    case DrawKind::embedding:
-      return {block(op.shape, generator.normal(n))};
-    case DrawKind::uniform:
-      return {block(op.shape, generator.uniform(n, op.first, op.second))};
-    case DrawKind::normal:
-      return {block(op.shape, generator.normal(n, op.first, op.second))};
-    case DrawKind::randint:
-      return {block(op.shape, generator.randint(n, op.low, op.high))};
-    case DrawKind::dropout:
-      return {block(op.shape, dropped_ones(generator.dropout_kept(n, op.first), op.first))};
-    case DrawKind::dropout_mkl:
-      return {block(op.shape, dropped_ones(generator.dropout_kept_mkl(n, op.first), op.first))};
-    case DrawKind::linear:
-      break;
-  }
-  const std::size_t d_out = op.shape[0], d_in = op.shape[1];
-  std::vector<Block> blocks{block(op.shape, generator.linear_weight(d_in, d_out))};
-  if (op.bias) blocks.push_back(block({d_out}, generator.linear_bias(d_in, d_out)));
+  std::vector<Block> blocks;  // a list of them in braces would be copied
+  blocks.push_back(first_block(generator, op));
+  if (op.bias) blocks.push_back(block({op.shape[0]}, generator.linear_bias(op.shape[1], op.shape[0])));
   return blocks;
 }
 
