@@ -1,8 +1,5 @@
 #include "tests/walk/walk.hpp"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -10,6 +7,7 @@
 #include <vector>
 
 #include "core/editing/edit.hpp"
+#include "tests/support/loaded_drivers.hpp"
 #include "tests/support/waiting.hpp"
 
 namespace walk {
@@ -28,18 +26,6 @@ bool same_numbers(const arma::mat& a, const arma::mat& b) {
   });
 }
 
-/// Drivers stay in memory after the last window: a leak checker can only name what is still loaded.
-void keep_drivers_loaded() {
-  std::vector<std::string> names;
-  dl_iterate_phdr(
-      [](dl_phdr_info* module, std::size_t, void* list) {
-        static_cast<std::vector<std::string>*>(list)->emplace_back(module->dlpi_name);
-        return 0;
-      },
-      &names);
-  for (const std::string& name : names) dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 }  // namespace
 
 Walk::Walk(int width, int height, double at_once_ms, app::Loop::Draw draw)
@@ -52,7 +38,7 @@ Walk::Walk(int width, int height, double at_once_ms, app::Loop::Draw draw)
   held_.mouse = ImVec2(-1, -1);
   held_.left = held_.right = false;
   run(3);
-  keep_drivers_loaded();
+  support::keep_drivers_loaded();
   while (window.is_loading_fonts()) run(1);
 }
 

@@ -10,6 +10,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "core/error.hpp"
 #include "tests/support/imgui_input.hpp"
+#include "tests/support/loaded_drivers.hpp"
 
 namespace {
 
@@ -17,6 +18,7 @@ using namespace app::platform;
 
 class OpenWindow : public testing::Test {
  protected:
+  OpenWindow() { support::keep_drivers_loaded(); }
   /// Events that the display sends for a new window.
   void settle() {
     while (window.wait(0.05)) {
