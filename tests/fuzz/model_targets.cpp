@@ -207,6 +207,8 @@ TensorFile described(Bytes text) {
     const Bytes line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     TensorInfo info{std::string(line.substr(0, line.rfind(' '))), Dtype::f32, {}};
+    const auto has_name = [&](const TensorFile::Entry& entry) { return entry.info.name == info.name; };
+    if (std::ranges::any_of(entries, has_name)) continue;  // two of one name are refused at once
     const Bytes lengths = line.substr(std::min(info.name.size(), line.size()));
     for (const char c : lengths) {
       if (c == 't') info.dtype = Dtype::text;

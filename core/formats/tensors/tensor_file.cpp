@@ -41,15 +41,12 @@ TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vect
                        std::vector<std::string> notes)
     : path_(std::move(path)), format_(format), notes_(std::move(notes)) {
   for (std::string& note : notes_) note = text::printable(note);
-  bool is_renamed = false;
   for (Entry& entry : entries) {
-    std::string shown = text::printable(entry.info.name);
-    is_renamed = is_renamed || shown != entry.info.name;
-    entry.info.name = std::move(shown);
+    entry.info.name = text::printable(entry.info.name);
     infos_.push_back(std::move(entry.info));
     reads_.push_back(std::move(entry.read));
   }
-  if (is_renamed) expect_different_names(infos_, place());
+  expect_different_names(infos_, place());
 }
 
 const TensorInfo* TensorFile::find(std::string_view name) const {

@@ -25,9 +25,8 @@ class TensorFile {
     Read read;
   };
 
-  /// Entries without two of one name; notes are sentences on what was left out. Names and notes are on one
-  /// line and do nothing to a terminal: "\x1b" stands for ESC. Throws core::Error when two become one by
-  /// that.
+  /// Notes are sentences on what was left out. Names and notes are on one line and do nothing to a terminal:
+  /// "\x1b" stands for ESC. Throws core::Error when two entries have one name, or get one by that.
   TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries,
              std::vector<std::string> notes = {});
 

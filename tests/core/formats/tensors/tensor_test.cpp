@@ -73,6 +73,7 @@ TEST(TensorFile, HasNamesThatDoNothingToATerminal) {
               file_of_names({"\n", "\\x0a"});
             }),
             "a.npz: two tensors are called \"\\\\x0a\"");
+  EXPECT_EQ(support::error_of([] { file_of_names({"a", "b", "a"}); }), "a.npz: two tensors are called \"a\"");
 }
 
 }  // namespace
