@@ -174,9 +174,11 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
     ++changes;
     const auto problem = core::attention::check(ui.model());
     ASSERT_FALSE(problem.has_value()) << "event " << i << ": " << problem->path << ": " << problem->message;
-    ASSERT_EQ(ui.store.live().trace().heads.size(), ui.model().n_heads) << "event " << i;
-    ASSERT_EQ(ui.store.live().trace().output.n_rows(), ui.model().n_tokens()) << "event " << i;
-    ASSERT_EQ(ui.store.live().trace().output.n_cols(), ui.model().d_out()) << "event " << i;
+    const core::attention::Trace& trace = ui.store.live().trace();
+    const core::attention::Model& of_trace = ui.store.live().model();
+    ASSERT_EQ(trace.heads.size(), of_trace.n_heads) << "event " << i;
+    ASSERT_EQ(trace.output.n_rows(), of_trace.n_tokens()) << "event " << i;
+    ASSERT_EQ(trace.output.n_cols(), of_trace.d_output()) << "event " << i;
   }
   EXPECT_GT(changes, n / 150) << "the hands have hit too little";
   if (n > n_events) {
