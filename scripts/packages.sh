@@ -10,6 +10,9 @@ libpcre2-dev libutf8proc-dev"
 # Beside these, to build and run the tests and benchmarks, on a screen of their own.
 test_packages="libgtest-dev libgmock-dev libbenchmark-dev xvfb xauth"
 
+# Beside these, for the fuzzers.
+fuzz_packages="clang-14 libclang-rt-14-dev llvm-14"
+
 # Beside those that build it, for the Debian package.
 package_packages="dpkg-dev file"
 
