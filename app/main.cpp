@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
     const app::Arguments arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
     if (const auto* window = std::get_if<app::OpenWindow>(&arguments))
-      return app::run_window({window->file, window->text, window->layer.value_or(0)});
+      return app::run_window({window->file, window->preset ? window->preset->name : "", window->text,
+                              window->layer.value_or(0)});
     return app::run_batch(arguments, std::cout, std::cerr);
   } catch (const std::bad_alloc&) {
     app::print_error(std::cerr, "not enough memory");

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "app/command_line/argument_values.hpp"
+#include "app/command_line/combinations.hpp"
 #include "app/command_line/manual.hpp"
-#include "core/attention/stages.hpp"
 #include "core/error.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 
@@ -205,79 +205,35 @@ void describe(Options options, Generate& command) {
   describe_heads_off(options, command);
 }
 
-void settle_model(const CLI::App& app, OfModel& command) {
-  const bool file = app.count("FILE") > 0, preset = app.count("--preset") > 0;
-  auto& given = command.choices.given;
-  if (file ? preset : !preset && given.empty())
-    throw core::Error(app.get_name() + ": expected either a FILE or --preset NAME, got " +
-                      (file ? "both" : "neither"));
-  if (command.text && !file) throw core::Error(app.get_name() + ": --text: expected with a FILE");
-  for (const char* option : {"--heads", "--embeddings", "--tensor", "--ignore"})
-    if (command.text && app.count(option) > 0)
-      throw core::Error(app.get_name() + ": " + option + ": expected without --text");
-  for (const char* option : {"--heads", "--embeddings", "--tensor", "--ignore"})
-    if (app.count(option) > 0 && !file && (preset || option != std::string_view("--heads")))
-      throw core::Error(app.get_name() + ": " + option + ": expected with a FILE");
-  for (const char* option : {"--given", "--first-line"})
-    if (command.text && app.get_name() == "check" && app.count("--layer") == 0 && app.count(option) > 0)
-      throw core::Error(app.get_name() + ": " + option + ": expected with --layer, where there is --text");
-  if (app.count("--layer") == 0) return;
-  if (!file && given.empty() && app.get_name() != "check")  // which means that of its tensors
-    throw core::Error(app.get_name() + ": --layer: expected with a FILE, or with --given");
-  for (auto& tensor : given) read_layer_of_given("--layer", command.choices.layer, tensor);
-}
-
-void settle_figure(const CLI::App& app, const DrawFigure& figure) {
-  const bool strip = app.count("--strip") > 0;
-  if (strip == (app.count("--stage") > 0))
-    throw core::Error("figure: expected either --stage NAME or --strip");
-  if (app.count("--all-heads") > 0 && (strip || app.count("--head") > 0))
-    throw core::Error("figure: --all-heads: expected with a --stage, and without --head and --strip");
-  const auto& stage = figure.options.stage;
-  if (stage && !core::attention::info(*stage).per_head && app.count("--head") > 0)
-    throw core::Error(std::string("figure: --head: expected a stage of each head, got ") +
-                      core::attention::info(*stage).name + ", which is of all heads");
-  if (app.count("--scale") > 0 && figure.format != FigureFormat::png)
-    throw core::Error("figure: --scale: expected with a .png, as lines can be enlarged without loss");
-}
-
-/// The format is that of --format, else that of the file's name.
-void settle_export(const CLI::App& app, const Export& command) {
-  const std::string ending = command.out.extension().string();
-  const bool is_file =
-      ending == ".npz" || core::formats::find_matrix_format(ending.substr(ending.empty() ? 0 : 1));
-  const std::string format = command.options.archive ? "npz" : command.options.format->name;
-  if (app.count("--format") > 0 && is_file && ending != "." + format)
-    throw core::Error("export: --format: expected the one of " + command.out.filename().string() +
-                      ", got \"" + format + "\"");
-}
-
-void settle_generate(const CLI::App& app, const Generate& command) {
-  for (const char* option : {"--top", "--seed"})
-    if (app.count(option) > 0 && command.choice.temperature == 0)
-      throw core::Error(std::string("generate: ") + option +
-                        ": expected with a --temperature above 0, as nothing is drawn else");
-}
-
 void add_help(CLI::App& app) {
   app.set_help_flag();  // the library's own counts only when every other option is found right
   app.add_flag_callback(
       "-h,--help", [] { throw CLI::CallForHelp(); }, "Print this help");
 }
 
+/// Throws when something that is of the window stands before a command.
+void expect_nothing_of_the_window(const CLI::App& program) {
+  for (const CLI::Option* option : program.get_options())
+    if (option->count() > 0)
+      throw core::Error("expected " + std::string(option->get_positional() ? "a " : "") + option->get_name() +
+                        " or a command, got both");
+}
+
 /// Makes `chosen` the command when that is what stands on the command line.
 template <class Command>
-void add(CLI::App& program, Arguments& chosen, const char* name, const char* about) {
+void add(CLI::App& program, Arguments& chosen, const char* name, const char* about, const char* example) {
   CLI::App* app = program.add_subcommand(name, about);
+  app->footer(std::string("Example: ") + example);
   const auto command = std::make_shared<Command>();
   add_help(*app);
   describe({*app}, *command);
   app->callback([&program, &chosen, app, command] {
-    if (program.count("FILE") > 0) throw core::Error("expected a FILE or a command, got both");
-    if constexpr (std::is_base_of_v<OfModel, Command>) settle_model(*app, *command);
-    if constexpr (std::is_same_v<Command, DrawFigure>) settle_figure(*app, *command);
-    if constexpr (std::is_same_v<Command, Export>) settle_export(*app, *command);
-    if constexpr (std::is_same_v<Command, Generate>) settle_generate(*app, *command);
+    expect_nothing_of_the_window(program);
+    const Said said{app->get_name(), [app](const std::string& option) { return app->count(option) > 0; }};
+    if constexpr (std::is_base_of_v<OfModel, Command>) settle_model(said, *command);
+    if constexpr (std::is_same_v<Command, DrawFigure>) settle_figure(said, *command);
+    if constexpr (std::is_same_v<Command, Export>) settle_export(said, *command);
+    if constexpr (std::is_same_v<Command, Generate>) settle_generate(said, *command);
     chosen = std::move(*command);
   });
 }
@@ -302,7 +258,7 @@ std::string what_is_wrong(const CLI::App& program, const std::vector<std::string
 
 /// The command line as it was described; of its library nothing is known elsewhere.
 Described described(CLI::App& app) {
-  Described all{app.get_name(), app.get_description(), {}, {}};
+  Described all{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
   for (const CLI::Option* option : app.get_options()) {
     Described::Option one{{}, option->get_type_name(), option->get_description(), option->get_required()};
     for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
@@ -340,6 +296,7 @@ void add_manual(CLI::App& program, Arguments& chosen) {
 Arguments parse_arguments(std::vector<std::string> arguments) {
   CLI::App program("Take attention apart: edit it, watch it, explain it.", "attnscope");
   OpenWindow window;
+  Source preset;
   Arguments chosen;
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.require_subcommand(0, 1);
@@ -350,26 +307,38 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   const std::string with_whole =
       openable + "; a folder with its tokenizer, or a .gguf file, as a whole model";
   Options{program}.one("FILE", "", with_whole.c_str(), window.file);
+  Options{program}.one("--preset", "NAME", "Preset to begin with, instead of a FILE", preset, read_preset);
   Options{program}.one("--text", "TEXT", "What the whole model reads at first", window.text);
   Options{program}.one("--layer", "L", "Its layer that is looked at at first, from 0", window.layer,
                        read_index);
-  add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows");
+  add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows",
+                   "attnscope presets | cut -f1");
   add<ListMistakes>(program, chosen, "mistakes",
-                    "List the mistakes that can be made and found: a name, a tab, what it is");
-  add<Export>(program, chosen, "export",
-              "Write every stage of a session or a preset, a file for each matrix");
+                    "List the mistakes that can be made and found: a name, a tab, what it is",
+                    "attnscope mistakes | cut -f1");
+  add<Export>(program, chosen, "export", "Write every stage of a session or a preset, a file for each matrix",
+              "attnscope export --preset 004-causal --stages weights --out causal");
   add<WriteSession>(program, chosen, "session",
-                    "Write a preset, or a model made of any file, as a session file");
-  add<Check>(program, chosen, "check", "Compare tensors with a session or a preset, and say what went wrong");
-  add<WriteProgram>(program, chosen, "program", "Write a session or a preset as a PyTorch program");
-  add<DrawFigure>(program, chosen, "figure", "Draw a stage, or all of them, as a figure for a page");
-  add<Draw>(program, chosen, "draw", "Print what PyTorch draws, op after op, after one seed");
-  add<ListTokens>(program, chosen, "tokens", "Cut a text into the tokens of a model");
-  add<Predict>(program, chosen, "predict", "Run a model on a text, and tell which tokens may come next");
-  add<DescribeHeads>(program, chosen, "heads", "Tell what the heads of a model do on a text, as CSV");
-  add<Generate>(program, chosen, "generate", "Go on with a text as a model would");
+                    "Write a preset, or a model made of any file, as a session file",
+                    "attnscope session model.safetensors --layer 3 --heads 12 --out layer3.json");
+  add<Check>(program, chosen, "check", "Compare tensors with a session or a preset, and say what went wrong",
+             "attnscope check --preset 004-causal --against mine.npz");
+  add<WriteProgram>(program, chosen, "program", "Write a session or a preset as a PyTorch program",
+                    "attnscope program lesson.json --out lesson.py");
+  add<DrawFigure>(program, chosen, "figure", "Draw a stage, or all of them, as a figure for a page",
+                  "attnscope figure --preset 004-causal --stage weights --out weights.svg");
+  add<Draw>(program, chosen, "draw", "Print what PyTorch draws, op after op, after one seed",
+            "attnscope draw --seed 123 \"rand(6,3)\" \"Linear(3,2)\"");
+  add<ListTokens>(program, chosen, "tokens", "Cut a text into the tokens of a model",
+                  "attnscope tokens MODEL --text \"Once upon a time\"");
+  add<Predict>(program, chosen, "predict", "Run a model on a text, and tell which tokens may come next",
+               "attnscope predict MODEL --text \"Once upon a time\" --off 5.1");
+  add<DescribeHeads>(program, chosen, "heads", "Tell what the heads of a model do on a text, as CSV",
+                     "attnscope heads MODEL --text \"Once upon a time\"");
+  add<Generate>(program, chosen, "generate", "Go on with a text as a model would",
+                "attnscope generate MODEL --text \"Once upon a time\" --temperature 0.8 --top 40");
   add_manual(program, chosen);
-  program.footer("attnscope COMMAND --help tells about one command.");  // last: commands inherit it
+  program.footer("attnscope COMMAND --help tells about one command.");
   if (std::ranges::find(arguments, "") != arguments.end())
     return WrongUsage{"expected no empty argument, got one"};
   try {
@@ -388,6 +357,8 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   for (const char* option : {"--text", "--layer"})
     if (program.count(option) > 0 && !window.file)
       return WrongUsage{std::string(option) + ": expected with a FILE, a whole model"};
+  if (const auto* named = std::get_if<const core::editing::Preset*>(&preset)) window.preset = *named;
+  if (window.file && window.preset) return WrongUsage{"expected either a FILE or --preset NAME, got both"};
   return window;
 }
 

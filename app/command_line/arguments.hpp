@@ -38,8 +38,9 @@ struct OfModel {
 
 struct OpenWindow {
   std::optional<std::filesystem::path> file;
-  std::string text;                       ///< that a whole model is to read, or ""
-  std::optional<std::size_t> layer = {};  ///< of it, to be looked at; 0 when it is not said
+  const core::editing::Preset* preset = nullptr;  ///< instead of a file, or nullptr
+  std::string text;                               ///< that a whole model is to read, or ""
+  std::optional<std::size_t> layer = {};          ///< of it, to be looked at; 0 when it is not said
 };
 struct ListPresets {};
 struct ListMistakes {};

@@ -79,8 +79,8 @@ std::string man_page(const Described& program, const std::string& version) {
           "\nWithout a command it opens a window. The commands need no display.\n.SH OPTIONS\n" +
           options_text(program) + ".SH COMMANDS\n";
   for (const Described& command : program.commands)
-    text +=
-        ".SS attnscope " + troff(command.name) + "\n" + troff(command.about) + ".\n" + options_text(command);
+    text += ".SS attnscope " + troff(command.name) + "\n" + troff(command.about) + ".\n" +
+            options_text(command) + (command.footer.empty() ? "" : ".PP\n" + troff(command.footer) + "\n");
   return text +
          ".SH EXIT STATUS\n0 when done, 1 when something failed or differs, 2 when the command was wrong.\n"
          ".SH FILES\n.TP\n.I $XDG_CONFIG_HOME/attnscope\nSettings and recent files; ~/.config without it.\n"

@@ -14,6 +14,7 @@ struct Described {
     bool is_required = false;
   };
   std::string name, about;
+  std::string footer;  ///< what --help ends with: an example of a command
   std::vector<Option> options;
   std::vector<Described> commands;
 };

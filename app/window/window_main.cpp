@@ -57,6 +57,8 @@ int run_window(const WindowOptions& options) {
   if (options.file) {
     core::formats::read_pipe_whole(*options.file);
     store.open(*options.file, options.text, options.layer);
+  } else if (!options.preset.empty()) {
+    store.dispatch(LoadPreset{options.preset});
   } else if (!store.view().settings.knows_tour) {
     store.dispatch(ChangeView{tour_from(store.model())});
   }

@@ -9,6 +9,7 @@ namespace app {
 /// What the command line says about the window.
 struct WindowOptions {
   std::optional<std::filesystem::path> file;  ///< to open at once
+  std::string preset = {};                    ///< its name, to begin with instead, or ""
   std::string text = {};                      ///< that a whole model is to read, or ""
   std::size_t layer = 0;                      ///< of it, to be looked at
 };

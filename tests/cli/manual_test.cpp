@@ -45,6 +45,17 @@ TEST(Manual, HasEveryCommandAndOptionThatHelpHas) {
   EXPECT_THAT(man, HasSubstr(ATTNSCOPE_VERSION));
 }
 
+TEST(Manual, HasTheExampleThatTheHelpOfACommandEndsWith) {
+  std::string man = manual("man");
+  for (std::size_t at = 0; (at = man.find("\\-", at)) != man.npos;) man.erase(at, 1);
+  for (const char* command : {"export", "check", "draw", "generate"}) {
+    const std::string help = run({command, "--help"}).out;
+    const std::size_t at = help.find("Example: attnscope " + std::string(command));
+    ASSERT_NE(at, help.npos) << command;
+    EXPECT_THAT(man, HasSubstr("\n" + help.substr(at, help.find('\n', at) - at) + "\n"));
+  }
+}
+
 TEST(Manual, IsReadByTheProgramsThatItIsFor) {
   const support::TemporaryDirectory dir;
   const std::string path = dir.path().string();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace app {
 namespace {
 
@@ -9,6 +11,39 @@ std::string usage_error(std::vector<std::string> arguments) {
   const Arguments result = parse_arguments(std::move(arguments));
   const auto* wrong = std::get_if<WrongUsage>(&result);
   return wrong ? wrong->message : "no usage error";
+}
+
+/// The words of a line as a shell parts them, of which only double quotes are understood here.
+std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> words(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == ' ' && !quoted)
+      words.emplace_back();
+    else
+      words.back() += c;
+  }
+  return words;
+}
+
+TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
+  const std::string help = std::get<ShowText>(parse_arguments({"--help"})).text;
+  std::istringstream lines(help.substr(help.find("Subcommands:") + 12));
+  std::string line, command;
+  std::getline(lines, line);  // the rest of the title
+  std::size_t n_commands = 0;
+  for (; std::getline(lines, line) && line.starts_with("  "); ++n_commands) {
+    std::istringstream(line) >> command;
+    const std::string text = std::get<ShowText>(parse_arguments({command, "--help"})).text;
+    const std::size_t at = text.find("Example: attnscope " + command);
+    ASSERT_NE(at, text.npos) << command;
+    std::string example = text.substr(at + 19, text.find('\n', at) - at - 19);
+    if (const std::size_t pipe = example.find(" | "); pipe != example.npos) example.erase(pipe);
+    EXPECT_EQ(usage_error(words_of(example)), "no usage error") << example;
+  }
+  EXPECT_EQ(n_commands, 12u);
 }
 
 TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
@@ -26,7 +61,22 @@ TEST(Arguments, OfTheWindowNameATextAndALayerOfAWholeModel) {
   EXPECT_EQ(usage_error({"--layer", "1"}), "--layer: expected with a FILE, a whole model");
 }
 
+TEST(Arguments, OfTheWindowNameAPreset) {
+  const auto window = std::get<OpenWindow>(parse_arguments({"--preset", "004-causal"}));
+  EXPECT_EQ(window.preset, core::editing::find_preset("004-causal"));
+  EXPECT_EQ(std::get<OpenWindow>(parse_arguments({"a.json"})).preset, nullptr);
+  EXPECT_EQ(usage_error({"--preset", "nope"}),
+            "--preset: there is no preset \"nope\"; attnscope presets lists them");
+  EXPECT_EQ(usage_error({"a", "--preset", "004-causal"}),
+            "expected either a FILE or --preset NAME, got both");
+  EXPECT_EQ(usage_error({"--preset", "004-causal", "--text", "a"}),
+            "--text: expected with a FILE, a whole model");
+}
+
 TEST(Arguments, ThatWouldChangeNothingAreRefused) {
+  EXPECT_EQ(usage_error({"--text", "a", "presets"}), "expected --text or a command, got both");
+  EXPECT_EQ(usage_error({"--preset", "004-causal", "export", "a", "--out", "D"}),
+            "expected --preset or a command, got both");
   EXPECT_EQ(usage_error({"export", "a", "--out", "F.npz", "--format", "csv"}),
             "export: --format: expected the one of F.npz, got \"csv\"");
   EXPECT_EQ(usage_error({"generate", "m", "--text", "a", "--seed", "1"}),
