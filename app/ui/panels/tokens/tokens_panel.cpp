@@ -56,9 +56,10 @@ TokenLayout columns(const Frame& frame, float left, float width) {
 /// The rows fill the height as long as they are readable; then they scroll.
 void rows(const Frame& frame, TokenLayout& l, float height) {
   const auto& m = frame.metrics;
-  l.pitch = std::clamp(height / static_cast<float>(n_rows(frame)), m.px(16), m.px(84));
+  l.pitch = std::clamp(height / static_cast<float>(n_rows(frame)), m.px(16), m.px(150));
   l.pitch = std::floor(l.pitch);
-  l.box = std::floor(std::min(m.px(30), l.pitch - std::max(2.0f, l.pitch * 0.12f)));
+  l.box = std::floor(std::min(m.px(30) + std::max(0.0f, l.pitch - m.px(84)) * 0.15f,
+                              l.pitch - std::max(2.0f, l.pitch * 0.12f)));
 }
 
 std::string head_count(std::size_t n) {
