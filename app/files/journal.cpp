@@ -6,12 +6,12 @@
 
 #include <cerrno>
 #include <ctime>
-#include <random>
 #include <system_error>
 
 #include "core/error.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/formats/files/list_folder.hpp"
+#include "core/formats/files/unfinished.hpp"
 #include "core/text/hexadecimal.hpp"
 
 namespace app {
@@ -41,11 +41,6 @@ formats::Descriptor taken(const fs::path& path, int flags) {
   return lock;
 }
 
-std::string random_name() {
-  std::random_device random;
-  return core::text::hexadecimal(std::uint64_t{random()} << 32 | random(), 16);
-}
-
 /// The content's two parts: a line of JSON about the work, and the session.
 std::pair<std::string, std::string> parts_of(const fs::path& content) {
   const std::string text = formats::read_file(content, largest_journal);
@@ -70,7 +65,7 @@ void Journal::lock_in(const fs::path& folder) {
   if (fs::create_directories(folder, error)) fs::permissions(folder, fs::perms::owner_all, error);
   if (error) throw core::Error(formats::cannot_be_written(folder, error.value()));
   do {
-    content_ = folder / (random_name() + content_ending);
+    content_ = folder / (formats::random_name() + content_ending);
     lock_path_ = lock_beside(content_);
     lock_.reset(taken(lock_path_, O_CREAT | O_EXCL).release());
     // Another window may look at it in the moment before it is locked: then another name.

@@ -54,7 +54,7 @@ void Recorder::begin(const std::filesystem::path& folder) {
 }
 
 void Recorder::tell(const std::string& why) {
-  lane_.jobs().tell({"Edits are not recorded for the case of a crash: " + why});
+  lane_.jobs().tell({not_recorded(why)});
 }
 
 Recorder::Entry Recorder::entry_of(const Document& document, const View& view) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/files/journal.hpp"
@@ -11,6 +12,11 @@
 #include "app/work/jobs.hpp"
 
 namespace app {
+
+/// What is said when edits cannot be written down, and why not.
+inline std::string not_recorded(const std::string& why) {
+  return "Edits are not recorded for the case of a crash: " + why;
+}
 
 /// Keeps what is not saved in a journal, within a second of every edit, beside the window; and what windows
 /// before have left.

@@ -14,7 +14,7 @@ void Store::record_in(const std::filesystem::path& folder) {
   try {
     recorder_.begin(folder);
   } catch (const core::Error& error) {
-    say(std::string("Edits are not recorded for the case of a crash: ") + error.what(), true);
+    say(not_recorded(error.what()), true);
   }
   if (recorder_.left().empty()) return;
   show_left();

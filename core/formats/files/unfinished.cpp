@@ -20,18 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view hidden_prefix = ".attnscope-";
-constexpr std::size_t random_digits = 16;
+constexpr std::size_t random_bytes = 8;
 
-std::string random_name() {
-  unsigned char bytes[random_digits];
-  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw Error("the system gives no random numbers");
-  std::string name(hidden_prefix);
-  for (const unsigned char byte : bytes) name += text::hexadecimal(byte, 1);
-  return name;
-}
-
-bool is_random_name(std::string_view name) {
-  return name.size() == hidden_prefix.size() + random_digits && name.starts_with(hidden_prefix) &&
+bool is_hidden_name(std::string_view name) {
+  return name.size() == hidden_prefix.size() + 2 * random_bytes && name.starts_with(hidden_prefix) &&
          name.find_first_not_of(text::hexadecimal_digits, hidden_prefix.size()) == name.npos;
 }
 
@@ -58,9 +50,15 @@ void remove_when_left(const fs::path& path) {
 
 }  // namespace
 
+std::string random_name() {
+  char bytes[random_bytes];
+  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw Error("the system gives no random numbers");
+  return text::hexadecimal(std::string_view(bytes, sizeof bytes));
+}
+
 Unfinished::Unfinished(const fs::path& folder, Kind kind, const fs::path& shown) : Unfinished() {
   for (;;) {
-    fs::path path = folder / random_name();
+    fs::path path = folder / (std::string(hidden_prefix) + random_name());
     const bool is_folder = kind == Kind::folder;
     if (is_folder && ::mkdir(path.c_str(), 0700) != 0) throw Error(cannot_be_written(shown, errno));
     if (is_folder) path_ = std::move(path);
@@ -95,7 +93,7 @@ int Unfinished::move_to(const fs::path& target) {
 
 void sweep(const fs::path& folder) {
   for (const fs::path& path : list_folder(folder).paths)
-    if (is_random_name(path.filename().native())) remove_when_left(path);
+    if (is_hidden_name(path.filename().native())) remove_when_left(path);
 }
 
 Descriptor open_folder(const fs::path& folder) {

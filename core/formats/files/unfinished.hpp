@@ -1,11 +1,15 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "core/formats/files/file.hpp"
 
 namespace core::formats {
+
+/// 16 hexadecimal digits that nothing else is called. Throws core::Error when the system gives none.
+std::string random_name();
 
 /// A hidden file or folder in which something waits until it is whole. It goes away with its owner, who has
 /// emptied the folder, or, when that is killed, at the next call of sweep for the folder around it.
