@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/platform/undrawn_popups.hpp"
 #include "core/error.hpp"
 
 namespace app::platform {
@@ -152,6 +153,7 @@ void Window::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
   ImGui_ImplGlfw_NewFrame();
   short_presses_.put(ImGui::GetIO());
   if (adjust) adjust(ImGui::GetIO());
+  close_undrawn_popups_on_escape();
   ImGui::NewFrame();
 }
 

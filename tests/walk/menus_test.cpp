@@ -87,6 +87,19 @@ TEST_F(Menus, DoWhatTheySay) {
   EXPECT_TRUE(ui.store.wants_to_quit());
 }
 
+TEST_F(Menus, CloseWithEscapeInTheMomentInWhichAnotherOpens) {
+  ui.click("menu/File");
+  ASSERT_TRUE(ui.has("menu/file/open"));
+  support::InputFrame over, pressed, released;
+  over.mouse = ui.centre("menu/Edit");
+  pressed.key = app::KeyPress{Key::escape};
+  released.released = Key::escape;
+  ui.play({over, pressed, released});
+  ui.move_to("region/status");
+  ui.run(3);
+  EXPECT_FALSE(ui.has("menu/file/open"));
+}
+
 TEST_F(Menus, CloseWithEscape) {
   ui.click("menu/File");
   ASSERT_TRUE(ui.has("menu/file/open"));
