@@ -72,8 +72,8 @@ Model rules_alone(const Model& of_pass, const LayerEdit& edit, std::size_t n_tok
     return model;
   }
   sequence.embeddings = arma::mat(n_tokens, 1, arma::fill::zeros);
-  const auto empty = [](std::size_t n_rows, const Linear& like) {
-    return Linear{arma::mat(n_rows, like.weight.n_cols(), arma::fill::zeros), std::nullopt};
+  const auto empty = [](std::size_t rows, const Linear& like) {
+    return Linear{arma::mat(rows, like.weight.n_cols(), arma::fill::zeros), std::nullopt};
   };
   Projections& p = *model.projections;
   p.query = empty(1, p.query);

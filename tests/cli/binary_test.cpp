@@ -71,6 +71,8 @@ TEST(Binary, IsHardened) {
   EXPECT_TRUE(has_flag(bytes, DT_FLAGS_1, DF_1_NOW));
   EXPECT_TRUE(flags_of_part(bytes, PT_GNU_RELRO)) << "and their addresses are read-only then";
   EXPECT_EQ(flags_of_part(bytes, PT_GNU_STACK).value_or(PF_X) & PF_X, 0u) << "no data is run";
+  EXPECT_NE(bytes.find("__glibcxx_assert_fail"), bytes.npos) << "indices of containers are checked";
+  EXPECT_NE(bytes.find("Mat::operator(): index out of bounds"), bytes.npos) << "and those of matrices";
 #ifdef NDEBUG
   EXPECT_NE(bytes.find("__stack_chk_fail"), bytes.npos);
   EXPECT_NE(bytes.find("_chk@GLIBC"), bytes.npos) << "lengths are checked that the compiler knows";
