@@ -99,6 +99,12 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
   }
 }
 
+/// A token and its index; of tokens that are numbered alone, what it is and its index.
+std::string named(const std::string& token, const char* kind, std::size_t index) {
+  const std::string number = to_string(index);
+  return (token == number ? kind : token) + " " + number;
+}
+
 }  // namespace
 
 std::string head_words(const core::attention::Model& model, Stage stage, std::size_t head) {
@@ -134,6 +140,9 @@ CellWords cell_words(const Frame& frame, const CellRef& cell) {
     words.relation = ", what is left of its row";
     words.place = head + "query " + to_string(cell.row);
   }
+  words.heading = words.object.empty() ? named(words.subject, "row", cell.row) + words.relation
+                                       : named(words.subject, "query", cell.row) + " → " +
+                                             named(words.object, "key", cell.column);
   words.reason = reason(frame, cell, cell_value(frame, cell));
   return words;
 }
@@ -142,11 +151,7 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
   const CellWords words = cell_words(frame, cell);
   ImGui::BeginTooltip();
   ImGui::PushFont(frame.fonts.sans14);
-  const bool between_tokens = !words.object.empty();
-  const std::string heading = between_tokens ? words.subject + " " + to_string(cell.row) + " → " +
-                                                   words.object + " " + to_string(cell.column)
-                                             : words.subject + " " + to_string(cell.row) + words.relation;
-  ImGui::TextUnformatted(heading.c_str());
+  ImGui::TextUnformatted(words.heading.c_str());
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
   const std::string whose = head_words(frame.shown.model, cell.stage, cell.head);
   const std::string kind = words.title + (whose.empty() ? "" : ", " + whose);

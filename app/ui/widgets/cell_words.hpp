@@ -12,6 +12,7 @@ struct CellWords {
   std::string subject;   ///< "journey", the token of the row
   std::string relation;  ///< " listens to ", or what the column is
   std::string object;    ///< "Your", or ""
+  std::string heading;   ///< "journey 1 → Your 0", or "query 1 → key 0" of tokens that are numbered alone
   std::string place;     ///< "head 0 · query 1 → key 0"
   std::string reason;  ///< why the value is what it is when that is special: "hidden: key 3 comes after query
                        ///< 1", or ""

@@ -200,6 +200,25 @@ TEST_F(CellWords, DoNotCallAWeightHiddenThatWasTypedThere) {
   EXPECT_GT(seen.hidden, 0u);
 }
 
+TEST_F(CellWords, NameTokensThatAreNumberedAloneOnce) {
+  Model model = core::editing::find_preset("004-causal")->make();
+  const auto heading = [&](Stage stage, std::size_t row, std::size_t column) {
+    std::string words;
+    ui.show(model);
+    also = [&](const Frame& frame) {
+      words = app::widgets::cell_words(frame, {stage, 0, row, column}).heading;
+    };
+    ui.run(2);
+    also = nullptr;
+    return words;
+  };
+  EXPECT_EQ(heading(Stage::weights, 1, 0), "journey 1 → Your 0");
+  EXPECT_EQ(heading(Stage::queries, 1, 0), "journey 1, column 0");
+  model.sequences[0].tokens = core::attention::numbered_tokens(model.n_tokens());
+  EXPECT_EQ(heading(Stage::weights, 1, 0), "query 1 → key 0");
+  EXPECT_EQ(heading(Stage::queries, 1, 0), "row 1, column 0");
+}
+
 /// What the token view says beside a key that a query does not see.
 TEST_F(CellWords, SayBrieflyWhatHidesAKey) {
   Model model = core::editing::find_preset("004-causal")->make();
