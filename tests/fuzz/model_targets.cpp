@@ -63,8 +63,10 @@ Seeds tokenizer_seeds() {
 
 /// A folder with vocab.json and merges.txt, or vocab.txt: what stands before and behind the first NUL.
 void run_merges(Bytes bytes) {
-  const support::TemporaryDirectory folder;
+  static const support::TemporaryDirectory one_file,
+      two_files;  // made once, as that takes longer than the rest
   const std::size_t at = bytes.find('\0');
+  const auto& folder = at == bytes.npos ? one_file : two_files;
   if (at == bytes.npos) {
     support::put_bytes(folder / "vocab.txt", std::string(bytes));
   } else {
