@@ -18,6 +18,7 @@ target_compile_definitions(attnscope_settings INTERFACE ARMA_DONT_USE_WRAPPER AR
                            ATTNSCOPE_VERSION="${PROJECT_VERSION}")
 # Indices of containers and matrices are checked, in what is released too: it costs a hundredth or two. Not so in the engine's
 # inner loops, where an edit would take a fifth longer: a target with ATTNSCOPE_UNCHECKED is checked in the Debug presets alone.
+# Inline functions that both kinds use are the same but for the checks: either that the linker keeps is right.
 set(is_checked "$<OR:$<CONFIG:Debug>,$<NOT:$<BOOL:$<TARGET_PROPERTY:ATTNSCOPE_UNCHECKED>>>>")
 target_compile_definitions(attnscope_settings INTERFACE "$<IF:${is_checked},_GLIBCXX_ASSERTIONS,ARMA_NO_DEBUG>")
 # Contraction is off everywhere: the generator's bits and the tests' exact equalities depend on it.

@@ -211,6 +211,10 @@ void add_help(CLI::App& app) {
       "-h,--help", [] { throw CLI::CallForHelp(); }, "Print this help");
 }
 
+Said said_of(const CLI::App& app) {
+  return {app.get_name(), [&app](const std::string& option) { return app.count(option) > 0; }};
+}
+
 /// Throws when something that is of the window stands before a command.
 void expect_nothing_of_the_window(const CLI::App& program) {
   for (const CLI::Option* option : program.get_options())
@@ -229,7 +233,7 @@ void add(CLI::App& program, Arguments& chosen, const char* name, const char* abo
   describe({*app}, *command);
   app->callback([&program, &chosen, app, command] {
     expect_nothing_of_the_window(program);
-    const Said said{app->get_name(), [app](const std::string& option) { return app->count(option) > 0; }};
+    const Said said = said_of(*app);
     if constexpr (std::is_base_of_v<OfModel, Command>) settle_model(said, *command);
     if constexpr (std::is_same_v<Command, DrawFigure>) settle_figure(said, *command);
     if constexpr (std::is_same_v<Command, Export>) settle_export(said, *command);
@@ -286,6 +290,7 @@ void add_manual(CLI::App& program, Arguments& chosen) {
   CLI::App* app = program.add_subcommand("manual", "Print the manual page, or completions for a shell");
   app->group("");
   const auto print = [&program, &chosen](const std::string& kind) {
+    expect_nothing_of_the_window(program);
     chosen = ShowText{manual_text(program, kind)};
   };
   app->add_option_function<std::string>("KIND", print, "man, bash, zsh or fish")->required();
@@ -344,6 +349,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     program.parse(std::move(reversed));  // the library takes them from the back
+    if (program.get_subcommands().empty()) settle_window(said_of(program));
   } catch (const CLI::CallForHelp&) {
     return ShowText{program.help()};
   } catch (const CLI::CallForVersion& version) {
@@ -354,11 +360,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
     return WrongUsage{error.what()};
   }
   if (!program.get_subcommands().empty()) return chosen;
-  for (const char* option : {"--text", "--layer"})
-    if (program.count(option) > 0 && !window.file)
-      return WrongUsage{std::string(option) + ": expected with a FILE, a whole model"};
   if (const auto* named = std::get_if<const core::editing::Preset*>(&preset)) window.preset = *named;
-  if (window.file && window.preset) return WrongUsage{"expected either a FILE or --preset NAME, got both"};
   return window;
 }
 

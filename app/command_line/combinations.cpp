@@ -6,6 +6,14 @@
 
 namespace app {
 
+void settle_window(const Said& said) {
+  for (const char* option : {"--text", "--layer"})
+    if (said.has(option) && !said.has("FILE"))
+      throw core::Error(std::string(option) + ": expected with a FILE, a whole model");
+  if (said.has("FILE") && said.has("--preset"))
+    throw core::Error("expected either a FILE or --preset NAME, got both");
+}
+
 void settle_model(const Said& said, OfModel& command) {
   const bool file = said.has("FILE"), preset = said.has("--preset");
   auto& given = command.choices.given;

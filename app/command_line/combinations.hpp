@@ -9,12 +9,13 @@
 /// change nothing.
 namespace app {
 
-/// A command, and which of its options stand on the command line.
+/// A command, "attnscope" for the window, and which of its options stand on the command line.
 struct Said {
   std::string command;
   std::function<bool(const std::string& option)> has;
 };
 
+void settle_window(const Said& said);
 /// A FILE, a preset or given tensors, and options that mean something beside them.
 void settle_model(const Said& said, OfModel& command);
 void settle_figure(const Said& said, const DrawFigure& figure);

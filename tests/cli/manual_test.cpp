@@ -29,9 +29,15 @@ std::string manual(const char* kind) {
   return outcome.out;
 }
 
-TEST(Manual, HasEveryCommandAndOptionThatHelpHas) {
+/// The manual page without what keeps its hyphens from being broken.
+std::string plain_man() {
   std::string man = manual("man");
   for (std::size_t at = 0; (at = man.find("\\-", at)) != man.npos;) man.erase(at, 1);
+  return man;
+}
+
+TEST(Manual, HasEveryCommandAndOptionThatHelpHas) {
+  const std::string man = plain_man();
   const std::string bash = manual("bash"), zsh = manual("zsh"), fish = manual("fish");
   for (const char* command : {"export", "session", "check", "program", "figure", "draw"}) {
     for (const std::string& text : {man, bash, zsh, fish}) EXPECT_THAT(text, HasSubstr(command));
@@ -46,8 +52,7 @@ TEST(Manual, HasEveryCommandAndOptionThatHelpHas) {
 }
 
 TEST(Manual, HasTheExampleThatTheHelpOfACommandEndsWith) {
-  std::string man = manual("man");
-  for (std::size_t at = 0; (at = man.find("\\-", at)) != man.npos;) man.erase(at, 1);
+  const std::string man = plain_man();
   for (const char* command : {"export", "check", "draw", "generate"}) {
     const std::string help = run({command, "--help"}).out;
     const std::size_t at = help.find("Example: attnscope " + std::string(command));

@@ -63,8 +63,8 @@ Seeds tokenizer_seeds() {
 
 /// A folder with vocab.json and merges.txt, or vocab.txt: what stands before and behind the first NUL.
 void run_merges(Bytes bytes) {
-  static const support::TemporaryDirectory one_file,
-      two_files;  // made once, as that takes longer than the rest
+  // Made once, as that takes longer than the rest.
+  static const support::TemporaryDirectory one_file, two_files;
   const std::size_t at = bytes.find('\0');
   const auto& folder = at == bytes.npos ? one_file : two_files;
   if (at == bytes.npos) {

@@ -75,6 +75,7 @@ TEST(Arguments, OfTheWindowNameAPreset) {
 
 TEST(Arguments, ThatWouldChangeNothingAreRefused) {
   EXPECT_EQ(usage_error({"--text", "a", "presets"}), "expected --text or a command, got both");
+  EXPECT_EQ(usage_error({"--text", "a", "manual", "man"}), "expected --text or a command, got both");
   EXPECT_EQ(usage_error({"--preset", "004-causal", "export", "a", "--out", "D"}),
             "expected --preset or a command, got both");
   EXPECT_EQ(usage_error({"export", "a", "--out", "F.npz", "--format", "csv"}),
