@@ -20,6 +20,8 @@ constexpr uint64_t largest_ratio = 1032;  // of deflate: 258 bytes from 2 bits
 
 std::string words_of(int code) {
   switch (code) {
+    case ZIP_ER_MEMORY:
+      throw std::bad_alloc();
     case ZIP_ER_NOZIP:
       return "its directory is missing, it may have been cut short";
     case ZIP_ER_EXISTS:
@@ -104,7 +106,7 @@ ZipMember ZipArchive::member_at(uint64_t index) const {
 
 ZipArchive::File ZipArchive::opened(const ZipMember& member) const {
   File file(zip_fopen_index(archive_.get(), member.index, 0));
-  if (!file) fail(member, zip_strerror(archive_.get()));
+  if (!file) fail(member, words_of(zip_error_code_zip(zip_get_error(archive_.get()))));
   return file;
 }
 
