@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <system_error>
+
 namespace app {
 
 std::string file_stamp(const std::filesystem::path& path) {
@@ -9,6 +11,12 @@ std::string file_stamp(const std::filesystem::path& path) {
   if (::stat(path.c_str(), &about) != 0) return "";
   return std::to_string(about.st_ino) + " " + std::to_string(about.st_size) + " " +
          std::to_string(about.st_mtim.tv_sec) + "." + std::to_string(about.st_mtim.tv_nsec);
+}
+
+std::filesystem::path from_root(const std::filesystem::path& path) {
+  std::error_code nowhere;
+  std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
+  return nowhere ? path : whole;
 }
 
 }  // namespace app

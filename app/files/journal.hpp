@@ -16,7 +16,12 @@ struct JournalHead {
   std::string title;
   std::optional<std::filesystem::path> path = {};  ///< where it is saved
   std::string stamp = {};                          ///< of that file when it was read
-  std::string since = {}, until = {};  ///< the first and the last edit that are not saved: "10:32"
+  /// The first and the last edit that are not saved: "2026-11-22 10:32".
+  std::string since = {}, until = {};
+  std::size_t n_edits = 1;  ///< that are not saved
+  bool is_saved = false;    ///< it is as its file or preset: what is not saved was tried in a lesson
+  std::string lesson = {}, lesson_title = {};  ///< of the one under way, or ""
+  std::size_t lesson_step = 0;                 ///< of it
 };
 
 /// The file in which a running window keeps the work that is not saved, so that the next one can offer it.
@@ -35,15 +40,19 @@ class Journal {
   /// Those that nobody holds any more and that have something in them; they are held from now on.
   static std::vector<std::shared_ptr<Journal>> left_in(const std::filesystem::path& folder);
 
-  /// Keeps this instead of what was kept before; safe when it returns. Throws core::Error.
-  void write(const JournalHead& head, const core::formats::Session& session);
-  /// The same of a session that is a text already.
-  void write(const JournalHead& head, const std::string& session);
-  /// Throws core::Error when it is damaged.
+  /// Keeps this instead of what was kept before, sessions as files would hold them; safe when it returns.
+  ///
+  /// in_lesson is the session of the lesson under way, or "". Throws core::Error.
+  void write(const JournalHead& head, const std::string& session, const std::string& in_lesson = "");
+  /// Throws core::Error when it is damaged; only its beginning is read.
   JournalHead head() const;
+  /// The two sessions.
+  struct Texts {
+    std::string own, in_lesson;
+  };
+  Texts texts() const;
+  /// The first of them.
   core::formats::Session session() const;
-  /// The session as a file would hold it.
-  std::string text() const;
   /// Keeps nothing any more.
   void clear();
 
@@ -55,10 +64,10 @@ class Journal {
   core::formats::Descriptor lock_;
 };
 
-/// "10:32", of this moment.
-std::string time_of_day();
+/// "2026-11-22 10:32", of this moment, here.
+std::string moment_now();
 
-/// "lesson2.json, edited from 10:32 to 10:46".
-std::string left_words(const JournalHead& head);
+/// "lesson2.json, 14 edits, from 10:32 to 10:46", with the day where that is another one than now's.
+std::string left_words(const JournalHead& head, const std::string& now = moment_now());
 
 }  // namespace app

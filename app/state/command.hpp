@@ -108,6 +108,7 @@ struct TakeUpLeft {
 };
 struct DropLeft {
   std::size_t index = 0;
+  bool is_agreed = false;  ///< else it is asked about
 };
 struct KeepLeft {};
 struct EndNow {};  ///< quits without a question; what is not saved is kept for the next window

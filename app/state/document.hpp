@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "core/attention/model.hpp"
 #include "core/editing/history.hpp"
 #include "core/importing/account.hpp"
+#include "core/text/words.hpp"
 
 namespace app {
 
@@ -35,6 +37,7 @@ struct Document {
   core::editing::HistoryOf<Undoable> history = core::editing::HistoryOf<Undoable>();
   std::shared_ptr<const WholeModel> whole = nullptr;  ///< that the model is a layer of
   core::experiment::Experiment saved_experiment = {};
+  std::size_t n_steps_saved = 0;  ///< of the history, when it was saved
   /// Of this piece of work alone, whatever its model becomes.
   std::shared_ptr<const char> mark = std::make_shared<const char>();
 
@@ -44,12 +47,24 @@ struct Document {
     now.layer = saved_experiment.layer;  // where one looks is no work
     return !(now == saved_experiment);
   }
+  /// Steps from what was saved to what is there now.
+  std::size_t n_unsaved_edits() const {
+    const std::size_t now = history.n_done();
+    return std::max(now, n_steps_saved) - std::min(now, n_steps_saved);
+  }
 };
 
 /// A piece of work that begins with a model.
 inline Document document_of(const core::attention::Model& model, Origin origin) {
   return {model, model, model, std::move(origin)};
 }
+
+/// What can be undone and done again.
+struct Steps {
+  bool can_undo = false, can_redo = false;
+  std::string undo_words, redo_words;
+  std::size_t n_forgotten = 0;  ///< that undo has let go of
+};
 
 /// What the window says of the document.
 struct DocumentState {
@@ -58,8 +73,7 @@ struct DocumentState {
   std::string preset;                              ///< the preset it was made from, or ""
   bool modified = false;
   bool is_preset = false;  ///< the model is still the preset's, to the last bit
-  bool can_undo = false, can_redo = false;
-  std::string undo_words, redo_words;
+  Steps steps;
   std::vector<std::filesystem::path> recent;  ///< newest first
   bool of_tensors = false;                    ///< it was made of a file of tensors, in which is to be chosen
   std::vector<std::string> layers;            ///< of that file, "" for a number alone
@@ -67,6 +81,14 @@ struct DocumentState {
   core::importing::Account account = {};      ///< what became of the file
   std::vector<std::string> notes = {};        ///< what else must be known of it, a sentence each
 };
+
+/// Why nothing can be undone: "there is nothing to undo: 3 older steps were let go of, to spare memory".
+inline std::string nothing_to_undo(const Steps& steps) {
+  const std::string words = "there is nothing to undo";
+  if (steps.n_forgotten == 0) return words;
+  return words + ": " + core::text::counted(steps.n_forgotten, "older step") +
+         (steps.n_forgotten == 1 ? " was" : " were") + " let go of, to spare memory";
+}
 
 /// One line at the foot of the window.
 struct Message {

@@ -56,6 +56,12 @@ void look_at_layers(View& view);
 
 /// What was found in files and is not yet part of the document.
 struct FoundInFiles {
+  /// What a window before has left: it is taken up with its journal.
+  struct Left {
+    std::shared_ptr<Journal> journal;
+    JournalHead head;
+    std::string in_lesson;  ///< a session, or ""
+  };
   /// A model that was read, and where it came from.
   struct Ready {
     std::filesystem::path path;
@@ -63,7 +69,7 @@ struct FoundInFiles {
     std::optional<TensorSource> source;
     std::string stamp;
     std::shared_ptr<const OpenedWhole> whole = nullptr;  ///< instead of what was imported
-    std::shared_ptr<Journal> left = nullptr;             ///< that it was in, and is taken up with it
+    std::optional<Left> left = {};                       ///< that it was in
   };
   std::optional<OpenedTensors> tensors;  ///< from which is to be chosen
   std::optional<Ready> ready;            ///< until the question about unsaved work is answered

@@ -16,8 +16,6 @@ using core::lessons::Moment;
 using core::lessons::Step;
 using core::lessons::WholeTask;
 
-constexpr const char* the_lesson = "the lesson";  // a step of the history
-
 /// What a step points at comes out of its fold, into a strip that shows all of it.
 void unfold_focus(View& view, const Step& step) {
   for (const std::string_view name : step.focus) {
@@ -87,6 +85,7 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   progress[l.state.lesson->name] = {step, l.state.done};
   document.history.record({l.own.model, l.own.whole}, "",
                           the_lesson);  // undone, it brings the person's own work back
+  document.n_steps_saved = document.history.n_done();
   document.history.end_gesture();
   look_as_before(view, {});
   if (opened) look_at_layers(view);
@@ -136,8 +135,10 @@ std::optional<WholeReading::Kept> Lessons::leave(Document& document, View& view)
   document = std::move(under_way_->own);
   // The first undo after a lesson takes nothing of one's own away; but what can be redone would be lost by
   // it.
-  if (document.history.undo_description() != the_lesson && !document.history.can_redo())
+  if (document.history.undo_description() != the_lesson && !document.history.can_redo()) {
     document.history.record({document.model, document.whole}, "", the_lesson);
+    ++document.n_steps_saved;  // which is no edit
+  }
   document.history.end_gesture();
   look_as_before(view, under_way_->own_view);
   view.selection.lesson.reset();

@@ -15,6 +15,9 @@
 
 namespace app {
 
+/// The step of the history that a lesson is.
+constexpr const char* the_lesson = "the lesson";
+
 /// The lesson under way, with the person's own work that it put aside, and how far each lesson was taken.
 class Lessons {
  public:

@@ -8,6 +8,7 @@
 
 #include "app/files/journal.hpp"
 #include "app/state/document.hpp"
+#include "app/state/lesson_state.hpp"
 #include "app/state/view.hpp"
 #include "app/work/jobs.hpp"
 
@@ -18,6 +19,16 @@ inline std::string not_recorded(const std::string& why) {
   return "Edits are not recorded for the case of a crash: " + why;
 }
 
+/// What is to outlive a crash: the person's own work, and what is tried in the lesson that put it aside.
+struct Recordable {
+  const Document& own;
+  const View& view;
+  const LessonState* lesson = nullptr;  ///< the one under way, or nullptr
+  const Document* tried = nullptr;      ///< the document of that lesson's step
+
+  bool is_modified() const { return own.is_modified() || (lesson && tried->is_modified()); }
+};
+
 /// Keeps what is not saved in a journal, within a second of every edit, beside the window; and what windows
 /// before have left.
 class Recorder {
@@ -25,13 +36,15 @@ class Recorder {
   explicit Recorder(Jobs& jobs) : lane_(jobs, Lane::Takes::newest) {}
 
   /// Begins to record in a folder, and finds what was left there. Throws core::Error when nothing can be
-  /// written there.
+  /// written there, which is tried again from edit to edit.
   void begin(const std::filesystem::path& folder);
-  /// Hands the document over to be written when it has other numbers than the last one; once a frame. What
-  /// waits to be written is always the newest.
-  void follow(const Document& document, const View& view);
-  /// Waits for what is being written, and writes the document: for the next window when it is not saved.
-  void finish(const Document& document, const View& view);
+  /// Hands the work over to be written when it has other numbers than the last one; once a frame. What waits
+  /// to be written is always the newest.
+  void follow(const Recordable& work);
+  /// Finds what a window leaves that was still ending when this one began; whether there is any.
+  bool finds_more();
+  /// Waits for what is being written, and writes the work: for the next window when it is not saved.
+  void finish(const Recordable& work);
   /// Keeps nothing: what is not saved is given up, as the person has said.
   void forget();
 
@@ -40,21 +53,34 @@ class Recorder {
   void take_up(std::size_t index);
   void drop(std::size_t index);
   /// The others may offer it.
-  void keep_for_later() { left_.clear(); }
+  void keep_for_later();
 
  private:
-  /// What is written of a document.
+  /// What is written of a piece of work.
   struct Entry {
+    struct Text {
+      core::formats::Session session;
+      std::shared_ptr<const WholeModel> whole;  // instead of the session's model, which is a layer of it
+      std::string text() const;
+    };
     JournalHead head;
-    core::formats::Session session;
-    std::shared_ptr<const WholeModel> whole;  // instead of the session's model, which is a layer of it
+    Text own;
+    std::optional<Text> tried;
 
     void write_to(Journal& journal) const;
   };
   /// Enough of a document to know its work again.
-  struct Written {
+  struct Numbers {
     core::attention::Model model;
     core::experiment::Experiment experiment;  // of a whole model, instead
+    bool are_of(const Document& document) const;
+  };
+  struct Written {
+    Numbers own;
+    std::optional<Numbers> tried;
+    std::string lesson;
+    std::size_t step = 0;
+    bool is_of(const Recordable& work) const;
   };
   /// What is to be written next; the thread that writes takes it in the moment in which it begins.
   class Desk {
@@ -67,19 +93,22 @@ class Recorder {
     mutable std::mutex mutex_;
     std::optional<Entry> entry_;
   };
-  Entry entry_of(const Document& document, const View& view);
-  bool is_written(const Document& document) const;
+  static Numbers numbers_of(const Document& document);
+  Entry entry_of(const Recordable& work);
+  bool has_journal(const Recordable& work);
   void begin_to_write();
   void tell(const std::string& why);
 
+  std::filesystem::path folder_;  // "" where nothing is to be recorded
   std::shared_ptr<Journal> journal_;
   std::vector<std::shared_ptr<Journal>> left_;
   std::optional<Written> written_;
-  std::string since_;        // the first edit that is not saved
-  bool is_clear_ = true;     // nothing is in the journal
-  bool has_failed_ = false;  // which is said once
-  std::string why_not_;      // nothing is recorded, until that was said
-  Jobs::Clock::time_point next_;
+  std::string since_;               // the first edit that is not saved
+  std::size_t n_edits_before_ = 0;  // that were taken up
+  bool is_clear_ = true;            // nothing is in the journal
+  bool has_failed_ = false;         // which is said once
+  std::string why_not_;             // nothing is recorded, until that was said
+  Jobs::Clock::time_point next_, look_next_, look_until_;
   Desk desk_;
   Lane lane_;
 };

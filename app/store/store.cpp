@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/files/file_stamp.hpp"
 #include "app/files/view_text.hpp"
 #include "app/state/any_command.hpp"
 #include "app/state/pinning.hpp"
@@ -53,7 +54,10 @@ void Store::settle() {
   attempt("this step of the lesson", [this] { assess_lesson(); });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
-  attempt("the record of edits", [this] { recorder_.follow(lessons_.own(document_), view_); });
+  attempt("the record of edits", [this] { recorder_.follow(to_record()); });
+  attempt("what a window before has left", [this] {
+    if (recorder_.finds_more() && view_.forms.dialog == Dialog::recovery) show_left();
+  });
 }
 
 LookedAt Store::shown_view() const {
@@ -72,10 +76,11 @@ DocumentState Store::document() const {
           .preset = preset,
           .modified = own.is_modified(),
           .is_preset = !preset.empty() && document_.model == document_.first,
-          .can_undo = document_.history.can_undo(),
-          .can_redo = document_.history.can_redo(),
-          .undo_words = document_.history.undo_description(),
-          .redo_words = document_.history.redo_description(),
+          .steps = {.can_undo = document_.history.can_undo(),
+                    .can_redo = document_.history.can_redo(),
+                    .undo_words = document_.history.undo_description(),
+                    .redo_words = document_.history.redo_description(),
+                    .n_forgotten = document_.history.n_forgotten()},
           .recent = recent_,
           .of_tensors = source != nullptr,
           .layers = source ? source->layers : std::vector<std::string>(),
@@ -102,11 +107,20 @@ void Store::carry_out(const ApplyEdit& command) {
                                                      whole->of_pass, after, editing::describe(command.edit));
     whole->of_pass.heads_off = after.heads_off;
   }
-  document_.history.record(work(), editing::target(command.edit), editing::describe(command.edit));
+  record_step(editing::target(command.edit), editing::describe(command.edit));
   document_.model = std::move(after);
   document_.whole = std::move(whole);
   keep_view_within_model();
+}
+
+void Store::record_step(const std::string& target, const std::string& words) {
+  auto& history = document_.history;
+  const std::size_t before = history.n_forgotten();
+  history.record(work(), target, words);
   message_ = {};
+  if (before == 0 && history.n_forgotten() > 0)  // which is said once, and where undo ends
+    say("Undo keeps " + std::to_string(history.byte_budget() >> 20) +
+        " MiB: from here on it lets go of the oldest steps.");
 }
 
 void Store::carry_out(const ChangeView& command) {
@@ -120,10 +134,14 @@ void Store::carry_out(const EndGesture&) {
 
 void Store::carry_out(const Undo&) {
   auto& history = document_.history;
-  if (!history.can_undo()) return say("There is nothing to undo.");
+  if (!history.can_undo()) {
+    std::string words = nothing_to_undo(document().steps) + ".";
+    words.front() = 'T';
+    return say(words);
+  }
   const std::string words = history.undo_description();
   take_back(history.undo(work()));
-  if (lessons_.is_under_way() && !history.can_undo())
+  if (lessons_.is_under_way() && words == the_lesson)
     return carry_out(LeaveLesson{});  // what was undone is the lesson itself
   keep_view_within_model();
   say("Undone: " + words);
@@ -215,10 +233,8 @@ void Store::carry_out(const TakeMemory&) {
 }
 
 void Store::carry_out(const CancelQuestion&) {
-  const bool was_left = found_.ready && found_.ready->left;
   stay();
   view_.forms.dialog = Dialog::none;
-  if (was_left) show_left();
 }
 
 bool Store::may_leave(const Command& command) {
@@ -267,14 +283,12 @@ void Store::start_with(Document document) {
   view_.look.tokens.silent_heads.clear();
   view_.look.positions = {};
   view_.selection.cursor.reset();
-  show_left();
+  view_.forms.dialog = Dialog::none;
   keep_view_within_model();
 }
 
 void Store::remember(const std::filesystem::path& path) {
-  std::error_code nowhere;  // where there is no current folder
-  const std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
-  recent_ = with_recent(std::move(recent_), nowhere ? path : whole);
+  recent_ = with_recent(std::move(recent_), from_root(path));
 }
 
 void Store::keep_view_within_model() {
@@ -285,14 +299,18 @@ void Store::keep_view_within_model() {
 }
 
 void Store::carry_out(const StartLesson& command) {
-  const core::lessons::Lesson* lesson = core::lessons::find_lesson(command.name);
-  if (!lesson) throw core::Error("lesson " + command.name + ": there is no such lesson");
-  if (lesson->model) return start_with_model_of(*lesson);
-  start(*lesson, std::nullopt);
+  start_lesson(command.name, {});
+}
+
+void Store::start_lesson(const std::string& name, const Tried& tried) {
+  const core::lessons::Lesson* lesson = core::lessons::find_lesson(name);
+  if (!lesson) throw core::Error("lesson " + name + ": there is no such lesson");
+  if (lesson->model) return start_with_model_of(*lesson, tried);
+  start(*lesson, std::nullopt, tried);
 }
 
 void Store::start(const core::lessons::Lesson& lesson,
-                  const std::optional<core::transformer::Transformer>& transformer) {
+                  const std::optional<core::transformer::Transformer>& transformer, const Tried& tried) {
   leave_lesson();
   lessons_.start(lesson, transformer, document_, view_, document_.whole ? whole_.kept() : std::nullopt);
   if (transformer) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
@@ -300,6 +318,7 @@ void Store::start(const core::lessons::Lesson& lesson,
   view_.forms.dialog = Dialog::none;
   keep_view_within_model();
   message_ = {};
+  try_again(tried);
 }
 
 void Store::assess_lesson() {

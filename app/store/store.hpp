@@ -152,13 +152,22 @@ class Store {
   /// What undo would bring back.
   Undoable work() const;
   void take_back(Undoable work);
+  /// What is there now becomes a step of undo; says when that lets go of others.
+  void record_step(const std::string& target, const std::string& words);
   /// What a window before has left becomes the document, and its journal goes on.
   void take_up(const FoundInFiles::Ready& ready);
   void start_with_whole(const FoundInFiles::Ready& ready);
+  /// What was tried in a lesson before a crash.
+  struct Tried {
+    std::string session = {};  // or ""
+    std::string words = {};    // to be said
+  };
+  void start_lesson(const std::string& name, const Tried& tried);
   /// Opens the whole model of a lesson, and starts it then.
-  void start_with_model_of(const core::lessons::Lesson& lesson);
+  void start_with_model_of(const core::lessons::Lesson& lesson, const Tried& tried);
   void start(const core::lessons::Lesson& lesson,
-             const std::optional<core::transformer::Transformer>& transformer);
+             const std::optional<core::transformer::Transformer>& transformer, const Tried& tried);
+  void try_again(const Tried& tried);
   /// The experiment becomes another, as a step of undo where it has words; texts of another length let go of
   /// what spoke of their tokens.
   void experiment_with(core::experiment::Experiment experiment, const std::string& target,
@@ -175,6 +184,7 @@ class Store {
   /// those of this one; else nullptr.
   const WholeModel* known_layer(const WholeModel& whole) const;
   void follow_whole();
+  Recordable to_record() const;
   void record_in(const std::filesystem::path& folder);
   void show_left();
   void ask(std::string question, std::string answer, const Command& next);

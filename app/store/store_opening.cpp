@@ -1,6 +1,7 @@
 // The part of the store that opens files: they are read beside the window, and what is found is taken in when
 // it is there.
 #include "app/files/browser.hpp"
+#include "app/files/file_stamp.hpp"
 #include "app/files/filling.hpp"
 #include "app/files/view_text.hpp"
 #include "app/store/store.hpp"
@@ -16,8 +17,6 @@ namespace app {
 namespace {
 
 namespace formats = core::formats;
-
-constexpr std::size_t largest_session = std::size_t{512} << 20;
 
 std::string opened_words(const std::filesystem::path& path, const std::vector<std::string>& notes) {
   std::string words = "Opened " + path.string();
@@ -156,7 +155,7 @@ void Store::carry_out(const OpenFile& command) {
         const auto whole = command.as_tensors ? std::nullopt : whole_model_at(command.path);
         if (core::experiment::is_saved_experiment(command.path))
           found->whole = std::make_shared<const OpenedWhole>(
-              open_saved_whole(formats::read_file(command.path, largest_session), command.path,
+              open_saved_whole(formats::read_file(command.path, formats::largest_session), command.path,
                                command.elsewhere, free / 2, progress));
         else if (whole)
           *found = as_whole_or_tensors(*whole, command, free / 2, progress);
@@ -248,7 +247,7 @@ void Store::carry_out(const FinishOpening& command) {
   if (ready.source)
     origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));
   else
-    origin.path = ready.path, origin.stamp = ready.stamp;
+    origin.path = from_root(ready.path), origin.stamp = ready.stamp;
   origin.account = std::move(ready.imported.account);
   origin.notes = ready.imported.notes;
   start_with(document_of(ready.imported.model, std::move(origin)));

@@ -10,23 +10,27 @@
 
 namespace app {
 
+Recordable Store::to_record() const {
+  const bool in_lesson = lessons_.is_under_way();
+  return {lessons_.own(document_), view_, lessons_.state(), in_lesson ? &document_ : nullptr};
+}
+
 void Store::record_in(const std::filesystem::path& folder) {
   try {
     recorder_.begin(folder);
   } catch (const core::Error& error) {
     say(not_recorded(error.what()), true);
   }
-  if (recorder_.left().empty()) return;
-  show_left();
+  tidy();
 }
 
 /// Asks about what was left, or no longer when nothing is.
 void Store::show_left() {
   auto& lines = view_.forms.left;
   lines.clear();
-  for (std::size_t k = 0; k < recorder_.left().size(); ++k) {
+  for (const auto& journal : recorder_.left()) {
     try {
-      lines.push_back(left_words(recorder_.left()[k]->head()));
+      lines.push_back(left_words(journal->head()));
     } catch (const std::exception& error) {
       lines.push_back(error.what());
     }
@@ -39,52 +43,84 @@ void Store::carry_out(const TakeUpLeft& command) {
   const auto journal = recorder_.left()[command.index];
   const JournalHead head = journal->head();
   const std::filesystem::path path = head.path.value_or(head.title);
-  if (const std::string text = journal->text(); core::experiment::is_saved_experiment_text(text)) {
-    return read_beside(path,
-                       [this, journal, head, path, text,
-                        free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
-                         // Paths in it are from the root.
-                         const auto whole = std::make_shared<const OpenedWhole>(open_saved_whole(
-                             text, "/" + head.title, core::Elsewhere::allowed, free / 2, progress));
-                         return [this, whole, path, journal] {
-                           if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted any more
-                           found_.ready = FoundInFiles::Ready{path, {}, {}, "", whole, journal};
-                           carry_out(FinishOpening{});
-                         };
-                       });
-  }
-  core::formats::Session session = journal->session();
-  FoundInFiles::Ready ready{path, {std::move(session.model), {}, session.view}, {}, "", nullptr, journal};
-  for (std::string& words : session.left_out)
-    ready.imported.account.left_out.push_back({"", std::move(words)});
-  found_.ready = std::move(ready);
-  carry_out(FinishOpening{});
+  message_ = {};
+  read_beside(
+      path,
+      [this, journal, head, path, free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
+        Journal::Texts texts = journal->texts();
+        auto ready = std::make_shared<FoundInFiles::Ready>();
+        ready->path = path;
+        ready->left = FoundInFiles::Left{journal, head, std::move(texts.in_lesson)};
+        if (core::experiment::is_saved_experiment_text(texts.own)) {
+          // Paths in it are from the root.
+          ready->whole = std::make_shared<const OpenedWhole>(
+              open_saved_whole(texts.own, "/" + head.title, core::Elsewhere::allowed, free / 2, progress));
+        } else {
+          core::formats::Session session = core::formats::parse_session(texts.own, head.title);
+          ready->imported = {std::move(session.model), {}, session.view};
+          for (std::string& words : session.left_out)
+            ready->imported.account.left_out.push_back({"", std::move(words)});
+        }
+        return [this, ready, journal] {
+          if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted any more
+          found_.ready = std::move(*ready);
+          carry_out(FinishOpening{});
+        };
+      });
 }
 
 void Store::take_up(const FoundInFiles::Ready& ready) {
   const auto& left = recorder_.left();
-  const auto journal = std::ranges::find(left, ready.left);
+  const auto journal = std::ranges::find(left, ready.left->journal);
   if (journal == left.end()) throw core::Error("What was left by a window before is there no longer.");
   recorder_.take_up(static_cast<std::size_t>(journal - left.begin()));
-  const JournalHead head = ready.left->head();
+  const JournalHead& head = ready.left->head;
   Origin origin{head.title, "", head.path, head.stamp};
   origin.account = ready.imported.account;
   start_with(ready.whole ? document_of(*ready.whole, std::move(origin))
                          : document_of(ready.imported.model, std::move(origin)));
-  document_.saved = {};  // it is nowhere but in the journal
-  document_.saved_experiment = {};
+  if (!head.is_saved) {  // it is nowhere but in the journal
+    document_.saved = {};
+    document_.saved_experiment = {};
+  }
   if (ready.whole) {
     whole_.begin_with(*document_.whole, {ready.whole->reading, ready.whole->before});
     look_at_layers(view_);
   }
   recall_view(ready.whole ? ready.whole->view : ready.imported.view, view_);
   keep_view_within_model();
-  say("Recovered: " + left_words(head) + ". It is not saved yet.");
+  const std::string words =
+      "Recovered: " + left_words(head) + (head.is_saved ? "." : ". It is not saved yet.");
+  say(words);
+  if (head.lesson.empty()) return;
+  lessons_.progress[head.lesson].step = head.lesson_step;
+  start_lesson(head.lesson, {ready.left->in_lesson, words});
+}
+
+/// What was tried in a lesson before a crash becomes its step's document again, as a step of undo.
+void Store::try_again(const Tried& tried) {
+  if (tried.session.empty()) return say(tried.words);
+  document_.history.end_gesture();
+  record_step("", "what was tried before");
+  if (document_.whole) {
+    const auto saved = core::experiment::parse_experiment(tried.session, "/" + document_.origin.title,
+                                                          core::Elsewhere::allowed);
+    experiment_with(core::experiment::with_saved_edits(saved, document_.whole->transformer), "", "");
+  } else {
+    document_.model = core::formats::parse_session(tried.session, document_.origin.title).model;
+  }
+  document_.n_steps_saved = document_.history.n_done();  // those before are counted already
+  document_.history.end_gesture();
+  keep_view_within_model();
+  say(tried.words);
 }
 
 void Store::carry_out(const DropLeft& command) {
+  if (command.index >= recorder_.left().size()) return;
+  if (!command.is_agreed)
+    return ask("This work is nowhere else: " + view_.forms.left.at(command.index) + ".", "Throw it away",
+               DropLeft{command.index, true});
   recorder_.drop(command.index);
-  show_left();
 }
 
 void Store::carry_out(const KeepLeft&) {
@@ -117,7 +153,7 @@ void Store::carry_out(const EndNow&) {
   writer_.exporting.stop(true);
   writer_.saving.wait();
   jobs_.deliver();
-  attempt("the record of edits", [this] { recorder_.finish(lessons_.own(document_), view_); });
+  attempt("the record of edits", [this] { recorder_.finish(to_record()); });
   quit_ = true;
 }
 

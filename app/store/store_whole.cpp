@@ -1,6 +1,7 @@
 // The part of the store that keeps a whole model, of which the document's model is a layer.
 #include <algorithm>
 
+#include "app/files/file_stamp.hpp"
 #include "app/files/view_text.hpp"
 #include "app/store/store.hpp"
 #include "core/attention/model.hpp"
@@ -45,7 +46,8 @@ core::attention::Model layer_with(const core::attention::Model& of_pass, experim
 void Store::start_with_whole(const FoundInFiles::Ready& ready) {
   const OpenedWhole& opened = *ready.whole;
   Origin origin{opened.transformer.path.filename().string()};
-  if (!opened.stamp.empty()) origin = {ready.path.filename().string(), "", ready.path, opened.stamp};
+  if (!opened.stamp.empty())
+    origin = {ready.path.filename().string(), "", from_root(ready.path), opened.stamp};
   start_with(document_of(opened, std::move(origin)));
   whole_.begin_with(*document_.whole, {opened.reading, opened.before});
   look_at_layers(view_);
@@ -57,17 +59,18 @@ void Store::start_with_whole(const FoundInFiles::Ready& ready) {
       " of " + core::text::counted(sizes.n_heads, "head"));
 }
 
-void Store::start_with_model_of(const core::lessons::Lesson& lesson) {
+void Store::start_with_model_of(const core::lessons::Lesson& lesson, const Tried& tried) {
   const auto& models = view_.forms.models;
   const auto found = std::ranges::find(models, lesson.model, [](const auto& p) { return p.filename(); });
   if (found == models.end())
     throw core::Error(std::string("The lesson needs the model ") + lesson.model +
                       ", which belongs to the program and was not found beside it.");
-  read_beside(*found,
-              [this, &lesson, path = *found, free = free_memory_()](const core::Token&) -> Jobs::Delivery {
-                const auto model = core::transformer::open_transformer(path, free / 2);
-                return [this, &lesson, model] { start(lesson, model); };
-              });
+  read_beside(
+      *found,
+      [this, &lesson, tried, path = *found, free = free_memory_()](const core::Token&) -> Jobs::Delivery {
+        const auto model = core::transformer::open_transformer(path, free / 2);
+        return [this, &lesson, tried, model] { start(lesson, model, tried); };
+      });
 }
 
 Undoable Store::work() const {
@@ -92,8 +95,8 @@ void Store::experiment_with(experiment::Experiment next, const std::string& targ
   if (n_tokens != document_.model.n_tokens()) let_go_of = experiment::fit_tokens(next, n_tokens);
   auto whole = std::make_shared<WholeModel>(now);
   whole->experiment = std::move(next);
-  if (!words.empty()) document_.history.record(work(), target, words);
   message_ = {};
+  if (!words.empty()) record_step(target, words);
   if (n_tokens == document_.model.n_tokens())
     adopt(std::move(whole));
   else

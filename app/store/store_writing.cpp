@@ -44,13 +44,14 @@ void Store::save_to(const std::filesystem::path& path) {
   writer_.saved_to = path;
   if (lessons_.own(document_).whole) return save_whole_to(path);
   writer_.saving.start(
-      [this, path, model = document_.model, view = view_text(view_),
+      [this, path, model = document_.model, n_steps = document_.history.n_done(), view = view_text(view_),
        left_out =
            core::importing::left_out_words(document_.origin.account)](const core::Token&) -> Jobs::Delivery {
         formats::save_session(path, {model, view, left_out});
-        return [this, path, model, stamp = file_stamp(path)] {
+        return [this, path, model, n_steps, stamp = file_stamp(path)] {
           Document& own = lessons_.own(document_);
           own.saved = model;  // which may have been edited since
+          own.n_steps_saved = n_steps;
           note_saved(own, path, stamp);
         };
       },
@@ -61,12 +62,13 @@ void Store::save_whole_to(const std::filesystem::path& path) {
   const WholeModel& whole = *lessons_.own(document_).whole;
   writer_.saving.start(
       [this, path, model = whole.transformer, experiment = whole.experiment,
+       n_steps = lessons_.own(document_).history.n_done(),
        view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
-        formats::write_atomically(
-            path, core::experiment::experiment_text(model, experiment, view, path.parent_path()));
-        return [this, path, experiment, stamp = file_stamp(path)] {
+        core::experiment::save_experiment(path, model, experiment, view);
+        return [this, path, experiment, n_steps, stamp = file_stamp(path)] {
           Document& own = lessons_.own(document_);
           own.saved_experiment = experiment;
+          own.n_steps_saved = n_steps;
           note_saved(own, path, stamp);
         };
       },
@@ -75,7 +77,7 @@ void Store::save_whole_to(const std::filesystem::path& path) {
 
 /// What is on the disk has a name and a place from now on.
 void Store::note_saved(Document& own, const std::filesystem::path& path, const std::string& stamp) {
-  own.origin.path = path;
+  own.origin.path = from_root(path);
   own.origin.stamp = stamp;
   own.origin.title = path.filename().string();
   if (view_.forms.dialog == Dialog::save_as) view_.forms.dialog = Dialog::none;

@@ -11,6 +11,7 @@
 #include "app/store/store.hpp"
 #include "app/window/end_watch.hpp"
 #include "app/window/loop.hpp"
+#include "app/window/remembering.hpp"
 #include "core/error.hpp"
 #include "core/formats/files/own_descriptor.hpp"
 #include "core/held_signals.hpp"
@@ -67,11 +68,12 @@ int run_window(const WindowOptions& options) {
   render::HeatmapRenderer renderer;
   Loop loop(window, renderer, store);
   const EndWatch end([&window] { window.wake(); });
-  while (loop.step())
+  Remembering remembering(store.jobs(), platform::config_directory(), began);
+  while (loop.step()) {
     if (end.signal() != 0) store.dispatch(EndNow{});
-  const platform::Memory written = platform::read_memory(platform::config_directory());
-  if (const auto after = platform::merged(began, memory_of(store, window.size()), written); after != written)
-    platform::write_memory(platform::config_directory(), after);
+    remembering.follow(memory_of(store, window.size()));
+  }
+  remembering.finish(memory_of(store, window.size()));
   constexpr int of_signals = 128;  // as shells say it
   return end.signal() == 0 ? 0 : of_signals + end.signal();
 }

@@ -59,8 +59,15 @@ class HistoryOf {
     return nullptr;
   }
 
+  /// The steps that were recorded and not undone, also those that are forgotten.
+  std::size_t n_done() const { return past_.size() + n_forgotten_; }
+  /// Of those, how many cannot be undone any more: they were beyond the budget.
+  std::size_t n_forgotten() const { return n_forgotten_; }
+
   /// The bytes that all steps hold, estimated for what is not a matrix.
   std::size_t bytes() const { return footprint_.bytes(); }
+
+  std::size_t byte_budget() const { return byte_budget_; }
 
   /// Forgets everything.
   void clear() { *this = HistoryOf(byte_budget_); }
@@ -89,6 +96,7 @@ class HistoryOf {
     steps.push_back(std::move(step));
     while (footprint_.bytes() > byte_budget_ && past_.size() + future_.size() > 1) {
       Steps& oldest = past_.empty() ? future_ : past_;
+      if (&oldest == &past_) ++n_forgotten_;
       let_go(oldest.front());
       oldest.pop_front();
     }
@@ -98,6 +106,7 @@ class HistoryOf {
   std::string open_target_;  // of the gesture under way; empty when none is
   Footprint footprint_;      // of all steps
   std::size_t byte_budget_;
+  std::size_t n_forgotten_ = 0;
 };
 
 using History = HistoryOf<attention::Model>;

@@ -6,6 +6,7 @@
 #include "core/experiment/edit_file.hpp"
 #include "core/formats/files/beside.hpp"
 #include "core/formats/files/file.hpp"
+#include "core/formats/sessions/session.hpp"
 #include "core/transformer/layer_model.hpp"
 
 namespace core::experiment {
@@ -45,11 +46,23 @@ std::string experiment_text(const transformer::Transformer& model, const Experim
     text += std::string(is_first ? "\n    " : ",\n    ") +
             edit_json(layer, edit, transformer::layer_without_text(model, layer), n_tokens,
                       model.architecture.sizes.d_model);
+    formats::require_readable_session(text);
     is_first = false;
   }
   text += "]\n  }";
   if (!view.empty()) text += ",\n  \"view\": " + formats::json_text(formats::parse_json(view, "view"));
   return text + "\n}\n";
+}
+
+void save_experiment(const fs::path& path, const transformer::Transformer& model,
+                     const Experiment& experiment, const std::string& view) {
+  std::string text;
+  try {
+    text = experiment_text(model, experiment, view, path.parent_path());
+  } catch (const Error& error) {
+    throw Error(path.string() + ": cannot be written: " + error.what());
+  }
+  formats::write_atomically(path, text);
 }
 
 bool is_saved_experiment(const fs::path& path) {
@@ -80,6 +93,7 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file, El
   if (name.text().find('\0') != std::string::npos) name.fail("the path of a model");
   if (elsewhere == Elsewhere::refused && !formats::lies_beside(name.text(), file.parent_path()))
     throw Outside(name.place() + "the model " + formats::quoted_briefly(name.text()) +
+                  formats::leading_words(name.text(), file.parent_path()) +
                   " does not lie beside the session");
   saved.model = file.parent_path() / name.text();
   saved.mark = {place.required("bytes").whole(0), place.required("begin").text()};

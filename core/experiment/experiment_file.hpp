@@ -20,6 +20,10 @@ namespace core::experiment {
 std::string experiment_text(const transformer::Transformer& model, const Experiment& experiment,
                             const std::string& view, const std::filesystem::path& folder);
 
+/// Writes that file atomically. Throws core::Error, which names it.
+void save_experiment(const std::filesystem::path& path, const transformer::Transformer& model,
+                     const Experiment& experiment, const std::string& view);
+
 /// A session of a whole model that was parsed; its edits are read when the model is open.
 struct SavedExperiment {
   std::filesystem::path model;  ///< where the model lies

@@ -59,7 +59,7 @@ TEST_F(DraggedNumber, IsOneUndoStepThatBringsEveryBitAndPixelBack) {
 
   ui.key(Key::z, {.ctrl = true});
   EXPECT_TRUE(same_bits(ui.model(), before));
-  EXPECT_FALSE(ui.store.document().can_undo);
+  EXPECT_FALSE(ui.store.document().steps.can_undo);
   for (int k = 0; k < 2; ++k) ui.key(Key::escape);  // the keyboard leaves the matrix, whose row is lit
   ui.run();
   // All but the marks at the feet of cells, which say what undo has changed.
@@ -83,7 +83,7 @@ TEST_F(DraggedNumber, TwiceIsTwoUndoSteps) {
   ui.drag(cell, 50, 0);
   ui.key(Key::z, {.ctrl = true});
   EXPECT_TRUE(same_bits(ui.model(), between));
-  EXPECT_TRUE(ui.store.document().can_undo);
+  EXPECT_TRUE(ui.store.document().steps.can_undo);
 }
 
 TEST_F(DraggedNumber, MovesTenTimesAsFarWithShiftAndATenthWithAlt) {

@@ -46,7 +46,7 @@ TEST_F(Files, SavedAndOpenedAgainGiveAnEqualModel) {
   open(file);
   EXPECT_TRUE(same_bits(ui.model(), saved));
   EXPECT_EQ(dialog(), Dialog::none);
-  EXPECT_FALSE(ui.store.document().can_undo);
+  EXPECT_FALSE(ui.store.document().steps.can_undo);
 }
 
 TEST_F(Files, SaveWritesToTheFileThatWasOpened) {
@@ -103,10 +103,10 @@ TEST_F(Files, ThatAreBrokenLeaveEverythingAsItWas) {
   support::put_bytes(file, R"({"attnscope": 1, "embeddings": [[1, 2], [3]]})");
   change();
   const auto before = ui.model();
-  const auto words = ui.store.document().undo_words;
+  const auto words = ui.store.document().steps.undo_words;
   open(file);
   EXPECT_TRUE(same_bits(ui.model(), before));
-  EXPECT_EQ(ui.store.document().undo_words, words);
+  EXPECT_EQ(ui.store.document().steps.undo_words, words);
   EXPECT_TRUE(ui.store.document().modified);
   EXPECT_TRUE(ui.store.message().is_error);
   EXPECT_THAT(ui.store.message().text, HasSubstr(file));

@@ -14,19 +14,21 @@ std::string with(const char* verb, const std::string& words) {
 
 void add_steps(Rows& rows, const Situation& s) {
   rows.push_back({.id = "edit/undo",
-                  .title = with("Undo", s.document.undo_words),
+                  .title = with("Undo", s.document.steps.undo_words),
                   .menu = "Edit",
                   .keys = {ctrl(Key::z)},
                   .sheet = "Undo",
-                  .why_not = unless([](const Situation& now) { return now.document.can_undo; },
-                                    "there is nothing to undo"),
+                  .why_not =
+                      [](const Situation& now) {
+                        return now.document.steps.can_undo ? "" : nothing_to_undo(now.document.steps);
+                      },
                   .command = always(Undo{})});
   rows.push_back({.id = "edit/redo",
-                  .title = with("Redo", s.document.redo_words),
+                  .title = with("Redo", s.document.steps.redo_words),
                   .menu = "Edit",
                   .keys = {ctrl(Key::y), ctrl_shift(Key::z)},
                   .sheet = "Redo",
-                  .why_not = unless([](const Situation& now) { return now.document.can_redo; },
+                  .why_not = unless([](const Situation& now) { return now.document.steps.can_redo; },
                                     "there is nothing to redo"),
                   .command = always(Redo{})});
   rows.push_back({.id = "edit/copy",

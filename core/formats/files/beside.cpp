@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/formats/files/json.hpp"
+
 namespace core::formats {
 namespace {
 
@@ -24,11 +26,16 @@ bool leads_into(const fs::path& path, const fs::path& home) {
   return !error && std::ranges::mismatch(home, end).in1 == home.end();
 }
 
-bool has_only_files_of(const fs::path& folder, const fs::path& home) {
+/// A link in a folder that leads out of home, or the folder itself where it cannot be read; "" without one.
+fs::path link_out(const fs::path& folder, const fs::path& home) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->is_symlink(error) && !leads_into(it->path(), home)) return false;
-  return !error;
+    if (it->is_symlink(error) && !leads_into(it->path(), home)) return it->path();
+  return error ? folder : fs::path();
+}
+
+fs::path home_of(const fs::path& folder, std::error_code& error) {
+  return with_blobs(fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, error));
 }
 
 }  // namespace
@@ -36,9 +43,26 @@ bool has_only_files_of(const fs::path& folder, const fs::path& home) {
 bool lies_beside(const fs::path& path, const fs::path& folder) {
   if (!path.is_relative() || std::ranges::find(path, "..") != path.end()) return false;
   std::error_code error;
-  const fs::path home = with_blobs(fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, error));
+  const fs::path home = home_of(folder, error);
   if (error || !leads_into(folder / path, home)) return false;
-  return !fs::is_directory(folder / path, error) || has_only_files_of(folder / path, home);
+  return !fs::is_directory(folder / path, error) || link_out(folder / path, home).empty();
+}
+
+std::string leading_words(const fs::path& path, const fs::path& folder) {
+  std::error_code error;
+  const fs::path home = home_of(folder, error);
+  // "" where the name says it already.
+  const auto end_of = [&error](const fs::path& named) {
+    const fs::path end = fs::weakly_canonical(named, error);
+    return end == fs::absolute(named, error).lexically_normal() ? "" : json_quoted(end.string());
+  };
+  std::string words;
+  if (!leads_into(folder / path, home)) {
+    if (const std::string end = end_of(folder / path); !end.empty()) words = ", which leads to " + end + ",";
+  } else if (const fs::path out = link_out(folder / path, home); !out.empty()) {
+    words = ", in which " + json_quoted(out.filename().string()) + " leads to " + end_of(out) + ",";
+  }
+  return error ? "" : words;
 }
 
 }  // namespace core::formats

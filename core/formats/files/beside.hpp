@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace core::formats {
 
@@ -10,5 +11,9 @@ namespace core::formats {
 /// What does not exist leads nowhere else. Beside a snapshot of Hugging Face's cache, whose files are links,
 /// lies all of the model.
 bool lies_beside(const std::filesystem::path& path, const std::filesystem::path& folder);
+
+/// Where a path that does not lie beside leads, in words to put behind its name: ", which leads to
+/// \"/srv/x.npy\","; "" where its name says so.
+std::string leading_words(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 }  // namespace core::formats

@@ -19,7 +19,7 @@ TensorFile opened(const Json& place, const SessionFolder& folder) {
   if (name.text().find('\0') != std::string::npos) name.fail("the name of a file");
   if (folder.elsewhere == Elsewhere::refused && !lies_beside(file, folder.path))
     throw Outside(name.place() + "the file " + quoted_briefly(name.text()) +
-                  " does not lie beside the session");
+                  leading_words(file, folder.path) + " does not lie beside the session");
   return open_tensors(folder.path / file);
 }
 

@@ -21,8 +21,6 @@ using attention::Model;
 using attention::Projections;
 using attention::Sequence;
 
-constexpr std::size_t largest_file = std::size_t{512} << 20;
-
 /// Whether this is a list of lists of lists; what is wrong with it otherwise is found where it is read.
 bool is_list_of_matrices(const Json& embeddings) {
   const auto matrix = embeddings.first();
@@ -233,7 +231,7 @@ Session parse_session(std::string_view text, const std::string& file_name, Elsew
 }
 
 Session load_session(const std::filesystem::path& path, Elsewhere elsewhere) {
-  return parse_session(read_file(path, largest_file), path.string(), elsewhere);
+  return parse_session(read_file(path, largest_session), path.string(), elsewhere);
 }
 
 }  // namespace core::formats

@@ -51,9 +51,16 @@ std::string linear_json(const Linear& linear) {
 std::string projections_json(const Model& m) {
   if (!m.projections) return "null";
   const auto& p = *m.projections;
-  return "{\n    \"query\": " + linear_json(p.query) + ",\n    \"key\": " + linear_json(p.key) +
-         ",\n    \"value\": " + linear_json(p.value) +
-         ",\n    \"output\": " + (p.output ? linear_json(*p.output) : "null") + "\n  }";
+  std::string text = "{";
+  const auto add = [&](const char* key, const std::string& linear) {
+    text += std::string(text.size() > 1 ? "," : "") + "\n    \"" + key + "\": " + linear;
+    require_readable_session(text);  // before the next of them takes its memory
+  };
+  add("query", linear_json(p.query));
+  add("key", linear_json(p.key));
+  add("value", linear_json(p.value));
+  add("output", p.output ? linear_json(*p.output) : "null");
+  return text + "\n  }";
 }
 
 std::string dropout_json(const Model& m) {
@@ -79,12 +86,19 @@ std::string view_json(const std::string& view) {
 
 }  // namespace
 
+void require_readable_session(std::string_view text) {
+  if (text.size() <= largest_session) return;
+  throw Error("a session of more than " + std::to_string(largest_session >> 20) +
+              " MiB, which could not be read again; numbers of that size can be exported as .npy or .npz");
+}
+
 std::string session_text(const Session& session) {
   const Model& m = session.model;
   attention::require(m);
   std::string text = "{\n  \"attnscope\": 1";
   const auto add = [&](const char* key, const std::string& value) {
     text += ",\n  \"" + std::string(key) + "\": " + value;
+    require_readable_session(text);
   };
   add("tokens", all_tokens_json(m.sequences, &Sequence::tokens));
   if (!m.sequences.front().key_tokens.empty())
@@ -115,7 +129,13 @@ std::string session_text(const Session& session) {
 }
 
 void save_session(const std::filesystem::path& path, const Session& session) {
-  write_atomically(path, session_text(session));
+  std::string text;
+  try {
+    text = session_text(session);
+  } catch (const Error& error) {
+    throw Error(path.string() + ": cannot be written: " + error.what());
+  }
+  write_atomically(path, text);
 }
 
 }  // namespace core::formats

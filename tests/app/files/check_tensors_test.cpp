@@ -61,7 +61,7 @@ TEST_F(CheckTensors, MistakeIsShownInTheModelAndUndone) {
   program.run();
   EXPECT_EQ(program.store.model().scale.rule, core::attention::ScaleRule::none);
   EXPECT_TRUE(found().report.agrees);
-  EXPECT_EQ(program.store.document().undo_words, "mistake: no scale");
+  EXPECT_EQ(program.store.document().steps.undo_words, "mistake: no scale");
   program.store.dispatch(app::Undo{});
   program.run();
   EXPECT_EQ(program.store.model(), right);

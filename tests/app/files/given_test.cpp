@@ -40,7 +40,7 @@ TEST_F(GivenInWindow, TypesANumberOverThePinnedCellAndTakesItBack) {
   program.key(Key::enter);
   ASSERT_TRUE(model().given.find(GivenPlace{scores, 0, 0, 2, 1}));
   EXPECT_EQ(program.store.live().trace().heads[0].scores(2, 1), 0.5);
-  EXPECT_EQ(program.store.document().undo_words, "number typed over Scores, row 2, column 1");
+  EXPECT_EQ(program.store.document().steps.undo_words, "number typed over Scores, row 2, column 1");
   program.click("inspector/computed");
   EXPECT_TRUE(model().given.empty());
 }

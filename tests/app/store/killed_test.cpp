@@ -95,6 +95,7 @@ double recovered(const Places& places, const Shared& shared) {
   if (!store.view().forms.left.empty()) {
     EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
     store.dispatch(TakeUpLeft{0});
+    support::finish_reading(store);
     EXPECT_THAT(store.message().text, testing::StartsWith("Recovered: "));
     EXPECT_TRUE(store.document().modified);
     number = std::max(number, number_of(store.model()));

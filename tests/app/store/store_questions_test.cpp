@@ -65,7 +65,7 @@ TEST_F(ReadMeanwhile, NumbersForADocumentAreNotPutIntoTheNext) {
   store.dispatch(GiveFile{Stage::weights, put("a.csv", "1,0\n0,1\n")});
   store.dispatch(StartLesson{"000"});
   finish();
-  EXPECT_FALSE(store.document().can_redo);
+  EXPECT_FALSE(store.document().steps.can_redo);
   store.dispatch(Undo{});
   EXPECT_EQ(store.lesson(), nullptr) << "there was nothing else to undo";
 }

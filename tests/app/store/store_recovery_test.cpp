@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <thread>
 
 #include "app/store/store.hpp"
@@ -42,6 +43,12 @@ void edit_and_record(Store& store, double value) {
   store.dispatch(edited(value));
   store.settle();
   store.jobs().finish();
+}
+
+/// Makes what was left first the document.
+void take_up(Store& store) {
+  store.dispatch(TakeUpLeft{0});
+  support::finish_reading(store);
 }
 
 /// What a window leaves that was edited and had to end.
@@ -82,8 +89,8 @@ TEST(Recovery, OfAWindowThatIsAskedToEndKeepsTheNewestEdit) {
   }
   Store store;
   record(store, state);
-  ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", edited at ")));
-  store.dispatch(TakeUpLeft{0});
+  ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 1 edit, at ")));
+  take_up(store);
   EXPECT_EQ(edited_number(store), 3);
 }
 
@@ -92,7 +99,9 @@ double recorded_number(const TemporaryDirectory& state) {
   for (const std::string& name : state.names()) {
     if (!name.ends_with(".journal")) continue;
     const std::string text = bytes_of(state / name);
-    const auto session = core::formats::parse_session(text.substr(text.find('\n') + 1), "/a.json");
+    const std::size_t begin = text.find('\n') + 1;
+    const auto session =
+        core::formats::parse_session(text.substr(begin, text.find('\x1e') - begin), "/a.json");
     return (*session.model.sequences.front().embeddings)(1, 2);
   }
   return 0;
@@ -157,6 +166,207 @@ TEST(Recovery, IsOfferedBesideTheFileThatTheNextWindowOpens) {
   EXPECT_EQ(store.view().forms.left.size(), 1u);
 }
 
+TEST(Recovery, IsOfferedAfterWhatIsAskedAboutTheFileThatTheNextWindowOpens) {
+  const TemporaryDirectory state;
+  leave_edited(state, 3);
+  put_bytes(state / "t.csv", "0,1\n2,3\n4,5\n");
+  Store store;
+  record(store, state);
+  store.open(state / "t.csv");
+  ASSERT_EQ(store.view().forms.dialog, Dialog::import_tensors);
+  store.dispatch(ShowDialog{Dialog::none});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+  take_up(store);
+  EXPECT_EQ(edited_number(store), 3);
+  store.dispatch(ShowDialog{Dialog::about});
+  store.dispatch(ShowDialog{Dialog::none});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none) << "that was answered";
+}
+
+TEST(Recovery, FindsTheJournalOfAWindowThatIsStillEnding) {
+  const TemporaryDirectory state;
+  std::optional<Store> ending(std::in_place);
+  record(*ending, state);
+  edit_and_record(*ending, 3);
+  Store store;
+  record(store, state);
+  store.settle();
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  ending.reset();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (store.view().forms.dialog == Dialog::none && std::chrono::steady_clock::now() < end) {
+    store.settle();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_EQ(store.view().forms.dialog, Dialog::recovery);
+  take_up(store);
+  EXPECT_EQ(edited_number(store), 3);
+}
+
+/// The folder that the process is in, until the end of the scope.
+class In {
+ public:
+  explicit In(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
+  In(const In&) = delete;
+  In& operator=(const In&) = delete;
+  ~In() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+TEST(Recovery, SavesWhereTheFileLayWhateverFolderTheNextWindowIsStartedIn) {
+  const TemporaryDirectory state, folder, elsewhere;
+  put_bytes(folder / "s.json",
+            core::formats::session_text({core::editing::find_preset("004-causal")->make(), ""}));
+  {
+    const In in(folder.path());
+    Store store;
+    record(store, state);
+    store.open("s.json");
+    store.dispatch(edited(3));
+    store.dispatch(EndNow{});
+  }
+  const In in(elsewhere.path());
+  Store store;
+  record(store, state);
+  take_up(store);
+  store.dispatch(SaveFile{});
+  support::finish_reading(store);
+  EXPECT_EQ(store.document().path, folder / "s.json");
+  EXPECT_THAT(elsewhere.names(), IsEmpty());
+  const auto saved = core::formats::load_session(folder / "s.json");
+  EXPECT_EQ((*saved.model.sequences.front().embeddings)(1, 2), 3);
+}
+
+TEST(Recovery, CountsTheEditsThatAreNotSaved) {
+  const TemporaryDirectory state, folder;
+  const auto edit = [](Store& store, double value) {
+    store.dispatch(edited(value));
+    store.dispatch(EndGesture{});
+  };
+  {
+    Store store;
+    record(store, state);
+    edit(store, 1);
+    edit(store, 2);
+    store.dispatch(SaveFileAs{folder / "lesson2.json"});
+    support::finish_reading(store);
+    for (const double value : {3.0, 4.0, 5.0, 6.0}) edit(store, value);
+    store.dispatch(Undo{});
+    store.dispatch(EndNow{});
+  }
+  {
+    Store store;
+    record(store, state);
+    EXPECT_THAT(store.view().forms.left, ElementsAre(StartsWith("lesson2.json, 3 edits, at ")));
+    take_up(store);
+    EXPECT_THAT(store.message().text, StartsWith("Recovered: lesson2.json, 3 edits, at "));
+    edit(store, 7);
+    store.dispatch(EndNow{});
+  }
+  Store store;
+  record(store, state);
+  EXPECT_THAT(store.view().forms.left, ElementsAre(StartsWith("lesson2.json, 4 edits, ")));
+}
+
+TEST(Recovery, NamesTheDayOfWhatIsOlder) {
+  JournalHead head{"a.json", {}, "", "2026-11-21 23:58", "2026-11-22 10:32"};
+  head.n_edits = 14;
+  EXPECT_EQ(left_words(head, "2026-11-22 10:33"), "a.json, 14 edits, from 2026-11-21 23:58 to 10:32");
+  EXPECT_EQ(left_words(head, "2026-11-23 10:33"),
+            "a.json, 14 edits, from 2026-11-21 23:58 to 2026-11-22 10:32");
+}
+
+TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
+  for (const std::string name : {"004", "next-word"}) {
+    const TemporaryDirectory state;
+    const auto is_tried = [&](Store& store) {
+      return name == "004" ? !store.model().mask.causal
+                           : store.newest().whole->experiment.heads_off.size() == 1;
+    };
+    const std::vector<std::filesystem::path> models{FIXTURES "/../../assets/examples/tiny_gpt"};
+    {
+      Store store;
+      store.recall({{}, {}, state.path(), models});
+      store.dispatch(edited(3));
+      store.dispatch(StartLesson{name});
+      support::finish_reading(store);
+      ASSERT_TRUE(store.lesson()) << store.message().text;
+      store.dispatch(GoInLesson{1});
+      support::finish_working(store);
+      if (name == "004")
+        store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
+      else
+        store.dispatch(SwitchHead{1, 2});
+      ASSERT_TRUE(is_tried(store)) << store.message().text;
+      store.dispatch(EndNow{});
+    }
+    Store store;
+    store.recall({{}, {}, state.path(), models});
+    ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson "))) << name;
+    EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 2 edits, at "))) << name;
+    take_up(store);
+    ASSERT_TRUE(store.lesson()) << name << ": " << store.message().text;
+    EXPECT_THAT(store.message().text, StartsWith("Recovered: "));
+    EXPECT_EQ(store.lesson()->step, 1u);
+    EXPECT_TRUE(is_tried(store)) << name;
+    store.dispatch(Undo{});
+    EXPECT_FALSE(is_tried(store)) << name;
+    store.dispatch(LeaveLesson{});
+    EXPECT_EQ(edited_number(store), 3);
+    EXPECT_TRUE(store.document().modified);
+  }
+}
+
+TEST(Recovery, KeepsWhatWasTriedInALessonWhereTheOwnWorkIsSaved) {
+  const TemporaryDirectory state;
+  {
+    Store store;
+    record(store, state);
+    store.dispatch(StartLesson{"004"});
+    store.dispatch(GoInLesson{1});
+    store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
+    store.dispatch(EndNow{});
+  }
+  Store store;
+  record(store, state);
+  take_up(store);
+  ASSERT_TRUE(store.lesson());
+  EXPECT_FALSE(store.model().mask.causal);
+  store.dispatch(LeaveLesson{});
+  EXPECT_FALSE(store.document().modified);
+}
+
+TEST(Recovery, SaysWhatIsWrongWithAJournalAndLeavesIt) {
+  const TemporaryDirectory state;
+  leave_edited(state, 3);
+  for (const std::string& name : state.names()) {
+    if (!name.ends_with(".journal")) continue;
+    std::string text = bytes_of(state / name);
+    text.replace(text.find("\"path\": \"") + 9, 0, "zz");
+    put_bytes(state / name, text);
+  }
+  Store store;
+  record(store, state);
+  ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr("path: expected two digits for each byte")));
+  take_up(store);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+}
+
+TEST(Recovery, RecordsOnceAFolderCanBeWrittenThatCouldNotAtTheStart) {
+  const TemporaryDirectory folder;
+  put_bytes(folder / "a file", "");
+  Store store;
+  store.recall({{}, {}, folder / "a file/state"});
+  EXPECT_TRUE(store.message().is_error);
+  std::filesystem::remove(folder / "a file");
+  edit_and_record(store, 1);
+  EXPECT_FALSE(Journal::left_in(folder / "a file/state").size()) << "this window holds it";
+  EXPECT_EQ(folder.names().size(), 4u) << "two folders, a journal and its lock";
+}
+
 TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
   const TemporaryDirectory state;
   leave_edited(state, 3);
@@ -172,10 +382,24 @@ TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
     record(store, state);
     ASSERT_EQ(store.view().forms.left.size(), 1u);
     store.dispatch(DropLeft{0});
+    ASSERT_EQ(store.view().forms.dialog, Dialog::question) << "it is nowhere else";
+    EXPECT_THAT(store.view().forms.question, HasSubstr(", 1 edit, at "));
+    store.dispatch(CancelQuestion{});
+    EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+    EXPECT_EQ(state.names().size(), 3u) << "two journals' locks, and what is left";
+    store.dispatch(DropLeft{0});
+    store.dispatch(GoOn{});
     EXPECT_EQ(store.view().forms.dialog, Dialog::none);
     store.dispatch(Quit{});
   }
   EXPECT_THAT(state.names(), IsEmpty());
+}
+
+TEST(Recovery, IsNobodyElsesToRead) {
+  const TemporaryDirectory state;
+  std::filesystem::permissions(state.path(), std::filesystem::perms(0755));
+  leave_edited(state, 3);
+  EXPECT_EQ(std::filesystem::status(state.path()).permissions(), std::filesystem::perms(0700));
 }
 
 TEST(Recovery, LeavesTheWorkOfAnotherWindowAlone) {
@@ -258,7 +482,7 @@ TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
     Store next;
     next.recall({{}, {}, state});
     ASSERT_EQ(next.view().forms.left.size(), 1u);
-    next.dispatch(TakeUpLeft{0});
+    take_up(next);
     EXPECT_EQ(edited_number(next), 2);
     next.dispatch(Quit{});
     next.dispatch(DiscardAndContinue{});
@@ -278,14 +502,12 @@ TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
   std::filesystem::rename(folder / "tiny", folder / "elsewhere");
   Store store;
   record(store, state);
-  store.dispatch(TakeUpLeft{0});
-  support::finish_reading(store);
+  take_up(store);
   EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text, HasSubstr((folder / "tiny").string()));
   std::filesystem::rename(folder / "elsewhere", folder / "tiny");
-  store.dispatch(TakeUpLeft{0});
-  support::finish_reading(store);
+  take_up(store);
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   EXPECT_TRUE(store.newest().whole);
 }

@@ -10,6 +10,7 @@
 #include "core/formats/sessions/session.hpp"
 #include "core/formats/writers/csv.hpp"
 #include "core/formats/writers/export.hpp"
+#include "core/formats/writers/npy.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -78,6 +79,41 @@ TEST(Store, JoinsADragIntoOneStep) {
   EXPECT_EQ((*store.model().sequences[0].embeddings)(1, 2), 0.2);
 }
 
+TEST(Store, SaysWhenUndoLetsGoOfSteps) {
+  Store store;
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "wide.npy",
+                     core::formats::npy_bytes(arma::mat(300, 16384, arma::fill::ones)));
+  store.dispatch(OpenFile{directory / "wide.npy"});
+  support::finish_reading(store);
+  core::importing::Choices choices;
+  choices.embeddings_tensor = "wide";
+  choices.n_heads = 1;
+  store.dispatch(ImportTensors{choices});
+  support::finish_reading(store);
+  ASSERT_EQ(store.document().title, "wide.npy") << store.message().text;
+  std::size_t n_edits = 0;
+  const auto edit = [&] {
+    // A block is kept with its matrix, of 39 MB.
+    store.dispatch(ApplyEdit{core::editing::SetBlock{{}, 0, n_edits, arma::mat{2}}});
+    store.dispatch(EndGesture{});
+    ASSERT_FALSE(store.message().is_error) << store.message().text;
+    ++n_edits;
+  };
+  while (store.message().text.empty() || n_edits == 0) {
+    ASSERT_LT(n_edits, 20u);
+    edit();
+  }
+  EXPECT_EQ(store.message().text, "Undo keeps 256 MiB: from here on it lets go of the oldest steps.");
+  edit();
+  EXPECT_EQ(store.message().text, "") << "once is enough";
+  std::size_t n_undone = 0;
+  for (; store.document().steps.can_undo; ++n_undone) store.dispatch(Undo{});
+  ASSERT_EQ(n_edits - n_undone, 2u);
+  store.dispatch(Undo{});
+  EXPECT_EQ(store.message().text, "There is nothing to undo: 2 older steps were let go of, to spare memory.");
+}
+
 TEST(Store, SaysWhyAnEditIsRefusedAndKeepsTheModel) {
   Store store;
   const auto before = store.model();
@@ -85,7 +121,7 @@ TEST(Store, SaysWhyAnEditIsRefusedAndKeepsTheModel) {
   EXPECT_EQ(store.model(), before);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_NE(store.message().text.find('3'), std::string::npos);
-  EXPECT_FALSE(store.document().can_undo);
+  EXPECT_FALSE(store.document().steps.can_undo);
 }
 
 TEST(Store, AsksBeforeUnsavedWorkIsLost) {

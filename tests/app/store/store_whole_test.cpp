@@ -56,7 +56,7 @@ TEST_F(WholeModelStore, AHeadOfAnyLayerIsSwitchedOffAsOneStepOfUndo) {
   EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
   EXPECT_NEAR(next().chosen.before, 0.92852, 1e-4);
   EXPECT_TRUE(store.document().modified);
-  EXPECT_EQ(store.document().undo_words, "head 2.3 off");
+  EXPECT_EQ(store.document().steps.undo_words, "head 2.3 off");
   ask(SwitchHead{2, 0});
   ask(Undo{});
   ask(Undo{});

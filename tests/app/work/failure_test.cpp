@@ -53,7 +53,7 @@ TEST(Store, SaysWhatACommandThrewAndGoesOn) {
   store.dispatch(throwing([] { throw 7; }));
   EXPECT_TRUE(store.message().is_error);
   store.dispatch(ApplyEdit{core::editing::SetCausal{!store.model().mask.causal}});
-  EXPECT_TRUE(store.document().can_undo);
+  EXPECT_TRUE(store.document().steps.can_undo);
 }
 
 struct OddFolders : testing::Test {

@@ -88,6 +88,11 @@ void recovery(const Frame& frame) {
     ImGui::PopID();
   }
   ImGui::Dummy({width, frame.metrics.px(8)});
+  if (frame.message.is_error) {
+    widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, width, frame.message.text);
+    frame.landmarks.mark_item("dialog/problem");
+    ImGui::Dummy({width, frame.metrics.px(8)});
+  }
   if (widgets::button(frame, "dialog/keep", "Keep it for later")) frame.commands.add(KeepLeft{});
 }
 

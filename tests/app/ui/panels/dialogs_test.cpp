@@ -226,6 +226,24 @@ TEST_F(Dialogs, AskAboutUnsavedWork) {
   EXPECT_EQ(ui.asked<app::CancelQuestion>().size(), 2u);
 }
 
+TEST_F(Dialogs, OfferWhatWasLeftAndSayWhatIsWrongWithIt) {
+  ui.look([&](auto& v) {
+    v.forms.left = {"a.json, 14 edits, from 10:32 to 10:46", "b.json, 1 edit, at 9:00"};
+  });
+  show(Dialog::recovery);
+  EXPECT_FALSE(ui.has("dialog/problem"));
+  ui.click("dialog/look1");
+  ASSERT_EQ(ui.asked<app::TakeUpLeft>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::TakeUpLeft>()[0].index, 1u);
+  ui.click("dialog/drop0");
+  ASSERT_EQ(ui.asked<app::DropLeft>().size(), 1u);
+  EXPECT_FALSE(ui.asked<app::DropLeft>()[0].is_agreed);
+  ui.key(Key::s, {.ctrl = true});
+  EXPECT_TRUE(ui.asked<app::SaveFile>().empty());
+  ui.key(Key::q, {.ctrl = true});
+  EXPECT_EQ(ui.asked<app::Quit>().size(), 1u) << "the next window offers it again";
+}
+
 TEST_F(Dialogs, DoWithEnterWhatTheKeyboardStandsOn) {
   show(Dialog::unsaved_work);
   ui.key(Key::right);  // shows where the keyboard stands: at the first button

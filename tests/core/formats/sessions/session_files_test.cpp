@@ -182,7 +182,10 @@ TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
   const std::string out = (directory_ / "out.csv").string();
   for (const std::string& file : {std::string("../out.csv"), out, std::string("link.csv"),
                                   std::string("up/out.csv"), std::string("deep/../../out.csv")}) {
+    // What its name does not say is said: where a link leads.
+    const bool is_link = file == "link.csv" || file == "up/out.csv";
     EXPECT_EQ(error(file), session.string() + ": embeddings.file: the file " + quoted_briefly(file) +
+                               (is_link ? ", which leads to \"" + out + "\"," : "") +
                                " does not lie beside the session");
     EXPECT_EQ(error(file, Elsewhere::allowed), "no error") << file;
   }

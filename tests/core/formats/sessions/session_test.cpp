@@ -219,5 +219,17 @@ TEST(Session, SurvivesDamage) {
   }
 }
 
+TEST(Session, IsNeverWrittenLongerThanItIsRead) {
+  const char* text = "";
+  EXPECT_EQ(support::error_of([&] { require_readable_session({text, 0}); }), "no error");
+  EXPECT_EQ(support::error_of([&] { require_readable_session({text, largest_session}); }), "no error");
+  EXPECT_EQ(
+      support::error_of([&] {
+        require_readable_session({text, largest_session + 1});
+      }),
+      "a session of more than 512 MiB, which could not be read again; numbers of that size can be exported "
+      "as .npy or .npz");
+}
+
 }  // namespace
 }  // namespace core::formats
