@@ -126,7 +126,7 @@ bool MatrixTexels::advance(const Picture& p, double cells, core::ThreadPool& thr
 
 void MatrixTexels::make(const Picture& p, const Shades& shades, std::size_t first, std::size_t last) {
   const Blocks columns{columns_.begin + first, columns_.begin + last, columns_.size};
-  const std::vector<double> numbers = core::colour::strongest(p.map, *p.cells.numbers, rows_, columns);
+  const std::vector<double> numbers = core::colour::pooled(p.map, *p.cells.numbers, rows_, columns);
   const auto flags = [&](const arma::mat* m) {
     return m ? any_of_blocks(*m, rows_, columns) : std::vector<double>{};
   };

@@ -70,9 +70,8 @@ Placing placing(const Picture& picture, const Texels& texels);
 /// The numbers of a picture as texels, pooled where the matrix is larger than the picture; some columns at a
 /// time, where all of them would take longer than a frame.
 ///
-/// A block shows its largest number (of signed stages the one farthest from 0); NaN if it has one; −∞ only
-/// when it has nothing else; it is hidden or dropped only when every cell of it is. An empty picture has no
-/// texels.
+/// A block shows what core::colour::pooled() makes of it; it is hidden or dropped only when every cell of it
+/// is. An empty picture has no texels.
 class MatrixTexels {
  public:
   explicit MatrixTexels(const Picture& picture);

@@ -21,6 +21,10 @@ namespace {
 // Scores, scaled and masked scores, mask, dropout mask and dropped weights of the shown head.
 constexpr std::uint64_t squares_looked_at = 6;
 
+std::string mebibytes(std::uint64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
 std::string text_of(const char* path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
@@ -108,8 +112,9 @@ MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) 
 }
 
 std::string MemoryNeed::words() const {
-  return what + " need " + core::text::gibibytes(bytes) + " of memory; " + core::text::gibibytes(free) +
-         " are free";
+  std::string need = core::text::gibibytes(bytes), rest = core::text::gibibytes(free);
+  if (need == rest) need = mebibytes(bytes), rest = mebibytes(free);  // which tell them apart
+  return what + " need " + need + " of memory; " + rest + " are free";
 }
 
 }  // namespace app

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/colour/stronger.hpp"
 
@@ -35,6 +36,20 @@ std::vector<double> strongest_of(const arma::mat& m, Blocks rows, Blocks columns
   return result;
 }
 
+std::vector<double> means_of(const arma::mat& m, Blocks rows, Blocks columns) {
+  std::vector<double> result;
+  for (std::size_t r = rows.begin; r < rows.end; ++r)
+    for (std::size_t c = columns.begin; c < columns.end; ++c) {
+      const std::size_t top = r * rows.size, bottom = std::min<std::size_t>(top + rows.size, m.n_rows);
+      const std::size_t left = c * columns.size, right = std::min<std::size_t>(left + columns.size, m.n_cols);
+      double sum = 0;
+      for (std::size_t j = left; j < right; ++j)
+        sum = std::accumulate(m.colptr(j) + top, m.colptr(j) + bottom, sum);
+      result.push_back(sum / static_cast<double>((bottom - top) * (right - left)));
+    }
+  return result;
+}
+
 }  // namespace
 
 CellLook look(const Shading& s, double number, bool hidden, bool dropped) {
@@ -49,9 +64,14 @@ CellLook look(const Shading& s, double number, bool hidden, bool dropped) {
   return {place_in_range(s.map, s.low, s.high, number, s.least), marks};
 }
 
-std::vector<double> strongest(ColourMap map, const arma::mat& numbers, Blocks rows, Blocks columns) {
+std::vector<double> pooled(ColourMap map, const arma::mat& numbers, Blocks rows, Blocks columns) {
+  if (map == ColourMap::mask) return means_of(numbers, rows, columns);
   return is_diverging(map) ? strongest_of<true>(numbers, rows, columns)
                            : strongest_of<false>(numbers, rows, columns);
+}
+
+const char* pooled_as(ColourMap map) {
+  return map == ColourMap::mask ? "mean" : is_diverging(map) ? "number farthest from 0" : "largest";
 }
 
 }  // namespace core::colour

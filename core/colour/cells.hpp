@@ -40,7 +40,10 @@ struct Blocks {
 /// The number that stands for each block, a row of blocks after the other.
 ///
 /// It is the largest number (of a signed map the one farthest from 0), NaN if the block has one, and −∞ only
-/// when it has nothing else.
-std::vector<double> strongest(ColourMap map, const arma::mat& numbers, Blocks rows, Blocks columns);
+/// when it has nothing else. Of a mask it is the mean: in a block of a random mask something is always kept.
+std::vector<double> pooled(ColourMap map, const arma::mat& numbers, Blocks rows, Blocks columns);
+
+/// Which number of several cells that is: "largest", "number farthest from 0", "mean".
+const char* pooled_as(ColourMap map);
 
 }  // namespace core::colour

@@ -39,8 +39,9 @@ std::size_t block(std::size_t count, Room room) {
   return (count + most - 1) / most;
 }
 
+/// Whether any of each block is not 0.
 std::vector<double> flags(const arma::mat* m, colour::Blocks rows, colour::Blocks columns) {
-  return m ? colour::strongest(colour::ColourMap::mask, *m, rows, columns) : std::vector<double>{};
+  return m ? colour::pooled(colour::ColourMap::weights, *m, rows, columns) : std::vector<double>{};
 }
 
 Grid grid_of(const Map& map) {
@@ -57,11 +58,11 @@ Grid grid_of(const Map& map) {
   g.picture = {0, 0, static_cast<double>(g.columns) * g.cell_width,
                static_cast<double>(g.rows) * g.cell_height};
   const colour::Blocks rows{0, g.rows, g.block_rows}, columns{0, g.columns, g.block_columns};
-  const std::vector<double> strongest = colour::strongest(map.shading.map, numbers, rows, columns);
+  const std::vector<double> shown = colour::pooled(map.shading.map, numbers, rows, columns);
   const std::vector<double> visible = flags(map.visible, rows, columns),
                             kept = flags(map.kept, rows, columns);
-  for (std::size_t k = 0; k < strongest.size(); ++k)
-    g.looks.push_back(colour::look(map.shading, strongest[k], !visible.empty() && visible[k] == 0,
+  for (std::size_t k = 0; k < shown.size(); ++k)
+    g.looks.push_back(colour::look(map.shading, shown[k], !visible.empty() && visible[k] == 0,
                                    !kept.empty() && kept[k] == 0));
   return g;
 }

@@ -37,7 +37,7 @@ struct MapFigure {
   double unit = 1;                                ///< what the numbers in the cells are to be multiplied by
 };
 
-/// Draws a map at the origin. Matrices of more cells than can be seen are pooled by colour::strongest().
+/// Draws a map at the origin. Matrices of more cells than can be seen are pooled by colour::pooled().
 MapFigure map_figure(const Map& map, const colour::Palette& palette);
 
 /// A colour bar with its two ends and small triangles at the smallest and the largest finite number.

@@ -7,6 +7,7 @@
 #include "core/figures/append.hpp"
 #include "core/figures/words.hpp"
 #include "core/text/cell_text.hpp"
+#include "core/text/words.hpp"
 
 namespace core::figures {
 namespace {
@@ -66,7 +67,7 @@ void Notes::add(const MapFigure& figure, const Map& map) {
   by_hand |= !map.by_hand.empty();
   block_rows = std::max(block_rows, figure.block_rows),
   block_columns = std::max(block_columns, figure.block_columns);
-  pooled_signed |= colour::is_diverging(map.shading.map) && figure.block_rows * figure.block_columns > 1;
+  if (figure.block_rows * figure.block_columns > 1) pooled_as.insert(colour::pooled_as(map.shading.map));
   units.insert(figure.unit);
   logarithmic |= map.shading.least > 0;
 }
@@ -97,8 +98,8 @@ DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
         18);
   const auto nothing = [](DisplayList&) {};
   if (notes.block_rows > 1 || notes.block_columns > 1)
-    add(std::string("1 pixel shows the ") + (notes.pooled_signed ? "number farthest from 0" : "largest") +
-            " of " + to_string(notes.block_rows) + " × " + to_string(notes.block_columns) + " cells",
+    add("1 pixel shows the " + text::joined(notes.pooled_as, " or the ") + " of " +
+            to_string(notes.block_rows) + " × " + to_string(notes.block_columns) + " cells",
         nothing, 0);
   if (notes.logarithmic) add("colours follow the logarithm", nothing, 0);
   for (const double unit : notes.units)

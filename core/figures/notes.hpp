@@ -1,6 +1,7 @@
 #pragma once
 
 #include <set>
+#include <string>
 
 #include "core/figures/map_figure.hpp"
 
@@ -11,8 +12,8 @@ struct Notes {
   unsigned marks = 0;
   bool by_hand = false;
   std::size_t block_rows = 1, block_columns = 1;
-  bool pooled_signed = false;  ///< of several cells the number farthest from 0 is shown, not the largest
-  std::set<double> units;      ///< of the numbers in cells, 1 among them
+  std::set<std::string> pooled_as;  ///< what of several cells is shown: "largest"
+  std::set<double> units;           ///< of the numbers in cells, 1 among them
   bool logarithmic = false;
 
   void add(const MapFigure& figure, const Map& map);

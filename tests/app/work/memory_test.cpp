@@ -36,6 +36,14 @@ TEST(FreeMemory, IsSomeAndNotAllThereCouldBe) {
   EXPECT_LT(app::free_memory(), std::uint64_t{1} << 50);
 }
 
+TEST(MemoryNeed, IsSaidSoThatItCanBeToldFromWhatIsFree) {
+  constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
+  EXPECT_EQ((app::MemoryNeed{2048 * mebibyte, 512 * mebibyte, "2 tokens"}.words()),
+            "2 tokens need 2.0 GiB of memory; 0.5 GiB are free");
+  EXPECT_EQ((app::MemoryNeed{210 * mebibyte, 190 * mebibyte, "2 tokens"}.words()),
+            "2 tokens need 210 MiB of memory; 190 MiB are free");
+}
+
 TEST(MemoryNeed, IsTooMuchWhenLessIsFree) {
   const auto model = core::editing::default_preset().make();
   const auto bytes = app::memory_need(model, 0).bytes;

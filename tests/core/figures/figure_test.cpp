@@ -155,6 +155,10 @@ TEST(Figure, OfManyTokensIsOnePictureThatSaysWhatAPixelIs) {
   EXPECT_EQ(all<Image>(list)[0].pixels.size(), 512u * 512u);
   EXPECT_THAT(words(list), Contains("1 pixel shows the largest of 2 × 2 cells"));
   EXPECT_LT(list.width, 900);
+  model.dropout.rate = 0.5;
+  model.dropout.training = true;
+  EXPECT_THAT(words(drawn(model, {.stage = core::attention::Stage::dropout_mask})),
+              Contains("1 pixel shows the mean of 2 × 2 cells"));
 }
 
 TEST(Figure, OfAHeadOrStageThatIsNotThereIsRefused) {

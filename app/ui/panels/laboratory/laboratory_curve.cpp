@@ -169,9 +169,12 @@ void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_mas
     widgets::draw_text(frame.fonts.mono12, {x(tick), at.y - frame.metrics.px(9)}, Align::middle,
                        packed(frame.palette.faint), widgets::fixed(tick, 0));
   }
-  widgets::draw_text(frame.fonts.mono12, {at.x + size.x, at.y - frame.metrics.px(9)}, Align::right_middle,
-                     packed(frame.palette.faint), "mean");
-  const float pitch = size.y / static_cast<float>(rows), half = std::max(1.0f, pitch * 0.32f);
+  const float pitch = size.y / static_cast<float>(rows);
+  widgets::draw_text(
+      frame.fonts.mono12,
+      {at.x + size.x, std::min(at.y - frame.metrics.px(9), at.y + pitch / 2 - frame.metrics.px(15))},
+      Align::right_middle, packed(frame.palette.faint), "mean");
+  const float half = std::max(1.0f, pitch * 0.32f);
   const std::size_t step = widgets::label_step(pitch, frame.metrics.px(14));
   const std::size_t ticks = drawn_ticks(lab, n);
   const float strength = std::clamp(3.0f / std::sqrt(static_cast<float>(n)), 0.08f, 0.8f);

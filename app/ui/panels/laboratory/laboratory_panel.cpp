@@ -128,8 +128,9 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
   const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
   const float top = y + widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
   const float pitch = static_cast<float>(l.map_height) / static_cast<float>(sums_before.n_elem);
+  // Rows lower than a line of text have their first number at the top edge: the headings stand above it.
   const float first = left + frame.metrics.px(frame.metrics.compact ? 38 : 46),
-              label_y = top - frame.metrics.px(9);
+              label_y = std::min(top - frame.metrics.px(9), top + pitch / 2 - frame.metrics.px(15));
   widgets::draw_text(frame.fonts.mono12, {first, label_y}, Align::right_middle, packed(frame.palette.faint),
                      "before");
   widgets::draw_text(frame.fonts.mono12, {right, label_y}, Align::right_middle, packed(frame.palette.faint),
@@ -151,11 +152,15 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
                        sum);
   }
   if (lost == 0) return;
-  const std::string words =
-      std::to_string(lost) + (lost == 1 ? " row lost everything" : " rows lost everything");
-  widgets::draw_text(frame.fonts.sans13,
-                     {left, top + static_cast<float>(l.map_height) + frame.metrics.px(13)},
-                     Align::left_middle, packed(frame.palette.status.warning), words);
+  std::string words = std::to_string(lost) + (lost == 1 ? " row lost" : " rows lost"), more = "everything";
+  if (widgets::text_width(frame.fonts.sans13, words + " " + more) <= right - left)
+    words += " " + std::exchange(more, "");
+  float below = top + static_cast<float>(l.map_height) + frame.metrics.px(13);
+  for (const std::string& line : {words, more}) {
+    widgets::draw_text(frame.fonts.sans13, {left, below}, Align::left_middle,
+                       packed(frame.palette.status.warning), line);
+    below += frame.metrics.px(16);
+  }
 }
 
 void one_mask(const Frame& frame, const Layout& l, float& y) {

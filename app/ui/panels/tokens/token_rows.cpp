@@ -160,9 +160,8 @@ struct Across {
 
 /// What a line says when the mouse is on it.
 void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
-  const auto& tokens = tokens_of(frame);
-  const std::string words = tokens[line.query] + " " + std::to_string(line.query) + " → " + tokens[line.key] +
-                            " " + std::to_string(line.key);
+  const std::string words =
+      widgets::cell_words(frame, {Stage::weights, line.head, line.query, line.key}).heading;
   ImGui::BeginTooltip();
   ImGui::PushFont(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/pen.hpp"
+#include "core/colour/cells.hpp"
 #include "core/figures/words.hpp"
 #include "core/text/words.hpp"
 
@@ -17,7 +19,24 @@ using core::attention::Colouring;
 
 constexpr int steps = 64;
 
-void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d) {
+/// A line of words about a picture, and the shorter one for where that has no room.
+struct Note {
+  std::string words, brief;
+  bool of_low_end = false;  ///< about numbers below it
+};
+
+/// What one pixel stands for, where that is several cells.
+std::optional<Note> pooling_note(const Frame& frame, const Heatmap& map, const Drawn& d,
+                                 const ColourScale& scale) {
+  const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
+  if (pooled.rows * pooled.columns < 2) return std::nullopt;
+  const std::string block = std::to_string(pooled.rows) + " × " + std::to_string(pooled.columns);
+  return Note{
+      std::string("1 pixel shows the ") + core::colour::pooled_as(scale.map) + " of " + block + " cells",
+      "1 px = " + block};
+}
+
+void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto swatch = [&](float x, float y, double t) {
     const float side = frame.metrics.px(10);
@@ -28,17 +47,24 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const bool is_mask = map.stage == Stage::mask;
   const double factor = core::attention::top_of_range(frame.shown.model, map.stage);
   std::string kept = is_mask ? "visible" : "kept, × " + fixed(factor, 2);
-  std::string dropped = is_mask ? "hidden" : "dropped, × 0";
-  const auto legend_width = [&] {
-    return text_width(frame.fonts.sans12, kept) + text_width(frame.fonts.sans12, dropped) +
-           frame.metrics.px(2 * (10 + 5) + 12);
+  std::string dropped = is_mask ? "hidden" : "dropped, × 0", pixels;
+  const float gap = frame.metrics.px(12);
+  const auto fits = [&] {
+    const float words = text_width(frame.fonts.sans12, kept) + text_width(frame.fonts.sans12, dropped) +
+                        (pixels.empty() ? 0 : gap + text_width(frame.fonts.sans12, pixels));
+    return words + frame.metrics.px(2 * (10 + 5)) + gap <= d.far.x - d.corner.x;
   };
-  if (!is_mask && legend_width() > d.far.x - d.corner.x) kept = "× " + fixed(factor, 2), dropped = "× 0";
-  if (legend_width() > d.far.x - d.corner.x) return;  // the title and the marks say it
+  const auto note = pooling_note(frame, map, d, scale);
+  if (note) pixels = note->words;
+  if (note && !fits()) pixels = note->brief + ", " + core::colour::pooled_as(scale.map);
+  if (!is_mask && !fits()) kept = "× " + fixed(factor, 2), dropped = "× 0";
+  if (note && !fits()) pixels = note->brief;
+  if (!fits()) pixels.clear();
+  if (!fits()) return;  // the title and the marks say it
   const float y = std::round(d.far.y + frame.metrics.px(12));
   float x = swatch(d.corner.x, y, 1);
   draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.faint), kept);
-  x += text_width(frame.fonts.sans12, kept) + frame.metrics.px(12);
+  x += text_width(frame.fonts.sans12, kept) + gap;
   const ImU32 ink = packed(readable_on(render::colour_at(render::ColourMap::mask, frame.palette.dark, 0)));
   const float left = x;
   x = swatch(x, y, 0);
@@ -49,13 +75,9 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d) {
     list->AddLine({m.x - r, m.y + r}, {m.x + r, m.y - r}, ink, 1.5f);
   }
   draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.faint), dropped);
+  x += text_width(frame.fonts.sans12, dropped) + gap;
+  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.dim), pixels);
 }
-
-/// A line of words about a picture, and the shorter one for where that has no room.
-struct Note {
-  std::string words, brief;
-  bool of_low_end = false;  ///< about numbers below it
-};
 
 std::string cells(std::size_t n) {
   return std::to_string(n) + (n == 1 ? " cell" : " cells");
@@ -67,11 +89,7 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
   const Ends& e = scale.ends;
   if (const double unit = unit_in(frame, map); unit != 1 && cell_digits(frame, map, d).font)
     notes.push_back({"numbers × " + unit_words(unit), "× " + unit_words(unit)});
-  const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
-  if (pooled.rows * pooled.columns > 1) {
-    const std::string block = std::to_string(pooled.rows) + " × " + std::to_string(pooled.columns);
-    notes.push_back({"1 pixel shows the largest of " + block + " cells", "1 px = " + block});
-  }
+  if (const auto note = pooling_note(frame, map, d, scale)) notes.push_back(*note);
   if (map.other) return notes;
   const double least = scale.is_logarithmic() ? e.least : 0;
   const Beyond* counted = cells_outside(frame, map.stage, map.head, {e.low, e.high, least});
@@ -118,6 +136,16 @@ struct BarStyle {
   ImU32 faint, dim, chosen, ground;
 };
 
+/// A note in the room beside a bar: in two lines where one is too long.
+std::vector<std::string> beside_bar(const Frame& frame, const Note& note) {
+  const float room = frame.metrics.px(46);
+  const auto fitted = [&](const std::string& words) { return shortened(frame.fonts.sans12, words, room); };
+  const std::size_t equals = note.brief.find("= ");
+  if (text_width(frame.fonts.sans12, note.brief) <= room || equals == note.brief.npos)
+    return {fitted(note.brief)};
+  return {fitted(note.brief.substr(0, equals + 1)), fitted(note.brief.substr(equals + 2))};
+}
+
 void draw_beside(const Frame& frame, const Drawn& d, const ColourScale& scale, const Extent& extent,
                  const std::vector<Note>& notes, const BarStyle& s) {
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -147,9 +175,10 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColourScale& scale, c
   float from_top = d.corner.y + half - 2, from_bottom = bottom - half + 3;
   for (const Note& note : notes) {
     if (height < frame.metrics.px(44)) break;  // the tooltip says it
-    const float y = note.of_low_end ? from_bottom -= line : from_top += line;
-    draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, packed(frame.palette.dim),
-              shortened(frame.fonts.sans12, note.brief, frame.metrics.px(46)));
+    for (const std::string& words : beside_bar(frame, note)) {
+      const float y = note.of_low_end ? from_bottom -= line : from_top += line;
+      draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, packed(frame.palette.dim), words);
+    }
   }
 }
 
@@ -233,7 +262,7 @@ float draw_plain_bar(const Frame& frame, const ColourScale& scale, ImVec2 left_m
 }
 
 void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
-  if (colouring_of(map) == Colouring::mask) return draw_legend(frame, map, d);
+  if (colouring_of(map) == Colouring::mask) return draw_legend(frame, map, d, scale);
   const BarStyle style{frame.metrics.px(6),
                        frame.metrics.px(3),
 

@@ -9,6 +9,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 #include "app/ui/widgets/hit_area.hpp"
+#include "core/colour/cells.hpp"
 
 namespace app::widgets {
 namespace {
@@ -25,7 +26,8 @@ std::size_t cell_at(float place, std::size_t count) {
   return static_cast<std::size_t>(std::clamp(std::floor(place), 0.0f, static_cast<float>(count - 1)));
 }
 
-/// The cells that one pixel stands for, and the one of them that it shows.
+/// The cells that one pixel stands for, and the one of them that is spoken of: that it shows, or under the
+/// mouse.
 struct Block {
   std::size_t row0 = 0, row1 = 1, column0 = 0, column1 = 1;
   std::size_t row = 0, column = 0;
@@ -39,6 +41,8 @@ Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& poo
   b.row1 = std::min<std::size_t>(b.row0 + pooled.rows, d.numbers.n_rows);
   b.column1 = std::min<std::size_t>(b.column0 + pooled.columns, d.numbers.n_cols);
   constexpr double infinity = std::numeric_limits<double>::infinity();
+  b.row = row, b.column = column;
+  if (map == render::ColourMap::mask) return b;  // of which the picture shows the mean
   // As the picture chooses: NaN wins, −∞ loses, else the largest, of signed numbers the one farthest from 0.
   const auto rank = [&](double v) {
     return std::isnan(v)               ? infinity
@@ -60,8 +64,8 @@ std::string pooled_words(const Block& b, render::ColourMap map) {
     return from + 1 == to ? " " + std::to_string(from)
                           : "s " + std::to_string(from) + " … " + std::to_string(to - 1);
   };
-  return std::string("this pixel shows the ") + (render::is_diverging(map) ? "farthest from 0" : "largest") +
-         " of " + std::to_string(b.count()) + " cells: row" + span(b.row0, b.row1) + ", column" +
+  return std::string("this pixel shows the ") + core::colour::pooled_as(map) + " of " +
+         std::to_string(b.count()) + " cells: row" + span(b.row0, b.row1) + ", column" +
          span(b.column0, b.column1);
 }
 
