@@ -8,6 +8,7 @@
 #include "app/files/opening.hpp"
 #include "core/error.hpp"
 #include "core/experiment/experiment_file.hpp"
+#include "core/formats/files/beside.hpp"
 #include "core/transformer/layer_model.hpp"
 
 namespace app {
@@ -81,7 +82,12 @@ OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::pat
   opened.stamp = file_stamp(session);
   const experiment::SavedExperiment saved = experiment::parse_experiment(text, session, elsewhere);
   opened.view = saved.view;
-  opened.transformer = transformer::open_transformer(saved.model, keep_at_most);
+  try {
+    opened.transformer = transformer::open_transformer(saved.model, keep_at_most);
+  } catch (const core::Error&) {
+    core::formats::throw_without_contents(session.string() + ": whole_model.model: the model ", saved.named,
+                                          session.parent_path());
+  }
   const transformer::Transformer& model = opened.transformer;
   experiment::require_mark(saved, model, session);
   core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));

@@ -95,7 +95,8 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file, El
     throw Outside(name.place() + "the model " + formats::quoted_briefly(name.text()) +
                   formats::leading_words(name.text(), file.parent_path()) +
                   " does not lie beside the session");
-  saved.model = file.parent_path() / name.text();
+  saved.named = name.text();
+  saved.model = file.parent_path() / saved.named;
   saved.mark = {place.required("bytes").whole(0), place.required("begin").text()};
   saved.experiment.text = place.required("text").text();
   saved.experiment.layer = place.required("layer").whole(0);

@@ -27,6 +27,7 @@ void save_experiment(const std::filesystem::path& path, const transformer::Trans
 /// A session of a whole model that was parsed; its edits are read when the model is open.
 struct SavedExperiment {
   std::filesystem::path model;  ///< where the model lies
+  std::filesystem::path named;  ///< the same as the session names it
   FileMark mark;
   Experiment experiment;  ///< without its layers
   std::string view;

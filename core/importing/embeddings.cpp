@@ -155,7 +155,7 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
   const Tensor whole = file.read(info->name, {}, progress);
   account.used.push_back(tensor_words(*info) + " as embeddings");
   if (!whole.row_labels.empty()) account.used.push_back("the first column as tokens");
-  if (choices.n_heads) account.used.push_back(std::to_string(*choices.n_heads) + " heads, as said");
+  if (choices.n_heads) account.used.push_back(text::counted(*choices.n_heads, "head") + ", as said");
   if (choices.embeddings_tensor.empty() && !is_named(*info, names_of_embeddings))
     account.assumed.push_back("that " + info->name + " is embeddings");
   if (!choices.n_heads) account.assumed.push_back("1 head");

@@ -4,6 +4,8 @@
 #include <system_error>
 
 #include "core/formats/files/json.hpp"
+#include "core/outside.hpp"
+#include "core/token.hpp"
 
 namespace core::formats {
 namespace {
@@ -53,7 +55,7 @@ std::string leading_words(const fs::path& path, const fs::path& folder) {
   const fs::path home = home_of(folder, error);
   // "" where the name says it already.
   const auto end_of = [&error](const fs::path& named) {
-    const fs::path end = fs::weakly_canonical(named, error);
+    const fs::path end = fs::weakly_canonical(fs::absolute(named, error), error);
     return end == fs::absolute(named, error).lexically_normal() ? "" : json_quoted(end.string());
   };
   std::string words;
@@ -63,6 +65,23 @@ std::string leading_words(const fs::path& path, const fs::path& folder) {
     words = ", in which " + json_quoted(out.filename().string()) + " leads to " + end_of(out) + ",";
   }
   return error ? "" : words;
+}
+
+void throw_without_contents(const std::string& place, const fs::path& path, const fs::path& folder) {
+  try {
+    throw;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Outside&) {
+    throw;
+  } catch (const Error&) {
+    std::error_code error;
+    if (lies_beside(path, folder) || !fs::exists(folder / path, error)) throw;
+    throw Error(
+        place + quoted_briefly(path.string()) +
+        " cannot be used as the session wants it; it does not lie beside the session, so nothing of what "
+        "it holds is quoted: open it by itself to see why");
+  }
 }
 
 }  // namespace core::formats

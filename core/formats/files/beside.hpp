@@ -16,4 +16,9 @@ bool lies_beside(const std::filesystem::path& path, const std::filesystem::path&
 /// \"/srv/x.npy\","; "" where its name says so.
 std::string leading_words(const std::filesystem::path& path, const std::filesystem::path& folder);
 
+/// Where core::Error was caught of a file that may lie elsewhere: throws it on, or, where the file does, an
+/// error that quotes nothing of what the file holds. place: what stands before its name.
+[[noreturn]] void throw_without_contents(const std::string& place, const std::filesystem::path& path,
+                                         const std::filesystem::path& folder);
+
 }  // namespace core::formats

@@ -40,13 +40,7 @@ void require_ignored(const Json& place, const checkpoints::Behaviour& behaviour)
           "one with them");
 }
 
-}  // namespace
-
-bool is_in_file(const Json& place) {
-  return place.member("file").has_value();
-}
-
-Tensor tensor_in_file(const Json& place, const SessionFolder& folder) {
+Tensor named_tensor(const Json& place, const SessionFolder& folder) {
   place.expect_keys({"file", "tensor", "at"});
   const TensorFile file = opened(place, folder);
   const auto name = place.member("tensor");
@@ -59,20 +53,8 @@ Tensor tensor_in_file(const Json& place, const SessionFolder& folder) {
   return file.read(name ? name->text() : file.tensors().front().name, leading);
 }
 
-arma::mat matrix_in_file(const Json& place, const SessionFolder& folder) {
-  return matrix(tensor_in_file(place, folder));
-}
-
-std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder) {
-  Tensor tensor = tensor_in_file(place, folder);
-  if (tensor.dtype != Dtype::text || tensor.shape.size() != 1)
-    place.fail("a list of texts in the file",
-               std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape));
-  return std::move(tensor.texts);
-}
-
-LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
-                              std::optional<std::size_t> n_heads) {
+LayerInFile named_attention(const Json& place, const SessionFolder& folder,
+                            std::optional<std::size_t> n_heads) {
   place.expect_keys({"file", "layer", "ignore"});
   const TensorFile file = opened(place, folder);
   checkpoints::refuse_quantised(file, checkpoints::config_beside(file.path()));
@@ -95,6 +77,45 @@ LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
   const std::size_t d_head = read.attention.projections.query.weight->n_cols / n;
   read.additions = checkpoints::read_additions(file, behaviour.planned, n, d_head, progress);
   return read;
+}
+
+/// What a session names, as read() returns it.
+template <class Read>
+auto named_by(const Json& place, const SessionFolder& folder, Read read) {
+  try {
+    return read();
+  } catch (const Error&) {
+    const Json name = place.required("file");
+    if (folder.elsewhere == Elsewhere::refused) throw;
+    throw_without_contents(name.place() + "the file ", name.text(), folder.path);
+  }
+}
+
+}  // namespace
+
+bool is_in_file(const Json& place) {
+  return place.member("file").has_value();
+}
+
+Tensor tensor_in_file(const Json& place, const SessionFolder& folder) {
+  return named_by(place, folder, [&] { return named_tensor(place, folder); });
+}
+
+arma::mat matrix_in_file(const Json& place, const SessionFolder& folder) {
+  return matrix(tensor_in_file(place, folder));
+}
+
+std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder) {
+  Tensor tensor = tensor_in_file(place, folder);
+  if (tensor.dtype != Dtype::text || tensor.shape.size() != 1)
+    place.fail("a list of texts in the file",
+               std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape));
+  return std::move(tensor.texts);
+}
+
+LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
+                              std::optional<std::size_t> n_heads) {
+  return named_by(place, folder, [&] { return named_attention(place, folder, n_heads); });
 }
 
 std::vector<std::string> ignored_words(const Json& projections) {

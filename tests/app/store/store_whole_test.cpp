@@ -264,6 +264,19 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   asks.dispatch(OpenFile{file});
   support::finish_reading(asks);
   EXPECT_EQ(asks.view().forms.dialog, Dialog::question);
+
+  const auto secret = directory / "secret";
+  std::filesystem::create_directory(secret);
+  support::put_bytes(secret / "config.json", "{\"password\": \"x1y2\"");
+  elsewhere.replace(elsewhere.find("/nowhere"), 8, secret.string());
+  support::put_bytes(file, elsewhere);
+  asks.dispatch(OpenFile{.path = file, .elsewhere = core::Elsewhere::allowed});
+  support::finish_reading(asks);
+  EXPECT_EQ(
+      asks.message().text,
+      file.string() + ": whole_model.model: the model \"" + secret.string() +
+          "\" cannot be used as the session wants it; it does not lie beside the session, so nothing of "
+          "what it holds is quoted: open it by itself to see why");
 }
 
 TEST_F(WholeModelStore, AnotherDocumentLeavesNothingOfIt) {

@@ -194,6 +194,35 @@ TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
   EXPECT_THAT(error("deep/in.csv\\u0000x"), HasSubstr("embeddings.file: expected the name of a file, got"));
 }
 
+TEST_F(SessionFiles, OfAFileElsewhereNothingIsQuoted) {
+  namespace fs = std::filesystem;
+  const fs::path folder = directory_ / "folder", session = folder / "s.json";
+  fs::create_directories(folder);
+  const auto error = [&](const std::string& words) {
+    support::put_bytes(session, R"({"attnscope": 1, )" + words + "}");
+    return support::error_of([&] { load_session(session, Elsewhere::allowed); });
+  };
+  const auto embeddings = [&](const std::string& file) {
+    return error(R"("embeddings": {"file": ")" + file + "\"}");
+  };
+  const auto unquoted = [&](const std::string& key, const std::string& file) {
+    return session.string() + ": " + key + ".file: the file \"" + file +
+           "\" cannot be used as the session wants it; it does not lie beside the session, so nothing of what "
+           "it holds is quoted: open it by itself to see why";
+  };
+  for (const char* bytes : {"1,2\nsecret:x:1\n", R"({"secret": [1, "x"]})", "\x93NUMPY\x01secret"})
+    for (const std::string name : {"x.csv", "x.npy", "x.json", "x.safetensors", "passwd"}) {
+      support::put_bytes(directory_ / name, bytes);
+      support::put_bytes(folder / name, bytes);
+      EXPECT_EQ(embeddings("../" + name), unquoted("embeddings", "../" + name)) << bytes;
+      EXPECT_THAT(embeddings(name), HasSubstr((folder / name).string() + ":")) << bytes;
+    }
+  EXPECT_THAT(embeddings("../no.csv"), HasSubstr("/no.csv: no such file"));
+  support::put_bytes(directory_ / "x.json", R"({"secret": [[1, 2]]})");
+  EXPECT_EQ(error(R"("embeddings": [[1, 2]], "projections": {"file": "../x.json", "layer": 0})"),
+            unquoted("projections", "../x.json"));
+}
+
 TEST_F(SessionFiles, InASnapshotOfACacheMayBeLinksToItsBlobs) {
   namespace fs = std::filesystem;
   const fs::path model = directory_ / "models--org--name", snapshot = model / "snapshots/1a2b";
