@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::initializer_list<int> numbers{SIGINT, SIGTERM, SIGHUP};
 
+/// nohup has some ignored, and what is ignored waits all the same where it is held back.
+bool is_ignored(int number) {
+  struct sigaction now {};
+  return ::sigaction(number, nullptr, &now) != 0 || now.sa_handler == SIG_IGN;
+}
+
 /// Another thread than the first holds the signal back from now on, so that it waits for one that does not.
 void pass_on(int number, siginfo_t*, void* context) {
   if (::gettid() == ::getpid()) {
@@ -33,17 +39,15 @@ void leave_to_first_thread(int number) {
 }
 
 void leave_ending_signals_to_first_thread() {
-  for (const int number : numbers) {
-    struct sigaction now {};
-    const bool is_ignored = ::sigaction(number, nullptr, &now) != 0 || now.sa_handler == SIG_IGN;
-    if (!is_ignored) leave_to_first_thread(number);  // nohup has it ignored
-  }
+  for (const int number : numbers)
+    if (!is_ignored(number)) leave_to_first_thread(number);
 }
 
 sigset_t ending_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : numbers) sigaddset(&set, number);
+  for (const int number : numbers)
+    if (!is_ignored(number)) sigaddset(&set, number);
   return set;
 }
 
@@ -60,7 +64,8 @@ void HeldSignals::check() const {
   sigset_t waiting;
   if (sigpending(&waiting) != 0) return;
   for (const int number : numbers)  // what was held before is somebody else's to answer
-    if (sigismember(&waiting, number) == 1 && sigismember(&before_, number) == 0) throw Stopped();
+    if (sigismember(&waiting, number) == 1 && sigismember(&before_, number) == 0 && !is_ignored(number))
+      throw Stopped();
 }
 
 }  // namespace core

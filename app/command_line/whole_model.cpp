@@ -1,9 +1,11 @@
 #include "app/command_line/whole_model.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <ostream>
+#include <iostream>
 #include <thread>
 
 #include "app/command_line/batch.hpp"
@@ -14,6 +16,7 @@
 #include "core/formats/files/json.hpp"
 #include "core/formats/files/own_descriptor.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/text/code_points.hpp"
 #include "core/text/hexadecimal.hpp"
 #include "core/text/number.hpp"
 #include "core/text/words.hpp"
@@ -205,7 +208,8 @@ void generate(const Generate& command, std::ostream& out) {
   }
   std::string text = command.text;
   for (const std::size_t id : made) text += tokenizer.bytes(id);
-  out << text << '\n';
+  const bool is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
+  out << (is_terminal ? core::text::printable_lines(text) : text) << '\n';
 }
 
 core::importing::Imported layer_of_text(const OfWholeModel& command, const std::string& layer) {

@@ -4,6 +4,8 @@
 
 #include <system_error>
 
+#include "core/formats/files/own_descriptor.hpp"
+
 namespace app {
 
 std::string file_stamp(const std::filesystem::path& path) {
@@ -17,6 +19,10 @@ std::filesystem::path from_root(const std::filesystem::path& path) {
   std::error_code nowhere;
   std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
   return nowhere ? path : whole;
+}
+
+std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path) {
+  return core::formats::own_descriptor(path) ? std::nullopt : std::optional(from_root(path));
 }
 
 }  // namespace app

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace app {
@@ -11,5 +12,9 @@ std::string file_stamp(const std::filesystem::path& path);
 /// The path from the root, so that it means the same to other windows; as it is where there is no current
 /// folder.
 std::filesystem::path from_root(const std::filesystem::path& path);
+
+/// The same of a file that is there after this program too; none of a pipe that it was given, whatever its
+/// name.
+std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path);
 
 }  // namespace app

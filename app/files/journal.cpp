@@ -31,16 +31,16 @@ fs::path lock_beside(fs::path content) {
   return content.replace_extension(lock_ending);
 }
 
-/// Opens a lock's file and takes the lock; a negative descriptor when somebody else has it, or has just
-/// removed it.
+/// Opens a lock's file and takes the lock; a negative descriptor and the error when that cannot be,
+/// EWOULDBLOCK when somebody else has it or has just removed it.
 formats::Descriptor taken(const fs::path& path, int flags) {
   formats::Descriptor lock(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
+  if (lock.number() < 0) return lock;
   struct stat about;
-  if (lock.number() >= 0 && (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0 ||
-                             ::fstat(lock.number(), &about) != 0 || about.st_nlink == 0)) {
-    lock.close();
-    errno = EWOULDBLOCK;
-  }
+  int error = ::flock(lock.number(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  if (error == 0 && (::fstat(lock.number(), &about) != 0 || about.st_nlink == 0)) error = EWOULDBLOCK;
+  if (error != 0) lock.close();
+  errno = error;
   return lock;
 }
 
@@ -77,8 +77,10 @@ void Journal::lock_in(const fs::path& folder) {
     lock_path_ = lock_beside(content_);
     lock_.reset(taken(lock_path_, O_CREAT | O_EXCL).release());
     // Another window may look at it in the moment before it is locked: then another name.
-    if (lock_.number() < 0 && errno != EEXIST && errno != EWOULDBLOCK)
-      throw core::Error(formats::cannot_be_written(folder, errno));
+    if (lock_.number() >= 0 || errno == EEXIST || errno == EWOULDBLOCK) continue;
+    const int why = errno;  // some file systems have no locks
+    fs::remove(lock_path_, ignored);
+    throw core::Error(formats::cannot_be_written(folder, why));
   } while (lock_.number() < 0);
 }
 

@@ -6,6 +6,7 @@
 #include "app/store/file_work.hpp"
 #include "core/attention/attend.hpp"
 #include "core/attention/stages.hpp"
+#include "core/error.hpp"
 
 namespace app {
 namespace {
@@ -45,8 +46,13 @@ void look_as_before(View& view, const View& before) {
 
 }  // namespace
 
-void Lessons::start(const Lesson& lesson, const std::optional<core::transformer::Transformer>& transformer,
-                    Document& document, View& view, std::optional<WholeReading::Kept> own_reading) {
+void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
+                    const std::optional<core::transformer::Transformer>& transformer, Document& document,
+                    View& view, std::optional<WholeReading::Kept> own_reading) {
+  const std::size_t n_steps = lesson.steps().size();
+  if (step && *step >= n_steps)
+    throw core::Error(std::string("The lesson ") + lesson.title + " has " + std::to_string(n_steps) +
+                      " steps and no step " + std::to_string(*step + 1) + " any more.");
   under_way_ = UnderWay();
   under_way_->own_reading = std::move(own_reading);
   under_way_->transformer = transformer;
@@ -55,9 +61,9 @@ void Lessons::start(const Lesson& lesson, const std::optional<core::transformer:
   under_way_->state.lesson = &lesson;
   const LessonProgress& known = progress[lesson.name];
   under_way_->state.done = known.done;
-  const bool finished = known.done.size() == lesson.steps().size();
+  const bool finished = known.done.size() == n_steps;
   try {
-    begin(finished ? 0 : known.step, document, view);
+    begin(step.value_or(finished ? 0 : known.step), document, view);
   } catch (...) {
     document = std::move(under_way_->own);
     under_way_.reset();

@@ -21,11 +21,12 @@ constexpr const char* the_lesson = "the lesson";
 /// The lesson under way, with the person's own work that it put aside, and how far each lesson was taken.
 class Lessons {
  public:
-  /// Puts the document aside and another one in its place: the lesson, at the step where it was left.
+  /// Puts the document aside and another one in its place: the lesson, at a step, or where it was left.
   ///
   /// transformer is the whole model of a lesson that is about one, own_reading what a whole model that is put
-  /// aside had read. Throws core::Error when that cannot read the step's text, as begin() does.
-  void start(const core::lessons::Lesson& lesson,
+  /// aside had read. Throws core::Error where there is no such step, or where the model cannot read its text,
+  /// as begin() does.
+  void start(const core::lessons::Lesson& lesson, std::optional<std::size_t> step,
              const std::optional<core::transformer::Transformer>& transformer, Document& document, View& view,
              std::optional<WholeReading::Kept> own_reading);
   /// Goes to a step of the lesson under way, as it starts.

@@ -17,8 +17,7 @@ using Clock = Jobs::Clock;
 constexpr auto rest = 300ms;               // between two writings
 constexpr auto again = 10s;                // after a writing that has failed more than once
 constexpr auto look = 10ms;                // between two looks at the token
-constexpr auto looks_for = 5s;             // what a window leaves that is still ending
-constexpr auto look_again = 250ms;         // for that
+constexpr auto look_again = 250ms;         // for what an ending window leaves
 constexpr auto promised = 900ms;           // from an edit to its writing's end, where that can be
 constexpr double share_of_a_thread = 0.2;  // that writing may take, where it takes longer
 
@@ -48,7 +47,7 @@ bool Recorder::Desk::is_empty() const {
 
 void Recorder::begin(const std::filesystem::path& folder) {
   folder_ = folder;
-  look_until_ = Clock::now() + looks_for;
+  look_until_ = Clock::now() + looks_for_left;
   try {
     left_ = Journal::left_in(folder);
     journal_ = std::make_shared<Journal>(folder);
@@ -124,6 +123,7 @@ bool Recorder::Numbers::are_of(const Document& document) const {
 
 bool Recorder::Written::is_of(const Recordable& work) const {
   if (!own.are_of(work.own) || tried.has_value() != (work.lesson != nullptr)) return false;
+  if (path != work.own.origin.path || stamp != work.own.origin.stamp) return false;
   return !tried ||
          (tried->are_of(*work.tried) && lesson == work.lesson->lesson->name && step == work.lesson->step);
 }
@@ -141,14 +141,16 @@ void Recorder::follow(const Recordable& work) {
     return;
   }
   if (is_clear_ || !written_ || !written_->is_of(work)) {
-    written_ = Written{numbers_of(work.own), {}, "", 0};
+    written_.reset();  // until all of it is on the desk
+    desk_.put(entry_of(work));
+    const Origin& origin = work.own.origin;
+    written_ = Written{numbers_of(work.own), origin.path, origin.stamp, {}, "", 0};
     if (work.lesson) {
       written_->tried = numbers_of(*work.tried);
       written_->lesson = work.lesson->lesson->name;
       written_->step = work.lesson->step;
     }
     is_clear_ = false;
-    desk_.put(entry_of(work));
   }
   if (!desk_.is_empty() && !lane_.is_busy()) begin_to_write();
 }
@@ -197,15 +199,15 @@ void Recorder::forget() {
   is_clear_ = true;
 }
 
-void Recorder::take_up(std::size_t index) {
+void Recorder::take_up(std::shared_ptr<Journal> journal) {
+  const JournalHead head = journal->head();
   forget();
-  const JournalHead head = left_.at(index)->head();
   since_ = head.since;
   n_edits_before_ = head.n_edits;
-  journal_ = left_[index];
   is_clear_ = false;
   written_.reset();
-  left_.erase(left_.begin() + static_cast<std::ptrdiff_t>(index));
+  std::erase(left_, journal);
+  journal_ = std::move(journal);
 }
 
 void Recorder::keep_for_later() {

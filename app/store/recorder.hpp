@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,9 @@ namespace app {
 inline std::string not_recorded(const std::string& why) {
   return "Edits are not recorded for the case of a crash: " + why;
 }
+
+/// How long what a window leaves that is still ending is looked for at the start.
+constexpr std::chrono::seconds looks_for_left{5};
 
 /// What is to outlive a crash: the person's own work, and what is tried in the lesson that put it aside.
 struct Recordable {
@@ -49,8 +53,8 @@ class Recorder {
   void forget();
 
   const std::vector<std::shared_ptr<Journal>>& left() const { return left_; }
-  /// Goes on in the journal that was left, whose work is the document from now on.
-  void take_up(std::size_t index);
+  /// Goes on in a journal that was left, whose work is the document from now on.
+  void take_up(std::shared_ptr<Journal> journal);
   void drop(std::size_t index);
   /// The others may offer it.
   void keep_for_later();
@@ -77,6 +81,8 @@ class Recorder {
   };
   struct Written {
     Numbers own;
+    std::optional<std::filesystem::path> path;  // where it is saved
+    std::string stamp;
     std::optional<Numbers> tried;
     std::string lesson;
     std::size_t step = 0;

@@ -54,6 +54,7 @@ void Store::settle() {
   attempt("this step of the lesson", [this] { assess_lesson(); });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
+  if (quit_) return;  // what was given up is not recorded again
   attempt("the record of edits", [this] { recorder_.follow(to_record()); });
   attempt("what a window before has left", [this] {
     if (recorder_.finds_more() && view_.forms.dialog == Dialog::recovery) show_left();
@@ -288,7 +289,7 @@ void Store::start_with(Document document) {
 }
 
 void Store::remember(const std::filesystem::path& path) {
-  recent_ = with_recent(std::move(recent_), from_root(path));
+  if (const auto kept = lasting_path(path)) recent_ = with_recent(std::move(recent_), *kept);
 }
 
 void Store::keep_view_within_model() {
@@ -312,13 +313,16 @@ void Store::start_lesson(const std::string& name, const Tried& tried) {
 void Store::start(const core::lessons::Lesson& lesson,
                   const std::optional<core::transformer::Transformer>& transformer, const Tried& tried) {
   leave_lesson();
-  lessons_.start(lesson, transformer, document_, view_, document_.whole ? whole_.kept() : std::nullopt);
+  lessons_.start(lesson, tried.step, transformer, document_, view_,
+                 document_.whole ? whole_.kept() : std::nullopt);
   if (transformer) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
   stay();
   view_.forms.dialog = Dialog::none;
   keep_view_within_model();
   message_ = {};
   try_again(tried);
+  if (std::ranges::count(recorder_.left(), tried.journal)) recorder_.take_up(tried.journal);
+  say(tried.words);
 }
 
 void Store::assess_lesson() {

@@ -157,10 +157,12 @@ class Store {
   /// What a window before has left becomes the document, and its journal goes on.
   void take_up(const FoundInFiles::Ready& ready);
   void start_with_whole(const FoundInFiles::Ready& ready);
-  /// What was tried in a lesson before a crash.
+  /// What a window before has left of a lesson; its journal is kept until all of it is back.
   struct Tried {
     std::string session = {};  // or ""
     std::string words = {};    // to be said
+    std::optional<std::size_t> step = {};
+    std::shared_ptr<Journal> journal = {};
   };
   void start_lesson(const std::string& name, const Tried& tried);
   /// Opens the whole model of a lesson, and starts it then.

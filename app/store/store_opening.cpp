@@ -247,7 +247,7 @@ void Store::carry_out(const FinishOpening& command) {
   if (ready.source)
     origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));
   else
-    origin.path = from_root(ready.path), origin.stamp = ready.stamp;
+    origin.path = lasting_path(ready.path), origin.stamp = ready.stamp;
   origin.account = std::move(ready.imported.account);
   origin.notes = ready.imported.notes;
   start_with(document_of(ready.imported.model, std::move(origin)));

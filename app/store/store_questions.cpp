@@ -56,7 +56,7 @@ void Store::close(Dialog dialog) {
 
 void Store::tidy() {
   // Whatever else was asked first, what was left by a window before is still to be answered.
-  if (view_.forms.dialog == Dialog::none && !recorder_.left().empty()) show_left();
+  if (view_.forms.dialog == Dialog::none && !recorder_.left().empty() && !is_reading()) show_left();
   const Dialog open = view_.forms.dialog;
   if (waiting_.next && !waiting_.is_for_writing && !is_answered_in(open)) stay();
   if (found_.tensors && open != Dialog::import_tensors)

@@ -70,10 +70,8 @@ void Store::carry_out(const TakeUpLeft& command) {
 }
 
 void Store::take_up(const FoundInFiles::Ready& ready) {
-  const auto& left = recorder_.left();
-  const auto journal = std::ranges::find(left, ready.left->journal);
-  if (journal == left.end()) throw core::Error("What was left by a window before is there no longer.");
-  recorder_.take_up(static_cast<std::size_t>(journal - left.begin()));
+  if (!std::ranges::count(recorder_.left(), ready.left->journal))
+    throw core::Error("What was left by a window before is there no longer.");
   const JournalHead& head = ready.left->head;
   Origin origin{head.title, "", head.path, head.stamp};
   origin.account = ready.imported.account;
@@ -92,14 +90,13 @@ void Store::take_up(const FoundInFiles::Ready& ready) {
   const std::string words =
       "Recovered: " + left_words(head) + (head.is_saved ? "." : ". It is not saved yet.");
   say(words);
-  if (head.lesson.empty()) return;
-  lessons_.progress[head.lesson].step = head.lesson_step;
-  start_lesson(head.lesson, {ready.left->in_lesson, words});
+  if (head.lesson.empty()) return recorder_.take_up(ready.left->journal);
+  start_lesson(head.lesson, {ready.left->in_lesson, words, head.lesson_step, ready.left->journal});
 }
 
 /// What was tried in a lesson before a crash becomes its step's document again, as a step of undo.
 void Store::try_again(const Tried& tried) {
-  if (tried.session.empty()) return say(tried.words);
+  if (tried.session.empty()) return;
   document_.history.end_gesture();
   record_step("", "what was tried before");
   if (document_.whole) {
@@ -112,7 +109,6 @@ void Store::try_again(const Tried& tried) {
   document_.n_steps_saved = document_.history.n_done();  // those before are counted already
   document_.history.end_gesture();
   keep_view_within_model();
-  say(tried.words);
 }
 
 void Store::carry_out(const DropLeft& command) {

@@ -47,7 +47,7 @@ void Store::start_with_whole(const FoundInFiles::Ready& ready) {
   const OpenedWhole& opened = *ready.whole;
   Origin origin{opened.transformer.path.filename().string()};
   if (!opened.stamp.empty())
-    origin = {ready.path.filename().string(), "", from_root(ready.path), opened.stamp};
+    origin = {ready.path.filename().string(), "", lasting_path(ready.path), opened.stamp};
   start_with(document_of(opened, std::move(origin)));
   whole_.begin_with(*document_.whole, {opened.reading, opened.before});
   look_at_layers(view_);

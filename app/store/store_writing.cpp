@@ -77,7 +77,7 @@ void Store::save_whole_to(const std::filesystem::path& path) {
 
 /// What is on the disk has a name and a place from now on.
 void Store::note_saved(Document& own, const std::filesystem::path& path, const std::string& stamp) {
-  own.origin.path = from_root(path);
+  own.origin.path = lasting_path(path);
   own.origin.stamp = stamp;
   own.origin.title = path.filename().string();
   if (view_.forms.dialog == Dialog::save_as) view_.forms.dialog = Dialog::none;

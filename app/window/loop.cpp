@@ -18,6 +18,7 @@ namespace {
 constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double progress_seconds = 0.1;  // between two looks at how far a computation beside the window is
+constexpr double look_seconds = 0.25;     // between two looks for what an ending window leaves
 constexpr double idle_seconds = 60;
 constexpr int frames_to_dim = 15;  // what lies behind a dialog
 constexpr int any_popup = ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel;
@@ -63,12 +64,18 @@ bool Loop::is_moving() const {
   return (flight && flight->runs) || changes_.seconds() < flash_seconds + 2 * moving_seconds;
 }
 
+/// Whether windows that are still ending may yet leave something to this one.
+bool Loop::is_new() const {
+  return ImGui::GetTime() < std::chrono::duration<double>(looks_for_left).count();
+}
+
 double Loop::seconds_to_wait() const {
   if (frames_to_draw_ > 0 || painter_.is_behind()) return 0;
   if (is_moving()) return moving_seconds;
   if (store_.live().is_behind() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
       screen_.is_loading_fonts())
     return progress_seconds;
+  if (is_new()) return look_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
 }
 
@@ -78,7 +85,7 @@ bool Loop::step() {
   if (something_happened || typing || store_.is_reading() || store_.is_writing())
     frames_to_draw_ = frames_after_an_event;
   if (is_moving() || store_.live().is_behind() || store_.is_working() || painter_.is_behind() ||
-      screen_.is_loading_fonts())
+      screen_.is_loading_fonts() || is_new())
     frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().forms.dialog) != store_.view().forms.dialog)
     frames_to_draw_ = frames_to_dim;

@@ -60,6 +60,7 @@ class Loop {
   void carry_out(Commands& commands);
   void steer_keyboard(const std::vector<KeyPress>& keys);
   bool is_moving() const;
+  bool is_new() const;
   Metrics metrics_now() const;
   void watch_changes(const Command& command);
 

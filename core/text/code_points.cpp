@@ -92,6 +92,17 @@ std::string printable(std::string_view text) {
   return line;
 }
 
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  while (true) {
+    const std::size_t end = text.find_first_of("\n\t");
+    lines += printable(text.substr(0, end));
+    if (end == text.npos) return lines;
+    lines += text[end];
+    text.remove_prefix(end + 1);
+  }
+}
+
 bool is_space(char32_t c) {
   return is_in(spaces, c);
 }

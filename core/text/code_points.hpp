@@ -35,6 +35,9 @@ bool is_noncharacter(char32_t c);
 /// bytes that are no UTF-8.
 std::string printable(std::string_view text);
 
+/// The same with its line ends and tabs as they are.
+std::string printable_lines(std::string_view text);
+
 /// Whether it separates words: blanks, tabs and line ends of any script.
 bool is_space(char32_t c);
 

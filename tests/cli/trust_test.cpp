@@ -51,6 +51,17 @@ TEST(Output, ToWhatTheProgramHasOpenIsWrittenBehindWhatIsThere) {
   EXPECT_THAT(text, EndsWith("\nafter\n"));
 }
 
+TEST(Output, OfAModelGivesATerminalNothingThatItObeys) {
+  const TemporaryDirectory dir;
+  put_bytes(dir / "model.sh", "$A generate '" FIXTURES
+                              "/../../assets/examples/tiny_gpt' --text \"$(printf 'egg\\033[2J jam\\n')\" "
+                              "--tokens 2");
+  ASSERT_EQ(shell(dir, "export A && script -qec 'sh model.sh' /dev/null </dev/null >terminal"), 0);
+  ASSERT_EQ(shell(dir, "export A && sh model.sh >pipe"), 0);
+  EXPECT_THAT(bytes_of(dir / "terminal"), StartsWith("egg\\x1b[2J jam"));
+  EXPECT_THAT(bytes_of(dir / "pipe"), StartsWith("egg\x1b[2J jam"));
+}
+
 TEST(Output, OfASingleMatrixGoesToWhatTheProgramHasOpen) {
   const TemporaryDirectory dir;
   ASSERT_EQ(

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/text/code_points.hpp"
+#include "core/text/hexadecimal.hpp"
 #include "core/text/nearest.hpp"
 #include "core/text/number.hpp"
 #include "core/text/utf8.hpp"
@@ -343,7 +345,16 @@ Json parse_json(std::string_view text, const std::string& file_name) {
 }
 
 std::string json_quoted(std::string_view text) {
-  return Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
+  const std::string quoted = Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
+  if (std::ranges::all_of(quoted, [](char c) { return c > 0 && c < 0x7f; })) return quoted;
+  // JSON lets stand what a terminal obeys: U+007F to U+009F, and marks that turn the direction.
+  std::string safe;
+  for (const auto& [c, at, size] : text::code_points(quoted))
+    if (text::is_control(c))
+      safe += "\\u" + text::hexadecimal(c, 4);
+    else
+      safe.append(quoted, at, size);
+  return safe;
 }
 
 std::string json_text(const Json& json) {

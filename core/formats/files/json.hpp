@@ -142,7 +142,8 @@ class JsonItems {
 /// UTF-8, a number is beyond float64, or an object has a key twice.
 Json parse_json(std::string_view text, const std::string& file_name);
 
-/// A string in quotes, escaped; bytes that are not UTF-8 become U+FFFD.
+/// A string in quotes, escaped, with nothing in it that a terminal obeys; bytes that are not UTF-8 become
+/// U+FFFD.
 std::string json_quoted(std::string_view text);
 
 /// The value as JSON on one line.

@@ -1,6 +1,7 @@
 #include "core/formats/files/staging.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -64,6 +65,13 @@ std::vector<fs::path> Staging::keep() {
     folders.insert(folder);
     if (fs::is_directory(targets.back(), error)) throw Error(cannot_be_written(targets.back(), EISDIR));
     const Descriptor file(::open(sources.back().c_str(), O_RDONLY | O_CLOEXEC));
+    // What replaces a file is for those who could read that.
+    struct stat old;
+    if (file.number() >= 0 && ::stat(targets.back().c_str(), &old) == 0) {
+      if (::fchown(file.number(), old.st_uid, old.st_gid) != 0) old.st_mode &= ~06000u;
+      if (::fchmod(file.number(), old.st_mode & 07777) != 0)
+        throw Error(cannot_be_written(targets.back(), errno));
+    }
     if (file.number() < 0 || ::fsync(file.number()) != 0)
       throw Error(cannot_be_written(targets.back(), errno));
   }

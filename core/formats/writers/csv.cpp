@@ -17,7 +17,8 @@ bool looks_like_formula(const std::string& label) {
 
 void append_label(std::string& text, std::string label) {
   if (looks_like_formula(label)) label.insert(0, 1, '\'');
-  if (label.find_first_of(",\"\r\n") == label.npos) {
+  // Spreadsheets may take semicolons and tabs for separators too.
+  if (label.find_first_of(",;\t\"\r\n") == label.npos) {
     text += label;
     return;
   }

@@ -2,16 +2,34 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <optional>
 #include <thread>
 
 #include "app/store/store.hpp"
+#include "core/formats/files/own_descriptor.hpp"
 #include "core/formats/sessions/session.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
+
+namespace {
+
+std::atomic<int> why_no_locks{0};  // the error that flock() ends with
+
+}  // namespace
+
+/// Some file systems have no locks.
+extern "C" int flock(int descriptor, int operation) {
+  if (why_no_locks == 0) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
+  errno = why_no_locks;
+  return -1;
+}
 
 namespace app {
 namespace {
@@ -59,6 +77,19 @@ void leave_edited(const TemporaryDirectory& state, double value) {
   store.dispatch(EndNow{});
 }
 
+/// The number that is edited, as the only journal in a folder has it.
+double recorded_number(const TemporaryDirectory& state) {
+  for (const std::string& name : state.names()) {
+    if (!name.ends_with(".journal")) continue;
+    const std::string text = bytes_of(state / name);
+    const std::size_t begin = text.find('\n') + 1;
+    const auto session =
+        core::formats::parse_session(text.substr(begin, text.find('\x1e') - begin), "/a.json");
+    return (*session.model.sequences.front().embeddings)(1, 2);
+  }
+  return 0;
+}
+
 TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
   const TemporaryDirectory state, folder;
   {
@@ -74,8 +105,137 @@ TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
     store.dispatch(Quit{});
     store.dispatch(DiscardAndContinue{});
     EXPECT_TRUE(store.wants_to_quit());
+    store.settle();  // as the window's last frame does
   }
   EXPECT_THAT(state.names(), IsEmpty());
+}
+
+TEST(Recovery, KeepsALessonUntilItIsBack) {
+  for (const bool own_is_edited : {false, true}) {
+    const TemporaryDirectory state;
+    const std::vector<std::filesystem::path> models{FIXTURES "/../../assets/examples/tiny_gpt"};
+    {
+      Store store;
+      store.recall({{}, {}, state.path(), models});
+      if (own_is_edited) store.dispatch(edited(3));
+      store.dispatch(StartLesson{"next-word"});
+      support::finish_reading(store);
+      store.dispatch(SwitchHead{1, 2});
+      store.dispatch(EndNow{});
+    }
+    {
+      Store store;  // which does not find the lesson's model
+      record(store, state);
+      take_up(store);
+      EXPECT_FALSE(store.lesson());
+      EXPECT_THAT(store.message().text, HasSubstr("The lesson needs the model"));
+      EXPECT_EQ(store.document().modified, own_is_edited);
+      store.settle();
+      store.jobs().finish();
+      EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+      EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson ")));
+      store.dispatch(KeepLeft{});
+    }
+    Store store;
+    store.recall({{}, {}, state.path(), models});
+    const auto& left = store.view().forms.left;
+    ASSERT_EQ(left.size(), own_is_edited ? 2u : 1u);  // what the second window had open is left too
+    const auto lesson =
+        std::ranges::find_if(left, [](const std::string& line) { return line.find("lesson") != line.npos; });
+    store.dispatch(TakeUpLeft{static_cast<std::size_t>(lesson - left.begin())});
+    support::finish_reading(store);
+    ASSERT_TRUE(store.lesson()) << store.message().text;
+    EXPECT_EQ(store.newest().whole->experiment.heads_off.size(), 1u);
+  }
+}
+
+TEST(Recovery, BringsWhatWasTriedBackIntoItsStepOfAFinishedLesson) {
+  const TemporaryDirectory state;
+  std::map<std::string, LessonProgress> progress;
+  const std::size_t n_steps = core::lessons::find_lesson("004")->steps().size();
+  for (std::size_t k = 0; k < n_steps; ++k) progress["004"].done.insert(k);
+  progress["004"].step = n_steps - 1;
+  bool was_causal = false;
+  {
+    Store store;
+    store.recall({{}, {}, state.path()});
+    store.dispatch(StartLesson{"004"});
+    for (std::size_t k = 1; k < n_steps; ++k) store.dispatch(GoInLesson{1});
+    was_causal = store.model().mask.causal;
+    store.dispatch(ApplyEdit{core::editing::SetCausal{!was_causal}});
+    store.dispatch(EndNow{});
+  }
+  Store store;
+  store.recall({{}, progress, state.path()});
+  take_up(store);
+  ASSERT_TRUE(store.lesson()) << store.message().text;
+  EXPECT_EQ(store.lesson()->step, n_steps - 1);
+  EXPECT_EQ(store.model().mask.causal, !was_causal);
+}
+
+TEST(Recovery, OfAStepThatALessonNoLongerHasBringsTheOwnWorkBack) {
+  const TemporaryDirectory state;
+  {
+    Store store;
+    record(store, state);
+    store.dispatch(edited(3));
+    store.dispatch(StartLesson{"004"});
+    store.dispatch(EndNow{});
+  }
+  for (const std::string& name : state.names()) {
+    if (!name.ends_with(".journal")) continue;
+    std::string text = bytes_of(state / name);
+    text.replace(text.find("\"step\": 0"), 9, "\"step\": 99");
+    put_bytes(state / name, text);
+  }
+  Store store;
+  record(store, state);
+  take_up(store);
+  EXPECT_FALSE(store.lesson());
+  EXPECT_THAT(store.message().text, HasSubstr("no step 100 any more"));
+  EXPECT_EQ(edited_number(store), 3);
+}
+
+TEST(Recovery, KnowsWhereWorkWasSavedThatWasEditedMeanwhile) {
+  const TemporaryDirectory state;
+  const View view;
+  Document work;  // edited while it was being saved
+  work.model = core::editing::default_preset().make();
+  work.origin = {"old.json", "", "/old.json", "1"};
+  {
+    Jobs jobs;
+    Recorder recorder(jobs);
+    recorder.begin(state.path());
+    ASSERT_TRUE(work.is_modified());
+    recorder.follow({work, view});
+    jobs.finish();
+    work.origin = {"new.json", "", "/new.json", "2"};  // and then it was saved
+    recorder.follow({work, view});
+    jobs.finish();
+  }
+  const auto left = Journal::left_in(state.path());
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left.front()->head().path, "/new.json");
+  EXPECT_EQ(left.front()->head().stamp, "2");
+}
+
+TEST(Recovery, OfWorkThatCameThroughAPipeHasNoPlace) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string text = core::formats::session_text({core::editing::default_preset().make(), "", {}});
+  ASSERT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ::close(ends[1]);
+  Store store;
+  const std::filesystem::path pipe = "/dev/fd/" + std::to_string(ends[0]);
+  core::formats::read_pipe_whole(pipe);
+  store.open(pipe);
+  ::close(ends[0]);
+  EXPECT_FALSE(store.document().path);
+  EXPECT_THAT(store.document().recent, IsEmpty());
+  store.dispatch(edited(2));
+  store.dispatch(SaveFile{});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::save_as);
+  EXPECT_TRUE(store.document().modified);
 }
 
 TEST(Recovery, OfAWindowThatIsAskedToEndKeepsTheNewestEdit) {
@@ -92,19 +252,6 @@ TEST(Recovery, OfAWindowThatIsAskedToEndKeepsTheNewestEdit) {
   ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 1 edit, at ")));
   take_up(store);
   EXPECT_EQ(edited_number(store), 3);
-}
-
-/// The number that is edited, as the only journal in a folder has it.
-double recorded_number(const TemporaryDirectory& state) {
-  for (const std::string& name : state.names()) {
-    if (!name.ends_with(".journal")) continue;
-    const std::string text = bytes_of(state / name);
-    const std::size_t begin = text.find('\n') + 1;
-    const auto session =
-        core::formats::parse_session(text.substr(begin, text.find('\x1e') - begin), "/a.json");
-    return (*session.model.sequences.front().embeddings)(1, 2);
-  }
-  return 0;
 }
 
 TEST(Recovery, WritesTheNewestOfTheEditsThatWaited) {
@@ -422,6 +569,20 @@ TEST(Recovery, SaysThatItCannotRecord) {
   store.recall({{}, {}, folder / "a file/state"});
   EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
   EXPECT_THAT(store.message().text, HasSubstr("part of the path is not a directory"));
+}
+
+TEST(Recovery, SaysWhereItCannotRecordForWantOfLocks) {
+  const TemporaryDirectory state;
+  why_no_locks = ENOLCK;
+  {
+    Store store;
+    record(store, state);
+    EXPECT_EQ(store.message().text, "Edits are not recorded for the case of a crash: " +
+                                        state.path().string() + ": cannot be written: No locks available");
+    edit_and_record(store, 2);
+  }
+  why_no_locks = 0;
+  EXPECT_THAT(state.names(), IsEmpty());
 }
 
 TEST(Recovery, SaysThatItCannotRecordAtTheFirstEditOfAFileToo) {

@@ -7,6 +7,7 @@ namespace {
 
 TEST(Printable, LeavesNothingThatActsOnATerminalOrALine) {
   EXPECT_EQ(printable("\x1b[31mred\n\r\x7f"), "\\x1b[31mred\\x0a\\x0d\\x7f");
+  EXPECT_EQ(printable_lines("a\n\tb\x1b[2J\r\n"), "a\n\tb\\x1b[2J\\x0d\n");
   EXPECT_EQ(printable("\u0085\u009b"), "\\x85\\x9b");
   EXPECT_EQ(printable("\u202eabc\u2066\u2028"), "\\u202eabc\\u2066\\u2028");
   EXPECT_EQ(printable("a\xff"), "a\uFFFD");

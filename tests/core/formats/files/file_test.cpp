@@ -12,6 +12,7 @@
 #include "core/formats/files/own_descriptor.hpp"
 #include "core/formats/files/staging.hpp"
 #include "core/formats/files/unfinished.hpp"
+#include "core/held_signals.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -230,6 +231,36 @@ TEST(Staging, LeavesNothingWhenTheProgramIsAskedToEnd) {
               signal);
   EXPECT_EQ(dir.names(), (std::set<std::string>{"old"}));
   EXPECT_EQ(bytes_of(dir / "old"), "old");
+}
+
+TEST(Staging, ReplacesAFileForThoseWhoCouldReadIt) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "old", "old");
+  fs::permissions(dir / "old", fs::perms::owner_read | fs::perms::owner_write);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown((dir / "old").c_str(), 65534, 65534), 0);
+  }
+  Staging staging(dir.path());
+  staging.add("old", "new");
+  staging.keep();
+  struct stat about;
+  ASSERT_EQ(::stat((dir / "old").c_str(), &about), 0);
+  EXPECT_EQ(bytes_of(dir / "old"), "new");
+  EXPECT_EQ(about.st_mode & 0777, 0600u);
+  EXPECT_EQ(about.st_uid, ::geteuid() == 0 ? 65534u : ::geteuid());
+}
+
+TEST(HeldSignals, LeaveIgnoredOnesAlone) {
+  ::signal(SIGHUP, SIG_IGN);  // as nohup has it
+  {
+    const HeldSignals held;
+    ::raise(SIGHUP);
+    EXPECT_NO_THROW(held.check());
+    const sigset_t ending = ending_signals();
+    EXPECT_EQ(sigismember(&ending, SIGHUP), 0);
+    EXPECT_EQ(sigismember(&ending, SIGTERM), 1);
+  }
+  ::signal(SIGHUP, SIG_DFL);
 }
 
 TEST(Staging, SaysHowManyFilesAreThereWhenOneCannotBeMoved) {

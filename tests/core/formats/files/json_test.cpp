@@ -91,6 +91,12 @@ TEST(Json, OfAPartKeepsTheWhole) {
   EXPECT_EQ(part.text(), "a text too long to stand in the string itself");
 }
 
+TEST(JsonQuoted, HoldsNothingThatATerminalObeys) {
+  const std::string text = "é\x7f\u009b\u202e\u2028\u0085😀";
+  EXPECT_EQ(json_quoted(text), R"("é\u007f\u009b\u202e\u2028\u0085😀")");
+  EXPECT_EQ(parse_json(json_quoted(text), "x").text(), text);
+}
+
 TEST(JsonQuoted, ReplacesWhatIsNotUtf8) {
   EXPECT_EQ(json_quoted("a\xff\"\n"), "\"a�\\\"\\n\"");
 }

@@ -22,6 +22,8 @@ TEST(CsvText, QuotesLabelsThatNeedIt) {
 }
 
 TEST(CsvText, KeepsSpreadsheetsFromRunningLabels) {  // as OWASP's "CSV Injection" has it
+  // Nor does one begin behind what other programs take for a separator.
+  EXPECT_EQ(csv_text({{{1, 2}}, {"a"}, {"b;=c", "d\t=e"}}), ",\"b;=c\",\"d\t=e\"\r\na,1,2\r\n");
   const LabelledMatrix m{{{-1, 2, 3}}, {"=HYPERLINK(\"x\")"}, {"-", "+1", "'=x"}};
   EXPECT_EQ(csv_text(m), ",'-,'+1,''=x\r\n\"'=HYPERLINK(\"\"x\"\")\",-1,2,3\r\n");
   const LabelledMatrix plain{{{1, 2}}, {"it's"}, {"'", "a=b"}};
