@@ -2,6 +2,7 @@
 
 #include <system_error>
 
+#include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/experiment/edit_file.hpp"
 #include "core/formats/files/beside.hpp"
@@ -100,8 +101,11 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file, El
   saved.mark = {place.required("bytes").whole(0), place.required("begin").text()};
   saved.experiment.text = place.required("text").text();
   saved.experiment.layer = place.required("layer").whole(0);
-  for (const Json& id : place.required("made").items_if_any("a list of tokens"))
-    saved.experiment.made.push_back(id.whole(0));
+  const Json made = place.required("made");
+  const auto ids = made.items_if_any("a list of tokens");
+  if (ids.size() > attention::max_tokens)
+    made.fail("at most " + std::to_string(attention::max_tokens) + " tokens", std::to_string(ids.size()));
+  for (const Json& id : ids) saved.experiment.made.push_back(id.whole(0));
   for (const Json& off : place.required("heads_off").items_if_any("a list of heads")) {
     const auto parts = off.items("[layer, head]");
     if (parts.size() != 2) off.fail("[layer, head]");
@@ -120,6 +124,10 @@ void require_mark(const SavedExperiment& saved, const transformer::Transformer& 
   const fs::path file = model.weights->file().path();
   const FileMark now = mark_of(file);
   if (now == saved.mark) return;
+  if (!formats::lies_beside(saved.named, session.parent_path()))
+    throw Error(session.string() + ": whole_model.model: expected the model " +
+                formats::quoted_briefly(saved.named.string()) +
+                " as it was when this was saved, got another");
   throw Error(
       session.string() + ": whole_model.model: expected " + file.string() + " of " +
       std::to_string(saved.mark.bytes) + " bytes as it was when this was saved, got " +

@@ -28,11 +28,29 @@ bool leads_into(const fs::path& path, const fs::path& home) {
   return !error && std::ranges::mismatch(home, end).in1 == home.end();
 }
 
-/// A link in a folder that leads out of home, or the folder itself where it cannot be read; "" without one.
-fs::path link_out(const fs::path& folder, const fs::path& home) {
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+bool is_link(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored);
+}
+
+/// A link in a folder, or in a folder in it, that leads out of home; the folder itself where it cannot be
+/// read; "" without one.
+///
+/// No reader goes deeper: of tensors of several sequences each has a folder. One in it that cannot be listed
+/// is not read either.
+fs::path link_out(const fs::path& folder, const fs::path& home, bool has_folders = true) {
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->is_symlink(error) && !leads_into(it->path(), home)) return it->path();
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const fs::path& entry = it->path();
+    if (is_link(entry) && !leads_into(entry, home)) return entry;
+    if (!has_folders || !is_folder(entry)) continue;
+    if (const fs::path out = link_out(entry, home, false); !out.empty() && out != entry) return out;
+  }
   return error ? folder : fs::path();
 }
 
@@ -47,7 +65,7 @@ bool lies_beside(const fs::path& path, const fs::path& folder) {
   std::error_code error;
   const fs::path home = home_of(folder, error);
   if (error || !leads_into(folder / path, home)) return false;
-  return !fs::is_directory(folder / path, error) || link_out(folder / path, home).empty();
+  return !is_folder(folder / path) || link_out(folder / path, home).empty();
 }
 
 std::string leading_words(const fs::path& path, const fs::path& folder) {
@@ -61,8 +79,12 @@ std::string leading_words(const fs::path& path, const fs::path& folder) {
   std::string words;
   if (!leads_into(folder / path, home)) {
     if (const std::string end = end_of(folder / path); !end.empty()) words = ", which leads to " + end + ",";
-  } else if (const fs::path out = link_out(folder / path, home); !out.empty()) {
-    words = ", in which " + json_quoted(out.filename().string()) + " leads to " + end_of(out) + ",";
+  } else if (is_folder(folder / path)) {
+    const fs::path out = link_out(folder / path, home), within = out.lexically_relative(folder / path);
+    if (within == ".")
+      words = ", which cannot be looked into,";
+    else if (!out.empty())
+      words = ", in which " + json_quoted(within.string()) + " leads to " + end_of(out) + ",";
   }
   return error ? "" : words;
 }

@@ -6,7 +6,7 @@
 namespace core::formats {
 
 /// Whether a path that a file of a folder names is relative and leads into that folder, once links are
-/// followed; a folder whose files are links that lead elsewhere does not.
+/// followed; a folder that holds a link elsewhere, itself or in a folder in it, does not.
 ///
 /// What does not exist leads nowhere else. Beside a snapshot of Hugging Face's cache, whose files are links,
 /// lies all of the model.

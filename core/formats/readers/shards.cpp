@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -37,11 +38,16 @@ TensorFile opened(const fs::path& path, const Token& progress) {
              : open_pytorch(path, progress);
 }
 
+/// Whether a name is that of a file in the same folder, on every system.
+bool is_file_name(const std::string& name) {
+  const fs::path file = name;
+  return !file.empty() && file == file.filename() && file != "." && file != ".." &&
+         name.find_first_of(std::string_view("\\\0", 2)) == name.npos;
+}
+
 Shard shard_called(const Json& name, const fs::path& folder, const Token& progress) {
   const fs::path file = name.text();
-  if (file.empty() || file != file.filename() || file == "." || file == ".." ||
-      name.text().find('\\') != std::string::npos)
-    name.fail("the name of a file in the folder of the index");
+  if (!is_file_name(name.text())) name.fail("the name of a file in the folder of the index");
   std::error_code ignored;
   if (!fs::exists(folder / file, ignored))
     throw Error(name.place() + "the file " + quoted_briefly(name.text()) + " is missing beside it");
@@ -56,6 +62,19 @@ bool looks_like_index(const fs::path& path, std::string_view begin) {
   begin.remove_prefix(std::min(begin.find_first_not_of(" \t\r\n"), begin.size()));
   if (!begin.starts_with('{') || begin.find("\"attnscope\"") != begin.npos) return false;
   return begin.find("\"weight_map\"") != begin.npos || path.string().ends_with(".index.json");
+}
+
+std::vector<std::string> shards_named_by(const fs::path& path) {
+  std::set<std::string> names;
+  try {
+    if (!looks_like_index(path, read_begin(path, 4096))) return {};
+    const Json json = parse_json(read_file(path, largest_index), path.string());
+    for (const auto& [tensor, file] : json.required("weight_map").members())
+      if (file.is_text() && is_file_name(file.text())) names.insert(file.text());
+  } catch (const Error&) {
+    return {};  // no shard of it is opened either
+  }
+  return {names.begin(), names.end()};
 }
 
 TensorFile open_index(const fs::path& path, const Token& progress) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/formats/tensors/tensor_file.hpp"
 
@@ -9,6 +11,9 @@ namespace core::formats::readers {
 
 /// Whether a file is the index of a checkpoint in several files, by its first bytes and its name.
 bool looks_like_index(const std::filesystem::path& path, std::string_view begin);
+
+/// The files that open_index() opens beside an index, each once; none of what is no index, or a broken one.
+std::vector<std::string> shards_named_by(const std::filesystem::path& path);
 
 /// Opens the files that an index names, such as model.safetensors.index.json, as one file of tensors.
 ///

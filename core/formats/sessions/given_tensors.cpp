@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/formats/readers/counting_line.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/formats/sessions/session_limits.hpp"
 
 namespace core::formats {
 namespace {
@@ -36,6 +37,18 @@ bool has_bands(Stage stage) {
 [[noreturn]] void refuse_shape(const TensorFile& file, const TensorInfo& tensor,
                                const std::string& expected) {
   throw Error(file.place() + tensor.name + ": expected " + expected + ", got " + shape_text(tensor.shape));
+}
+
+/// Each takes far more memory than its only number, when it has but one.
+void require_few_matrices(std::size_t n_sequences, std::size_t n_heads, const std::string& place) {
+  constexpr std::size_t most = attention::max_bytes / bytes_of_a_matrix;
+  const auto refuse = [&](std::size_t limit, const char* things, std::size_t got) {
+    throw Error(place + "expected at most " + std::to_string(limit) + " " + things + ", got " +
+                std::to_string(got));
+  };
+  if (n_sequences > attention::max_sequences) refuse(attention::max_sequences, "sequences", n_sequences);
+  if (n_heads > attention::max_columns) refuse(attention::max_columns, "heads", n_heads);
+  if (n_sequences * n_heads > most) refuse(most, "matrices", n_sequences * n_heads);
 }
 
 void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info,
@@ -75,6 +88,7 @@ TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, con
   if (tensor.numbers.empty())
     throw Error(place + "expected at least one number, got " + shape_text(tensor.shape));
   TensorStage read{{stage, {}}, n_axes == 4 ? tensor.shape[0] : 1};
+  require_few_matrices(read.n_sequences, n_axes > 2 ? tensor.shape[n_axes - 3] : 1, place);
   if (n_axes == 2) {
     const arma::mat all = matrix(tensor);
     const std::size_t bands = has_bands(stage) ? n_heads : 1, width = all.n_cols / bands;

@@ -1,11 +1,15 @@
 #include "core/formats/sessions/session_files.hpp"
 
 #include <algorithm>
+#include <system_error>
 
+#include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/formats/checkpoints/quantised.hpp"
 #include "core/formats/files/beside.hpp"
+#include "core/formats/readers/shards.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
+#include "core/formats/sessions/session_limits.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 
 namespace core::formats {
@@ -13,13 +17,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Of a file that a session names, and all that may be read with it, what does not lie beside the session:
+/// with a file its configuration and, when it is an index, its shards. Of the inside of a folder
+/// lies_beside() knows.
+std::vector<fs::path> elsewhere_of(const fs::path& file, const fs::path& folder) {
+  if (!lies_beside(file, folder)) return {file};
+  std::error_code ignored;
+  if (!fs::is_regular_file(folder / file, ignored)) return {};
+  std::vector<std::string> names = readers::shards_named_by(folder / file);
+  names.emplace_back("config.json");
+  std::vector<fs::path> elsewhere;
+  for (const std::string& name : names)
+    if (const fs::path with = file.parent_path() / name; !lies_beside(with, folder))
+      elsewhere.push_back(with);
+  return elsewhere;
+}
+
 TensorFile opened(const Json& place, const SessionFolder& folder) {
   const Json name = place.required("file");
   const fs::path file = name.text();
   if (name.text().find('\0') != std::string::npos) name.fail("the name of a file");
-  if (folder.elsewhere == Elsewhere::refused && !lies_beside(file, folder.path))
-    throw Outside(name.place() + "the file " + quoted_briefly(name.text()) +
-                  leading_words(file, folder.path) + " does not lie beside the session");
+  if (folder.elsewhere == Elsewhere::refused)
+    for (const fs::path& path : elsewhere_of(file, folder.path))
+      throw Outside(name.place() + "the file " + quoted_briefly(path.string()) +
+                    leading_words(path, folder.path) + " does not lie beside the session");
   return open_tensors(folder.path / file);
 }
 
@@ -79,7 +100,7 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
   return read;
 }
 
-/// What a session names, as read() returns it.
+/// What a session names, as read() returns it; errors quote nothing of what lies elsewhere.
 template <class Read>
 auto named_by(const Json& place, const SessionFolder& folder, Read read) {
   try {
@@ -87,7 +108,11 @@ auto named_by(const Json& place, const SessionFolder& folder, Read read) {
   } catch (const Error&) {
     const Json name = place.required("file");
     if (folder.elsewhere == Elsewhere::refused) throw;
-    throw_without_contents(name.place() + "the file ", name.text(), folder.path);
+    std::error_code ignored;
+    for (const fs::path& path : elsewhere_of(name.text(), folder.path))
+      if (fs::exists(folder.path / path, ignored))
+        throw_without_contents(name.place() + "the file ", path, folder.path);
+    throw;
   }
 }
 
@@ -97,20 +122,34 @@ bool is_in_file(const Json& place) {
   return place.member("file").has_value();
 }
 
-Tensor tensor_in_file(const Json& place, const SessionFolder& folder) {
-  return named_by(place, folder, [&] { return named_tensor(place, folder); });
-}
-
 arma::mat matrix_in_file(const Json& place, const SessionFolder& folder) {
-  return matrix(tensor_in_file(place, folder));
+  return named_by(place, folder, [&] {
+    arma::mat read = matrix(named_tensor(place, folder));
+    require_count(place, read.n_rows, attention::max_tokens, "rows");
+    return read;
+  });
 }
 
 std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder) {
-  Tensor tensor = tensor_in_file(place, folder);
-  if (tensor.dtype != Dtype::text || tensor.shape.size() != 1)
-    place.fail("a list of texts in the file",
-               std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape));
-  return std::move(tensor.texts);
+  return named_by(place, folder, [&] {
+    Tensor tensor = named_tensor(place, folder);
+    if (tensor.dtype != Dtype::text || tensor.shape.size() != 1)
+      place.fail("a list of texts in the file",
+                 std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape));
+    require_count(place, tensor.texts.size(), attention::max_tokens, "tokens");
+    return std::move(tensor.texts);
+  });
+}
+
+TensorStage stage_in_file(const Json& place, const SessionFolder& folder, attention::Stage stage) {
+  return named_by(place, folder,
+                  [&] { return stage_of(named_tensor(place, folder), stage, 1, place.place()); });
+}
+
+void fail_of(const Json& place, const SessionFolder& folder, const std::string& expected,
+             const std::string& got) {
+  if (is_in_file(place)) named_by(place, folder, [&] { place.fail(expected, got); });
+  place.fail(expected, got);
 }
 
 LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,

@@ -8,7 +8,7 @@
 
 #include "core/formats/checkpoints/projections.hpp"
 #include "core/formats/files/json.hpp"
-#include "core/formats/tensors/tensor.hpp"
+#include "core/formats/sessions/given_tensors.hpp"
 #include "core/outside.hpp"
 
 /// What a session names in other files instead of holding it: {"file": "PATH", …}, relative to the session's
@@ -24,16 +24,24 @@ struct SessionFolder {
 /// Whether this is an object with a "file".
 bool is_in_file(const Json& place);
 
-/// {"file", "tensor", "at"}: the part at the leading indices "at" of a tensor; "tensor" may be left out where
-/// there is but one. Throws core::Error as Json and TensorFile do; Outside when the file lies elsewhere, by a
-/// whole path, by "..", or by links, and that is refused.
-Tensor tensor_in_file(const Json& place, const SessionFolder& folder);
-
-/// The same where a matrix remains.
+/// {"file", "tensor", "at"}: the matrix at the leading indices "at" of a tensor; "tensor" may be left out
+/// where there is but one.
+///
+/// Throws core::Error as Json and TensorFile do; Outside when the file, or another that is read with it, lies
+/// elsewhere, by a whole path, by "..", or by links, and that is refused. Errors about what lies elsewhere
+/// and is allowed quote nothing of it.
 arma::mat matrix_in_file(const Json& place, const SessionFolder& folder);
 
 /// The same of a tensor of texts.
 std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder);
+
+/// The same of a stage that is given.
+TensorStage stage_in_file(const Json& place, const SessionFolder& folder, attention::Stage stage);
+
+/// Throws core::Error about what stands at a place or in the file it names, without what it got when that
+/// file lies elsewhere.
+[[noreturn]] void fail_of(const Json& place, const SessionFolder& folder, const std::string& expected,
+                          const std::string& got);
 
 /// A layer of a checkpoint as far as a session takes it from there; mask and scale it says itself.
 struct LayerInFile {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "core/attention/limits.hpp"
 #include "core/attention/stages.hpp"
-#include "core/formats/sessions/given_tensors.hpp"
 #include "core/formats/sessions/session_files.hpp"
+#include "core/formats/sessions/session_limits.hpp"
 #include "core/formats/sessions/session_lists.hpp"
 
 namespace core::formats {
@@ -31,6 +32,8 @@ void add_sequence(const Json& place, Matrices& matrices) {
   if (matrices.n_sequences > 0 && heads.size() != matrices.n_heads)
     place.fail(std::to_string(matrices.n_heads) + " matrices as in the first sequence",
                std::to_string(heads.size()));
+  require_count(place, heads.size(), attention::max_columns, "heads");
+  require_bytes(place, (matrices.all.size() + heads.size()) * bytes_of_a_matrix, "matrices");
   ++matrices.n_sequences, matrices.n_heads = heads.size();
   for (const Json& head : heads) matrices.all.emplace_back(head.matrix(Numbers::any));
 }
@@ -41,13 +44,16 @@ Matrices listed_matrices(const Json& place) {
   Matrices matrices;
   if (levels == 3)
     add_sequence(place, matrices);
-  else
-    for (const Json& sequence : place.items("a list of sequences")) add_sequence(sequence, matrices);
+  else {
+    const JsonItems sequences = place.items("a list of sequences");
+    require_count(place, sequences.size(), attention::max_sequences, "sequences");
+    for (const Json& sequence : sequences) add_sequence(sequence, matrices);
+  }
   return matrices;
 }
 
 Matrices matrices_in_file(const Json& place, const SessionFolder& folder, Stage stage) {
-  TensorStage read = stage_of(tensor_in_file(place, folder), stage, 1, place.place());
+  TensorStage read = stage_in_file(place, folder, stage);
   return {read.n_sequences, read.given.matrices.size() / read.n_sequences, std::move(read.given.matrices)};
 }
 
@@ -60,8 +66,9 @@ attention::GivenStage read_stage(const Json& place, const SessionFolder& folder,
   const bool other_heads = !may_be_fewer && read.n_heads > 0 && read.n_heads != matrices.n_heads;
   const bool other_sequences = read.n_sequences > 0 && read.n_sequences != matrices.n_sequences;
   if (other_heads || other_sequences)
-    place.fail(std::to_string(read.n_sequences * read.n_heads) + " matrices as of the stage before",
-               std::to_string(matrices.all.size()));
+    fail_of(place, folder,
+            std::to_string(read.n_sequences * read.n_heads) + " matrices as of the stage before",
+            std::to_string(matrices.all.size()));
   (may_be_fewer ? read.n_shared : read.n_heads) = matrices.n_heads, read.n_sequences = matrices.n_sequences;
   return {stage, std::move(matrices.all)};
 }
@@ -107,9 +114,13 @@ ReadGiven read_given(const Json& place, const SessionFolder& folder) {
   place.expect_keys({"queries", "keys", "values", "scores", "scaled_scores", "masked_scores", "weights",
                      "dropout_mask", "cells"});
   ReadGiven read;
+  std::uint64_t bytes = 0;
   for (const attention::StageInfo& stage : attention::stages())
-    if (const auto found = attention::can_be_given(stage.stage) ? place.member(stage.name) : std::nullopt)
+    if (const auto found = attention::can_be_given(stage.stage) ? place.member(stage.name) : std::nullopt) {
       read.given.stages.push_back(read_stage(*found, folder, stage.stage, read));
+      for (const attention::SharedMatrix& m : read.given.stages.back().matrices) bytes += matrix_bytes(m);
+      require_bytes(*found, bytes, "stages");
+    }
   if (read.n_heads == 0) read.n_heads = read.n_shared;
   if (const auto cells = place.member("cells")) read_cells(*cells, read.given.cells);
   return read;

@@ -20,7 +20,7 @@ struct ReadGiven {
 
 /// Reads {"weights": [head][row][column], …, "cells": [{"stage", "head", "row", "column", "value"}, …]}; a
 /// batch has one more level, a single head may do with one less. A stage may lie in a file: {"file",
-/// "tensor", "at"}, see tensor_in_file().
+/// "tensor", "at"}, see matrix_in_file().
 ///
 /// Throws core::Error as Json and TensorFile do, and when two stages have different numbers of heads.
 ReadGiven read_given(const Json& place, const SessionFolder& folder);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/formats/sessions/session_limits.hpp"
 #include "core/formats/sessions/session_lists.hpp"
 #include "core/formats/sessions/session_words.hpp"
 
@@ -47,15 +48,18 @@ Counts read_numbers(const Json& place, const char* expected) {
 }
 
 /// A list for all sequences, or a list of lists, one for each.
-std::vector<Counts> read_hidden_keys(const Json& place, std::size_t n_sequences) {
+std::vector<Counts> read_hidden_keys(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
   const char* expected = "a list of keys, or a list of such for each sequence";
   const JsonItems items = place.items_if_any(expected);
   if (items.empty()) return {};
   std::vector<Counts> all;
   if (items.front().is_list())
     for (const Json& item : items) all.push_back(read_numbers(item, expected));
-  else
+  else {
+    require_count(place, items.size(), n_keys, "keys, as many as there are");
+    require_bytes(place, n_sequences * items.size() * sizeof(std::size_t), "lists", most_copied_bytes);
     all.assign(n_sequences, read_numbers(place, expected));
+  }
   for (Counts& keys : all) {
     std::ranges::sort(keys);
     const auto twice = std::ranges::adjacent_find(keys);
@@ -82,7 +86,7 @@ std::string window_text(const attention::MaskWindow& window) {
 
 }  // namespace
 
-Mask read_mask(const Json& place, std::size_t n_sequences) {
+Mask read_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
   place.expect_keys(
       {"causal", "method", "empty_rows", "cells", "align", "window", "prefix", "documents", "hidden_keys"});
   Mask mask;
@@ -99,7 +103,8 @@ Mask read_mask(const Json& place, std::size_t n_sequences) {
   take("documents", [&](const Json& json) {
     mask.documents = read_numbers(json, "a list of whole numbers, one for each token");
   });
-  take("hidden_keys", [&](const Json& json) { mask.hidden_keys = read_hidden_keys(json, n_sequences); });
+  take("hidden_keys",
+       [&](const Json& json) { mask.hidden_keys = read_hidden_keys(json, n_sequences, n_keys); });
   return mask;
 }
 

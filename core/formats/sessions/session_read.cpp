@@ -10,6 +10,7 @@
 #include "core/formats/sessions/session_departures.hpp"
 #include "core/formats/sessions/session_files.hpp"
 #include "core/formats/sessions/session_given.hpp"
+#include "core/formats/sessions/session_limits.hpp"
 #include "core/formats/sessions/session_mask.hpp"
 #include "core/formats/sessions/session_words.hpp"
 
@@ -30,46 +31,92 @@ bool is_list_of_matrices(const Json& embeddings) {
   return row && row->is_list();
 }
 
-std::vector<std::string> read_tokens(const Json& place, const SessionFolder& folder) {
-  if (is_in_file(place)) return texts_in_file(place, folder);
-  const JsonItems items = place.items("a list of strings");
-  if (items.size() > attention::max_tokens)
-    place.fail("at most " + std::to_string(attention::max_tokens) + " tokens", std::to_string(items.size()));
-  std::vector<std::string> tokens;
-  for (const Json& item : items) tokens.push_back(item.text());
-  return tokens;
-}
-
 arma::mat read_matrix(const Json& place, const SessionFolder& folder) {
   return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
 }
 
-/// The names of tokens under a key: one list for all sequences, or a list for each.
-void read_names(const Json& place, bool is_batch, const SessionFolder& folder,
-                std::vector<std::string> Sequence::*names, std::vector<Sequence>& sequences) {
-  const auto first = is_in_file(place) ? std::nullopt : place.first();
-  if (!is_batch || !first || !first->is_list()) {
-    for (Sequence& s : sequences) s.*names = read_tokens(place, folder);
-    return;
+/// Names of tokens, of which there are to be n.
+struct Names {
+  std::vector<std::string> Sequence::*member;
+  std::size_t n;
+  const char* words;  ///< behind the number of them
+};
+
+std::vector<std::string> read_tokens(const Json& place, const SessionFolder& folder, const Names& names) {
+  std::vector<std::string> tokens;
+  if (is_in_file(place)) {
+    tokens = texts_in_file(place, folder);
+  } else {
+    const JsonItems items = place.items("a list of strings");
+    require_count(place, items.size(), attention::max_tokens, "tokens");
+    for (const Json& item : items) tokens.push_back(item.text());
   }
+  if (tokens.size() != names.n)
+    fail_of(place, folder, std::to_string(names.n) + names.words, std::to_string(tokens.size()));
+  return tokens;
+}
+
+void put_names(const Json& place, const Names& names, const std::vector<std::string>& tokens,
+               std::vector<Sequence>& sequences) {
+  require_bytes(place, sequences.size() * name_bytes(tokens), "names", most_copied_bytes);
+  for (Sequence& s : sequences) s.*names.member = tokens;
+}
+
+/// The names of tokens under a key: one list for all sequences, or a list for each.
+void read_names(const Json& place, bool is_batch, const SessionFolder& folder, const Names& names,
+                std::vector<Sequence>& sequences) {
+  const auto first = is_in_file(place) ? std::nullopt : place.first();
+  if (!is_batch || !first || !first->is_list())
+    return put_names(place, names, read_tokens(place, folder, names), sequences);
   const JsonItems items = place.items("a list of strings");
   if (items.size() != sequences.size())
     place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
                std::to_string(items.size()));
-  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].*names = read_tokens(items[s], folder);
+  std::uint64_t bytes = 0;
+  for (std::size_t s = 0; s < items.size(); ++s) {
+    sequences[s].*names.member = read_tokens(items[s], folder, names);
+    require_bytes(place, bytes += name_bytes(sequences[s].*names.member), "names", most_copied_bytes);
+  }
+}
+
+/// The names that a session says, else numbers for those that must have some.
+void name_tokens(const Json& top, bool is_batch, const SessionFolder& folder, Model& m) {
+  const Names queries{&Sequence::tokens, m.n_tokens(), " tokens, one for each row of the embeddings"};
+  const Names keys{&Sequence::key_tokens, m.n_keys(), " tokens, one for each key"};
+  const auto name = [&](const char* key, const Names& names, bool must_be) {
+    if (const auto said = top.member(key))
+      read_names(*said, is_batch, folder, names, m.sequences);
+    else if (must_be)
+      put_names(top, names, attention::numbered_tokens(names.n), m.sequences);
+  };
+  name("tokens", queries, true);
+  name("key_tokens", keys, m.has_memory() || keys.n != queries.n);
+}
+
+/// A list of as many matrices as a session may have, each given to a use.
+template <class Use>
+void read_matrices(const Json& place, const JsonItems& items, const SessionFolder& folder, Use use) {
+  require_count(place, items.size(), attention::max_sequences, "sequences");
+  std::uint64_t bytes = 0;
+  for (const Json& item : items) {
+    attention::SharedMatrix read = read_matrix(item, folder);
+    require_bytes(place, bytes += matrix_bytes(read), "matrices");
+    use(std::move(read));
+  }
 }
 
 std::vector<Sequence> read_embeddings(const Json& embeddings, const SessionFolder& folder) {
   std::vector<Sequence> sequences;
   if (is_list_of_matrices(embeddings))
-    for (const Json& item : embeddings.items("a list of matrices"))
-      sequences.push_back({{}, read_matrix(item, folder)});
+    read_matrices(embeddings, embeddings.items("a list of matrices"), folder,
+                  [&](attention::SharedMatrix read) {
+                    sequences.push_back({{}, std::move(read)});
+                  });
   else
     sequences.push_back({{}, read_matrix(embeddings, folder)});
   return sequences;
 }
 
-/// Without embeddings what is given tells how many tokens there are.
 /// One matrix for all sequences, or one for each.
 void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& folder,
                          std::vector<Sequence>& sequences) {
@@ -82,9 +129,12 @@ void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& 
   if (!is_batch || items.size() != sequences.size())
     place.fail(std::to_string(sequences.size()) + " matrices, one for each sequence",
                std::to_string(items.size()));
-  for (std::size_t s = 0; s < items.size(); ++s) sequences[s].key_embeddings = read_matrix(items[s], folder);
+  auto next = sequences.begin();
+  read_matrices(place, items, folder,
+                [&](attention::SharedMatrix read) { (next++)->key_embeddings = std::move(read); });
 }
 
+/// Without embeddings what is given tells how many tokens there are.
 std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
   return std::vector<Sequence>(given.n_sequences,
                                {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
@@ -142,6 +192,7 @@ attention::Dropout read_dropout(const Json& place, const Model& model, bool is_b
   if (sequences.size() != model.sequences.size())
     mask->fail(std::to_string(model.sequences.size()) + " lists of matrices, one for each sequence",
                std::to_string(sequences.size()));
+  require_bytes(*mask, sequences.size() * std::uint64_t{model.n_heads} * bytes_of_a_matrix, "masks");
   for (const Json& sequence : sequences) read_given_heads(sequence, model.n_heads, dropout.given);
   return dropout;
 }
@@ -185,17 +236,11 @@ Model read_model(const Json& top, const SessionFolder& folder) {
     m.n_kv_heads = groups->whole(1);
   if (const auto memory = top.member("key_embeddings"); memory && !memory->is_null())
     read_key_embeddings(*memory, is_batch, folder, m.sequences);
-  for (Sequence& s : m.sequences) {
-    s.tokens = attention::numbered_tokens(s.embeddings->n_rows);
-    if (m.has_memory() || m.n_keys() != s.embeddings->n_rows)
-      s.key_tokens = attention::numbered_tokens(m.n_keys());
-  }
-  if (const auto t = top.member("tokens")) read_names(*t, is_batch, folder, &Sequence::tokens, m.sequences);
-  if (const auto t = top.member("key_tokens"))
-    read_names(*t, is_batch, folder, &Sequence::key_tokens, m.sequences);
+  attention::require_size(attention::size_of(m), top.place());
+  name_tokens(top, is_batch, folder, m);
   if (const auto s = top.member("scores")) m.scores = s->word(score_words);
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
-  if (const auto mask = top.member("mask")) m.mask = read_mask(*mask, m.sequences.size());
+  if (const auto mask = top.member("mask")) m.mask = read_mask(*mask, m.sequences.size(), m.n_keys());
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
   m.additions = read_additions(top, std::move(m.additions));
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);

@@ -134,6 +134,31 @@ TEST(SavedExperiment, IsToldByItsKeyNotByAToken) {
   EXPECT_FALSE(is_saved_experiment_text(R"({"attnscope": 1, "tokens": ["\"whole_model\": {", "a"]})"));
 }
 
+TEST_F(OnTinyGpt, MoreTokensBehindATextThanAModelTakesAreRefusedUnread) {
+  std::string text = experiment_text(model, plain, "", "/tmp"), ids = "0";
+  for (std::size_t k = 0; k < 16384; ++k) ids += ",0";
+  text.replace(text.find("\"made\": []"), 10, "\"made\": [" + ids + "]");
+  EXPECT_EQ(error_of([&] { parse_experiment(text, "/tmp/s.json", Elsewhere::allowed); }),
+            "/tmp/s.json: whole_model.made: expected at most 16384 tokens, got 16385");
+}
+
+TEST_F(OnTinyGpt, OfAnotherModelElsewhereTheSizeIsNotTold) {
+  const std::filesystem::path folder = model.path;
+  const auto words = [&](const std::filesystem::path& session) {
+    const std::string text = experiment_text(model, plain, "", session.parent_path());
+    SavedExperiment saved = parse_experiment(text, session, Elsewhere::allowed);
+    saved.mark.bytes = 1;
+    return error_of([&] { require_mark(saved, model, session); });
+  };
+  const std::string beside = words(folder.parent_path() / "s.json");
+  EXPECT_NE(beside.find(" of 1 bytes as it was when this was saved, got one of "), std::string::npos)
+      << beside;
+  EXPECT_EQ(words("/nowhere/s.json"),
+            "/nowhere/s.json: whole_model.model: expected the model " +
+                formats::quoted_briefly(std::filesystem::absolute(folder).string()) +
+                " as it was when this was saved, got another");
+}
+
 TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
   const Reading reading = read_all(plain);
   const attention::Model as_it_is = layer_of(model, reading, 1);

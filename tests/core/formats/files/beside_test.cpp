@@ -42,6 +42,26 @@ TEST_F(Beside, IsNoFolderOfFilesThatLieElsewhere) {
   EXPECT_FALSE(lies_beside("model", home));
 }
 
+TEST_F(Beside, IsNoFolderWithASequenceThatLiesElsewhere) {
+  fs::create_directories(home / "data/sequence0");
+  fs::create_directories(home / "other");
+  EXPECT_TRUE(lies_beside("data", home));
+  fs::create_symlink(directory / "elsewhere/b.npy", home / "data/sequence0/x.npy");
+  EXPECT_FALSE(lies_beside("data", home));
+  EXPECT_EQ(leading_words("data", home),
+            ", in which \"sequence0/x.npy\" leads to \"" + (directory / "elsewhere/b.npy").string() + "\",");
+  fs::remove_all(home / "data/sequence0");
+  fs::create_directory_symlink("../other", home / "data/sequence0");
+  EXPECT_TRUE(lies_beside("data", home)) << "a link to a folder beside it";
+  fs::create_symlink("../../elsewhere/b.npy", home / "other/x.npy");
+  EXPECT_FALSE(lies_beside("data", home));
+}
+
+TEST_F(Beside, SaysNothingOfWhereAPathLeadsThatSaysItItself) {
+  EXPECT_EQ(leading_words("model/../model/a.npy", home), "");
+  EXPECT_EQ(leading_words(home / "model", home), "");
+}
+
 TEST_F(Beside, CountsTheBlobsOfASnapshotOfACache) {
   const fs::path model = directory / "models--org--name", snapshot = model / "snapshots/1a2b";
   fs::create_directories(snapshot);

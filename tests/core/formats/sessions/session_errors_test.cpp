@@ -166,5 +166,42 @@ TEST(SessionError, DoesNotTrustTheLengthOfTheFirstRow) {
             "f.json: embeddings[1]: expected 100000 numbers as in the first row, got 1");
 }
 
+std::string listed(std::size_t n, const std::string& item) {
+  std::string text = "[" + item;
+  for (std::size_t k = 1; k < n; ++k) text += "," + item;
+  return text + "]";
+}
+
+TEST(SessionError, CountsWhatEverySequenceWouldTakeBeforeItDoes) {
+  const std::string ones = R"("embeddings": )" + listed(16384, "[[1]]");
+  const std::string one = R"("embeddings": [[1]])";
+  const auto error = [](const std::string& members) {
+    return error_in_session("{\"attnscope\": 1, " + members + "}");
+  };
+  EXPECT_EQ(error(R"("embeddings": )" + listed(16385, "[[1]]")),
+            "f.json: embeddings: expected at most 16384 sequences, got 16385");
+  EXPECT_EQ(error(R"("embeddings": )" + listed(16385, "[1]")),
+            "f.json: embeddings: expected at most 16384 tokens, got 16385");
+  EXPECT_EQ(error(ones + R"(, "tokens": )" + listed(16384, "\"a\"")),
+            "f.json: tokens: expected 1 tokens, one for each row of the embeddings, got 16384");
+  EXPECT_EQ(error(ones + R"(, "key_tokens": )" + listed(16384, "\"a\"")),
+            "f.json: key_tokens: expected 1 tokens, one for each key, got 16384");
+  EXPECT_EQ(error(ones + R"(, "tokens": [")" + std::string(1 << 20, 'a') + "\"]"),
+            "f.json: tokens: expected names of at most 1.0 GiB, got 16.0 GiB");
+  EXPECT_EQ(error(ones + R"(, "mask": {"hidden_keys": )" + listed(16384, "0") + "}"),
+            "f.json: mask.hidden_keys: expected at most 1 keys, as many as there are, got 16384");
+  EXPECT_EQ(error(R"("given": {"weights": )" + listed(16385, "[[[1]]]") + "}"),
+            "f.json: given.weights: expected at most 16384 sequences, got 16385");
+  EXPECT_EQ(error(R"("given": {"weights": )" + listed(16385, "[[1]]") + "}"),
+            "f.json: given.weights: expected at most 16384 heads, got 16385");
+  EXPECT_EQ(error(ones + R"(, "key_embeddings": )" + listed(16385, "[1]")),
+            "f.json: key_embeddings: expected at most 16384 keys, got 16385");
+  const std::string memory = ones + R"(, "key_embeddings": )" + listed(16384, "[1]");
+  EXPECT_EQ(error(memory), "f.json: expected names of at most 1.0 GiB, got 9.1 GiB");
+  EXPECT_EQ(error(memory + R"(, "key_tokens": )" + listed(16384, "\"a\"")),
+            "f.json: key_tokens: expected names of at most 1.0 GiB, got 8.3 GiB");
+  EXPECT_EQ(error(one + R"(, "n_heads": 16385)"), "f.json: n_heads: expected at most 16384 heads, got 16385");
+}
+
 }  // namespace
 }  // namespace core::formats

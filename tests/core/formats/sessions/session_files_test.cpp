@@ -223,6 +223,82 @@ TEST_F(SessionFiles, OfAFileElsewhereNothingIsQuoted) {
             unquoted("projections", "../x.json"));
 }
 
+TEST_F(SessionFiles, OfWhatIsReadWithAFileElsewhereNothingIsQuoted) {
+  namespace fs = std::filesystem;
+  const fs::path folder = directory_ / "folder", session = folder / "s.json";
+  fs::create_directories(folder / "m");
+  fs::create_directories(folder / "data/sequence0");
+  support::put_bytes(directory_ / "secret", "1,2\nsecret:x:1\n");
+  const auto error = [&](const std::string& words, Elsewhere elsewhere) {
+    support::put_bytes(session, R"({"attnscope": 1, )" + words + "}");
+    return support::error_of([&] { load_session(session, elsewhere); });
+  };
+  const auto expect_closed = [&](const std::string& words, const std::string& place, const std::string& file,
+                                 const std::string& leading) {
+    const std::string begin = session.string() + ": " + place + ".file: the file \"" + file + "\"";
+    EXPECT_EQ(error(words, Elsewhere::refused), begin + leading + " leads to \"" +
+                                                    (directory_ / "secret").string() +
+                                                    "\", does not lie beside the session");
+    EXPECT_EQ(
+        error(words, Elsewhere::allowed),
+        begin +
+            " cannot be used as the session wants it; it does not lie beside the session, so nothing of "
+            "what it holds is quoted: open it by itself to see why");
+  };
+  fs::create_symlink("../../../secret", folder / "data/sequence0/x.csv");
+  expect_closed(R"("embeddings": {"file": "data", "tensor": "x", "at": [0]})", "embeddings", "data",
+                ", in which \"sequence0/x.csv\"");
+
+  support::put_bytes(folder / "m/m.safetensors.index.json",
+                     R"({"weight_map": {"x": "a.safetensors", "y": 1}})");
+  fs::create_symlink("../../secret", folder / "m/a.safetensors");
+  expect_closed(R"("embeddings": {"file": "m/m.safetensors.index.json", "tensor": "x"})", "embeddings",
+                "m/a.safetensors", ", which");
+  fs::remove(folder / "m/a.safetensors");
+  EXPECT_THAT(error(R"("embeddings": {"file": "m/m.safetensors.index.json"})", Elsewhere::allowed),
+              HasSubstr("weight_map.x: the file \"a.safetensors\" is missing beside it"));
+
+  copy(FIXTURES "/checkpoints/llama.safetensors", "folder/m/model.safetensors");
+  fs::create_symlink("../../secret", folder / "m/config.json");
+  expect_closed(R"("embeddings": [[1]], "projections": {"file": "m/model.safetensors"})", "projections",
+                "m/config.json", ", which");
+}
+
+TEST_F(SessionFiles, ElsewhereAreNotQuotedWhenTheyAreNotWhatIsWanted) {
+  namespace fs = std::filesystem;
+  const fs::path session = directory_ / "folder/s.json";
+  fs::create_directories(session.parent_path());
+  copy(FIXTURES "/formats/words.npz", "words.npz");
+  support::put_bytes(directory_ / "x.csv", "1,2\n3,4\n");
+  copy(FIXTURES "/formats/npy/f4.little.C.npy", "w.npy");
+  const auto error = [&](const std::string& words) {
+    support::put_bytes(session, R"({"attnscope": 1, )" + words + "}");
+    return support::error_of([&] { load_session(session, Elsewhere::allowed); });
+  };
+  for (const char* words :
+       {R"("embeddings": {"file": "../w.npy"})",
+        R"("embeddings": {"file": "../words.npz", "tensor": "tokens"})",
+        R"("embeddings": [[1]], "tokens": {"file": "../x.csv"})",
+        R"("embeddings": [[1]], "tokens": {"file": "../words.npz", "tensor": "tokens"})",
+        R"("given": {"weights": {"file": "../w.npy", "at": [0, 0]}})",
+        R"("given": {"scores": {"file": "../w.npy"}, "weights": {"file": "../w.npy", "at": [1]}})"})
+    EXPECT_THAT(error(words), HasSubstr("so nothing of what it holds is quoted")) << words;
+}
+
+TEST_F(SessionFiles, ThatAreNamedOverAndOverAreCountedBeforeTheyAreKept) {
+  const std::string tall = npy_header({16385, 1}) + std::string(16385 * 8, '\0');
+  support::put_bytes(directory_ / "tall.npy", tall);
+  EXPECT_EQ(error_of_session(R"("embeddings": {"file": "tall.npy"})"),
+            (directory_ / "s.json").string() + ": embeddings: expected at most 16384 rows, got 16385");
+  support::put_bytes(directory_ / "many.npy", npy_header({16385, 1, 1, 1}) + std::string(16385 * 8, '\0'));
+  EXPECT_EQ(
+      error_of_session(R"("given": {"weights": {"file": "many.npy"}})"),
+      (directory_ / "s.json").string() + ": given.weights: expected at most 16384 sequences, got 16385");
+  support::put_bytes(directory_ / "wide.npy", npy_header({1, 16385}) + std::string(16385 * 8, '\0'));
+  EXPECT_EQ(error_of_session(R"("given": {"weights": {"file": "wide.npy"}})"),
+            (directory_ / "s.json").string() + ": given: expected at most 16384 keys, got 16385");
+}
+
 TEST_F(SessionFiles, InASnapshotOfACacheMayBeLinksToItsBlobs) {
   namespace fs = std::filesystem;
   const fs::path model = directory_ / "models--org--name", snapshot = model / "snapshots/1a2b";
@@ -240,6 +316,14 @@ TEST_F(SessionFiles, InASnapshotOfACacheMayBeLinksToItsBlobs) {
     return support::error_of([&] { load_session(snapshot / "s.json"); });
   };
   EXPECT_EQ(error("x.csv"), "no error");
+  support::put_bytes(model / "blobs/9c0d", R"({"weight_map": {"x": "model-1.safetensors"}, "metadata": {}})");
+  fs::create_symlink("../../blobs/9c0d", snapshot / "model.safetensors.index.json");
+  support::put_bytes(model / "blobs/1e2f", std::string("\x35\0\0\0\0\0\0\0", 8) +
+                                               R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})" +
+                                               "\1\2");
+  fs::create_symlink("../../blobs/1e2f", snapshot / "model-1.safetensors");
+  fs::create_symlink("../../blobs/9c0d", snapshot / "config.json");
+  EXPECT_EQ(error("model.safetensors.index.json"), "no error");
   for (const char* file : {"other.csv", "host.csv", "../../blobs/3c4d"})
     EXPECT_THAT(error(file), HasSubstr("does not lie beside the session")) << file;
 }
