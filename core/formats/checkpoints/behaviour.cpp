@@ -136,7 +136,7 @@ attention::Scale scale_of(const Behaviour& behaviour, const Config& all, const L
   if (!scaled && !said.by_layer) return {ScaleRule::none, 1};
   const double width = said.scalar.value_or(static_cast<double>(d_head * (1 + said.relative_terms)));
   double factor = scaled ? 1 / std::sqrt(width) : 1;
-  if (said.by_layer) factor /= static_cast<double>(number_of(layer) + 1);
+  if (said.by_layer) factor /= static_cast<double>(number_of(layer)) + 1;
   return {ScaleRule::factor, factor};
 }
 

@@ -66,7 +66,7 @@ struct Config {
 /// Reads a config.json of Hugging Face's; keys that say nothing of attention are passed over.
 ///
 /// Throws core::Error, "FILE: …", when it is no JSON object or a number of heads is no whole number of at
-/// least 1.
+/// least 1, or beyond 2^24.
 Config parse_config(std::string_view text, const std::string& file_name);
 
 /// The configuration beside a checkpoint, or in its folder; an empty one when there is none.

@@ -11,7 +11,10 @@ std::optional<Json> any_member(const Json& top, Keys keys) {
 std::optional<std::size_t> count(const Json& top, Keys keys) {
   const auto place = any_member(top, keys);
   if (!place || place->is_list()) return std::nullopt;  // a number for each stage of a picture's model
-  return place->whole(1);
+  const std::uint64_t number = place->whole(1);
+  if (number > most_counted)
+    place->fail("a whole number from 1 to " + std::to_string(most_counted), std::to_string(number));
+  return number;
 }
 
 bool is_on(const Json& top, Keys keys) {

@@ -12,9 +12,12 @@ namespace core::formats::checkpoints {
 
 using Keys = std::initializer_list<const char*>;
 
+/// No model has more of anything, and neither sums nor products of two such counts can wrap.
+constexpr std::size_t most_counted = std::size_t{1} << 24;
+
 /// The first of those members that is there and not null.
 std::optional<Json> any_member(const Json& top, Keys keys);
-/// Throws core::Error when it is no whole number of at least 1.
+/// Throws core::Error when it is no whole number from 1 to most_counted.
 std::optional<std::size_t> count(const Json& top, Keys keys);
 std::optional<double> number(const Json& top, Keys keys);
 bool is_on(const Json& top, Keys keys);

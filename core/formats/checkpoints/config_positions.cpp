@@ -7,8 +7,9 @@ namespace core::formats::checkpoints {
 namespace {
 
 constexpr std::size_t usual_layers = 256, most_layers = 4096;
-constexpr std::size_t usual_window = 4096;  // of Mistral
-constexpr double usual_full_layers = 28;    // of Qwen, before those with a window
+constexpr std::size_t usual_window = 4096;                    // of Mistral
+constexpr std::size_t longest_window = std::size_t{1} << 31;  // all longer ones show all of any text alike
+constexpr double usual_full_layers = 28;                      // of Qwen, before those with a window
 
 bool is_named(std::string_view words, const std::string& word) {
   return !word.empty() && words.find(" " + word + " ") != words.npos;
@@ -61,7 +62,8 @@ std::optional<std::size_t> window_in(const Json& top, const std::string& type) {
   const bool is_said = used && used->is_boolean();
   const bool is_used =
       type == "mistral" || (is_said ? used->boolean() : !type.starts_with("qwen") && type != "smollm3");
-  return is_used ? std::optional<std::size_t>(window->whole(0)) : std::nullopt;
+  if (!is_used) return std::nullopt;
+  return std::min<std::size_t>(window->whole(0), longest_window);
 }
 
 /// Which layers turn: those of a list of 0 and 1, or, of types whose other layers know no positions, those

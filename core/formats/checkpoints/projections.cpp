@@ -1,6 +1,7 @@
 #include "core/formats/checkpoints/projections.hpp"
 
 #include "core/error.hpp"
+#include "core/formats/checkpoints/config_keys.hpp"
 
 namespace core::formats::checkpoints {
 namespace {
@@ -18,7 +19,7 @@ std::optional<Share> share_of_width(std::size_t n_outputs, std::size_t n_heads, 
 std::optional<Share> share_of(std::size_t n_outputs, std::size_t n_inputs, const HeadCount& heads) {
   if (heads.width)
     if (const auto share = share_of_width(n_outputs, heads.n, *heads.width)) return share;
-  if (heads.n_groups && n_outputs % (heads.n + 2 * *heads.n_groups) == 0)
+  if (heads.n_groups && *heads.n_groups <= n_outputs && n_outputs % (heads.n + 2 * *heads.n_groups) == 0)
     return Share{n_outputs / (heads.n + 2 * *heads.n_groups), *heads.n_groups};
   const bool is_three = n_outputs % (3 * heads.n) == 0;
   const Share alike{n_outputs / (3 * heads.n), heads.n};
@@ -122,7 +123,9 @@ arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_hea
 Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
                          const Token& progress) {
   const std::size_t n_heads = heads.n;
-  if (n_heads == 0) throw Error(file.place() + mapping.query.weights[0] + ": expected at least one head");
+  if (n_heads == 0 || n_heads > most_counted)
+    throw Error(file.place() + mapping.query.weights[0] + ": expected from 1 to " +
+                std::to_string(most_counted) + " heads, got " + std::to_string(n_heads));
   const Reader reader(file, heads, progress);
   Attention result{
       {reader.linear(mapping.query), reader.linear(mapping.key), reader.linear(mapping.value), {}},

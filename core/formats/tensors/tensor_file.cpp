@@ -1,10 +1,10 @@
 #include "core/formats/tensors/tensor_file.hpp"
 
-#include <set>
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/find.hpp"
 #include "core/formats/files/json.hpp"
 #include "core/text/code_points.hpp"
 #include "core/text/words.hpp"
@@ -27,12 +27,16 @@ void check_part(const TensorInfo& info, std::span<const std::size_t> leading, co
                 shape_text(info.shape));
 }
 
-/// Two names that differ in what cannot be shown may be one when it is escaped.
-void expect_different_names(const std::vector<TensorInfo>& infos, const std::string& place) {
-  std::set<std::string_view> names;
-  for (const TensorInfo& info : infos)
-    if (!names.insert(info.name).second)
-      throw Error(place + "two tensors are called " + quoted_briefly(info.name));
+/// Places of tensors in the order of their names, of which two that differ in what cannot be shown may be
+/// one when it is escaped.
+std::vector<std::size_t> places_by_name(const std::vector<TensorInfo>& infos, const std::string& place) {
+  std::vector<std::size_t> places(infos.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto name_at = [&](std::size_t k) -> const std::string& { return infos[k].name; };
+  std::ranges::sort(places, {}, name_at);
+  if (const auto twice = std::ranges::adjacent_find(places, {}, name_at); twice != places.end())
+    throw Error(place + "two tensors are called " + quoted_briefly(name_at(*twice)));
+  return places;
 }
 
 }  // namespace
@@ -46,11 +50,13 @@ TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vect
     infos_.push_back(std::move(entry.info));
     reads_.push_back(std::move(entry.read));
   }
-  expect_different_names(infos_, place());
+  by_name_ = places_by_name(infos_, place());
 }
 
 const TensorInfo* TensorFile::find(std::string_view name) const {
-  return find_by(infos_, name, &TensorInfo::name);
+  const auto name_at = [&](std::size_t k) { return std::string_view(infos_[k].name); };
+  const auto found = std::ranges::lower_bound(by_name_, name, {}, name_at);
+  return found != by_name_.end() && name_at(*found) == name ? &infos_[*found] : nullptr;
 }
 
 const TensorInfo& TensorFile::info(std::string_view name) const {

@@ -58,6 +58,7 @@ class TensorFile {
   const char* format_;
   std::vector<TensorInfo> infos_;
   std::vector<Read> reads_;
+  std::vector<std::size_t> by_name_;  ///< places among infos_, in the order of their names
   std::vector<std::string> notes_;
 };
 

@@ -1,8 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "core/attention/attend.hpp"
 #include "core/formats/checkpoints/projections.hpp"
+#include "core/formats/checkpoints/quantised.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -167,6 +170,51 @@ TEST(CheckpointConfig, TellsHeadsAndScale) {
             "config.json: n_head:");
   EXPECT_EQ(support::error_of([] { parse_config("[12]", "config.json"); }),
             "config.json: expected an object, got a list of 1");
+}
+
+TEST(CheckpointConfig, OfNumbersThatNoModelHasIsRefused) {
+  const auto error = [](const char* text) {
+    return support::error_of([&] { parse_config(text, "config.json"); });
+  };
+  EXPECT_EQ(error(R"({"num_attention_heads": 2, "num_key_value_heads": 9223372036854775807})"),
+            "config.json: num_key_value_heads: expected a whole number from 1 to 16777216, got "
+            "9223372036854775807");
+  EXPECT_EQ(error(R"({"num_attention_heads": 16777216})"), "no error");
+  EXPECT_THAT(error(R"({"head_dim": 16777217})"), HasSubstr("head_dim: expected a whole number from 1 to"));
+}
+
+TEST(CheckpointConfig, OfAWindowBeyondAllTextsHasOneThatCanBeCountedWith) {
+  EXPECT_EQ(parse_config(R"({"sliding_window": 18446744073709551615})", "").positions.window,
+            std::size_t{1} << 31);
+  EXPECT_EQ(parse_config(R"({"sliding_window": 4096})", "").positions.window, 4096u);
+}
+
+TEST(CheckpointHeads, ThatNoModelHasAreRefused) {
+  const TensorFile file = open_tensors(folder + "gpt2.safetensors");
+  EXPECT_THAT(support::error_of([&] { read_first(file, SIZE_MAX); }),
+              HasSubstr("expected from 1 to 16777216 heads, got 18446744073709551615"));
+  const Mapping mapping = find_layers(file.tensors()).at(0).mapping;
+  core::Token progress;
+  const HeadCount wraps{2, (std::size_t{1} << 63) - 1, {}};  // 2 heads and 2 · (2^63 − 1) others are none
+  EXPECT_EQ(read_attention(file, mapping, wraps, progress).projections.key.weight->n_cols,
+            read_first(file, 2).projections.key.weight->n_cols);
+}
+
+TEST(CheckpointConfig, DividesByTheNumberOfALayerHoweverLarge) {
+  const Config config = parse_config(R"({"scale_attn_by_inverse_layer_idx": true})", "");
+  const Layer last{"h.18446744073709551615.attn.", nullptr, {}, 0};
+  EXPECT_DOUBLE_EQ(scale_of({}, config, last, 64).factor, 1.0 / 8 / 0x1p64);
+}
+
+TEST(Quantised, AmongVeryManyTensorsIsLookedForInTime) {
+  std::vector<TensorFile::Entry> entries;
+  for (std::size_t k = 0; k < 100'000; ++k)
+    entries.push_back({{"h." + std::to_string(k) + ".weight", Dtype::i8, {0, 0}}, {}});
+  const TensorFile file("m", "safetensors", std::move(entries));
+  const auto begin = std::chrono::steady_clock::now();
+  refuse_quantised(file, {});
+  // Each beside each would be minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {
