@@ -15,23 +15,14 @@ const Byte* bytes_at(const char* block, std::size_t offset) {
   return reinterpret_cast<const Byte*>(block) + offset;
 }
 
-float number_at(const char* block, std::size_t offset, Dtype dtype) {
-  double number = 0;
-  decode_numbers(block + offset, dtype, false, 1, &number);
-  return static_cast<float>(number);
-}
-
 float half_at(const char* block, std::size_t offset) {
-  return number_at(block, offset, Dtype::f16);
+  double number = 0;
+  decode_numbers(block + offset, Dtype::f16, false, 1, &number);
+  return static_cast<float>(number);
 }
 
 int signed_byte(Byte byte) {
   return byte < 128 ? byte : byte - 256;
-}
-
-template <Dtype dtype>
-void plain(const char* block, float* numbers) {
-  *numbers = number_at(block, 0, dtype);
 }
 
 /// 32 numbers of four bits, the lower halves of the bytes first; add(whole number) is what one stands for.
@@ -132,20 +123,19 @@ void q6_k(const char* block, float* numbers) {
   }
 }
 
-constexpr std::array gguf_types{GgufType{0, "F32", 1, 4, plain<Dtype::f32>},
-                                GgufType{1, "F16", 1, 2, plain<Dtype::f16>},
-                                GgufType{30, "BF16", 1, 2, plain<Dtype::bf16>},
-                                GgufType{28, "F64", 1, 8, plain<Dtype::f64>},
-                                GgufType{2, "Q4_0", 32, 18, q4_0},
-                                GgufType{3, "Q4_1", 32, 20, q4_1},
-                                GgufType{6, "Q5_0", 32, 22, q5_0},
-                                GgufType{7, "Q5_1", 32, 24, q5_1},
-                                GgufType{8, "Q8_0", 32, 34, q8_0},
-                                GgufType{12, "Q4_K", 256, 144, q4_k},
-                                GgufType{13, "Q5_K", 256, 176, q5_k},
-                                GgufType{14, "Q6_K", 256, 210, q6_k}};
+constexpr std::array gguf_types{
+    GgufType{0, "F32", 1, 4, Dtype::f32, nullptr},    GgufType{1, "F16", 1, 2, Dtype::f16, nullptr},
+    GgufType{30, "BF16", 1, 2, Dtype::bf16, nullptr}, GgufType{28, "F64", 1, 8, Dtype::f64, nullptr},
+    GgufType{2, "Q4_0", 32, 18, Dtype::f32, q4_0},    GgufType{3, "Q4_1", 32, 20, Dtype::f32, q4_1},
+    GgufType{6, "Q5_0", 32, 22, Dtype::f32, q5_0},    GgufType{7, "Q5_1", 32, 24, Dtype::f32, q5_1},
+    GgufType{8, "Q8_0", 32, 34, Dtype::f32, q8_0},    GgufType{12, "Q4_K", 256, 144, Dtype::f32, q4_k},
+    GgufType{13, "Q5_K", 256, 176, Dtype::f32, q5_k}, GgufType{14, "Q6_K", 256, 210, Dtype::f32, q6_k}};
 
 }  // namespace
+
+Dtype dtype_read(const GgufType& type) {
+  return type.dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+}
 
 const GgufType* gguf_type(std::uint32_t number) {
   return find_by(gguf_types, number, &GgufType::number);

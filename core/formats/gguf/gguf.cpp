@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/gguf/header.hpp"
+#include "core/formats/tensors/numbers.hpp"
 #include "core/text/words.hpp"
 
 namespace core::formats {
@@ -18,7 +19,7 @@ Tensor read_blocks(const OpenFile& file, std::uint64_t data_at, const GgufTensor
                    std::span<const std::size_t> leading, const Token& progress) {
   Tensor part;
   part.name = tensor.name;
-  part.dtype = Dtype::f32;
+  part.dtype = dtype_read(*tensor.type);
   part.shape.assign(tensor.shape.begin() + static_cast<std::ptrdiff_t>(leading.size()), tensor.shape.end());
   const GgufType& type = *tensor.type;
   const std::uint64_t count = count_of(part.shape).value_or(0);
@@ -35,6 +36,11 @@ Tensor read_blocks(const OpenFile& file, std::uint64_t data_at, const GgufTensor
     const std::uint64_t n = std::min(blocks_at_once, n_blocks - block);
     file.read(data_at + tensor.offset + (first / type.block + block) * type.bytes, n * type.bytes, buffer);
     progress.add(buffer.size());
+    if (!type.decode) {
+      decode_numbers(buffer.data(), type.dtype, false, n, to);
+      to += n;
+      continue;
+    }
     for (std::uint64_t k = 0; k < n; ++k) {
       type.decode(buffer.data() + k * type.bytes, numbers.data());
       to = std::copy(numbers.begin(), numbers.end(), to);
@@ -70,7 +76,7 @@ TensorFile open_gguf(const std::filesystem::path& path, const Token& progress) {
   std::vector<TensorFile::Entry> entries;
   for (const GgufTensor& tensor : header.tensors)
     entries.push_back(
-        {{tensor.name, Dtype::f32, tensor.shape},
+        {{tensor.name, dtype_read(*tensor.type), tensor.shape},
          [file, tensor, at = header.data_at](std::span<const std::size_t> leading, const Token& token) {
            return read_blocks(*file, at, tensor, leading, token);
          }});

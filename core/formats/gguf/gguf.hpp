@@ -58,10 +58,10 @@ GgufMetadata gguf_metadata(const std::filesystem::path& path);
 
 /// Opens a GGUF file of llama.cpp's, version 2 or 3, by its header alone, whatever its size.
 ///
-/// F32 F16 BF16 F64, Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q4_K Q5_K Q6_K, read as the float32 that they stand for. Shapes
-/// are given with the innermost length last. Throws core::Error when a count, a length or a place in the
-/// header does not fit the file's size, a key or a tensor is there twice, or a tensor is of another type.
-/// Source: github.com/ggml-org/ggml, docs/gguf.md.
+/// F32 F16 BF16, Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q4_K Q5_K Q6_K, read as the float32 that they stand for, and F64 as
+/// it is. Shapes are given with the innermost length last. Throws core::Error when a count, a length or a
+/// place in the header does not fit the file's size, a key or a tensor is there twice, or a tensor is of
+/// another type. Source: github.com/ggml-org/ggml, docs/gguf.md.
 TensorFile open_gguf(const std::filesystem::path& path, const Token& progress);
 
 }  // namespace core::formats

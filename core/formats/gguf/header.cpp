@@ -153,9 +153,10 @@ GgufTensor read_info(HeaderReader& reader) {
   const auto type = static_cast<uint32_t>(reader.unsigned_number(4));
   tensor.type = gguf_type(type);
   if (!tensor.type)
-    reader.fail(tensor.name +
-                ": expected F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, got type " +
-                std::to_string(type) + " of GGUF");
+    reader.fail(
+        tensor.name +
+        ": expected F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, got type " +
+        std::to_string(type) + " of GGUF");
   tensor.offset = reader.unsigned_number(8);
   return tensor;
 }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "core/formats/gguf/gguf.hpp"
@@ -83,7 +85,7 @@ TEST(Gguf, HeadersThatLieAreRefusedInOneLine) {
             "Q6_K: expected rows of a multiple of 256 numbers, got [2305843009213693952, 512]");
   EXPECT_EQ(
       with([](Damaged& f) { f.put(f.after("Q6_K") + 20, 11, 4); }),
-      "Q6_K: expected F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, got type 11 of GGUF");
+      "Q6_K: expected F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, got type 11 of GGUF");
   EXPECT_EQ(with([](Damaged& f) { f.bytes[f.bytes.find("Q4_1") + 3] = '0'; }),
             "Q4_0: expected once, got twice");
   EXPECT_NE(
@@ -104,6 +106,26 @@ TEST(Gguf, TruncatedFilesAreRefused) {
     file.bytes[at] = static_cast<char>(file.bytes[at] ^ 0x80);
     EXPECT_EQ(file.error().find('\n'), std::string::npos) << at;
   }
+}
+
+TEST(Gguf, NumbersOf64BitsStayWhatTheyAre) {
+  const std::vector<double> numbers{0.1, 1e300, -5e-324};
+  std::string bytes = "GGUF";
+  const auto put = [&](std::uint64_t number, std::size_t n_bytes) {
+    for (std::size_t k = 0; k < n_bytes; ++k) bytes += static_cast<char>(number >> 8 * k);
+  };
+  put(3, 4), put(1, 8), put(0, 8);              // version, tensors, keys
+  put(1, 8), bytes += "w";                      // its name
+  put(1, 4), put(3, 8), put(28, 4), put(0, 8);  // its one length, its type, where it begins
+  bytes.resize((bytes.size() + 31) / 32 * 32);
+  for (const double number : numbers) put(std::bit_cast<std::uint64_t>(number), 8);
+  const support::TemporaryDirectory dir;
+  put_bytes(dir / "m.gguf", bytes);
+  const TensorFile file = open_tensors(dir / "m.gguf");
+  EXPECT_EQ(file.info("w").dtype, Dtype::f64);
+  EXPECT_EQ(file.read("w").dtype, Dtype::f64);
+  EXPECT_EQ(file.read("w").numbers, numbers);
+  EXPECT_EQ(file.read("w", std::array{std::size_t{1}}).numbers, std::vector<double>{1e300});
 }
 
 }  // namespace
