@@ -63,7 +63,8 @@ void run_pickle(Bytes bytes) {
   attempt([&] {
     const readers::Fetch fetch = [bytes](std::uint64_t from, std::uint64_t count, std::string&,
                                          const Token&) { return bytes.substr(from, count); };
-    readers::PickleBytes pickle(fetch, 0, bytes.size(), "a.pkl: ");
+    Token progress;
+    readers::PickleBytes pickle(fetch, 0, bytes.size(), "a.pkl: ", progress);
     readers::read_pickle(pickle);
   });
 }

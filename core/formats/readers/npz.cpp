@@ -30,7 +30,7 @@ TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archi
     return std::string_view(buffer).substr(from, count);
   };
   RawTensor tensor = npy_tensor(name, place, member.size, begin);
-  tensor.at_once = member.deflated;
+  tensor.deflated = member.deflated;
   tensor.fetch = [archive, member, data_at = member.size - byte_count(tensor).value()](
                      std::uint64_t from, std::uint64_t count, std::string& buffer, const Token& progress) {
     buffer = archive->bytes(member, data_at + from, count, progress);

@@ -132,8 +132,8 @@ class Unpickler {
   }
 
   bool make_text(PickleKind kind, std::uint64_t n_length_bytes) {
-    const std::string text(bytes_.take(bytes_.number(n_length_bytes)));
-    make(kind).text = text;
+    std::string text(bytes_.take(bytes_.number(n_length_bytes)));
+    make(kind).text = std::move(text);
     return true;
   }
 
@@ -319,6 +319,7 @@ class Unpickler {
   bool set_state() {
     const PickleValue::Index state = pop(), whole = top();
     if (value(whole).kind == PickleKind::object) {
+      count_copied(value(state).items.size());  // which are looked through
       refuse_module(pickle_, value(state), outermost_, bytes_.place());
       return true;
     }

@@ -12,9 +12,10 @@ namespace core::formats::readers {
 class PickleBytes {
  public:
   /// Up to the byte before end; place begins every message.
-  PickleBytes(Fetch fetch, std::uint64_t from, std::uint64_t end, std::string place);
+  PickleBytes(Fetch fetch, std::uint64_t from, std::uint64_t end, std::string place, const Token& progress);
 
-  /// The next bytes, which stay until more are taken. Throws core::Error when there are not so many left.
+  /// The next bytes, which stay until more are taken. Throws core::Error when there are not so many left,
+  /// Stopped when that was asked for.
   std::string_view take(std::uint64_t count);
   /// The bytes up to the end of a line, which is passed over.
   std::string line();
@@ -33,8 +34,9 @@ class PickleBytes {
   Fetch fetch_;
   std::uint64_t at_, end_;
   std::string place_;
-  std::string buffer_;
-  std::string_view window_;  ///< bytes of the file from at_ on that have been fetched
+  const Token& progress_;
+  std::string buffer_, fetched_;
+  std::string_view window_;  ///< the end of fetched_: bytes of the file from at_ on
 };
 
 }  // namespace core::formats::readers

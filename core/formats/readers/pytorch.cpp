@@ -21,6 +21,7 @@ using std::uint64_t;
 
 constexpr std::string_view legacy_magic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr std::int64_t legacy_protocol = 1001;
+constexpr uint64_t longest_pickle = uint64_t{1} << 26;  // of an archive, where few bytes may stand for many
 constexpr std::size_t first_bytes =
     64;  // bytes in which the first member's name, or the magic number, stands
 
@@ -73,7 +74,7 @@ TensorFile::Entry entry_of_tensor(const PickledNames::Named& named, const Pickle
     throw Error(raw.place + "expected a storage of " + std::to_string(claimed) + " bytes, got " +
                 std::to_string(stored.n_bytes));
   check_tensor(tensor, stored.n_bytes / raw.item_bytes, raw.place);
-  raw.at_once = stored.deflated;
+  raw.deflated = stored.deflated;
   raw.fetch = [fetch = std::move(stored.fetch), begin = tensor.offset * raw.item_bytes](
                   uint64_t from, uint64_t count, std::string& buffer, const Token& progress) {
     return fetch(begin + from, count, buffer, progress);
@@ -147,7 +148,10 @@ TensorFile open_archive(const std::filesystem::path& path, const Token& progress
   if (members.contains("constants.pkl"))
     throw Error(place + "holds a TorchScript program, only tensors can be read: save module.state_dict()");
   const ZipMember& member = member_called(members, "data.pkl", place);
-  PickleBytes bytes(fetch_of(archive, member), 0, member.size, place);
+  if (member.size > longest_pickle)
+    throw Error(place + "data.pkl: expected at most " + std::to_string(longest_pickle) + " bytes, got " +
+                std::to_string(member.size));
+  PickleBytes bytes(fetch_of(archive, member), 0, member.size, place, progress);
   const Pickle pickle = read_pickle(bytes);
   const FindStorage find = [&](const PickledStorage& storage) -> Stored {
     const ZipMember& data = member_called(members, "data/" + storage.key, place);
@@ -190,7 +194,7 @@ Pickle read_plain(PickleBytes& bytes) {
 TensorFile open_legacy(const std::filesystem::path& path, const Token& progress) {
   const std::string place = path.string() + ": ";
   const auto file = std::make_shared<const OpenFile>(path);
-  PickleBytes bytes(fetch_of(file, 0), 0, file->size(), place);
+  PickleBytes bytes(fetch_of(file, 0), 0, file->size(), place, progress);
   read_plain(bytes);  // the magic number
   const Pickle protocol = read_plain(bytes);
   if (const auto version = protocol.values[protocol.root].whole; version != legacy_protocol)
@@ -212,10 +216,10 @@ bool looks_like_pickle(std::string_view begin) {
 }
 
 /// A pickle that torch.save did not write is read only to say what is in it.
-[[noreturn]] void refuse_pickle(const std::filesystem::path& path) {
+[[noreturn]] void refuse_pickle(const std::filesystem::path& path, const Token& progress) {
   const std::string place = path.string() + ": ";
   const auto file = std::make_shared<const OpenFile>(path);
-  PickleBytes bytes(fetch_of(file, 0), 0, file->size(), place);
+  PickleBytes bytes(fetch_of(file, 0), 0, file->size(), place, progress);
   const Pickle pickle = read_pickle(bytes);
   if (!pickle.foreign.empty()) named_tensors(pickle, "", place);
   throw Error(place + "is a pickle without tensors: save them with torch.save, numpy.savez or safetensors");
@@ -242,7 +246,7 @@ TensorFile open_pytorch(const std::filesystem::path& path, const Token& progress
     throw Error(path.string() +
                 ": expected a file of torch.save, an archive or a pickle, which begins in another way");
   if (begin.find(legacy_magic) != begin.npos) return open_legacy(path, progress);
-  refuse_pickle(path);
+  refuse_pickle(path, progress);
 }
 
 }  // namespace core::formats::readers

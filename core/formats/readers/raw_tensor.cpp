@@ -12,31 +12,55 @@ namespace {
 
 constexpr std::size_t numbers_in_one_go = std::size_t{1} << 17;  // numbers between two looks at the progress
 constexpr std::size_t most_bytes = std::size_t{1} << 20;         // fetched in one go
+constexpr std::size_t window_bytes = std::size_t{1} << 26;       // of what is deflated
+constexpr std::size_t most_texts = std::size_t{1} << 20, most_text_bytes = std::size_t{1} << 28;
 
-/// The bytes of a tensor's items first, first + 1 …, fetched go by go, or all in one where that is as quick.
+/// The bytes of a tensor's items first, first + 1 …, fetched go by go; of those that are deflated a window
+/// goes forward over them, so that none is unpacked again and again.
 class Items {
  public:
   Items(const RawTensor& raw, std::uint64_t first, std::uint64_t count, const Token& progress)
-      : raw_(raw), first_(first), progress_(progress) {
-    if (raw.at_once) all_ = fetch(0, count);
-  }
+      : raw_(raw), first_(first), count_(count), progress_(progress) {}
   Items(const Items&) = delete;  // it looks into its own buffer
   Items& operator=(const Items&) = delete;
 
   std::string_view operator()(std::uint64_t from, std::uint64_t count) {
-    return all_ ? all_->substr(from * raw_.item_bytes, count * raw_.item_bytes) : fetch(from, count);
+    if (!raw_.deflated) return fetch(from, count);
+    if (from < begin_ || from + count > end_) move_window(from, from + count);
+    return std::string_view(window_).substr((from - begin_) * raw_.item_bytes, count * raw_.item_bytes);
   }
 
  private:
+  /// The window keeps those of its items that are still wanted, as no others can be had soon.
+  void move_window(std::uint64_t from, std::uint64_t to) {
+    const bool keeps = from >= begin_ && from < end_;
+    if (keeps) {
+      window_.erase(0, (from - begin_) * raw_.item_bytes);
+    } else {
+      std::string().swap(window_);  // an assignment would keep its room
+      end_ = from;
+    }
+    begin_ = from;
+    const std::uint64_t further = std::max<std::uint64_t>(window_bytes / raw_.item_bytes, 1);
+    to = std::min(std::max(to, end_ + further), count_);
+    const std::string_view more = fetch(end_, to - end_);
+    if (window_.empty() && more.data() == buffer_.data() && more.size() == buffer_.size())
+      window_.swap(buffer_);
+    else
+      window_ += more;
+    std::string().swap(buffer_);
+    end_ = to;
+  }
+
   std::string_view fetch(std::uint64_t from, std::uint64_t count) {
     return raw_.fetch((first_ + from) * raw_.item_bytes, count * raw_.item_bytes, buffer_, progress_);
   }
 
   const RawTensor& raw_;
-  std::uint64_t first_;
+  std::uint64_t first_, count_;
   const Token& progress_;
-  std::string buffer_;
-  std::optional<std::string_view> all_;
+  std::string buffer_, window_;
+  std::uint64_t begin_ = 0, end_ = 0;  ///< items that the window holds
 };
 
 [[noreturn]] void fail_integer(const RawTensor& raw, std::size_t index) {
@@ -51,6 +75,11 @@ std::size_t in_one_go(std::size_t bytes) {
 }
 
 void decode_text(const RawTensor& raw, Items& items, std::size_t count, Tensor& tensor) {
+  if (count > most_texts || count > most_text_bytes / raw.item_bytes)
+    throw Error(raw.place + "expected at most " + std::to_string(most_texts) + " texts of " +
+                std::to_string(most_text_bytes) + " bytes in all, got " + shape_text(tensor.shape) + " of " +
+                std::to_string(raw.item_bytes) + " bytes each");
+  tensor.texts.reserve(count);
   const std::size_t most = in_one_go(raw.item_bytes);
   for (std::size_t k = 0; k < count; k += most) {
     const std::size_t n = std::min(most, count - k);
@@ -106,16 +135,28 @@ class Strided {
         axes_(axes_of(tensor.shape, strides)) {
     for (std::size_t k = axes_.size(); k-- > 0;)
       spans_[k] = spans_[k + 1] + (axes_[k].length - 1) * axes_[k].apart;
+    if (raw.deflated && goes_back() && spans_[0] > window_bytes / raw.item_bytes)
+      throw Error(raw.place + "expected deflated numbers whose rows do not overlap, got " +
+                  shape_text(tensor.shape) + " with strides " + shape_text({strides.begin(), strides.end()}));
   }
 
   void read() { read(0, 0, 0); }
 
  private:
+  std::uint64_t most_items() const { return std::max<std::uint64_t>(most_bytes / raw_.item_bytes, 1); }
+
+  /// Whether what is fetched later may stand before what was fetched: a step is shorter than what it is of.
+  bool goes_back() const {
+    for (std::size_t k = 0; k < axes_.size(); ++k)
+      if (spans_[k + 1] > most_items() && axes_[k].apart < spans_[k + 1]) return true;
+    return false;
+  }
+
   /// Reads what the axes from this one on run through: items from `from`, into places from `to`.
   void read(std::size_t axis, std::uint64_t from, std::size_t to) {
     if (axis == axes_.size()) return fetch(axis, 1, from, to);
     const auto [length, apart, step] = axes_[axis];
-    const std::uint64_t most = std::max<std::uint64_t>(most_bytes / raw_.item_bytes, 1);
+    const std::uint64_t most = most_items();
     if (spans_[axis + 1] > most) {
       for (std::size_t k = 0; k < length; ++k) read(axis + 1, from + k * apart, to + k * step);
       return;

@@ -21,9 +21,9 @@ struct RawTensor {
   TensorInfo info;
   std::size_t item_bytes = 8;  ///< of one number, or of one text
   bool big_endian = false;
-  Strides strides;       ///< of none, the last index runs fastest and without a gap
-  bool at_once = false;  ///< to fetch a part takes as long as to fetch all of it
-  std::string place;     ///< "FILE: TENSOR: ", for messages
+  Strides strides;        ///< of none, the last index runs fastest and without a gap
+  bool deflated = false;  ///< what was fetched before can be fetched again only from the beginning
+  std::string place;      ///< "FILE: TENSOR: ", for messages
   Fetch fetch;
 };
 

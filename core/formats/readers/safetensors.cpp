@@ -45,6 +45,8 @@ Located read_tensor(const Json& place, const std::string& name, const std::strin
   located.raw.info = {name, place.required("dtype").word(dtype_words), {}};
   for (const uint64_t length : whole_numbers(place.required("shape")))
     located.raw.info.shape.push_back(length);
+  if (const std::size_t n = located.raw.info.shape.size(); n > most_dimensions)
+    place.required("shape").fail("at most 32 dimensions", std::to_string(n));
   located.raw.item_bytes = dtype_bytes(located.raw.info.dtype);
   const Json offsets = place.required("data_offsets");
   const auto range = whole_numbers(offsets);

@@ -117,14 +117,11 @@ std::size_t decode_numbers(const char* bytes, Dtype dtype, bool big_endian, std:
 }
 
 std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian) {
+  const auto character = [&](std::size_t k) { return load<std::uint32_t>(bytes + 4 * k, big_endian); };
+  std::size_t count = n_bytes / 4;
+  while (count > 0 && character(count - 1) == 0) --count;  // first, as a text keeps room that it once had
   std::string text;
-  std::size_t end = 0;
-  for (std::size_t k = 0; k + 4 <= n_bytes; k += 4) {
-    const std::uint32_t c = load<std::uint32_t>(bytes + k, big_endian);
-    text::append_character(text, c);
-    if (c != 0) end = text.size();
-  }
-  text.resize(end);
+  for (std::size_t k = 0; k < count; ++k) text::append_character(text, character(k));
   return text;
 }
 

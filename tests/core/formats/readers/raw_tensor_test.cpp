@@ -127,5 +127,100 @@ TEST(RawTensor, WithAnyStridesIsReadAsItLies) {
   }
 }
 
+/// A deflated tensor whose bytes are the number of their mebibyte; how it is fetched is watched.
+struct Watched {
+  std::uint64_t largest = 0, end = 0;
+  std::size_t n_backwards = 0;
+
+  RawTensor tensor(Shape shape, Strides strides, Dtype dtype = Dtype::u8) {
+    return {{"a", dtype, std::move(shape)},
+            dtype == Dtype::text ? 4 : dtype_bytes(dtype),
+            false,
+            std::move(strides),
+            true,
+            "a: ",
+            [this](std::uint64_t from, std::uint64_t count, std::string& buffer, const core::Token&) {
+              largest = std::max(largest, count);
+              n_backwards += from < end;
+              end = from + count;
+              buffer.clear();
+              while (buffer.size() < count) {
+                const std::uint64_t at = from + buffer.size(), left = mebibyte - at % mebibyte;
+                buffer.append(std::min(left, count - buffer.size()), static_cast<char>(at / mebibyte));
+              }
+              return std::string_view(buffer);
+            }};
+  }
+
+  static constexpr std::uint64_t mebibyte = 1 << 20;
+};
+
+TEST(RawTensor, ThatIsDeflatedIsUnpackedForwardAndWindowByWindow) {
+  constexpr std::uint64_t window = 64 * Watched::mebibyte;
+  const std::pair<Shape, Strides> views[] = {{{3}, {70 * Watched::mebibyte}},
+                                             {{2}, {(1ull << 30) - 1}},
+                                             {{150, 1000}, {Watched::mebibyte - 7, 1}},
+                                             {{1000, 150}, {1, Watched::mebibyte - 7}},
+                                             {{3, 2, 50}, {100 * Watched::mebibyte - 1, 0, 700'000}}};
+  for (const auto& [shape, strides] : views) {
+    Watched watched;
+    core::Token progress;
+    const Tensor tensor = entry_of(watched.tensor(shape, strides)).read({}, progress);
+    std::size_t wrong = 0;
+    for (std::size_t k = 0; k < tensor.numbers.size(); ++k) {
+      std::size_t at = 0;
+      for (std::size_t rest = k, axis = shape.size(); axis-- > 0; rest /= shape[axis])
+        at += rest % shape[axis] * strides[axis];
+      wrong += tensor.numbers[k] != static_cast<double>(at / Watched::mebibyte & 255);
+    }
+    EXPECT_EQ(wrong, 0u) << shape_text(shape);
+    EXPECT_LE(watched.largest, window) << shape_text(shape);
+    EXPECT_EQ(watched.n_backwards, 0u) << shape_text(shape);
+  }
+  Watched watched;
+  core::Token progress;
+  const Tensor in_order = entry_of(watched.tensor({9'000'000}, {}, Dtype::f64)).read({}, progress);
+  EXPECT_EQ(in_order.numbers.size(), 9'000'000u);
+  EXPECT_EQ(watched.end, 72'000'000u);
+  EXPECT_LE(watched.largest, window);
+  EXPECT_EQ(watched.n_backwards, 0u);
+}
+
+TEST(RawTensor, ThatIsDeflatedAndOverlapsFarIsRefused) {
+  constexpr std::uint64_t mebibyte = Watched::mebibyte;
+  Watched watched;
+  core::Token progress;
+  const Tensor near =
+      entry_of(watched.tensor({3, 2, 5}, {3 * mebibyte, 2 * mebibyte, mebibyte})).read({}, progress);
+  EXPECT_EQ(near.numbers[29], 12);  // 2 · 3 + 1 · 2 + 4 · 1
+  EXPECT_EQ(
+      support::error_of([&] {
+        entry_of(watched.tensor({3, 2, 50}, {3 * mebibyte, 2 * mebibyte, mebibyte + 1})).read({}, progress);
+      }),
+      "no error");
+  EXPECT_EQ(
+      support::error_of([&] {
+        entry_of(watched.tensor({30, 20, 5}, {3 * mebibyte, 2 * mebibyte, mebibyte})).read({}, progress);
+      }),
+      "a: expected deflated numbers whose rows do not overlap, got [30, 20, 5] with strides [3145728, "
+      "2097152, 1048576]");
+}
+
+TEST(RawTensor, OfTooManyTextsIsRefusedBeforeAnyIsFetched) {
+  Watched watched;
+  core::Token progress;
+  const auto error = [&](std::size_t count, std::size_t item_bytes) {
+    RawTensor tensor = watched.tensor({count}, {}, Dtype::text);
+    tensor.item_bytes = item_bytes;
+    return support::error_of([&] { entry_of(std::move(tensor)).read({}, progress); });
+  };
+  EXPECT_EQ(error((1 << 20) + 1, 4),
+            "a: expected at most 1048576 texts of 268435456 bytes in all, got [1048577] of 4 bytes each");
+  EXPECT_EQ(error(257, 1 << 20),
+            "a: expected at most 1048576 texts of 268435456 bytes in all, got [257] of 1048576 bytes each");
+  EXPECT_EQ(watched.largest, 0u);
+  EXPECT_EQ(error(16384, 4), "no error");
+}
+
 }  // namespace
 }  // namespace core::formats::readers

@@ -98,6 +98,11 @@ TEST(SafetensorsFile, WithAHeaderThatLiesIsRefused) {
               HasSubstr("b.dtype: expected one of \"F64\""));
   EXPECT_THAT(two(R"("b":{"dtype":"F32","shape":[1.5],"data_offsets":[8,12]})", 12),
               HasSubstr("b.shape[0]: expected"));
+  std::string ones = "1";
+  for (int k = 1; k < 32; ++k) ones += ",1";
+  EXPECT_EQ(two(R"("b":{"dtype":"F32","shape":[)" + ones + R"(],"data_offsets":[8,12]})", 12), "no error");
+  EXPECT_THAT(two(R"("b":{"dtype":"F32","shape":[1,)" + ones + R"(],"data_offsets":[8,12]})", 12),
+              HasSubstr("b.shape: expected at most 32 dimensions, got 33"));
   EXPECT_THAT(two(R"("b":{"dtype":"F32","shape":[-1],"data_offsets":[8,12]})", 12),
               HasSubstr("b.shape[0]: expected"));
   EXPECT_THAT(two(a, 8), HasSubstr("expected the key \"a\" once, got it twice"));

@@ -139,6 +139,8 @@ TEST(LastDigit, IsHalfOfWhatItShows) {
   EXPECT_DOUBLE_EQ(last_digit_half("-1.50e-03"), 0.000005);
   EXPECT_DOUBLE_EQ(last_digit_half("2.5e+01"), 0.5);
   EXPECT_EQ(last_digit_half("12"), 0);
+  EXPECT_EQ(last_digit_half("0.0e-2147483648"), 0);
+  EXPECT_EQ(last_digit_half("0.0e-99999999999"), 0);
   EXPECT_EQ(last_digit_half("-inf"), 0);
 }
 

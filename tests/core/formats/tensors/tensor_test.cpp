@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/formats/tensors/numbers.hpp"
 #include "core/formats/tensors/tensor_file.hpp"
 #include "tests/support/error_of.hpp"
 
@@ -74,6 +75,14 @@ TEST(TensorFile, HasNamesThatDoNothingToATerminal) {
             }),
             "a.npz: two tensors are called \"\\\\x0a\"");
   EXPECT_EQ(support::error_of([] { file_of_names({"a", "b", "a"}); }), "a.npz: two tensors are called \"a\"");
+}
+
+TEST(TextsOfFourBytesACharacter, TakeNoRoomForTheZerosBehindThem) {
+  std::string bytes(400'000, '\0');
+  EXPECT_EQ(decode_utf32(bytes.data(), bytes.size(), false), "");
+  EXPECT_LT(decode_utf32(bytes.data(), bytes.size(), false).capacity(), 100u);
+  bytes[0] = 'a', bytes[8] = 'b';
+  EXPECT_EQ(decode_utf32(bytes.data(), bytes.size(), false), std::string("a\0b", 3));
 }
 
 }  // namespace
