@@ -48,7 +48,8 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 }  // namespace
 
 int run_window(const WindowOptions& options) {
-  const core::HeldSignals held;  // before any other thread begins
+  if (options.file) core::formats::read_pipe_whole(*options.file);  // which may be asked to end
+  const core::HeldSignals held;                                     // before any other thread begins
   const platform::Memory before = platform::read_memory(platform::config_directory());
   const int width = remembered_number(before.settings, "width", 960, 16384).value_or(1600);
   const int height = remembered_number(before.settings, "height", 600, 16384).value_or(1000);
@@ -56,7 +57,6 @@ int run_window(const WindowOptions& options) {
   recall_all(before, store);
   const platform::Memory began = memory_of(store, {static_cast<float>(width), static_cast<float>(height)});
   if (options.file) {
-    core::formats::read_pipe_whole(*options.file);
     store.open(*options.file, options.text, options.layer);
   } else if (!options.preset.empty()) {
     store.dispatch(LoadPreset{options.preset});

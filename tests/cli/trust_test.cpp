@@ -51,6 +51,22 @@ TEST(Output, ToWhatTheProgramHasOpenIsWrittenBehindWhatIsThere) {
   EXPECT_THAT(text, EndsWith("\nafter\n"));
 }
 
+TEST(Pipes, ThatGiveNothingCanBeLeft) {
+  const TemporaryDirectory dir;
+  ASSERT_EQ(shell(dir, "mkfifo f; exec 3<>f; timeout -k 5 -s TERM 1 $A /dev/fd/3; echo $? >status"), 0);
+  EXPECT_EQ(bytes_of(dir / "status"), "124\n");  // and not 137, of SIGKILL
+}
+
+TEST(Output, ThroughALinkToWhatTheProgramHasOpenIsWrittenBehindWhatIsThere) {
+  const TemporaryDirectory dir;
+  ASSERT_EQ(shell(dir,
+                  "ln -s /dev/stdout link; (echo before; $A session --preset 004-causal --out link;"
+                  " echo after) >out"),
+            0);
+  EXPECT_THAT(bytes_of(dir / "out"), StartsWith("before\n{"));
+  EXPECT_THAT(bytes_of(dir / "out"), EndsWith("\nafter\n"));
+}
+
 TEST(Output, OfAModelGivesATerminalNothingThatItObeys) {
   const TemporaryDirectory dir;
   put_bytes(dir / "model.sh", "$A generate '" FIXTURES

@@ -33,7 +33,7 @@ in_root() {
   name=$1
   shift
   env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-    SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH-}" chroot "$work/$name" sh -euc "$*"
+    SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH-}" DEBFULLNAME="${DEBFULLNAME-}" DEBEMAIL="${DEBEMAIL-}" chroot "$work/$name" sh -euc "$*"
 }
 bare_root() {
   mkdir "$work/$1"
@@ -62,6 +62,7 @@ deb=${ATTNSCOPE_DEB-}
 if [ -z "$deb" ]; then
   step "building the package in $suite"
   SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
+  : "${DEBFULLNAME:=$(git -C "$root" log -1 --format=%an)}" "${DEBEMAIL:=$(git -C "$root" log -1 --format=%ae)}"
   bare_root builder
   mkdir "$work/builder/source"
   git -C "$root" archive HEAD | tar -C "$work/builder/source" -xf -
@@ -70,6 +71,11 @@ if [ -z "$deb" ]; then
 fi
 step "$(sha256sum "$deb")"
 mkdir -p "$roots/$suite" && cp "$deb" "$roots/$suite/"
+# Each release has its own rules, and this one's lintian knows them.
+if command -v lintian >/dev/null && grep -qx "VERSION_CODENAME=$suite" /etc/os-release; then
+  step "lintian"
+  lintian --fail-on error "$deb" || fail "lintian finds errors in the package"
+fi
 
 bare_root user
 cp "$deb" "$work/user/tmp/attnscope.deb"

@@ -79,6 +79,20 @@ int overwrite(const fs::path& target, std::string_view content) {
   return file.close();
 }
 
+/// Writes over a file that keeps its other names and its owner. The whole content stands beside it meanwhile,
+/// under a name that nobody sweeps: whoever ends this half-way finds it there.
+int replace_content(Unfinished& whole, const fs::path& target, std::string_view content,
+                    const Descriptor& folder) {
+  const fs::path beside =
+      target.parent_path() / ("attnscope-whole-" + random_name() + target.extension().string());
+  if (const int error = whole.move_to(beside)) return error;
+  ::fsync(folder.number());
+  // When it fails half-way, the content takes the place of the old one under this name at least.
+  if (overwrite(target, content) != 0) return ::rename(beside.c_str(), target.c_str()) == 0 ? 0 : errno;
+  ::unlink(beside.c_str());
+  return 0;
+}
+
 /// Whether the new file could be given the owner of the old one.
 bool has_owner_of(int descriptor, const struct stat& old) {
   struct stat about;
@@ -97,8 +111,7 @@ void replace(const fs::path& path, const std::optional<struct stat>& old, std::s
   int error = old && ::fchmod(whole.descriptor(), old->st_mode & 07777) != 0 ? errno : 0;
   if (error == 0) error = write_all(whole.descriptor(), content, &held);
   if (error == 0 && ::fsync(whole.descriptor()) != 0) error = errno;
-  // When writing over it fails half-way, the content takes its place under this name at least.
-  if (error == 0 && (!over_old || overwrite(target, content) != 0)) error = whole.move_to(target);
+  if (error == 0) error = over_old ? replace_content(whole, target, content, folder) : whole.move_to(target);
   if (error != 0) fail_writing(path, error);
   ::fsync(folder.number());  // nothing may fail any more
 }

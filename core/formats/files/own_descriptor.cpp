@@ -27,19 +27,34 @@ Descriptor nameless_file() {
   return on_disk.number() >= 0 ? std::move(on_disk) : Descriptor(::memfd_create("attnscope", MFD_CLOEXEC));
 }
 
-}  // namespace
-
-std::optional<int> own_descriptor(const fs::path& path) {
+/// The descriptor that a path from the root names by itself.
+std::optional<int> descriptor_called(const fs::path& path) {
   constexpr std::array names{"/dev/stdin", "/dev/stdout", "/dev/stderr"};
   for (std::size_t k = 0; k < names.size(); ++k)
     if (path == names[k]) return static_cast<int>(k);
   const fs::path folder = path.parent_path();
-  if (folder != "/dev/fd" && folder != "/proc/self/fd") return std::nullopt;
+  if (folder != "/dev/fd" && folder != "/proc/self/fd" && folder != "/proc/thread-self/fd" &&
+      folder != "/proc/" + std::to_string(::getpid()) + "/fd")
+    return std::nullopt;
   const auto number = text::parse_whole_number(path.filename().native());
   return number && *number < 1 << 20 ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
-void read_pipe_whole(const fs::path& path) {
+}  // namespace
+
+std::optional<int> own_descriptor(const fs::path& path) {
+  std::error_code error;
+  fs::path at = fs::absolute(path, error).lexically_normal();
+  // Links are followed up to a name of a descriptor, and not that, which is a link to what it has open.
+  for (int links = 0; links < 40 && !error; ++links) {
+    if (const auto number = descriptor_called(at)) return number;
+    if (!fs::is_symlink(at, error)) return std::nullopt;
+    at = (at.parent_path() / fs::read_symlink(at, error)).lexically_normal();
+  }
+  return std::nullopt;
+}
+
+void read_pipe_whole(const fs::path& path, std::size_t limit) {
   const auto number = own_descriptor(path);
   struct stat about;
   if (!number || ::fstat(*number, &about) != 0 || !(S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode)))
@@ -47,11 +62,14 @@ void read_pipe_whole(const fs::path& path) {
   const Descriptor file = nameless_file();
   if (file.number() < 0) throw Error(cannot_be_read(path, errno));
   std::vector<char> bytes(1 << 18);
-  for (;;) {
+  for (std::size_t held = 0;;) {
     const ssize_t got = ::read(*number, bytes.data(), bytes.size());
     if (got == 0) break;
     if (got < 0 && errno != EINTR) throw Error(cannot_be_read(path, errno));
     if (got < 0) continue;
+    if ((held += static_cast<std::size_t>(got)) > limit)
+      throw Error(path.string() + ": expected at most " + std::to_string(limit) +
+                  " bytes through a pipe, got more");
     if (const int error = write_all(file.number(), {bytes.data(), static_cast<std::size_t>(got)}))
       throw Error(cannot_be_read(path, error));
   }

@@ -80,10 +80,10 @@ std::vector<fs::path> Staging::keep() {
   // From here on nothing takes memory, which might end between two files.
   for (std::size_t k = 0; k < targets.size(); ++k) {
     if (::rename(sources[k].c_str(), targets[k].c_str()) == 0) continue;
-    throw Error(
-        cannot_be_written(targets[k], errno) +
-        (k == 0 ? ""
-                : "; " + std::to_string(k) + " of " + std::to_string(targets.size()) + " files are there"));
+    throw Error(cannot_be_written(targets[k], errno) +
+                (k == 0 ? ""
+                        : "; " + std::to_string(k) + " of " + std::to_string(targets.size()) +
+                              " files are there, up to " + targets[k - 1].filename().string()));
   }
   for (const Descriptor& folder : open_folders) ::fsync(folder.number());
   return targets;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,17 @@
 #include "core/held_signals.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
+
+namespace {
+
+bool ends_at_ftruncate = false;  // as if somebody killed it there
+
+}  // namespace
+
+extern "C" int ftruncate(int descriptor, off_t length) noexcept {
+  if (ends_at_ftruncate) ::_exit(9);
+  return static_cast<int>(::syscall(SYS_ftruncate, descriptor, length));
+}
 
 namespace core::formats {
 namespace {
@@ -213,6 +225,30 @@ int ended_by(int signal, Action action) {
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
+TEST(WriteAtomically, KeepsTheWholeBesideWhatItWritesOver) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "a.json", std::string(1000, 'o'));
+  fs::create_hard_link(dir / "a.json", dir / "b.json");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ends_at_ftruncate = true;
+    write_atomically(dir / "a.json", "new");
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_EQ(WEXITSTATUS(status), 9);
+  EXPECT_EQ(bytes_of(dir / "b.json").size(), 1000u);  // torn: new at its beginning
+  sweep(dir.path());
+  std::string whole;
+  for (const std::string& name : dir.names())
+    if (name.starts_with("attnscope-whole-") && name.ends_with(".json")) whole = bytes_of(dir / name);
+  EXPECT_EQ(whole, "new");
+  write_atomically(dir / "a.json", "newer");
+  EXPECT_EQ(bytes_of(dir / "b.json"), "newer");
+  EXPECT_EQ(dir.names().size(), 3u);
+}
+
 TEST(Staging, LeavesNothingWhenTheProgramIsAskedToEnd) {
   const support::TemporaryDirectory dir;
   support::put_bytes(dir / "old", "old");
@@ -278,6 +314,32 @@ TEST(Staging, SaysHowManyFilesAreThereWhenOneCannotBeMoved) {
   }
   EXPECT_EQ(message, (dir / "b/c").string() + ": cannot be written: no such file or directory");
   EXPECT_EQ(dir.names(), (std::set<std::string>{"b"}));  // none of them
+}
+
+TEST(OwnDescriptor, IsNamedInManyWays) {
+  const support::TemporaryDirectory dir;
+  fs::create_symlink("/dev/stdout", dir / "out");
+  fs::create_symlink("out", dir / "again");
+  fs::create_symlink("loop", dir / "loop");
+  support::put_bytes(dir / "file", "");
+  for (const fs::path& path :
+       {fs::path("/dev/stdout"), fs::path("/dev/./stdout"), fs::path("/dev/../dev/fd/1"),
+        fs::path("/proc/self/fd/1"), fs::path("/proc/thread-self/fd/1"),
+        fs::path("/proc/" + std::to_string(::getpid()) + "/fd/1"), dir / "out", dir / "again"})
+    EXPECT_EQ(own_descriptor(path), 1) << path;
+  for (const fs::path& path : {dir / "file", dir / "none", dir / "loop", fs::path("stdout"), fs::path("")})
+    EXPECT_EQ(own_descriptor(path), std::nullopt) << path;
+}
+
+TEST(ReadPipeWhole, HasALimit) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(write_all(ends[1], "12345"), 0);
+  ::close(ends[1]);
+  const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  EXPECT_EQ(error_of([&] { read_pipe_whole(path, 4); }),
+            path + ": expected at most 4 bytes through a pipe, got more");
+  ::close(ends[0]);
 }
 
 TEST(ReadPipeWhole, GivesAllOfAPipeToWhoeverOpensItAgain) {
