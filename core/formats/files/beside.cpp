@@ -41,14 +41,14 @@ bool is_link(const fs::path& path) {
 /// A link in a folder, or in a folder in it, that leads out of home; the folder itself where it cannot be
 /// read; "" without one.
 ///
-/// No reader goes deeper: of tensors of several sequences each has a folder. One in it that cannot be listed
-/// is not read either.
+/// Of tensors of several sequences each has a folder, sequence0 and so on; no reader looks into others. One
+/// that cannot be listed is not read either.
 fs::path link_out(const fs::path& folder, const fs::path& home, bool has_folders = true) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const fs::path& entry = it->path();
     if (is_link(entry) && !leads_into(entry, home)) return entry;
-    if (!has_folders || !is_folder(entry)) continue;
+    if (!has_folders || !entry.filename().native().starts_with("sequence") || !is_folder(entry)) continue;
     if (const fs::path out = link_out(entry, home, false); !out.empty() && out != entry) return out;
   }
   return error ? folder : fs::path();

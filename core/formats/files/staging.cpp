@@ -68,8 +68,10 @@ std::vector<fs::path> Staging::keep() {
     // What replaces a file is for those who could read that.
     struct stat old;
     if (file.number() >= 0 && ::stat(targets.back().c_str(), &old) == 0) {
-      if (::fchown(file.number(), old.st_uid, old.st_gid) != 0) old.st_mode &= ~06000u;
-      if (::fchmod(file.number(), old.st_mode & 07777) != 0)
+      // Where neither owner nor group can be given, its mode would be for others than it was.
+      const bool is_theirs = ::fchown(file.number(), old.st_uid, old.st_gid) == 0 ||
+                             ::fchown(file.number(), static_cast<uid_t>(-1), old.st_gid) == 0;
+      if (is_theirs && ::fchmod(file.number(), old.st_mode & 0777) != 0)
         throw Error(cannot_be_written(targets.back(), errno));
     }
     if (file.number() < 0 || ::fsync(file.number()) != 0)

@@ -17,15 +17,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a file that a session names, and all that may be read with it, what does not lie beside the session:
-/// with a file its configuration and, when it is an index, its shards. Of the inside of a folder
-/// lies_beside() knows.
-std::vector<fs::path> elsewhere_of(const fs::path& file, const fs::path& folder) {
+/// What a session wants of a file: tensors, or a checkpoint's layer, for which its configuration is read too.
+enum class Wanted { tensors, layer };
+
+/// Of a file that a session names, and all that is read with it, what does not lie beside the session: with
+/// an index its shards. Of the inside of a folder lies_beside() knows.
+std::vector<fs::path> elsewhere_of(const fs::path& file, const fs::path& folder, Wanted wanted) {
   if (!lies_beside(file, folder)) return {file};
   std::error_code ignored;
   if (!fs::is_regular_file(folder / file, ignored)) return {};
   std::vector<std::string> names = readers::shards_named_by(folder / file);
-  names.emplace_back("config.json");
+  if (wanted == Wanted::layer) names.emplace_back("config.json");
   std::vector<fs::path> elsewhere;
   for (const std::string& name : names)
     if (const fs::path with = file.parent_path() / name; !lies_beside(with, folder))
@@ -33,12 +35,12 @@ std::vector<fs::path> elsewhere_of(const fs::path& file, const fs::path& folder)
   return elsewhere;
 }
 
-TensorFile opened(const Json& place, const SessionFolder& folder) {
+TensorFile opened(const Json& place, const SessionFolder& folder, Wanted wanted) {
   const Json name = place.required("file");
   const fs::path file = name.text();
   if (name.text().find('\0') != std::string::npos) name.fail("the name of a file");
   if (folder.elsewhere == Elsewhere::refused)
-    for (const fs::path& path : elsewhere_of(file, folder.path))
+    for (const fs::path& path : elsewhere_of(file, folder.path, wanted))
       throw Outside(name.place() + "the file " + quoted_briefly(path.string()) +
                     leading_words(path, folder.path) + " does not lie beside the session");
   return open_tensors(folder.path / file);
@@ -63,7 +65,7 @@ void require_ignored(const Json& place, const checkpoints::Behaviour& behaviour)
 
 Tensor named_tensor(const Json& place, const SessionFolder& folder) {
   place.expect_keys({"file", "tensor", "at"});
-  const TensorFile file = opened(place, folder);
+  const TensorFile file = opened(place, folder, Wanted::tensors);
   const auto name = place.member("tensor");
   if (!name && file.tensors().size() != 1)
     place.fail("the key \"tensor\", as there are " + std::to_string(file.tensors().size()) +
@@ -77,7 +79,7 @@ Tensor named_tensor(const Json& place, const SessionFolder& folder) {
 LayerInFile named_attention(const Json& place, const SessionFolder& folder,
                             std::optional<std::size_t> n_heads) {
   place.expect_keys({"file", "layer", "ignore"});
-  const TensorFile file = opened(place, folder);
+  const TensorFile file = opened(place, folder, Wanted::layer);
   checkpoints::refuse_quantised(file, checkpoints::config_beside(file.path()));
   const auto layers = checkpoints::find_layers(file.tensors());
   const auto chosen = place.member("layer");
@@ -102,14 +104,14 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
 
 /// What a session names, as read() returns it; errors quote nothing of what lies elsewhere.
 template <class Read>
-auto named_by(const Json& place, const SessionFolder& folder, Read read) {
+auto named_by(const Json& place, const SessionFolder& folder, Wanted wanted, Read read) {
   try {
     return read();
   } catch (const Error&) {
     const Json name = place.required("file");
     if (folder.elsewhere == Elsewhere::refused) throw;
     std::error_code ignored;
-    for (const fs::path& path : elsewhere_of(name.text(), folder.path))
+    for (const fs::path& path : elsewhere_of(name.text(), folder.path, wanted))
       if (fs::exists(folder.path / path, ignored))
         throw_without_contents(name.place() + "the file ", path, folder.path);
     throw;
@@ -123,7 +125,7 @@ bool is_in_file(const Json& place) {
 }
 
 arma::mat matrix_in_file(const Json& place, const SessionFolder& folder) {
-  return named_by(place, folder, [&] {
+  return named_by(place, folder, Wanted::tensors, [&] {
     arma::mat read = matrix(named_tensor(place, folder));
     require_count(place, read.n_rows, attention::max_tokens, "rows");
     return read;
@@ -131,7 +133,7 @@ arma::mat matrix_in_file(const Json& place, const SessionFolder& folder) {
 }
 
 std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder) {
-  return named_by(place, folder, [&] {
+  return named_by(place, folder, Wanted::tensors, [&] {
     Tensor tensor = named_tensor(place, folder);
     if (tensor.dtype != Dtype::text || tensor.shape.size() != 1)
       place.fail("a list of texts in the file",
@@ -142,19 +144,19 @@ std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& f
 }
 
 TensorStage stage_in_file(const Json& place, const SessionFolder& folder, attention::Stage stage) {
-  return named_by(place, folder,
+  return named_by(place, folder, Wanted::tensors,
                   [&] { return stage_of(named_tensor(place, folder), stage, 1, place.place()); });
 }
 
 void fail_of(const Json& place, const SessionFolder& folder, const std::string& expected,
              const std::string& got) {
-  if (is_in_file(place)) named_by(place, folder, [&] { place.fail(expected, got); });
+  if (is_in_file(place)) named_by(place, folder, Wanted::tensors, [&] { place.fail(expected, got); });
   place.fail(expected, got);
 }
 
 LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
                               std::optional<std::size_t> n_heads) {
-  return named_by(place, folder, [&] { return named_attention(place, folder, n_heads); });
+  return named_by(place, folder, Wanted::layer, [&] { return named_attention(place, folder, n_heads); });
 }
 
 std::vector<std::string> ignored_words(const Json& projections) {

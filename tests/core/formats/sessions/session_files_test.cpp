@@ -299,6 +299,21 @@ TEST_F(SessionFiles, ThatAreNamedOverAndOverAreCountedBeforeTheyAreKept) {
             (directory_ / "s.json").string() + ": given: expected at most 16384 keys, got 16385");
 }
 
+TEST_F(SessionFiles, NeedNotLieBesideWhenTheyAreNotRead) {
+  namespace fs = std::filesystem;
+  const fs::path folder = directory_ / "d";
+  fs::create_directories(folder / "data/logs");
+  for (const char* name : {"x.csv", "data/x.csv"}) support::put_bytes(folder / name, "1,2\n3,4\n");
+  support::put_bytes(directory_ / "other.json", "{}");
+  fs::create_symlink("../other.json", folder / "config.json");
+  fs::create_symlink("../../../other.json", folder / "data/logs/run");
+  for (const char* file : {R"("x.csv")", R"("data", "tensor": "x")"}) {
+    support::put_bytes(folder / "s.json",
+                       std::string(R"({"attnscope": 1, "embeddings": {"file": )") + file + "}}");
+    EXPECT_EQ(support::error_of([&] { load_session(folder / "s.json"); }), "no error") << file;
+  }
+}
+
 TEST_F(SessionFiles, InASnapshotOfACacheMayBeLinksToItsBlobs) {
   namespace fs = std::filesystem;
   const fs::path model = directory_ / "models--org--name", snapshot = model / "snapshots/1a2b";
