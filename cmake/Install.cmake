@@ -45,11 +45,11 @@ set(CPACK_PACKAGE_CONTACT "${maintainer}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "attention visualizer: edit it, watch it, explain it")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
     "A desktop program in which attention is taken apart with one's own hands:
- embeddings and projections are edited in place, and every stage of every
- head moves under the cursor, computed in double precision. It reads
- checkpoints and tensors of PyTorch, NumPy and Hugging Face, compares them
- stage by stage, and names the mistake that explains a difference. All of it
- is also a command that needs no display.")
+embeddings and projections are edited in place, and every stage of every
+head moves under the cursor, computed in double precision. It reads
+checkpoints and tensors of PyTorch, NumPy and Hugging Face, compares them
+stage by stage, and names the mistake that explains a difference. All of it
+is also a command that needs no display.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
