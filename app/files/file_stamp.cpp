@@ -15,14 +15,11 @@ std::string file_stamp(const std::filesystem::path& path) {
          std::to_string(about.st_mtim.tv_sec) + "." + std::to_string(about.st_mtim.tv_nsec);
 }
 
-std::filesystem::path from_root(const std::filesystem::path& path) {
-  std::error_code nowhere;
-  std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
-  return nowhere ? path : whole;
-}
-
 std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path) {
-  return core::formats::own_descriptor(path) ? std::nullopt : std::optional(from_root(path));
+  if (core::formats::own_descriptor(path)) return std::nullopt;
+  std::error_code nowhere;
+  const std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
+  return nowhere ? path : whole;
 }
 
 }  // namespace app

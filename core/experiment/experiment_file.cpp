@@ -8,6 +8,7 @@
 #include "core/formats/files/beside.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/sessions/session.hpp"
+#include "core/formats/sessions/session_limits.hpp"
 #include "core/transformer/layer_model.hpp"
 
 namespace core::experiment {
@@ -103,8 +104,7 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file, El
   saved.experiment.layer = place.required("layer").whole(0);
   const Json made = place.required("made");
   const auto ids = made.items_if_any("a list of tokens");
-  if (ids.size() > attention::max_tokens)
-    made.fail("at most " + std::to_string(attention::max_tokens) + " tokens", std::to_string(ids.size()));
+  formats::require_count(made, ids.size(), attention::max_tokens, "tokens");
   for (const Json& id : ids) saved.experiment.made.push_back(id.whole(0));
   for (const Json& off : place.required("heads_off").items_if_any("a list of heads")) {
     const auto parts = off.items("[layer, head]");

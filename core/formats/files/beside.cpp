@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "core/formats/files/json.hpp"
+#include "core/formats/files/list_folder.hpp"
 #include "core/outside.hpp"
 #include "core/token.hpp"
 
@@ -33,25 +34,20 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-bool is_link(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_symlink(path, ignored);
-}
-
 /// A link in a folder, or in a folder in it, that leads out of home; the folder itself where it cannot be
 /// read; "" without one.
 ///
 /// Of tensors of several sequences each has a folder, sequence0 and so on; no reader looks into others. One
 /// that cannot be listed is not read either.
 fs::path link_out(const fs::path& folder, const fs::path& home, bool has_folders = true) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const fs::path& entry = it->path();
-    if (is_link(entry) && !leads_into(entry, home)) return entry;
+  const Listing listing = list_folder(folder);
+  for (const fs::path& entry : listing.paths) {
+    std::error_code ignored;
+    if (fs::is_symlink(entry, ignored) && !leads_into(entry, home)) return entry;
     if (!has_folders || !entry.filename().native().starts_with("sequence") || !is_folder(entry)) continue;
     if (const fs::path out = link_out(entry, home, false); !out.empty() && out != entry) return out;
   }
-  return error ? folder : fs::path();
+  return listing.error != 0 ? folder : fs::path();
 }
 
 fs::path home_of(const fs::path& folder, std::error_code& error) {

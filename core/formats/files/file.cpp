@@ -93,13 +93,6 @@ int replace_content(Unfinished& whole, const fs::path& target, std::string_view 
   return 0;
 }
 
-/// Whether the new file could be given the owner of the old one.
-bool has_owner_of(int descriptor, const struct stat& old) {
-  struct stat about;
-  return ::fstat(descriptor, &about) == 0 && ((about.st_uid == old.st_uid && about.st_gid == old.st_gid) ||
-                                              ::fchown(descriptor, old.st_uid, old.st_gid) == 0);
-}
-
 void replace(const fs::path& path, const std::optional<struct stat>& old, std::string_view content) {
   const fs::path target = followed(path);
   if (old && ::access(target.c_str(), W_OK) != 0) fail_writing(path, errno);
@@ -178,6 +171,12 @@ std::string read_file(const fs::path& path, std::size_t limit) {
       throw Error(path.string() + ": expected at most " + std::to_string(limit) + " bytes, got more");
     if (count == 0) return content;
   }
+}
+
+bool has_owner_of(int descriptor, const struct stat& old) {
+  struct stat about;
+  return ::fstat(descriptor, &about) == 0 && ((about.st_uid == old.st_uid && about.st_gid == old.st_gid) ||
+                                              ::fchown(descriptor, old.st_uid, old.st_gid) == 0);
 }
 
 int write_all(int descriptor, std::string_view content, const HeldSignals* held) {

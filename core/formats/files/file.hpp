@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -58,6 +60,9 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
 /// shown stands for the path in the message of the core::Error that it throws.
 void write_new_file(const std::filesystem::path& path, std::string_view content,
                     const std::filesystem::path& shown);
+
+/// Whether what is open has the owner and the group of an old file, or could be given them.
+bool has_owner_of(int descriptor, const struct stat& old);
 
 /// Writes all of the content to what is open: 0, or the error that stopped it. Throws Stopped when held has a
 /// signal that asks to end.

@@ -69,7 +69,7 @@ std::vector<fs::path> Staging::keep() {
     struct stat old;
     if (file.number() >= 0 && ::stat(targets.back().c_str(), &old) == 0) {
       // Where neither owner nor group can be given, its mode would be for others than it was.
-      const bool is_theirs = ::fchown(file.number(), old.st_uid, old.st_gid) == 0 ||
+      const bool is_theirs = has_owner_of(file.number(), old) ||
                              ::fchown(file.number(), static_cast<uid_t>(-1), old.st_gid) == 0;
       if (is_theirs && ::fchmod(file.number(), old.st_mode & 0777) != 0)
         throw Error(cannot_be_written(targets.back(), errno));
