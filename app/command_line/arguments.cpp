@@ -208,7 +208,14 @@ void describe(Options options, Generate& command) {
 void add_help(CLI::App& app) {
   app.set_help_flag();  // the library's own counts only when every other option is found right
   app.add_flag_callback(
-      "-h,--help", [] { throw CLI::CallForHelp(); }, "Print this help");
+         "-h,--help", [] { throw CLI::CallForHelp(); }, "Print this help")
+      ->trigger_on_parse();  // whatever else is missing or wrong
+}
+
+/// Later releases of the library break lines to a column, and an example is to be copied as it stands.
+void keep_examples_whole(auto& formatter) {
+  if constexpr (requires { formatter.enable_footer_formatting(false); })
+    formatter.enable_footer_formatting(false);
 }
 
 Said said_of(const CLI::App& app) {
@@ -304,6 +311,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   Source preset;
   Arguments chosen;
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  keep_examples_whole(*program.get_formatter());
   program.require_subcommand(0, 1);
   add_help(program);
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");

@@ -62,6 +62,9 @@ ImFont* add(ImFontAtlas& atlas, const std::string& file, float size, float scale
   config.SizePixels = std::round(size * scale);
   config.OversampleH = config.OversampleV = 1;
   config.PixelSnapH = true;
+#if IMGUI_VERSION_NUM >= 19200
+  config.Flags |= ImFontFlags_NoLoadError;  // what is not there is said here
+#endif
   ImFont* font =
       file.empty() ? nullptr : atlas.AddFontFromFileTTF(file.c_str(), config.SizePixels, &config, ranges);
   return font ? font : atlas.AddFontDefault(&config);
@@ -72,7 +75,10 @@ ImFont* add(ImFontAtlas& atlas, const std::string& file, float size, float scale
 LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs) {
   atlas.Clear();
   atlas.Flags |= ImFontAtlasFlags_NoPowerOfTwoHeight;
-#if __has_include(<imgui_freetype.h>) && IMGUI_VERSION_NUM < 19200
+#if __has_include(<imgui_freetype.h>) && IMGUI_VERSION_NUM >= 19200
+  atlas.SetFontLoader(ImGuiFreeType::GetFontLoader());
+  atlas.FontLoaderFlags = ImGuiFreeTypeLoaderFlags_LightHinting;
+#elif __has_include(<imgui_freetype.h>)
   atlas.FontBuilderIO = ImGuiFreeType::GetBuilderForFreeType();
   atlas.FontBuilderFlags = ImGuiFreeTypeBuilderFlags_LightHinting;
 #endif

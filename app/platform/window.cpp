@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/platform/undrawn_popups.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "core/error.hpp"
 
 namespace app::platform {
@@ -184,6 +185,7 @@ Image Window::read_pixels() const {
 
 bool Window::prepare_fonts(float scale) {
   if (!font_loader_.follow(scale)) return false;
+  follow_first_font();
 #if IMGUI_VERSION_NUM < 19200
   // Only the texture: the backend of 1.86 would go on with the sizes of buffers that it has deleted, and draw
   // nothing. Before the first frame it has none.

@@ -39,6 +39,49 @@ inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGu
 #endif
 }
 
+/// The height at which that font was loaded, in pixels: from 1.92 on it can be drawn at any other.
+inline float font_size(const ImFont* font) {
+#if IMGUI_VERSION_NUM >= 19200
+  return font->LegacySize;
+#else
+  return font->FontSize;
+#endif
+}
+
+/// How far below the top of a line of that font its letters stand, in pixels.
+inline float ascent(ImFont* font) {
+#if IMGUI_VERSION_NUM >= 19200
+  return font->GetFontBaked(font->LegacySize)->Ascent;
+#else
+  return font->Ascent;
+#endif
+}
+
+/// The picture of that character in the font, or null when the font has none.
+inline const ImFontGlyph* glyph(ImFont* font, ImWchar character) {
+#if IMGUI_VERSION_NUM >= 19200
+  return font->GetFontBaked(font->LegacySize)->FindGlyphNoFallback(character);
+#else
+  return font->FindGlyphNoFallback(character);
+#endif
+}
+
+/// That font, at the height at which it was loaded, until ImGui::PopFont.
+inline void push_font(ImFont* font) {
+#if IMGUI_VERSION_NUM >= 19200
+  ImGui::PushFont(font, font->LegacySize);
+#else
+  ImGui::PushFont(font);
+#endif
+}
+
+/// Text stands in the first of the loaded fonts where none is pushed, also after others were loaded.
+inline void follow_first_font() {
+#if IMGUI_VERSION_NUM >= 19200
+  ImGui::GetStyle().FontSizeBase = font_size(ImGui::GetIO().Fonts->Fonts[0]);
+#endif
+}
+
 /// Text whose letters are all there, also those that lie outside of what is seen.
 inline void whole_text(ImDrawList* list, ImFont* font, float size, ImVec2 at, ImU32 colour, const char* begin,
                        const char* end) {
@@ -55,6 +98,10 @@ inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float t
   list->AddRect(min, max, colour, rounding, 0, thickness);
 #endif
 }
+
+/// What comes next stands there, and the window reaches at least to there: releases from 1.92 on end a
+/// program whose cursor was only moved.
+void move_to(ImVec2 at);
 
 /// Whether one of the keys that every release knows (arrows, Tab, Enter, Escape, Delete …) went down.
 inline bool key_pressed(ImGuiKey key, bool repeat = true) {

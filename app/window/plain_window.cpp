@@ -1,5 +1,6 @@
 #include "app/window/plain_window.hpp"
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/bars/menu_bar.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -15,7 +16,7 @@ void draw_plain_window(const Frame& frame) {
                    ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus);
   panels::draw_menu_bar(frame);
   const Metrics& m = frame.metrics;
-  ImGui::SetCursorScreenPos({m.padding, m.menu + m.padding});
+  platform::move_to({m.padding, m.menu + m.padding});
   ImGui::BeginGroup();
   const float width = size.x - 2 * m.padding;
   widgets::paragraph(frame.fonts.sans17,

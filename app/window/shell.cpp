@@ -234,7 +234,7 @@ void remember_scrolling(const Frame& frame) {
 
 void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const ImVec4 place = panel.place(frame, r);
-  ImGui::SetCursorScreenPos({place.x, place.y});
+  platform::move_to({place.x, place.y});
   const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_side_tabs ||
                    panel.draw == panels::draw_banner || panel.draw == panels::draw_status ||
                    panel.draw == panels::draw_flight_bar || panel.draw == panels::draw_decoding_bar;
@@ -285,7 +285,7 @@ void draw_lines(const Frame& frame, const Regions& r) {
 void draw_splitter(const Frame& frame, const char* name, float x, const Regions& r,
                    void (*change)(View&, float x, const Regions&, float scale)) {
   const float half = frame.metrics.px(4);
-  ImGui::SetCursorScreenPos({x - half, r.top});
+  platform::move_to({x - half, r.top});
   widgets::hit_area(name, {2 * half, r.bottom - r.top});
   frame.landmarks.mark_item(name);
   if (ImGui::IsItemHovered() || ImGui::IsItemActive()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);

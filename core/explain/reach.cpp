@@ -161,7 +161,8 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
   if (part.source != Source(cell.stage)) return {};
   const std::size_t head = is_per_head(model, part.source) ? cell.head : 0;
   const std::size_t row = cell.row, column = cell.column;
-  const attention::StageMatrix& numbers = numbers_of(trace, {rule.stage, head, 0, 0});
+  const CellAddress first{rule.stage, head, 0, 0};
+  const attention::StageMatrix& numbers = numbers_of(trace, first);
   Cells cells{rule.stage, head, 0, numbers.n_rows(), 0, numbers.n_cols()};
   const auto only_row = [&](std::size_t i) { cells.row0 = i, cells.row1 = i + 1; };
   const auto only_column = [&](std::size_t j) { cells.column0 = j, cells.column1 = j + 1; };

@@ -101,7 +101,7 @@ void read_template(const Json& place, Recipe& recipe) {
   bool is_behind = false;
   for (const Json& item : place.required("single").items_if_any("a list of pieces")) {
     if (const auto special = item.member("SpecialToken")) {
-      const std::string& name = special->required("id").text();
+      const std::string name = special->required("id").text();
       const Json entry = place.required("special_tokens").required(name);
       for (const Json& id : entry.required("ids").items("a list of numbers of tokens"))
         (is_behind ? recipe.behind : recipe.in_front)
@@ -114,7 +114,7 @@ void read_template(const Json& place, Recipe& recipe) {
 
 void read_post_processor(const Json& place, Recipe& recipe) {
   if (place.is_null()) return;
-  const std::string& type = place.required("type").text();
+  const std::string type = place.required("type").text();
   if (type == "TemplateProcessing") {
     read_template(place, recipe);
   } else if (type == "BertProcessing" || type == "RobertaProcessing") {

@@ -63,8 +63,11 @@ inline Outcome run(std::vector<std::string> arguments, const char* out_path = nu
   std::vector<char*> environment;
   for (char** variable = environ; *variable; ++variable)
     if (!std::string(*variable).starts_with("DISPLAY=") &&
-        !std::string(*variable).starts_with("WAYLAND_DISPLAY="))
+        !std::string(*variable).starts_with("WAYLAND_DISPLAY=") &&
+        !std::string(*variable).starts_with("XDG_RUNTIME_DIR="))
       environment.push_back(*variable);
+  std::string runtime = "XDG_RUNTIME_DIR=" + dir.path().string();  // GLFW's Wayland misses it aloud
+  environment.push_back(runtime.data());
   environment.push_back(nullptr);
 
   pid_t child = 0;

@@ -16,11 +16,13 @@ bool is_own(std::string_view path) {
   return is_below(path, "core/") || is_below(path, "app/");
 }
 
-/// It takes them from one old release, whose mistake they are needed for.
-constexpr std::string_view may_see_inner_parts = "app/platform/undrawn_popups.cpp";
+/// One takes them from one old release, whose mistake they are needed for, the other evens releases out.
+bool may_see_inner_parts(std::string_view file) {
+  return file == "app/platform/undrawn_popups.cpp" || file == "app/theme/imgui_compat.cpp";
+}
 
 std::optional<std::string> why_not_library(const std::string& file, const Room& room, std::string_view path) {
-  if (path.find("imgui_internal.h") != path.npos && file != may_see_inner_parts)
+  if (path.find("imgui_internal.h") != path.npos && !may_see_inner_parts(file))
     return "ImGui's inner parts change with every release";
   for (const std::string_view library : guarded_libraries())
     if (is_below(path, library) && !contains(room.libraries, library))

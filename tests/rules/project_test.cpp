@@ -85,6 +85,15 @@ TEST(Project, KeepsNoStateInStatics) {
   EXPECT_THAT(found, IsEmpty());
 }
 
+TEST(Project, AsksInOnePlaceWhatReleasesOfImGuiDoDifferently) {
+  for (const File& file : code({"app"})) {
+    if (file.path.starts_with("app/theme/imgui_compat.")) continue;
+    for (const std::string word :
+         {"->FontSize", "->Ascent", "ImGui::PushFont(", "ImGui::SetCursorScreenPos("})
+      EXPECT_EQ(file.text.find(word), file.text.npos) << file.path << ": " << word;
+  }
+}
+
 TEST(Project, CompilesEverySource) {
   const auto sources = read_files(PROJECT_ROOT, {"core", "app", "tests"}, {".cpp"});
   const auto lists = read_files(PROJECT_ROOT, {"core", "app", "tests"}, {"CMakeLists.txt"});

@@ -1,5 +1,7 @@
 #include "tests/support/bare_screen.hpp"
 
+#include "app/theme/imgui_compat.hpp"
+
 namespace support {
 
 void BareScreen::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
@@ -13,6 +15,8 @@ void BareScreen::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
 bool BareScreen::prepare_fonts(float scale) {
   if (!has_fonts || scale == font_scale_) return false;
   fonts_ = app::platform::load_fonts(*ImGui::GetIO().Fonts, font_scale_ = scale, app::platform::Glyphs::all);
+  app::platform::follow_first_font();
+  for (ImFont* font : ImGui::GetIO().Fonts->Fonts) app::platform::ascent(font);  // makes what comes when used
   return true;
 }
 

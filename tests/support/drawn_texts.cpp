@@ -4,13 +4,29 @@
 #include <cmath>
 #include <utility>
 
+#include "app/theme/imgui_compat.hpp"
 #include "core/text/utf8.hpp"
 
 namespace support {
 namespace {
 
-bool is_mono(const ImFont* font) {
-  return font->GetCharAdvance('i') == font->GetCharAdvance('W');
+// Letters and their widths: of a font, or from 1.92 on of a font at one of its sizes.
+#if IMGUI_VERSION_NUM >= 19200
+ImFontBaked* letters_of(ImFont* font) {
+  return font->GetFontBaked(app::platform::font_size(font));
+}
+#else
+ImFont* letters_of(ImFont* font) {
+  return font;
+}
+#endif
+
+/// Asks for no letter that is not there: it would be made, and others would move in the atlas.
+bool is_mono(ImFont* font) {
+  const auto& letters = letters_of(font)->Glyphs;
+  return std::all_of(letters.begin(), letters.end(), [&](const ImFontGlyph& g) {
+    return !g.Visible || g.AdvanceX == letters.back().AdvanceX;
+  });
 }
 
 /// Where a letter begins and on which line it stands, along the way it is read.
@@ -31,9 +47,9 @@ void include(DrawnText& text, const ImDrawVert* v) {
 }
 
 /// The number of blanks between the end of a text and a place, or −1 when it does not go on there.
-int blanks_between(const ImFont* font, const Place& end, const Place& next, int most) {
+int blanks_between(ImFont* font, const Place& end, const Place& next, int most) {
   if (std::abs(next.line - end.line) > 0.1f) return -1;
-  const float gap = next.pen - end.pen, blank = font->GetCharAdvance(' ');
+  const float gap = next.pen - end.pen, blank = letters_of(font)->GetCharAdvance(' ');
   for (int n = 0; n <= most; ++n)
     if (std::abs(gap - static_cast<float>(n) * blank) < 0.3f) return n;
   return -1;
@@ -44,14 +60,21 @@ int blanks_between(const ImFont* font, const Place& end, const Place& next, int 
 /// A text that grows letter by letter, and where its next letter would stand.
 struct TextReader::Growing {
   DrawnText text;
-  const ImFont* font = nullptr;
+  ImFont* font = nullptr;
   float pen = 0, line = 0;
 };
 
 TextReader::TextReader() {
-  for (const ImFont* font : ImGui::GetIO().Fonts->Fonts)
-    for (const ImFontGlyph& g : font->Glyphs)
-      if (g.Visible) letters_[{g.U0, g.V0, g.U1, g.V1}] = {font, &g, is_mono(font)};
+  read_letters();
+}
+
+void TextReader::read_letters() {
+  letters_.clear();
+  for (ImFont* font : ImGui::GetIO().Fonts->Fonts) {
+    const bool mono = is_mono(font);
+    for (const ImFontGlyph& g : letters_of(font)->Glyphs)
+      if (g.Visible) letters_[{g.U0, g.V0, g.U1, g.V1}] = {font, g, mono};
+  }
 }
 
 void TextReader::read_command(const ImDrawList& list, const ImDrawCmd& cmd,
@@ -70,25 +93,28 @@ void TextReader::read_command(const ImDrawList& list, const ImDrawCmd& cmd,
       goes_on = false;
       continue;
     }
-    const auto [font, glyph, mono] = letter->second;
+    const auto& [font, glyph, mono] = letter->second;
     const bool turned = std::abs(v[1].pos.x - v[0].pos.x) < 0.01f;
-    const Place place = place_of(v, *glyph, turned);
+    const Place place = place_of(v, glyph, turned);
     const bool same = goes_on && texts.back().font == font && texts.back().text.turned == turned;
     const int blanks =
         same ? blanks_between(font, {texts.back().pen, texts.back().line}, place, mono ? 0 : 2) : -1;
     if (blanks < 0)
-      texts.push_back({{"", v[0].pos, v[0].pos, font->FontSize, mono, turned, cmd.ClipRect}, font, 0, 0});
+      texts.push_back(
+          {{"", v[0].pos, v[0].pos, app::platform::font_size(font), mono, turned, cmd.ClipRect}, font, 0, 0});
     else
       texts.back().text.text.append(static_cast<std::size_t>(blanks), ' ');
     goes_on = true;
-    core::text::append_character(texts.back().text.text, glyph->Codepoint);
+    core::text::append_character(texts.back().text.text, glyph.Codepoint);
     include(texts.back().text, v);
     texts.back().line = place.line;
-    texts.back().pen = place.pen + glyph->AdvanceX;
+    texts.back().pen = place.pen + glyph.AdvanceX;
   }
 }
 
-std::vector<DrawnText> TextReader::texts() const {
+std::vector<DrawnText> TextReader::texts() {
+  constexpr bool letters_come_when_drawn = IMGUI_VERSION_NUM >= 19200;
+  if (letters_come_when_drawn) read_letters();
   std::vector<Growing> grown;
   const ImDrawData* data = ImGui::GetDrawData();
   for (int n = 0; n < data->CmdListsCount; ++n)

@@ -25,15 +25,16 @@ class TextReader {
   TextReader();
   /// All texts of the last frame. Words of a font with one width are apart, others are as long as blanks
   /// allow.
-  std::vector<DrawnText> texts() const;
+  std::vector<DrawnText> texts();
 
  private:
   struct Letter {
-    const ImFont* font;
-    const ImFontGlyph* glyph;
+    ImFont* font;
+    ImFontGlyph glyph;
     bool mono;
   };
   struct Growing;
+  void read_letters();
   void read_command(const ImDrawList& list, const ImDrawCmd& cmd, std::vector<Growing>& texts) const;
 
   std::map<std::array<float, 4>, Letter> letters_;  ///< by their place in the atlas

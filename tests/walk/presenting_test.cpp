@@ -3,6 +3,7 @@
 
 #include "app/state/flights.hpp"
 #include "app/state/touring.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {
@@ -30,7 +31,8 @@ TEST_F(Presenting, FillsTheWindowWithOneStageThatArrowsChange) {
   EXPECT_GT(ui.rect("present/weights").max.x - ui.rect("present/weights").min.x, 2 * before);
   EXPECT_TRUE(ui.has("present/from/masked_scores"));
   EXPECT_TRUE(ui.has("present/bar"));
-  EXPECT_GE(ui.loop.fonts().sans12->FontSize, 19.0f) << "read from the last row, at a height of 1000";
+  EXPECT_GE(app::platform::font_size(ui.loop.fonts().sans12), 19.0f)
+      << "read from the last row, at a height of 1000";
   ui.key(Key::right);
   ui.run();
   EXPECT_TRUE(ui.has("present/dropout_mask"));

@@ -54,7 +54,8 @@ void Walk::frame(const support::InputFrame& input) {
   loop.frame(
       [&](ImGuiIO& io) {
         support::put(now, io);
-        if (!sharp) io.DisplayFramebufferScale = {0.05f, 0.05f};
+        const bool letters_follow = IMGUI_VERSION_NUM >= 19200;  // they would be made for that scale
+        if (!sharp && !letters_follow) io.DisplayFramebufferScale = {0.05f, 0.05f};
       },
       keys);
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 
@@ -10,7 +11,7 @@ namespace app::widgets {
 
 bool button(const Frame& frame, const std::string& name, const char* words, const char* help) {
   ImGui::PushID(name.c_str());
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   const bool clicked = ImGui::Button(words, {0, frame.metrics.frame}), pressed = entered_item() || clicked;
   ImGui::PopFont();
   ImGui::PopID();
@@ -69,7 +70,7 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
                                  const std::string& shown, std::span<const Option> options,
                                  std::size_t current) {
   std::optional<std::size_t> chosen;
-  ImGui::PushFont(frame.fonts.sans15);
+  platform::push_font(frame.fonts.sans15);
   const std::string preview = shortened(frame.fonts.sans15, shown, width - frame.metrics.px(36));
   ImGui::SetNextItemWidth(width);
   const bool open = begin_combo(frame, ("##" + name).c_str(), preview.c_str(), ImGuiComboFlags_HeightLarge);
@@ -97,7 +98,7 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
 std::optional<std::size_t> segmented(const Frame& frame, const std::string& name,
                                      std::span<const std::string> words, std::size_t current) {
   std::optional<std::size_t> pressed;
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) ImGui::SameLine(0, 1);
     const std::string part = name + "/" + std::to_string(i);
@@ -129,7 +130,7 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
   for (std::size_t i = 0; i < all.size(); ++i) {
     const float words = formula_width(font, all[i].words);
     if (x > origin.x && x + words + pad > origin.x + width) x = origin.x, y += height;
-    ImGui::SetCursorScreenPos({x - pad, y});
+    platform::move_to({x - pad, y});
     if (hit_area(all[i].name.c_str(), {words + 2 * pad, height})) pressed = i;
     frame.landmarks.mark_item(all[i].name);
     const bool bright = i == current || ImGui::IsItemHovered();
@@ -143,7 +144,7 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
   }
   y += height;
   ImGui::GetWindowDrawList()->AddLine({origin.x, y}, {origin.x + width, y}, packed(p.line));
-  ImGui::SetCursorScreenPos(origin);
+  platform::move_to(origin);
   ImGui::Dummy({width, y + 1 - origin.y});
   return pressed;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "core/attention/visible.hpp"
 #include "core/explain/sight_words.hpp"
@@ -150,14 +151,14 @@ CellWords cell_words(const Frame& frame, const CellRef& cell) {
 void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark) {
   const CellWords words = cell_words(frame, cell);
   ImGui::BeginTooltip();
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.heading.c_str());
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
   const std::string whose = head_words(frame.shown.model, cell.stage, cell.head);
   const std::string kind = words.title + (whose.empty() ? "" : ", " + whose);
   ImGui::TextUnformatted(kind.c_str());
   ImGui::PopStyleColor();
-  ImGui::PushFont(frame.fonts.mono14);
+  platform::push_font(frame.fonts.mono14);
   ImGui::TextUnformatted(told_number(cell_value(frame, cell)).c_str());
   ImGui::PopFont();
   for (const std::string& line : {words.reason, remark}) {

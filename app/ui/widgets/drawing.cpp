@@ -17,17 +17,18 @@ constexpr float subscript_size = 0.76f, subscript_drop = 0.36f;
 constexpr float height_of_figures = 0.626f;  // of DejaVu's line box
 
 /// From the top of a line to the middle of its figures, so that sizes next to each other share a baseline.
-float middle_of_figures(const ImFont* font) {
-  return std::round(font->Ascent) - std::round(font->FontSize * height_of_figures) / 2;
+float middle_of_figures(ImFont* font) {
+  return std::round(platform::ascent(font)) - std::round(platform::font_size(font) * height_of_figures) / 2;
 }
 
 /// The loaded font nearest to a subscript's size: a font drawn smaller than it was loaded is blurred.
 ImFont* subscript_font(const ImFont* font) {
-  const float wanted = font->FontSize * subscript_size;
+  const float wanted = platform::font_size(font) * subscript_size;
   ImFont* nearest = nullptr;
   for (ImFont* other : ImGui::GetIO().Fonts->Fonts) {
-    if (other->FontSize > font->FontSize) continue;
-    if (!nearest || std::abs(other->FontSize - wanted) < std::abs(nearest->FontSize - wanted))
+    if (platform::font_size(other) > platform::font_size(font)) continue;
+    if (!nearest ||
+        std::abs(platform::font_size(other) - wanted) < std::abs(platform::font_size(nearest) - wanted))
       nearest = other;
   }
   return nearest;
@@ -36,11 +37,11 @@ ImFont* subscript_font(const ImFont* font) {
 }  // namespace
 
 float text_width(ImFont* font, std::string_view text) {
-  return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+  return font->CalcTextSizeA(platform::font_size(font), FLT_MAX, 0, text.data(), text.data() + text.size()).x;
 }
 
-float baseline_drop(const ImFont* large, const ImFont* small) {
-  return std::round(large->Ascent) - std::round(small->Ascent);
+float baseline_drop(ImFont* large, ImFont* small) {
+  return std::round(platform::ascent(large)) - std::round(platform::ascent(small));
 }
 
 void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::string_view text) {
@@ -48,8 +49,9 @@ void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::st
   if (align == Align::middle) position.x -= text_width(font, text) / 2;
   if (align == Align::right_middle) position.x -= text_width(font, text);
   if (align != Align::left_top) position.y -= middle_of_figures(font);
-  ImGui::GetWindowDrawList()->AddText(font, font->FontSize, {std::round(position.x), std::round(position.y)},
-                                      colour, text.data(), text.data() + text.size());
+  ImGui::GetWindowDrawList()->AddText(font, platform::font_size(font),
+                                      {std::round(position.x), std::round(position.y)}, colour, text.data(),
+                                      text.data() + text.size());
 }
 
 void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::string_view text) {
@@ -57,7 +59,8 @@ void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::str
   const ImVec2 start{std::round(bottom_middle.x - middle_of_figures(font)), std::round(bottom_middle.y)};
   // It is drawn level and its corners are turned about the start.
   const int first = list->VtxBuffer.Size;
-  platform::whole_text(list, font, font->FontSize, start, colour, text.data(), text.data() + text.size());
+  platform::whole_text(list, font, platform::font_size(font), start, colour, text.data(),
+                       text.data() + text.size());
   for (int k = first; k < list->VtxBuffer.Size; ++k) {
     ImVec2& p = list->VtxBuffer[k].pos;
     p = {start.x + (p.y - start.y), start.y - (p.x - start.x)};
@@ -83,8 +86,8 @@ float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view
   ImFont* small = subscript_font(font);
   for (const auto& [piece, subscript] : core::text::formula_pieces(formula)) {
     ImFont* used = subscript ? small : font;
-    const float drop = subscript ? std::round(font->FontSize * subscript_drop) : 0;
-    ImGui::GetWindowDrawList()->AddText(used, used->FontSize,
+    const float drop = subscript ? std::round(platform::font_size(font) * subscript_drop) : 0;
+    ImGui::GetWindowDrawList()->AddText(used, platform::font_size(used),
                                         {std::round(left_top.x), std::round(left_top.y + drop)}, colour,
                                         piece.data(), piece.data() + piece.size());
     left_top.x += text_width(used, piece);

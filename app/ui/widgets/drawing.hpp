@@ -15,7 +15,7 @@ enum class Align { left_top, left_middle, right_middle, middle };
 float text_width(ImFont* font, std::string_view text);
 
 /// How much lower a text of a smaller font begins than one of a larger font on the same line.
-float baseline_drop(const ImFont* large, const ImFont* small);
+float baseline_drop(ImFont* large, ImFont* small);
 
 /// Draws text into the current window, at whole pixels.
 void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::string_view text);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/text/number.hpp"
 #include "core/text/utf8.hpp"
@@ -78,15 +79,15 @@ void draw_refusal(const Frame& frame, const std::string& name, bool tells) {
   ImFont* font = frame.fonts.sans14;
   const std::string& words = frame.message.text;
   const float pad = frame.metrics.px(8), widest = frame.metrics.px(280);
-  const ImVec2 size = font->CalcTextSizeA(font->FontSize, FLT_MAX, widest, words.c_str());
+  const ImVec2 size = font->CalcTextSizeA(platform::font_size(font), FLT_MAX, widest, words.c_str());
   const ImVec2 all = ImGui::GetIO().DisplaySize;
   const ImVec2 at{std::max(pad, std::min(min.x, all.x - size.x - 3 * pad)), max.y + frame.metrics.px(3)};
   ImDrawList* list = ImGui::GetForegroundDrawList();
   const ImVec2 end{at.x + size.x + 2 * pad, at.y + size.y + pad};
   list->AddRectFilled(at, end, packed(frame.palette.ground.raised), frame.metrics.px(3));
   list->AddRect(at, end, packed(frame.palette.status.bad), frame.metrics.px(3));
-  list->AddText(font, font->FontSize, {at.x + pad, at.y + pad / 2}, packed(frame.palette.text), words.c_str(),
-                nullptr, widest);
+  list->AddText(font, platform::font_size(font), {at.x + pad, at.y + pad / 2}, packed(frame.palette.text),
+                words.c_str(), nullptr, widest);
   frame.landmarks.mark(name + "/refused", at, end);
 }
 
@@ -106,10 +107,10 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   std::vector<char> buffer(before.begin(), before.end());
   buffer.resize(before.size() + typing_room);
 
-  ImGui::PushFont(style.font);
+  platform::push_font(style.font);
   const float least = frame.metrics.px(5);
   const float padding = padding_for(style.alignment, style.width, text_width(style.font, before), least);
-  const float vertical = (frame.metrics.frame - style.font->FontSize) / 2;
+  const float vertical = (frame.metrics.frame - platform::font_size(style.font)) / 2;
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {padding, vertical});
   ImGui::SetNextItemWidth(style.width);
   const bool waiting = mine && typed->waiting, caret_at_end = waiting && !typed->selected;

@@ -110,7 +110,7 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
                                              false, ImGuiWindowFlags_AlwaysUseWindowPadding);
   ImGui::PopStyleVar();
   if (visible) {
-    ImGui::PushFont(frame.fonts.sans15);
+    platform::push_font(frame.fonts.sans15);
     if (browser.is_listing) ImGui::TextUnformatted("…");
     int id = 0;
     for (const BrowserEntry& entry : browser.entries) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/lessons/glossary.hpp"
 
@@ -85,7 +86,7 @@ void find_terms(std::vector<Piece>& pieces) {
 }
 
 float line_height(const Frame& frame, ImFont* font) {
-  return font->FontSize + frame.metrics.px(7);
+  return platform::font_size(font) + frame.metrics.px(7);
 }
 
 /// A dotted line under a term, which is explained as long as the mouse is on it.
@@ -141,7 +142,7 @@ void glossed_line(const Frame& frame, ImFont* font, Rgb colour, ImVec2 left_midd
   draw_text(font, left_middle, Align::left_middle, packed(colour), text);
   std::vector<Piece> pieces = pieces_of(font, FLT_MAX, text);
   find_terms(pieces);
-  const float half = std::round(font->FontSize * 0.56f);
+  const float half = std::round(platform::font_size(font) * 0.56f);
   for (const Piece& piece : pieces) {
     if (!piece.term) continue;
     const std::string_view word = bare(piece.word);
@@ -165,7 +166,7 @@ void glossed_text(const Frame& frame, ImFont* font, Rgb colour, float width, con
     if (!piece.term) continue;
     const ImVec2 end(pos.x + piece.width, pos.y + height);
     frame.landmarks.mark(std::string("word/") + piece.term->word, pos, end);
-    gloss(frame, *piece.term, pos, end, pos.y + font->FontSize + 1);
+    gloss(frame, *piece.term, pos, end, pos.y + platform::font_size(font) + 1);
   }
   ImGui::Dummy({width, pieces.empty() ? 1 : static_cast<float>(pieces.back().line + 1) * height});
 }

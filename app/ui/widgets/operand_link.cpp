@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/state/pinning.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/pen.hpp"
 #include "core/explain/text.hpp"
@@ -34,9 +35,9 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
     words += "  " + row_tokens(core::attention::info(*stage),
                                frame.shown.model.sequences[frame.shown.look.sequence])[operand.place->row];
   ImGui::BeginTooltip();
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
-  ImGui::PushFont(frame.fonts.mono14);
+  platform::push_font(frame.fonts.mono14);
   ImGui::TextUnformatted(told_number(operand.value).c_str());
   ImGui::PopFont();
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/glossed_text.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -19,12 +20,12 @@ std::string inspected(double value) {
 
 bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb colour,
           const std::string& text) {
-  const float width = text_width(font, text), half = std::round(font->FontSize * 0.6f);
+  const float width = text_width(font, text), half = std::round(platform::font_size(font) * 0.6f);
   const float left = align == Align::right_middle ? at.x - width
                      : align == Align::middle     ? at.x - width / 2
                                                   : at.x;
   const ImVec2 min{std::round(left), std::round(at.y) - half};
-  ImGui::SetCursorScreenPos(min);
+  platform::move_to(min);
   const bool pressed = hit_area(name.c_str(), {width, 2 * half});
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
@@ -98,7 +99,7 @@ void Pen::share(const std::string& words, double value, double end) {
 void Pen::prose(const std::string& words, Rgb colour) {
   y = std::round(y);
   const ImVec2 size = draw_prose(frame.fonts.sans14, {left, y}, right - left, colour, words);
-  ImGui::SetCursorScreenPos({left, y});
+  platform::move_to({left, y});
   ImGui::Dummy(size);
   y += size.y;
   skip(4);

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "core/text/utf8.hpp"
 
 namespace app::widgets {
 
 float centred_y(ImFont* font, float top, float height) {
-  return std::round(top + (height - font->FontSize) / 2);
+  return std::round(top + (height - platform::font_size(font)) / 2);
 }
 
 void draw_text(ImFont* font, ImVec2 pos, Rgb colour, std::string_view text) {
@@ -22,7 +23,7 @@ void draw_text_right(ImFont* font, float right, float y, Rgb colour, std::string
 void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb colour, const std::string& text) {
   const std::string shown = shortened(font, text, width);
   draw_text(font, pos, colour, shown);
-  const ImVec2 end(pos.x + width, pos.y + font->FontSize);
+  const ImVec2 end(pos.x + width, pos.y + platform::font_size(font));
   if (shown != text && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(pos, end))
     ImGui::SetTooltip("%s", text.c_str());
 }
@@ -64,14 +65,14 @@ std::size_t line_length(ImFont* font, float width, std::string_view text) {
 
 ImVec2 draw_prose(ImFont* font, ImVec2 pos, float width, Rgb colour, std::string_view text) {
   constexpr float pitch_of_size = 1.3f;
-  const float pitch = std::round(font->FontSize * pitch_of_size);
+  const float pitch = std::round(platform::font_size(font) * pitch_of_size);
   const ImU32 ink = packed(colour, ImGui::GetStyle().Alpha);  // lowered inside BeginDisabled
   ImVec2 size{0, 0};
   do {
     const std::size_t length = line_length(font, width, text);
     const std::string_view line = text.substr(0, length);
-    draw_text(font, {pos.x, pos.y + size.y + std::floor((pitch - font->FontSize) / 2)}, Align::left_top, ink,
-              line);
+    draw_text(font, {pos.x, pos.y + size.y + std::floor((pitch - platform::font_size(font)) / 2)},
+              Align::left_top, ink, line);
     size = {std::max(size.x, text_width(font, line)), size.y + pitch};
     text.remove_prefix(length);
     if (text.starts_with(' ') || text.starts_with('\n')) text.remove_prefix(1);

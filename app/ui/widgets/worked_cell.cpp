@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/glossed_text.hpp"
 #include "app/ui/widgets/operand_link.hpp"
 #include "core/explain/text.hpp"
@@ -127,8 +128,8 @@ void draw_title(Pen& pen, std::size_t number, const ex::Step& step) {
     x = beside;
   else
     pen.skip(18);
-  draw_formula(formula, {x, std::round(pen.y - formula->FontSize * 0.56f)}, packed(frame.palette.dim),
-               step.formula);
+  draw_formula(formula, {x, std::round(pen.y - platform::font_size(formula) * 0.56f)},
+               packed(frame.palette.dim), step.formula);
   pen.skip(11);
 }
 

@@ -126,10 +126,10 @@ Members members_of(const ZipArchive& archive, const std::string& place) {
   return members;
 }
 
-const ZipMember& member_called(const Members& members, const std::string& name, const std::string& place) {
+const ZipMember& member_called(const Members& members, std::string_view name, const std::string& place) {
   const auto found = members.find(name);
   if (found == members.end()) throw Error(place + "damaged: expected the member " + quoted_briefly(name));
-  if (!found->second->problem.empty()) throw Error(place + name + ": " + found->second->problem);
+  if (!found->second->problem.empty()) throw Error(place + std::string(name) + ": " + found->second->problem);
   return *found->second;
 }
 

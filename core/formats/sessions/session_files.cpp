@@ -86,10 +86,11 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
   const std::string name = !chosen             ? "0"
                            : chosen->is_text() ? chosen->text()
                                                : std::to_string(chosen->whole(0));
-  const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, file.place());
+  const std::string where = file.place();
+  const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, where);
   const auto config = checkpoints::config_beside(file.path());
   const auto behaviour =
-      checkpoints::behaviour_of(file.tensors(), layer, config, file.place(), ignored_names(place));
+      checkpoints::behaviour_of(file.tensors(), layer, config, where, ignored_names(place));
   require_ignored(place, behaviour);
   Token progress;
   LayerInFile read{

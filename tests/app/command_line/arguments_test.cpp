@@ -30,11 +30,12 @@ std::vector<std::string> words_of(const std::string& line) {
 
 TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
   const std::string help = std::get<ShowText>(parse_arguments({"--help"})).text;
-  std::istringstream lines(help.substr(help.find("Subcommands:") + 12));
+  std::istringstream lines(help.substr(help.find("\n  presets ") + 1));
   std::string line, command;
-  std::getline(lines, line);  // the rest of the title
   std::size_t n_commands = 0;
-  for (; std::getline(lines, line) && line.starts_with("  "); ++n_commands) {
+  for (; std::getline(lines, line) && line.starts_with("  ");) {
+    if (line.starts_with("   ")) continue;  // an explanation goes on
+    ++n_commands;
     std::istringstream(line) >> command;
     const std::string text = std::get<ShowText>(parse_arguments({command, "--help"})).text;
     const std::size_t at = text.find("Example: attnscope " + command);

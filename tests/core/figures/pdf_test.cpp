@@ -16,7 +16,7 @@ TEST(Pdf, IsOnePageAsLargeAsTheFigureAndTheSameEachTime) {
   list.items.emplace_back(Box{{10, 10, 50, 20}, colour::rgb(0x112233)});
   list.items.emplace_back(Text{{20, 40}, Anchor::start, {{"head 1", 14, colour::rgb(0)}}});
   const std::string pdf = pdf_of(list);
-  EXPECT_TRUE(pdf.starts_with("%PDF-1."));
+  EXPECT_TRUE(pdf.starts_with("%PDF-1.4"));
   EXPECT_THAT(pdf, HasSubstr("/MediaBox [ 0 0 300 150 ]")) << "a pixel is 1/96 of an inch, a point 1/72";
   EXPECT_THAT(pdf, HasSubstr("/Count 1"));
   EXPECT_THAT(pdf, HasSubstr("/Title"));

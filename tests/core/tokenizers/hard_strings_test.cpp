@@ -26,7 +26,7 @@ TEST(Tokenizer, CutsHardStringsAsTheLibraryDoes) {
   for (const auto& [name, cases] : json_in(fixtures + "ids.json").required("ids").members()) {
     const Tokenizer tokenizer(recipe_of_json(json_in(fixtures + name + ".json")));
     for (const formats::Json& each : cases.items("cases")) {
-      const std::string& text = each.required("text").text();
+      const std::string text = each.required("text").text();
       std::vector<std::size_t> expected;
       for (const formats::Json& id : each.required("ids").items_if_any("ids"))
         expected.push_back(id.whole(0));
@@ -48,7 +48,7 @@ TEST(Tokenizer, CutsWordsAsTheLibraryDoes) {
   for (const auto& [name, made] : json_in(fixtures + "words.json").required("made").members()) {
     const Tokenizer tokenizer(recipe_of_json(made.required("tokenizer")));
     for (const formats::Json& each : made.required("cases").items("cases")) {
-      const std::string& text = each.required("text").text();
+      const std::string text = each.required("text").text();
       std::vector<std::size_t> expected;
       for (const formats::Json& id : each.required("ids").items_if_any("ids"))
         expected.push_back(id.whole(0));

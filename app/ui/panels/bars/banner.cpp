@@ -1,5 +1,6 @@
 #include "app/ui/panels/bars/banner.hpp"
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 
@@ -37,7 +38,7 @@ void draw_line(const Frame& frame, const char* landmark, Rgb colour, const std::
   widgets::draw_text(font, {at.x, widgets::centred_y(font, at.y, line_height(frame))}, colour,
                      fits ? words : widgets::shortened(font, words, width));
   widgets::tooltip(words + "\n" + core::importing::account_text(frame.document.account));
-  ImGui::SetCursorScreenPos({at.x, at.y + line_height(frame)});
+  platform::move_to({at.x, at.y + line_height(frame)});
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ float banner_height(const Frame& frame) {
 
 void draw_banner(const Frame& frame) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImGui::SetCursorScreenPos({at.x, at.y + frame.metrics.px(4)});
+  platform::move_to({at.x, at.y + frame.metrics.px(4)});
   draw_line(frame, "banner/left_out", frame.palette.status.warning, left_out_line(frame));
   draw_line(frame, "banner/reservations", frame.palette.dim, reservations_line(frame));
 }

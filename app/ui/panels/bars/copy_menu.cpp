@@ -1,5 +1,6 @@
 #include "app/ui/panels/bars/copy_menu.hpp"
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
 
@@ -13,7 +14,7 @@ void draw_copy_popup(const Frame& frame) {
         [cell = frame.shown.selection.hovered](View& view) { view.selection.copied_cell = cell; });
     ImGui::OpenPopup(name);
   }
-  ImGui::PushFont(frame.fonts.sans16);
+  platform::push_font(frame.fonts.sans16);
   if (ImGui::BeginPopup(name)) {
     const Situation situation = situation_of(frame);
     rows::Rows all;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
 
@@ -34,7 +35,7 @@ void draw_maps_chooser(const Frame& frame, float right, float top) {
       widgets::Option{"change", "The weights now minus those before the edits"}};
   const auto now = static_cast<std::size_t>(frame.newest.layers->maps);
   const float width = frame.metrics.px(maps_width);
-  ImGui::SetCursorScreenPos({right - width, top});
+  platform::move_to({right - width, top});
   if (const auto chosen = widgets::combo(frame, "view/maps", width, options[now].words, options, now))
     frame.commands.look([maps = static_cast<LayerMaps>(*chosen)](View& v) { v.layers.maps = maps; });
 }
@@ -46,7 +47,7 @@ void draw_bars_chooser(const Frame& frame, float right, float top) {
                       "What becomes of that logit without the head: a run of the model for each"}};
   const std::size_t now = frame.newest.layers->shows_effects ? 1 : 0;
   const float width = frame.metrics.px(bars_width);
-  ImGui::SetCursorScreenPos({right - width, top});
+  platform::move_to({right - width, top});
   const auto chosen = widgets::combo(frame, "view/bars", width, options[now].words, options, now);
   if (!chosen || *chosen == now) return;
   if (*chosen == 1)

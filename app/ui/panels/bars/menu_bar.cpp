@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -13,7 +14,7 @@ constexpr float between_names = 24;  // at scale 1
 
 /// What centres the names of the menus in their bar; lines of open menus are spaced as everywhere.
 void push_bar_style(const Frame& frame) {
-  const float above = std::round((frame.metrics.menu - frame.fonts.sans16->FontSize) / 2);
+  const float above = std::round((frame.metrics.menu - platform::font_size(frame.fonts.sans16)) / 2);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, above});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing,
                       {std::round(frame.metrics.px(between_names) / 2), ImGui::GetStyle().ItemSpacing.y});
@@ -51,7 +52,7 @@ void title(const Frame& frame) {
 }  // namespace
 
 void draw_menu_bar(const Frame& frame) {
-  ImGui::PushFont(frame.fonts.sans16);
+  platform::push_font(frame.fonts.sans16);
   push_bar_style(frame);
   const bool visible = ImGui::BeginMenuBar();
   ImGui::PopStyleVar(2);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -108,7 +109,7 @@ void draw_status(const Frame& frame) {
   const Rgb colour = frame.message.is_error ? frame.palette.status.bad : frame.palette.text;
   widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(colour),
                      widgets::shortened(font, message, right - half));
-  ImGui::SetCursorScreenPos({half, origin.y});
+  platform::move_to({half, origin.y});
   widgets::hit_area("message", {right - half, room.y});
   frame.landmarks.mark_item("status/message");
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", message.c_str());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/bars/view_controls.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -27,9 +28,9 @@ constexpr std::array tabs{
 float draw_tabs_as_field(const Frame& frame, float width) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const auto now = std::ranges::find(tabs, frame.shown.look.tab, &TabRow::tab);
-  ImGui::SetCursorScreenPos({origin.x, origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2});
+  platform::move_to({origin.x, origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2});
   ImGui::SetNextItemWidth(std::min(width, frame.metrics.px(130)));
-  ImGui::PushFont(frame.fonts.sans15);
+  platform::push_font(frame.fonts.sans15);
   if (widgets::begin_combo(frame, "##tabs", now == tabs.end() ? "Laboratory" : now->title)) {
     for (const TabRow& row : tabs) {
       if (row.tab == Tab::layers && !frame.newest.whole) continue;
@@ -59,7 +60,7 @@ float draw_tabs(const Frame& frame, float room) {
   for (const TabRow& row : tabs) {
     if (!is_there(row)) continue;
     const float width = widgets::text_width(font, row.title);
-    ImGui::SetCursorScreenPos({x, origin.y});
+    platform::move_to({x, origin.y});
     widgets::hit_area(row.title, {width, height});
     frame.landmarks.mark_item(std::string("tabs/") + row.title);
     bar_tooltip(frame, row.about);

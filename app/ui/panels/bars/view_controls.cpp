@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/bars/layers_controls.hpp"
 #include "app/ui/panels/stages/colours_popup.hpp"
 #include "app/ui/widgets/buttons.hpp"
@@ -25,12 +26,12 @@ float label(const Frame& frame, float right, float middle, const char* text) {
 float draw_head_chooser(const Frame& frame, float right, float top) {
   const std::size_t n = frame.shown.model.n_heads;
   const float width = frame.metrics.px(32), height = frame.metrics.frame;
-  ImGui::PushFont(frame.fonts.mono14);
+  platform::push_font(frame.fonts.mono14);
   float left = right;
   if (n <= (frame.metrics.compact ? most_head_buttons / 2 : most_head_buttons)) {
     left = right - width * static_cast<float>(n);
     for (std::size_t h = 0; h < n; ++h) {
-      ImGui::SetCursorScreenPos({left + width * static_cast<float>(h), top});
+      platform::move_to({left + width * static_cast<float>(h), top});
       ImGui::PushStyleColor(ImGuiCol_Button, vec(h == frame.shown.look.head ? frame.palette.control.active
                                                                             : frame.palette.control.rest));
       if (ImGui::Button(std::to_string(h).c_str(), {width, height}))
@@ -41,7 +42,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
     }
   } else {
     left = right - frame.metrics.px(96);
-    ImGui::SetCursorScreenPos({left, top});
+    platform::move_to({left, top});
     ImGui::SetNextItemWidth(frame.metrics.px(96));
     const std::string shown = std::to_string(frame.shown.look.head);
     if (widgets::begin_combo(frame, "##head", shown.c_str())) {
@@ -65,8 +66,8 @@ float draw_colours(const Frame& frame, float right, float top, float width_at_sc
   const float room = width - frame.metrics.px(34);
   const bool fits = widgets::text_width(frame.fonts.sans14, words) <= room;
   const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
-  ImGui::SetCursorScreenPos({right - width, top});
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::move_to({right - width, top});
+  platform::push_font(frame.fonts.sans14);
   ImGui::PushStyleVar(ImGuiStyleVar_ButtonTextAlign, {0, 0.5f});
   const bool pressed =
       ImGui::Button((widgets::shortened(frame.fonts.sans14, shown, room) + "###colours").c_str(),
@@ -87,9 +88,9 @@ float draw_order_chooser(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
   const auto& order = frame.shown.look.heads_order;
   const std::string shown = order ? core::attention::info(*order).title : "number";
-  ImGui::SetCursorScreenPos({right - width, top});
+  platform::move_to({right - width, top});
   ImGui::SetNextItemWidth(width);
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   if (widgets::begin_combo(
           frame, "##order",
           widgets::shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
@@ -115,9 +116,9 @@ float draw_threshold(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(150);
   double below = frame.shown.look.tokens.hide_below;
   constexpr double low = 0, high = 1;
-  ImGui::SetCursorScreenPos({right - width, top});
+  platform::move_to({right - width, top});
   ImGui::SetNextItemWidth(width);
-  ImGui::PushFont(frame.fonts.mono14);
+  platform::push_font(frame.fonts.mono14);
   const bool moved = ImGui::SliderScalar("##hide below", ImGuiDataType_Double, &below, &low, &high, "",
                                          ImGuiSliderFlags_AlwaysClamp | ImGuiSliderFlags_Logarithmic);
   ImGui::PopFont();
@@ -133,9 +134,9 @@ float draw_threshold(const Frame& frame, float right, float top) {
 
 float draw_stage_chooser(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
-  ImGui::SetCursorScreenPos({right - width, top});
+  platform::move_to({right - width, top});
   ImGui::SetNextItemWidth(width);
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   if (widgets::begin_combo(frame, "##stage", core::attention::info(frame.shown.look.heads_stage).title,
                            ImGuiComboFlags_HeightLarge)) {
     for (const StageInfo& stage : core::attention::stages()) {
@@ -211,9 +212,9 @@ void draw_controls(const Frame& frame, float right, float top, bool brief) {
 void draw_folded_controls(const Frame& frame, float right, float top) {
   const auto& m = frame.metrics;
   const char* words = "show…";
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   const float width = widgets::text_width(frame.fonts.sans14, words) + 2 * m.px(8);
-  ImGui::SetCursorScreenPos({right - width, top});
+  platform::move_to({right - width, top});
   const bool pressed = ImGui::Button("show…###view menu", {width, m.frame});
   ImGui::PopFont();
   frame.landmarks.mark_item("view/menu");
@@ -246,7 +247,7 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
     }
     if (tab != Tab::tokens && tab != Tab::compare && tab != Tab::layers)
       row("colours", [&](float line) { draw_colours(frame, end, line, 150); });
-    ImGui::SetCursorScreenPos(at);
+    platform::move_to(at);
     ImGui::Dummy({inside, y - at.y - (pitch - m.frame)});
     ImGui::EndPopup();
   }
@@ -257,7 +258,7 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
 
 void bar_tooltip(const Frame& frame, const char* text) {
   if (!ImGui::IsItemHovered()) return;
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   ImGui::SetTooltip("%s", text);
   ImGui::PopFont();
 }

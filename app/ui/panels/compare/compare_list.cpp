@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "app/state/pinning.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_report.hpp"
 #include "app/ui/panels/compare/reference_buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -76,7 +77,7 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   const StageInfo& info = core::attention::info(all.stage);
   const float height = frame.metrics.px(frame.metrics.compact ? 20 : 22), middle = pen.y + height / 2;
   const ImVec2 min{pen.left - frame.metrics.px(4), pen.y}, max{pen.right, pen.y + height};
-  ImGui::SetCursorScreenPos(min);
+  platform::move_to(min);
   const std::string name = std::string("compare/row/") + info.name;
   const bool pressed = widgets::hit_area(name.c_str(), {max.x - min.x, height});
   frame.landmarks.mark_item(name);
@@ -130,7 +131,7 @@ void draw_name(Pen& pen) {
   pen.skip(2);
   widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
                      packed(frame.palette.dim), "name " + a.name);
-  ImGui::SetCursorScreenPos({pen.left + label, pen.y});
+  platform::move_to({pen.left + label, pen.y});
   widgets::FieldStyle style;
   style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14,
   style.alignment = widgets::Alignment::left;
@@ -252,7 +253,7 @@ void draw_compare_list(const Frame& frame) {
   draw_name(pen);
   pen.heading("Another A");
   pen.y = draw_reference_buttons(frame, {pen.left, pen.y + frame.metrics.px(2)});
-  ImGui::SetCursorScreenPos(origin);
+  platform::move_to(origin);
   ImGui::Dummy({1, pen.y - origin.y + frame.metrics.px(8)});
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_list.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
@@ -43,7 +44,7 @@ void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
   const std::string words = compared_cell(frame, *cell) + "\nA      " + widgets::number_text(a) +
                             "\nB      " + widgets::number_text(b) + "\nA − B  " +
                             widgets::number_text(core::compare::difference(DifferenceKind::a_minus_b, a, b));
-  ImGui::PushFont(frame.fonts.mono13);
+  platform::push_font(frame.fonts.mono13);
   ImGui::SetTooltip("%s", words.c_str());
   ImGui::PopFont();
 }

@@ -32,13 +32,13 @@ void draw_empty(const Frame& frame) {
                   std::min(ImGui::GetContentRegionAvail().x - frame.metrics.px(16), frame.metrics.px(560));
   widgets::draw_text(frame.fonts.sans17, {x, at.y + frame.metrics.px(24)}, Align::left_middle,
                      packed(frame.palette.text), "Nothing to compare with yet");
-  ImGui::SetCursorScreenPos({x, at.y + frame.metrics.px(44)});
+  platform::move_to({x, at.y + frame.metrics.px(44)});
   widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width,
                      "Keep the model as it is now as A, then change something: A stays, and every stage of "
                      "it stands here beside the live "
                      "one, B, with their difference. Or see at once what one switch does.");
   const float y = draw_reference_buttons(frame, {x, ImGui::GetItemRectMax().y + frame.metrics.px(16)});
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   ImGui::Dummy({1, y - at.y});
 }
 
@@ -64,7 +64,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
                     live = 1 - kept;
   const std::array<float, 2> after{letter(0, "A"), letter(1, swapped ? "A" : "B")};
   const float drop = m.px(26);
-  ImGui::SetCursorScreenPos({after[kept], top});
+  platform::move_to({after[kept], top});
   draw_reference_chooser(frame,
                          std::max(m.px(60), origin.x + l.picture(kept) + l.column - after[kept] - drop));
   ImGui::SameLine(0, m.px(4));
@@ -76,7 +76,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   const ImVec2 words{after[live], widgets::centred_y(frame.fonts.sans15, top, m.frame)};
   widgets::draw_text_within(frame.fonts.sans15, words, origin.x + l.picture(live) + l.column - after[live],
                             in_place ? frame.palette.status.warning : frame.palette.dim, title);
-  ImGui::SetCursorScreenPos({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
+  platform::move_to({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
   if (const auto kind = widgets::segmented(frame, "compare/kind", kinds,
                                            static_cast<std::size_t>(frame.shown.look.compared.difference)))
     frame.commands.look(
@@ -156,7 +156,7 @@ void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
     frame.landmarks.mark(std::string("compare/block/") + core::attention::info(stage.all.stage).name, start,
                          {at.x + l.width, at.y});
   }
-  ImGui::SetCursorScreenPos(origin);
+  platform::move_to(origin);
   ImGui::Dummy({l.width, std::max(1.0f, at.y - origin.y)});
 }
 
@@ -179,7 +179,7 @@ void draw_compare(const Frame& frame) {
                        "Every stage of every head is being compared.");
     return;
   }
-  ImGui::SetCursorScreenPos({origin.x, origin.y + top});
+  platform::move_to({origin.x, origin.y + top});
   const bool zooms = frame.shown.selection.hovered && !ImGui::GetIO().KeyShift;
   platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)}, false,
                         zooms ? ImGuiWindowFlags_NoScrollWithMouse : 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -40,12 +41,12 @@ void card(Pen& pen, Rgb edge, Draw draw) {
 /// A button across the whole width, which the eye finds.
 bool wide_button(Pen& pen, const std::string& name, const char* words, const char* help) {
   const Frame& frame = pen.frame;
-  ImGui::SetCursorScreenPos({pen.left, pen.y});
+  platform::move_to({pen.left, pen.y});
   ImGui::PushStyleColor(ImGuiCol_Button, vec(frame.palette.accent));
   ImGui::PushStyleColor(ImGuiCol_ButtonHovered, vec(frame.palette.accent));
   ImGui::PushStyleColor(ImGuiCol_ButtonActive, vec(frame.palette.text));
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.ground.back));
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   ImGui::PushID(name.c_str());
   const bool pressed = ImGui::Button(words, {pen.right - pen.left, frame.metrics.frame});
   ImGui::PopID();
@@ -210,7 +211,7 @@ void draw_compare_matching(Pen& pen) {
   draw_lines(pen, "read: ", readings(check));
   draw_lines(pen, "", check.report.notes);
   if (pen.y > top) frame.landmarks.mark("compare/notes", {pen.left, top}, {pen.right, pen.y});
-  ImGui::SetCursorScreenPos({pen.left, pen.y});
+  platform::move_to({pen.left, pen.y});
   if (widgets::button(frame, "compare/match", "Match tensors by hand…", "Says which tensor is which stage"))
     frame.commands.add(ShowDialog{Dialog::match_tensors});
   pen.y += frame.metrics.frame;

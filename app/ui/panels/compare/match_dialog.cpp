@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "app/work/tensor_check.hpp"
@@ -41,11 +42,11 @@ void draw_chooser(const Frame& frame, const char* name, const char* words,
   widgets::draw_text(frame.fonts.sans15,
                      {at.x, widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
                      frame.palette.dim, words);
-  ImGui::SetCursorScreenPos({at.x + label, at.y});
+  platform::move_to({at.x + label, at.y});
   if (const auto chosen =
           widgets::combo(frame, name, frame.metrics.px(290), options[now].words, options, now))
     choose(*chosen);
-  ImGui::SetCursorScreenPos({at.x, at.y + frame.metrics.pitch});
+  platform::move_to({at.x, at.y + frame.metrics.pitch});
 }
 
 /// In which layout the heads' features are read, and which of several layers.
@@ -97,12 +98,12 @@ void draw_match_dialog(const Frame& frame) {
       widgets::draw_text_within(frame.fonts.sans15,
                                 {at.x, widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
                                 column - frame.metrics.px(10), frame.palette.text, words);
-      ImGui::SetCursorScreenPos({at.x + column, at.y});
+      platform::move_to({at.x + column, at.y});
       const std::size_t now = choice_of(reference, tensor.name);
       if (const auto chosen = widgets::combo(frame, "match/" + std::to_string(k), frame.metrics.px(180),
                                              options[now].words, options, now))
         frame.commands.add(MapTensor{tensor.name, stage_of(*chosen)});
-      ImGui::SetCursorScreenPos({at.x, at.y + frame.metrics.pitch});
+      platform::move_to({at.x, at.y + frame.metrics.pitch});
       ImGui::PopID();
       ++k;
     }

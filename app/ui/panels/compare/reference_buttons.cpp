@@ -1,5 +1,6 @@
 #include "app/ui/panels/compare/reference_buttons.hpp"
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "core/compare/switches.hpp"
 
@@ -8,7 +9,7 @@ namespace app::panels {
 float draw_reference_buttons(const Frame& frame, ImVec2 at) {
   const float pitch = frame.metrics.frame + frame.metrics.px(6);
   const auto button = [&](const std::string& name, const char* words, const char* help) {
-    ImGui::SetCursorScreenPos(at);
+    platform::move_to(at);
     at.y += pitch;
     return widgets::button(frame, name, words, help);
   };

@@ -159,7 +159,7 @@ void draw_dialogs(const Frame& frame) {
     if (!ImGui::IsPopupOpen(row.title)) continue;
     const ImVec2 window = ImGui::GetIO().DisplaySize;
     ImGui::SetNextWindowPos({window.x / 2, window.y / 2}, ImGuiCond_Always, {0.5f, 0.5f});
-    ImGui::PushFont(frame.fonts.sans16);
+    platform::push_font(frame.fonts.sans16);
     const ImGuiStyle& style = ImGui::GetStyle();  // the title stands above what it is the title of
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {style.WindowPadding.x, style.FramePadding.y});
     const bool open = ImGui::BeginPopupModal(

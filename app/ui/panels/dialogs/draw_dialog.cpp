@@ -59,13 +59,13 @@ void torch_box(const Frame& frame, const std::string& lines) {
   const ImVec2 start = ImGui::GetCursorScreenPos();
   dialog_label(frame, "in PyTorch");
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float line = frame.fonts.mono13->FontSize + frame.metrics.px(4);
+  const float line = platform::font_size(frame.fonts.mono13) + frame.metrics.px(4);
   const ImVec2 size(draw_dialog_width(frame) - draw_dialog_labels(frame), 11 * line + frame.metrics.px(16));
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(8)});
   platform::begin_child("torch", size, false,
                         ImGuiWindowFlags_AlwaysUseWindowPadding | ImGuiWindowFlags_HorizontalScrollbar);
-  ImGui::PushFont(frame.fonts.mono13);
+  platform::push_font(frame.fonts.mono13);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, frame.metrics.px(4)});
   std::string_view rest = lines;
   for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
@@ -79,9 +79,9 @@ void torch_box(const Frame& frame, const std::string& lines) {
   ImGui::PopStyleColor();
   frame.landmarks.mark("draw/torch", at, {at.x + size.x, at.y + size.y});
   const float below = ImGui::GetCursorScreenPos().y;
-  ImGui::SetCursorScreenPos({start.x, start.y + frame.metrics.pitch});
+  platform::move_to({start.x, start.y + frame.metrics.pitch});
   if (widgets::button(frame, "draw/copy", "Copy", "Copies these lines")) frame.commands.add(CopyText{lines});
-  ImGui::SetCursorScreenPos({start.x, below + frame.metrics.px(4)});
+  platform::move_to({start.x, below + frame.metrics.px(4)});
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ void dialog_label(const Frame& frame, const char* words) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text(font, {at.x, widgets::centred_y(font, at.y, frame.metrics.frame)}, frame.palette.dim,
                      words);
-  ImGui::SetCursorScreenPos({at.x + draw_dialog_labels(frame), at.y});
+  platform::move_to({at.x + draw_dialog_labels(frame), at.y});
 }
 
 std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::string& name,
@@ -54,12 +54,12 @@ std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::strin
 
   const bool bad = !before.error.empty();
   const ImVec2 at(left + draw_dialog_labels(frame), ImGui::GetCursorScreenPos().y);
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   widgets::paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.faint, width,
                      bad ? before.error : hint);
   if (bad) frame.landmarks.mark_item(name + "/error");
-  const float two_lines = 2 * frame.fonts.sans14->FontSize + frame.metrics.px(8);
-  ImGui::SetCursorScreenPos({left, std::max(ImGui::GetCursorScreenPos().y, at.y + two_lines)});
+  const float two_lines = 2 * platform::font_size(frame.fonts.sans14) + frame.metrics.px(8);
+  platform::move_to({left, std::max(ImGui::GetCursorScreenPos().y, at.y + two_lines)});
 
   return answer.text ? std::optional(read(*answer.text)) : std::nullopt;
 }

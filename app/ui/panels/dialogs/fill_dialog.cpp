@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/drawn_before.hpp"
 #include "app/ui/widgets/buttons.hpp"
@@ -73,7 +74,7 @@ void rule_row(const Frame& frame, const FillForm& form) {
   if (const auto rule = widgets::segmented(frame, "fill/rule", rule_words, current))
     change_fill(frame, [rule = static_cast<FillRule>(*rule)](FillForm& f) { f.fill.rule = rule; });
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImGui::SetCursorScreenPos({at.x + draw_dialog_labels(frame), at.y});
+  platform::move_to({at.x + draw_dialog_labels(frame), at.y});
   widgets::paragraph(frame.fonts.sans14, frame.palette.faint,
                      draw_dialog_width(frame) - draw_dialog_labels(frame),
                      help(form.fill.rule, form.place.name));

@@ -41,7 +41,7 @@ void layer_line(const Frame& frame, const OpenedTensors& tensors) {
                                          options, current))
     frame.commands.look([k = *chosen](View& v) { v.forms.import.layer = k; });
   ImGui::SameLine();
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
   ImGui::TextUnformatted(tensors.layers[current].layout->about);
   ImGui::PopStyleColor();
@@ -154,12 +154,12 @@ void tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) 
   const auto n = static_cast<int>(tensors.file->tensors().size());
   const float pad = frame.metrics.px(6), most = frame.metrics.px(260), least = frame.metrics.px(90);
   const float room = std::clamp(ImGui::GetIO().DisplaySize.y - frame.metrics.px(420), least, most);
-  const float line = frame.fonts.mono13->FontSize + ImGui::GetStyle().ItemSpacing.y;
+  const float line = platform::font_size(frame.fonts.mono13) + ImGui::GetStyle().ItemSpacing.y;
   const float height = std::min(room, float(n) * line + 2 * pad);
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {pad, pad});
   if (ImGui::BeginChild("tensors", {width, height}, false, ImGuiWindowFlags_AlwaysUseWindowPadding)) {
-    ImGui::PushFont(frame.fonts.mono13);
+    platform::push_font(frame.fonts.mono13);
     ImGuiListClipper clipper;
     clipper.Begin(n);
     while (clipper.Step())
@@ -298,7 +298,7 @@ void draw_reading(const Frame& frame) {
   if (!takes_long(frame)) return;
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({size.x / 2, size.y - frame.metrics.px(56)}, ImGuiCond_Always, {0.5f, 1});
-  ImGui::PushFont(frame.fonts.sans15);
+  platform::push_font(frame.fonts.sans15);
   if (ImGui::Begin("reading", nullptr,
                    ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
                        ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoTitleBar |

@@ -25,7 +25,7 @@ struct Placed {
 };
 
 float wrapped_height(ImFont* font, float width, const std::string& words) {
-  return font->CalcTextSizeA(font->FontSize, FLT_MAX, width, words.c_str()).y;
+  return font->CalcTextSizeA(platform::font_size(font), FLT_MAX, width, words.c_str()).y;
 }
 
 /// Whether a line has each word of what is looked for, wherever; capitals of ASCII are like small letters.
@@ -60,13 +60,13 @@ void draw_placed(const Frame& frame, const Placed& placed, ImVec2 at, float keys
                        placed.heading);
     return;
   }
-  const float middle = at.y + frame.fonts.sans15->FontSize / 2;
+  const float middle = at.y + platform::font_size(frame.fonts.sans15) / 2;
   widgets::draw_text(frame.fonts.mono13, {at.x, middle}, widgets::Align::left_middle,
                      packed(frame.palette.text), placed.line->keys);
   ImFont* font = frame.fonts.sans15;
-  ImGui::GetWindowDrawList()->AddText(font, font->FontSize, {std::round(at.x + keys_width), std::round(at.y)},
-                                      packed(frame.palette.dim), placed.line->words.c_str(), nullptr,
-                                      words_width);
+  ImGui::GetWindowDrawList()->AddText(
+      font, platform::font_size(font), {std::round(at.x + keys_width), std::round(at.y)},
+      packed(frame.palette.dim), placed.line->words.c_str(), nullptr, words_width);
 }
 
 }  // namespace

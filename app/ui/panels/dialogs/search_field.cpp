@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -37,7 +38,7 @@ Searched search_field(const Frame& frame, const char* name, const char* hint, fl
   buffer.resize(longest_text + search.text.size());
   Listening listening{search.waiting, search.waiting ? widgets::typed_letters() : ""};
   if (search.waiting && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) ImGui::SetKeyboardFocusHere();
-  ImGui::PushFont(frame.fonts.sans16);
+  platform::push_font(frame.fonts.sans16);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {frame.metrics.px(10), frame.metrics.px(7)});
   ImGui::SetNextItemWidth(width);
   ImGui::InputText(

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/state/view_bounds.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/dialogs/fill_dialog.hpp"
 #include "app/ui/panels/edit/fill_menu.hpp"
 #include "app/ui/widgets/buttons.hpp"
@@ -128,7 +129,7 @@ void draw_edit(const Frame& frame) {
   draw_tabs(frame, place, width);
 
   if (numbers.n_rows() * numbers.n_cols() == 0) {
-    ImGui::SetCursorScreenPos({x, ImGui::GetCursorScreenPos().y + m.px(10)});
+    platform::move_to({x, ImGui::GetCursorScreenPos().y + m.px(10)});
     widgets::paragraph(
         frame.fonts.sans14, frame.palette.dim, width,
         "The embeddings are not known: the model starts from what is given. With d_in they begin as zeros.");
@@ -149,13 +150,13 @@ void draw_edit(const Frame& frame) {
   // Where a row and the buttons are too high for a window, rows are all that it shows.
   const float most = has_hint ? left - hint : left >= least ? left : std::max(left, room_for_all);
   const float height = widgets::matrix_editor_height(frame, matrix, ImVec2(width, most));
-  ImGui::SetCursorScreenPos({x, top});
+  platform::move_to({x, top});
   widgets::matrix_editor(frame, matrix, {width, height});
   frame.landmarks.mark("edit/numbers", {x, top}, {x + width, top + height});
 
-  ImGui::SetCursorScreenPos({x, top + height + m.px(10)});
+  platform::move_to({x, top + height + m.px(10)});
   draw_buttons(frame, place, numbers);
-  ImGui::SetCursorScreenPos({x, top + height + m.px(10) + m.frame + m.px(10)});
+  platform::move_to({x, top + height + m.px(10) + m.frame + m.px(10)});
   if (!has_hint) return;
   widgets::paragraph(frame.fonts.sans14, frame.palette.faint, width,
                      "Drag to change, double click to type. Shift coarse, Alt fine.");

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/heads/head_figures.hpp"
 #include "app/ui/panels/heads/head_tiles.hpp"
 #include "app/ui/panels/menus/stage_menu.hpp"
@@ -101,7 +102,7 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
   if (chosen)
     widgets::outline(list, {left - 5, top - 5}, {right + 4, bottom + 4}, packed(frame.palette.selection), 2);
   draw_caption(frame, stage.stage, h, chosen, {left, bottom}, width);
-  ImGui::SetCursorScreenPos({left, bottom + m.px(6)});
+  platform::move_to({left, bottom + m.px(6)});
   const bool pressed = widgets::hit_area(("choose head " + std::to_string(h)).c_str(), {width, m.px(26)});
   frame.landmarks.mark_item("heads/name/" + std::to_string(h));
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
@@ -157,7 +158,7 @@ void draw_heads(const Frame& frame) {
     draw_tile(frame, stage, t, order[place], place, origin);
   draw_key(frame, stage, order, {origin.x + t.labels, origin.y + t.height + frame.metrics.px(12)},
            room.x - t.labels);
-  ImGui::SetCursorScreenPos(origin);
+  platform::move_to(origin);
   ImGui::Dummy(
       {std::min(room.x, ImGui::GetContentRegionAvail().x), std::max(1.0f, t.height + frame.metrics.px(24))});
 }

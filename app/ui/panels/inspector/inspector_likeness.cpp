@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/heads/head_figures.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -71,7 +72,7 @@ void draw_names(const Frame& frame, const Grid& g, const std::vector<std::size_t
 void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& likeness,
                   const std::vector<std::size_t>& order) {
   const float side = g.cell * static_cast<float>(g.count);
-  ImGui::SetCursorScreenPos(g.corner);
+  platform::move_to(g.corner);
   widgets::hit_area("likeness", {side, side});
   frame.landmarks.mark_item("inspector/likeness");
   if (!ImGui::IsItemHovered()) return;

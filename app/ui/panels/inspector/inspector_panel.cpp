@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/state/pinning.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/inspector/inspector_head.hpp"
 #include "app/ui/panels/inspector/inspector_links.hpp"
 #include "app/ui/panels/inspector/inspector_query.hpp"
@@ -215,7 +216,7 @@ void draw_inspector(const Frame& frame) {
   } else {
     draw_cell(pen);
   }
-  ImGui::SetCursorScreenPos(origin);
+  platform::move_to(origin);
   ImGui::Dummy({1, pen.y - origin.y + frame.metrics.px(8)});
 }
 

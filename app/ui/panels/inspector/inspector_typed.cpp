@@ -1,6 +1,7 @@
 #include "app/ui/panels/inspector/inspector_typed.hpp"
 
 #include "app/state/pinning.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "core/text/number.hpp"
 
@@ -29,7 +30,7 @@ void draw_typed(widgets::Pen& pen, const CellRef& cell) {
                      typed ? "typed over" : "put here instead (N)");
   const float x =
       pen.left + widgets::text_width(frame.fonts.sans14, "put here instead (N)") + frame.metrics.px(10);
-  ImGui::SetCursorScreenPos({x, pen.y + frame.metrics.px(4)});
+  platform::move_to({x, pen.y + frame.metrics.px(4)});
   const std::string shown = typed ? core::text::number_text(typed->value) : "";
   const auto answer = widgets::text_field(
       frame, "inspector/typed", shown,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -69,7 +70,7 @@ void draw_grid(const Frame& frame, const Axes& a) {
 void draw_aside(const Frame& frame, const std::vector<ImVec2>& curve, std::span<const ImVec2> middles,
                 ImFont* font, Rgb ink, const std::string& words) {
   const float half_width = widgets::text_width(font, words) / 2 + frame.metrics.px(3),
-              half_height = font->FontSize / 2 + frame.metrics.px(1);
+              half_height = platform::font_size(font) / 2 + frame.metrics.px(1);
   const auto crossed = [&](ImVec2 at) {
     return std::ranges::count_if(curve, [&](ImVec2 p) {
       return std::abs(p.x - at.x) < half_width && std::abs(p.y - at.y) < half_height;
@@ -94,7 +95,7 @@ void draw_expected(const Frame& frame, const Axes& a, const std::vector<ImVec2>&
 }
 
 void choose_masks(const Frame& frame, const Axes& a) {
-  ImGui::SetCursorScreenPos(a.min);
+  platform::move_to(a.min);
   widgets::hit_area("laboratory/curve", {a.max.x - a.min.x, a.max.y - a.min.y});
   frame.landmarks.mark_item("laboratory/curve");
   if (!ImGui::IsItemActive()) return;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/laboratory/laboratory_curve.hpp"
 #include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/buttons.hpp"
@@ -274,7 +275,7 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
 }
 
 void answer(const Frame& frame, ImVec2 at, float width) {
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   widgets::paragraph(
       frame.fonts.sans14, frame.palette.dim, width,
       "Why does my row not sum to what it did? It does before dropout, not after: only the mean "
@@ -302,7 +303,7 @@ void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
   const auto& dropout = frame.shown.model.dropout;
   heading(frame, l, y, "2",
           "Nothing is dropped, so every mask is all ones and every mean is the weights themselves");
-  ImGui::SetCursorScreenPos({l.origin.x + frame.metrics.px(18), y + frame.metrics.px(4)});
+  platform::move_to({l.origin.x + frame.metrics.px(18), y + frame.metrics.px(4)});
   if (dropout.rate == 0 && widgets::button(frame, "laboratory/rate", "Drop half of the weights",
                                            "Sets the dropout of the model to 0.5 (Ctrl+Z takes it back)"))
     frame.commands.edit(core::editing::SetDropoutRate{0.5});
@@ -314,7 +315,7 @@ void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
 }
 
 void top_line(const Frame& frame, const Layout& l, float& y) {
-  ImGui::SetCursorScreenPos({l.origin.x, y});
+  platform::move_to({l.origin.x, y});
   if (widgets::button(frame, "laboratory/back", "‹ Stages", "Esc"))
     frame.commands.look([](View& v) { v.look.tab = Tab::stages; });
   const float x = ImGui::GetItemRectMax().x + frame.metrics.px(16), middle = y + frame.metrics.frame / 2;
@@ -323,10 +324,10 @@ void top_line(const Frame& frame, const Layout& l, float& y) {
   const float field = frame.metrics.px(64), right = l.origin.x + l.width;
   const char* again = "draw again";
   const float button = widgets::text_width(frame.fonts.sans14, again) + frame.metrics.px(18);
-  ImGui::SetCursorScreenPos({right - button, y});
+  platform::move_to({right - button, y});
   if (widgets::button(frame, "laboratory/again", again, "The next seed, another mask (Space)"))
     frame.commands.edit(core::editing::SetDropoutSeed{frame.shown.model.dropout.seed + 1});
-  ImGui::SetCursorScreenPos({right - button - frame.metrics.px(16) - field, y});
+  platform::move_to({right - button - frame.metrics.px(16) - field, y});
   const auto step = [](std::uint64_t n, int by) {
     return by > 0 ? std::min<std::uint64_t>(2 * n, Laboratory::most_masks)
                   : std::max<std::uint64_t>(n / 2, 1);
@@ -359,7 +360,7 @@ void draw_laboratory(const Frame& frame) {
   } else {
     nothing_dropped(frame, l, y);
   }
-  ImGui::SetCursorScreenPos(l.origin);
+  platform::move_to(l.origin);
   ImGui::Dummy({l.width, y - l.origin.y});
 }
 

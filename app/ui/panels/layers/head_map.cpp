@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/layers/head_role.hpp"
 #include "app/ui/panels/layers/selected_head.hpp"
 #include "app/ui/panels/menus/stage_menu.hpp"
@@ -189,7 +190,7 @@ void draw_tooltip(const Map& m) {
             quoted_token(m.frame.newest.reading->prediction()->chosen.text) +
             (m.frame.newest.layers->shows_effects ? " changes by " : ": ") + signed_text(*bar.now, 2);
   if (m.sight.is_edited) text += "\nThis layer is edited: computed in float64.";
-  ImGui::PushFont(m.frame.fonts.sans14);
+  platform::push_font(m.frame.fonts.sans14);
   ImGui::SetTooltip("%s", text.c_str());
   ImGui::PopFont();
 }
@@ -204,7 +205,7 @@ void draw_menu(const Map& m) {
   if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right))
     ImGui::OpenPopup(name.c_str());
   if (!ImGui::BeginPopup(name.c_str())) return;
-  ImGui::PushFont(frame.fonts.sans15);
+  platform::push_font(frame.fonts.sans15);
   const auto look_at = [&](bool in_stages) {
     frame.commands.add(LookAtLayer{m.layer});
     frame.commands.look([h = m.head, in_stages](View& v) {
@@ -223,7 +224,7 @@ void draw_menu(const Map& m) {
 }
 
 void handle(const Map& m) {
-  ImGui::SetCursorScreenPos({m.corner.x, m.corner.y - m.t.header});
+  platform::move_to({m.corner.x, m.corner.y - m.t.header});
   const bool pressed = widgets::hit_area(("head " + name_of(m)).c_str(), {m.t.map, m.t.map + m.t.header});
   m.frame.landmarks.mark("layers/" + name_of(m), m.corner, m.far);
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)

@@ -49,7 +49,7 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
                         packed(f.palette.selection));
     list->PopClipRect();
   }
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   if (widgets::hit_area(("layer " + std::to_string(layer)).c_str(), {width, height}))
     f.commands.add(LookAtLayer{layer});
   f.landmarks.mark_item("layers/layer/" + std::to_string(layer));
@@ -204,7 +204,7 @@ void draw_layers(const Frame& frame) {
     if (y > clip_max.y) break;
     draw_layer_label(frame, t, l, {view_left, y});
   }
-  ImGui::SetCursorScreenPos(start);
+  platform::move_to(start);
   ImGui::Dummy({t.width(n_heads) + frame.metrics.px(4), t.top + static_cast<float>(n_layers) * t.pitch()});
   ImGui::EndChild();
   draw_legend(frame, t.header > 0, {origin.x, origin.y + room.y - legend}, room.x - scrollbar);

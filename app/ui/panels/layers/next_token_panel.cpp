@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/layers/selected_head.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -46,7 +47,7 @@ void draw_heading(const Frame& frame, const Prediction& next, float width) {
       label_width("at temperature") + field + widgets::text_width(f.fonts.mono13, logit) + 3 * apart <= width;
   const char* words = fits ? "at temperature" : "at temp.";
   widgets::draw_text(f.fonts.sans14, below, f.palette.dim, words);
-  ImGui::SetCursorScreenPos({below.x + label_width(words) + apart, below.y - f.metrics.px(3)});
+  platform::move_to({below.x + label_width(words) + apart, below.y - f.metrics.px(3)});
   if (const auto t = widgets::real_field(frame, "next/temperature", "temperature",
                                          f.newest.layers->temperature, field)) {
     if (*t > 0)
@@ -56,7 +57,7 @@ void draw_heading(const Frame& frame, const Prediction& next, float width) {
           ShowMessage{"temperature: expected a number above 0, as logits are divided by it", true});
   }
   widgets::draw_text_right(f.fonts.mono13, below.x + width, below.y, f.palette.dim, logit);
-  ImGui::SetCursorScreenPos({below.x, below.y + f.metrics.px(24)});
+  platform::move_to({below.x, below.y + f.metrics.px(24)});
   if (f.newest.whole->experiment.is_edited()) {
     const ImVec2 line = ImGui::GetCursorScreenPos();
     widgets::draw_text_right(f.fonts.mono13, line.x + width, line.y, f.palette.dim,

@@ -63,8 +63,8 @@ void draw_field(const Frame& frame, float width) {
   lines.text = wrapped(before, lines.fits);
   const auto n = static_cast<float>(
       std::clamp<std::ptrdiff_t>(1 + std::ranges::count(lines.text, '\n'), fewest_lines, most_lines));
-  const float height = n * font->FontSize + 2 * ImGui::GetStyle().FramePadding.y + 2;
-  ImGui::PushFont(font);
+  const float height = n * platform::font_size(font) + 2 * ImGui::GetStyle().FramePadding.y + 2;
+  platform::push_font(font);
   lines.text.reserve(lines.text.size() + 64);
   ImGui::InputTextMultiline("##prompt", lines.text.data(), lines.text.capacity() + 1, {width, height},
                             ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_CallbackCharFilter |
@@ -180,7 +180,7 @@ void draw_writing(const Frame& frame, float width) {
     widgets::draw_text(frame.fonts.sans14, {at.x + x, at.y + frame.metrics.frame / 2},
                        widgets::Align::left_middle,
                        packed(look.samples ? frame.palette.dim : frame.palette.faint), words);
-    ImGui::SetCursorScreenPos({at.x + x + label + frame.metrics.px(6), at.y});
+    platform::move_to({at.x + x + label + frame.metrics.px(6), at.y});
     draw();
   };
   const auto step = [](std::uint64_t value, int by) { return by > 0 ? value + 1 : value - (value > 0); };
@@ -196,7 +196,7 @@ void draw_writing(const Frame& frame, float width) {
       frame.commands.look([n = *seed](View& v) { v.layers.seed = n; });
   });
   ImGui::EndDisabled();
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   ImGui::Dummy({width, frame.metrics.frame});
 }
 

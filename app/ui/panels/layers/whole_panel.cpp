@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/layers/prompt.hpp"
 #include "app/ui/panels/layers/selected_head.hpp"
 #include "app/ui/widgets/buttons.hpp"
@@ -59,7 +60,7 @@ void draw_sizes(const Frame& frame, float width) {
   y += pitch;
   pair(at.x, "vocab", std::to_string(sizes.n_vocabulary));
   pair(at.x + half, "params", amount(n_parameters(model)));
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   ImGui::Dummy({width, y + pitch - at.y});
 }
 
@@ -150,7 +151,7 @@ bool draw_edit(const Frame& frame, const std::string& name, const std::string& w
   widgets::draw_text_within(
       frame.fonts.sans14, {at.x + frame.metrics.px(22), widgets::centred_y(frame.fonts.sans14, at.y, height)},
       width - cross - frame.metrics.px(26), frame.palette.text, words);
-  ImGui::SetCursorScreenPos({at.x + width - cross, at.y});
+  platform::move_to({at.x + width - cross, at.y});
   const bool pressed = widgets::hit_area(name.c_str(), {cross, height});
   frame.landmarks.mark_item(name);
   widgets::tooltip("Undo this alone");
@@ -159,7 +160,7 @@ bool draw_edit(const Frame& frame, const std::string& name, const std::string& w
   const float arm = frame.metrics.px(4);
   list->AddLine({centre.x - arm, centre.y - arm}, {centre.x + arm, centre.y + arm}, packed(ink), 1.5f);
   list->AddLine({centre.x - arm, centre.y + arm}, {centre.x + arm, centre.y - arm}, packed(ink), 1.5f);
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   ImGui::Dummy({width, height + frame.metrics.px(2)});
   return pressed;
 }

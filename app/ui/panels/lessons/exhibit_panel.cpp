@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -175,7 +176,7 @@ void draw_exhibit(const Frame& frame) {
     draw_picture(frame, place, "exhibit/" + std::to_string(k), {x, at.y}, row);
     x += place.width() + gap;
   }
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   ImGui::Dummy({room.x, std::max(1.0f, room.y)});
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/glossed_text.hpp"
 #include "app/ui/widgets/hit_area.hpp"
@@ -97,12 +98,12 @@ void draw_box(const Frame& frame, float width) {
                      seen          ? "✓ Seen"
                      : asks(frame) ? "Guess"
                                    : "Try it");
-  ImGui::SetCursorScreenPos({at.x + label, words.y});
+  platform::move_to({at.x + label, words.y});
   widgets::glossed_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12),
                         invitation(frame));
   frame.landmarks.mark(seen ? "lesson/seen" : "lesson/try", at, {at.x + width, at.y + height});
   if (asks(frame)) frame.landmarks.mark("lesson/question", at, {at.x + width, at.y + height});
-  ImGui::SetCursorScreenPos({at.x, at.y + height});
+  platform::move_to({at.x, at.y + height});
 }
 
 struct KeyButton {
@@ -150,7 +151,7 @@ void draw_keys(const Frame& frame, float room) {
   for (const KeyButton& key : keys) {
     const float cap = widgets::text_width(font, key.key) + frame.metrics.px(14);
     const float width = cap + frame.metrics.px(8) + widgets::text_width(font, key.words);
-    ImGui::SetCursorScreenPos(at);
+    platform::move_to(at);
     if (widgets::hit_area(key.name, {width, height})) frame.commands.add(key.command);
     frame.landmarks.mark_item(key.name);
     const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
@@ -202,12 +203,12 @@ void draw_lesson(const Frame& frame) {
     widgets::draw_text(frame.fonts.sans14, {x, title + frame.metrics.px(title_line) / 2},
                        widgets::Align::left_middle, packed(frame.palette.status.good), "✓ tried before");
   }
-  ImGui::SetCursorScreenPos({at.x, title + frame.metrics.px(title_line)});
+  platform::move_to({at.x, title + frame.metrics.px(title_line)});
   widgets::glossed_text(frame, frame.fonts.sans15, frame.palette.text, width, step.text);
   const ImVec2 box = ImGui::GetCursorScreenPos();
-  ImGui::SetCursorScreenPos({at.x, box.y});
+  platform::move_to({at.x, box.y});
   draw_box(frame, width);
-  ImGui::SetCursorScreenPos({at.x, ImGui::GetCursorScreenPos().y + frame.metrics.px(gap)});
+  platform::move_to({at.x, ImGui::GetCursorScreenPos().y + frame.metrics.px(gap)});
   draw_keys(frame, width);
 }
 

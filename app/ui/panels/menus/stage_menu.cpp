@@ -1,5 +1,6 @@
 #include "app/ui/panels/menus/stage_menu.hpp"
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -14,7 +15,7 @@ void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::si
   if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right))
     ImGui::OpenPopup(name.c_str());
   if (!ImGui::BeginPopup(name.c_str())) return;
-  ImGui::PushFont(frame.fonts.sans15);
+  platform::push_font(frame.fonts.sans15);
   const Situation situation = situation_of(frame);
   rows::Rows all;
   rows::add_stage_menu(all, situation, stage, head);
@@ -25,7 +26,7 @@ void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::si
 
 void draw_title_area(const Frame& frame, const std::string& name, Stage stage, std::size_t head, ImVec2 min,
                      ImVec2 size) {
-  ImGui::SetCursorScreenPos(min);
+  platform::move_to(min);
   if (widgets::hit_area(name.c_str(), size))
     frame.commands.look([stage, head](View& v) {
       v.look.large = stage, v.look.tab = Tab::stages;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/model/mask_popup.hpp"
 #include "app/ui/panels/model/popup_fields.hpp"
 #include "app/ui/panels/model/positions_rows.hpp"
@@ -207,7 +208,7 @@ void draw_additions_popup(const Frame& frame, const char* name, ImVec2 top_left)
   cap_row(fields, model);
   score_bias_row(fields, model);
   sink_row(fields, model);
-  ImGui::SetCursorScreenPos(start);
+  platform::move_to(start);
   ImGui::Dummy({frame.metrics.px(wide_labels + popup_controls), fields.at.y - start.y});
   ImGui::EndPopup();
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/attention/visible.hpp"
@@ -177,7 +178,7 @@ void draw_key(const Frame& frame, const std::array<Kind, n_kinds>& kinds, const 
     widgets::draw_text(font, {place.x + m.px(14), place.y}, frame.palette.dim, kinds[k].words);
     place.x += needed;
   }
-  ImGui::SetCursorScreenPos({at.x, place.y + m.px(26)});
+  platform::move_to({at.x, place.y + m.px(26)});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/model/mask_picture.hpp"
 #include "app/ui/panels/model/popup_fields.hpp"
 #include "app/ui/widgets/buttons.hpp"
@@ -137,10 +138,10 @@ void draw_mask_popup(const Frame& frame, const char* name) {
               model.sequences.size());
   if (model.n_keys() != model.n_tokens() || model.mask.align != MaskAlignment::last)
     alignment_row(fields, model.mask);
-  ImGui::SetCursorScreenPos({start.x, fields.at.y + frame.metrics.px(6)});
+  platform::move_to({start.x, fields.at.y + frame.metrics.px(6)});
   draw_mask_picture(frame, frame.metrics.px(popup_labels + popup_controls));
   const float height = ImGui::GetCursorScreenPos().y - start.y;
-  ImGui::SetCursorScreenPos(start);
+  platform::move_to(start);
   ImGui::Dummy({frame.metrics.px(popup_labels + popup_controls), height});
   ImGui::EndPopup();
 }

@@ -1,6 +1,7 @@
 #include <array>
 #include <string>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/model/additions_popup.hpp"
 #include "app/ui/panels/model/model_rows.hpp"
 #include "app/ui/widgets/buttons.hpp"
@@ -35,7 +36,7 @@ std::span<const ModelRow> addition_rows() {
 void draw_additions_button(const Form& form) {
   const Frame& frame = form.frame;
   const float width = widgets::text_width(frame.fonts.sans14, "more…") + 2 * frame.metrics.px(8);
-  ImGui::SetCursorScreenPos({form.at.x + form.width - width, form.at.y - frame.metrics.px(5)});
+  platform::move_to({form.at.x + form.width - width, form.at.y - frame.metrics.px(5)});
   if (widgets::button(
           frame, "model/more", "more…",
           "Groups, norms, positions, caps, biases, sinks, keys of others: what models of today add"))

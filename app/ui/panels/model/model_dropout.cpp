@@ -2,6 +2,7 @@
 #include <cmath>
 #include <string>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/model/model_rows.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -26,7 +27,7 @@ void rate_row(const Form& form) {
   const Frame& frame = form.frame;
   double rate = frame.newest.model.dropout.rate;
   constexpr double low = 0, high = 1;
-  ImGui::PushFont(frame.fonts.mono14);
+  platform::push_font(frame.fonts.mono14);
   ImGui::SetNextItemWidth(form.control_width());
   // Without a format the slider writes nothing over its grab; the number stands at the right, as in every
   // field.

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/model/model_rows.hpp"
 #include "app/ui/widgets/text.hpp"
 
@@ -80,7 +81,7 @@ void Form::label(const char* words) const {
 }
 
 void Form::place(float offset) const {
-  ImGui::SetCursorScreenPos({at.x + offset, at.y});
+  platform::move_to({at.x + offset, at.y});
 }
 
 float model_panel_height(const Frame& frame) {
@@ -103,7 +104,7 @@ void draw_model(const Frame& frame) {
     row.draw(form);
     form.at.y += frame.metrics.pitch + frame.metrics.px(row.more);
   });
-  ImGui::SetCursorScreenPos(start);
+  platform::move_to(start);
   ImGui::Dummy({form.width, form.at.y - start.y});
 }
 

@@ -1,6 +1,7 @@
 #include <array>
 #include <string>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/model/model_rows.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -114,7 +115,7 @@ void sequence_row(const Form& form) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text(font, {at.x, widgets::centred_y(font, form.at.y, frame.metrics.frame)},
                      frame.palette.text, words);
-  ImGui::SetCursorScreenPos({at.x + widgets::text_width(font, words) + gap, at.y});
+  platform::move_to({at.x + widgets::text_width(font, words) + gap, at.y});
   if (several) {
     if (widgets::button(frame, "model/sequence_on", "›", "The next sequence")) go((shown + 1) % n);
     ImGui::SameLine(0, gap);

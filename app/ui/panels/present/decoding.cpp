@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/actions.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/panels/present/shown_map.hpp"
@@ -85,7 +86,7 @@ void draw_decoding_bar(const Frame& frame) {
                                             packed(frame.palette.line));
   const Situation situation = situation_of(frame);
   const std::vector<Action> all = actions(situation);
-  ImGui::SetCursorScreenPos({origin.x, origin.y + frame.metrics.px(6)});
+  platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
   draw_action_button(frame, situation, all, "decode/back", "decode/back", "one token back");
   ImGui::SameLine();
   draw_action_button(frame, situation, all, "decode/on", "decode/on", "one token more");

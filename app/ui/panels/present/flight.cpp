@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/state/flights.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/actions.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/panels/present/flight_paths.hpp"
@@ -43,7 +44,7 @@ void draw_path(ImDrawList* list, const FlightPath& path, float t, Rgb colour) {
 app::Landmarks::Rect box_of(const Frame& frame, ImVec2 at, const std::string& text) {
   ImFont* font = frame.fonts.mono13;
   const float half = widgets::text_width(font, text) / 2 + frame.metrics.px(4),
-              high = font->FontSize / 2 + frame.metrics.px(2);
+              high = platform::font_size(font) / 2 + frame.metrics.px(2);
   return {{std::round(at.x - half), std::round(at.y - high)},
           {std::round(at.x + half), std::round(at.y + high)}};
 }
@@ -57,7 +58,7 @@ void draw_number(const Frame& frame, ImDrawList* list, const app::Landmarks::Rec
   ImFont* font = frame.fonts.mono13;
   const auto& [min, max] = box;
   list->AddRectFilled(min, max, packed(frame.palette.ground.back, 0.92f), frame.metrics.px(2));
-  list->AddText(font, font->FontSize,
+  list->AddText(font, platform::font_size(font),
                 {std::round(min.x + frame.metrics.px(4)), std::round(min.y + frame.metrics.px(2))},
                 packed(frame.palette.operand), text.c_str());
   frame.landmarks.mark("flight/number/" + std::to_string(k), min, max);
@@ -145,7 +146,7 @@ void draw_flight_bar(const Frame& frame) {
   const Situation situation = situation_of(frame);
   const std::vector<Action> all = actions(situation);
   const bool runs = frame.shown.selection.presenting.flight && frame.shown.selection.presenting.flight->runs;
-  ImGui::SetCursorScreenPos({origin.x, origin.y + frame.metrics.px(6)});
+  platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
   draw_action_button(frame, situation, all, "flight/back", "flight/back", "back");
   ImGui::SameLine();
   draw_action_button(frame, situation, all, "flight/play", runs ? "flight/stop" : "flight/play",

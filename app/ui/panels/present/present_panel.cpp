@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/state/flights.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -36,7 +37,8 @@ void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool w
   const StageInfo& info = core::attention::info(stage);
   const float width = widgets::text_width(font, info.title);
   widgets::draw_text(font, at, widgets::Align::left_top, packed(frame.palette.text), info.title);
-  const float lowered = std::round(0.797f * (font->FontSize - frame.fonts.sans12->FontSize));
+  const float lowered =
+      std::round(0.797f * (platform::font_size(font) - platform::font_size(frame.fonts.sans12)));
   const float end = at.x + width + frame.metrics.px(10);
   const float formula =
       !whole ? 0
@@ -46,8 +48,8 @@ void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool w
   if (whole && frame.shown.model.n_heads > 1 && !head.empty())
     widgets::draw_text(frame.fonts.sans12, {end + formula + frame.metrics.px(10), at.y + lowered},
                        widgets::Align::left_top, packed(frame.palette.faint), head);
-  ImGui::SetCursorScreenPos(at);
-  widgets::hit_area((std::string("present/title/") + info.name).c_str(), {width, font->FontSize});
+  platform::move_to(at);
+  widgets::hit_area((std::string("present/title/") + info.name).c_str(), {width, platform::font_size(font)});
   frame.landmarks.mark_item(std::string("present/title/") + info.name);
   draw_stage_menu(frame, "present", stage, frame.shown.look.head);
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -62,7 +63,7 @@ void typed_row(widgets::PopupRows& form, const char* which, const char* words, E
       frame.fonts.sans15,
       {at.x + width + frame.metrics.px(8), widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
       frame.palette.dim, "to");
-  ImGui::SetCursorScreenPos({at.x + frame.metrics.px(control_room) - width, at.y});
+  platform::move_to({at.x + frame.metrics.px(control_room) - width, at.y});
   if (const auto high =
           widgets::real_field(frame, name + "/high", (name + ", high end").c_str(), now.high, width))
     change_ends(frame, which, kept, {now.low, *high});
@@ -139,7 +140,7 @@ void draw_colours_popup(const Frame& frame, const char* name, ImVec2 top_right) 
     perform("colours/lock", situation_of(frame), frame.commands);
   map_row(form, "0 to 1", "colours/sequential", &ColourChoice::sequential, render::sequential_maps());
   map_row(form, "signed", "colours/diverging", &ColourChoice::diverging, render::diverging_maps());
-  ImGui::SetCursorScreenPos(start);
+  platform::move_to(start);
   ImGui::Dummy({frame.metrics.px(label_room + control_room), form.at.y - start.y});
   ImGui::EndPopup();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/state/zoom.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/stages/profiles.hpp"
 #include "app/ui/panels/stages/stage_handling.hpp"
 #include "app/ui/panels/stages/turning_panel.hpp"
@@ -51,7 +52,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   map.width = std::max(1, static_cast<int>(wide)), map.height = std::max(1, static_cast<int>(side));
   map.show_numbers = false;
   map.whole = true;
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   const bool pressed = widgets::hit_area(name.c_str(), {side, side + frame.metrics.px(18)});
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
@@ -109,7 +110,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
                 float cell, ImVec2 at, float width) {
   const auto& f = frame.fonts;
   const float middle = at.y + frame.metrics.px(title_height) / 2;
-  const float top = std::round(middle - f.sans17->FontSize * 0.56f);
+  const float top = std::round(middle - platform::font_size(f.sans17) * 0.56f);
   draw_stage_title(frame, "large/title", stage.stage, f.sans17, {at.x, top});
   float x = at.x + widgets::text_width(f.sans17, stage.title) + frame.metrics.px(10);
   const auto lowered = [&](ImFont* small) { return top + widgets::baseline_drop(f.sans17, small); };
@@ -126,10 +127,10 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
   const float right = at.x + width, back = frame.metrics.px(92), fit = frame.metrics.px(36),
               gap = frame.metrics.px(8);
   const float button_top = std::round(middle - frame.metrics.frame / 2);
-  ImGui::SetCursorScreenPos({right - back, button_top});
+  platform::move_to({right - back, button_top});
   if (widgets::button(frame, "large/back", "all stages", "Back to the strip of all stages (Esc, L)"))
     frame.commands.look([](View& v) { v.look.large.reset(); });
-  ImGui::SetCursorScreenPos({right - back - gap - fit, button_top});
+  platform::move_to({right - back - gap - fit, button_top});
   if (widgets::button(frame, "large/fit", "fit", "Shows all cells again (F)"))
     frame.commands.look([](View& v) { v.look.zoomed.clear(); });
   const std::string measure = cell >= 1 ? "1 cell = " + widgets::fixed(cell, cell < 10 ? 1 : 0) + " px"
@@ -184,7 +185,7 @@ void draw_large(const Frame& frame) {
                 {far.x + gutters + m.px(14), far.y + m.px(bar_height)}, profiles);
   const float bottom = far.y + m.px(bar_height) + profiles.y + m.px(8);
   if (turns) draw_turning(frame, {origin.x, bottom}, room.x);
-  ImGui::SetCursorScreenPos(origin);
+  platform::move_to(origin);
   ImGui::Dummy({room.x, std::max(1.0f, bottom + (turns ? turning_height(frame) : 0) - origin.y)});
 }
 

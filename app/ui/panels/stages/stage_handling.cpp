@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/glossed_text.hpp"
@@ -19,8 +20,8 @@ void switch_large(const Frame& frame, Stage stage) {
 
 void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, ImFont* font, ImVec2 at) {
   const char* words = core::attention::info(stage).title;
-  const ImVec2 size{widgets::text_width(font, words), font->FontSize + 2};
-  ImGui::SetCursorScreenPos({std::round(at.x), std::round(at.y)});
+  const ImVec2 size{widgets::text_width(font, words), platform::font_size(font) + 2};
+  platform::move_to({std::round(at.x), std::round(at.y)});
   const bool pressed = widgets::hit_area(name.c_str(), size);
   frame.landmarks.mark_item(name);
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();

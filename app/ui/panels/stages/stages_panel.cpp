@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/panels/stages/large_panel.hpp"
 #include "app/ui/panels/stages/stage_handling.hpp"
@@ -93,14 +94,15 @@ void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
     const float top = at.y + lowered(f.sans13), width = widgets::text_width(f.sans13, group);
     widgets::draw_text(f.sans13, {at.x, top}, widgets::Align::left_top, packed(frame.palette.dim), group);
     frame.landmarks.mark(std::string("strip/group/") + stage.name, {at.x, top},
-                         {at.x + width, top + f.sans13->FontSize});
+                         {at.x + width, top + platform::font_size(f.sans13)});
     at.x += width + frame.metrics.px(10);
   }
   if (has_turning(frame, s.map.stage))
-    draw_way_to_positions(frame, s.map.stage, {at.x, at.y + title->FontSize / 2},
+    draw_way_to_positions(frame, s.map.stage, {at.x, at.y + platform::font_size(title) / 2},
                           origin.x + s.title.x + s.width);
   if (s.map.stage == Stage::dropout_mask)
-    draw_way_to_laboratory(frame, {at.x, at.y + title->FontSize / 2}, origin.x + s.title.x + s.width);
+    draw_way_to_laboratory(frame, {at.x, at.y + platform::font_size(title) / 2},
+                           origin.x + s.title.x + s.width);
 }
 
 /// Thin arrows between neighbours, where there is room and one leads to the other.
@@ -205,7 +207,7 @@ void draw_stages(const Frame& frame) {
     }
   }
   const float bottom = draw_folded(frame, origin, width, rows.empty() ? 0 : rows.back().bottom);
-  ImGui::SetCursorScreenPos(origin);
+  platform::move_to(origin);
   float widest = 1;
   for (const StripRow& row : rows) widest = std::max(widest, row.maps.back().title.x + row.maps.back().width);
   if (widest > width) frame.landmarks.mark("strip/wider", origin, {origin.x + widest, origin.y + bottom});

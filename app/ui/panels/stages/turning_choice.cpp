@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -47,14 +48,14 @@ std::optional<std::size_t> token_field(const Frame& frame, const char* words, st
   ImFont* font = frame.fonts.sans15;
   const float y = widgets::centred_y(font, at.y, m.frame);
   widgets::draw_text(font, {at.x, y}, frame.palette.dim, words);
-  ImGui::SetCursorScreenPos({at.x + m.px(48), at.y});
+  platform::move_to({at.x + m.px(48), at.y});
   const auto step = [&](std::uint64_t v, int by) {
     return by > 0 ? std::min<std::uint64_t>(v + 1, names.size() - 1) : v > 0 ? v - 1 : 0;
   };
   const auto typed =
       widgets::count_field(frame, std::string("positions/") + words, words, now, m.px(44), step);
   widgets::draw_text_within(font, {at.x + m.px(98), y}, m.px(64), colour, names[now]);
-  ImGui::SetCursorScreenPos({at.x + m.px(170), at.y});
+  platform::move_to({at.x + m.px(170), at.y});
   if (!typed || *typed < names.size()) return typed;
   frame.commands.add(ShowMessage{std::string(words) + ": expected a number below " +
                                      std::to_string(names.size()) + ", found \"" + std::to_string(*typed) +
@@ -90,7 +91,7 @@ TurningChoice turning_choice(const Frame& frame) {
 void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, float width) {
   const auto& m = frame.metrics;
   const auto& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   if (const auto query = token_field(frame, "query", c.query, sequence.tokens, frame.palette.selection))
     pin(frame, c, *query, c.key);
   if (const auto key = token_field(frame, "key", c.key, sequence.keys(), frame.palette.operand))

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -129,7 +130,7 @@ std::optional<MovedArrow> drag_tip(const Frame& frame, const Dial& dial, const T
       std::string(of_key ? "positions/key_tip/" : "positions/query_tip/") + std::to_string(pair.index);
   const float room = frame.metrics.px(tip_room);
   const ImVec2 tip = dial.point(after);
-  ImGui::SetCursorScreenPos({tip.x - room, tip.y - room});
+  platform::move_to({tip.x - room, tip.y - room});
   widgets::hit_area(name.c_str(), {2 * room, 2 * room});
   frame.landmarks.mark_item(name);
   if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -72,7 +73,7 @@ std::optional<double> draw_turning_curve(const Frame& frame, ImVec2 at, ImVec2 s
                         packed(frame.palette.selection));
     list->AddCircleFilled(now, frame.metrics.px(5), packed(frame.palette.selection));
   }
-  ImGui::SetCursorScreenPos(plot.min);
+  platform::move_to(plot.min);
   widgets::hit_area("positions/curve", {plot.max.x - plot.min.x, plot.max.y - plot.min.y});
   frame.landmarks.mark_item("positions/curve");
   if (!ImGui::IsItemActive()) return std::nullopt;

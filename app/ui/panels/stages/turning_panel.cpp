@@ -82,16 +82,16 @@ void slider(const Frame& frame, const char* words, const char* name, std::int64_
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text(frame.fonts.sans14, {at.x, widgets::centred_y(frame.fonts.sans14, at.y, m.frame)},
                      frame.palette.dim, words);
-  ImGui::SetCursorScreenPos({at.x + m.px(64), at.y});
+  platform::move_to({at.x + m.px(64), at.y});
   ImGui::SetNextItemWidth(width - m.px(64));
   std::int64_t value = now;
-  ImGui::PushFont(frame.fonts.mono14);
+  platform::push_font(frame.fonts.mono14);
   const bool moved = ImGui::SliderScalar((std::string("##") + name).c_str(), ImGuiDataType_S64, &value,
                                          &first, &last, nullptr, ImGuiSliderFlags_AlwaysClamp);
   ImGui::PopFont();
   frame.landmarks.mark_item(name);
   if (moved) frame.commands.look([place, value](View& v) { v.look.positions.*place = value; });
-  ImGui::SetCursorScreenPos({at.x, at.y + m.frame + m.px(4)});
+  platform::move_to({at.x, at.y + m.frame + m.px(4)});
 }
 
 void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
@@ -107,7 +107,7 @@ void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
   if (to)
     frame.commands.look(
         [place = c.key_at + static_cast<std::int64_t>(*to)](View& v) { v.look.positions.query_at = place; });
-  ImGui::SetCursorScreenPos({at.x, at.y + m.px(24 + 8) + plot});
+  platform::move_to({at.x, at.y + m.px(24 + 8) + plot});
   // From where the tokens stand a span on, and as far as one of both was moved.
   const std::int64_t first = std::min({c.rotary->first, c.query_at, c.key_at}),
                      last = std::max({c.rotary->first + span, c.query_at, c.key_at});
@@ -165,14 +165,14 @@ void draw_turning(const Frame& frame, ImVec2 at, float width) {
   draw_turning_choice(frame, c, at, width);
   const ImVec2 top{at.x, at.y + m.frame + m.px(10)};
   if (!std::isfinite(now.score)) {
-    ImGui::SetCursorScreenPos(top);
+    platform::move_to(top);
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
                        "This query or this key is not made of finite numbers.");
     return;
   }
   const float all = m.px(static_cast<float>(now.pairs.size()) * (pair_width + pair_gap) - pair_gap);
   const float pairs = std::min(all, width - m.px(curve_width + pair_gap));
-  ImGui::SetCursorScreenPos(top);
+  platform::move_to(top);
   draw_pairs(frame, c, now, {pairs, pair_height(frame) + (all > pairs ? m.px(10) : 0)});
   draw_distances(frame, c, {top.x + pairs + m.px(pair_gap), top.y});
   draw_sum(frame, c, now, {top.x, top.y + pair_height(frame) + m.px(18)},

@@ -20,7 +20,7 @@ void draw_chip(const Frame& frame, std::size_t h, ImVec2 at, float width) {
   const Palette& p = frame.palette;
   const bool on = has_lines(frame, h);
   const std::string name = "tokens/head/" + std::to_string(h);
-  ImGui::SetCursorScreenPos(at);
+  platform::move_to(at);
   ImGui::PushStyleColor(ImGuiCol_Button, vec(on ? p.control.active : p.control.rest));
   const bool pressed = ImGui::Button(("##" + name).c_str(), {width, frame.metrics.frame});
   ImGui::PopStyleColor();
@@ -68,7 +68,7 @@ void draw_token_chips(const Frame& frame, float width) {
                      packed(frame.palette.dim), "heads");
 
   const float chips_width = static_cast<float>(std::min(n, per_line)) * (chip + gap);
-  ImGui::SetCursorScreenPos({origin.x + label, origin.y});
+  platform::move_to({origin.x + label, origin.y});
   platform::begin_child(
       "chips", {chips_width + ImGui::GetStyle().ScrollbarSize, height}, false,
       lines > most_chip_lines ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
@@ -80,7 +80,7 @@ void draw_token_chips(const Frame& frame, float width) {
               chip);
   ImGui::EndChild();
 
-  ImGui::SetCursorScreenPos({origin.x + label + chips_width + m.px(10), origin.y});
+  platform::move_to({origin.x + label + chips_width + m.px(10), origin.y});
   if (n > 1) {
     if (widgets::button(frame, "tokens/all", "all", "Shows the lines of every head"))
       frame.commands.look([](View& v) { v.look.tokens.silent_heads.clear(); });
@@ -90,7 +90,7 @@ void draw_token_chips(const Frame& frame, float width) {
         for (std::size_t h = 0; h < n; ++h) v.look.tokens.silent_heads.insert(h);
       });
   }
-  ImGui::SetCursorScreenPos(origin);
+  platform::move_to(origin);
   ImGui::Dummy({width, height});
 }
 

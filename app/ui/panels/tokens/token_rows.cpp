@@ -69,7 +69,7 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
   const Palette& p = frame.palette;
   const bool chosen = frame.shown.look.tokens.pinned_query == i,
              hovered = frame.shown.look.tokens.hovered_query == i;
-  ImGui::SetCursorScreenPos({l.queries, std::round(l.middle(i) - l.pitch / 2)});
+  platform::move_to({l.queries, std::round(l.middle(i) - l.pitch / 2)});
   const std::string name = "tokens/query/" + std::to_string(i);
   const bool pressed = widgets::hit_area(name.c_str(), {l.query_width, l.pitch});
   frame.landmarks.mark_item(name);
@@ -163,10 +163,10 @@ void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
   const std::string words =
       widgets::cell_words(frame, {Stage::weights, line.head, line.query, line.key}).heading;
   ImGui::BeginTooltip();
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
   ImGui::TextColored(vec(frame.palette.dim), "weight in head %zu", line.head);
-  ImGui::PushFont(frame.fonts.mono14);
+  platform::push_font(frame.fonts.mono14);
   ImGui::TextUnformatted(widgets::number_text(line.weight).c_str());
   ImGui::PopFont();
   ImGui::PopFont();

@@ -132,7 +132,7 @@ void draw_rows(const Frame& frame, TokenLayout l, const TokenLines& lines, const
   draw_token_lines(frame, l, lines, heads);
   draw_token_boxes(frame, l, heads);
   draw_takes(frame, l, takes, heads);
-  ImGui::SetCursorScreenPos(start);
+  platform::move_to(start);
   ImGui::Dummy({1, static_cast<float>(n) * l.pitch + 4});
 }
 
@@ -154,7 +154,7 @@ void draw_tokens(const Frame& frame) {
   const float height = std::max(m.px(40), origin.y + room.y - foot - top);
   draw_titles(frame, layout, {origin.x, titles}, takes, heads.size());
   rows(frame, layout, height - 4);
-  ImGui::SetCursorScreenPos({origin.x, top});
+  platform::move_to({origin.x, top});
   platform::begin_child("token rows", {std::max(1.0f, room.x), height});
   draw_rows(frame, layout, lines, takes, heads, height);
   ImGui::EndChild();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/render/painter.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/editor/matrix_editor_parts.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -150,7 +151,7 @@ void drag_number(const EditorFrame& e) {
 void edit_by_mouse(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
   const ImVec2 min(g.view_min.x + g.label_width, g.view_min.y + g.header_height);
-  ImGui::SetCursorScreenPos(min);
+  platform::move_to(min);
   hit_area("cells", {g.view_max.x - min.x, g.view_max.y - min.y});
   const auto cell = g.cell_at(ImGui::GetMousePos());
   if (ImGui::IsItemHovered() && cell) {
@@ -217,7 +218,7 @@ void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) 
     row_labels(editor);
     edit_by_mouse(editor);
     if (frame.newest.selection.cursor && ImGui::IsWindowFocused()) edit_by_keys(editor);
-    ImGui::SetCursorScreenPos(grid.origin);
+    platform::move_to(grid.origin);
     ImGui::Dummy(whole);
   }
   ImGui::EndChild();

@@ -126,7 +126,7 @@ void typing_field(const EditorFrame& e) {
   const std::string text = e.frame.forms.typed->text;
   FieldStyle style;
   style.width = e.grid.cell_size().x, style.font = e.frame.fonts.mono14, style.alignment = Alignment::right;
-  ImGui::SetCursorScreenPos(e.grid.cell_min(cursor->row, cursor->column));
+  platform::move_to(e.grid.cell_min(cursor->row, cursor->column));
   const FieldAnswer answer = text_field(e.frame, cell_field, "", style);
   const bool escaped = key_pressed(ImGuiKey_Escape, false);
   const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/editor/matrix_editor_parts.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
@@ -57,7 +58,7 @@ void rename_field(const EditorFrame& e, std::size_t row) {
   const auto [min, max] = label_box(e, row);
   FieldStyle style;
   style.width = max.x - min.x, style.font = e.frame.fonts.sans15, style.alignment = Alignment::left;
-  ImGui::SetCursorScreenPos(min);
+  platform::move_to(min);
   const FieldAnswer answer = text_field(e.frame, landmark(row), (*e.matrix.tokens)[row], style);
   if (answer.left && answer.text) e.frame.commands.edit(RenameToken{e.matrix.place.nth, row, *answer.text});
 }
@@ -105,7 +106,7 @@ void drag_token(const EditorFrame& e) {
 
 void token_mouse(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
-  ImGui::SetCursorScreenPos({g.view_min.x, g.view_min.y + g.header_height});
+  platform::move_to({g.view_min.x, g.view_min.y + g.header_height});
   hit_area("tokens", {g.label_width, g.view_max.y - g.view_min.y - g.header_height});
   const auto row = g.label_at(ImGui::GetMousePos());
   const bool over = ImGui::IsItemHovered() && row;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/pen.hpp"
@@ -119,7 +120,7 @@ void draw_tooltip(const Frame& frame, const Heatmap& map, const ColourScale& sca
   if (scale.is_logarithmic()) words += ", logarithmic from " + inspected(scale.ends.least) + " on";
   words += "\nsmallest " + inspected(e.smallest) + ", largest " + inspected(e.largest);
   if (!notes.empty()) words += "\n" + core::text::joined(notes, "\n", &Note::words);
-  ImGui::PushFont(frame.fonts.sans14);
+  platform::push_font(frame.fonts.sans14);
   ImGui::SetTooltip("%s", words.c_str());
   ImGui::PopFont();
 }

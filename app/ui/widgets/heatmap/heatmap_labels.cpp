@@ -1,6 +1,7 @@
 // The names and indices around a heatmap.
 #include <algorithm>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 
@@ -83,9 +84,9 @@ struct ColumnNames {
 ColumnNames column_names(const Frame& frame, const std::vector<std::string>& tokens, float pitch) {
   if (tokens.size() <= most_turned) {
     if (names_fit(frame, tokens, 1, pitch)) return {};
-    if (pitch >= frame.fonts.sans12->FontSize) return {true, 1};
+    if (pitch >= platform::font_size(frame.fonts.sans12)) return {true, 1};
     for (const std::size_t step : {2u, 4u})
-      if (static_cast<float>(step) * pitch >= frame.fonts.sans12->FontSize) return {true, step};
+      if (static_cast<float>(step) * pitch >= platform::font_size(frame.fonts.sans12)) return {true, step};
   }
   const float index = text_width(frame.fonts.mono12, std::to_string(tokens.size())) + frame.metrics.px(6);
   return {false, label_step(pitch, std::max(index, grown(frame, 34)))};
@@ -100,9 +101,9 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const float index_right = d.corner.x - frame.metrics.px(6);
   // Names that are a little too high for their rows are set smaller; if that does not do, every second has
   // one.
-  ImFont* font =
-      d.cell_height + 0.01f >= frame.fonts.sans13->FontSize ? frame.fonts.sans13 : frame.fonts.sans12;
-  const std::size_t step = label_step(d.cell_height + 0.01f, font->FontSize);
+  ImFont* font = d.cell_height + 0.01f >= platform::font_size(frame.fonts.sans13) ? frame.fonts.sans13
+                                                                                  : frame.fonts.sans12;
+  const std::size_t step = label_step(d.cell_height + 0.01f, platform::font_size(font));
   const float digits = text_width(frame.fonts.mono12, std::to_string(tokens.size() - 1));
   const auto chosen = d.cross ? std::optional(d.cross->row) : std::nullopt;
   for (std::size_t i = 0; i < d.numbers.n_rows; ++i) {

@@ -5,6 +5,7 @@
 
 #include "app/state/pinning.hpp"
 #include "app/state/zoom.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
@@ -109,10 +110,10 @@ void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const char* words = "zoomed · fit (F)";
   ImFont* font = frame.fonts.sans12;
   const float pad = frame.metrics.px(4), width = text_width(font, words) + 2 * pad,
-              height = font->FontSize + frame.metrics.px(4);
+              height = platform::font_size(font) + frame.metrics.px(4);
   if (width > d.far.x - d.corner.x || height > d.far.y - d.corner.y) return;
   const ImVec2 min{d.far.x - width, d.corner.y}, max{d.far.x, d.corner.y + height};
-  ImGui::SetCursorScreenPos(min);
+  platform::move_to(min);
   const bool pressed = hit_area((map.place + "/fit").c_str(), {width, height});
   frame.landmarks.mark_item(map.place + "/fit");
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -128,7 +129,7 @@ void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   draw_way_back(frame, map, d);  // before the map, which would take the mouse from it
-  ImGui::SetCursorScreenPos(d.corner);
+  platform::move_to(d.corner);
   hit_area(map.place.c_str(), {d.far.x - d.corner.x, d.far.y - d.corner.y});
   frame.landmarks.mark_item(map.place);
   if (drags(frame, d)) return ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);

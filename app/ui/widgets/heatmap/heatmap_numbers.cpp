@@ -1,6 +1,7 @@
 // The numbers in a heatmap's cells.
 #include <algorithm>
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 
@@ -37,7 +38,7 @@ NumberNeeds needs_in(const Frame& frame, const Heatmap& map, const Drawn& d) {
 }  // namespace
 
 float text_growth(const Frame& frame) {
-  return frame.fonts.mono13->FontSize / std::max(1.0f, std::round(13 * frame.metrics.scale));
+  return platform::font_size(frame.fonts.mono13) / std::max(1.0f, std::round(13 * frame.metrics.scale));
 }
 
 float cell_width_for(const Frame& frame, int characters) {
@@ -62,7 +63,8 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const Fonts& f = frame.fonts;
   // Most cells are too small for any number, whatever it is.
   if (!map.show_numbers || d.cell_height < m.px(least_height) ||
-      d.cell_height < room_for_line * f.mono12->FontSize || characters_in(d.cell_width, f.mono12) < 1)
+      d.cell_height < room_for_line * platform::font_size(f.mono12) ||
+      characters_in(d.cell_width, f.mono12) < 1)
     return {};
   const NumberNeeds needs = needs_in(frame, map, d);
   const NumberFormat format =
@@ -70,7 +72,7 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (!format.fits) return {};
   // The largest font that costs no decimals.
   const auto fits = [&](ImFont* font, float room) {
-    return d.cell_height >= room * font->FontSize &&
+    return d.cell_height >= room * platform::font_size(font) &&
            characters_in(d.cell_width, font) >= needs.characters(format.decimals);
   };
   if (fits(f.mono32, room_for_large)) return {f.mono32, format};
@@ -100,7 +102,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
       const float across = dropped ? 0.67f : 0.5f;
       const ImVec2 middle{std::floor(a.x + (b.x - 1 - a.x) * across), d.middle_of_row(i)};
       const std::string text = cell_text(v, format, plain_one);
-      const float half_width = text_width(font, text) / 2, half_height = font->FontSize / 2;
+      const float half_width = text_width(font, text) / 2, half_height = platform::font_size(font) / 2;
       // A number of which only a part is in the picture would be another number.
       if (middle.x - half_width < d.corner.x || middle.x + half_width > d.far.x ||
           middle.y - half_height < d.corner.y - 2 || middle.y + half_height > d.far.y + 2)

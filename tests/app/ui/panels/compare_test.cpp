@@ -8,6 +8,7 @@
 #include <map>
 
 #include "app/store/store.hpp"
+#include "app/theme/imgui_compat.hpp"
 #include "app/window/shown_state.hpp"
 #include "core/attention/attend.hpp"
 #include "core/editing/presets.hpp"
@@ -32,7 +33,7 @@ struct Remembering : app::render::Painter {
   ImTextureID paint(const app::render::Picture& picture) override {
     if (std::exchange(is_new_frame, false)) pictures.clear();
     pictures[picture.place] = picture;
-    return ImGui::GetIO().Fonts->TexID;
+    return app::platform::texture_id(1);
   }
   void end_frame() override { is_new_frame = true; }
 

@@ -1,5 +1,6 @@
 #include "tests/app/ui/panels/side_panels.hpp"
 
+#include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/bars/menu_bar.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/panels/edit/edit_panel.hpp"
@@ -19,12 +20,12 @@ void draw_side_panels(const app::Frame& frame) {
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_MenuBar |
                    ImGuiWindowFlags_NoBringToFrontOnFocus);
   app::panels::draw_menu_bar(frame);
-  ImGui::SetCursorScreenPos({0, top});
+  app::platform::move_to({0, top});
   ImGui::BeginChild("model", {frame.metrics.left, middle - top}, false,
                     ImGuiWindowFlags_AlwaysUseWindowPadding);
   app::panels::draw_model(frame);
   ImGui::EndChild();
-  ImGui::SetCursorScreenPos({0, middle});
+  app::platform::move_to({0, middle});
   ImGui::BeginChild("edit", {frame.metrics.left, bottom - middle}, false,
                     ImGuiWindowFlags_AlwaysUseWindowPadding);
   app::panels::draw_edit(frame);
