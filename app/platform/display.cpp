@@ -3,6 +3,7 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "core/error.hpp"
@@ -17,10 +18,25 @@ std::string last_complaint() {
   return line.substr(0, line.find('\n'));
 }
 
+/// Where both are offered, X11: a window of Wayland has no title bar unless another library is installed, and
+/// its lengths are not pixels, so that pictures would be enlarged.
+bool begins_on_x11() {
+#ifdef GLFW_PLATFORM
+  const char* display = std::getenv("DISPLAY");
+  if (!display || !*display || !glfwPlatformSupported(GLFW_PLATFORM_X11)) return false;
+  glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
+  const bool begun = glfwInit() == GLFW_TRUE;
+  glfwInitHint(GLFW_PLATFORM, GLFW_ANY_PLATFORM);
+  return begun;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 Display::Display() {
-  if (glfwInit() == GLFW_TRUE) return;
+  if (begins_on_x11() || glfwInit() == GLFW_TRUE) return;
   throw core::Error(
       "no display: cannot open a window (is DISPLAY set?); `attnscope export` works without one");
 }
@@ -47,6 +63,9 @@ GLFWwindow* Display::open(const char* title, int width, int height, bool visible
   glfwWindowHint(GLFW_VISIBLE, visible ? GLFW_TRUE : GLFW_FALSE);
   glfwWindowHintString(GLFW_X11_CLASS_NAME, "attnscope");
   glfwWindowHintString(GLFW_X11_INSTANCE_NAME, "attnscope");
+#ifdef GLFW_WAYLAND_APP_ID
+  glfwWindowHintString(GLFW_WAYLAND_APP_ID, "attnscope");
+#endif
   GLFWwindow* window = glfwCreateWindow(width, height, title, nullptr, nullptr);
   if (!window)
     throw core::Error("this display offers no OpenGL 3.3, which the window needs (" + last_complaint() +

@@ -225,7 +225,12 @@ ImVec2 Window::size() const {
 float Window::scale() const {
   float x = 1, y = 1;
   glfwGetWindowContentScale(window_, &x, &y);
-  return std::max(1.0f, std::max(x, y));
+  // Where a window's lengths are not pixels, as on Wayland, all that is drawn is enlarged already.
+  int width = 0, height = 0, pixels = 0;
+  glfwGetWindowSize(window_, &width, &height);
+  glfwGetFramebufferSize(window_, &pixels, &height);
+  const float enlarged = width > 0 ? static_cast<float>(pixels) / static_cast<float>(width) : 1;
+  return std::max(1.0f, std::max(x, y) / std::max(1.0f, enlarged));
 }
 
 std::vector<KeyPress> Window::take_keys() {
