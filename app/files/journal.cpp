@@ -5,15 +5,11 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <ctime>
 #include <system_error>
 
 #include "core/error.hpp"
-#include "core/formats/files/json.hpp"
 #include "core/formats/files/list_folder.hpp"
 #include "core/formats/files/unfinished.hpp"
-#include "core/text/hexadecimal.hpp"
-#include "core/text/words.hpp"
 
 namespace app {
 namespace {
@@ -23,9 +19,7 @@ namespace formats = core::formats;
 
 constexpr const char* lock_ending = ".lock";
 constexpr const char* content_ending = ".journal";
-constexpr std::size_t longest_head = std::size_t{64} << 10;
-constexpr std::size_t largest_journal = 2 * formats::largest_session + longest_head;
-constexpr char next_text = '\x1e';  // which JSON has no place for
+constexpr std::size_t largest_journal = 2 * formats::largest_session + longest_journal_head;
 
 fs::path lock_beside(fs::path content) {
   return content.replace_extension(lock_ending);
@@ -42,19 +36,6 @@ formats::Descriptor taken(const fs::path& path, int flags) {
   if (error != 0) lock.close();
   errno = error;
   return lock;
-}
-
-/// Where the sessions begin: behind a line of JSON about the work.
-std::size_t end_of_head(const std::string& text, const fs::path& content) {
-  const std::size_t end = text.find('\n');
-  if (end >= longest_head) throw core::Error(content.string() + ": expected two parts, got one");
-  return end + 1;
-}
-
-/// "10:32" of a moment that is of the same day as now.
-std::string short_moment(const std::string& moment, const std::string& now) {
-  const std::size_t day = now.find(' ');
-  return day != now.npos && moment.starts_with(now.substr(0, day + 1)) ? moment.substr(day + 1) : moment;
 }
 
 }  // namespace
@@ -105,73 +86,26 @@ std::vector<std::shared_ptr<Journal>> Journal::left_in(const fs::path& folder) {
 }
 
 void Journal::write(const JournalHead& head, const std::string& session, const std::string& in_lesson) {
-  const auto member = [](const char* key, const std::string& text) {
-    return std::string("\"") + key + "\": " + formats::json_quoted(text);
-  };
   // Somebody may have removed the folder, and without its lock nobody would find the journal.
   if (std::error_code error; !fs::exists(lock_path_, error)) lock_in(content_.parent_path());
-  // A path may be any bytes, which JSON has no place for.
-  const std::string path = core::text::hexadecimal(head.path ? head.path->native() : "");
-  formats::write_atomically(
-      content_,
-      "{" + member("title", head.title) + ", " + member("path", path) + ", " + member("stamp", head.stamp) +
-          ", " + member("since", head.since) + ", " + member("until", head.until) + ", \"edits\": " +
-          std::to_string(head.n_edits) + ", \"saved\": " + (head.is_saved ? "true" : "false") + ", " +
-          member("lesson", head.lesson) + ", " + member("lesson_title", head.lesson_title) +
-          ", \"step\": " + std::to_string(head.lesson_step) + "}\n" + session + next_text + in_lesson);
+  formats::write_atomically(content_, journal_text(head, {session, in_lesson}));
 }
 
 JournalHead Journal::head() const {
-  const std::string begin = formats::read_begin(content_, longest_head);
-  const formats::Json json =
-      formats::parse_json(std::string_view(begin).substr(0, end_of_head(begin, content_)), content_.string());
-  JournalHead head;
-  head.title = json.required("title").text();
-  head.stamp = json.required("stamp").text();
-  head.since = json.required("since").text();
-  head.until = json.required("until").text();
-  head.n_edits = json.required("edits").whole(0);
-  head.is_saved = json.required("saved").boolean();
-  head.lesson = json.required("lesson").text();
-  head.lesson_title = json.required("lesson_title").text();
-  head.lesson_step = json.required("step").whole(0);
-  const formats::Json digits = json.required("path");
-  const auto path = core::text::bytes_of_hexadecimal(digits.text());
-  if (!path) digits.fail("two digits for each byte");
-  if (!path->empty()) head.path = *path;
-  return head;
+  return journal_head(formats::read_begin(content_, longest_journal_head), content_.string());
 }
 
 formats::Session Journal::session() const {
   return formats::parse_session(texts().own, content_.string());
 }
 
-Journal::Texts Journal::texts() const {
-  const std::string text = formats::read_file(content_, largest_journal);
-  const std::size_t begin = end_of_head(text, content_), end = text.find(next_text, begin);
-  if (end == text.npos) throw core::Error(content_.string() + ": expected two sessions, got one");
-  return {text.substr(begin, end - begin), text.substr(end + 1)};
+JournalTexts Journal::texts() const {
+  return journal_texts(formats::read_file(content_, largest_journal), content_.string());
 }
 
 void Journal::clear() {
   std::error_code ignored;
   fs::remove(content_, ignored);
-}
-
-std::string moment_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  char text[32];
-  ::localtime_r(&now, &parts);
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
-  return text;
-}
-
-std::string left_words(const JournalHead& head, const std::string& now) {
-  const std::string since = short_moment(head.since, now), until = short_moment(head.until, now);
-  return head.title + (head.lesson.empty() ? "" : ", in the lesson " + head.lesson_title) + ", " +
-         core::text::counted(head.n_edits, "edit") +
-         (since == until ? ", at " + since : ", from " + since + " to " + until);
 }
 
 }  // namespace app

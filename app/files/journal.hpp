@@ -2,27 +2,14 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/files/journal_text.hpp"
 #include "core/formats/files/file.hpp"
 #include "core/formats/sessions/session.hpp"
 
 namespace app {
-
-/// What a journal keeps of a piece of work beside its model.
-struct JournalHead {
-  std::string title;
-  std::optional<std::filesystem::path> path = {};  ///< where it is saved
-  std::string stamp = {};                          ///< of that file when it was read
-  /// The first and the last edit that are not saved: "2026-11-22 10:32".
-  std::string since = {}, until = {};
-  std::size_t n_edits = 1;  ///< that are not saved
-  bool is_saved = false;    ///< it is as its file or preset: what is not saved was tried in a lesson
-  std::string lesson = {}, lesson_title = {};  ///< of the one under way, or ""
-  std::size_t lesson_step = 0;                 ///< of it
-};
 
 /// The file in which a running window keeps the work that is not saved, so that the next one can offer it.
 ///
@@ -46,11 +33,8 @@ class Journal {
   void write(const JournalHead& head, const std::string& session, const std::string& in_lesson = "");
   /// Throws core::Error when it is damaged; only its beginning is read.
   JournalHead head() const;
-  /// The two sessions.
-  struct Texts {
-    std::string own, in_lesson;
-  };
-  Texts texts() const;
+  /// The two sessions. Throws core::Error when there are not two.
+  JournalTexts texts() const;
   /// The first of them.
   core::formats::Session session() const;
   /// Keeps nothing any more.
@@ -63,11 +47,5 @@ class Journal {
   std::filesystem::path content_, lock_path_;
   core::formats::Descriptor lock_;
 };
-
-/// "2026-11-22 10:32", of this moment, here.
-std::string moment_now();
-
-/// "lesson2.json, 14 edits, from 10:32 to 10:46", with the day where that is another one than now's.
-std::string left_words(const JournalHead& head, const std::string& now = moment_now());
 
 }  // namespace app

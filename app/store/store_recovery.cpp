@@ -47,7 +47,7 @@ void Store::carry_out(const TakeUpLeft& command) {
   read_beside(
       path,
       [this, journal, head, path, free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
-        Journal::Texts texts = journal->texts();
+        JournalTexts texts = journal->texts();
         auto ready = std::make_shared<FoundInFiles::Ready>();
         ready->path = path;
         ready->left = FoundInFiles::Left{journal, head, std::move(texts.in_lesson)};

@@ -1,6 +1,7 @@
 #include <array>
 #include <map>
 
+#include "app/files/journal_text.hpp"
 #include "app/files/remembered.hpp"
 #include "app/files/view_text.hpp"
 #include "core/attention/attend.hpp"
@@ -66,6 +67,29 @@ Seeds experiment_seeds() {
       R"( "view": {"tab": "layers"}})"};
 }
 
+/// What is read of a journal is the same when it is written and read again, and its session is read as any.
+void run_journal(Bytes bytes) {
+  attempt([&] {
+    const app::JournalHead head = app::journal_head(bytes, "a.journal");
+    const app::JournalTexts texts = app::journal_texts(bytes, "a.journal");
+    const std::string written = app::journal_text(head, texts);
+    expect(app::journal_text(app::journal_head(written, "a.journal"), texts) == written,
+           "its head reads back");
+    expect(app::journal_texts(written, "a.journal").in_lesson == texts.in_lesson, "its sessions read back");
+    expect(app::left_words(head, "2026-11-22 10:32").find("edit") != std::string::npos, "it can be offered");
+    parse_session(texts.own, "a.journal");
+  });
+}
+
+Seeds journal_seeds() {
+  app::JournalHead in_lesson{"Causal",           "/tmp/a\xff.json",  "12 34",
+                             "2026-11-22 10:32", "2026-11-21 23:59", 14};
+  in_lesson.lesson = "causal", in_lesson.lesson_title = "Causal attention", in_lesson.lesson_step = 3;
+  const std::string session = session_seeds().back();
+  return {app::journal_text({"Weights \u202e"}, {session, ""}),
+          app::journal_text(in_lesson, {session, session})};
+}
+
 /// What was looked at is taken over as far as it makes sense, and what is written of it then is the same when
 /// it is read again.
 void run_view(Bytes bytes) {
@@ -123,6 +147,7 @@ const std::array session_table{
            run_experiment,
            experiment_seeds,
            {"\"keeps_norm\":", "\"unchanged\":", "\"rules\":", "\"projections\":{"}},
+    Target{"journal", run_journal, journal_seeds, {"\"edits\": 0", "\x1e"}},
     Target{"view",
            run_view,
            view_seeds,
