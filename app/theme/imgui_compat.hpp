@@ -103,6 +103,14 @@ inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float t
 /// program whose cursor was only moved.
 void move_to(ImVec2 at);
 
+/// The last item has the keyboard from the next frame on, where asking for it before the item is not enough:
+/// in 1.90 that finds some fields never.
+inline void focus_item() {
+#if IMGUI_VERSION_NUM >= 18900 && IMGUI_VERSION_NUM < 19200
+  if (!ImGui::IsItemActive()) ImGui::SetKeyboardFocusHere(-1);
+#endif
+}
+
 /// Whether one of the keys that every release knows (arrows, Tab, Enter, Escape, Delete …) went down.
 inline bool key_pressed(ImGuiKey key, bool repeat = true) {
 #if IMGUI_VERSION_NUM >= 18700

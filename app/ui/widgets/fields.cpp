@@ -122,6 +122,7 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   const bool listens = waiting || style.step;
   ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags, listens ? on_event : nullptr,
                    &listening);
+  if (waiting) platform::focus_item();
   ImGui::PopStyleVar();
   ImGui::PopFont();
   frame.landmarks.mark_item(name);
