@@ -3,11 +3,10 @@
 #include <new>
 #include <utility>
 
+#include "app/theme/imgui_compat.hpp"
+
 namespace app::platform {
 namespace {
-
-// Later ones take no atlas that they have not made, and draw a glyph's picture when it is asked for.
-constexpr bool takes_any_atlas = IMGUI_VERSION_NUM < 19200;
 
 /// ImGui looks at no null: memory that is not there ends what asked for it, and not the program.
 void* allocated(std::size_t bytes, void*) {
@@ -27,7 +26,7 @@ FontLoader::Set FontLoader::load(float scale, Glyphs glyphs) {
 
 FontLoader::FontLoader(Jobs& jobs, float scale) : lane_(jobs) {
   ImGui::SetAllocatorFunctions(allocated, freed);  // fonts are the first that it makes
-  if (takes_any_atlas) begin(scale, Glyphs::first);
+  if (!makes_letters_when_asked) begin(scale, Glyphs::first);
 }
 
 void FontLoader::begin(float scale, Glyphs glyphs) {
@@ -52,7 +51,7 @@ void FontLoader::begin_again() {
 }
 
 bool FontLoader::follow(float scale) {
-  if (!takes_any_atlas) {
+  if (makes_letters_when_asked) {
     if (now_.scale == scale) return false;
     now_ = {nullptr, load_fonts(*ImGui::GetIO().Fonts, scale, Glyphs::all), Glyphs::all, scale};
     return true;

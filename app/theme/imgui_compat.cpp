@@ -1,7 +1,7 @@
 #include "app/theme/imgui_compat.hpp"
 
 #if IMGUI_VERSION_NUM >= 18900
-#include <imgui_internal.h>  // nothing else makes a window reach to the cursor without an item
+#include <imgui_internal.h>  // a window reaches to a cursor without an item, the keyboard leaves a window
 
 #include <algorithm>
 #endif
@@ -14,6 +14,14 @@ void move_to(ImVec2 at) {
   ImVec2& reached = ImGui::GetCurrentWindow()->DC.CursorMaxPos;
   reached = {std::max(reached.x, at.x), std::max(reached.y, at.y)};
 #endif
+}
+
+void focus_next_item() {
+#if IMGUI_VERSION_NUM == 19010  // it looks only in the window where the keyboard was
+  ImGuiContext& context = *ImGui::GetCurrentContext();
+  context.NavFocusScopeId = context.CurrentFocusScopeId;
+#endif
+  ImGui::SetKeyboardFocusHere();
 }
 
 }  // namespace app::platform

@@ -13,6 +13,9 @@ inline constexpr ImGuiKey keypad_enter = ImGuiKey_KeypadEnter;
 inline constexpr ImGuiKey keypad_enter = ImGuiKey_KeyPadEnter;
 #endif
 
+/// Whether a letter's picture is made when it is first asked for, and not when its font is loaded.
+inline constexpr bool makes_letters_when_asked = IMGUI_VERSION_NUM >= 19200;
+
 /// An OpenGL texture as ImGui's draw lists take it.
 inline ImTextureID texture_id(unsigned texture) {
   return (ImTextureID)(std::intptr_t)texture;
@@ -48,22 +51,18 @@ inline float font_size(const ImFont* font) {
 #endif
 }
 
-/// How far below the top of a line of that font its letters stand, in pixels.
-inline float ascent(ImFont* font) {
+/// The letters of that font at the height at which it was loaded, their widths and where they stand.
+inline auto* letters_of(ImFont* font) {
 #if IMGUI_VERSION_NUM >= 19200
-  return font->GetFontBaked(font->LegacySize)->Ascent;
+  return font->GetFontBaked(font->LegacySize);
 #else
-  return font->Ascent;
+  return font;
 #endif
 }
 
-/// The picture of that character in the font, or null when the font has none.
-inline const ImFontGlyph* glyph(ImFont* font, ImWchar character) {
-#if IMGUI_VERSION_NUM >= 19200
-  return font->GetFontBaked(font->LegacySize)->FindGlyphNoFallback(character);
-#else
-  return font->FindGlyphNoFallback(character);
-#endif
+/// How far below the top of a line of that font its letters stand, in pixels.
+inline float ascent(ImFont* font) {
+  return letters_of(font)->Ascent;
 }
 
 /// That font, at the height at which it was loaded, until ImGui::PopFont.
@@ -103,13 +102,8 @@ inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float t
 /// program whose cursor was only moved.
 void move_to(ImVec2 at);
 
-/// The last item has the keyboard from the next frame on, where asking for it before the item is not enough:
-/// in 1.90 that finds some fields never.
-inline void focus_item() {
-#if IMGUI_VERSION_NUM >= 18900 && IMGUI_VERSION_NUM < 19200
-  if (!ImGui::IsItemActive()) ImGui::SetKeyboardFocusHere(-1);
-#endif
-}
+/// The next item has the keyboard from the next frame on.
+void focus_next_item();
 
 /// Whether one of the keys that every release knows (arrows, Tab, Enter, Escape, Delete …) went down.
 inline bool key_pressed(ImGuiKey key, bool repeat = true) {

@@ -88,8 +88,8 @@ TEST(Project, KeepsNoStateInStatics) {
 TEST(Project, AsksInOnePlaceWhatReleasesOfImGuiDoDifferently) {
   for (const File& file : code({"app"})) {
     if (file.path.starts_with("app/theme/imgui_compat.")) continue;
-    for (const std::string word :
-         {"->FontSize", "->Ascent", "ImGui::PushFont(", "ImGui::SetCursorScreenPos("})
+    for (const std::string word : {"->FontSize", "->Ascent", "ImGui::PushFont(", "ImGui::SetCursorScreenPos(",
+                                   "ImGui::SetKeyboardFocusHere("})
       EXPECT_EQ(file.text.find(word), file.text.npos) << file.path << ": " << word;
   }
 }

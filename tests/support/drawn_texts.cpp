@@ -10,16 +10,7 @@
 namespace support {
 namespace {
 
-// Letters and their widths: of a font, or from 1.92 on of a font at one of its sizes.
-#if IMGUI_VERSION_NUM >= 19200
-ImFontBaked* letters_of(ImFont* font) {
-  return font->GetFontBaked(app::platform::font_size(font));
-}
-#else
-ImFont* letters_of(ImFont* font) {
-  return font;
-}
-#endif
+using app::platform::letters_of;
 
 /// Asks for no letter that is not there: it would be made, and others would move in the atlas.
 bool is_mono(ImFont* font) {
@@ -113,8 +104,7 @@ void TextReader::read_command(const ImDrawList& list, const ImDrawCmd& cmd,
 }
 
 std::vector<DrawnText> TextReader::texts() {
-  constexpr bool letters_come_when_drawn = IMGUI_VERSION_NUM >= 19200;
-  if (letters_come_when_drawn) read_letters();
+  if (app::platform::makes_letters_when_asked) read_letters();
   std::vector<Growing> grown;
   const ImDrawData* data = ImGui::GetDrawData();
   for (int n = 0; n < data->CmdListsCount; ++n)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/theme/imgui_compat.hpp"
 #include "core/editing/edit.hpp"
 #include "tests/support/loaded_drivers.hpp"
 #include "tests/support/waiting.hpp"
@@ -54,8 +55,8 @@ void Walk::frame(const support::InputFrame& input) {
   loop.frame(
       [&](ImGuiIO& io) {
         support::put(now, io);
-        const bool letters_follow = IMGUI_VERSION_NUM >= 19200;  // they would be made for that scale
-        if (!sharp && !letters_follow) io.DisplayFramebufferScale = {0.05f, 0.05f};
+        // Letters that are made when they are asked for would be made for that scale.
+        if (!sharp && !app::platform::makes_letters_when_asked) io.DisplayFramebufferScale = {0.05f, 0.05f};
       },
       keys);
 }

@@ -118,11 +118,10 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   if (waiting) flags |= ImGuiInputTextFlags_CallbackAlways;
   if (style.step) flags |= ImGuiInputTextFlags_CallbackHistory;
   Listening listening{style, false, !caret_at_end, waiting ? typed_letters() : ""};
-  if (waiting) ImGui::SetKeyboardFocusHere();
+  if (waiting) platform::focus_next_item();
   const bool listens = waiting || style.step;
   ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags, listens ? on_event : nullptr,
                    &listening);
-  if (waiting) platform::focus_item();
   ImGui::PopStyleVar();
   ImGui::PopFont();
   frame.landmarks.mark_item(name);

@@ -111,7 +111,7 @@ TEST_F(OpenWindow, TakesScriptedInput) {
 
 TEST_F(OpenWindow, HasTheFirstGlyphsAtOnceAndTheOthersSoon) {
   const auto has = [&](ImWchar sign) {
-    return app::platform::glyph(window.fonts().fonts.sans14, sign) != nullptr;
+    return app::platform::letters_of(window.fonts().fonts.sans14)->FindGlyphNoFallback(sign) != nullptr;
   };
 #if IMGUI_VERSION_NUM < 19200
   EXPECT_FALSE(window.prepare_fonts(1));  // loaded while the window was opened
@@ -139,7 +139,7 @@ TEST_F(OpenWindow, LoadsFontsAnewForAnotherScale) {
     window.prepare_fonts(1.5);
     EXPECT_EQ(app::platform::font_size(window.fonts().fonts.mono32), 48);
   }
-  EXPECT_NE(app::platform::glyph(window.fonts().fonts.sans14, 0x416), nullptr);
+  EXPECT_NE(app::platform::letters_of(window.fonts().fonts.sans14)->FindGlyphNoFallback(0x416), nullptr);
   show_nothing();
 }
 
@@ -151,15 +151,15 @@ TEST(Fonts, HaveEverySignOfTheFormulas) {
   for (const ImWchar sign : {0x221a, 0x1d40, 0xb7, 0x2212, 0x221e, 0x3a3, 0x3b1, 0x2208, 0x211d, 0x2c, 0x1d48,
                              0x2096, 0x2264, 0xd7, 0x2192, 0x27e8, 0x2016}) {
     for (ImFont* font : {f.sans12, f.sans13, f.sans14, f.sans15, f.sans16, f.sans17, f.sans19})
-      EXPECT_NE(app::platform::glyph(font, sign), nullptr)
+      EXPECT_NE(app::platform::letters_of(font)->FindGlyphNoFallback(sign), nullptr)
           << std::hex << sign << " at " << app::platform::font_size(font);
   }
   for (const ImWchar sign : {0x2212, 0x221e, 0xd7, 0xb7}) {
     for (ImFont* font : {f.mono12, f.mono13, f.mono14, f.mono32})
-      EXPECT_NE(app::platform::glyph(font, sign), nullptr) << std::hex << sign;
+      EXPECT_NE(app::platform::letters_of(font)->FindGlyphNoFallback(sign), nullptr) << std::hex << sign;
   }
   for (const ImWchar letter : {0x416, 0x3c8, 0xe4})
-    EXPECT_NE(app::platform::glyph(f.sans13, letter), nullptr);
+    EXPECT_NE(app::platform::letters_of(f.sans13)->FindGlyphNoFallback(letter), nullptr);
 }
 
 TEST(NoDisplay, IsSaidInOneLineThatNamesTheWayOut) {

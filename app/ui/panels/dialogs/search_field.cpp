@@ -37,7 +37,7 @@ Searched search_field(const Frame& frame, const char* name, const char* hint, fl
   std::vector<char> buffer(search.text.begin(), search.text.end());
   buffer.resize(longest_text + search.text.size());
   Listening listening{search.waiting, search.waiting ? widgets::typed_letters() : ""};
-  if (search.waiting && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) ImGui::SetKeyboardFocusHere();
+  if (search.waiting && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) platform::focus_next_item();
   platform::push_font(frame.fonts.sans16);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {frame.metrics.px(10), frame.metrics.px(7)});
   ImGui::SetNextItemWidth(width);

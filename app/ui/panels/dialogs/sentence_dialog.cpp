@@ -28,7 +28,7 @@ int grow(ImGuiInputTextCallbackData* data) {
 void draw_text_box(const Frame& frame, float width) {
   std::string text = frame.forms.sentence.text;
   platform::push_font(frame.fonts.sans15);
-  if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+  if (ImGui::IsWindowAppearing()) platform::focus_next_item();
   ImGui::InputTextMultiline("##sentence", text.data(), text.capacity() + 1, {width, frame.metrics.px(96)},
                             ImGuiInputTextFlags_CallbackResize, grow, &text);
   ImGui::PopFont();
