@@ -8,7 +8,7 @@ libarmadillo-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libzip-dev libc
 libpcre2-dev libutf8proc-dev"
 
 # Beside these, to build and run the tests and benchmarks, on a screen of their own.
-test_packages="libgtest-dev libgmock-dev libbenchmark-dev xvfb xauth"
+test_packages="libgtest-dev libgmock-dev libbenchmark-dev libx11-dev python3-numpy xvfb xauth"
 
 # Beside these, for the fuzzers.
 fuzz_packages="clang-14 libclang-rt-14-dev llvm-14"

@@ -1,0 +1,140 @@
+// What the window lives beside goes away: the X server, and whoever owns the clipboard.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/platform/window.hpp"
+#include "app/store/store.hpp"
+#include "tests/screen/screen.hpp"
+#include "tests/support/loaded_drivers.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace {
+
+using support::TemporaryDirectory;
+
+/// Asks again and again, for a minute at most.
+template <class Question>
+bool comes_true(Question question) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!question()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+/// attnscope, started by somebody who has just that display and that home.
+class Started {
+ public:
+  Started(const std::string& display, const std::filesystem::path& home) {
+    std::string variables[] = {"DISPLAY=" + display,
+                               "HOME=" + home.string(),
+                               "XDG_CONFIG_HOME=" + (home / "config").string(),
+                               "XDG_STATE_HOME=" + (home / "state").string(),
+                               "XDG_RUNTIME_DIR=" + home.string(),
+                               "LC_ALL=C.UTF-8"};
+    std::vector<char*> environment;
+    for (std::string& variable : variables) environment.push_back(variable.data());
+    environment.push_back(nullptr);
+    std::string name = PROGRAM;
+    char* argv[] = {name.data(), nullptr};
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 2, (home / "err").c_str(), O_WRONLY | O_CREAT, 0600);
+    const int error = ::posix_spawn(&process_, PROGRAM, &files, nullptr, argv, environment.data());
+    posix_spawn_file_actions_destroy(&files);
+    if (error != 0) throw std::runtime_error("cannot run " PROGRAM);
+  }
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+  ~Started() {
+    if (status_) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+
+  /// How it ended, as waitpid says it, once it has.
+  std::optional<int> status() {
+    if (int status = 0; !status_ && ::waitpid(process_, &status, WNOHANG) == process_) status_ = status;
+    return status_;
+  }
+
+ private:
+  pid_t process_ = 0;
+  std::optional<int> status_;
+};
+
+bool has_journal(const std::filesystem::path& state) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(state, none))
+    if (entry.path().extension() == ".journal") return true;
+  return false;
+}
+
+TEST(LostScreen, EndsTheWindowAndItsWorkIsOfferedByTheNext) {
+  const TemporaryDirectory home;
+  const std::filesystem::path state = home / "state/attnscope";
+  std::filesystem::create_directories(home / "config/attnscope");
+  support::put_bytes(home / "config/attnscope/settings", "tour=known\n");
+  screen::Server server;
+  Started window(server.display(), home.path());
+  {
+    screen::Neighbour hand(server.display());
+    ASSERT_TRUE(comes_true([&] { return hand.window_called("attnscope").has_value(); }));
+    EXPECT_FALSE(has_journal(state));
+    hand.press(*hand.window_called("attnscope"), 'c');  // the causal mask
+    ASSERT_TRUE(comes_true([&] { return has_journal(state); }));
+  }
+  EXPECT_FALSE(window.status());
+  server.kill();
+  ASSERT_TRUE(comes_true([&] { return window.status().has_value(); }));
+  EXPECT_TRUE(WIFEXITED(*window.status()) && WEXITSTATUS(*window.status()) == 1)
+      << support::bytes_of(home / "err");
+
+  app::Store next;
+  const bool before = next.model().mask.causal;
+  next.recall({{}, {}, state, {}});
+  ASSERT_EQ(next.view().forms.left.size(), 1u);
+  next.dispatch(app::TakeUpLeft{0});
+  support::finish_reading(next);
+  EXPECT_THAT(next.message().text, testing::StartsWith("Recovered: "));
+  EXPECT_EQ(next.model().mask.causal, !before);
+}
+
+TEST(LostClipboard, LeavesNothingToPasteAndTheWindowGoesOn) {
+  const screen::Server server;
+  ::setenv("DISPLAY", server.display().c_str(), 1);
+  app::Jobs jobs;
+  app::platform::Window window(jobs, "attnscope tests", 960, 600);
+  support::keep_drivers_loaded();
+  window.prepare_fonts(1);
+  auto other = std::make_unique<screen::Neighbour>(server.display());
+  const screen::Neighbour looker(server.display());
+  other->take_clipboard();
+  ASSERT_TRUE(looker.clipboard_is_taken());
+  other.reset();
+  ASSERT_TRUE(comes_true([&] { return !looker.clipboard_is_taken(); }));
+  const char* text = ImGui::GetClipboardText();
+  EXPECT_STREQ(text ? text : "", "");
+  window.begin_frame();
+  window.end_frame(app::rgb(0));
+  ImGui::SetClipboardText("1\t2\n");
+  EXPECT_TRUE(looker.clipboard_is_taken());
+  EXPECT_STREQ(ImGui::GetClipboardText(), "1\t2\n");
+}
+
+}  // namespace
