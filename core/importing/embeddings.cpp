@@ -101,11 +101,15 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
   if (!can_be_embeddings(info))
     fail(file, info.name + ": expected embeddings [tokens, columns] or a batch of them, got " +
                    formats::shape_text(info.shape));
-  const Tensor tensor = file.read(info.name, {}, progress);
-  if (tensor.numbers.empty())  // a file of no numbers can claim any number of tokens
+  if (formats::count_of(info.shape) == std::uint64_t{0})  // which can claim any number of tokens
     fail(file,
          info.name + ": expected at least one number, got the shape " + formats::shape_text(info.shape));
-  const std::size_t n_tokens = tensor.shape[tensor.shape.size() - 2];
+  const std::size_t n_tokens = info.shape[info.shape.size() - 2], n_columns = info.shape.back();
+  const std::size_t n_sequences = info.shape.size() == 3 ? info.shape.front() : 1;
+  // Before numbers are read, and as many names are made.
+  attention::require_size({.n_sequences = n_sequences, .n_tokens = n_tokens, .d_model = n_columns},
+                          file.place());
+  const Tensor tensor = file.read(info.name, {}, progress);
   const auto tokens =
       tensor.row_labels.size() == n_tokens ? tensor.row_labels : tokens_in(file, n_tokens, progress);
   std::vector<attention::Sequence> sequences;

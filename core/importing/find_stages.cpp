@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 
 #include "core/attention/given.hpp"
+#include "core/attention/limits.hpp"
 #include "core/check/names.hpp"
 #include "core/find.hpp"
 #include "core/importing/stages_in.hpp"
@@ -70,7 +72,8 @@ std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Tok
   for (const TensorInfo& info : file.tensors())
     if (info.dtype != formats::Dtype::text) tensors.push_back(&info);
   const bool alike = !tensors.empty() && std::ranges::all_of(tensors, [&](const TensorInfo* info) {
-    return can_be_a_stage(*info) && info->shape.size() > 2 && info->shape == tensors.front()->shape;
+    return can_be_a_stage(*info) && info->shape.size() > 2 && info->shape == tensors.front()->shape &&
+           std::ranges::max(info->shape | std::views::drop(info->shape.size() - 2)) <= attention::max_tokens;
   });
   if (!alike || !holds_weights(file, *tensors.front(), progress)) return {};
   std::vector<StageLayer> layers;

@@ -107,7 +107,10 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
   model.n_heads = read.n_heads;
   model.n_kv_heads = read.n_kv_heads;
   const std::size_t d_in = read.projections.query.weight->n_rows;
-  const std::size_t d_head = read.projections.query.weight->n_cols / read.n_heads;
+  const std::size_t d_out = read.projections.query.weight->n_cols, d_head = d_out / read.n_heads;
+  // Before embeddings are drawn for it.
+  attention::require_size({.d_model = d_in, .d_out = d_out, .n_heads = read.n_heads, .projections = true},
+                          file.place());
   model.scale = checkpoints::scale_of(behaviour, config, layer, d_head);
   model.additions = checkpoints::read_additions(file, behaviour.planned, model.n_heads, d_head, progress);
   model.projections = std::move(read.projections);

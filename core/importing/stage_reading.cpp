@@ -1,7 +1,9 @@
 #include "core/importing/stage_reading.hpp"
 
 #include <algorithm>
+#include <ranges>
 
+#include "core/attention/limits.hpp"
 #include "core/error.hpp"
 #include "core/importing/arranging.hpp"
 #include "core/importing/first_line.hpp"
@@ -68,6 +70,12 @@ std::vector<formats::TensorStage> StageReading::read_all(std::vector<StageSource
 formats::Tensor StageReading::numbers_of(const formats::TensorInfo& info) const {
   const std::vector<std::size_t> leading =
       layer_.n > 0 ? std::vector{layer_.index} : std::vector<std::size_t>();
+  // Sequences, heads, tokens and columns have one limit; a model beyond it is refused before it is read.
+  const bool is_within = std::ranges::all_of(info.shape | std::views::drop(leading.size()),
+                                             [](std::size_t n) { return n <= attention::max_tokens; });
+  if (!is_within)
+    throw Error(file_.place() + info.name + ": expected axes of at most " +
+                std::to_string(attention::max_tokens) + ", got " + formats::shape_text(info.shape));
   return file_.read(info.name, leading, progress_);
 }
 

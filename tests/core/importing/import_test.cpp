@@ -6,6 +6,7 @@
 #include "core/attention/attend.hpp"
 #include "core/formats/readers/tensor_formats.hpp"
 #include "core/formats/writers/npy.hpp"
+#include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -101,6 +102,19 @@ TEST(ImportedMatrix, OfNoNumbersIsRefusedHoweverManyTokensItClaims) {
   support::put_bytes(path, formats::npy_header({std::size_t{1} << 62, 0}));
   EXPECT_EQ(support::error_of([&] { imported(path.string()); }),
             path.string() + ": x: expected at least one number, got the shape [4611686018427387904, 0]");
+}
+
+TEST(ImportedCheckpoint, TooWideIsRefusedBeforeEmbeddingsAreDrawn) {
+  const support::TemporaryDirectory directory;
+  const auto path = directory / "wide.safetensors";
+  const support::Written query{"W_query.weight", {1, 16385}, std::vector<float>(16385, 0.5f)};
+  support::Written key = query, value = query;
+  key.name = "W_key.weight", value.name = "W_value.weight";
+  support::write(path, {query, key, value});
+  Choices choices;
+  choices.n_heads = 1;
+  EXPECT_EQ(support::error_of([&] { imported(path.string(), choices); }),
+            path.string() + ": embeddings: expected at most 16384 columns (d_in), got 16385");
 }
 
 TEST(ImportedMatrix, OfThreeDimensionsIsABatch) {

@@ -59,6 +59,38 @@ TEST_F(StagesInAFile, OfNoNumbersHaveNoLayersHoweverManyTheyClaim) {
               HasSubstr("w: expected at least one number, got ["));
 }
 
+TEST(StagesBeyondTheLimits, AreRefusedBeforeTheyAreRead) {
+  const auto refusal = [](const char* name, const formats::Shape& shape) {
+    formats::TensorInfo info;
+    info.name = name;
+    info.shape = shape;
+    const auto read = [&](std::span<const std::size_t> leading, const core::Token&) {
+      EXPECT_FALSE(leading.empty()) << "all of it was read";
+      formats::Tensor part;  // which tells that it is of no weights
+      part.shape = {1, 1}, part.numbers = {2};
+      return part;
+    };
+    const formats::TensorFile file("/d.npz", "npz", {{info, read}});
+    return support::error_of([&] { import_tensors(file, {}, core::Token()); });
+  };
+  EXPECT_EQ(refusal("weights", {16385, 1}),
+            "/d.npz: weights: expected axes of at most 16384, got [16385, 1]");
+  EXPECT_EQ(refusal("weights", {1, 1 << 28}),
+            "/d.npz: weights: expected axes of at most 16384, got [1, 268435456]");
+  EXPECT_EQ(refusal("embeddings", {1 << 28, 1}),
+            "/d.npz: embeddings: expected at most 16384 tokens, got 268435456");
+  EXPECT_EQ(refusal("embeddings", {16385, 1, 1}),
+            "/d.npz: embeddings: expected at most 16384 sequences, got 16385");
+  EXPECT_EQ(refusal("embeddings", {1, 16385}),
+            "/d.npz: embeddings: expected at most 16384 columns (d_in), got 16385");
+}
+
+TEST_F(StagesInAFile, MayHaveMoreLayersThanOtherAxes) {
+  write(path, {rows_of_two("attn_weights", {16385, 1, 1, 2})});
+  EXPECT_EQ(layers().size(), 16385u);
+  EXPECT_EQ(imported(layer("16384")).model.n_heads, 1u);
+}
+
 TEST_F(StagesInAFile, OfOneBatchAreNotLayers) {
   write(path, {rows_of_two("attn_weights", {1, 3, 2, 2})});
   EXPECT_EQ(layers().size(), 0u);
