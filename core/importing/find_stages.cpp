@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <ranges>
 
 #include "core/attention/given.hpp"
 #include "core/attention/limits.hpp"
@@ -73,7 +72,7 @@ std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Tok
     if (info.dtype != formats::Dtype::text) tensors.push_back(&info);
   const bool alike = !tensors.empty() && std::ranges::all_of(tensors, [&](const TensorInfo* info) {
     return can_be_a_stage(*info) && info->shape.size() > 2 && info->shape == tensors.front()->shape &&
-           std::ranges::max(info->shape | std::views::drop(info->shape.size() - 2)) <= attention::max_tokens;
+           std::max(info->shape.end()[-2], info->shape.back()) <= attention::max_tokens;
   });
   if (!alike || !holds_weights(file, *tensors.front(), progress)) return {};
   std::vector<StageLayer> layers;

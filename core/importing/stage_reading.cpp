@@ -1,7 +1,7 @@
 #include "core/importing/stage_reading.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <span>
 
 #include "core/attention/limits.hpp"
 #include "core/error.hpp"
@@ -71,7 +71,7 @@ formats::Tensor StageReading::numbers_of(const formats::TensorInfo& info) const 
   const std::vector<std::size_t> leading =
       layer_.n > 0 ? std::vector{layer_.index} : std::vector<std::size_t>();
   // Sequences, heads, tokens and columns have one limit; a model beyond it is refused before it is read.
-  const bool is_within = std::ranges::all_of(info.shape | std::views::drop(leading.size()),
+  const bool is_within = std::ranges::all_of(std::span(info.shape).subspan(leading.size()),
                                              [](std::size_t n) { return n <= attention::max_tokens; });
   if (!is_within)
     throw Error(file_.place() + info.name + ": expected axes of at most " +

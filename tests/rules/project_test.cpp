@@ -94,6 +94,11 @@ TEST(Project, AsksInOnePlaceWhatReleasesOfImGuiDoDifferently) {
   }
 }
 
+TEST(Project, UsesNoViewsThatClang14CannotCompile) {
+  for (const File& file : code({"core", "app", "tests/fuzz"}))
+    EXPECT_EQ(file.text.find("#include <ranges>"), file.text.npos) << file.path;
+}
+
 TEST(Project, CompilesEverySource) {
   const auto sources = read_files(PROJECT_ROOT, {"core", "app", "tests"}, {".cpp"});
   const auto lists = read_files(PROJECT_ROOT, {"core", "app", "tests"}, {"CMakeLists.txt"});
