@@ -6,7 +6,9 @@
 
 namespace app {
 
-/// What changes when somebody writes a file: its length, time and place on the disk; "" when there is none.
+/// What changes when somebody writes a file: its length, times and place on the disk; "" when there is none.
+///
+/// The time of its change is among them, which nobody can set back as that of its contents.
 std::string file_stamp(const std::filesystem::path& path);
 
 /// The path from the root of a file that is there after this program too, so that it means the same to other

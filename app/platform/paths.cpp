@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
+#include <sstream>
 #include <system_error>
 
 #include "app/state/recent.hpp"
@@ -15,16 +15,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t longest_memory = std::size_t{1} << 20;  // of a file, in bytes
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
 
 std::vector<std::string> lines_of(const fs::path& file) {
-  std::ifstream in(file);
   std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) {
-    if (!line.empty()) lines.push_back(line);
+  try {
+    std::istringstream in(core::formats::read_file(file, longest_memory));
+    for (std::string line; std::getline(in, line);)
+      if (!line.empty()) lines.push_back(line);
+  } catch (const core::Error&) {  // as without it: settings are not worth a window that does not open
+    return {};
   }
   return lines;
 }

@@ -5,10 +5,23 @@
 #include "app/files/file_stamp.hpp"
 #include "app/files/view_text.hpp"
 #include "app/store/store.hpp"
+#include "core/editing/presets.hpp"
 #include "core/error.hpp"
 #include "core/experiment/experiment_file.hpp"
 
 namespace app {
+namespace {
+
+/// Where work came from that a journal kept; it has no name of a preset, but its title.
+Origin origin_of(const JournalHead& head) {
+  Origin origin{head.title, "", head.path, head.stamp};
+  const auto& presets = core::editing::presets();
+  const auto preset = std::ranges::find(presets, head.title, &core::editing::Preset::title);
+  if (!head.path && preset != presets.end()) origin.preset = preset->name;
+  return origin;
+}
+
+}  // namespace
 
 Recordable Store::to_record() const {
   const bool in_lesson = lessons_.is_under_way();
@@ -73,10 +86,12 @@ void Store::take_up(const FoundInFiles::Ready& ready) {
   if (!std::ranges::count(recorder_.left(), ready.left->journal))
     throw core::Error("What was left by a window before is there no longer.");
   const JournalHead& head = ready.left->head;
-  Origin origin{head.title, "", head.path, head.stamp};
+  Origin origin = origin_of(head);
   origin.account = ready.imported.account;
   start_with(ready.whole ? document_of(*ready.whole, std::move(origin))
                          : document_of(ready.imported.model, std::move(origin)));
+  if (const auto* preset = core::editing::find_preset(document_.origin.preset))
+    document_.first = preset->make();  // and not what had become of it
   if (!head.is_saved) {  // it is nowhere but in the journal
     document_.saved = {};
     document_.saved_experiment = {};

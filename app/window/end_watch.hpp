@@ -2,23 +2,46 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 namespace app {
 
 /// Waits beside the window for what asks the program to end: SIGTERM, SIGHUP, SIGINT, which every thread must
-/// hold back; see core::HeldSignals.
+/// hold back; see core::HeldSignals. As long as there is no window such a signal ends the program at once.
 class EndWatch {
  public:
-  /// wake is called from another thread.
-  explicit EndWatch(std::function<void()> wake);
+  EndWatch();
+
+  /// A window that is called when a signal comes, until this is gone.
+  class Window {
+   public:
+    /// wake is called from another thread.
+    Window(EndWatch& watch, std::function<void()> wake);
+    ~Window();
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
+
+   private:
+    EndWatch& watch_;
+  };
 
   /// The signal that came, or 0.
   int signal() const { return signal_; }
 
  private:
+  void take(int signal);
+
   std::atomic<int> signal_ = 0;
+  std::mutex mutex_;
+  std::function<void()> wake_;  // guarded by the mutex, as what it calls must still be there
+  bool had_window_ = false;
   std::jthread thread_;
 };
+
+/// What a program returns that a signal has ended, as shells say it.
+inline int status_of_signal(int signal) {
+  return 128 + signal;
+}
 
 }  // namespace app

@@ -50,6 +50,7 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 int run_window(const WindowOptions& options) {
   if (options.file) core::formats::read_pipe_whole(*options.file);  // which may be asked to end
   const core::HeldSignals held;                                     // before any other thread begins
+  EndWatch end;
   const platform::Memory before = platform::read_memory(platform::config_directory());
   const int width = remembered_number(before.settings, "width", 960, 16384).value_or(1600);
   const int height = remembered_number(before.settings, "height", 600, 16384).value_or(1000);
@@ -67,15 +68,14 @@ int run_window(const WindowOptions& options) {
                           store.view().settings.scale * store.view().settings.text_size);
   render::HeatmapRenderer renderer;
   Loop loop(window, renderer, store);
-  const EndWatch end([&window] { window.wake(); });
+  const EndWatch::Window called(end, [&window] { window.wake(); });
   Remembering remembering(store.jobs(), platform::config_directory(), began);
   while (loop.step()) {
     if (end.signal() != 0) store.dispatch(EndNow{});
     remembering.follow(memory_of(store, window.size()));
   }
   remembering.finish(memory_of(store, window.size()));
-  constexpr int of_signals = 128;  // as shells say it
-  return end.signal() == 0 ? 0 : of_signals + end.signal();
+  return end.signal() == 0 ? 0 : status_of_signal(end.signal());
 }
 
 }  // namespace app

@@ -53,6 +53,7 @@ const StageMatrix* Changes::before(core::attention::Stage stage, std::size_t hea
 bool differs(double before, double now) {
   if (std::isnan(before) || std::isnan(now)) return std::isnan(before) != std::isnan(now);
   if (before == now) return false;
+  if (std::isinf(before) || std::isinf(now)) return true;
   constexpr double rounding = 1e-12;
   return !(std::abs(now - before) <= rounding * std::max(1.0, std::abs(before)));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/check/agreement.hpp"
 #include "core/check/names.hpp"
@@ -72,7 +73,8 @@ std::size_t layers_within(const Model& model, const Candidate& c, const MatchOpt
 
 /// One of the file's tensors as the check compares it; of a first axis of layers that layer alone.
 Theirs taken(const Model& model, const TensorFile& file, const Candidate& c, const MatchOptions& options,
-             std::size_t n_layers, std::size_t layer) {
+             std::size_t n_layers, std::size_t layer, const core::Token& progress) {
+  progress.add(0);
   Theirs theirs;
   theirs.name = c.info->name;
   theirs.stage = c.stages.front();
@@ -94,13 +96,13 @@ Theirs taken(const Model& model, const TensorFile& file, const Candidate& c, con
     const auto wider = with_wider_output(model);
     if (n_layers == 0 &&
         ((wider && is_read_in(*wider)) || std::ranges::any_of(other_head_numbers(model), is_read))) {
-      theirs.tensor = file.read(c.info->name);
+      theirs.tensor = file.read(c.info->name, {}, progress);
       theirs.rounding = rounding_of(theirs.tensor);
     }
     theirs.obstacle = unfit_words(model, c.stages, c.info->shape, c.said.parts, options.layout);
     return theirs;
   }
-  theirs.tensor = file.read(c.info->name, leading);
+  theirs.tensor = file.read(c.info->name, leading, progress);
   theirs.rounding = rounding_of(theirs.tensor);
   mark_masked(theirs);
   return theirs;
@@ -116,10 +118,11 @@ std::vector<Stage> mapped_stages(const std::string& tensor, const std::string& s
 /// Those tensors that are stages of the model; why the others are not goes to left_out.
 std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
                                   const std::map<std::string, std::string>& by_hand,
-                                  std::vector<LeftOut>& left_out) {
+                                  std::vector<LeftOut>& left_out, const core::Token& progress) {
   std::vector<Candidate> all;
   std::vector<std::string> nameless;
   for (const TensorInfo& info : file.tensors()) {
+    progress.add(0);
     Candidate c{&info, said_by(info.name)};
     const auto hand = by_hand.find(info.name);
     if (hand != by_hand.end()) {
@@ -154,10 +157,11 @@ void choose_by_name(const TensorFile& file, const MatchOptions& options, std::ve
   matched.layers = layers_of(names);
   if (matched.layers.empty()) return;
   matched.layer = chosen_layer(file, options.layer, matched.layers);
+  const std::set<std::string_view> layers(matched.layers.begin(), matched.layers.end());
   std::erase_if(all, [&](const Candidate& c) {
     if (c.by_hand || c.said.layer == matched.layers[matched.layer]) return false;
-    const bool of_a_layer = std::ranges::find(matched.layers, c.said.layer) != matched.layers.end();
-    matched.left_out.push_back({c.info->name, of_a_layer ? "of another layer" : "its name says no layer"});
+    matched.left_out.push_back(
+        {c.info->name, layers.contains(c.said.layer) ? "of another layer" : "its name says no layer"});
     return true;
   });
 }
@@ -215,8 +219,8 @@ void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, 
   for (std::size_t k = 0; k < all.size(); ++k)
     if (is_residual(k)) names.push_back(all[k].info->name);
   if (names.size() == all.size()) return;  // nothing else is there
-  std::erase_if(matched.theirs,
-                [&](const Theirs& theirs) { return std::ranges::find(names, theirs.name) != names.end(); });
+  const std::set<std::string_view> gone(names.begin(), names.end());
+  std::erase_if(matched.theirs, [&](const Theirs& theirs) { return gone.contains(theirs.name); });
   for (const std::string& name : names)
     matched.left_out.push_back({name, "not what enters attention, as hidden states before a norm; --map \"" +
                                           name + "=embeddings\" compares it"});
@@ -225,10 +229,10 @@ void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, 
 }  // namespace
 
 Matched match(const Model& model, const TensorFile& file, const std::map<std::string, std::string>& by_hand,
-              const MatchOptions& options) {
+              const MatchOptions& options, const core::Token& progress) {
   for (const auto& [tensor, stage] : by_hand) file.info(tensor);  // throws when it is not there
   Matched matched;
-  std::vector<Candidate> all = candidates(model, file, by_hand, matched.left_out);
+  std::vector<Candidate> all = candidates(model, file, by_hand, matched.left_out, progress);
   choose_by_name(file, options, all, matched);
   std::size_t n_layers = 0;  // that are a first axis
   if (matched.layers.empty()) {
@@ -239,7 +243,7 @@ Matched match(const Model& model, const TensorFile& file, const std::map<std::st
     if (n_layers > 0) matched.layer = chosen_layer(file, options.layer, matched.layers);
   }
   for (const Candidate& c : all)
-    matched.theirs.push_back(taken(model, file, c, options, n_layers, matched.layer));
+    matched.theirs.push_back(taken(model, file, c, options, n_layers, matched.layer, progress));
   read_masked_before_scale(all, matched);
   if (matched.layers.size() > 1) leave_residuals_out(model, all, matched);
   if (matched.theirs.empty())

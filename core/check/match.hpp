@@ -37,9 +37,11 @@ struct Matched {
 ///
 /// by_hand gives the stage of a name; "" leaves the tensor out. Of several layers, told apart by names or as
 /// a first axis, one is taken. Throws core::Error when no tensor has the name of a stage, by_hand names a
-/// tensor that is not there, there is no such layer, or the file cannot be read.
+/// tensor that is not there, there is no such layer, or the file cannot be read; Stopped
+/// when that was asked for.
 Matched match(const Model& model, const formats::TensorFile& file,
-              const std::map<std::string, std::string>& by_hand, const MatchOptions& options = {});
+              const std::map<std::string, std::string>& by_hand, const MatchOptions& options = {},
+              const core::Token& progress = core::Token());
 
 /// "layer 3 of 12": which of a file's layers was taken, or "" where there is but one.
 std::string layer_words(const Matched& matched);

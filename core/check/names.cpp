@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "core/text/ascii.hpp"
@@ -241,11 +242,12 @@ Said said_by(std::string_view name) {
 std::vector<std::string> layers_of(const std::vector<Said>& names) {
   using Key = std::tuple<std::string, std::optional<std::size_t>, std::optional<std::size_t>>;
   std::vector<std::string> layers;
+  std::set<std::string_view> seen;
   std::map<Key, std::string> known;
   bool are_several = false;
   for (const Said& said : names) {
     if (said.meaning.stages.empty()) continue;
-    if (std::ranges::find(layers, said.layer) == layers.end()) layers.push_back(said.layer);
+    if (seen.insert(said.layer).second) layers.push_back(said.layer);
     const auto [first, is_new] =
         known.try_emplace({said.own, said.parts.sequence, said.parts.head}, said.layer);
     are_several = are_several || (!is_new && first->second != said.layer);

@@ -27,6 +27,13 @@ std::vector<Cells> runs_that_count(const Model& model, const Trace& trace, const
   return runs;
 }
 
+/// Whether a part is the scores of a softmax in which those that are −inf add nothing; else they may give
+/// NaN.
+bool skips_hidden(const Rule& rule, const Part& part) {
+  return rule.operation == Operation::softmax && part.reach == Reach::softmax_line &&
+         rule.parts[1].reach == Reach::nothing;
+}
+
 /// What remains of a rectangle around the cells that were typed over, as rectangles.
 std::vector<Cells> without_typed_cells(const Model& model, const Trace& trace, const Cells& cells) {
   const auto& typed = model.given.cells;
@@ -84,6 +91,26 @@ std::optional<CellAddress> before(const Model& model, const Trace& trace, const 
   return CellAddress{std::get<Stage>(place->source), place->head, place->row, place->column};
 }
 
+/// What a cell reaches as a part; a score of a softmax the weights of keys that are seen, a hidden one its
+/// own.
+std::vector<Cells> seen_by(const Model& model, const Trace& trace, const Rule& rule, const Part& part,
+                           const CellAddress& cell) {
+  const std::vector<Cells> reached = reached_by(model, trace, rule, part, cell);
+  if (!skips_hidden(rule, part) || reached.empty()) return reached;
+  const Source scores = part.source;
+  if (number_at(model, trace, {scores, cell.head, cell.row, cell.column}) == -arma::datum::inf)
+    return {{rule.stage, cell.head, cell.row, cell.row + 1, cell.column, cell.column + 1}};
+  std::vector<Cells> seen;
+  for (Cells line : reached) {
+    line.source = scores;
+    for (Cells run : runs_that_count(model, trace, line)) {
+      run.source = rule.stage;
+      seen.push_back(run);
+    }
+  }
+  return seen;
+}
+
 /// The rows of a rectangle whose cells are made by the rule; a rule can change from row to row only.
 void append_made_by(const Model& model, const Trace& trace, const Rule& rule, const Cells& cells,
                     std::vector<Cells>& all) {
@@ -121,8 +148,12 @@ std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAd
   for (const Part& part : parts_of(model, rule)) {
     const auto cells = reached(model, trace, part, cell);
     if (!cells) continue;
-    if (rule.operation == Operation::softmax && part.reach == Reach::softmax_line &&
-        rule.parts[1].reach == Reach::nothing) {  // else −∞ may become NaN
+    if (skips_hidden(rule, part)) {
+      const Place own{part.source, cell.head, cell.row, cell.column};
+      if (number_at(model, trace, own) == -arma::datum::inf) {  // of a hidden key that alone makes the 0
+        all.push_back({own.source, own.head, own.row, own.row + 1, own.column, own.column + 1});
+        continue;
+      }
       const auto runs = runs_that_count(model, trace, *cells);
       all.insert(all.end(), runs.begin(), runs.end());
     } else {
@@ -137,7 +168,7 @@ std::vector<Cells> results(const Model& model, const Trace& trace, const CellAdd
   for (const Rule& rule : rules()) {
     if (!attention::info(rule.stage).present(model)) continue;
     for (const Part& part : parts_of(model, rule))
-      for (const Cells& reached : reached_by(model, trace, rule, part, cell))
+      for (const Cells& reached : seen_by(model, trace, rule, part, cell))
         for (const Cells& cells : without_typed_cells(model, trace, reached))
           append_made_by(model, trace, rule, cells, all);
   }

@@ -69,7 +69,8 @@ Explanation explain(const Model& model, const Trace& trace, const CellAddress& c
 /// The cells that explain() works out, the given one last.
 std::vector<CellAddress> worked_out(const Model& model, const Trace& trace, const CellAddress& cell);
 
-/// What a cell is made of directly; keys that are −inf and so add nothing to a softmax are left out.
+/// What a cell is made of directly; keys that are −inf and so add nothing to a softmax are left out, and of
+/// such a key its −inf alone makes the weight.
 std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAddress& cell);
 
 /// What a cell goes into directly: rectangles of stages that the model has, without cells that are given.

@@ -70,7 +70,8 @@ if [ -z "$deb" ]; then
   deb=$(ls "$work"/builder/source/build/package/*.deb)
 fi
 step "$(sha256sum "$deb")"
-mkdir -p "$roots/$suite" && cp "$deb" "$roots/$suite/"
+mkdir -p "$roots/$suite"
+[ "$deb" -ef "$roots/$suite/$(basename "$deb")" ] || cp "$deb" "$roots/$suite/"
 # Each release has its own rules, and this one's lintian knows them.
 if command -v lintian >/dev/null && grep -qx "VERSION_CODENAME=$suite" /etc/os-release; then
   step "lintian"
@@ -96,7 +97,7 @@ done
 step "using its window"
 in_root user "apt-get install -y -qq --no-install-recommends xvfb xauth x11-utils libgl1-mesa-dri" >"$work/log" 2>&1 || fail "no Xvfb"
 in_root user "mkdir -p /dev/shm /tmp/.X11-unix; cd /tmp
-  Xvfb :77 -screen 0 1280x800x24 >/dev/null 2>&1 & screen=\$!
+  Xvfb :77 -noreset -screen 0 1280x800x24 >/dev/null 2>&1 & screen=\$!
   export DISPLAY=:77; k=0
   until xwininfo -root >/dev/null 2>&1 || [ \$k -ge 100 ]; do sleep 0.2; k=\$((k + 1)); done
   attnscope & window=\$!; k=0

@@ -1,10 +1,14 @@
 // What the window lives beside goes away: the X server, and whoever owns the clipboard.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -67,6 +71,8 @@ class Started {
     ::waitpid(process_, nullptr, 0);
   }
 
+  /// Asks it to end.
+  void end() const { ::kill(process_, SIGTERM); }
   /// How it ended, as waitpid says it, once it has.
   std::optional<int> status() {
     if (int status = 0; !status_ && ::waitpid(process_, &status, WNOHANG) == process_) status_ = status;
@@ -113,6 +119,28 @@ TEST(LostScreen, EndsTheWindowAndItsWorkIsOfferedByTheNext) {
   support::finish_reading(next);
   EXPECT_THAT(next.message().text, testing::StartsWith("Recovered: "));
   EXPECT_EQ(next.model().mask.causal, !before);
+}
+
+TEST(SilentScreen, CanBeLeft) {
+  const TemporaryDirectory home;
+  const int silent = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(silent, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(silent, 1), 0);
+  ASSERT_EQ(::getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  constexpr int port_of_the_first = 6000;
+  Started window("127.0.0.1:" + std::to_string(::ntohs(address.sin_port) - port_of_the_first), home.path());
+  pollfd caller{silent, POLLIN, 0};
+  ASSERT_EQ(::poll(&caller, 1, 60'000), 1) << "nobody asks for a window";
+  window.end();
+  EXPECT_TRUE(comes_true([&] { return window.status().has_value(); }));
+  ASSERT_TRUE(window.status());
+  EXPECT_TRUE(WIFEXITED(*window.status()));
+  EXPECT_EQ(WEXITSTATUS(*window.status()), 128 + SIGTERM);
+  ::close(silent);
 }
 
 TEST(LostClipboard, LeavesNothingToPasteAndTheWindowGoesOn) {

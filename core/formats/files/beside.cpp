@@ -25,7 +25,7 @@ fs::path with_blobs(const fs::path& folder) {
 
 bool leads_into(const fs::path& path, const fs::path& home) {
   std::error_code error;
-  const fs::path end = fs::weakly_canonical(path, error);
+  const fs::path end = fs::weakly_canonical(fs::absolute(path, error), error);
   return !error && std::ranges::mismatch(home, end).in1 == home.end();
 }
 

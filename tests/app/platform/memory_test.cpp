@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -51,6 +52,15 @@ TEST_F(Memories, LeaveNoUnfinishedFileBehind) {
 
 TEST_F(Memories, ThatCannotBeReadAreEmpty) {
   EXPECT_EQ(read_memory(directory / "missing"), Memory{});
+}
+
+TEST_F(Memories, ThatAreNoFilesOrHaveNoEndAreEmpty) {
+  ASSERT_EQ(::mkfifo((directory / "settings").c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", directory / "recent");
+  EXPECT_EQ(read_memory(directory), Memory{});
+  fs::remove(directory / "settings");
+  std::ofstream(directory / "settings") << std::string(2 << 20, '=');
+  EXPECT_EQ(read_memory(directory), Memory{});
 }
 
 TEST_F(Memories, OfLinesWithoutAKeyAreLeftOut) {

@@ -110,6 +110,24 @@ TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
   EXPECT_THAT(state.names(), IsEmpty());
 }
 
+TEST(Recovery, KnowsThePresetThatWasEdited) {
+  const TemporaryDirectory state;
+  {
+    Store store;
+    record(store, state);
+    store.dispatch(LoadPreset{"004-causal"});
+    store.dispatch(edited(4));
+    store.dispatch(EndNow{});
+  }
+  Store store;
+  record(store, state);
+  take_up(store);
+  EXPECT_EQ(store.document().preset, "004-causal");
+  EXPECT_FALSE(store.document().is_preset) << "it was edited";
+  store.dispatch(ShowDialog{Dialog::save_as});
+  EXPECT_EQ(store.view().forms.browser.name, "004-causal.json");
+}
+
 TEST(Recovery, KeepsALessonUntilItIsBack) {
   for (const bool own_is_edited : {false, true}) {
     const TemporaryDirectory state;
@@ -728,7 +746,16 @@ TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
   store.dispatch(SaveFile{});
   store.dispatch(GoOn{});
   support::finish_reading(store);
-  EXPECT_THAT(bytes_of(path), StartsWith("{\n  \"attnscope\": 1"));
+  const std::string own = bytes_of(path);
+  EXPECT_THAT(own, StartsWith("{\n  \"attnscope\": 1"));
+  const auto time = std::filesystem::last_write_time(path);
+  put_bytes(path, std::string(own.size(), ' '));  // by one who keeps its length and sets its time back
+  std::filesystem::last_write_time(path, time);
+  store.dispatch(edited(1.5));
+  store.dispatch(SaveFile{});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::question);
+  store.dispatch(GoOn{});
+  support::finish_reading(store);
   store.dispatch(edited(2));
   store.dispatch(SaveFile{});
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);  // what it has written itself is its own

@@ -394,6 +394,21 @@ TEST_F(OneCheck, GivesTheirTensorsAsATrace) {
   EXPECT_EQ(theirs.trace.heads[0].scores.n_rows(), 0u);
 }
 
+TEST(Matching, OfManyTensorsCanBeStopped) {
+  std::vector<formats::TensorFile::Entry> entries;
+  const auto read = [](auto, auto&) { return formats::Tensor(); };
+  for (const char* name : {"head0.weights", "head1.weights"}) {
+    formats::TensorInfo info;
+    info.name = name, info.shape = {2, 2};
+    entries.push_back({info, read});
+  }
+  const formats::TensorFile file("/d.npz", "npz", std::move(entries));
+  support::Random random(1);
+  core::Token progress;
+  progress.stop();
+  EXPECT_THROW(match(support::model(random, 2, 2, 2, 1), file, {}, {}, progress), core::Stopped);
+}
+
 TEST(Names, AreTakenApart) {
   const Name name = take_apart("sequence1/weights.head12");
   EXPECT_EQ(name.base, "weights");

@@ -82,6 +82,15 @@ TEST_F(Wired, WeightIsMadeOfTheVisibleScoresOfItsRow) {
               ElementsAre(Cells{Stage::masked_scores, 0, 2, 3, 0, 3}));
 }
 
+TEST_F(Wired, HiddenScoreMakesItsOwnWeightAloneAndOthersMakeThoseOfSeenKeys) {
+  EXPECT_THAT(results(model, trace, {Stage::masked_scores, 1, 1, 3}),
+              ElementsAre(Cells{Stage::weights, 1, 1, 2, 3, 4}));
+  EXPECT_THAT(operands(model, trace, {Stage::weights, 1, 1, 3}),
+              ElementsAre(Cells{Stage::masked_scores, 1, 1, 2, 3, 4}));
+  EXPECT_THAT(results(model, trace, {Stage::masked_scores, 1, 2, 0}),
+              ElementsAre(Cells{Stage::weights, 1, 2, 3, 0, 3}));
+}
+
 TEST_F(Wired, KeyOfTheSecondHeadIsMadeOfItsOwnBandOfTheProjection) {
   EXPECT_THAT(operands(model, trace, {Stage::keys, 1, 0, 1}),
               ElementsAre(Cells{Stage::embeddings, 0, 0, 1, 0, 3}, Cells{Input::key_weight, 0, 0, 3, 3, 4},

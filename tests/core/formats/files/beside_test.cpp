@@ -26,6 +26,11 @@ TEST_F(Beside, IsWhatLiesBelowTheFolderWhetherItExistsOrNot) {
     EXPECT_TRUE(lies_beside(path, home)) << path;
 }
 
+TEST(BesideTheCurrentFolder, IsWhatDoesNotExistToo) {
+  EXPECT_TRUE(lies_beside("there is no such file", ""));
+  EXPECT_EQ(leading_words("there is no such file", ""), "");
+}
+
 TEST_F(Beside, IsNothingThatAPathOrALinkLeadsOutTo) {
   fs::create_symlink(directory / "elsewhere", home / "linked");
   fs::create_symlink("../elsewhere/b.npy", home / "b.npy");
