@@ -44,6 +44,12 @@ enum class Dialog {
   palette
 };
 
+/// Whether it is a dialog in which a file is chosen to be read.
+inline bool chooses_file(Dialog dialog) {
+  return dialog == Dialog::open || dialog == Dialog::open_reference || dialog == Dialog::open_tensors ||
+         dialog == Dialog::open_given;
+}
+
 /// What is to be exported.
 enum class ExportWhat { matrix, stage, everything };
 

@@ -178,8 +178,7 @@ void Store::carry_out(const ShowDialog& command) {
   if (command.dialog == Dialog::none && view_.forms.dialog != Dialog::none) carry_out(CancelReading{});
   view_.forms.dialog = command.dialog;
   if (command.dialog == Dialog::none) stay();
-  const bool is_opening = command.dialog == Dialog::open || command.dialog == Dialog::open_reference ||
-                          command.dialog == Dialog::open_tensors || command.dialog == Dialog::open_given;
+  const bool is_opening = chooses_file(command.dialog);
   if (!is_opening && command.dialog != Dialog::save_as && command.dialog != Dialog::export_files) return;
   Browser& browser = view_.forms.browser;
   if (const auto& path = lessons_.own(document_).origin.path; browser.directory.empty() && path)

@@ -73,6 +73,8 @@ void Store::read_beside(const std::filesystem::path& path, const Jobs::Job& read
 void Store::fail_to_read(const std::filesystem::path& path, const Failure& failure) {
   if (failure.is_stopped) return;
   say(failure.lacks_memory ? path.string() + ": there is not enough memory for it" : failure.words, true);
+  if (chooses_file(view_.forms.dialog))  // another name may be typed at once
+    view_.forms.typed = Typed{"browser/name", view_.forms.browser.name, true, true};
 }
 
 void Store::read_aside(const std::filesystem::path& path, const Jobs::Job& reading) {

@@ -92,7 +92,7 @@ void Store::take_up(const FoundInFiles::Ready& ready) {
                          : document_of(ready.imported.model, std::move(origin)));
   if (const auto* preset = core::editing::find_preset(document_.origin.preset))
     document_.first = preset->make();  // and not what had become of it
-  if (!head.is_saved) {  // it is nowhere but in the journal
+  if (!head.is_saved) {                // it is nowhere but in the journal
     document_.saved = {};
     document_.saved_experiment = {};
   }

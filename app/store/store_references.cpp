@@ -77,26 +77,26 @@ void Store::carry_out(const LoadReference& command) {
 }
 
 void Store::carry_out(const CheckTensors& command) {
-  read_beside(
-      command.path,
-      [this, path = command.path, model = document_.model,
-       sequence = view_.look.sequence](const core::Token& progress) -> Jobs::Delivery {
-        auto file =
-            std::make_shared<const core::formats::TensorFile>(core::formats::open_tensors(path, progress));
-        core::check::match(model, *file, {}, {.sequence = sequence},
-                           progress);  // when nothing fits, it says so and nothing is kept
-        return [this, path, file] {
-          keep(document_.model, path.filename().string());
-          references_.back().name = "T" + std::to_string(references_.back().id);
-          references_.back().tensors = file;
-          close(Dialog::open_tensors);
-          view_.look.tab = Tab::compare;
-          comparing_.search();
-          std::string words = "B are the tensors of " + path.string();
-          for (const std::string& note : file->notes()) words += (words.ends_with('.') ? " " : ". ") + note;
-          say(words);
-        };
-      });
+  read_beside(command.path,
+              [this, path = command.path, model = document_.model,
+               sequence = view_.look.sequence](const core::Token& progress) -> Jobs::Delivery {
+                auto file = std::make_shared<const core::formats::TensorFile>(
+                    core::formats::open_tensors(path, progress));
+                core::check::match(model, *file, {}, {.sequence = sequence},
+                                   progress);  // when nothing fits, it says so and nothing is kept
+                return [this, path, file] {
+                  keep(document_.model, path.filename().string());
+                  references_.back().name = "T" + std::to_string(references_.back().id);
+                  references_.back().tensors = file;
+                  close(Dialog::open_tensors);
+                  view_.look.tab = Tab::compare;
+                  comparing_.search();
+                  std::string words = "B are the tensors of " + path.string();
+                  for (const std::string& note : file->notes())
+                    words += (words.ends_with('.') ? " " : ". ") + note;
+                  say(words);
+                };
+              });
 }
 
 void Store::carry_out(const MapTensor& command) {

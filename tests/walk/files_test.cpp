@@ -114,6 +114,17 @@ TEST_F(Files, ThatAreBrokenLeaveEverythingAsItWas) {
   EXPECT_EQ(dialog(), Dialog::open) << "so that another can be chosen";
 }
 
+TEST_F(Files, ThatCannotBeOpenedGiveTheKeyboardBackForAnotherName) {
+  support::put_bytes(directory / "broken.json", "{");
+  open((directory / "broken.json").string());
+  ui.run(6);
+  EXPECT_TRUE(ui.store.message().is_error);
+  ui.type("other.json");
+  ui.run();
+  ASSERT_TRUE(ui.store.view().forms.typed);
+  EXPECT_EQ(ui.store.view().forms.typed->text, "other.json") << "what was typed before is written over";
+}
+
 TEST_F(Files, ThatCannotBeWrittenKeepTheDialogAndSayWhere) {
   change();
   save_as((directory / "missing/work.json").string());

@@ -47,6 +47,15 @@ TEST_F(Presenting, FillsTheWindowWithOneStageThatArrowsChange) {
   EXPECT_TRUE(ui.has("strip/weights"));
 }
 
+TEST_F(Presenting, HasRoomForTheWholeSumOfTwoSources) {
+  pin({Stage::contexts, 0, 5, 0});
+  ui.key(Key::f5);
+  ui.run(4);
+  EXPECT_TRUE(ui.has("present/from/values"));
+  const auto last_term = ui.rect("inspector/step/0/line/5/a");
+  EXPECT_LT(last_term.max.y + 2 * (last_term.max.y - last_term.min.y), ui.rect("present/bar").min.y);
+}
+
 TEST_F(Presenting, NamesWhatThePointerIsOver) {
   ui.key(Key::f5);
   ui.run(4);

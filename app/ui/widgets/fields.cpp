@@ -81,7 +81,10 @@ void draw_refusal(const Frame& frame, const std::string& name, bool tells) {
   const float pad = frame.metrics.px(8), widest = frame.metrics.px(280);
   const ImVec2 size = font->CalcTextSizeA(platform::font_size(font), FLT_MAX, widest, words.c_str());
   const ImVec2 all = ImGui::GetIO().DisplaySize;
-  const ImVec2 at{std::max(pad, std::min(min.x, all.x - size.x - 3 * pad)), max.y + frame.metrics.px(3)};
+  const float gap = frame.metrics.px(3), above = min.y - gap - size.y - pad;
+  // Below the pointer is what the field says of itself.
+  const float y = ImGui::IsItemHovered() && above > 0 ? above : max.y + gap;
+  const ImVec2 at{std::max(pad, std::min(min.x, all.x - size.x - 3 * pad)), y};
   ImDrawList* list = ImGui::GetForegroundDrawList();
   const ImVec2 end{at.x + size.x + 2 * pad, at.y + size.y + pad};
   list->AddRectFilled(at, end, packed(frame.palette.ground.raised), frame.metrics.px(3));

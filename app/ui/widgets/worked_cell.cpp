@@ -15,8 +15,6 @@ namespace ex = core::explain;
 using ex::Form;
 using ex::Line;
 
-constexpr std::size_t most_terms = 6;
-
 /// What stands before, between and after the operands of a line.
 struct Signs {
   const char *before, *between, *after;
@@ -91,8 +89,12 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   const std::string label = ex::words(line.label, frame.shown.model.sequences[frame.shown.look.sequence]);
   const float room = is_term ? widths.label : text_width(frame.fonts.sans14, label) + frame.metrics.px(10);
   if (!label.empty() && room > 0) {
+    // Of "column 93" the number tells more than the word.
+    const float fits = room - frame.metrics.px(8);
+    const bool is_number =
+        line.label.kind == ex::Label::column && text_width(frame.fonts.sans14, label) > fits;
     draw_text(frame.fonts.sans14, {x, pen.y}, Align::left_middle, packed(frame.palette.dim),
-              shortened(frame.fonts.sans14, label, room - frame.metrics.px(8)));
+              shortened(frame.fonts.sans14, is_number ? std::to_string(line.label.index) : label, fits));
     x += room;
   }
   if (line.form == Form::single) {

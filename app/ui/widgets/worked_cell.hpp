@@ -5,6 +5,9 @@
 
 namespace app::widgets {
 
+/// Of a long sum, the terms that are shown until all are asked for.
+constexpr std::size_t most_terms = 6;
+
 /// Draws a cell worked out, in numbered steps.
 ///
 /// Pressing an operand pins its cell, or puts the edit cursor on it when it is a learned number; of long sums

@@ -32,6 +32,18 @@ std::optional<CellRef> presented_cell(const Frame& frame) {
   return leg ? leg->to : frame.shown.selection.pinned;
 }
 
+/// Of a title with its formula and head.
+float title_width(const Frame& frame, Stage stage, ImFont* font) {
+  const StageInfo& info = core::attention::info(stage);
+  const float gap = frame.metrics.px(10);
+  float width = widgets::text_width(font, info.title) + gap +
+                widgets::formula_width(frame.fonts.sans12, info.formula(frame.shown.model, true));
+  const std::string head = widgets::head_words(frame.shown.model, stage, frame.shown.look.head);
+  if (frame.shown.model.n_heads > 1 && !head.empty())
+    width += gap + widgets::text_width(frame.fonts.sans12, head);
+  return width;
+}
+
 /// The title of a map, whole with its formula and head.
 void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool whole = true) {
   const StageInfo& info = core::attention::info(stage);
@@ -90,7 +102,8 @@ core::explain::Explanation last_steps(const Frame& frame, const CellRef& cell) {
   return all;
 }
 
-void draw_worked(const Frame& frame, const CellRef& cell, ImVec2 at, float width) {
+/// How the cell is worked out, at the left edge; returns where it ends.
+float draw_worked(const Frame& frame, const CellRef& cell, ImVec2 at, float width) {
   const widgets::CellWords words = widgets::cell_words(frame, cell);
   float x = at.x;
   const auto say = [&](const std::string& piece, Rgb colour) {
@@ -105,6 +118,18 @@ void draw_worked(const Frame& frame, const CellRef& cell, ImVec2 at, float width
   widgets::Pen pen{frame, at.x, at.x + width, at.y + frame.metrics.px(24)};
   widgets::draw_worked_cell(pen, last_steps(frame, cell));
   if (!words.reason.empty()) pen.prose(words.reason, frame.palette.dim);
+  return pen.y;
+}
+
+/// The height that what is worked out takes when its long sums are folded, at scale 1.
+float worked_height(const Frame& frame, const CellRef& cell) {
+  constexpr float heading = 24, title = 46, line = 18, below = 10, reason = 40;
+  float height = heading;
+  for (const core::explain::Step& step : last_steps(frame, cell).steps) {
+    const core::explain::Folded folded = core::explain::fold(step, widgets::most_terms);
+    height += title + line * static_cast<float>(folded.lines.size() + (folded.others > 0)) + below;
+  }
+  return height + (widgets::cell_words(frame, cell).reason.empty() ? 0 : reason);
 }
 
 /// What the cell is made of, and how; from top to bottom.
@@ -121,10 +146,13 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
                widgets::text_width(frame.fonts.sans13, core::attention::info(source).title) <= across;
       });
   float x = at.x, y = at.y, lowest = at.y;
+  const float worked = m.px(worked_height(frame, cell));
   const float rows = beside ? 1 : static_cast<float>(std::max<std::size_t>(1, sources.size()));
   for (const Stage source : sources) {
-    const float share = room.y * (rows > 1 ? 0.62f : 0.46f) / rows - m.px(title_room + 34);
-    if (share < m.px(30)) break;
+    const float wanted = room.y * (rows > 1 ? 0.62f : 0.46f) / rows;
+    const float left = (room.y - worked) / rows;
+    const float share = std::max(std::min(wanted, left) - m.px(title_room + 34), m.px(30));
+    if (wanted < m.px(title_room + 34 + 30)) break;
     const float wide = beside ? across - m.px(30) : room.x - m.px(20);
     widgets::Heatmap map = map_of(frame, "present/from/", source, {wide, share},
                                   {m.px(small_cell_width), m.px(small_cell_height)});
@@ -143,9 +171,16 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
       y = lowest;
   }
   y = lowest;
-  ImGui::PushClipRect({at.x - m.px(4), y}, {at.x + room.x + m.px(4), at.y + room.y}, true);
-  draw_worked(frame, cell, {at.x, y}, room.x);
-  ImGui::PopClipRect();
+  // What is unfolded may be longer than the screen is high.
+  platform::move_to({at.x - m.px(4), y});
+  const float scrollbar = ImGui::GetStyle().ScrollbarSize;
+  ImGui::BeginChild("worked", {room.x + m.px(8) + scrollbar, std::max(1.0f, at.y + room.y - y)}, false,
+                    ImGuiWindowFlags_NoBackground);
+  const ImVec2 begin = ImGui::GetCursorScreenPos();
+  const float end = draw_worked(frame, cell, {begin.x + m.px(4), begin.y}, room.x);
+  platform::move_to(begin);
+  ImGui::Dummy({1, end - begin.y});
+  ImGui::EndChild();
 }
 
 }  // namespace
@@ -184,9 +219,9 @@ void draw_presented_stage(const Frame& frame) {
       map_of(frame, "present/", stage, room, {m.px(largest_cell_width), m.px(largest_cell_height)});
   map.label_width = labels;
   map.show_bar = info.columns != Columns::single;
-  const float used = labels + static_cast<float>(map.width);
-  const float x =
-      origin.x + left + std::max(0.0f, (size.x - left - m.px(edge) - used) * (cell ? 1.0f : 0.5f));
+  const float used =
+      labels + std::max(static_cast<float>(map.width), title_width(frame, stage, frame.fonts.sans17));
+  const float x = origin.x + left + std::max(0.0f, (size.x - left - m.px(edge) - used) * 0.5f);
   draw_title(frame, stage, frame.fonts.sans17, {std::round(x + labels), top});
   widgets::draw_heatmap(frame, map, {std::round(x), top + m.px(title_room)});
 }
