@@ -20,6 +20,18 @@ struct Looks : Program {
   }
 };
 
+TEST_F(Looks, RowsOfTokensStandBesideEachOtherWhereOneMapNeedsWiderCells) {
+  ui.store.dispatch(app::ApplyEdit{core::editing::SetCausal{false}});
+  for (const auto& [column, value] : {std::pair{0, 5.0}, {1, 7.0}})
+    ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{
+        {core::editing::MatrixName::embeddings, 0}, 0, static_cast<std::size_t>(column), value}});
+  ui.run(3);
+  const auto scores = ui.rect("strip/scores"), scaled = ui.rect("strip/scaled_scores");
+  ASSERT_GT(scores.max.x - scores.min.x, scaled.max.x - scaled.min.x) << "13.166 needs no wider cells";
+  EXPECT_EQ(scores.min.y, scaled.min.y);
+  EXPECT_EQ(scores.min.y, ui.rect("strip/masked_scores").min.y);
+}
+
 TEST_F(Looks, HoveringACellPutsItIntoTheInspectorAndLeavingTakesItOut) {
   EXPECT_FALSE(ui.has("inspector/value"));
   point_at(3, 1);

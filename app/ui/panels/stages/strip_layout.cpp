@@ -77,7 +77,9 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
     row.heading = y + px(compact ? 6 : 10);
     y += px(compact ? (row.line == 1 && row.first ? 2 : 13) : 26);
     row.top = y;
-    float used = 0, bottom = y;
+    float used = 0, bottom = y, labels = 0;  // the highest, so that rows of tokens stand beside each other
+    for (const StripMap& map : row.maps)
+      labels = std::max(labels, widgets::column_label_height(frame, map.map));
     for (std::size_t k = 0; k < row.maps.size(); ++k)
       used += row.maps[k].width + (k > 0 ? gap(frame, row, k) : 0);
     const float spare = std::max(0.0f, width - used);
@@ -92,7 +94,7 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
         x += gap(frame, row, k) + std::floor(std::min(spare * share, px(grouped && k > 1 ? 60 : 120)));
       }
       map.title = {x, y};
-      map.labels = {x, y + px(compact ? 20 : 21)};
+      map.labels = {x, y + px(compact ? 20 : 21) + labels - widgets::column_label_height(frame, map.map)};
       const float picture_bottom =
           map.labels.y + widgets::column_label_height(frame, map.map) + static_cast<float>(map.map.height);
       bottom = std::max(
