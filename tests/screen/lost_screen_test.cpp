@@ -10,8 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -46,13 +48,19 @@ class Started {
  public:
   Started(const std::string& display, const std::filesystem::path& home) {
     std::string variables[] = {"DISPLAY=" + display,
+                               "WAYLAND_DISPLAY=",
                                "HOME=" + home.string(),
                                "XDG_CONFIG_HOME=" + (home / "config").string(),
                                "XDG_STATE_HOME=" + (home / "state").string(),
-                               "XDG_RUNTIME_DIR=" + home.string(),
-                               "LC_ALL=C.UTF-8"};
+                               "XDG_RUNTIME_DIR=" + home.string()};
     std::vector<char*> environment;
     for (std::string& variable : variables) environment.push_back(variable.data());
+    for (char** other = environ; *other; ++other) {  // sanitizers have options there
+      const std::string name(*other, std::strcspn(*other, "=") + 1);
+      const bool is_own = std::ranges::any_of(
+          variables, [&](const std::string& variable) { return variable.starts_with(name); });
+      if (!is_own) environment.push_back(*other);
+    }
     environment.push_back(nullptr);
     std::string name = PROGRAM;
     char* argv[] = {name.data(), nullptr};
