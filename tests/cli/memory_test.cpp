@@ -63,6 +63,7 @@ struct Hungry {
   const char* name;  ///< of the file
   std::string (*bytes)();
   double bytes_of_a_byte, at_once_mib = 0;  ///< that may be taken
+  friend std::ostream& operator<<(std::ostream& out, const Hungry& of) { return out << of.what; }
 };
 
 const Hungry hungry[] = {
