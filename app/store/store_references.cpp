@@ -82,8 +82,8 @@ void Store::carry_out(const CheckTensors& command) {
                sequence = view_.look.sequence](const core::Token& progress) -> Jobs::Delivery {
                 auto file = std::make_shared<const core::formats::TensorFile>(
                     core::formats::open_tensors(path, progress));
-                core::check::match(model, *file, {}, {.sequence = sequence},
-                                   progress);  // when nothing fits, it says so and nothing is kept
+                // When nothing fits, it says so and nothing is kept.
+                core::check::match(model, *file, {}, {.sequence = sequence}, progress);
                 return [this, path, file] {
                   keep(document_.model, path.filename().string());
                   references_.back().name = "T" + std::to_string(references_.back().id);

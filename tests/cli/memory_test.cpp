@@ -5,18 +5,13 @@
 
 #include <algorithm>
 
+#include "core/formats/files/little_endian.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace cli {
 namespace {
 
 using support::TemporaryDirectory;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool has_memory_of_its_own = true;
-#else
-constexpr bool has_memory_of_its_own = false;
-#endif
 
 constexpr double mib = 1 << 20;
 
@@ -34,18 +29,17 @@ std::string list_of(const std::string& item) {
 }
 std::string header_of(const std::string& json) {
   std::string length;
-  for (int k = 0; k < 8; ++k) length += static_cast<char>(json.size() >> 8 * k & 255);
+  core::formats::append_little_endian(length, std::uint64_t{json.size()});
   return length + json;
 }
 /// A GGUF file of one list of bytes.
 std::string list_in_gguf(std::size_t n) {
   std::string file = "GGUF";
-  const auto put = [&](std::uint64_t value, int n_bytes) {
-    for (int k = 0; k < n_bytes; ++k) file += static_cast<char>(value >> 8 * k & 255);
-  };
-  put(3, 4), put(0, 8), put(1, 8);            // version, tensors, keys
-  put(1, 8), file += 'a', put(9, 4);          // a key, which is a list
-  put(0, 4), put(n, 8), file.append(n, '1');  // of bytes
+  const auto short_number = [&](std::uint32_t value) { core::formats::append_little_endian(file, value); };
+  const auto long_number = [&](std::uint64_t value) { core::formats::append_little_endian(file, value); };
+  short_number(3), long_number(0), long_number(1);       // version, tensors, keys
+  long_number(1), file += 'a', short_number(9);          // a key, which is a list
+  short_number(0), long_number(n), file.append(n, '1');  // of bytes
   return file;
 }
 
@@ -94,41 +88,20 @@ double of_this_process() {
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-/// The most memory that opening a file took, in bytes.
-double taken_by(const std::string& path, const std::string& folder) {
-  const std::string out = folder + "/out";
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  for (int descriptor : {1, 2})
-    posix_spawn_file_actions_addopen(&files, descriptor, out.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  std::string words[] = {PROGRAM, "session", path, "--out", folder + "/session.json"};
-  char* argv[std::size(words) + 1] = {};
-  for (std::size_t k = 0; k < std::size(words); ++k) argv[k] = words[k].data();
-  pid_t child = 0;
-  const int error = ::posix_spawn(&child, PROGRAM, &files, nullptr, argv, environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (error != 0) throw std::runtime_error("cannot run " PROGRAM);
-  struct rusage usage {};
-  int status = 0;
-  ::wait4(child, &status, 0, &usage);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_THAT(support::bytes_of(out), testing::Not(testing::HasSubstr("not enough memory")));
-  return 1024.0 * static_cast<double>(usage.ru_maxrss);
-}
-
 class Memory : public testing::TestWithParam<Hungry> {};
 
 TEST_P(Memory, IsNotMoreThanTheLimitsSay) {
-  if (has_memory_of_its_own) GTEST_SKIP() << "sanitizers take their own";
+  if (is_sanitized) GTEST_SKIP() << "sanitizers take their own";
   const Hungry& file = GetParam();
   const TemporaryDirectory dir;
   const std::string path = (dir / file.name).string();
   support::put_bytes(path, file.bytes());
   const double size = static_cast<double>(std::filesystem::file_size(path));
   const double at_first = std::max(of_the_program, of_this_process());
-  EXPECT_LE(taken_by(path, dir.path().string()),
-            at_first + file.bytes_of_a_byte * size + file.at_once_mib * mib)
-      << file.what;
+  const Outcome opened = run({"session", path, "--out", (dir / "session.json").string()});
+  EXPECT_NE(opened.status, -1);
+  EXPECT_THAT(opened.out + opened.err, testing::Not(testing::HasSubstr("not enough memory")));
+  EXPECT_LE(opened.most_memory, at_first + file.bytes_of_a_byte * size + file.at_once_mib * mib) << file.what;
 }
 
 INSTANTIATE_TEST_SUITE_P(OfHungryFiles, Memory, testing::ValuesIn(hungry), [](const auto& of) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <chrono>
@@ -17,9 +18,17 @@
 
 namespace cli {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#else
+constexpr bool is_sanitized = false;
+#endif
+
 struct Outcome {
   int status;  ///< what the program returned, or -1 when a signal ended it
   std::string out, err;
+  double most_memory =
+      0;  ///< in bytes; not less than what this process had, which counts until it runs the program
 };
 
 /// Whether a process keeps Ctrl+C for itself, as /proc says; one that begins, or begins a thread, keeps all
@@ -76,9 +85,10 @@ inline Outcome run(std::vector<std::string> arguments, const char* out_path = nu
   if (error != 0) throw std::runtime_error("cannot run " PROGRAM);
   if (meanwhile) meanwhile(child);
   int status = 0;
-  ::waitpid(child, &status, 0);
+  struct rusage usage {};
+  ::wait4(child, &status, 0, &usage);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out_path ? "" : support::bytes_of(out),
-          support::bytes_of(err)};
+          support::bytes_of(err), 1024.0 * static_cast<double>(usage.ru_maxrss)};
 }
 
 }  // namespace cli

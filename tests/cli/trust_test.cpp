@@ -18,12 +18,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool is_sanitized = true;
-#else
-constexpr bool is_sanitized = false;
-#endif
-
 /// Runs a line of the shell in a folder, where $A is the program; its exit status.
 int shell(const TemporaryDirectory& dir, const std::string& line) {
   const int status = std::system(("cd '" + dir.path().string() + "' && A='" PROGRAM "' && " + line).c_str());

@@ -15,6 +15,8 @@ namespace ex = core::explain;
 using ex::Form;
 using ex::Line;
 
+constexpr std::size_t most_terms = 6;
+
 /// What stands before, between and after the operands of a line.
 struct Signs {
   const char *before, *between, *after;
@@ -180,6 +182,16 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
 
 void draw_worked_cell(Pen& pen, const ex::Explanation& explanation) {
   for (std::size_t s = 0; s < explanation.steps.size(); ++s) draw_step(pen, s, explanation.steps[s]);
+}
+
+float worked_cell_height(const ex::Explanation& explanation) {
+  constexpr float title = 46, line = 18, below = 10;
+  float height = 0;
+  for (const ex::Step& step : explanation.steps) {
+    const ex::Folded folded = ex::fold(step, most_terms);
+    height += title + line * static_cast<float>(folded.lines.size() + (folded.others > 0)) + below;
+  }
+  return height;
 }
 
 }  // namespace app::widgets

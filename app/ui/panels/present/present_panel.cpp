@@ -102,9 +102,21 @@ core::explain::Explanation last_steps(const Frame& frame, const CellRef& cell) {
   return all;
 }
 
-/// How the cell is worked out, at the left edge; returns where it ends.
-float draw_worked(const Frame& frame, const CellRef& cell, ImVec2 at, float width) {
-  const widgets::CellWords words = widgets::cell_words(frame, cell);
+/// A cell worked out beneath what is said of it.
+struct Worked {
+  widgets::CellWords words;
+  core::explain::Explanation steps;
+};
+
+/// At scale 1, with long sums folded.
+float height_of(const Worked& worked) {
+  constexpr float heading = 24, reason = 40;
+  return heading + widgets::worked_cell_height(worked.steps) + (worked.words.reason.empty() ? 0 : reason);
+}
+
+/// Returns where it ends.
+float draw_worked(const Frame& frame, const Worked& worked, ImVec2 at, float width) {
+  const widgets::CellWords& words = worked.words;
   float x = at.x;
   const auto say = [&](const std::string& piece, Rgb colour) {
     const std::string fitting =
@@ -116,20 +128,9 @@ float draw_worked(const Frame& frame, const CellRef& cell, ImVec2 at, float widt
   say(words.relation, frame.palette.dim);
   say(words.object, frame.palette.text);
   widgets::Pen pen{frame, at.x, at.x + width, at.y + frame.metrics.px(24)};
-  widgets::draw_worked_cell(pen, last_steps(frame, cell));
+  widgets::draw_worked_cell(pen, worked.steps);
   if (!words.reason.empty()) pen.prose(words.reason, frame.palette.dim);
   return pen.y;
-}
-
-/// The height that what is worked out takes when its long sums are folded, at scale 1.
-float worked_height(const Frame& frame, const CellRef& cell) {
-  constexpr float heading = 24, title = 46, line = 18, below = 10, reason = 40;
-  float height = heading;
-  for (const core::explain::Step& step : last_steps(frame, cell).steps) {
-    const core::explain::Folded folded = core::explain::fold(step, widgets::most_terms);
-    height += title + line * static_cast<float>(folded.lines.size() + (folded.others > 0)) + below;
-  }
-  return height + (widgets::cell_words(frame, cell).reason.empty() ? 0 : reason);
 }
 
 /// What the cell is made of, and how; from top to bottom.
@@ -146,11 +147,12 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
                widgets::text_width(frame.fonts.sans13, core::attention::info(source).title) <= across;
       });
   float x = at.x, y = at.y, lowest = at.y;
-  const float worked = m.px(worked_height(frame, cell));
+  const Worked worked{widgets::cell_words(frame, cell), last_steps(frame, cell)};
+  const float needed = m.px(height_of(worked));
   const float rows = beside ? 1 : static_cast<float>(std::max<std::size_t>(1, sources.size()));
   for (const Stage source : sources) {
     const float wanted = room.y * (rows > 1 ? 0.62f : 0.46f) / rows;
-    const float left = (room.y - worked) / rows;
+    const float left = (room.y - needed) / rows;
     const float share = std::max(std::min(wanted, left) - m.px(title_room + 34), m.px(30));
     if (wanted < m.px(title_room + 34 + 30)) break;
     const float wide = beside ? across - m.px(30) : room.x - m.px(20);
@@ -177,7 +179,7 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
   ImGui::BeginChild("worked", {room.x + m.px(8) + scrollbar, std::max(1.0f, at.y + room.y - y)}, false,
                     ImGuiWindowFlags_NoBackground);
   const ImVec2 begin = ImGui::GetCursorScreenPos();
-  const float end = draw_worked(frame, cell, {begin.x + m.px(4), begin.y}, room.x);
+  const float end = draw_worked(frame, worked, {begin.x + m.px(4), begin.y}, room.x);
   platform::move_to(begin);
   ImGui::Dummy({1, end - begin.y});
   ImGui::EndChild();

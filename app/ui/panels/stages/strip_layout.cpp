@@ -77,9 +77,11 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
     row.heading = y + px(compact ? 6 : 10);
     y += px(compact ? (row.line == 1 && row.first ? 2 : 13) : 26);
     row.top = y;
-    float used = 0, bottom = y, labels = 0;  // the highest, so that rows of tokens stand beside each other
-    for (const StripMap& map : row.maps)
-      labels = std::max(labels, widgets::column_label_height(frame, map.map));
+    float used = 0, bottom = y;
+    std::vector<float> labels;
+    for (const StripMap& map : row.maps) labels.push_back(widgets::column_label_height(frame, map.map));
+    // Rows of tokens stand beside each other, so that the highest labels push all pictures down.
+    const float highest = std::ranges::max(labels);
     for (std::size_t k = 0; k < row.maps.size(); ++k)
       used += row.maps[k].width + (k > 0 ? gap(frame, row, k) : 0);
     const float spare = std::max(0.0f, width - used);
@@ -94,9 +96,9 @@ float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
         x += gap(frame, row, k) + std::floor(std::min(spare * share, px(grouped && k > 1 ? 60 : 120)));
       }
       map.title = {x, y};
-      map.labels = {x, y + px(compact ? 20 : 21) + labels - widgets::column_label_height(frame, map.map)};
-      const float picture_bottom =
-          map.labels.y + widgets::column_label_height(frame, map.map) + static_cast<float>(map.map.height);
+      const float above = y + px(compact ? 20 : 21);
+      map.labels = {x, above + highest - labels[k]};
+      const float picture_bottom = above + highest + static_cast<float>(map.map.height);
       bottom = std::max(
           bottom, picture_bottom + (map.map.bar_beside || !map.map.show_bar ? px(8) : px(compact ? 22 : 26)));
       x += map.width;
