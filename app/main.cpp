@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
-#include "app/command_line/address_space.hpp"
-#include "app/command_line/arguments.hpp"
-#include "app/command_line/batch.hpp"
+#include "app/cli/address_space.hpp"
+#include "app/cli/arguments.hpp"
+#include "app/cli/batch.hpp"
 #include "app/window/window_main.hpp"
-#include "core/held_signals.hpp"
+#include "core/base/held_signals.hpp"
 
 extern "C" void openblas_set_num_threads(int);
 

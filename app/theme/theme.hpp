@@ -2,7 +2,7 @@
 
 #include <imgui.h>
 
-#include "core/colour/palette.hpp"
+#include "core/base/palette.hpp"
 
 namespace app {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/held_signals.hpp"
+#include "core/base/held_signals.hpp"
 
 namespace app {
 namespace {

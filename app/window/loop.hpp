@@ -2,15 +2,15 @@
 
 #include <functional>
 
-#include "app/platform/screen.hpp"
-#include "app/render/painter.hpp"
-#include "app/store/store.hpp"
+#include "app/screen/screen.hpp"
+#include "app/screen/painter.hpp"
+#include "app/session/store.hpp"
 #include "app/ui/landmarks.hpp"
 #include "app/window/shell.hpp"
-#include "app/work/changes.hpp"
-#include "app/work/extents.hpp"
-#include "app/work/picture_source.hpp"
-#include "app/work/statistics.hpp"
+#include "app/session/changes.hpp"
+#include "app/session/extents.hpp"
+#include "app/session/picture_source.hpp"
+#include "app/session/statistics.hpp"
 
 namespace app {
 

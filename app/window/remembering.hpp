@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "app/platform/paths.hpp"
-#include "app/work/jobs.hpp"
+#include "app/screen/paths.hpp"
+#include "app/session/jobs.hpp"
 
 namespace app {
 

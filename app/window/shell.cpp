@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "app/state/pinning.hpp"
-#include "app/state/zoom.hpp"
+#include "app/session/pinning.hpp"
+#include "app/session/zoom.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/bars/banner.hpp"
 #include "app/ui/panels/bars/copy_menu.hpp"

@@ -1,6 +1,6 @@
 #include "app/window/shown_state.hpp"
 
-#include "app/state/view_bounds.hpp"
+#include "app/session/view_bounds.hpp"
 #include "app/theme/imgui_compat.hpp"
 
 namespace app {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "app/state/pair.hpp"
-#include "app/store/store.hpp"
+#include "app/session/pair.hpp"
+#include "app/session/store.hpp"
 
 namespace app {
 

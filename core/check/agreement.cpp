@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/rounding.hpp"
+#include "core/graph/rounding.hpp"
 #include "core/check/computed.hpp"
 
 namespace core::check {

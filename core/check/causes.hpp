@@ -5,7 +5,7 @@
 
 #include "core/check/agreement.hpp"
 #include "core/check/ways.hpp"
-#include "core/token.hpp"
+#include "core/base/token.hpp"
 
 namespace core::check {
 

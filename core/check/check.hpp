@@ -5,7 +5,7 @@
 
 #include "core/check/causes.hpp"
 #include "core/check/match.hpp"
-#include "core/token.hpp"
+#include "core/base/token.hpp"
 
 /// "Why is mine different?": somebody's tensors against a model, stage by stage, and the likely mistake.
 namespace core::check {

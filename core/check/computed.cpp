@@ -3,10 +3,10 @@
 #include <cmath>
 #include <memory>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/formulas.hpp"
-#include "core/attention/order.hpp"
-#include "core/attention/rules.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/formulas.hpp"
+#include "core/graph/order.hpp"
+#include "core/graph/rules.hpp"
 #include "core/check/cut_products.hpp"
 
 namespace core::check {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/attention/model.hpp"
-#include "core/attention/stages.hpp"
-#include "core/attention/trace.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/trace.hpp"
 #include "core/check/reading.hpp"
 #include "core/check/sampler.hpp"
 

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/matrices.hpp"
-#include "core/attention/order.hpp"
-#include "core/attention/rounding.hpp"
-#include "core/attention/rules.hpp"
-#include "core/attention/stages.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/matrices.hpp"
+#include "core/graph/order.hpp"
+#include "core/graph/rounding.hpp"
+#include "core/graph/rules.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::check {
 namespace {

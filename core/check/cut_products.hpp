@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/attention/model.hpp"
-#include "core/attention/trace.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/trace.hpp"
 
 namespace core::check {
 

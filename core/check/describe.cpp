@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/apart.hpp"
+#include "core/base/apart.hpp"
 #include "core/check/pattern.hpp"
 
 namespace core::check {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/find.hpp"
+#include "core/base/find.hpp"
 
 namespace core::check {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "core/apart.hpp"
+#include "core/base/apart.hpp"
 #include "core/check/stored_as.hpp"
 
 /// How far somebody's numbers are from ours, and how far they may be.

@@ -8,10 +8,10 @@
 #include "core/check/names.hpp"
 #include "core/check/other_heads.hpp"
 #include "core/check/unfit.hpp"
-#include "core/error.hpp"
-#include "core/mistakes/changes.hpp"
-#include "core/text/number.hpp"
-#include "core/text/words.hpp"
+#include "core/base/error.hpp"
+#include "core/graph/changes.hpp"
+#include "core/base/number.hpp"
+#include "core/base/words.hpp"
 
 namespace core::check {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "core/text/ascii.hpp"
-#include "core/text/number.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/number.hpp"
 
 namespace core::check {
 namespace {

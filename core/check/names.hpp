@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/attention/stages.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::check {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "core/apart.hpp"
-#include "core/attention/rounding.hpp"
-#include "core/mistakes/changes.hpp"
+#include "core/base/apart.hpp"
+#include "core/graph/rounding.hpp"
+#include "core/graph/changes.hpp"
 
 namespace core::check {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check/computed.hpp"
-#include "core/text/words.hpp"
+#include "core/base/words.hpp"
 
 namespace core::check {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/check/names.hpp"
-#include "core/mistakes/changes.hpp"
+#include "core/graph/changes.hpp"
 
 namespace core::check {
 

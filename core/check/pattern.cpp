@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <numeric>
 
-#include "core/apart.hpp"
-#include "core/text/words.hpp"
+#include "core/base/apart.hpp"
+#include "core/base/words.hpp"
 
 namespace core::check {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/text/words.hpp"
+#include "core/base/words.hpp"
 
 namespace core::check {
 namespace {

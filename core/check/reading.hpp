@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/model.hpp"
-#include "core/attention/stages.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
 #include "core/check/layouts.hpp"
-#include "core/formats/tensors/tensor.hpp"
+#include "core/files/tensor.hpp"
 
 namespace core::check {
 

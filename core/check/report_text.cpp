@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "core/formats/files/json.hpp"
-#include "core/text/columns.hpp"
-#include "core/text/number.hpp"
-#include "core/text/words.hpp"
+#include "core/files/json.hpp"
+#include "core/base/columns.hpp"
+#include "core/base/number.hpp"
+#include "core/base/words.hpp"
 
 namespace core::check {
 namespace {

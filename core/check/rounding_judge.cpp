@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/apart.hpp"
-#include "core/attention/rounding.hpp"
+#include "core/base/apart.hpp"
+#include "core/graph/rounding.hpp"
 #include "core/check/computed.hpp"
 
 namespace core::check {

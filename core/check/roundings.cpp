@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/attention/rounding.hpp"
+#include "core/graph/rounding.hpp"
 #include "core/check/nearness.hpp"
 #include "core/check/rounding_judge.hpp"
 

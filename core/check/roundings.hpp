@@ -5,7 +5,7 @@
 
 #include "core/check/causes.hpp"
 #include "core/check/computed.hpp"
-#include "core/token.hpp"
+#include "core/base/token.hpp"
 
 namespace core::check {
 

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/dropout.hpp"
-#include "core/attention/formulas.hpp"
-#include "core/attention/order.hpp"
-#include "core/attention/rounding.hpp"
-#include "core/attention/rules.hpp"
-#include "core/attention/stages.hpp"
-#include "core/attention/visible.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/dropout.hpp"
+#include "core/graph/formulas.hpp"
+#include "core/graph/order.hpp"
+#include "core/graph/rounding.hpp"
+#include "core/graph/rules.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::check {
 namespace {

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/model.hpp"
-#include "core/attention/order.hpp"
-#include "core/attention/rules.hpp"
-#include "core/attention/trace.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/order.hpp"
+#include "core/graph/rules.hpp"
+#include "core/graph/trace.hpp"
 
 namespace core::check {
 

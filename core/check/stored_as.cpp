@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/rounding.hpp"
+#include "core/graph/rounding.hpp"
 
 namespace core::check {
 namespace {

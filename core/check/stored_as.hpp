@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "core/formats/tensors/tensor.hpp"
+#include "core/files/tensor.hpp"
 
 /// What keeping numbers as a type of tensors does to them; integers and bools count as exact.
 namespace core::check {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/attention/trace.hpp"
+#include "core/graph/trace.hpp"
 #include "core/check/check.hpp"
 
 namespace core::check {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/text/words.hpp"
+#include "core/base/words.hpp"
 
 namespace core::check {
 namespace {

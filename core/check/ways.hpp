@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/check/reading.hpp"
-#include "core/mistakes/mistakes.hpp"
+#include "core/graph/mistakes.hpp"
 
 namespace core::check {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/text/number.hpp"
+#include "core/base/number.hpp"
 
 namespace core::check {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/attention/matrices.hpp"
+#include "core/graph/matrices.hpp"
 
 namespace core::editing {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/model.hpp"
-#include "core/editing/presets/drawn.hpp"
-#include "core/random/draw_op.hpp"
+#include "core/graph/model.hpp"
+#include "core/editing/drawn.hpp"
+#include "core/base/draw_op.hpp"
 
 namespace core::editing {
 

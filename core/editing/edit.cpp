@@ -1,9 +1,9 @@
 #include "core/editing/edit.hpp"
 
-#include "core/attention/given_model.hpp"
+#include "core/graph/given_model.hpp"
 #include "core/editing/edit_cases.hpp"
-#include "core/error.hpp"
-#include "core/mistakes/mistakes.hpp"
+#include "core/base/error.hpp"
+#include "core/graph/mistakes.hpp"
 
 namespace core::editing {
 

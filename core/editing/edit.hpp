@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/attention/matrices.hpp"
+#include "core/graph/matrices.hpp"
 
 namespace core::editing {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/attention/limits.hpp"
+#include "core/graph/limits.hpp"
 #include "core/editing/edit.hpp"
 
 /// The cases of apply(): each changes a copy of a valid model in place.

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "core/attention/given_model.hpp"
-#include "core/attention/shown_stages.hpp"
-#include "core/attention/stages.hpp"
+#include "core/graph/given_model.hpp"
+#include "core/graph/shown_stages.hpp"
+#include "core/graph/stages.hpp"
 #include "core/editing/edit_cases.hpp"
 
 namespace core::editing::cases {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/attention/visible.hpp"
+#include "core/graph/visible.hpp"
 #include "core/editing/edit_cases.hpp"
 
 namespace core::editing::cases {

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "core/attention/stages.hpp"
+#include "core/graph/stages.hpp"
 #include "core/editing/edit_cases.hpp"
 
 namespace core::editing::cases {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "core/editing/edit_cases.hpp"
-#include "core/text/words.hpp"
+#include "core/base/words.hpp"
 
 namespace core::editing::cases {
 namespace {

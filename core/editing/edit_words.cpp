@@ -1,8 +1,8 @@
 #include <tuple>
 
-#include "core/attention/stages.hpp"
+#include "core/graph/stages.hpp"
 #include "core/editing/edit.hpp"
-#include "core/mistakes/mistakes.hpp"
+#include "core/graph/mistakes.hpp"
 
 namespace core::editing {
 namespace {

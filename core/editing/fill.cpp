@@ -1,6 +1,6 @@
 #include "core/editing/fill.hpp"
 
-#include "core/editing/presets/drawn.hpp"
+#include "core/editing/drawn.hpp"
 
 namespace core::editing {
 namespace {

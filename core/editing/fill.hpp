@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/editing/edit.hpp"
-#include "core/random/draw_op.hpp"
+#include "core/base/draw_op.hpp"
 
 namespace core::editing {
 

@@ -1,6 +1,6 @@
 #include "core/editing/footprint.hpp"
 
-#include "core/attention/matrices.hpp"
+#include "core/graph/matrices.hpp"
 
 namespace core::editing {
 namespace {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/attention/model.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::editing {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/model.hpp"
+#include "core/graph/model.hpp"
 #include "core/editing/footprint.hpp"
 
 namespace core::editing {

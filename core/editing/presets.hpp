@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/attention/model.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::editing {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "core/attention/limits.hpp"
-#include "core/editing/presets/drawn.hpp"
-#include "core/error.hpp"
-#include "core/text/code_points.hpp"
+#include "core/graph/limits.hpp"
+#include "core/editing/drawn.hpp"
+#include "core/base/error.hpp"
+#include "core/base/code_points.hpp"
 
 namespace core::text {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/attention/model.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::text {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.hpp"
-#include "core/formats/checkpoints/kinds.hpp"
-#include "core/text/number.hpp"
-#include "core/text/words.hpp"
+#include "core/base/error.hpp"
+#include "core/files/kinds.hpp"
+#include "core/base/number.hpp"
+#include "core/base/words.hpp"
 
 namespace core::importing {
 namespace {

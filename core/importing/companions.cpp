@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/visible.hpp"
-#include "core/error.hpp"
-#include "core/formats/checkpoints/kinds.hpp"
-#include "core/text/ascii.hpp"
+#include "core/graph/visible.hpp"
+#include "core/base/error.hpp"
+#include "core/files/kinds.hpp"
+#include "core/base/ascii.hpp"
 
 namespace core::importing {
 namespace {

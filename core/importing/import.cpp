@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "core/attention/limits.hpp"
-#include "core/error.hpp"
-#include "core/formats/checkpoints/quantised.hpp"
-#include "core/formats/files/file.hpp"
-#include "core/formats/readers/counting_line.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
-#include "core/formats/sessions/session.hpp"
+#include "core/graph/limits.hpp"
+#include "core/base/error.hpp"
+#include "core/files/quantised.hpp"
+#include "core/files/file.hpp"
+#include "core/files/counting_line.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/files/session.hpp"
 #include "core/importing/import_parts.hpp"
 #include "core/importing/stages_in.hpp"
 

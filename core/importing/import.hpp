@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/model.hpp"
-#include "core/formats/checkpoints/config.hpp"
-#include "core/formats/checkpoints/layers.hpp"
-#include "core/formats/sessions/given_tensors.hpp"
-#include "core/formats/tensors/tensor_file.hpp"
+#include "core/graph/model.hpp"
+#include "core/files/config.hpp"
+#include "core/files/layers.hpp"
+#include "core/files/given_tensors.hpp"
+#include "core/files/tensor_file.hpp"
 #include "core/importing/account.hpp"
-#include "core/outside.hpp"
+#include "core/base/outside.hpp"
 
 /// Models from files that are no sessions: checkpoints and tensors.
 namespace core::importing {

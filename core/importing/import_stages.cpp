@@ -1,14 +1,14 @@
 #include <algorithm>
 
-#include "core/attention/given_model.hpp"
-#include "core/attention/stages.hpp"
-#include "core/error.hpp"
-#include "core/find.hpp"
+#include "core/graph/given_model.hpp"
+#include "core/graph/stages.hpp"
+#include "core/base/error.hpp"
+#include "core/base/find.hpp"
 #include "core/importing/companions.hpp"
 #include "core/importing/embeddings.hpp"
 #include "core/importing/scores.hpp"
 #include "core/importing/stage_reading.hpp"
-#include "core/text/number.hpp"
+#include "core/base/number.hpp"
 
 namespace core::importing {
 namespace {

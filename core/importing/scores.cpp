@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text/number.hpp"
+#include "core/base/number.hpp"
 
 namespace core::importing {
 namespace {

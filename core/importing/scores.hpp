@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "core/attention/given.hpp"
+#include "core/graph/given.hpp"
 
 namespace core::importing {
 

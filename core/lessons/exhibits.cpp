@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "core/lessons/changes.hpp"
 #include "core/lessons/states.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "core/find.hpp"
-#include "core/text/ascii.hpp"
+#include "core/base/find.hpp"
+#include "core/base/ascii.hpp"
 
 namespace core::lessons {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/apart.hpp"
+#include "core/base/apart.hpp"
 #include "core/lessons/measures.hpp"
 
 namespace core::lessons {

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <variant>
 
-#include "core/attention/model.hpp"
-#include "core/attention/stages.hpp"
-#include "core/attention/trace.hpp"
-#include "core/experiment/reading.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/trace.hpp"
+#include "core/model/experiment_reading.hpp"
 
 namespace core::lessons {
 

@@ -1,4 +1,4 @@
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "core/lessons/changes.hpp"
 #include "core/lessons/paths.hpp"
 #include "core/lessons/states.hpp"

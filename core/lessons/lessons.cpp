@@ -1,6 +1,6 @@
 #include <array>
 
-#include "core/find.hpp"
+#include "core/base/find.hpp"
 #include "core/lessons/lesson.hpp"
 #include "core/lessons/paths.hpp"
 

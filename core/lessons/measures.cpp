@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "core/statistics/row_facts.hpp"
-#include "core/text/cell_text.hpp"
-#include "core/text/number.hpp"
-#include "core/text/words.hpp"
+#include "core/graph/row_facts.hpp"
+#include "core/base/cell_text.hpp"
+#include "core/base/number.hpp"
+#include "core/base/words.hpp"
 
 namespace core::lessons {
 

@@ -2,7 +2,7 @@
 
 #include "core/editing/presets.hpp"
 #include "core/editing/sentence.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace core::lessons {
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "core/attention/model.hpp"
+#include "core/graph/model.hpp"
 
 /// Models that lessons begin with and that are no presets.
 namespace core::lessons {

@@ -1,9 +1,9 @@
 #include "core/lessons/whole_changes.hpp"
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/lessons/measures.hpp"
-#include "core/transformer/layer_model.hpp"
-#include "core/transformer/lens.hpp"
+#include "core/model/layer_model.hpp"
+#include "core/model/lens.hpp"
 
 namespace core::lessons {
 namespace {

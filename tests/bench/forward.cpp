@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/fast/engine.hpp"
-#include "core/attention/fast/kernels.hpp"
+#include "core/graph/attend.hpp"
+#include "core/engine/engine.hpp"
+#include "core/engine/kernels.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/history.hpp"
 

@@ -8,9 +8,9 @@
 #include <functional>
 #include <random>
 
-#include "app/platform/window.hpp"
-#include "app/render/heatmap_renderer.hpp"
-#include "app/store/store.hpp"
+#include "app/screen/window.hpp"
+#include "app/screen/heatmap_renderer.hpp"
+#include "app/session/store.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/window/loop.hpp"
 #include "tests/bench/frame_times.hpp"

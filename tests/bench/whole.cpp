@@ -11,9 +11,9 @@
 #include <limits>
 #include <string>
 
-#include "core/parallel/thread_pool.hpp"
-#include "core/transformer/generate.hpp"
-#include "core/transformer/run.hpp"
+#include "core/base/thread_pool.hpp"
+#include "core/model/generate.hpp"
+#include "core/model/run.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/formats/readers/tensor_formats.hpp"
-#include "core/formats/writers/npy.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/out/npy.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace cli {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/formats/files/little_endian.hpp"
+#include "core/files/little_endian.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace cli {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "core/formats/files/little_endian.hpp"
+#include "core/files/little_endian.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace cli {

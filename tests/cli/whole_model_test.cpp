@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/formats/files/json.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
+#include "core/files/json.hpp"
+#include "core/files/tensor_formats.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace cli {

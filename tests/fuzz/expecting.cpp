@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/text/code_points.hpp"
+#include "core/base/code_points.hpp"
 
 namespace fuzz {
 

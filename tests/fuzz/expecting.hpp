@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.hpp"
-#include "core/formats/files/file.hpp"
-#include "core/formats/tensors/tensor_file.hpp"
+#include "core/base/error.hpp"
+#include "core/files/file.hpp"
+#include "core/files/tensor_file.hpp"
 
 /// What the targets share.
 namespace fuzz {

@@ -1,14 +1,14 @@
 #include <array>
 #include <map>
 
-#include "app/files/journal_text.hpp"
-#include "app/files/remembered.hpp"
-#include "app/files/view_text.hpp"
-#include "core/attention/attend.hpp"
+#include "app/session/journal_text.hpp"
+#include "app/session/remembered.hpp"
+#include "app/session/view_text.hpp"
+#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
-#include "core/experiment/experiment_file.hpp"
-#include "core/formats/files/json.hpp"
-#include "core/formats/sessions/session.hpp"
+#include "core/model/experiment_file.hpp"
+#include "core/files/json.hpp"
+#include "core/files/session.hpp"
 #include "tests/fuzz/expecting.hpp"
 #include "tests/fuzz/targets.hpp"
 

@@ -1,10 +1,10 @@
 #include <array>
 #include <variant>
 
-#include "app/command_line/arguments.hpp"
+#include "app/cli/arguments.hpp"
 #include "core/editing/sentence.hpp"
-#include "core/formats/readers/printed.hpp"
-#include "core/random/draw_op.hpp"
+#include "core/files/printed.hpp"
+#include "core/base/draw_op.hpp"
 #include "tests/fuzz/expecting.hpp"
 #include "tests/fuzz/targets.hpp"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "tests/support/matchers.hpp"
 

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/fast/engine.hpp"
-#include "core/attention/formulas.hpp"
+#include "core/graph/attend.hpp"
+#include "core/engine/engine.hpp"
+#include "core/graph/formulas.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace golden {

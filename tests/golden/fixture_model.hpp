@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "core/attention/model.hpp"
+#include "core/graph/model.hpp"
 #include "tests/support/json_fixture.hpp"
 
 namespace golden {

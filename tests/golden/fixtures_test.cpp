@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/golden/fixture_model.hpp"
 #include "tests/support/matchers.hpp"
 

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/fast/engine.hpp"
+#include "core/graph/attend.hpp"
+#include "core/engine/engine.hpp"
 #include "core/check/check.hpp"
 #include "core/check/report_text.hpp"
-#include "core/formats/files/file.hpp"
-#include "core/formats/files/json.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
-#include "core/formats/sessions/session.hpp"
-#include "core/formats/writers/npz_writer.hpp"
+#include "core/files/file.hpp"
+#include "core/files/json.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/files/session.hpp"
+#include "core/out/npz_writer.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -4,11 +4,11 @@
 
 #include <cstdlib>
 
-#include "core/formats/files/file.hpp"
-#include "core/formats/files/json.hpp"
-#include "core/tokenizers/open_tokenizer.hpp"
-#include "core/transformer/predictions.hpp"
-#include "tests/core/transformer/goldens.hpp"
+#include "core/files/file.hpp"
+#include "core/files/json.hpp"
+#include "core/model/open_tokenizer.hpp"
+#include "core/model/predictions.hpp"
+#include "tests/core/model/goldens.hpp"
 
 namespace core::transformer {
 namespace {

@@ -21,8 +21,8 @@
 #include <thread>
 #include <vector>
 
-#include "app/platform/window.hpp"
-#include "app/store/store.hpp"
+#include "app/screen/window.hpp"
+#include "app/session/store.hpp"
 #include "tests/screen/screen.hpp"
 #include "tests/support/loaded_drivers.hpp"
 #include "tests/support/temporary_directory.hpp"

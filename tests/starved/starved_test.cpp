@@ -8,12 +8,12 @@
 #include <iostream>
 #include <sstream>
 
-#include "app/command_line/arguments.hpp"
-#include "app/command_line/batch.hpp"
-#include "core/attention/attend.hpp"
-#include "core/attention/fast/engine.hpp"
+#include "app/cli/arguments.hpp"
+#include "app/cli/batch.hpp"
+#include "core/graph/attend.hpp"
+#include "core/engine/engine.hpp"
 #include "core/editing/edit.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "tests/starved/famine.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -2,7 +2,7 @@
 
 #include <imgui.h>
 
-#include "app/render/painter.hpp"
+#include "app/screen/painter.hpp"
 
 namespace support {
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "app/platform/screen.hpp"
+#include "app/screen/screen.hpp"
 #include "tests/support/bare_imgui.hpp"
 
 namespace support {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "app/theme/imgui_compat.hpp"
-#include "core/text/utf8.hpp"
+#include "core/base/utf8.hpp"
 
 namespace support {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/compare/compare.hpp"
+#include "core/graph/compare.hpp"
 
 namespace support {
 

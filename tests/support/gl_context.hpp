@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/platform/display.hpp"
+#include "app/screen/display.hpp"
 
 namespace support {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "app/state/any_command.hpp"
-#include "app/store/store.hpp"
+#include "app/session/any_command.hpp"
+#include "app/session/store.hpp"
 #include "tests/core/lessons/tried.hpp"
 
 namespace support {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "app/render/heatmap_renderer.hpp"
+#include "app/screen/heatmap_renderer.hpp"
 #include "app/theme/theme.hpp"
 
 namespace support {

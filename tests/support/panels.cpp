@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "app/state/any_command.hpp"
+#include "app/session/any_command.hpp"
 
 namespace gui {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "app/render/picture.hpp"
+#include "app/screen/picture.hpp"
 
 namespace support {
 

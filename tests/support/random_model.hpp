@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <random>
 
-#include "core/attention/model.hpp"
-#include "core/attention/stages.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
 
 namespace support {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/state/key_press.hpp"
+#include "app/session/key_press.hpp"
 
 namespace support {
 

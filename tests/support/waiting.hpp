@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "app/store/store.hpp"
-#include "app/work/live_trace.hpp"
-#include "app/work/whole_reading.hpp"
+#include "app/session/store.hpp"
+#include "app/session/live_trace.hpp"
+#include "app/session/whole_reading.hpp"
 
 namespace support {
 

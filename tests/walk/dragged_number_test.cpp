@@ -1,9 +1,9 @@
 // The walk of one dragged number: mouse, edit, model, weights, pixel, undo, file.
 #include <gmock/gmock.h>
 
-#include "core/attention/attend.hpp"
-#include "core/formats/writers/csv.hpp"
-#include "core/formats/writers/export.hpp"
+#include "core/graph/attend.hpp"
+#include "core/out/csv.hpp"
+#include "core/out/export.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "core/editing/presets.hpp"
-#include "core/formats/sessions/session.hpp"
+#include "core/files/session.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {

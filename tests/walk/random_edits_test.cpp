@@ -1,7 +1,7 @@
 // Numbers and switches that change faster than they can be followed, while every view is looked at.
 #include <gtest/gtest.h>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/walk/walk.hpp"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/walk/walk.hpp"
 

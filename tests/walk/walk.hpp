@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "app/platform/window.hpp"
-#include "app/render/heatmap_renderer.hpp"
-#include "app/store/store.hpp"
+#include "app/screen/window.hpp"
+#include "app/screen/heatmap_renderer.hpp"
+#include "app/session/store.hpp"
 #include "app/window/loop.hpp"
 #include "tests/support/hands.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "app/state/command.hpp"
-#include "app/state/key_press.hpp"
-#include "app/state/situation.hpp"
+#include "app/session/command.hpp"
+#include "app/session/key_press.hpp"
+#include "app/session/situation.hpp"
 
 namespace app {
 

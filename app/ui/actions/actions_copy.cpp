@@ -1,8 +1,8 @@
 #include <array>
 
-#include "app/files/copying.hpp"
+#include "app/session/copying.hpp"
 #include "app/ui/actions/action_rows.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace app::rows {
 namespace {

@@ -1,5 +1,5 @@
-#include "app/files/copying.hpp"
-#include "app/state/pinning.hpp"
+#include "app/session/copying.hpp"
+#include "app/session/pinning.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/editing/draw_model.hpp"
 

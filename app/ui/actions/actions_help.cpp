@@ -1,5 +1,5 @@
 // Lessons and help.
-#include "app/state/touring.hpp"
+#include "app/session/touring.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/lessons/lesson.hpp"
 

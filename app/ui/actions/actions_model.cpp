@@ -1,8 +1,8 @@
 // What can be switched in the model, what can go wrong in it, and what it is compared with.
-#include "app/state/pinning.hpp"
+#include "app/session/pinning.hpp"
 #include "app/ui/actions/action_rows.hpp"
-#include "core/compare/switches.hpp"
-#include "core/mistakes/mistakes.hpp"
+#include "core/graph/compare_switches.hpp"
+#include "core/graph/mistakes.hpp"
 
 namespace app::rows {
 namespace {

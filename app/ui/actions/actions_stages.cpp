@@ -1,5 +1,5 @@
 // Which stages are shown, how large, and how much of them.
-#include "app/state/zoom.hpp"
+#include "app/session/zoom.hpp"
 #include "app/ui/actions/action_rows.hpp"
 
 namespace app::rows {

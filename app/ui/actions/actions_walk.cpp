@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "app/state/pinning.hpp"
-#include "app/state/zoom.hpp"
+#include "app/session/pinning.hpp"
+#include "app/session/zoom.hpp"
 #include "app/ui/actions/action_rows.hpp"
 
 namespace app::rows {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/text/ascii.hpp"
+#include "core/base/ascii.hpp"
 
 namespace app {
 namespace {

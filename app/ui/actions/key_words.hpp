@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "app/state/key_press.hpp"
+#include "app/session/key_press.hpp"
 
 namespace app {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "app/state/command.hpp"
-#include "app/state/key_press.hpp"
-#include "app/state/situation.hpp"
+#include "app/session/command.hpp"
+#include "app/session/key_press.hpp"
+#include "app/session/situation.hpp"
 
 namespace app {
 

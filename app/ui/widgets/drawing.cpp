@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
-#include "core/figures/words.hpp"
-#include "core/text/formula.hpp"
-#include "core/text/utf8.hpp"
+#include "core/out/words.hpp"
+#include "core/base/formula.hpp"
+#include "core/base/utf8.hpp"
 
 namespace app::widgets {
 namespace {

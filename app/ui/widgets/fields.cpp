@@ -7,8 +7,8 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/text/number.hpp"
-#include "core/text/utf8.hpp"
+#include "core/base/number.hpp"
+#include "core/base/utf8.hpp"
 
 namespace app::widgets {
 namespace {

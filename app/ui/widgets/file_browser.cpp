@@ -6,7 +6,7 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/formats/readers/tensor_formats.hpp"
+#include "core/files/tensor_formats.hpp"
 
 namespace app::widgets {
 namespace {

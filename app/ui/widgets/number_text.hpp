@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/text/cell_text.hpp"
-#include "core/text/number.hpp"
+#include "core/base/cell_text.hpp"
+#include "core/base/number.hpp"
 
 namespace app::widgets {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/attention/stage_matrix.hpp"
+#include "core/graph/stage_matrix.hpp"
 
 namespace app::widgets {
 

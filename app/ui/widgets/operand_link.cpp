@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "app/state/pinning.hpp"
+#include "app/session/pinning.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/pen.hpp"
-#include "core/explain/text.hpp"
+#include "core/graph/text.hpp"
 
 namespace app::widgets {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "app/ui/frame.hpp"
-#include "core/explain/explain.hpp"
+#include "core/graph/explain.hpp"
 
 namespace app::widgets {
 

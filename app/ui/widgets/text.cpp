@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "app/theme/imgui_compat.hpp"
-#include "core/text/utf8.hpp"
+#include "core/base/utf8.hpp"
 
 namespace app::widgets {
 

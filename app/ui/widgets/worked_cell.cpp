@@ -6,7 +6,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/glossed_text.hpp"
 #include "app/ui/widgets/operand_link.hpp"
-#include "core/explain/text.hpp"
+#include "core/graph/text.hpp"
 
 namespace app::widgets {
 namespace {

@@ -8,11 +8,11 @@
 #include <thread>
 #include <utility>
 
-#include "app/work/whole_reading.hpp"
-#include "core/attention/stages.hpp"
+#include "app/session/whole_reading.hpp"
+#include "core/graph/stages.hpp"
 #include "core/editing/presets.hpp"
 #include "core/lessons/lesson.hpp"
-#include "core/text/cell_text.hpp"
+#include "core/base/cell_text.hpp"
 #include "tests/support/drawn_texts.hpp"
 #include "tests/support/program.hpp"
 

@@ -2,7 +2,7 @@
 // not be computed.
 #include <gmock/gmock.h>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 

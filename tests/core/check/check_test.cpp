@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "core/check/names.hpp"
 #include "core/check/report_text.hpp"
 #include "core/check/their_trace.hpp"

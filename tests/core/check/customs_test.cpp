@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "core/check/check.hpp"
 #include "core/check/report_text.hpp"
 #include "core/check/their_trace.hpp"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/stages.hpp"
-#include "tests/core/explain/any_model.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/stages.hpp"
+#include "tests/core/graph/any_model.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::check {

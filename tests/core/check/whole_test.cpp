@@ -3,10 +3,10 @@
 
 #include <numeric>
 
-#include "core/attention/rounding.hpp"
-#include "core/check/whole/whole_check.hpp"
+#include "core/graph/rounding.hpp"
+#include "core/check/whole_check.hpp"
 #include "tests/core/check/check_fixture.hpp"
-#include "tests/core/transformer/goldens.hpp"
+#include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"
 
 namespace core::check {

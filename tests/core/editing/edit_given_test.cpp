@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/given_model.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/given_model.hpp"
 #include "core/editing/edit.hpp"
 #include "tests/core/editing/refusal.hpp"
 #include "tests/support/random_model.hpp"

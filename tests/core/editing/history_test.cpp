@@ -5,8 +5,8 @@
 #include <array>
 #include <numeric>
 
-#include "core/attention/attend.hpp"
-#include "core/error.hpp"
+#include "core/graph/attend.hpp"
+#include "core/base/error.hpp"
 #include "tests/core/editing/random_edit.hpp"
 
 namespace core::editing {

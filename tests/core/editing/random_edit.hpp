@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/editing/edit.hpp"
-#include "core/mistakes/mistakes.hpp"
+#include "core/graph/mistakes.hpp"
 #include "tests/support/additions.hpp"
 #include "tests/support/random_model.hpp"
 

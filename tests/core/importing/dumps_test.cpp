@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/visible.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/visible.hpp"
 #include "core/importing/import.hpp"
 #include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"

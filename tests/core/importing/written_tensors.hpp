@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/tensors/tensor.hpp"
+#include "core/files/tensor.hpp"
 
 namespace support {
 

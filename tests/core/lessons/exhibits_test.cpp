@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "core/lessons/measures.hpp"
 #include "core/lessons/states.hpp"
 #include "tests/core/lessons/tried.hpp"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/core/lessons/tried.hpp"
 
 namespace core::lessons {

@@ -5,8 +5,8 @@
 #include <cctype>
 #include <set>
 
-#include "core/attention/attend.hpp"
-#include "core/attention/stages.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/stages.hpp"
 #include "core/lessons/glossary.hpp"
 #include "core/lessons/lesson.hpp"
 #include "tests/core/lessons/tried.hpp"

@@ -5,7 +5,7 @@
 #include "core/editing/edit.hpp"
 #include "core/lessons/glossary.hpp"
 #include "core/lessons/lesson.hpp"
-#include "tests/core/transformer/goldens.hpp"
+#include "tests/core/model/goldens.hpp"
 
 namespace core::lessons {
 namespace {

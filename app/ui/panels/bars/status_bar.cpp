@@ -8,7 +8,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "app/work/patience.hpp"
+#include "app/session/patience.hpp"
 
 namespace app::panels {
 namespace {

@@ -12,7 +12,7 @@
 #include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/work/patience.hpp"
+#include "app/session/patience.hpp"
 
 namespace app::panels {
 namespace {

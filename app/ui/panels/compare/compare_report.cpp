@@ -6,9 +6,9 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/work/tensor_check.hpp"
+#include "app/session/tensor_check.hpp"
 #include "core/check/report_text.hpp"
-#include "core/text/words.hpp"
+#include "core/base/words.hpp"
 
 namespace app::panels {
 namespace {

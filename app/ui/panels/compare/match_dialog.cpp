@@ -7,7 +7,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/work/tensor_check.hpp"
+#include "app/session/tensor_check.hpp"
 #include "core/check/layouts.hpp"
 
 namespace app::panels {

@@ -2,7 +2,7 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
-#include "core/compare/switches.hpp"
+#include "core/graph/compare_switches.hpp"
 
 namespace app::panels {
 

@@ -9,7 +9,7 @@
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/editing/fill.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace app::panels {
 namespace {

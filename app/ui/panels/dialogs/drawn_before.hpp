@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/ui/frame.hpp"
-#include "core/random/draw_op.hpp"
+#include "core/base/draw_op.hpp"
 
 namespace app::panels {
 

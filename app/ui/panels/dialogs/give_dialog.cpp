@@ -7,8 +7,8 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/editor/pasted_numbers.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/error.hpp"
-#include "core/formats/sessions/given_tensors.hpp"
+#include "core/base/error.hpp"
+#include "core/files/given_tensors.hpp"
 
 namespace app::panels {
 namespace {

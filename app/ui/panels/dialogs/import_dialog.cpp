@@ -10,7 +10,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/work/patience.hpp"
+#include "app/session/patience.hpp"
 
 namespace app::panels {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/text/utf8.hpp"
+#include "core/base/utf8.hpp"
 
 namespace app::panels {
 namespace {

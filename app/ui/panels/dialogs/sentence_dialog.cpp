@@ -9,7 +9,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/editing/sentence.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace app::panels {
 namespace {

@@ -4,14 +4,14 @@
 #include <array>
 #include <vector>
 
-#include "app/state/view_bounds.hpp"
+#include "app/session/view_bounds.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/dialogs/fill_dialog.hpp"
 #include "app/ui/panels/edit/fill_menu.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/editor/matrix_editor.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/text/words.hpp"
+#include "core/base/words.hpp"
 
 namespace app::panels {
 namespace {

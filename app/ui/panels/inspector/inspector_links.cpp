@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "app/state/pinning.hpp"
+#include "app/session/pinning.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 
 namespace app::panels {

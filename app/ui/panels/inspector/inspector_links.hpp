@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/ui/widgets/pen.hpp"
-#include "core/explain/explain.hpp"
+#include "core/graph/explain.hpp"
 
 namespace app::panels {
 

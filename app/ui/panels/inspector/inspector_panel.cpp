@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/state/pinning.hpp"
+#include "app/session/pinning.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/inspector/inspector_head.hpp"
 #include "app/ui/panels/inspector/inspector_links.hpp"
@@ -14,7 +14,7 @@
 #include "app/ui/widgets/glossed_text.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/worked_cell.hpp"
-#include "core/explain/text.hpp"
+#include "core/graph/text.hpp"
 #include "core/lessons/lesson.hpp"
 
 namespace app::panels {

@@ -5,11 +5,11 @@
 #include <numeric>
 #include <vector>
 
-#include "app/state/pinning.hpp"
+#include "app/session/pinning.hpp"
 #include "app/ui/panels/inspector/inspector_row.hpp"
 #include "app/ui/panels/tokens/token_chips.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "core/statistics/row_facts.hpp"
+#include "core/graph/row_facts.hpp"
 
 namespace app::panels {
 namespace {

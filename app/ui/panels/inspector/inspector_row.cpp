@@ -5,10 +5,10 @@
 #include <numeric>
 #include <vector>
 
-#include "app/state/pinning.hpp"
+#include "app/session/pinning.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "core/statistics/row_facts.hpp"
+#include "core/graph/row_facts.hpp"
 
 namespace app::panels {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "app/work/whole_reading.hpp"
+#include "app/session/whole_reading.hpp"
 
 namespace app::panels {
 namespace {

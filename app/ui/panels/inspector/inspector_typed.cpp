@@ -1,9 +1,9 @@
 #include "app/ui/panels/inspector/inspector_typed.hpp"
 
-#include "app/state/pinning.hpp"
+#include "app/session/pinning.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "core/text/number.hpp"
+#include "core/base/number.hpp"
 
 namespace app::panels {
 namespace {

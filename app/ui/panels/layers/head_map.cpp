@@ -10,7 +10,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "app/work/whole_reading.hpp"
+#include "app/session/whole_reading.hpp"
 
 namespace app::panels {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "app/ui/frame.hpp"
-#include "core/transformer/roles.hpp"
+#include "core/model/roles.hpp"
 
 namespace app::panels {
 

@@ -8,7 +8,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/work/whole_reading.hpp"
+#include "app/session/whole_reading.hpp"
 
 namespace app::panels {
 namespace {

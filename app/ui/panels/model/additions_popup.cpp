@@ -12,8 +12,8 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/text/number.hpp"
-#include "core/text/words.hpp"
+#include "core/base/number.hpp"
+#include "core/base/words.hpp"
 
 namespace app::panels {
 namespace {

@@ -10,7 +10,7 @@
 #include "app/ui/panels/model/popup_fields.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/text/words.hpp"
+#include "core/base/words.hpp"
 
 namespace app::panels {
 namespace {

@@ -7,7 +7,7 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/text/number.hpp"
+#include "core/base/number.hpp"
 
 namespace app::panels {
 namespace {

@@ -4,7 +4,7 @@
 #include "app/ui/panels/model/model_rows.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/attention/stages.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app::panels {
 namespace {

@@ -9,7 +9,7 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/attention/stages.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app::panels {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "app/ui/frame.hpp"
-#include "core/explain/explain.hpp"
+#include "core/graph/explain.hpp"
 
 namespace app::panels {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "app/state/flights.hpp"
+#include "app/session/flights.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/cell_words.hpp"
@@ -13,7 +13,7 @@
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/pen.hpp"
 #include "app/ui/widgets/worked_cell.hpp"
-#include "core/explain/explain.hpp"
+#include "core/graph/explain.hpp"
 
 namespace app::panels {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "app/state/zoom.hpp"
-#include "core/attention/stages.hpp"
+#include "app/session/zoom.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app::panels {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "app/state/zoom.hpp"
+#include "app/session/zoom.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/stages/profiles.hpp"
 #include "app/ui/panels/stages/stage_handling.hpp"
@@ -15,7 +15,7 @@
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "core/text/words.hpp"
+#include "core/base/words.hpp"
 
 namespace app::panels {
 namespace {

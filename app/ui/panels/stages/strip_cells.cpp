@@ -9,7 +9,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/colour_bar.hpp"
 #include "core/editing/presets.hpp"
-#include "core/text/words.hpp"
+#include "core/base/words.hpp"
 
 namespace app::panels {
 namespace {

@@ -8,7 +8,7 @@
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/attention/order.hpp"
+#include "core/graph/order.hpp"
 
 namespace app::panels {
 namespace {

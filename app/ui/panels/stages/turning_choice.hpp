@@ -2,7 +2,7 @@
 
 #include "app/ui/frame.hpp"
 #include "app/ui/panels/stages/turning_circle.hpp"
-#include "core/positions/meeting.hpp"
+#include "core/base/meeting.hpp"
 
 namespace app::panels {
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "app/ui/frame.hpp"
-#include "core/positions/meeting.hpp"
+#include "core/base/meeting.hpp"
 
 namespace app::panels {
 

@@ -12,7 +12,7 @@
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/editing/edit.hpp"
-#include "core/explain/address.hpp"
+#include "core/graph/address.hpp"
 
 namespace app::panels {
 namespace {

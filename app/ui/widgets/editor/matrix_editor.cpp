@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/render/painter.hpp"
+#include "app/screen/painter.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/editor/matrix_editor_parts.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/text/number.hpp"
+#include "core/base/number.hpp"
 
 namespace app::widgets {
 namespace {

@@ -4,9 +4,9 @@
 #include "app/ui/widgets/editor/matrix_editor_parts.hpp"
 #include "app/ui/widgets/editor/pasted_numbers.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "core/error.hpp"
-#include "core/text/number.hpp"
-#include "core/text/words.hpp"
+#include "core/base/error.hpp"
+#include "core/base/number.hpp"
+#include "core/base/words.hpp"
 
 namespace app::widgets {
 namespace {

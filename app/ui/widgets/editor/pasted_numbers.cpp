@@ -3,8 +3,8 @@
 #include <cmath>
 #include <string>
 
-#include "core/error.hpp"
-#include "core/formats/readers/printed.hpp"
+#include "core/base/error.hpp"
+#include "core/files/printed.hpp"
 
 namespace app::widgets {
 namespace {

@@ -3,7 +3,7 @@
 #include <armadillo>
 #include <string_view>
 
-#include "core/formats/tensors/tensor.hpp"
+#include "core/files/tensor.hpp"
 
 namespace app::widgets {
 

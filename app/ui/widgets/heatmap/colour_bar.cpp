@@ -9,9 +9,9 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/pen.hpp"
-#include "core/colour/cells.hpp"
-#include "core/figures/words.hpp"
-#include "core/text/words.hpp"
+#include "core/base/cells.hpp"
+#include "core/out/words.hpp"
+#include "core/base/words.hpp"
 
 namespace app::widgets {
 namespace {

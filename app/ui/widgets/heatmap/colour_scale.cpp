@@ -1,6 +1,6 @@
 #include "app/ui/widgets/heatmap/colour_scale.hpp"
 
-#include "core/colour/bar.hpp"
+#include "core/base/bar.hpp"
 
 namespace app::widgets {
 namespace {

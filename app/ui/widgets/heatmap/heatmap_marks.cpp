@@ -3,7 +3,7 @@
 
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
-#include "core/explain/explain.hpp"
+#include "core/graph/explain.hpp"
 
 namespace app::widgets {
 namespace {

@@ -3,14 +3,14 @@
 #include <cmath>
 #include <limits>
 
-#include "app/state/pinning.hpp"
-#include "app/state/zoom.hpp"
+#include "app/session/pinning.hpp"
+#include "app/session/zoom.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 #include "app/ui/widgets/hit_area.hpp"
-#include "core/colour/cells.hpp"
+#include "core/base/cells.hpp"
 
 namespace app::widgets {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "app/ui/frame.hpp"
 #include "app/ui/widgets/numbers.hpp"
-#include "core/text/cell_text.hpp"
+#include "core/base/cell_text.hpp"
 
 namespace app::widgets {
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <set>
 
-#include "app/files/view_text.hpp"
-#include "app/state/pinning.hpp"
-#include "app/state/zoom.hpp"
+#include "app/session/view_text.hpp"
+#include "app/session/pinning.hpp"
+#include "app/session/zoom.hpp"
 #include "app/ui/actions/action_finding.hpp"
 #include "app/ui/actions/key_words.hpp"
 #include "core/editing/presets.hpp"

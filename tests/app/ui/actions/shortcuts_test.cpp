@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/ui/actions/actions.hpp"
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"
 

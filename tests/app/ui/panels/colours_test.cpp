@@ -1,13 +1,13 @@
 // How numbers become colours: ranges, locked and typed ends, logarithmic measure, what the settings keep.
 #include <gmock/gmock.h>
 
-#include "app/files/remembered.hpp"
-#include "app/files/view_text.hpp"
+#include "app/session/remembered.hpp"
+#include "app/session/view_text.hpp"
 #include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
 #include "app/ui/widgets/heatmap/colour_scale.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/panels.hpp"
 
 namespace {

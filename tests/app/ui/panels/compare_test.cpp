@@ -7,12 +7,12 @@
 #include <limits>
 #include <map>
 
-#include "app/store/store.hpp"
+#include "app/session/store.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/window/shown_state.hpp"
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
-#include "core/formats/sessions/session.hpp"
+#include "core/files/session.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"

@@ -2,8 +2,8 @@
 
 #include <fstream>
 
-#include "app/files/browser.hpp"
-#include "app/files/export_plan.hpp"
+#include "app/session/browser.hpp"
+#include "app/session/export_plan.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"
 #include "tests/support/temporary_directory.hpp"

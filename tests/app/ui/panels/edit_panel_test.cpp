@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/random/generator.hpp"
+#include "core/base/generator.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"
 

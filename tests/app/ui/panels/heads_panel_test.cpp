@@ -7,7 +7,7 @@
 #include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/heads/head_figures.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/panels.hpp"
 #include "tests/support/random_model.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
-#include "core/attention/attend.hpp"
-#include "core/explain/text.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/text.hpp"
 #include "tests/support/panels.hpp"
 #include "tests/support/random_model.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/attention/attend.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"
 #include "tests/support/random_model.hpp"

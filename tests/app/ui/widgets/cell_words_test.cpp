@@ -7,13 +7,13 @@
 #include <array>
 #include <functional>
 
-#include "core/attention/model.hpp"
-#include "core/attention/stages.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
-#include "core/explain/explain.hpp"
-#include "core/mistakes/mistakes.hpp"
-#include "core/text/number.hpp"
+#include "core/graph/explain.hpp"
+#include "core/graph/mistakes.hpp"
+#include "core/base/number.hpp"
 #include "tests/support/panels.hpp"
 
 namespace {

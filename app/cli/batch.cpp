@@ -1,0 +1,275 @@
+#include "app/cli/batch.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <ostream>
+
+#include "app/cli/search_watch.hpp"
+#include "app/cli/whole_model.hpp"
+#include "app/session/colour_ends.hpp"
+#include "app/session/memory.hpp"
+#include "core/graph/attend.hpp"
+#include "core/check/report_text.hpp"
+#include "core/base/error.hpp"
+#include "core/model/experiment_file.hpp"
+#include "core/out/pdf.hpp"
+#include "core/out/png.hpp"
+#include "core/out/svg.hpp"
+#include "core/files/file.hpp"
+#include "core/files/own_descriptor.hpp"
+#include "core/files/counting_line.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/files/session.hpp"
+#include "core/out/program.hpp"
+#include "core/base/draw_op.hpp"
+#include "core/base/code_points.hpp"
+
+namespace app {
+namespace {
+
+constexpr int done = 0, failed = 1, wrong_usage = 2;
+
+/// Says in a line what of a file was used, what not, and what was assumed, and the rest in a line each.
+void say_what_became(const std::string& name, const core::importing::Imported& imported, std::ostream& err) {
+  print_error(err, "note: " + name + ": " + core::importing::account_text(imported.account));
+  for (const std::string& note : imported.notes) print_error(err, "note: " + note);
+}
+
+/// Pipes are looked at more than once, to tell what they hold and to read it.
+void read_pipes_whole(const OfModel& command) {
+  if (const auto* path = std::get_if<std::filesystem::path>(&command.source))
+    core::formats::read_pipe_whole(*path);
+  if (!command.choices.embeddings.empty()) core::formats::read_pipe_whole(command.choices.embeddings);
+  for (const auto& given : command.choices.given)
+    core::formats::read_pipe_whole(core::formats::address_of(given.source).file);
+}
+
+/// A session says itself how many heads it has, of what, and what it leaves out.
+void require_use_of(const core::importing::Choices& choices, const std::filesystem::path& path) {
+  const char* option = choices.n_heads                      ? "--heads"
+                       : !choices.embeddings.empty()        ? "--embeddings"
+                       : !choices.embeddings_tensor.empty() ? "--tensor"
+                       : choices.ignored                    ? "--ignore"
+                                                            : nullptr;
+  if (option && core::importing::is_session(path))
+    throw core::Error(std::string(option) + ": expected with a checkpoint or tensors, got the session " +
+                      path.filename().string());
+}
+
+/// The model that a file or a preset has; what must be known about it goes to err, a line each.
+core::importing::Imported known_model(const OfModel& command, std::ostream& err) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&command.source))
+    return {(*preset)->make(), {}, {}, {}};
+  const auto& path = std::get<std::filesystem::path>(command.source);
+  if (command.text) {
+    auto imported = layer_of_text({path, *command.text}, command.choices.layer);
+    say_what_became(path.filename().string(), imported, err);
+    return imported;
+  }
+  if (core::experiment::is_saved_experiment(path))
+    throw core::Error(
+        path.filename().string() +
+        ": expected a model, got a session of a whole one, which the window opens; here give the model itself, with "
+        "--text and --layer");
+  core::importing::Choices choices = command.choices;
+  require_use_of(choices, path);
+  if (!choices.given.empty() && core::importing::is_session(path))
+    choices.layer.clear();                          // it is that of what is given
+  if (!choices.ignored) choices.ignored.emplace();  // nothing may be left out that was not named
+  core::Token progress;
+  auto imported = core::importing::import_file(path, choices, progress);
+  const std::string name = path.filename().string();
+  if (!core::importing::is_session(path))
+    say_what_became(name, imported, err);
+  else if (const std::string words = core::importing::reservations_text(imported.account); !words.empty())
+    print_error(err, "note: " + name + ": " + words);
+  return imported;
+}
+
+/// What is given, its tables read as was said of their first lines; of those of which nothing was said that
+/// is said.
+std::vector<core::formats::GivenTensor> given_as_said(const OfModel& command, std::ostream& err) {
+  auto given = command.choices.given;
+  for (auto& tensor : given) {
+    tensor.first_line_is_names = command.choices.first_line_is_names == true;
+    if (command.choices.first_line_is_names) continue;
+    const auto file = core::formats::open_tensors(core::formats::address_of(tensor.source).file);
+    if (core::formats::has_counting_line(file, core::Token()))
+      print_error(err, "note: " + file.path().filename().string() +
+                           ": assumed: that its first line, 0, 1 … or 1, 2 …, is a row of "
+                           "numbers and no names of columns (--first-line says which)");
+  }
+  return given;
+}
+
+/// The model that a command is about, with the stages that files give and the mistakes that are asked for.
+core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
+  read_pipes_whole(command);
+  const auto given = given_as_said(command, err);
+  core::importing::Imported result;
+  if (command.source == Source(std::filesystem::path())) {
+    result.model =
+        core::formats::with_given_tensors(std::nullopt, given, command.choices.n_heads.value_or(1));
+    result.account = core::importing::account_of_given(result.model, given);
+    if (const auto wrong = core::importing::row_sums_note(result.model); !wrong.empty())
+      result.notes.push_back(wrong);
+    say_what_became("given", result, err);
+  } else if (result = known_model(command, err); !given.empty()) {
+    result.model = core::formats::with_given_tensors(result.model, given);
+    if (const auto wrong = core::importing::row_sums_note(result.model); !wrong.empty())
+      print_error(err, "note: " + wrong);
+  }
+  for (const core::mistakes::Mistake* mistake : command.mistakes) {
+    if (!core::mistakes::applies(*mistake, result.model))
+      throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");
+    result.model = mistake->made(result.model);
+  }
+  return result;
+}
+
+/// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
+void require_memory(const core::attention::Model& model) {
+  const MemoryNeed need = memory_need(model, free_memory());
+  if (need.is_too_much()) throw core::Error(need.words());
+}
+
+/// Of a session or a preset no layer is to be chosen: a check then means that of the tensors.
+bool has_no_layers(const Check& command) {
+  const auto* path = std::get_if<std::filesystem::path>(&command.source);
+  return !path || (!path->empty() && core::importing::is_session(*path));
+}
+
+core::check::Matched matched_tensors(const Check& command, const core::attention::Model& model,
+                                     std::ostream& err) {
+  core::formats::read_pipe_whole(command.against);
+  auto file = core::formats::open_tensors(command.against);
+  if (command.choices.first_line_is_names == true)
+    file = core::formats::with_first_line_as_names(file, core::Token());
+  for (const std::string& note : file.notes()) print_error(err, "note: " + note);
+  const std::string& layer = command.choices.layer;
+  auto matched = core::check::match(model, file, command.by_hand, {.layout = command.layout, .layer = layer});
+  const bool is_of_tensors = has_no_layers(command) && command.choices.given.empty();
+  if (matched.layers.empty() && is_of_tensors && !layer.empty() && layer != "0")
+    throw core::Error(file.place() + "expected layer 0, the only one, got \"" + layer + "\"");
+  return matched;
+}
+
+std::string title_of(const Source& source) {
+  if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
+  return std::get<std::filesystem::path>(source).filename().string();
+}
+
+struct Runner {
+  std::ostream& out;
+  std::ostream& err;
+
+  int operator()(const ListPresets&) const {
+    for (const core::editing::Preset& preset : core::editing::presets())
+      out << preset.name << '\t' << preset.about << '\n';
+    return done;
+  }
+  int operator()(const ListMistakes&) const {
+    for (const core::mistakes::Mistake& mistake : core::mistakes::mistakes())
+      out << mistake.name << '\t' << mistake.about << '\n';
+    return done;
+  }
+  int operator()(const Export& command) const {
+    const core::attention::Model model = model_of(command, err).model;
+    require_memory(model);
+    core::formats::export_to(model, command.out, command.options);
+    if (model.n_groups() < model.n_heads && !command.options.archive)
+      err << "keys and values: " << model.n_heads / model.n_groups()
+          << " heads share theirs, so the files of these heads hold the same numbers\n";
+    return done;
+  }
+  int operator()(const WriteProgram& command) const {
+    const std::string text =
+        core::formats::program_text(model_of(command, err).model, title_of(command.source));
+    if (command.file)
+      core::formats::write_atomically(*command.file, text);
+    else
+      out << text;
+    return done;
+  }
+  int operator()(const WriteSession& command) const {
+    auto imported = model_of(command, err);
+    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view),
+                                               core::importing::left_out_words(imported.account)});
+    return done;
+  }
+  int operator()(const Check& command) const {
+    namespace check = core::check;
+    if (command.text && command.choices.layer.empty())
+      return check_whole_model(command, out, err) ? done : failed;
+    OfModel of_model = command;
+    if (has_no_layers(command)) of_model.choices.layer.clear();
+    of_model.choices.first_line_is_names.reset();  // it is that of the tensors
+    const core::attention::Model model = model_of(of_model, err).model;
+    const check::Matched matched = matched_tensors(command, model, err);
+    core::Token token;
+    const check::Report report = [&] {
+      const SearchWatch watch(token, err, is_on_terminal(err));
+      return check::check(model, matched, command.tolerance, token);
+    }();
+    out << (command.json ? check::report_json(report) : check::report_text(report));
+    return report.agrees ? done : failed;
+  }
+  int operator()(const DrawFigure& command) const {
+    const core::attention::Model model = model_of(command, err).model;
+    require_memory(model);
+    const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
+    const auto figure = coloured_figure(model, trace, command.options, command.colours);
+    core::formats::write_atomically(
+        command.file, command.format == FigureFormat::svg   ? core::figures::svg_text(figure)
+                      : command.format == FigureFormat::pdf ? core::figures::pdf_of(figure)
+                                                            : core::figures::png_of(figure, command.scale));
+    return done;
+  }
+  int operator()(const Draw& command) const {
+    core::random::draw(command.seed, command.ops, out);
+    return done;
+  }
+  int operator()(const ListTokens& command) const { return (list_tokens(command, out), done); }
+  int operator()(const Predict& command) const { return (predict(command, out), done); }
+  int operator()(const DescribeHeads& command) const { return (describe_heads(command, out), done); }
+  int operator()(const Generate& command) const { return (generate(command, out), done); }
+  int operator()(const ShowText& command) const {
+    out << command.text;
+    return done;
+  }
+  int operator()(const WrongUsage& command) const {
+    print_error(err, command.message);
+    return wrong_usage;
+  }
+  int operator()(const OpenWindow&) const { throw core::Error("a window cannot be opened here"); }
+};
+
+}  // namespace
+
+int run_batch(const Arguments& arguments, std::ostream& out, std::ostream& err) {
+  try {
+    const int status = std::visit(Runner{out, err}, arguments);
+    if (!out.flush()) throw core::Error("standard output: cannot be written");
+    return status;
+  } catch (const std::bad_alloc&) {
+    print_error(err, "not enough memory");
+  } catch (const std::exception& error) {
+    print_error(err, error.what());
+  }
+  return failed;
+}
+
+void print_error(std::ostream& err, std::string_view message) {
+  try {
+    std::string line(message);
+    std::ranges::replace_if(
+        line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
+    line = core::text::printable(line);
+    err << "attnscope: " << line << std::endl;
+  } catch (const std::bad_alloc&) {  // what is said then has nothing that must be escaped
+    err << "attnscope: not enough memory" << std::endl;
+  }
+}
+
+}  // namespace app

@@ -1,0 +1,209 @@
+#include "app/screen/damage.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "app/screen/part.hpp"
+#include "app/theme/imgui_compat.hpp"
+
+namespace app::render {
+namespace {
+
+constexpr std::size_t most_areas = 40;      // each of them costs a look at all that is drawn
+constexpr double most_of_the_window = 0.6;  // beyond it everything is drawn
+
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  a = (a ^ b) * 0x9e3779b97f4a7c15ull;
+  return a ^ (a >> 29);
+}
+
+std::uint64_t bits(float x, float y) {
+  std::uint32_t low = 0, high = 0;
+  std::memcpy(&low, &x, sizeof x);
+  std::memcpy(&high, &y, sizeof y);
+  return low | static_cast<std::uint64_t>(high) << 32;
+}
+
+/// A range of cells, from the first to before the last.
+struct Span {
+  int first = 0, last = 0;
+};
+
+/// The tiles that lie between two places.
+Span tiles(float from, float to, int count) {
+  const float size = Damage::tile;
+  return {static_cast<int>(std::clamp(std::floor(from / size), 0.0f, static_cast<float>(count))),
+          static_cast<int>(std::clamp(std::ceil(to / size), 0.0f, static_cast<float>(count)))};
+}
+
+/// The part of the screen that three vertices may colour.
+ImVec4 bounds(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c) {
+  return {std::min({a.pos.x, b.pos.x, c.pos.x}), std::min({a.pos.y, b.pos.y, c.pos.y}),
+          std::max({a.pos.x, b.pos.x, c.pos.x}), std::max({a.pos.y, b.pos.y, c.pos.y})};
+}
+
+ImVec4 common(const ImVec4& a, const ImVec4& b) {
+  return {std::max(a.x, b.x), std::max(a.y, b.y), std::min(a.z, b.z), std::min(a.w, b.w)};
+}
+bool is_empty(const ImVec4& r) {
+  return !(r.x < r.z && r.y < r.w);
+}
+
+/// Which part of a texture a triangle shows in each tile, where the texture stands upright; else all of it.
+class ShownPart {
+ public:
+  ShownPart(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c) {
+    const Share all;
+    for (const ImDrawVert* v : {&a, &b, &c}) {
+      if (v->uv.x == all.left) left_ = v->pos.x;
+      if (v->uv.x == all.right) right_ = v->pos.x;
+      if (v->uv.y == all.top) top_ = v->pos.y;
+      if (v->uv.y == all.bottom) bottom_ = v->pos.y;
+    }
+    const ImVec4 around = bounds(a, b, c);
+    is_upright_ = left_ == around.x && right_ == around.z && top_ == around.y && bottom_ == around.w &&
+                  left_ < right_ && top_ < bottom_;
+  }
+  Share in_tile(int row, int column) const {
+    if (!is_upright_) return {};
+    const auto tile = static_cast<float>(Damage::tile);
+    const auto x = [&](int c) { return (static_cast<float>(c) * tile - left_) / (right_ - left_); };
+    const auto y = [&](int r) { return (static_cast<float>(r) * tile - top_) / (bottom_ - top_); };
+    return {x(column), y(row), x(column + 1), y(row + 1)};
+  }
+
+ private:
+  static constexpr float nowhere = -1e9f;
+  float left_ = nowhere, top_ = nowhere, right_ = nowhere, bottom_ = nowhere;
+  bool is_upright_ = false;
+};
+
+/// Adds what one command draws to the sums of the tiles that it touches.
+void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::vector<std::uint64_t>& vertices,
+                 const Damage::TextureVersion& version, int columns, int rows,
+                 std::vector<std::uint64_t>& sums) {
+  const std::uint64_t texture = platform::drawn_texture(command);
+  const ImVec4& clip = command.ClipRect;
+  const std::uint64_t look = mixed(mixed(texture, bits(clip.x, clip.y)), bits(clip.z, clip.w));
+  const bool may_change = version && version(texture, {}) != 0;
+  for (unsigned e = 0; e + 2 < command.ElemCount; e += 3) {
+    const auto at = [&](unsigned k) {
+      return static_cast<int>(command.VtxOffset) +
+             list.IdxBuffer[static_cast<int>(command.IdxOffset + e + k)];
+    };
+    const int i = at(0), j = at(1), k = at(2);
+    const ImVec4 seen =
+        common(bounds(list.VtxBuffer[i], list.VtxBuffer[j], list.VtxBuffer[k]), command.ClipRect);
+    if (is_empty(seen)) continue;
+    const auto of = [&](int v) { return vertices[static_cast<std::size_t>(v)]; };
+    const std::uint64_t sum = mixed(mixed(mixed(look, of(i)), of(j)), of(k));
+    const Span across = tiles(seen.x, seen.z, columns), down = tiles(seen.y, seen.w, rows);
+    const auto add = [&](const auto& sum_in) {
+      for (int row = down.first; row < down.last; ++row)
+        for (int column = across.first; column < across.last; ++column) {
+          std::uint64_t& tile = sums[static_cast<std::size_t>(row * columns + column)];
+          tile = mixed(tile, sum_in(row, column));
+        }
+    };
+    if (!may_change) {
+      add([sum](int, int) { return sum; });
+      continue;
+    }
+    const ShownPart shown(list.VtxBuffer[i], list.VtxBuffer[j], list.VtxBuffer[k]);
+    add([&](int row, int column) { return mixed(sum, version(texture, shown.in_tile(row, column))); });
+  }
+}
+
+/// One number for each tile: equal when the same is drawn in the same order.
+std::vector<std::uint64_t> sums_of_tiles(const ImDrawData& data, const Damage::TextureVersion& version,
+                                         int columns, int rows) {
+  std::vector<std::uint64_t> sums(static_cast<std::size_t>(columns * rows), 1);
+  std::vector<std::uint64_t> vertices;
+  for (int l = 0; l < data.CmdListsCount; ++l) {
+    const ImDrawList& list = *data.CmdLists[l];
+    vertices.clear();
+    for (const ImDrawVert& v : list.VtxBuffer)
+      vertices.push_back(mixed(mixed(v.col, bits(v.pos.x, v.pos.y)), bits(v.uv.x, v.uv.y)));
+    for (const ImDrawCmd& command : list.CmdBuffer)
+      add_command(list, command, vertices, version, columns, rows, sums);
+  }
+  return sums;
+}
+
+/// In tiles.
+std::vector<Area> areas_of(const std::vector<bool>& differs, int columns) {
+  std::vector<Area> areas;
+  for (const Part& p : joined(differs, static_cast<std::size_t>(columns), most_areas))
+    areas.push_back({static_cast<int>(p.left), static_cast<int>(p.top), static_cast<int>(p.right),
+                     static_cast<int>(p.bottom)});
+  return areas;
+}
+
+}  // namespace
+
+std::vector<Area> Damage::renew(const ImDrawData& data, const TextureVersion& version) {
+  const auto count = [](float length) { return (static_cast<int>(length) + tile - 1) / tile; };
+  const int columns = count(data.DisplaySize.x), rows = count(data.DisplaySize.y);
+  std::vector<std::uint64_t> now = sums_of_tiles(data, version, columns, rows);
+  const bool same_size = columns == columns_ && rows == rows_ && before_.size() == now.size();
+  columns_ = columns, rows_ = rows;
+  std::vector<bool> differs(now.size(), true);
+  if (same_size)
+    for (std::size_t i = 0; i < now.size(); ++i) differs[i] = now[i] != before_[i];
+  before_ = std::move(now);
+  std::vector<Area> areas = areas_of(differs, columns);
+  const auto n_differ = static_cast<double>(std::count(differs.begin(), differs.end(), true));
+  if (n_differ > most_of_the_window * static_cast<double>(differs.size())) areas = {{0, 0, columns, rows}};
+  for (Area& a : areas) {
+    const auto place = [](int tiles, float length) {
+      return std::min(tiles * tile, static_cast<int>(length));
+    };
+    a = {a.left * tile, a.top * tile, place(a.right, data.DisplaySize.x),
+         place(a.bottom, data.DisplaySize.y)};
+  }
+  return areas;
+}
+
+void keep_within(ImDrawData& data, const std::vector<Area>& areas) {
+  data.TotalIdxCount = 0;
+  std::vector<ImVec4> around;  // of each triangle
+  for (int l = 0; l < data.CmdListsCount; ++l) {
+    ImDrawList& list = *data.CmdLists[l];
+    around.clear();
+    for (const ImDrawCmd& command : list.CmdBuffer) {
+      const ImDrawVert* v = list.VtxBuffer.Data + command.VtxOffset;
+      const ImDrawIdx* index = list.IdxBuffer.Data + command.IdxOffset;
+      for (const ImDrawIdx* end = index + command.ElemCount; index < end; index += 3)
+        around.push_back(bounds(v[index[0]], v[index[1]], v[index[2]]));
+    }
+    ImVector<ImDrawCmd> commands;
+    ImVector<ImDrawIdx> indices;
+    for (const Area& area : areas) {
+      const ImVec4* triangle = around.data();
+      for (const ImDrawCmd& command : list.CmdBuffer) {
+        const ImVec4* const first = triangle;
+        triangle += command.ElemCount / 3;
+        ImDrawCmd cut = command;
+        cut.ClipRect =
+            common(command.ClipRect, {static_cast<float>(area.left), static_cast<float>(area.top),
+                                      static_cast<float>(area.right), static_cast<float>(area.bottom)});
+        if (is_empty(cut.ClipRect)) continue;
+        cut.IdxOffset = static_cast<unsigned>(indices.Size);
+        for (const ImVec4* t = first; t < triangle; ++t) {
+          if (is_empty(common(*t, cut.ClipRect))) continue;
+          const ImDrawIdx* index = list.IdxBuffer.Data + command.IdxOffset + 3 * (t - first);
+          for (int k = 0; k < 3; ++k) indices.push_back(index[k]);
+        }
+        cut.ElemCount = static_cast<unsigned>(indices.Size) - cut.IdxOffset;
+        if (cut.ElemCount > 0) commands.push_back(cut);
+      }
+    }
+    list.CmdBuffer.swap(commands);
+    list.IdxBuffer.swap(indices);
+    data.TotalIdxCount += list.IdxBuffer.Size;
+  }
+}
+
+}  // namespace app::render

@@ -1,0 +1,121 @@
+#include "app/screen/paths.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <system_error>
+
+#include "app/session/recent.hpp"
+#include "core/base/error.hpp"
+#include "core/files/file.hpp"
+#include "core/files/list_folder.hpp"
+
+namespace app::platform {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t longest_memory = std::size_t{1} << 20;  // of a file, in bytes
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::vector<std::string> lines;
+  try {
+    std::istringstream in(core::formats::read_file(file, longest_memory));
+    for (std::string line; std::getline(in, line);)
+      if (!line.empty()) lines.push_back(line);
+  } catch (const core::Error&) {  // as without it: settings are not worth a window that does not open
+    return {};
+  }
+  return lines;
+}
+
+}  // namespace
+
+fs::path home_directory() {
+  const std::string home = environment("HOME");
+  std::error_code ignored;
+  return home.empty() ? fs::current_path(ignored) : fs::path(home);
+}
+
+std::vector<fs::path> example_directories() {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  std::vector<fs::path> all{program.parent_path().parent_path() / "share/attnscope/examples"};
+  fs::path folder = program.parent_path();
+  for (int up = 0; up < 3 && folder.has_relative_path(); ++up) folder = folder.parent_path();
+  all.push_back(folder / "assets/examples");  // of build/PRESET/bin
+  std::vector<fs::path> found;
+  for (const fs::path& each : all) {
+    if (!fs::is_directory(each, ignored)) continue;
+    for (const fs::path& path : core::formats::list_folder(each).paths)
+      if (fs::is_directory(path, ignored)) found.push_back(path);
+    break;
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+fs::path config_directory() {
+  const fs::path config = environment("XDG_CONFIG_HOME");
+  // A relative path is to be ignored, says the XDG base directory specification.
+  return (config.is_absolute() ? config : home_directory() / ".config") / "attnscope";
+}
+
+fs::path state_directory() {
+  const fs::path state = environment("XDG_STATE_HOME");
+  return (state.is_absolute() ? state : home_directory() / ".local/state") / "attnscope";
+}
+
+Memory read_memory(const fs::path& directory) {
+  Memory memory;
+  for (const std::string& line : lines_of(directory / "settings")) {
+    const std::size_t equals = line.find('=');
+    if (equals != std::string::npos) memory.settings[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  for (const std::string& line : lines_of(directory / "recent")) memory.recent.emplace_back(line);
+  if (memory.recent.size() > most_recent) memory.recent.resize(most_recent);
+  return memory;
+}
+
+Memory merged(const Memory& began, const Memory& ends, Memory written) {
+  for (const auto& [key, value] : ends.settings) {
+    const auto was = began.settings.find(key);
+    if (was == began.settings.end() || was->second != value || !written.settings.contains(key))
+      written.settings[key] = value;
+  }
+  // What is opened comes to the front, behind it the others are in the order in which they were.
+  auto other = began.recent.rbegin();
+  auto opened = ends.recent.rbegin();
+  for (; opened != ends.recent.rend(); ++opened, ++other) {
+    other = std::find(other, began.recent.rend(), *opened);
+    if (other == began.recent.rend()) break;
+  }
+  for (; opened != ends.recent.rend(); ++opened)
+    written.recent = with_recent(std::move(written.recent), *opened);
+  return written;
+}
+
+std::string write_memory(const fs::path& directory, const Memory& memory) {
+  std::string settings, recent;
+  for (const auto& [key, value] : memory.settings) settings += key + "=" + value + "\n";
+  for (const fs::path& file : memory.recent) {
+    // A line break in a file's name would make two of it.
+    if (file.native().find('\n') == std::string::npos) recent += file.native() + "\n";
+  }
+  std::error_code failure;
+  fs::create_directories(directory, failure);
+  try {
+    core::formats::write_atomically(directory / "settings", settings);
+    core::formats::write_atomically(directory / "recent", recent);
+  } catch (const core::Error&) {
+    return directory.string() + ": settings and recent files cannot be written there";
+  }
+  return "";
+}
+
+}  // namespace app::platform

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/session/whole_model.hpp"
+#include "core/graph/model.hpp"
+#include "core/editing/history.hpp"
+#include "core/importing/account.hpp"
+#include "core/base/words.hpp"
+
+namespace app {
+
+struct TensorSource;  // in files/opening.hpp
+
+/// Where a model came from.
+struct Origin {
+  std::string title;                                     ///< the file's name, or the preset's title
+  std::string preset = {};                               ///< or ""
+  std::optional<std::filesystem::path> path = {};        ///< where it is saved
+  std::string stamp = {};                                ///< of that file when it was read or written, or ""
+  std::shared_ptr<const TensorSource> source = nullptr;  ///< the tensors that it was made of, or nullptr
+  core::importing::Account account = {};                 ///< what became of them
+  std::vector<std::string> notes = {};                   ///< what else must be known of them, a sentence each
+};
+
+/// A piece of work: a model, as it is, as it was saved and as it was opened, and the way back. Of a whole
+/// model it is the layer that is looked at.
+struct Document {
+  core::attention::Model model, saved, first;
+  Origin origin;
+  core::editing::HistoryOf<Undoable> history = core::editing::HistoryOf<Undoable>();
+  std::shared_ptr<const WholeModel> whole = nullptr;  ///< that the model is a layer of
+  core::experiment::Experiment saved_experiment = {};
+  std::size_t n_steps_saved = 0;  ///< of the history, when it was saved
+  /// Of this piece of work alone, whatever its model becomes.
+  std::shared_ptr<const char> mark = std::make_shared<const char>();
+
+  bool is_modified() const {
+    if (!whole) return !(model == saved);
+    core::experiment::Experiment now = whole->experiment;
+    now.layer = saved_experiment.layer;  // where one looks is no work
+    return !(now == saved_experiment);
+  }
+  /// Steps from what was saved to what is there now.
+  std::size_t n_unsaved_edits() const {
+    const std::size_t now = history.n_done();
+    return std::max(now, n_steps_saved) - std::min(now, n_steps_saved);
+  }
+};
+
+/// A piece of work that begins with a model.
+inline Document document_of(const core::attention::Model& model, Origin origin) {
+  return {model, model, model, std::move(origin)};
+}
+
+/// What can be undone and done again.
+struct Steps {
+  bool can_undo = false, can_redo = false;
+  std::string undo_words, redo_words;
+  std::size_t n_forgotten = 0;  ///< that undo has let go of
+};
+
+/// What the window says of the document.
+struct DocumentState {
+  std::string title;
+  std::optional<std::filesystem::path> path = {};  ///< where it is saved
+  std::string preset;                              ///< the preset it was made from, or ""
+  bool modified = false;
+  bool is_preset = false;  ///< the model is still the preset's, to the last bit
+  Steps steps;
+  std::vector<std::filesystem::path> recent;  ///< newest first
+  bool of_tensors = false;                    ///< it was made of a file of tensors, in which is to be chosen
+  std::vector<std::string> layers;            ///< of that file, "" for a number alone
+  std::size_t layer = 0;                      ///< the one that the model was made of
+  core::importing::Account account = {};      ///< what became of the file
+  std::vector<std::string> notes = {};        ///< what else must be known of it, a sentence each
+};
+
+/// Why nothing can be undone: "there is nothing to undo: 3 older steps were let go of, to spare memory".
+inline std::string nothing_to_undo(const Steps& steps) {
+  const std::string words = "there is nothing to undo";
+  if (steps.n_forgotten == 0) return words;
+  return words + ": " + core::text::counted(steps.n_forgotten, "older step") +
+         (steps.n_forgotten == 1 ? " was" : " were") + " let go of, to spare memory";
+}
+
+/// One line at the foot of the window.
+struct Message {
+  std::string text;
+  bool is_error = false;
+};
+
+}  // namespace app

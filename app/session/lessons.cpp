@@ -1,0 +1,156 @@
+#include "app/session/lessons.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/session/file_work.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/stages.hpp"
+#include "core/base/error.hpp"
+
+namespace app {
+namespace {
+
+using core::lessons::Lesson;
+using core::lessons::ModelTask;
+using core::lessons::Moment;
+using core::lessons::Step;
+using core::lessons::WholeTask;
+
+/// What a step points at comes out of its fold, into a strip that shows all of it.
+void unfold_focus(View& view, const Step& step) {
+  for (const std::string_view name : step.focus) {
+    constexpr std::string_view strip = "strip/";
+    if (!name.starts_with(strip)) continue;
+    if (const auto* stage = core::attention::find_stage(name.substr(strip.size())))
+      view.look.folded.erase(stage->stage);
+    view.look.large.reset();
+    view.look.zoomed.clear();
+  }
+}
+
+/// What a person chose to look at, without what belongs to the window as a whole.
+void look_as_before(View& view, const View& before) {
+  view.look.tab = before.look.tab;
+  view.look.sequence = before.look.sequence, view.look.head = before.look.head;
+  view.look.heads_stage = before.look.heads_stage;
+  view.look.folded = before.look.folded;
+  view.look.large = before.look.large;
+  view.look.positions = before.look.positions;
+  view.look.edited = before.look.edited;
+  view.selection.pinned = before.selection.pinned;
+  view.selection.cursor.reset();
+  view.forms.typed.reset();
+  view.layers = before.layers;
+}
+
+}  // namespace
+
+void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
+                    const std::optional<core::transformer::Transformer>& transformer, Document& document,
+                    View& view, std::optional<WholeReading::Kept> own_reading) {
+  const std::size_t n_steps = lesson.steps().size();
+  if (step && *step >= n_steps)
+    throw core::Error(std::string("The lesson ") + lesson.title + " has " + std::to_string(n_steps) +
+                      " steps and no step " + std::to_string(*step + 1) + " any more.");
+  under_way_ = UnderWay();
+  under_way_->own_reading = std::move(own_reading);
+  under_way_->transformer = transformer;
+  under_way_->own = std::exchange(document, Document());
+  under_way_->own_view = view;
+  under_way_->state.lesson = &lesson;
+  const LessonProgress& known = progress[lesson.name];
+  under_way_->state.done = known.done;
+  const bool finished = known.done.size() == n_steps;
+  try {
+    begin(step.value_or(finished ? 0 : known.step), document, view);
+  } catch (...) {
+    document = std::move(under_way_->own);
+    under_way_.reset();
+    throw;
+  }
+}
+
+void Lessons::begin(std::size_t step, Document& document, View& view) {
+  UnderWay& l = *under_way_;
+  const Step& shown = l.state.lesson->steps()[step];
+  const Origin origin{std::string("lesson: ") + l.state.lesson->title};
+  std::optional<OpenedWhole> opened;
+  if (const auto* task = std::get_if<WholeTask>(&shown.task)) {
+    opened = read_whole(*l.transformer, task->start(), l.transformer->path, core::Token());
+    document = document_of(*opened, origin);
+  } else {
+    document = document_of(std::get<ModelTask>(shown.task).start(), origin);
+  }
+  l.first_reading = opened ? opened->reading : nullptr;
+  l.state.step = step;
+  l.state.seen.clear();
+  l.state.moved.clear();
+  l.assessed = 0;
+  l.assessed_whole = {};
+  progress[l.state.lesson->name] = {step, l.state.done};
+  document.history.record({l.own.model, l.own.whole}, "",
+                          the_lesson);  // undone, it brings the person's own work back
+  document.n_steps_saved = document.history.n_done();
+  document.history.end_gesture();
+  look_as_before(view, {});
+  if (opened) look_at_layers(view);
+  view.look.folded = l.own_view.look.folded;
+  unfold_focus(view, shown);
+  view.selection.lesson = LessonPlace{l.state.lesson->name, step};
+}
+
+void Lessons::assess(const Document& document, const LiveTrace& live, std::size_t sequence) {
+  if (!under_way_ || under_way_->assessed == live.version()) return;
+  UnderWay& l = *under_way_;
+  const core::attention::Model& start = document.first;  // of the step
+  sequence = std::min(sequence, start.sequences.size() - 1);
+  if (l.assessed == 0 || l.before_sequence != sequence) {
+    l.before = core::attention::attend(start, sequence);
+    l.before_sequence = sequence;
+  }
+  l.assessed = live.version();
+  const Moment moment{start, l.before, live.model(), live.trace()};
+  const Step& step = l.state.shown();
+  l.state.pictures = core::lessons::pictures(step.exhibit, moment);
+  l.state.version = live.version();
+  if (step.asks) l.state.moved = core::lessons::moved_cells(moment, *step.asks, 0);
+  take(std::get<ModelTask>(step.task), moment);
+}
+
+void Lessons::assess(const std::shared_ptr<const core::experiment::Reading>& now, std::size_t layer,
+                     std::size_t head) {
+  if (!under_way_) return;
+  UnderWay& l = *under_way_;
+  const std::tuple seen{now, layer, head};
+  if (std::exchange(l.assessed_whole, seen) == seen) return;
+  take(std::get<WholeTask>(l.state.shown().task),
+       core::lessons::WholeMoment{*l.transformer, *l.first_reading, *now, layer, head});
+}
+
+template <class Start, class At>
+void Lessons::take(const core::lessons::Task<Start, At>& task, const At& moment) {
+  LessonState& state = under_way_->state;
+  if (!task.done(moment)) return;
+  state.seen = task.seen(moment);
+  state.done.insert(state.step);
+  progress[state.lesson->name].done = state.done;
+}
+
+std::optional<WholeReading::Kept> Lessons::leave(Document& document, View& view) {
+  document = std::move(under_way_->own);
+  // The first undo after a lesson takes nothing of one's own away; but what can be redone would be lost by
+  // it.
+  if (document.history.undo_description() != the_lesson && !document.history.can_redo()) {
+    document.history.record({document.model, document.whole}, "", the_lesson);
+    ++document.n_steps_saved;  // which is no edit
+  }
+  document.history.end_gesture();
+  look_as_before(view, under_way_->own_view);
+  view.selection.lesson.reset();
+  auto own_reading = std::move(under_way_->own_reading);
+  under_way_.reset();
+  return own_reading;
+}
+
+}  // namespace app

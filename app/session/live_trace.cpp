@@ -1,0 +1,192 @@
+#include "app/session/live_trace.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "core/graph/attend.hpp"
+#include "core/graph/stages.hpp"
+
+namespace app {
+namespace {
+
+using core::attention::Model;
+using core::attention::fast::Change;
+using core::attention::fast::Engine;
+
+constexpr std::chrono::milliseconds time_to_give_back{4};  // a trace that was recalled
+
+/// Where attend() itself takes no more than a few milliseconds.
+bool is_small(const Model& model) {
+  const std::size_t n = model.n_tokens(), d = std::max({model.d_model(), model.d_out(), model.d_output()});
+  return model.n_heads * n * n <= 50'000 && n * d * d <= 10'000'000;
+}
+
+double ms_since(Jobs::Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Jobs::Clock::now() - start).count();
+}
+
+bool same_shape(const Model& a, const Model& b) {
+  return a.n_tokens() == b.n_tokens() && a.d_model() == b.d_model() && a.d_out() == b.d_out() &&
+         a.d_output() == b.d_output() && a.n_heads == b.n_heads;
+}
+
+/// What was made of stages that are not kept: the trace makes them anew when they are read again.
+std::deque<arma::mat> made_stages(const core::attention::Trace& trace) {
+  std::deque<arma::mat> made;  // as it grows, a vector would copy them
+  for (const core::attention::StageInfo& stage : core::attention::stages())
+    for (std::size_t h = 0; h < (stage.per_head ? trace.heads.size() : 1); ++h)
+      if (auto numbers = stage.matrix(trace, h).give_away()) made.push_back(std::move(*numbers));
+  return made;
+}
+
+}  // namespace
+
+bool LiveTrace::State::compute(Change& change, const core::Token* token, const Engine::Plan* plan) {
+  const auto start = Clock::now();
+  change = {};
+  if (is_small(model)) {
+    reference = core::attention::attend_checked(model, sequence);
+  } else if (reference || !engine_holds_a_model) {
+    if (!engine.compute(model, sequence, token)) return false;
+    engine_holds_a_model = true;
+    reference.reset();
+  } else {
+    change = engine.update(model, sequence, plan ? *plan : engine.plan(model, sequence), token);
+    if (!change.completed) return false;
+  }
+  ms = ms_since(start);
+  return true;
+}
+
+LiveTrace::LiveTrace(Jobs& jobs, const Model& model, double at_once_ms, std::function<void()> before)
+    : jobs_(jobs), at_once_ms_(at_once_ms), before_(std::move(before)), changes_in_place_(true), lane_(jobs) {
+  auto first = new_state();
+  first->model = model;
+  compute(*first, change_, nullptr);
+  show(std::move(first));
+}
+
+LiveTrace::LiveTrace(Jobs& jobs)
+    : jobs_(jobs), at_once_ms_(frame_ms), changes_in_place_(false), shown_(new_state()), lane_(jobs) {}
+
+Lease LiveTrace::lease() const {
+  const auto reader = std::make_shared<const Reader>(shown_);
+  return {{reader, &shown_->trace()}, recalled_};
+}
+
+void LiveTrace::clear() {
+  forget_what_was_asked();
+  spare_.reset();
+  shown_ = new_state();
+}
+
+void LiveTrace::follow(const Model& model, std::size_t sequence) {
+  if (shown_->is_of(model, sequence)) {
+    forget_what_was_asked();
+    spare_.reset();
+    return;
+  }
+  const bool fits = changes_in_place_ &&
+                    same_shape(model, shown_->model);  // what fails half-way then leaves room for what was
+  const Engine::Plan plan = is_small(model) ? Engine::Plan() : shown_->engine.plan(model, sequence);
+  const bool is_quick = is_small(model) || plan.ms <= at_once_ms_;
+  if (is_quick && fits && may_change_in_place()) {
+    forget_what_was_asked();
+    update_in_place(model, sequence, plan);
+  } else if (is_small(model) || (is_quick && changes_in_place_ && !fits)) {
+    compute_at_once(model, sequence);
+  } else {
+    if (!asked_ || asked_->sequence != sequence || !(asked_->model == model)) ask_for(model, sequence);
+    if (!lane_.is_busy() && !asked_->failed) begin();
+  }
+  if (!asked_) spare_.reset();
+}
+
+double LiveTrace::seconds_behind() const {
+  return asked_ ? std::chrono::duration<double>(Clock::now() - asked_->since).count() : 0;
+}
+
+core::attention::fast::RowView LiveTrace::rows(core::attention::Stage stage, std::size_t head) const {
+  if (shown_->reference) return {};
+  return shown_->engine.rows(stage, head);
+}
+
+bool LiveTrace::may_change_in_place() {
+  if (!changes_in_place_) return false;
+  const auto is_free = [this] { return shown_->readers == 0; };
+  if (is_free()) return true;
+  *recalled_ = true;
+  for (const auto end = Clock::now() + time_to_give_back; !is_free() && Clock::now() < end;)
+    std::this_thread::yield();
+  recalled_ = std::make_shared<std::atomic<bool>>(false);
+  return is_free();
+}
+
+bool LiveTrace::compute(State& state, Change& change, const core::Token* token,
+                        const Engine::Plan* plan) const {
+  if (before_) before_();
+  return state.compute(change, token, plan);
+}
+
+void LiveTrace::forget_what_was_asked() {
+  if (asked_) lane_.cancel();
+  asked_.reset();
+}
+
+void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
+  forget_what_was_asked();
+  auto next = new_state();
+  next->model = model;
+  next->sequence = sequence;
+  compute(*next, change_, nullptr);
+  show(std::move(next));
+}
+
+void LiveTrace::update_in_place(const Model& model, std::size_t sequence, const Engine::Plan& plan) {
+  jobs_.let_go(made_stages(shown_->trace()));
+  const Model before = std::exchange(shown_->model, model);
+  const std::size_t sequence_before = std::exchange(shown_->sequence, sequence);
+  try {
+    compute(*shown_, change_, nullptr, &plan);
+    ++version_;
+  } catch (...) {  // the trace is what it was
+    shown_->model = before;
+    shown_->sequence = sequence_before;
+    throw;
+  }
+}
+
+void LiveTrace::ask_for(const Model& model, std::size_t sequence) {
+  if (asked_ && (asked_->sequence != sequence || !same_shape(asked_->model, model))) lane_.cancel();
+  asked_ = Asked{model, sequence, asked_ ? asked_->since : Clock::now()};
+}
+
+void LiveTrace::begin() {
+  asked_->begun = true;
+  if (spare_ && spare_->readers > 0) spare_.reset();  // somebody still reads it
+  auto next = spare_ ? std::exchange(spare_, nullptr) : new_state();
+  next->model = asked_->model;
+  next->sequence = asked_->sequence;
+  lane_.start(
+      [this, next](const core::Token& token) -> Jobs::Delivery {
+        Change change;
+        if (!compute(*next, change, &token)) return {};
+        return [this, next] { show(next); };
+      },
+      [this](const Failure& failure) {
+        if (asked_ && asked_->begun) asked_->failed = true;
+        jobs_.tell(failure);
+      });
+}
+
+void LiveTrace::show(std::shared_ptr<State> state) {
+  spare_ = std::exchange(shown_, std::move(state));
+  change_ = {};
+  ++version_;
+  if (asked_) asked_->since = Clock::now();
+}
+
+}  // namespace app

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/experiment_reading.hpp"
+#include "core/files/layers.hpp"
+#include "core/files/tensor_file.hpp"
+#include "core/importing/import.hpp"
+#include "core/importing/stages_in.hpp"
+
+namespace app {
+
+/// The least and the greatest finite number of a tensor, and how many others it has.
+struct TensorRange {
+  double least = 0, greatest = 0;
+  std::size_t n_infinite = 0, n_nan = 0;
+};
+
+/// A file of tensors from which is to be chosen.
+struct OpenedTensors {
+  std::shared_ptr<const core::formats::TensorFile> file;
+  std::vector<core::formats::checkpoints::Layer> layers;
+  std::vector<core::importing::ExpectedLayer> expected;  ///< what would become of each
+  std::vector<core::importing::StageLayer> stages;       ///< those that the names tell
+  std::map<std::string, TensorRange> ranges;             ///< of the tensors that were asked about
+  std::string embeddings;          ///< the tensor that its name says is such, or the only one; or ""
+  bool has_counting_line = false;  ///< a table whose first line, 0, 1, 2 …, may name the columns
+};
+
+/// Where a model came from, when it was made of tensors: another layer can be chosen there.
+struct TensorSource {
+  OpenedTensors tensors;
+  core::importing::Choices choices;
+  std::vector<std::string> layers;  ///< their names, "" for a number alone; fewer than two leave no choice
+  std::size_t layer = 0;
+};
+
+/// A whole model that was opened, and its first text as it reads it, with what was edited and without.
+struct OpenedWhole {
+  core::transformer::Transformer transformer;
+  std::shared_ptr<const core::experiment::Reading> reading, before;
+  core::attention::Model of_pass,
+      layer;               ///< the one that is looked at, as the pass gives it and as it was edited
+  std::string view = {};   ///< of a session: what was looked at, or ""
+  std::string stamp = {};  ///< of the session's file, from before it was read, or ""
+};
+
+/// What became of a file: a model, or tensors from which is to be chosen, and why.
+struct FoundInFile {
+  std::shared_ptr<const OpenedWhole> whole;  ///< then nothing else
+  std::optional<core::importing::Imported> imported;
+  std::optional<TensorSource> source;    ///< of a model made of tensors
+  std::optional<OpenedTensors> tensors;  ///< where nothing was imported
+  std::string stamp;                     ///< of a session, from before it was read
+  std::string problem;
+};
+
+/// Reads a file as far as it can be without asking: a session, or tensors of which but one model can be made,
+/// or one for each layer, of which it is the first.
+///
+/// Takes as long as the disk does. Throws core::Error; Outside when a session names files elsewhere and that
+/// is refused.
+FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress,
+                         core::Elsewhere elsewhere = core::Elsewhere::refused);
+
+/// Where a whole model lies that a path names: a folder with its tokenizer, a file in such a folder that has
+/// its tensors or its configuration, or a GGUF file; nothing for other paths.
+std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path& path);
+
+/// Opens a whole model and reads a text with it, or, where that is "", one that shows something.
+///
+/// Of its weights so many bytes at most are kept. Throws core::Error.
+OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
+                       std::uint64_t keep_at_most, const core::Token& progress);
+
+/// A whole model that is open already reads what an experiment without edits has; path is what is named when
+/// that cannot be read. Throws core::Error.
+OpenedWhole read_whole(const core::transformer::Transformer& model,
+                       const core::experiment::Experiment& wanted, const std::filesystem::path& path,
+                       const core::Token& progress);
+
+/// The same of the text of a session of a whole model; session is where it stands. Throws core::Error, and
+/// Outside where the model does not lie beside it and that is refused.
+OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::path& session,
+                             core::Elsewhere elsewhere, std::uint64_t keep_at_most,
+                             const core::Token& progress);
+
+/// What is known of a file of tensors once it is open.
+OpenedTensors look_into(std::shared_ptr<const core::formats::TensorFile> file, const core::Token& progress);
+
+/// A model of tensors, and where it came from. Throws core::Error.
+struct MadeOfTensors {
+  core::importing::Imported imported;
+  TensorSource source;
+};
+MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
+                      const core::Token& progress);
+
+/// The range of a tensor, or of its first part when it is too large to be read at once. Throws core::Error.
+TensorRange measure(const core::formats::TensorFile& file, const std::string& name,
+                    const core::Token& progress);
+
+/// "−2.13 … 4.5", with what is not finite.
+std::string range_text(const TensorRange& range);
+
+/// A few words on a file for the dialog that opens it: its format, tensors, shapes, types and range; "" of a
+/// session.
+std::string preview_text(const std::filesystem::path& path, const core::Token& progress);
+
+/// What panels are told of a file that is being read, or from which is to be chosen.
+struct Opening {
+  std::filesystem::path path;  ///< being read, or read last
+  bool is_reading = false;
+  double seconds = 0;                      ///< for how long already
+  std::uint64_t bytes = 0;                 ///< so far
+  const OpenedTensors* tensors = nullptr;  ///< of the file from which is to be chosen, or nullptr
+  std::filesystem::path previewed;         ///< the file that the preview is of
+  std::string preview;
+  bool is_writing = false;  ///< it is an export, and no reading
+};
+
+}  // namespace app

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "app/session/extents.hpp"
+#include "app/session/jobs.hpp"
+#include "core/engine/rows.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
+
+namespace app {
+
+class LiveTrace;
+
+/// Where pictures of a trace find the numbers of a stage, as they are kept or made whole beside the window,
+/// what of them has changed, and what is known of all of them.
+class PictureSource {
+ public:
+  explicit PictureSource(Jobs& jobs) : lane_(jobs), masks_(jobs) {}
+
+  /// Before every frame; the trace must stay until the next.
+  void follow(const LiveTrace& live);
+
+  /// The numbers of a stage, or nothing when they are not kept row after row.
+  core::attention::fast::RowView rows(core::attention::Stage stage, std::size_t head) const;
+  /// What differs from the version before, in the stages that rows() knows; nullptr for everything.
+  const core::attention::fast::HeadChange* change(std::size_t head) const;
+  /// n_tokens × n_keys, 0 = hidden; made anew only for another mask, and nullptr while that is done beside
+  /// the window.
+  const arma::mat* visible() const { return visible_.get(); }
+  /// Another number: another mask.
+  std::uint64_t mask_version() const { return mask_version_; }
+
+  /// Whether all numbers of a stage can be read at once. If that would take too long they are made beside the
+  /// window, once the trace has stayed the same for a frame.
+  bool is_ready(core::attention::Stage stage, std::size_t head) const;
+  /// The extent of a stage that is ready, where it was found beside the window; else nullptr.
+  const Extent* extent(core::attention::Stage stage, std::size_t head) const;
+  /// Whether all numbers of a stage are few enough to be looked at in every frame.
+  bool is_small(core::attention::Stage stage, std::size_t head) const;
+  /// The cells of a stage beyond a range; while they are counted beside the window, those of a version
+  /// before, or nullptr.
+  const Beyond* outside(core::attention::Stage stage, std::size_t head, const Range& range) const;
+  /// Whether anything is being made, or will be in the next frame.
+  bool is_making() const { return wish_ || lane_.is_busy() || masks_.is_busy(); }
+  /// Makes no more.
+  void stop();
+
+ private:
+  using StageOf = std::pair<core::attention::Stage, std::size_t>;
+  using Visible = std::shared_ptr<const arma::mat>;
+  struct Wish {
+    StageOf what;
+    std::optional<Range> outside;  // what is to be counted, else the numbers are to be made
+    friend bool operator==(const Wish&, const Wish&) = default;
+  };
+  /// What visible() follows from.
+  struct Mask {
+    core::attention::Mask rule;
+    std::size_t sequence = 0, n_tokens = 0, n_keys = 0;
+    bool is_known = true;
+    friend bool operator==(const Mask&, const Mask&) = default;
+  };
+  struct Counted {
+    Range range;
+    std::uint64_t version = 0;
+    Beyond cells;
+  };
+
+  void begin(const Wish& wish);
+  bool has_failed(const Wish& wish) const;
+  void renew_visible();
+
+  const LiveTrace* live_ = nullptr;
+  std::uint64_t version_ = 0, mask_version_ = 0;
+  std::vector<core::attention::fast::HeadChange> changes_;  // [head]; empty for everything
+  std::optional<Mask> mask_;
+  Visible visible_;
+  std::map<StageOf, Extent> extents_;  // of this version
+  std::map<StageOf, Counted> counted_;
+  mutable std::optional<Wish> wish_;  // of the last frame, the first one
+  std::vector<Wish> failed_;          // of this version: they are not tried again
+  Lane lane_, masks_;
+};
+
+}  // namespace app

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "app/session/document.hpp"
+#include "app/session/forms.hpp"
+#include "app/session/lesson_state.hpp"
+#include "app/session/pair.hpp"
+#include "app/session/settings.hpp"
+
+namespace app {
+
+/// What an action may look at.
+struct Situation {
+  Shown shown;
+  Newest newest;
+  const Settings& settings;
+  const Forms& forms;
+  const DocumentState& document;
+  /// The ends of all colours as they are now; empty where no picture is drawn.
+  std::function<std::map<std::pair<Stage, std::size_t>, Ends>()> colour_ends = {};
+  /// How far each lesson was taken, by its name; or nullptr.
+  const std::map<std::string, LessonProgress>* progress = nullptr;
+};
+
+}  // namespace app

@@ -1,0 +1,362 @@
+#include "app/session/store.hpp"
+
+#include <algorithm>
+
+#include "app/session/file_stamp.hpp"
+#include "app/session/view_text.hpp"
+#include "app/session/any_command.hpp"
+#include "app/session/pinning.hpp"
+#include "app/session/recent.hpp"
+#include "app/session/view_bounds.hpp"
+#include "app/session/failure.hpp"
+#include "core/editing/presets.hpp"
+#include "core/base/error.hpp"
+
+namespace app {
+namespace {
+
+namespace editing = core::editing;
+
+}  // namespace
+
+Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::function<void()> before_computing)
+    : free_memory_(std::move(free)),
+      live_(jobs_, editing::default_preset().make(), at_once_ms, std::move(before_computing)) {
+  jobs_.fail_by([this](const Failure& failure) { say(failure.words, true); });
+  const editing::Preset& preset = editing::default_preset();
+  start_with(document_of(preset.make(), {preset.title, preset.name}));
+  settle();
+}
+
+void Store::dispatch(const Command& command) {
+  attempt("what was asked for",
+          [&] { std::visit([this](const auto& c) { carry_out(c); }, command.any().kinds()); });
+  tidy();
+}
+
+void Store::attempt(const std::string& what, const std::function<void()>& act) {
+  try {
+    act();
+  } catch (...) {
+    say(failure_of(what).words, true);
+  }
+}
+
+void Store::settle() {
+  jobs_.deliver();
+  leave_once_written();
+  take_what_was_read();
+  tidy();
+  attempt("the list of files", [this] { list_files(); });
+  attempt("what the model reads", [this] { follow_whole(); });
+  attempt("the stages of this model; the pictures are of the one before",
+          [this] { live_.follow(document_.model, view_.look.sequence); });
+  attempt("this step of the lesson", [this] { assess_lesson(); });
+  attempt("the dropout laboratory", [this] { run_laboratory(); });
+  attempt("the comparison", [this] { run_comparison(); });
+  if (quit_) return;  // what was given up is not recorded again
+  attempt("the record of edits", [this] { recorder_.follow(to_record()); });
+  attempt("what a window before has left", [this] {
+    if (recorder_.finds_more() && view_.forms.dialog == Dialog::recovery) show_left();
+  });
+}
+
+LookedAt Store::shown_view() const {
+  LookedAt view = view_;  // and not the forms, in which the names of a large folder may stand
+  if (shows_newest()) return view;
+  view.look.sequence = live_.sequence();
+  keep_within(view, live_.model());
+  return view;
+}
+
+DocumentState Store::document() const {
+  const auto& [title, preset, path, stamp, source, account, notes] = document_.origin;
+  const Document& own = lessons_.own(document_);
+  return {.title = title,
+          .path = own.origin.path,
+          .preset = preset,
+          .modified = own.is_modified(),
+          .is_preset = !preset.empty() && document_.model == document_.first,
+          .steps = {.can_undo = document_.history.can_undo(),
+                    .can_redo = document_.history.can_redo(),
+                    .undo_words = document_.history.undo_description(),
+                    .redo_words = document_.history.redo_description(),
+                    .n_forgotten = document_.history.n_forgotten()},
+          .recent = recent_,
+          .of_tensors = source != nullptr,
+          .layers = source ? source->layers : std::vector<std::string>(),
+          .layer = source ? source->layer : 0,
+          .account = account,
+          .notes = notes};
+}
+
+void Store::recall(Kept kept) {
+  recent_ = std::move(kept.recent);
+  lessons_.progress = std::move(kept.progress);
+  view_.forms.models = std::move(kept.models);
+  if (!kept.journals.empty()) record_in(kept.journals);
+}
+
+void Store::carry_out(const ApplyEdit& command) {
+  if (document_.whole) require_layer_of_text();
+  core::attention::Model after = editing::apply(document_.model, command.edit);
+  if (after == document_.model || !may_take_memory(after, command)) return;
+  std::shared_ptr<WholeModel> whole;
+  if (document_.whole) {
+    whole = std::make_shared<WholeModel>(*document_.whole);
+    whole->experiment = core::experiment::with_layer(std::move(whole->experiment), whole->layer,
+                                                     whole->of_pass, after, editing::describe(command.edit));
+    whole->of_pass.heads_off = after.heads_off;
+  }
+  record_step(editing::target(command.edit), editing::describe(command.edit));
+  document_.model = std::move(after);
+  document_.whole = std::move(whole);
+  keep_view_within_model();
+}
+
+void Store::record_step(const std::string& target, const std::string& words) {
+  auto& history = document_.history;
+  const std::size_t before = history.n_forgotten();
+  history.record(work(), target, words);
+  message_ = {};
+  if (before == 0 && history.n_forgotten() > 0)  // which is said once, and where undo ends
+    say("Undo keeps " + std::to_string(history.byte_budget() >> 20) +
+        " MiB: from here on it lets go of the oldest steps.");
+}
+
+void Store::carry_out(const ChangeView& command) {
+  command.change(view_);
+  keep_view_within_model();
+}
+
+void Store::carry_out(const EndGesture&) {
+  document_.history.end_gesture();
+}
+
+void Store::carry_out(const Undo&) {
+  auto& history = document_.history;
+  if (!history.can_undo()) {
+    std::string words = nothing_to_undo(document().steps) + ".";
+    words.front() = 'T';
+    return say(words);
+  }
+  const std::string words = history.undo_description();
+  take_back(history.undo(work()));
+  if (lessons_.is_under_way() && words == the_lesson)
+    return carry_out(LeaveLesson{});  // what was undone is the lesson itself
+  keep_view_within_model();
+  say("Undone: " + words);
+}
+
+void Store::carry_out(const Redo&) {
+  auto& history = document_.history;
+  if (!history.can_redo()) return say("There is nothing to redo.");
+  const std::string words = history.redo_description();
+  take_back(history.redo(work()));
+  keep_view_within_model();
+  say("Done again: " + words);
+}
+
+void Store::carry_out(const LoadPreset& command) {
+  const editing::Preset* preset = editing::find_preset(command.name);
+  if (!preset) throw core::Error("preset " + command.name + ": there is no such preset");
+  leave_lesson();
+  if (!may_leave(command)) return;
+  start_with(document_of(preset->make(), {preset->title, preset->name}));
+  say(std::string(preset->title) + ": " + preset->about);
+}
+
+void Store::carry_out(const ShowDialog& command) {
+  if (lessons_.is_under_way() && command.dialog == Dialog::save_as)
+    return carry_out(SaveFile{});  // which says why not
+  if (view_.forms.dialog == Dialog::writing) carry_out(CancelQuestion{});
+  const Origin& origin = document_.origin;
+  if (command.dialog == Dialog::import_tensors) {
+    if (origin.source) choose_from(origin.source->tensors);
+    return;
+  }
+  if (command.dialog == Dialog::none && view_.forms.dialog != Dialog::none) carry_out(CancelReading{});
+  view_.forms.dialog = command.dialog;
+  if (command.dialog == Dialog::none) stay();
+  const bool is_opening = chooses_file(command.dialog);
+  if (!is_opening && command.dialog != Dialog::save_as && command.dialog != Dialog::export_files) return;
+  Browser& browser = view_.forms.browser;
+  if (const auto& path = lessons_.own(document_).origin.path; browser.directory.empty() && path)
+    browser.directory = path->parent_path();
+  list(browser.directory);
+  browser.asks_to_replace = false;
+  if (command.dialog == Dialog::save_as)
+    browser.name = origin.path ? origin.path->filename().string()
+                               : (origin.preset.empty() ? "attention" : origin.preset) + ".json";
+  if (is_opening || command.dialog == Dialog::export_files) browser.name.clear();
+  if (command.dialog != Dialog::export_files)
+    view_.forms.typed = Typed{"browser/name", browser.name, true, true};
+  message_ = {};  // an error of this dialog is shown in it, one from before is not
+}
+
+void Store::carry_out(const BrowseTo& command) {
+  const bool opens = view_.forms.dialog == Dialog::open;  // what was chosen there is not here
+  if (opens) view_.forms.browser.name.clear();
+  list(command.directory);
+}
+
+void Store::carry_out(const CopyText& command) {
+  clipboard_ = command.text;
+  say("Copied");
+}
+
+void Store::carry_out(const ShowMessage& command) {
+  say(command.text, command.is_error);
+}
+
+void Store::carry_out(const Quit& command) {
+  leave_lesson();
+  if (!may_leave(command)) return;
+  if (is_writing()) return leave_when_written(command);
+  recorder_.forget();
+  quit_ = true;
+}
+
+void Store::carry_out(const DiscardAndContinue&) {
+  if (view_.forms.dialog == Dialog::writing) return writer_.exporting.stop(true);
+  view_.forms.dialog = Dialog::none;
+  if (!waiting_.next) return;
+  waiting_.given_up = document_.model;
+  go_on();
+  if (!waiting_.next) waiting_.given_up.reset();
+}
+
+void Store::carry_out(const TakeMemory&) {
+  waiting_.granted_bytes = std::max(waiting_.granted_bytes, waiting_.asked_bytes);
+  view_.forms.dialog = Dialog::none;
+  go_on();
+}
+
+void Store::carry_out(const CancelQuestion&) {
+  stay();
+  view_.forms.dialog = Dialog::none;
+}
+
+bool Store::may_leave(const Command& command) {
+  if (writer_.saving.is_busy()) {  // what is being saved is to become part of this document, not of the next
+    leave_when_written(command);
+    return false;
+  }
+  if (!document_.is_modified() || waiting_.given_up == document_.model) return true;
+  wait_for(command, false);
+  view_.forms.dialog = Dialog::unsaved_work;
+  return false;
+}
+
+void Store::leave_when_written(const Command& command) {
+  wait_for(command, true);
+  if (!command.as<Quit>()) return;
+  view_.forms.question =
+      writer_.path().filename().string() + " is being written. attnscope quits when that is done.";
+  view_.forms.dialog = Dialog::writing;
+}
+
+bool Store::is_quitting() const {
+  return waiting_.next && waiting_.next->as<Quit>();
+}
+
+bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
+  constexpr std::uint64_t little = std::uint64_t{64} << 20;
+  if (memory_need(model, 0).bytes <= little) return true;  // and the system is not asked
+  const MemoryNeed need = memory_need(model, free_memory_());
+  if (need.is_too_much()) throw core::Error(need.words());
+  if (need.bytes <= std::max(bytes_without_a_question, waiting_.granted_bytes)) return true;
+  waiting_.asked_bytes = need.bytes;
+  wait_for(command, false);
+  view_.forms.question = need.words() + ".";
+  view_.forms.dialog = Dialog::memory;
+  return false;
+}
+
+void Store::start_with(Document document) {
+  document_ = std::move(document);
+  whole_.clear();
+  stay();
+  release(view_);
+  view_.selection.hovered.reset();
+  view_.look.tokens.pinned_query.reset();
+  view_.look.tokens.silent_heads.clear();
+  view_.look.positions = {};
+  view_.selection.cursor.reset();
+  view_.forms.dialog = Dialog::none;
+  keep_view_within_model();
+}
+
+void Store::remember(const std::filesystem::path& path) {
+  if (const auto kept = lasting_path(path)) recent_ = with_recent(std::move(recent_), *kept);
+}
+
+void Store::keep_view_within_model() {
+  view_.look.compared.reference =
+      references_.empty() ? 0 : std::min(view_.look.compared.reference, references_.size() - 1);
+  keep_within(view_, document_.model);
+  if (view_.look.tab == Tab::layers && !document_.whole) view_.look.tab = Tab::stages;
+}
+
+void Store::carry_out(const StartLesson& command) {
+  start_lesson(command.name, {});
+}
+
+void Store::start_lesson(const std::string& name, const Tried& tried) {
+  const core::lessons::Lesson* lesson = core::lessons::find_lesson(name);
+  if (!lesson) throw core::Error("lesson " + name + ": there is no such lesson");
+  if (lesson->model) return start_with_model_of(*lesson, tried);
+  start(*lesson, std::nullopt, tried);
+}
+
+void Store::start(const core::lessons::Lesson& lesson,
+                  const std::optional<core::transformer::Transformer>& transformer, const Tried& tried) {
+  leave_lesson();
+  lessons_.start(lesson, tried.step, transformer, document_, view_,
+                 document_.whole ? whole_.kept() : std::nullopt);
+  if (transformer) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
+  stay();
+  view_.forms.dialog = Dialog::none;
+  keep_view_within_model();
+  message_ = {};
+  try_again(tried);
+  if (std::ranges::count(recorder_.left(), tried.journal)) recorder_.take_up(tried.journal);
+  say(tried.words);
+}
+
+void Store::assess_lesson() {
+  if (!document_.whole) {
+    if (shows_newest()) lessons_.assess(document_, live_, view_.look.sequence);
+  } else if (whole_.readings() && whole_.is_of(*document_.whole)) {
+    lessons_.assess(whole_.readings()->now, document_.whole->experiment.layer, view_.look.head);
+  }
+}
+
+void Store::carry_out(const GoInLesson& command) {
+  if (!lesson()) return;
+  const std::size_t last = lesson()->lesson->steps().size() - 1, now = lesson()->step;
+  if (command.by > 0 && now == last) return say("That was the last step. Esc brings your own work back.");
+  if (command.by < 0 && now == 0) return say("This is the first step.");
+  lessons_.begin(command.by > 0 ? now + 1 : command.by < 0 ? now - 1 : now, document_, view_);
+  keep_view_within_model();
+  message_ = {};
+}
+
+void Store::carry_out(const LeaveLesson&) {
+  if (!lesson()) return;
+  leave_lesson();
+  say("Your own work is back.");
+}
+
+void Store::leave_lesson() {
+  if (!lesson()) return;
+  if (auto own = lessons_.leave(document_, view_)) whole_.put_back(std::move(*own));
+  keep_view_within_model();
+}
+
+void Store::run_laboratory() {
+  if (view_.look.tab != Tab::laboratory) return drawing_.stop();
+  drawing_.follow(live_, std::min(view_.look.head, live_.model().n_heads - 1), view_.look.laboratory_masks);
+}
+
+}  // namespace app

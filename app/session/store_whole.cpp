@@ -1,0 +1,277 @@
+// The part of the store that keeps a whole model, of which the document's model is a layer.
+#include <algorithm>
+
+#include "app/session/file_stamp.hpp"
+#include "app/session/view_text.hpp"
+#include "app/session/store.hpp"
+#include "core/graph/model.hpp"
+#include "core/base/error.hpp"
+#include "core/base/words.hpp"
+#include "core/model/generate.hpp"
+#include "core/model/layer_model.hpp"
+
+namespace app {
+namespace {
+
+namespace experiment = core::experiment;
+
+constexpr std::size_t longest_text = 1 << 16;  // bytes that are cut into tokens at once
+
+/// The heads that are off of the layer that is looked at, of those that it has with its edits.
+std::vector<std::size_t> heads_off_of(const WholeModel& whole) {
+  return core::transformer::heads_off_in(
+      whole.experiment.heads_off, whole.layer,
+      experiment::n_heads_in(whole.experiment, whole.layer, whole.transformer.architecture.sizes));
+}
+
+/// The layer with the edits of an experiment, which passes check(), or without those that do not fit any
+/// longer; says so.
+core::attention::Model layer_with(const core::attention::Model& of_pass, experiment::Experiment& of,
+                                  std::size_t layer, std::string& words) {
+  const auto edit = of.layers.find(layer);
+  if (edit == of.layers.end()) return of_pass;
+  core::attention::Model model = experiment::edited(of_pass, edit->second);
+  const auto problem = core::attention::check(model);
+  if (!problem) return model;
+  words = "What was edited in layer " + std::to_string(layer) +
+          " does not fit this text and was let go of: " + problem->message;
+  experiment::drop_edit(of, layer, of_pass.n_heads);
+  core::attention::Model plain = of_pass;
+  std::erase_if(plain.heads_off, [&](std::size_t head) { return head >= plain.n_heads; });
+  return plain;
+}
+
+}  // namespace
+
+void Store::start_with_whole(const FoundInFiles::Ready& ready) {
+  const OpenedWhole& opened = *ready.whole;
+  Origin origin{opened.transformer.path.filename().string()};
+  if (!opened.stamp.empty())
+    origin = {ready.path.filename().string(), "", lasting_path(ready.path), opened.stamp};
+  start_with(document_of(opened, std::move(origin)));
+  whole_.begin_with(*document_.whole, {opened.reading, opened.before});
+  look_at_layers(view_);
+  recall_view(opened.view, view_);
+  keep_view_within_model();
+  remember(ready.path);
+  const auto& sizes = opened.transformer.architecture.sizes;
+  say("Opened " + ready.path.string() + " as a whole model: " + core::text::counted(sizes.n_layers, "layer") +
+      " of " + core::text::counted(sizes.n_heads, "head"));
+}
+
+void Store::start_with_model_of(const core::lessons::Lesson& lesson, const Tried& tried) {
+  const auto& models = view_.forms.models;
+  const auto found = std::ranges::find(models, lesson.model, [](const auto& p) { return p.filename(); });
+  if (found == models.end())
+    throw core::Error(std::string("The lesson needs the model ") + lesson.model +
+                      ", which belongs to the program and was not found beside it.");
+  read_beside(
+      *found,
+      [this, &lesson, tried, path = *found, free = free_memory_()](const core::Token&) -> Jobs::Delivery {
+        const auto model = core::transformer::open_transformer(path, free / 2);
+        return [this, &lesson, tried, model] { start(lesson, model, tried); };
+      });
+}
+
+Undoable Store::work() const {
+  if (!document_.whole) return {document_.model};
+  auto whole = std::make_shared<WholeModel>(*document_.whole);
+  whole->run = nullptr;  // which holds numbers that undo does not need
+  return {document_.model, std::move(whole)};
+}
+
+void Store::take_back(Undoable work) {
+  document_.model = std::move(work.model);
+  document_.whole = std::move(work.whole);
+  view_.layers.refused.reset();
+}
+
+void Store::experiment_with(experiment::Experiment next, const std::string& target,
+                            const std::string& words) {
+  const WholeModel& now = *document_.whole;
+  if (next == now.experiment) return;
+  const std::size_t n_tokens = experiment::tokens_of(now.transformer, next).size();  // which refuses
+  std::string let_go_of;
+  if (n_tokens != document_.model.n_tokens()) let_go_of = experiment::fit_tokens(next, n_tokens);
+  auto whole = std::make_shared<WholeModel>(now);
+  whole->experiment = std::move(next);
+  message_ = {};
+  if (!words.empty()) record_step(target, words);
+  if (n_tokens == document_.model.n_tokens())
+    adopt(std::move(whole));
+  else
+    document_.whole = std::move(whole);  // its layer comes once the text was read
+  if (!let_go_of.empty()) say(let_go_of);
+}
+
+void Store::adopt(std::shared_ptr<WholeModel> whole) {
+  whole->of_pass.heads_off = heads_off_of(*whole);
+  std::string dropped;
+  core::attention::Model model = layer_with(whole->of_pass, whole->experiment, whole->layer, dropped);
+  std::erase_if(model.heads_off, [&](std::size_t head) { return head >= model.n_heads; });
+  document_.model = std::move(model);
+  document_.whole = std::move(whole);
+  keep_view_within_model();
+  if (!dropped.empty()) say(dropped, true);
+}
+
+const BothReadings& Store::readings() const {
+  const BothReadings* both = whole_.readings();
+  if (both && whole_.is_of(*document_.whole)) return *both;
+  refuse_text();
+}
+
+void Store::refuse_text() const {
+  throw core::Error(whole_.has_failed(*document_.whole) ? "This text could not be read."
+                                                        : "The text is still being read.");
+}
+
+void Store::require_layer_of_text() const {
+  const WholeModel& whole = *document_.whole;
+  const BothReadings* both = whole_.readings();
+  const bool was_read = both && both->now->experiment.text == whole.experiment.text &&
+                        both->now->experiment.made == whole.experiment.made;
+  const auto names =
+      was_read ? both->now->names
+               : core::transformer::token_names(*whole.transformer.tokenizer,
+                                                experiment::tokens_of(whole.transformer, whole.experiment));
+  if (names != document_.model.sequences.front().tokens) refuse_text();
+}
+
+void Store::carry_out(const ReadText& command) {
+  if (!document_.whole) return;
+  view_.layers.refused.reset();
+  experiment::Experiment next = document_.whole->experiment;
+  next.text = command.text;
+  next.made.clear();
+  try {
+    if (command.text.size() > longest_text)
+      throw core::Error("expected a text of at most " + std::to_string(longest_text) + " bytes, got " +
+                        std::to_string(command.text.size()));
+    if (command.text != experiment::whole_text(document_.whole->transformer, document_.whole->experiment))
+      experiment_with(std::move(next), "text", "text");
+  } catch (const core::Error& error) {
+    view_.layers.refused = RefusedText{command.text, error.what()};
+  }
+}
+
+void Store::carry_out(const LookAtLayer& command) {
+  if (!document_.whole) return;
+  core::transformer::require_layer(document_.whole->transformer, command.layer);
+  auto whole = std::make_shared<WholeModel>(*document_.whole);
+  whole->experiment.layer = command.layer;
+  refused_layer_.reset();
+  document_.whole = std::move(whole);
+}
+
+void Store::carry_out(const SwitchHead& command) {
+  if (!document_.whole) return;
+  experiment::Experiment next = document_.whole->experiment;
+  const experiment::Place head{command.layer, command.head};
+  const bool was_off = next.heads_off.erase(head) > 0;
+  if (!was_off) next.heads_off.insert(head);
+  experiment_with(std::move(next), "",
+                  "head " + std::to_string(command.layer) + "." + std::to_string(command.head) +
+                      (was_off ? " on" : " off"));
+}
+
+void Store::carry_out(const DropEdits& command) {
+  if (!document_.whole) return;
+  experiment::Experiment next = document_.whole->experiment;
+  if (command.layer) {
+    experiment::drop_edit(next, *command.layer, document_.whole->transformer.architecture.sizes.n_heads);
+    return experiment_with(std::move(next), "",
+                           "edits of layer " + std::to_string(*command.layer) + " undone");
+  }
+  next.layers.clear();
+  next.heads_off.clear();
+  experiment_with(std::move(next), "", "all edits undone");
+}
+
+void Store::carry_out(const WriteToken& command) {
+  if (!document_.whole) return;
+  const WholeModel& whole = *document_.whole;
+  experiment::Experiment next = whole.experiment;
+  if (command.back) {
+    if (!next.made.empty()) {
+      next.made.pop_back();
+    } else {
+      auto tokens = experiment::tokens_of(whole.transformer, next);
+      while (!tokens.empty() && tokens.back().is_put_in) tokens.pop_back();
+      if (!tokens.empty()) next.text.resize(next.text.size() - tokens.back().text.size());
+    }
+    experiment_with(std::move(next), "", "one token back");
+  } else {
+    const experiment::Reading& now = *readings().now;
+    if (now.logits.empty()) throw core::Error(now.no_guess);
+    if (!whole.transformer.architecture.causal)
+      throw core::Error("Tokens of this model see both sides, so it cannot go on with a text.");
+    const LayersLook& look = view_.layers;
+    core::random::Generator generator(look.seed + next.made.size());  // the same token for the same place
+    next.made.push_back(
+        core::transformer::chosen(now.logits.tail_rows(1).as_row(), whole.transformer.tokenizer->size(),
+                                  {look.samples ? look.temperature : 0, look.top}, generator));
+    experiment_with(std::move(next), "", "one token more");
+  }
+  view_.layers.refused.reset();
+}
+
+void Store::carry_out(const CompareEdits&) {
+  if (!document_.whole) return;
+  const core::transformer::Transformer& model = document_.whole->transformer;
+  read_for_document(model.path,
+                    [this, model, before = readings().before,
+                     layer = document_.whole->layer](const core::Token&) -> Jobs::Delivery {
+                      const auto made = std::make_shared<core::attention::Model>(
+                          experiment::layer_of(model, *before, layer));
+                      return [this, made, layer] {
+                        keep(std::move(*made), "layer " + std::to_string(layer) + " before the edits");
+                        view_.look.tab = Tab::compare;
+                      };
+                    });
+}
+
+void Store::carry_out(const SweepHeads&) {
+  if (!document_.whole) return;
+  if (const std::string& why = readings().now->no_guess; !why.empty()) throw core::Error(why);
+  view_.layers.shows_effects = true;
+  whole_.sweep();
+}
+
+const WholeModel* Store::known_layer(const WholeModel& whole) const {
+  const auto is_same = [&](const std::shared_ptr<const WholeModel>& other) {
+    return other && other->layer == whole.layer && other->transformer.weights == whole.transformer.weights;
+  };
+  if (is_same(document_.whole)) return document_.whole.get();
+  const Undoable* step = document_.history.find([&](const Undoable& of) { return is_same(of.whole); });
+  return step ? step->whole.get() : nullptr;
+}
+
+void Store::follow_whole() {
+  if (!document_.whole) return;
+  whole_.follow(*document_.whole, view_.layers, view_.look.head, view_.selection.pinned);
+  const LayerMade* made = whole_.layer();
+  const bool is_wanted = made && whole_.is_of(*document_.whole) &&
+                         made->layer == document_.whole->experiment.layer &&
+                         (made->layer != document_.whole->layer || made->run != document_.whole->run);
+  if (!is_wanted || made->run == refused_layer_) return;
+  auto whole = std::make_shared<WholeModel>(*document_.whole);
+  whole->layer = made->layer;
+  whole->run = made->run;
+  if (!made->model) {
+    document_.whole = std::move(whole);
+    return;
+  }
+  if (waiting_.next) return;   // one question at a time
+  refused_layer_ = made->run;  // said or asked once
+  if (!may_take_memory(*made->model, LookAtLayer{made->layer})) return;
+  refused_layer_.reset();
+  whole->of_pass = *made->model;
+  if (const WholeModel* known = known_layer(*whole)) {  // shared, so that undo holds one copy
+    whole->of_pass.projections = known->of_pass.projections;
+    whole->of_pass.additions.normalise = known->of_pass.additions.normalise;
+  }
+  adopt(std::move(whole));
+}
+
+}  // namespace app

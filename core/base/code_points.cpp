@@ -1,0 +1,114 @@
+#include "core/base/code_points.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/base/hexadecimal.hpp"
+#include "core/base/utf8.hpp"
+
+namespace core::text {
+namespace {
+
+struct Range {
+  char32_t first, last;
+};
+
+/// General punctuation, without the spaces and the invisible joiners.
+constexpr std::array punctuation{
+    Range{0x21, 0x2F},     Range{0x3A, 0x40},     Range{0x5B, 0x5E},     Range{0x60, 0x60},
+    Range{0x7B, 0x7E},     Range{0xA1, 0xA9},     Range{0xAB, 0xAC},     Range{0xAE, 0xB1},
+    Range{0xB4, 0xB4},     Range{0xB6, 0xB8},     Range{0xBB, 0xBB},     Range{0xBF, 0xBF},
+    Range{0xD7, 0xD7},     Range{0xF7, 0xF7},     Range{0x2010, 0x2027}, Range{0x2030, 0x205E},
+    Range{0x3001, 0x3003}, Range{0x3008, 0x3011}, Range{0x3014, 0x301F}, Range{0xFF01, 0xFF0F},
+    Range{0xFF1A, 0xFF20}, Range{0xFF3B, 0xFF40}, Range{0xFF5B, 0xFF65}};
+
+constexpr std::array spaces{Range{0x09, 0x0D},     Range{0x20, 0x20},     Range{0x85, 0x85},
+                            Range{0xA0, 0xA0},     Range{0x1680, 0x1680}, Range{0x2000, 0x200A},
+                            Range{0x2028, 0x2029}, Range{0x202F, 0x202F}, Range{0x205F, 0x205F},
+                            Range{0x3000, 0x3000}};
+
+constexpr std::array controls{Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x61C, 0x61C},
+                              Range{0x200E, 0x200F}, Range{0x2028, 0x202E}, Range{0x2066, 0x2069}};
+
+/// "\\x1b", "\\u202e".
+void append_escaped(std::string& text, char32_t c) {
+  text += c < 0x100 ? "\\x" + hexadecimal(c, 2) : "\\u" + hexadecimal(c, 4);
+}
+
+template <std::size_t n>
+bool is_in(const std::array<Range, n>& ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(), [c](Range r) { return r.first <= c && c <= r.last; });
+}
+
+}  // namespace
+
+std::vector<CodePoint> code_points(std::string_view text) {
+  std::vector<CodePoint> points;
+  for (std::size_t at = 0; at < text.size(); at += points.back().size) {
+    const auto character = first_character(text.substr(at));
+    if (!character) throw Error("text: byte " + std::to_string(at) + " is no valid UTF-8");
+    points.push_back({character->value, at, character->size});
+  }
+  return points;
+}
+
+std::u32string repaired_characters(std::string_view text) {
+  std::u32string characters;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto character = first_character(text.substr(at));
+    characters += character ? character->value : U'\uFFFD';
+    at += character ? character->size : 1;
+  }
+  return characters;
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto character = first_character(text.substr(at));
+    if (!character) return false;
+    at += character->size;
+  }
+  return true;
+}
+
+bool is_control(char32_t c) {
+  return is_in(controls, c);
+}
+
+bool is_noncharacter(char32_t c) {
+  return (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
+}
+
+std::string printable(std::string_view text) {
+  std::string line;
+  for (const char32_t c : repaired_characters(text)) {
+    if (is_control(c))
+      append_escaped(line, c);
+    else
+      append_character(line, c);
+  }
+  return line;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  while (true) {
+    const std::size_t end = text.find_first_of("\n\t");
+    lines += printable(text.substr(0, end));
+    if (end == text.npos) return lines;
+    lines += text[end];
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool is_space(char32_t c) {
+  return is_in(spaces, c);
+}
+
+bool is_punctuation(char32_t c) {
+  return is_in(punctuation, c);
+}
+
+}  // namespace core::text

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/engine/rows.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/trace.hpp"
+#include "core/base/token.hpp"
+
+namespace core::attention::fast {
+
+struct Difference;  // in difference.hpp
+
+/// Attention as attend() computes it, to rounding, but faster: on all processors, and after an edit only what
+/// changed.
+///
+/// What cannot be had cheaply is kept (queries, keys, values, masked scores, the largest and the sum of each
+/// row, contexts); the trace makes the other stages when they are read. A model that covers() refuses goes to
+/// attend() itself. One thread at a time may call what is not const, and nobody reads meanwhile; several may
+/// read trace() and rows() at once, each stage is made by the first of them. An engine can be handed from
+/// thread to thread.
+class Engine {
+ public:
+  /// So many threads, the caller's among them; 0 for one on each processor. Sets OpenBLAS to one thread, for
+  /// the whole program: the engine's own threads share the work.
+  explicit Engine(std::size_t n_threads = 0);
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  ~Engine();
+
+  /// Computes everything; false when it was called off.
+  ///
+  /// Throws core::Error as attend() does.
+  bool compute(const Model& model, std::size_t sequence = 0, const Token* progress = nullptr);
+
+  /// Goes from the model that it holds to another one, recomputing only what depends on what differs.
+  ///
+  /// Throws core::Error as attend() does; the engine then holds what it held.
+  Change update(const Model& after, std::size_t sequence = 0, const Token* progress = nullptr);
+
+  /// What update() would have to do to get to another model, which passes check().
+  struct Plan {
+    double ms = 0;  ///< it takes, from what computing took on this machine so far
+    std::shared_ptr<const Difference> difference;  ///< nullptr when everything is to be computed
+  };
+  Plan plan(const Model& after, std::size_t sequence = 0) const;
+  /// Carries out a plan that was made for that model, which is not checked again.
+  Change update(const Model& after, std::size_t sequence, const Plan& plan, const Token* progress = nullptr);
+
+  /// Every stage; valid until the next compute() or update(). Empty before the first.
+  const Trace& trace() const;
+
+  /// Masked scores, or weights, of a head as they are kept; of other stages nothing.
+  RowView rows(Stage stage, std::size_t head) const;
+
+  /// n_tokens × d_output, brought up to date; the same as trace().output.
+  const arma::mat& output();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Whether an engine computes such a model itself: queries and keys or uniform scores, a mask of −inf before
+/// the softmax.
+bool covers(const Model& model);
+
+/// Bytes that an engine needs for a model of this size, the model's own not counted; without n_keys there are
+/// as many keys as tokens.
+std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads,
+                           std::size_t n_keys = 0);
+
+}  // namespace core::attention::fast

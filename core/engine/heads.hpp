@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/engine/adjusting.hpp"
+#include "core/engine/buffer.hpp"
+#include "core/engine/kernels.hpp"
+#include "core/engine/preparing.hpp"
+#include "core/engine/scratch.hpp"
+#include "core/engine/visibility.hpp"
+#include "core/graph/model.hpp"
+#include "core/base/bits.hpp"
+
+namespace core::attention::fast {
+
+/// What is kept of one head; a row of numbers lies in memory after the other.
+struct Head {
+  Buffer queries;       ///< n_queries × d_head, as they meet the keys
+  Buffer bare_queries;  ///< the same as projected, where something is done to them before
+  Buffer scores;        ///< n_queries × row_stride, as the softmax gets them: −inf where hidden
+  std::vector<double> largest, sums;  ///< [row]; weights are exp(score − largest) / sum
+  std::vector<float> losses;          ///< [row]: roundings since the row was worked out afresh
+};
+
+/// What is kept of the keys and values that a group of heads shares.
+struct Group {
+  Buffer key_panels;  ///< panel after panel of keys, each d_head × panel_width, as they meet the queries
+  Buffer bare_keys;   ///< n_keys × d_head, as projected, where something is done to them before
+  Buffer values;      ///< n_keys × value_stride, zeros beyond d_head
+};
+
+/// Which weights of a sequence dropout keeps.
+struct Survivors {
+  random::Bits bits;      ///< [sequence][head][row][column]; empty when dropout is not active
+  std::size_t first = 0;  ///< where this sequence's begin
+  double factor = 1;      ///< what dropout multiplies those by
+};
+
+/// How long what is kept is.
+struct KeptSizes {
+  std::size_t n_queries = 0, n_keys = 0, d_head = 0, d_out = 0, row_stride = 0, value_stride = 0;
+};
+
+/// All heads of one sequence, and what each block of their rows is computed from.
+struct Heads : KeptSizes {
+  const Kernels* kernels = nullptr;
+  bool uniform = false;  ///< scores are all zero
+  double scale = 1;
+  EmptyRows empty_rows = EmptyRows::nan;
+  Visibility visibility;
+  Survivors kept;
+  Preparing preparing;
+  Adjusting adjusting;
+  std::vector<double> sinks;  ///< [head], or empty
+  std::vector<Head> heads;
+  std::vector<Group> groups;
+  Buffer contexts;  ///< n_queries × d_out, the heads side by side
+  Buffer panels;    ///< of embeddings or contexts while they are multiplied
+  Scratch rows;     ///< of weights while contexts are made of them: they are not kept, memory is slower
+
+  bool same_shape(const Model& model) const;
+  /// Puts query i of a head, or key j of the head's group, where it meets the others, from its bare numbers.
+  void prepare_query(std::size_t h, std::size_t i);
+  void prepare_key(std::size_t h, std::size_t j);
+  /// Memory for such a model, nothing visible yet.
+  void allocate(const Model& model);
+
+  /// The group of a head, and how many heads a group has.
+  std::size_t group_of(std::size_t h) const { return h / heads_a_group(); }
+  std::size_t heads_a_group() const { return heads.size() / groups.size(); }
+  Group& group(std::size_t h) { return groups[group_of(h)]; }
+  /// Whether scores change by a product when one number of queries or keys does.
+  bool is_bilinear() const { return !preparing.any() && !adjusting.caps() && groups.size() == heads.size(); }
+
+  double* query(std::size_t h, std::size_t i) { return heads[h].queries.data() + i * d_head; }
+  double* value(std::size_t h, std::size_t j) { return group(h).values.data() + j * value_stride; }
+  /// Queries of a head, and keys of a group, as projected; where nothing is done to keys they lie in panels.
+  double* bare_query(std::size_t h, std::size_t i) {
+    return preparing.any() ? heads[h].bare_queries.data() + i * d_head : query(h, i);
+  }
+  double& bare_key(std::size_t h, std::size_t j, std::size_t c) {
+    return preparing.any() ? group(h).bare_keys.data()[j * d_head + c] : key(h, j, c);
+  }
+  double* scores(std::size_t h, std::size_t i) { return heads[h].scores.data() + i * row_stride; }
+  double* context(std::size_t h, std::size_t i) { return contexts.data() + i * d_out + h * d_head; }
+  /// Number c of key j, within its panel.
+  double& key(std::size_t h, std::size_t j, std::size_t c) {
+    const std::size_t width = kernels->panel_width;
+    return group(h).key_panels.data()[(j / width * d_head + c) * width + j % width];
+  }
+  /// The largest k·k of a head's keys.
+  double longest_key_squared(std::size_t h) const;
+  bool is_kept(std::size_t h, std::size_t i, std::size_t j) const {
+    return kept.bits.empty() || kept.bits[kept.first + (h * n_queries + i) * n_keys + j];
+  }
+  /// What dropout multiplies a weight by.
+  double kept_factor(std::size_t h, std::size_t i, std::size_t j) const {
+    return kept.bits.empty() ? 1 : is_kept(h, i, j) ? kept.factor : 0;
+  }
+  /// Whether a query that sees no key has weights of zero.
+  bool leaves_zeros() const { return empty_rows == EmptyRows::zeros || !sinks.empty(); }
+  /// What multiplies contexts, beside the weights of what dropout keeps.
+  double context_factor() const { return kept.bits.empty() ? 1 : kept.factor; }
+};
+
+/// How much of a row is worked out anew.
+enum class From { queries, scores, weights };
+
+/// exp(score − largest) of n keys of a row.
+void row_of_exponentials(Heads& all, std::size_t head, std::size_t row, std::size_t n, double* exponentials,
+                         std::size_t first_key = 0);
+
+/// Works out rows first … end − 1 of a head: scores, if asked, then largest and sums, if asked, then
+/// contexts.
+///
+/// False when a row that sees a key has no finite largest score or sum: such numbers are for attend().
+bool work_out(Heads& all, std::size_t head, std::size_t first, std::size_t end, From from);
+
+/// Forgets a row of which other keys are visible now: nothing of it is visible.
+void hide_row(Heads& all, std::size_t head, std::size_t row);
+
+}  // namespace core::attention::fast

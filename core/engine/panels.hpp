@@ -1,0 +1,99 @@
+#pragma once
+
+#include <algorithm>
+#include <armadillo>
+#include <array>
+#include <span>
+
+#include "core/engine/buffer.hpp"
+#include "core/engine/kernels.hpp"
+#include "core/base/thread_pool.hpp"
+
+namespace core::attention::fast {
+
+/// The rows of a matrix as the kernels multiply them with the columns of another: panel_width rows side by
+/// side make a panel, in which number c of all of them lies before number c + 1.
+///
+/// They lie in memory that others may use before and after, and that grows as needed.
+class Panels {
+ public:
+  static constexpr std::size_t most_at_once = 8;
+
+  Panels(const Kernels& kernels, std::size_t n_rows, std::size_t depth, Buffer& memory);
+
+  std::size_t n_rows() const { return n_rows_; }
+  std::size_t depth() const { return depth_; }
+  std::size_t n_panels() const { return (n_rows_ + width_ - 1) / width_; }
+  std::size_t rows_of(std::size_t panel) const { return std::min(width_, n_rows_ - panel * width_); }
+
+  /// How many of them are best multiplied in one go: few enough for a second-level cache beside other things.
+  std::size_t at_once() const;
+
+  /// Fills one panel with the rows of a matrix from `first_row` on.
+  void fill(std::size_t panel, const arma::mat& matrix, std::size_t first_row);
+  /// The same with rows that lie in memory one after the other.
+  void fill(std::size_t panel, const double* rows);
+
+  const double* from(std::size_t panel) const { return numbers_ + panel * width_ * depth_; }
+  const Kernels& kernels() const { return *kernels_; }
+  std::size_t width() const { return width_; }
+
+ private:
+  const Kernels* kernels_;
+  std::size_t n_rows_, depth_, width_;
+  double* numbers_;
+};
+
+/// Some rows of a product of panels and a matrix, in a few of its columns.
+struct ProductTile {
+  std::size_t first_row = 0, n_rows = 0;
+  std::size_t first_column = 0, n_columns = 0;
+  double* numbers = nullptr;  ///< column after column, stride apart
+  std::size_t stride = 0;
+};
+
+/// Columns of a matrix: one after the other, stride apart, each as long as the panels are deep.
+struct Columns {
+  const double* numbers = nullptr;
+  std::size_t stride = 0, count = 0;
+};
+
+/// Works out panels first … end − 1 times some columns and hands every tile of it to take(ProductTile).
+template <class Take>
+void multiply(const Panels& panels, std::size_t first, std::size_t end, Columns columns, const Take& take) {
+  const Kernels& kernels = panels.kernels();
+  const std::size_t width = panels.width(), at_once = kernels.panel_rows;
+  const std::size_t n_rows = std::min(panels.n_rows(), end * width) - first * width;
+  const std::size_t stride = (end - first) * width;
+  alignas(64) std::array<double, Kernels::most_panel_rows * Panels::most_at_once * Kernels::widest_panel>
+      products;
+  std::array<std::size_t, Kernels::most_panel_rows> ends;
+  ends.fill(n_rows);
+  for (std::size_t column = 0; column < columns.count;
+       column += at_once) {  // they stay in the cache for all panels
+    const std::size_t n_columns = std::min(at_once, columns.count - column);
+    kernels.products({columns.numbers + column * columns.stride, columns.stride, panels.from(first),
+                      panels.depth(), 1, ends.data(), products.data(), stride, n_columns});
+    take(ProductTile{first * width, n_rows, column, n_columns, products.data(), stride});
+  }
+}
+
+/// The same for all panels, and for several such products if need be, shared among threads: take(product,
+/// ProductTile).
+template <class Take>
+void multiply(const Panels& panels, std::span<const Columns> products, ThreadPool& threads,
+              const Take& take) {
+  const std::size_t n_panels = panels.n_panels(), n_threads = threads.n_threads();
+  if (n_panels == 0) return;
+  const std::size_t at_once = std::min(panels.at_once(), (n_panels + n_threads - 1) / n_threads);
+  const std::size_t n_blocks = (n_panels + at_once - 1) / at_once;
+  std::size_t operations = 0;
+  for (const Columns& columns : products) operations += panels.n_rows() * panels.depth() * columns.count;
+  threads.run(products.size() * n_blocks, operations, [&](std::size_t task) {
+    const std::size_t product = task % products.size(), first = task / products.size() * at_once;
+    multiply(panels, first, std::min(n_panels, first + at_once), products[product],
+             [&](const ProductTile& tile) { take(product, tile); });
+  });
+}
+
+}  // namespace core::attention::fast

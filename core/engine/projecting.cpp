@@ -1,0 +1,173 @@
+#include "core/engine/projecting.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "core/engine/panels.hpp"
+#include "core/graph/matrices.hpp"
+
+namespace core::attention::fast {
+namespace {
+
+/// How many times the columns of a head stand side by side.
+std::size_t n_parts(const Heads& all, Projected what) {
+  return what == Projected::queries ? all.heads.size() : all.groups.size();
+}
+
+/// A head whose own, or whose group's, is that part of the columns.
+std::size_t head_of(const Heads& all, Projected what, std::size_t part) {
+  return what == Projected::queries ? part : part * all.heads_a_group();
+}
+
+/// Puts a tile of queries, keys or values in the heads or groups that own its columns.
+void put_tile(Heads& all, Projected what, const ProductTile& tile) {
+  const auto numbers = [&](std::size_t column) { return tile.numbers + column * tile.stride; };
+  const bool in_panels = what == Projected::keys && !all.preparing.any();
+  for (std::size_t column = 0; column < tile.n_columns;) {
+    const std::size_t part = (tile.first_column + column) / all.d_head,
+                      c = (tile.first_column + column) % all.d_head, h = head_of(all, what, part);
+    const std::size_t n = std::min(all.d_head - c, tile.n_columns - column);  // in this part
+    if (in_panels) {                                                          // tiles begin where panels do
+      const std::size_t width = all.kernels->panel_width;
+      for (std::size_t k = 0; k < n; ++k)
+        for (std::size_t i = 0; i < tile.n_rows; i += width)
+          std::copy_n(numbers(column + k) + i, std::min(width, tile.n_rows - i),
+                      &all.key(h, tile.first_row + i, c + k));
+    } else {
+      for (std::size_t i = 0; i < tile.n_rows; ++i) {
+        const std::size_t t = tile.first_row + i;
+        double* row = c + (what == Projected::queries ? all.bare_query(h, t)
+                           : what == Projected::keys  ? &all.bare_key(h, t, 0)
+                                                      : all.value(h, t));
+        for (std::size_t k = 0; k < n; ++k) row[k] = numbers(column + k)[i];
+      }
+    }
+    column += n;
+  }
+}
+
+/// Prepares the queries of all heads and the keys of all groups.
+void prepare_all(Heads& all, ThreadPool& threads) {
+  if (!all.preparing.any()) return;
+  const std::size_t n_heads = all.heads.size();
+  threads.run(n_heads + all.groups.size(), all.n_queries * all.d_out, [&](std::size_t task) {
+    const bool of_queries = task < n_heads;
+    const std::size_t h = of_queries ? task : (task - n_heads) * all.heads_a_group();
+    for (std::size_t t = 0; t < (of_queries ? all.n_queries : all.n_keys); ++t)
+      of_queries ? all.prepare_query(h, t) : all.prepare_key(h, t);
+  });
+}
+
+/// The embeddings themselves as queries, keys and values.
+bool copy_all(Heads& all, const arma::mat& x, const arma::mat& memory) {
+  const auto copy = [&](const arma::mat& from, Projected what) {
+    for (std::size_t i = 0; i < from.n_rows; ++i) {
+      const arma::rowvec row = from.row(i);
+      put_row(all, what, i, row.memptr());
+    }
+  };
+  copy(x, Projected::queries);
+  copy(memory, Projected::keys);
+  copy(memory, Projected::values);
+  return x.is_finite() && memory.is_finite();
+}
+
+/// What keys and values are made of.
+const SharedMatrix& memory_of(const Model& model, std::size_t sequence) {
+  const Sequence& s = model.sequences[sequence];
+  return model.has_memory() ? s.key_embeddings : s.embeddings;
+}
+
+}  // namespace
+
+const Linear* projection(const Model& model, Projected what) {
+  constexpr std::array parts{Part::query, Part::key, Part::value};
+  return find_linear(model, parts[static_cast<std::size_t>(what)]);
+}
+
+std::vector<double> projected_row(const Heads& all, const Model& model, std::size_t sequence, Projected what,
+                                  std::size_t t) {
+  const arma::rowvec x = what == Projected::queries ? model.sequences[sequence].embeddings.row(t)
+                                                    : memory_of(model, sequence).row(t);
+  const Linear* linear = projection(model, what);
+  if (linear == nullptr) return {x.begin(), x.end()};
+  const arma::mat& w = linear->weight;
+  std::vector<double> row(w.n_cols);
+  for (std::size_t k = 0; k < row.size(); ++k)
+    row[k] =
+        all.kernels->dot(x.memptr(), w.colptr(k), w.n_rows) + (linear->bias ? linear->bias->at(0, k) : 0);
+  return row;
+}
+
+std::vector<double> kept_row(Heads& all, Projected what, std::size_t t) {
+  std::vector<double> row;
+  for (std::size_t part = 0; part < n_parts(all, what); ++part) {
+    const std::size_t h = head_of(all, what, part);
+    for (std::size_t c = 0; c < all.d_head; ++c)
+      row.push_back(what == Projected::queries ? all.bare_query(h, t)[c]
+                    : what == Projected::keys  ? all.bare_key(h, t, c)
+                                               : all.value(h, t)[c]);
+  }
+  return row;
+}
+
+void put_row(Heads& all, Projected what, std::size_t t, const double* row) {
+  for (std::size_t part = 0; part < n_parts(all, what); ++part, row += all.d_head) {
+    const std::size_t h = head_of(all, what, part);
+    if (what == Projected::values) {
+      std::copy_n(row, all.d_head, all.value(h, t));
+    } else if (what == Projected::queries) {
+      std::copy_n(row, all.d_head, all.bare_query(h, t));
+      all.prepare_query(h, t);
+    } else {
+      for (std::size_t c = 0; c < all.d_head; ++c) all.bare_key(h, t, c) = row[c];
+      all.prepare_key(h, t);
+    }
+  }
+}
+
+bool project_all(Heads& all, const Model& model, std::size_t sequence, ThreadPool& threads) {
+  const arma::mat& x = model.sequences[sequence].embeddings;
+  const arma::mat& memory = memory_of(model, sequence);
+  if (!model.projections) return copy_all(all, x, memory);
+  std::array<Columns, 3> weights;
+  for (std::size_t k = 0; k < 3; ++k) {
+    const arma::mat& w = projection(model, static_cast<Projected>(k))->weight;
+    weights[k] = {w.memptr(), w.n_rows, w.n_cols};
+  }
+  std::atomic<bool> finite{true};
+  const auto project = [&](const arma::mat& from, std::size_t first, std::size_t end) {
+    Panels tokens(*all.kernels, from.n_rows, from.n_cols, all.panels);
+    threads.run(tokens.n_panels(), from.n_elem, [&](std::size_t panel) { tokens.fill(panel, from, 0); });
+    const std::span some(weights.data() + first, end - first);
+    multiply(tokens, some, threads, [&](std::size_t k, const ProductTile& tile) {
+      const auto what = static_cast<Projected>(first + k);
+      add_bias(*projection(model, what), tile);
+      put_tile(all, what, tile);
+      for (std::size_t c = 0; c < tile.n_columns && what == Projected::values; ++c)
+        if (!all.kernels->finite(tile.numbers + c * tile.stride, tile.n_rows)) finite = false;
+    });
+  };
+  project(x, 0, model.has_memory() ? 1 : 3);
+  if (model.has_memory()) project(memory, 1, 3);
+  prepare_all(all, threads);
+  return finite;
+}
+
+void add_bias(const Linear& linear, const ProductTile& tile) {
+  if (!linear.bias) return;
+  for (std::size_t c = 0; c < tile.n_columns; ++c) {
+    const double bias = linear.bias->at(0, tile.first_column + c);
+    double* numbers = tile.numbers + c * tile.stride;
+    for (std::size_t i = 0; i < tile.n_rows; ++i) numbers[i] += bias;
+  }
+}
+
+void keep_blas_to_one_thread() {
+  openblas_set_num_threads(1);
+}
+
+}  // namespace core::attention::fast

@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "core/engine/parts.hpp"
+#include "core/engine/projecting.hpp"
+#include "core/engine/updates.hpp"
+
+namespace core::attention::fast {
+namespace {
+
+using std::size_t;
+
+constexpr double unit = std::numeric_limits<double>::epsilon();
+constexpr double most_drift = 1e-11;  // of a score, and so of a weight's relative error
+
+double largest_size(const std::vector<double>& numbers) {
+  double most = 0;
+  for (const double x : numbers) most = std::max(most, std::abs(x));
+  return most;
+}
+
+bool finite(const Heads& all, const std::vector<double>& numbers) {
+  return all.kernels->finite(numbers.data(), numbers.size());
+}
+
+/// Calls task(first, end) for blocks of rows, the last ones first.
+template <class Task>
+void for_blocks(const Heads& all, ThreadPool& threads, const Task& task) {
+  constexpr size_t rows = 48;
+  const size_t n_blocks = (all.n_queries + rows - 1) / rows;
+  threads.run(n_blocks, [&](size_t k) {
+    const size_t first = (n_blocks - 1 - k) * rows;
+    task(first, std::min(first + rows, all.n_queries));
+  });
+}
+
+HeadChange unchanged(const Heads& all) {
+  return {.all = false, .first_sum = all.n_queries};
+}
+
+}  // namespace
+
+double Engine::Parts::drift_after(double drift_before, const std::vector<double>& before,
+                                  const std::vector<double>& after, double increment) const {
+  // Numbers that shrink keep the roundings that they had when they were large.
+  const double then = largest_size(before),
+               now = std::max(largest_size(after), std::numeric_limits<double>::min());
+  const double largest_score = longest_query * longest_key * std::abs(all.scale);
+  return drift_before * std::max(1.0, then / now) +
+         unit * (1 + (then + increment) / now) * std::max(1.0, largest_score);
+}
+
+bool Engine::Parts::allow_drift(const std::vector<double>& before, const std::vector<double>& after,
+                                double increment) {
+  drift.assign(drift.size(), drift_after(largest_size(drift), before, after, increment));
+  return drift.front() < most_drift;
+}
+
+bool Engine::Parts::is_far_off() const {
+  return largest_size(drift) > 0.9 * most_drift;
+}
+
+/// Adds to query, key and value of the token what its new number brings; false when they are to be worked out
+/// afresh.
+bool Engine::Parts::add_to_rows(const Model& after, const Difference& d, TokenRows& rows) {
+  if (!d.increment || !after.projections) return false;
+  double off = drift[d.row];
+  for (size_t k = 0; k < rows.size(); ++k) {
+    if (rows[k].empty()) continue;
+    const std::vector<double> before = rows[k];
+    const arma::rowvec w = projection(after, static_cast<Projected>(k))->weight.row(d.column);
+    double most = 0;
+    for (size_t c = 0; c < w.n_elem; ++c) {
+      const double increment = *d.increment * w[c];
+      rows[k][c] += increment;
+      most = std::max(most, std::abs(increment));
+    }
+    off = drift_after(off, before, rows[k], most);
+  }
+  if (!(off < most_drift)) return false;
+  drift[d.row] = off;
+  return true;
+}
+
+bool Engine::Parts::update_embedding(const Model& after, const Difference& d, Change& change) {
+  return update_rows(after, d, true, !after.has_memory(), change);
+}
+
+bool Engine::Parts::update_memory(const Model& after, const Difference& d, Change& change) {
+  return update_rows(after, d, false, true, change);
+}
+
+bool Engine::Parts::update_rows(const Model& after, const Difference& d, bool asks, bool is_asked,
+                                Change& change) {
+  std::vector<Projected> changed;
+  if (asks) changed = {Projected::queries};
+  if (is_asked) changed.insert(changed.end(), {Projected::keys, Projected::values});
+  TokenRows rows;
+  for (const Projected what : changed) rows[static_cast<size_t>(what)] = kept_row(all, what, d.row);
+  const std::vector<double> old_values = rows[2];
+  if (!add_to_rows(after, d, rows)) {
+    drift[d.row] = 0;
+    for (const Projected what : changed)
+      rows[static_cast<size_t>(what)] = projected_row(all, after, sequence, what, d.row);
+  }
+  for (const Projected what : changed) {
+    const std::vector<double>& row = rows[static_cast<size_t>(what)];
+    if (!finite(all, row)) return false;
+    put_row(all, what, d.row, row.data());
+  }
+  for (size_t h = 0; h < all.heads.size(); ++h) {
+    const auto length = [&](const double* numbers) {
+      return std::sqrt(all.kernels->dot(numbers, numbers, all.d_head));
+    };
+    if (asks) longest_query = std::max(longest_query, length(all.query(h, d.row)));
+    std::vector<double> key(all.d_head);
+    for (size_t c = 0; c < all.d_head && is_asked; ++c) key[c] = all.key(h, d.row, c);
+    longest_key = std::max(longest_key, length(key.data()));
+  }
+  if (!std::isfinite(longest_query * longest_key)) return false;
+  change.heads.assign(all.heads.size(), unchanged(all));
+  std::atomic<bool> all_finite{true};
+  const auto task = [&](size_t h) {
+    RowsRedone redone{{d.row}, true};
+    std::optional<size_t> column;
+    if (is_asked) {
+      redone = update_token(all, h, d.row, old_values.data() + all.group_of(h) * all.d_head, asks);
+      column = d.row;
+    } else {
+      redone.finite = work_out(all, h, d.row, d.row + 1, From::queries);
+    }
+    if (!redone.finite) all_finite = false;
+    const bool only_later =
+        asks && (held.mask.is_plainly_causal() || !is_asked) && all.n_queries == all.n_keys;
+    change.heads[h] = {false, std::move(redone.rows), column, only_later ? d.row : 0};
+  };
+  threads.run(all.heads.size(), 4 * all.n_queries * all.d_out, task);
+  output.rows_changed(change.heads.front().first_sum, all.n_queries);
+  return all_finite;
+}
+
+bool Engine::Parts::update_projection(const Model& after, const Difference& d, Change& change) {
+  const bool of_queries = d.projected == Projected::queries;
+  std::vector<double> increments(of_queries ? all.n_queries : all.n_keys, *d.increment);
+  if (!d.is_bias) {
+    const Sequence& s = after.sequences[sequence];
+    const arma::vec x = (of_queries || !after.has_memory() ? s.embeddings : s.key_embeddings).column(d.row);
+    for (size_t i = 0; i < increments.size(); ++i) increments[i] *= x[i];
+  }
+  if (!finite(all, increments)) return false;
+  change.heads.assign(all.heads.size(), unchanged(all));
+  if (d.projected == Projected::values) return update_value(d, increments, change);
+  return all.is_bilinear() ? update_query_or_key(d, increments, change)
+                           : update_prepared(d, increments, change);
+}
+
+/// The heads that have this column of queries, or of the keys or values of their group.
+std::pair<size_t, size_t> Engine::Parts::heads_of(const Difference& d) const {
+  const size_t part = d.column / all.d_head;
+  if (d.projected == Projected::queries) return {part, part + 1};
+  return {part * all.heads_a_group(), (part + 1) * all.heads_a_group()};
+}
+
+bool Engine::Parts::update_query_or_key(const Difference& d, const std::vector<double>& increments,
+                                        Change& change) {
+  const size_t h = d.column / all.d_head, c = d.column % all.d_head;
+  const bool of_queries = d.projected == Projected::queries;
+  const size_t n = increments.size(), n_others = of_queries ? all.n_keys : all.n_queries;
+  change.heads[h].all = true;
+  output.head_changed(h);
+  std::vector<double> before(n), after(n), others(n_others);
+  for (size_t i = 0; i < n; ++i) {
+    double& number = of_queries ? all.query(h, i)[c] : all.key(h, i, c);
+    before[i] = number;
+    after[i] = number += increments[i];
+  }
+  for (size_t i = 0; i < n_others; ++i)
+    others[i] = (of_queries ? all.key(h, i, c) : all.query(h, i)[c]) * all.scale;
+  (of_queries ? longest_query : longest_key) += largest_size(increments);
+  if (!finite(all, after) || !allow_drift(before, after, largest_size(increments))) return false;
+  if (all.uniform) {
+    change.heads[h].all = false;
+    return true;
+  }
+  std::atomic<bool> all_finite{true};
+  for_blocks(all, threads, [&](size_t first, size_t end) {
+    const std::vector<double>&row_parts = of_queries ? increments : others,
+          &key_parts = of_queries ? others : increments;
+    if (!update_scores(all, h, first, end, row_parts.data(), key_parts.data())) all_finite = false;
+  });
+  return all_finite;
+}
+
+/// The same where something is done to queries, keys or scores, or heads share keys: their scores are worked
+/// out from queries and keys again.
+bool Engine::Parts::update_prepared(const Difference& d, const std::vector<double>& increments,
+                                    Change& change) {
+  const auto [first_head, end_head] = heads_of(d);
+  const size_t c = d.column % all.d_head, h = first_head, n = increments.size();
+  const bool of_queries = d.projected == Projected::queries;
+  std::vector<double> before(n), after(n);
+  for (size_t i = 0; i < n; ++i) {
+    double& number = of_queries ? all.bare_query(h, i)[c] : all.bare_key(h, i, c);
+    before[i] = number;
+    after[i] = number += increments[i];
+    of_queries ? all.prepare_query(h, i) : all.prepare_key(h, i);
+  }
+  if (!finite(all, after) || !allow_drift(before, after, largest_size(increments)) || !measure_lengths())
+    return false;
+  std::atomic<bool> all_finite{true};
+  for (size_t head = first_head; head < end_head; ++head) {
+    change.heads[head].all = !all.uniform;
+    output.head_changed(head);
+    if (all.uniform) continue;
+    for_blocks(all, threads, [&](size_t first, size_t end) {
+      if (!work_out(all, head, first, end, From::queries)) all_finite = false;
+    });
+  }
+  return all_finite;
+}
+
+bool Engine::Parts::update_value(const Difference& d, const std::vector<double>& increments, Change& change) {
+  const auto [first_head, end_head] = heads_of(d);
+  const size_t c = d.column % all.d_head;
+  std::vector<double> before(all.n_keys), after(all.n_keys);
+  for (size_t j = 0; j < all.n_keys; ++j) {
+    before[j] = all.value(first_head, j)[c];
+    after[j] = all.value(first_head, j)[c] += increments[j];
+  }
+  if (!finite(all, after) || !allow_drift(before, after, largest_size(increments))) return false;
+  for (size_t h = first_head; h < end_head; ++h) {
+    change.heads[h].all = false;
+    output.head_changed(h);
+    for_blocks(all, threads, [&](size_t first, size_t end) {
+      if (all.kept.bits.empty())
+        update_context_column(all, h, first, end, c, after.data());
+      else
+        work_out(all, h, first, end, From::weights);
+    });
+  }
+  return true;
+}
+
+bool Engine::Parts::update_mask(const Model& after, const Difference& d, Change& change) {
+  all.visibility = Visibility(after, sequence);
+  change.heads.assign(all.heads.size(), HeadChange{false, d.mask_rows, std::nullopt, d.mask_rows.front()});
+  std::atomic<bool> all_finite{true};
+  threads.run(all.heads.size(), [&](size_t h) {
+    for (const size_t i : d.mask_rows) {
+      hide_row(all, h, i);
+      if (!work_out(all, h, i, i + 1, From::queries)) all_finite = false;
+    }
+  });
+  output.rows_changed(d.mask_rows.front(), d.mask_rows.back() + 1);
+  return all_finite;
+}
+
+bool Engine::Parts::update_all(const Model& after, From from, const Token* progress, Change& change) {
+  prepare(after, sequence);
+  if (!measure_lengths()) return false;
+  output.all_changed();
+  HeadChange every = unchanged(all);
+  every.all = from == From::queries;
+  change.heads.assign(all.heads.size(), every);
+  const std::optional<bool> finite = work_out_all(from, progress);
+  change.completed = finite.has_value();
+  return finite.value_or(true);
+}
+
+}  // namespace core::attention::fast

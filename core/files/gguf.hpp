@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/files/tensor_file.hpp"
+
+namespace core::formats {
+
+/// A value of a GGUF file's metadata: a number, a flag (0 or 1), a text, or a list of one of these.
+struct GgufValue {
+  bool is_list = false;
+  std::vector<double> numbers;     ///< one, or those of a list
+  std::vector<std::string> texts;  ///< the same
+};
+
+/// The metadata of a GGUF file, by key.
+class GgufMetadata {
+ public:
+  GgufMetadata(std::string place, std::map<std::string, GgufValue> values)
+      : place_(std::move(place)), values_(std::move(values)) {}
+
+  /// "FILE: "
+  const std::string& place() const { return place_; }
+  /// The single value of a key, or nothing; a whole number must be one. Each throws core::Error, "FILE: KEY:
+  /// expected …", when the value is of another type.
+  std::optional<double> number(const std::string& key) const;
+  std::optional<std::size_t> whole(const std::string& key) const;
+  std::optional<std::string> text(const std::string& key) const;
+  /// A list, empty when there is none.
+  const std::vector<std::string>& texts(const std::string& key) const;
+  const std::vector<double>& numbers(const std::string& key) const;
+  /// The single value that must be there.
+  std::size_t required_whole(const std::string& key) const;
+  std::string required_text(const std::string& key) const;
+
+ private:
+  const GgufValue* find(const std::string& key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? nullptr : &found->second;
+  }
+  [[noreturn]] void fail(const std::string& key, const std::string& expected) const;
+
+  std::string place_;
+  std::map<std::string, GgufValue> values_;
+};
+
+/// Whether bytes begin as a GGUF file of little-endian numbers does.
+bool looks_like_gguf(std::string_view begin);
+
+/// Reads the metadata alone. Throws core::Error as open_gguf() does.
+GgufMetadata gguf_metadata(const std::filesystem::path& path);
+
+/// Opens a GGUF file of llama.cpp's, version 2 or 3, by its header alone, whatever its size.
+///
+/// F32 F16 BF16, Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q4_K Q5_K Q6_K, read as the float32 that they stand for, and F64 as
+/// it is. Shapes are given with the innermost length last. Throws core::Error when a count, a length or a
+/// place in the header does not fit the file's size, a key or a tensor is there twice, or a tensor is of
+/// another type. Source: github.com/ggml-org/ggml, docs/gguf.md.
+TensorFile open_gguf(const std::filesystem::path& path, const Token& progress);
+
+}  // namespace core::formats

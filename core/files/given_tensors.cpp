@@ -1,0 +1,150 @@
+#include "core/files/given_tensors.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "core/graph/given_model.hpp"
+#include "core/graph/limits.hpp"
+#include "core/graph/stages.hpp"
+#include "core/base/error.hpp"
+#include "core/files/counting_line.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/files/session_limits.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::GivenStage;
+using attention::Model;
+using attention::Stage;
+
+const TensorInfo& chosen(const TensorFile& file, const std::string& name, const std::string& stage) {
+  const auto& tensors = file.tensors();
+  if (const TensorInfo* found = file.find(name.empty() ? stage : name)) return *found;
+  if (name.empty() && tensors.size() == 1) return tensors.front();
+  std::string names;
+  for (std::size_t k = 0; k < std::min<std::size_t>(tensors.size(), 8); ++k)
+    names += (k > 0 ? ", " : "") + tensors[k].name;
+  if (tensors.size() > 8) names += ", …";
+  throw Error(file.place() + "expected a tensor " + (name.empty() ? stage : name) + ", got " +
+              (names.empty() ? "none" : names));
+}
+
+bool has_bands(Stage stage) {
+  return stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
+}
+
+[[noreturn]] void refuse_shape(const TensorFile& file, const TensorInfo& tensor,
+                               const std::string& expected) {
+  throw Error(file.place() + tensor.name + ": expected " + expected + ", got " + shape_text(tensor.shape));
+}
+
+/// Each takes far more memory than its only number, when it has but one.
+void require_few_matrices(std::size_t n_sequences, std::size_t n_heads, const std::string& place) {
+  constexpr std::size_t most = attention::max_bytes / bytes_of_a_matrix;
+  const auto refuse = [&](std::size_t limit, const char* things, std::size_t got) {
+    throw Error(place + "expected at most " + std::to_string(limit) + " " + things + ", got " +
+                std::to_string(got));
+  };
+  if (n_sequences > attention::max_sequences) refuse(attention::max_sequences, "sequences", n_sequences);
+  if (n_heads > attention::max_columns) refuse(attention::max_columns, "heads", n_heads);
+  if (n_sequences * n_heads > most) refuse(most, "matrices", n_sequences * n_heads);
+}
+
+void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info,
+                    std::optional<std::size_t> layer) {
+  const std::vector<std::size_t> leading = layer ? std::vector{*layer} : std::vector<std::size_t>();
+  const Tensor tensor = file.read(info.name, leading);
+  const std::size_t n_axes = tensor.shape.size();
+  if (tensor.numbers.empty()) refuse_shape(file, info, "at least one number");
+  if (n_axes != 2 && n_axes != 3)
+    refuse_shape(file, info, "[tokens, columns] or [sequences, tokens, columns]");
+  std::vector<attention::Sequence> sequences;
+  for (const arma::mat& embeddings : matrices(tensor)) {
+    const std::size_t s = sequences.size();
+    const bool named = s < model.sequences.size() && model.sequences[s].tokens.size() == embeddings.n_rows;
+    sequences.push_back(
+        {named ? model.sequences[s].tokens : attention::numbered_tokens(embeddings.n_rows), embeddings});
+  }
+  model.sequences = std::move(sequences);
+}
+
+}  // namespace
+
+TensorAddress address_of(const std::string& source) {
+  const std::size_t colon = source.rfind(':');
+  std::error_code ignored;  // what cannot be looked at is said when it is opened
+  if (colon == source.npos || std::filesystem::exists(source, ignored)) return {source, ""};
+  return {source.substr(0, colon), source.substr(colon + 1)};
+}
+
+TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, const std::string& place) {
+  const std::size_t n_axes = tensor.shape.size();
+  if (n_axes < 2 || n_axes > 4)
+    throw Error(
+        place +
+        "expected [rows, columns], [heads, rows, columns] or [sequences, heads, rows, columns], got " +
+        shape_text(tensor.shape));
+  if (tensor.numbers.empty())
+    throw Error(place + "expected at least one number, got " + shape_text(tensor.shape));
+  TensorStage read{{stage, {}}, n_axes == 4 ? tensor.shape[0] : 1};
+  require_few_matrices(read.n_sequences, n_axes > 2 ? tensor.shape[n_axes - 3] : 1, place);
+  if (n_axes == 2) {
+    const arma::mat all = matrix(tensor);
+    const std::size_t bands = has_bands(stage) ? n_heads : 1, width = all.n_cols / bands;
+    if (all.n_cols % bands != 0)
+      throw Error(place + "expected columns for " + std::to_string(bands) + " heads, got " +
+                  shape_text(tensor.shape));
+    for (std::size_t h = 0; h < bands && width > 0; ++h)
+      read.given.matrices.emplace_back(arma::mat(all.cols(h * width, (h + 1) * width - 1)));
+    return read;
+  }
+  for (arma::mat& m : matrices(tensor)) read.given.matrices.emplace_back(std::move(m));
+  return read;
+}
+
+TensorStage read_stage(const TensorFile& file, const TensorInfo& info, Stage stage,
+                       std::optional<std::size_t> layer, std::size_t n_heads, const Token& progress) {
+  const std::vector<std::size_t> leading = layer ? std::vector{*layer} : std::vector<std::size_t>();
+  return stage_of(file.read(info.name, leading, progress), stage, n_heads, file.place() + info.name + ": ");
+}
+
+Model with_given_tensors(const std::optional<Model>& model, std::span<const GivenTensor> tensors,
+                         std::size_t n_heads) {
+  std::optional<Model> result = model;
+  std::vector<GivenStage> alone;
+  std::size_t n_sequences = 1;
+  for (const GivenTensor& tensor : tensors) {
+    const TensorAddress address = address_of(tensor.source);
+    const Token progress;
+    TensorFile file = open_tensors(address.file);
+    if (tensor.first_line_is_names && has_counting_line(file, progress))
+      file = with_first_line_as_names(file, progress);
+    const TensorInfo& info = chosen(file, address.tensor, tensor.stage);
+    if (tensor.stage == "embeddings") {
+      if (!result) throw Error("embeddings: expected a session or a preset for them");
+      put_embeddings(*result, file, info, tensor.layer);
+      continue;
+    }
+    const attention::StageInfo* stage = attention::find_stage(tensor.stage);
+    if (!stage || !attention::can_be_given(stage->stage))
+      throw Error(tensor.stage + ": expected a stage that can be given");
+    TensorStage read =
+        read_stage(file, info, stage->stage, tensor.layer, result ? result->n_heads : n_heads, progress);
+    const std::size_t wanted = result ? result->sequences.size() : read.n_sequences;
+    if (read.n_sequences != wanted || (!result && wanted > 1 && !tensor.layer))
+      refuse_shape(
+          file, info,
+          result ? "one layer chosen, or " + std::to_string(wanted) + " sequences" : "one layer chosen");
+    n_sequences = read.n_sequences;
+    if (result)
+      attention::give(*result, std::move(read.given));
+    else
+      alone.push_back(std::move(read.given));
+  }
+  if (!result) result = attention::model_of(std::move(alone), n_sequences);
+  attention::require_within_limits(*result);
+  return *std::move(result);
+}
+
+}  // namespace core::formats

@@ -1,0 +1,374 @@
+#include "core/files/json.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+#include "core/base/code_points.hpp"
+#include "core/base/hexadecimal.hpp"
+#include "core/base/nearest.hpp"
+#include "core/base/number.hpp"
+#include "core/base/utf8.hpp"
+#include "core/base/words.hpp"
+
+namespace core::formats {
+namespace {
+
+using Value = nlohmann::ordered_json;
+using List = Value::array_t;
+using Object = Value::object_t;
+
+constexpr std::size_t deepest = 64;
+
+std::string joined(const std::string& path, std::string_view key) {
+  return path.empty() ? std::string(key) : path + "." + std::string(key);
+}
+
+std::string indexed(const std::string& path, std::size_t index) {
+  return path + "[" + std::to_string(index) + "]";
+}
+
+/// Empties a value from the inside out: the library's destructor asks for memory to go through what is not
+/// empty, and ends the program where there is none.
+void dismantle(Value& value) noexcept {
+  if (value.is_array())
+    for (Value& item : value.get_ref<List&>()) dismantle(item);
+  else if (value.is_object())
+    for (auto& [key, item] : value.get_ref<Object&>()) dismantle(item);
+  if (value.is_structured()) value.clear();
+}
+
+/// Builds a value from what the library's reader meets, without trusting depth; the library itself says
+/// nothing of lines, and takes the last of two members of one name.
+class Builder {
+ public:
+  Builder(std::string_view text, const std::string& file_name) : text_(text), file_name_(file_name) {}
+
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+  ~Builder() {
+    dismantle(result_);
+    for (Level& level : levels_) {
+      for (Value& value : level.list) dismantle(value);
+      for (auto& [key, value] : level.members) dismantle(value);
+      for (auto& [key, value] : level.object) dismantle(value);
+    }
+  }
+
+  Value take() { return std::move(result_); }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(std::int64_t value) {  // only numbers with a minus come here, so 0 is "-0"
+    return add(value == 0 ? -0.0 : static_cast<double>(value));
+  }
+  bool number_unsigned(std::uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(Value::binary_t&) { return false; }
+  bool start_object(std::size_t) { return open(true); }
+  bool start_array(std::size_t) { return open(false); }
+
+  bool end_array() { return close(std::move(levels_.back().list)); }
+
+  bool end_object() {
+    Members& members = levels_.back().members;
+    expect_every_key_once(members);
+    Object& object = levels_.back().object;
+    object.reserve(members.size());  // growing, it would copy what its members hold
+    for (auto& [key, value] : members) object.emplace_back(std::move(key), std::move(value));
+    return close(std::move(object));
+  }
+
+  bool key(std::string& name) {
+    levels_.back().members.emplace_back(std::move(name), nullptr);
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& token, const nlohmann::json::exception& error) {
+    const std::size_t at = std::min(std::max<std::size_t>(position, 1) - 1, text_.size());
+    throw Error(file_name_ + ": " + text::place_words(text_, at) + ": " + what_is_wrong(at, token, error));
+  }
+
+ private:
+  using Members = std::vector<std::pair<std::string, Value>>;
+  struct Level {
+    bool is_object;
+    List list;
+    Members members;  ///< the last one without its value while that is read
+    Object object;    ///< of them, when all are there
+  };
+
+  std::string what_is_wrong(std::size_t at, const std::string& token,
+                            const nlohmann::json::exception& error) const {
+    if (error.id == 406) return "expected a number within float64, got " + quoted_briefly(token);
+    if (at >= text_.size()) return "expected more JSON, got the end of the text";
+    for (const char* word : {"NaN", "Infinity"})
+      if (text_.substr(at).starts_with(word)) return "expected a finite number, got " + std::string(word);
+    return "expected JSON, got " + quoted_briefly(text_.substr(at, 8));
+  }
+
+  /// Where the innermost list or object stands.
+  std::string path() const {
+    std::string path;
+    for (std::size_t k = 0; k + 1 < levels_.size(); ++k)
+      path = levels_[k].is_object ? joined(path, levels_[k].members.back().first)
+                                  : indexed(path, levels_[k].list.size());
+    return path.empty() ? "top level" : path;
+  }
+
+  void expect_every_key_once(const Members& members) const {
+    std::vector<std::string_view> keys;
+    for (const auto& [key, value] : members) keys.push_back(key);
+    std::ranges::sort(keys);
+    if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end())
+      throw Error(file_name_ + ": " + path() + ": expected the key " + quoted_briefly(*twice) +
+                  " once, got it twice");
+  }
+
+  bool open(bool is_object) {
+    if (levels_.size() == deepest)
+      throw Error(file_name_ + ": expected at most " + std::to_string(deepest) +
+                  " levels of lists and objects, got more");
+    levels_.push_back({is_object, {}, {}, {}});
+    return true;
+  }
+
+  bool close(Value value) {
+    levels_.pop_back();
+    return add(std::move(value));
+  }
+
+  bool add(Value value) try {
+    if (levels_.empty())
+      result_ = std::move(value);
+    else if (Level& level = levels_.back(); level.is_object)
+      level.members.back().second = std::move(value);
+    else
+      level.list.push_back(std::move(value));
+    return true;
+  } catch (const std::bad_alloc&) {
+    dismantle(value);
+    throw;
+  }
+
+  std::string_view text_;
+  const std::string& file_name_;
+  std::vector<Level> levels_;
+  Value result_;
+};
+
+/// The library would write numbers and blanks in another way than our own files have them.
+void append(std::string& text, const Value& value) {
+  const char* between = "";
+  if (value.is_number_float()) {
+    text::append_number(text, value.get<double>());
+  } else if (value.is_array()) {
+    text += '[';
+    for (const Value& item : value) append(text += std::exchange(between, ", "), item);
+    text += ']';
+  } else if (value.is_object()) {
+    text += '{';
+    for (const auto& [key, member] : value.get_ref<const Object&>())
+      append(text += std::exchange(between, ", ") + json_quoted(key) + ": ", member);
+    text += '}';
+  } else {
+    text += value.dump();
+  }
+}
+
+std::string description(const Value& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return value.empty() ? "an empty list" : "a list of " + std::to_string(value.size());
+  if (value.is_string()) return quoted_briefly(value.get_ref<const std::string&>());
+  return value.is_number_float() ? text::number_text(value.get<double>()) : value.dump();
+}
+
+}  // namespace
+
+struct Json::File {
+  explicit File(const std::string& file_name) : name(file_name) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { dismantle(value); }
+  std::string name;
+  Value value;
+};
+
+Json::Json(std::shared_ptr<const File> file, const Value& value, std::string path)
+    : file_(std::move(file)), value_(&value), path_(std::move(path)) {}
+
+void Json::fail(const std::string& expected, std::optional<std::string> got) const {
+  throw Error(place() + "expected " + expected + ", got " + (got ? *got : description(*value_)));
+}
+
+std::string Json::place() const {
+  return file_->name + ": " + (path_.empty() ? "" : path_ + ": ");
+}
+
+bool Json::is_null() const {
+  return value_->is_null();
+}
+bool Json::is_list() const {
+  return value_->is_array();
+}
+bool Json::is_text() const {
+  return value_->is_string();
+}
+bool Json::is_boolean() const {
+  return value_->is_boolean();
+}
+bool Json::is_object() const {
+  return value_->is_object();
+}
+bool Json::is_number() const {
+  return value_->is_number();
+}
+bool Json::is_whole() const {
+  return value_->is_number_unsigned();
+}
+
+void Json::expect_keys(std::initializer_list<std::string_view> known) const {
+  if (!is_object()) fail("an object");
+  for (const auto& [key, value] : value_->get_ref<const Object&>())
+    if (std::ranges::find(known, key) == known.end())
+      fail("only the keys " + text::joined(known, ", "), quoted_briefly(key) + text::suggestion(key, known));
+}
+
+std::optional<Json> Json::member(std::string_view key) const {
+  if (!is_object()) return std::nullopt;
+  const auto& object = value_->get_ref<const Object&>();
+  const auto found = std::ranges::find(object, key, &Object::value_type::first);
+  if (found == object.end()) return std::nullopt;
+  return Json(file_, found->second, joined(path_, key));
+}
+
+Json Json::required(std::string_view key) const {
+  if (const auto found = member(key)) return *found;
+  fail("the key \"" + std::string(key) + "\"", "none");
+}
+
+std::vector<std::pair<std::string, Json>> Json::members() const {
+  if (!is_object()) fail("an object");
+  std::vector<std::pair<std::string, Json>> all;
+  for (const auto& [key, value] : value_->get_ref<const Object&>())
+    all.emplace_back(key, Json(file_, value, joined(path_, key)));
+  return all;
+}
+
+Json Json::item(std::size_t index) const {
+  return Json(file_, (*value_)[index], indexed(path_, index));
+}
+
+std::size_t JsonItems::size() const {
+  return list_.value_->size();
+}
+
+std::vector<Json> JsonItems::made() const {
+  std::vector<Json> all;
+  for (std::size_t k = 0; k < size(); ++k) all.push_back((*this)[k]);
+  return all;
+}
+
+JsonItems Json::items_if_any(const char* expected) const {
+  if (!is_list()) fail(expected);
+  return JsonItems(*this);
+}
+
+JsonItems Json::items(const char* expected) const {
+  if (is_list() && value_->empty()) fail(expected);
+  return items_if_any(expected);
+}
+
+std::optional<Json> Json::first() const {
+  return is_list() && !value_->empty() ? std::optional(item(0)) : std::nullopt;
+}
+
+bool Json::boolean() const {
+  if (!is_boolean()) fail("true or false");
+  return value_->get<bool>();
+}
+
+double Json::number(Numbers which) const {
+  if (is_number()) return value_->get<double>();
+  if (which == Numbers::finite) fail("a number");
+  const auto* word = value_->get_ptr<const std::string*>();
+  if (word && *word == "inf") return arma::datum::inf;
+  if (word && *word == "-inf") return -arma::datum::inf;
+  if (word && *word == "nan") return arma::datum::nan;
+  fail("a number, \"inf\", \"-inf\" or \"nan\"");
+}
+
+std::uint64_t Json::whole(std::uint64_t smallest) const {
+  if (!is_whole() || value_->get<std::uint64_t>() < smallest)
+    fail("a whole number from " + std::to_string(smallest) + " to " + std::to_string(UINT64_MAX));
+  return value_->get<std::uint64_t>();
+}
+
+const std::string& Json::text() const {
+  if (!is_text()) fail("a string");
+  return value_->get_ref<const std::string&>();
+}
+
+void Json::fill_row(arma::mat& matrix, std::size_t i, Numbers which) const {
+  const auto& list = value_->get_ref<const List&>();
+  for (std::size_t j = 0; j < list.size(); ++j)
+    matrix(i, j) = list[j].is_number() ? list[j].get<double>() : item(j).number(which);
+}
+
+arma::mat Json::row() const {
+  if (!is_list()) fail("a list of numbers");
+  arma::mat matrix(1, value_->size());
+  fill_row(matrix, 0, Numbers::finite);
+  return matrix;
+}
+
+arma::mat Json::matrix(Numbers which) const {
+  const JsonItems rows = items("a list of rows of numbers");
+  const std::size_t columns = rows.front().is_list() ? rows.front().value_->size() : 0;
+  for (const Json& row : rows) {  // all lengths before the memory: they may not fit together
+    if (!row.is_list() || row.value_->empty()) row.fail("a row of numbers");
+    if (const std::size_t n = row.value_->size(); n != columns)
+      row.fail(std::to_string(columns) + " numbers as in the first row", std::to_string(n));
+  }
+  arma::mat matrix(rows.size(), columns);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].fill_row(matrix, i, which);
+  return matrix;
+}
+
+Json parse_json(std::string_view text, const std::string& file_name) {
+  Builder builder(text, file_name);
+  Value::sax_parse(text.begin(), text.end(), &builder);
+  const auto file = std::make_shared<Json::File>(file_name);
+  file->value = builder.take();
+  return Json(file, file->value, "");
+}
+
+std::string json_quoted(std::string_view text) {
+  const std::string quoted = Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
+  if (std::ranges::all_of(quoted, [](char c) { return c > 0 && c < 0x7f; })) return quoted;
+  // JSON lets stand what a terminal obeys: U+007F to U+009F, and marks that turn the direction.
+  std::string safe;
+  for (const auto& [c, at, size] : text::code_points(quoted))
+    if (text::is_control(c))
+      safe += "\\u" + text::hexadecimal(c, 4);
+    else
+      safe.append(quoted, at, size);
+  return safe;
+}
+
+std::string json_text(const Json& json) {
+  std::string text;
+  append(text, *json.value_);
+  return text;
+}
+
+std::string quoted_briefly(std::string_view text) {
+  constexpr std::size_t longest = 40;
+  if (text.size() <= longest) return json_quoted(text);
+  std::size_t end = longest;
+  while (end > 0 && !text::starts_character(text[end])) --end;
+  return json_quoted(std::string(text.substr(0, end)) + "…");
+}
+
+}  // namespace core::formats

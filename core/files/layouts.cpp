@@ -1,0 +1,138 @@
+#include "core/files/layouts.hpp"
+
+#include <vector>
+
+namespace core::formats::checkpoints {
+namespace {
+
+using enum Orientation;
+
+/// A layout of three nn.Linear and one for the output.
+LayoutRow linear(Layout layout, std::array<std::string, 3> names, const std::string& output) {
+  LayoutRow row{layout, out_by_in, names, names, output + ".weight", output + ".bias"};
+  for (std::string& name : row.weights) name += ".weight";
+  for (std::string& name : row.biases) name += ".bias";
+  return row;
+}
+
+LayoutRow fused(Layout layout, Orientation orientation, const std::string& weight, const std::string& bias,
+                const std::string& output) {
+  return {layout,           orientation, {weight, weight, weight}, {bias, bias, bias}, output + ".weight",
+          output + ".bias", true};
+}
+
+/// One nn.Linear for all three and one for the output.
+LayoutRow fused_linear(Layout layout, const std::string& name, const std::string& output) {
+  return fused(layout, out_by_in, name + ".weight", name + ".bias", output);
+}
+
+LayoutRow parameters(Layout layout, Orientation orientation, std::array<std::string, 3> weights,
+                     std::array<std::string, 3> biases, const std::string& output,
+                     const std::string& output_bias) {
+  return {layout, orientation, std::move(weights), std::move(biases), output, output_bias};
+}
+
+constexpr bool causal = true, sees_all = false;
+
+std::vector<LayoutRow> table() {
+  return {
+      fused({"gpt2", "GPT-2: c_attn holds queries, keys and values side by side", "GPT-2", causal}, by_shape,
+            "c_attn.weight", "c_attn.bias", "c_proj"),
+      linear({"llama", "Llama and Mistral: q_proj, k_proj, v_proj, o_proj", "Llama", causal},
+             {"q_proj", "k_proj", "v_proj"}, "o_proj"),
+      linear({"opt", "OPT, BART, CLIP: q_proj, k_proj, v_proj, out_proj", "", causal},
+             {"q_proj", "k_proj", "v_proj"}, "out_proj"),
+      linear({"phi", "Phi: q_proj, k_proj, v_proj, dense", "Phi", causal}, {"q_proj", "k_proj", "v_proj"},
+             "dense"),
+      fused_linear({"phi3", "Phi-3: qkv_proj holds queries, keys and values side by side", "Phi", causal},
+                   "qkv_proj", "o_proj"),
+      fused_linear({"codegen", "CodeGen: qkv_proj holds queries, values and keys in four blocks of heads",
+                    "CodeGen", causal},
+                   "qkv_proj", "out_proj"),
+      fused_linear(
+          {"baichuan", "Baichuan: W_pack holds queries, keys and values side by side", "Baichuan", causal},
+          "W_pack", "o_proj"),
+      fused_linear(
+          {"query_key_value_by_head",
+           "GPT-NeoX, Bloom, Falcon: query_key_value holds queries, keys and values by head", "", causal},
+          "query_key_value", "dense"),
+      fused_linear({"mpt", "MPT: Wqkv holds queries, keys and values side by side", "MPT", causal}, "Wqkv",
+                   "out_proj"),
+      fused_linear({"modern_bert", "ModernBERT: Wqkv holds queries, keys and values side by side",
+                    "ModernBERT", sees_all},
+                   "Wqkv", "Wo"),
+      fused_linear(
+          {"internlm2", "InternLM2: wqkv holds queries, keys and values by group", "InternLM2", causal},
+          "wqkv", "wo"),
+      linear({"t5", "T5: SelfAttention.q, k, v, o", "T5", sees_all},
+             {"SelfAttention.q", "SelfAttention.k", "SelfAttention.v"}, "SelfAttention.o"),
+      linear({"t5_cross", "T5: EncDecAttention.q, k, v, o", "T5", sees_all},
+             {"EncDecAttention.q", "EncDecAttention.k", "EncDecAttention.v"}, "EncDecAttention.o"),
+      linear({"bert", "BERT: self.query, self.key, self.value, output.dense", "BERT", sees_all},
+             {"self.query", "self.key", "self.value"}, "output.dense"),
+      linear({"deberta", "DeBERTa: self.query_proj, self.key_proj, self.value_proj, output.dense", "DeBERTa",
+              sees_all},
+             {"self.query_proj", "self.key_proj", "self.value_proj"}, "output.dense"),
+      parameters({"deberta_fused", "DeBERTa: self.in_proj holds queries, keys and values by head", "DeBERTa",
+                  sees_all},
+                 out_by_in, {"self.in_proj.weight", "self.in_proj.weight", "self.in_proj.weight"},
+                 {"self.q_bias", "", "self.v_bias"}, "output.dense.weight", "output.dense.bias"),
+      linear({"vit", "ViT: attention.query, attention.key, attention.value, output.dense", "ViT", sees_all},
+             {"attention.query", "attention.key", "attention.value"}, "output.dense"),
+      linear({"albert", "ALBERT: attention.query, attention.key, attention.value, attention.dense", "BERT",
+              sees_all},
+             {"attention.query", "attention.key", "attention.value"}, "attention.dense"),
+      linear({"distilbert", "DistilBERT: q_lin, k_lin, v_lin, out_lin", "BERT", sees_all},
+             {"q_lin", "k_lin", "v_lin"}, "out_lin"),
+      linear({"mpnet", "MPNet: attn.q, attn.k, attn.v, attn.o", "MPNet", sees_all},
+             {"attn.q", "attn.k", "attn.v"}, "attn.o"),
+      fused({"multihead_attention", "torch.nn.MultiheadAttention: in_proj_weight", "", sees_all}, out_by_in,
+            "in_proj_weight", "in_proj_bias", "out_proj"),
+      LayoutRow{{"multihead_attention_apart", "torch.nn.MultiheadAttention with other widths: q_proj_weight",
+                 "", sees_all},
+                out_by_in,
+                {"q_proj_weight", "k_proj_weight", "v_proj_weight"},
+                {"in_proj_bias", "in_proj_bias", "in_proj_bias"},
+                "out_proj.weight",
+                "out_proj.bias",
+                true},
+      fused_linear({"timm", "timm: qkv holds queries, keys and values side by side", "ViT", sees_all}, "qkv",
+                   "proj"),
+      parameters({"transformer_lens", "TransformerLens: W_Q, W_K, W_V, W_O of each head", "", causal},
+                 head_first, {"W_Q", "W_K", "W_V"}, {"b_Q", "b_K", "b_V"}, "W_O", "b_O"),
+      parameters({"transformer_lens_grouped", "TransformerLens: W_Q of each head, _W_K and _W_V of groups",
+                  "", causal},
+                 head_first, {"W_Q", "_W_K", "_W_V"}, {"b_Q", "_b_K", "_b_V"}, "W_O", "b_O"),
+      linear({"notebook", "teaching code with nn.Linear: W_query, W_key, W_value, out_proj", "", causal},
+             {"W_query", "W_key", "W_value"}, "out_proj"),
+      parameters({"notebook_parameters", "teaching code with x @ W: W_query, W_key, W_value", "", causal},
+                 in_by_out, {"W_query", "W_key", "W_value"}, {"b_query", "b_key", "b_value"}, "W_out",
+                 "b_out"),
+      linear({"w_q", "teaching code with nn.Linear: W_q, W_k, W_v, W_o", "", causal}, {"W_q", "W_k", "W_v"},
+             "W_o"),
+      parameters({"w_q_parameters", "teaching code with x @ W: W_q, W_k, W_v, W_o", "", causal}, in_by_out,
+                 {"W_q", "W_k", "W_v"}, {"b_q", "b_k", "b_v"}, "W_o", "b_o"),
+      linear({"query_key_value", "teaching code with nn.Linear: query, key, value, proj", "", causal},
+             {"query", "key", "value"}, "proj"),
+      linear({"wq", "Meta's Llama: wq, wk, wv, wo", "Llama", causal}, {"wq", "wk", "wv"}, "wo"),
+      linear({"to_q", "diffusers: to_q, to_k, to_v, to_out.0", "", sees_all}, {"to_q", "to_k", "to_v"},
+             "to_out.0"),
+      linear({"x_transformers", "x-transformers: to_q, to_k, to_v, to_out", "", causal},
+             {"to_q", "to_k", "to_v"}, "to_out"),
+      fused_linear(
+          {"to_qkv", "vit-pytorch: to_qkv holds queries, keys and values side by side", "", sees_all},
+          "to_qkv", "to_out"),
+      fused_linear(
+          {"to_qkv_0", "vit-pytorch: to_qkv holds queries, keys and values side by side", "", sees_all},
+          "to_qkv", "to_out.0"),
+  };
+}
+
+}  // namespace
+
+std::span<const LayoutRow> layout_rows() {
+  static const std::vector<LayoutRow> rows = table();
+  return rows;
+}
+
+}  // namespace core::formats::checkpoints

@@ -1,0 +1,184 @@
+#include "core/files/projections.hpp"
+
+#include "core/base/error.hpp"
+#include "core/files/config_keys.hpp"
+
+namespace core::formats::checkpoints {
+namespace {
+
+using attention::Linear;
+
+/// The share of a weight of so many outputs, or nothing when heads of that width do not share it.
+std::optional<Share> share_of_width(std::size_t n_outputs, std::size_t n_heads, std::size_t width) {
+  if (width == 0 || n_outputs % width != 0 || n_outputs / width < n_heads + 2) return std::nullopt;
+  const std::size_t both = n_outputs / width - n_heads;
+  if (both % 2 != 0 || n_heads % (both / 2) != 0) return std::nullopt;
+  return Share{width, both / 2};
+}
+
+std::optional<Share> share_of(std::size_t n_outputs, std::size_t n_inputs, const HeadCount& heads) {
+  if (heads.width)
+    if (const auto share = share_of_width(n_outputs, heads.n, *heads.width)) return share;
+  if (heads.n_groups && *heads.n_groups <= n_outputs && n_outputs % (heads.n + 2 * *heads.n_groups) == 0)
+    return Share{n_outputs / (heads.n + 2 * *heads.n_groups), *heads.n_groups};
+  const bool is_three = n_outputs % (3 * heads.n) == 0;
+  const Share alike{n_outputs / (3 * heads.n), heads.n};
+  if (is_three && n_outputs == 3 * n_inputs) return alike;
+  if (n_inputs % heads.n == 0)
+    if (const auto share = share_of_width(n_outputs, heads.n, n_inputs / heads.n)) return share;
+  return is_three ? std::optional(alike) : std::nullopt;
+}
+
+class Reader {
+ public:
+  Reader(const TensorFile& file, const HeadCount& heads, const Token& progress)
+      : file_(file), heads_(heads), progress_(progress) {}
+
+  Linear linear(const Source& source, bool is_output = false) const {
+    arma::mat weight, bias;
+    std::optional<Share> share;
+    for (std::size_t k = 0; k < source.weights.size(); ++k) {
+      arma::mat piece = tensor(source.weights[k], source.head_first, is_output);
+      if (source.out_by_in) piece = piece.t();
+      if (source.n_parts > 1) {
+        share = shared(piece, source.weights[k]);
+        if (source.fused == Fused::in_fours && (heads_.n % 4 != 0 || share->n_groups != heads_.n))
+          fail(source.weights[k],
+               "queries, values and keys of " + std::to_string(heads_.n) + " heads in four blocks", piece);
+        piece = piece.cols(fused_columns(source.part, *share, heads_.n, source.fused)).eval();
+      }
+      if (k > 0 && piece.n_rows != weight.n_rows)
+        fail(source.weights[k], "as many inputs as " + source.weights[0], piece);
+      weight = arma::join_rows(weight, piece);
+    }
+    for (const std::string& name : source.biases) {
+      arma::mat all = tensor(name, false, false);
+      if (source.head_first && !is_output) all = all.as_row().eval();
+      if (all.n_rows != 1) fail(name, "a bias of one dimension", all);
+      bias = arma::join_rows(bias, bias_part(all, source, share, name));
+    }
+    if (source.biases.empty()) return {std::move(weight), std::nullopt};
+    if (bias.n_cols != weight.n_cols)
+      fail(source.biases[0], std::to_string(weight.n_cols) + " numbers", bias);
+    return {std::move(weight), attention::SharedMatrix(std::move(bias))};
+  }
+
+  [[noreturn]] void fail(const std::string& name, const std::string& expected, const arma::mat& got) const {
+    throw Error(file_.place() + name + ": expected " + expected + ", got " + std::to_string(got.n_rows) +
+                " × " + std::to_string(got.n_cols));
+  }
+
+ private:
+  arma::mat tensor(const std::string& name, bool head_first, bool is_output) const {
+    const Tensor found = file_.read(name, {}, progress_);
+    if (head_first && found.shape.size() == 3) {
+      arma::mat all;  // a head's columns are its own; of an output projection, its rows
+      for (const arma::mat& head : matrices(found))
+        all = is_output ? arma::mat(arma::join_cols(all, head)) : arma::mat(arma::join_rows(all, head));
+      return all;
+    }
+    if (found.shape.empty() || found.shape.size() > 2)
+      throw Error(file_.place() + name + ": expected one or two dimensions, got " + shape_text(found.shape));
+    return matrix(found);
+  }
+
+  Share shared(const arma::mat& all, const std::string& name) const {
+    if (const auto share = share_of(all.n_cols, all.n_rows, heads_)) return *share;
+    fail(name, "outputs that queries, keys and values of " + std::to_string(heads_.n) + " heads share", all);
+  }
+
+  arma::mat bias_part(const arma::mat& all, const Source& source, const std::optional<Share>& share,
+                      const std::string& name) const {
+    if (source.n_bias_parts == 1) return all;
+    if (share) {
+      if (all.n_cols != (heads_.n + 2 * share->n_groups) * share->d_head)
+        fail(name, "as many numbers as its weight has outputs", all);
+      return all.cols(fused_columns(source.bias_part, *share, heads_.n, source.fused));
+    }
+    const std::size_t width = all.n_cols / source.n_bias_parts;  // beside weights that stand apart
+    if (all.n_cols % source.n_bias_parts != 0 || width == 0)
+      fail(name, "a number of outputs that " + std::to_string(source.n_bias_parts) + " divides", all);
+    return all.cols(source.bias_part * width, (source.bias_part + 1) * width - 1);
+  }
+
+  const TensorFile& file_;
+  const HeadCount& heads_;
+  const Token& progress_;
+};
+
+}  // namespace
+
+arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused) {
+  const std::size_t n_outputs = (n_heads + 2 * share.n_groups) * share.d_head;
+  const std::size_t n_blocks = fused == Fused::by_head ? share.n_groups : fused == Fused::in_fours ? 4 : 1;
+  if (fused == Fused::in_fours && part > 0) part = 3 - part;  // values stand before keys
+  const std::size_t block = n_outputs / n_blocks, queries = n_heads / n_blocks * share.d_head,
+                    others = share.n_groups / n_blocks * share.d_head;
+  const std::size_t begin = part == 0 ? 0 : queries + (part - 1) * others, n = part == 0 ? queries : others;
+  arma::uvec columns(n_blocks * n);
+  for (std::size_t k = 0; k < columns.n_elem; ++k) columns[k] = k / n * block + begin + k % n;
+  return columns;
+}
+
+Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
+                         const Token& progress) {
+  const std::size_t n_heads = heads.n;
+  if (n_heads == 0 || n_heads > most_counted)
+    throw Error(file.place() + mapping.query.weights[0] + ": expected from 1 to " +
+                std::to_string(most_counted) + " heads, got " + std::to_string(n_heads));
+  const Reader reader(file, heads, progress);
+  Attention result{
+      {reader.linear(mapping.query), reader.linear(mapping.key), reader.linear(mapping.value), {}},
+      n_heads,
+      {},
+      {}};
+  attention::Projections& p = result.projections;
+  const std::size_t d_out = p.query.weight->n_cols, d_in = p.query.weight->n_rows;
+  if (d_out % n_heads != 0)
+    reader.fail(mapping.query.weights[0],
+                "a number of outputs that " + std::to_string(n_heads) + " heads share", p.query.weight);
+  const std::size_t d_head = d_out / n_heads;
+  for (auto [linear, source] : {std::pair(&p.key, &mapping.key), std::pair(&p.value, &mapping.value)}) {
+    const std::size_t width = linear->weight->n_cols;
+    if (linear->weight->n_rows != d_in)
+      reader.fail(source->weights[0], std::to_string(d_in) + " inputs as the queries have", linear->weight);
+    if (width == d_out) continue;
+    if (width % d_head != 0 || n_heads % (width / d_head) != 0)
+      reader.fail(source->weights[0],
+                  std::to_string(d_out) + " outputs, or heads of " + std::to_string(d_head) +
+                      " that divide the " + std::to_string(n_heads) + " of the queries",
+                  linear->weight);
+    if (linear == &p.key) result.n_kv_heads = width / d_head;
+  }
+  if (p.value.weight->n_cols != p.key.weight->n_cols)
+    reader.fail(mapping.value.weights[0], std::to_string(p.key.weight->n_cols) + " outputs as the keys have",
+                p.value.weight);
+  if (mapping.output) {
+    Linear output = reader.linear(*mapping.output, true);
+    if (output.weight->n_rows == d_out)
+      p.output = std::move(output);
+    else
+      result.notes.push_back("The output projection has " + std::to_string(output.weight->n_rows) +
+                             " inputs and not " + std::to_string(d_out) + ": it is left out.");
+  }
+  return result;
+}
+
+HeadCount heads_of(const TensorFile& file, const Layer& layer, const Behaviour& behaviour,
+                   std::optional<std::size_t> said) {
+  const ConfigHeads& config = behaviour.heads;
+  const std::string place = file.place() + (layer.prefix.empty() ? "" : layer.prefix + ": ");
+  if (said && layer.n_heads > 0 && *said != layer.n_heads)
+    throw Error(place + "expected " + std::to_string(*said) + " heads as said, got " +
+                std::to_string(layer.n_heads) + " by its tensors");
+  const bool is_as_configured = !said || said == config.n;
+  const auto n = said ? said : layer.n_heads > 0 ? std::optional(layer.n_heads) : config.n;
+  if (!n)
+    throw Error(place +
+                "the number of heads must be said (on the command line by --heads): there is no config.json "
+                "beside the file that tells it");
+  return {*n, is_as_configured ? config.n_groups : std::nullopt,
+          is_as_configured ? config.width : std::nullopt};
+}
+
+}  // namespace core::formats::checkpoints

@@ -1,0 +1,171 @@
+#include "core/files/session_files.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "core/graph/limits.hpp"
+#include "core/base/error.hpp"
+#include "core/files/quantised.hpp"
+#include "core/files/beside.hpp"
+#include "core/files/shards.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/files/session_limits.hpp"
+#include "core/files/tensor_file.hpp"
+
+namespace core::formats {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a session wants of a file: tensors, or a checkpoint's layer, for which its configuration is read too.
+enum class Wanted { tensors, layer };
+
+/// Of a file that a session names, and all that is read with it, what does not lie beside the session: with
+/// an index its shards. Of the inside of a folder lies_beside() knows.
+std::vector<fs::path> elsewhere_of(const fs::path& file, const fs::path& folder, Wanted wanted) {
+  if (!lies_beside(file, folder)) return {file};
+  std::error_code ignored;
+  if (!fs::is_regular_file(folder / file, ignored)) return {};
+  std::vector<std::string> names = readers::shards_named_by(folder / file);
+  if (wanted == Wanted::layer) names.emplace_back("config.json");
+  std::vector<fs::path> elsewhere;
+  for (const std::string& name : names)
+    if (const fs::path with = file.parent_path() / name; !lies_beside(with, folder))
+      elsewhere.push_back(with);
+  return elsewhere;
+}
+
+TensorFile opened(const Json& place, const SessionFolder& folder, Wanted wanted) {
+  const Json name = place.required("file");
+  const fs::path file = name.text();
+  if (name.text().find('\0') != std::string::npos) name.fail("the name of a file");
+  if (folder.elsewhere == Elsewhere::refused)
+    for (const fs::path& path : elsewhere_of(file, folder.path, wanted))
+      throw Outside(name.place() + "the file " + quoted_briefly(path.string()) +
+                    leading_words(path, folder.path) + " does not lie beside the session");
+  return open_tensors(folder.path / file);
+}
+
+std::vector<std::string> ignored_names(const Json& place) {
+  std::vector<std::string> names;
+  if (const auto list = place.member("ignore"))
+    for (const Json& name : list->items_if_any("a list of what is left out")) names.push_back(name.text());
+  return names;
+}
+
+/// A session says itself what of a checkpoint's layer it leaves out.
+void require_ignored(const Json& place, const checkpoints::Behaviour& behaviour) {
+  const auto ignored = ignored_names(place);
+  for (const checkpoints::Absence* absence : behaviour.not_computed)
+    if (std::ranges::find(ignored, absence->name) == ignored.end())
+      place.fail(
+          "a layer without " + std::string(absence->words) + ", or \"ignore\": [\"" + absence->name + "\"]",
+          "one with them");
+}
+
+Tensor named_tensor(const Json& place, const SessionFolder& folder) {
+  place.expect_keys({"file", "tensor", "at"});
+  const TensorFile file = opened(place, folder, Wanted::tensors);
+  const auto name = place.member("tensor");
+  if (!name && file.tensors().size() != 1)
+    place.fail("the key \"tensor\", as there are " + std::to_string(file.tensors().size()) +
+               " of them in the file");
+  std::vector<std::size_t> leading;
+  if (const auto at = place.member("at"))
+    for (const Json& index : at->items("a list of indices")) leading.push_back(index.whole(0));
+  return file.read(name ? name->text() : file.tensors().front().name, leading);
+}
+
+LayerInFile named_attention(const Json& place, const SessionFolder& folder,
+                            std::optional<std::size_t> n_heads) {
+  place.expect_keys({"file", "layer", "ignore"});
+  const TensorFile file = opened(place, folder, Wanted::layer);
+  checkpoints::refuse_quantised(file, checkpoints::config_beside(file.path()));
+  const auto layers = checkpoints::find_layers(file.tensors());
+  const auto chosen = place.member("layer");
+  const std::string name = !chosen             ? "0"
+                           : chosen->is_text() ? chosen->text()
+                                               : std::to_string(chosen->whole(0));
+  const std::string where = file.place();
+  const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, where);
+  const auto config = checkpoints::config_beside(file.path());
+  const auto behaviour =
+      checkpoints::behaviour_of(file.tensors(), layer, config, where, ignored_names(place));
+  require_ignored(place, behaviour);
+  Token progress;
+  LayerInFile read{
+      checkpoints::read_attention(file, behaviour.mapping,
+                                  checkpoints::heads_of(file, layer, behaviour, n_heads), progress),
+      {}};
+  const std::size_t n = read.attention.n_heads;
+  const std::size_t d_head = read.attention.projections.query.weight->n_cols / n;
+  read.additions = checkpoints::read_additions(file, behaviour.planned, n, d_head, progress);
+  return read;
+}
+
+/// What a session names, as read() returns it; errors quote nothing of what lies elsewhere.
+template <class Read>
+auto named_by(const Json& place, const SessionFolder& folder, Wanted wanted, Read read) {
+  try {
+    return read();
+  } catch (const Error&) {
+    const Json name = place.required("file");
+    if (folder.elsewhere == Elsewhere::refused) throw;
+    std::error_code ignored;
+    for (const fs::path& path : elsewhere_of(name.text(), folder.path, wanted))
+      if (fs::exists(folder.path / path, ignored))
+        throw_without_contents(name.place() + "the file ", path, folder.path);
+    throw;
+  }
+}
+
+}  // namespace
+
+bool is_in_file(const Json& place) {
+  return place.member("file").has_value();
+}
+
+arma::mat matrix_in_file(const Json& place, const SessionFolder& folder) {
+  return named_by(place, folder, Wanted::tensors, [&] {
+    arma::mat read = matrix(named_tensor(place, folder));
+    require_count(place, read.n_rows, attention::max_tokens, "rows");
+    return read;
+  });
+}
+
+std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder) {
+  return named_by(place, folder, Wanted::tensors, [&] {
+    Tensor tensor = named_tensor(place, folder);
+    if (tensor.dtype != Dtype::text || tensor.shape.size() != 1)
+      place.fail("a list of texts in the file",
+                 std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape));
+    require_count(place, tensor.texts.size(), attention::max_tokens, "tokens");
+    return std::move(tensor.texts);
+  });
+}
+
+TensorStage stage_in_file(const Json& place, const SessionFolder& folder, attention::Stage stage) {
+  return named_by(place, folder, Wanted::tensors,
+                  [&] { return stage_of(named_tensor(place, folder), stage, 1, place.place()); });
+}
+
+void fail_of(const Json& place, const SessionFolder& folder, const std::string& expected,
+             const std::string& got) {
+  if (is_in_file(place)) named_by(place, folder, Wanted::tensors, [&] { place.fail(expected, got); });
+  place.fail(expected, got);
+}
+
+LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
+                              std::optional<std::size_t> n_heads) {
+  return named_by(place, folder, Wanted::layer, [&] { return named_attention(place, folder, n_heads); });
+}
+
+std::vector<std::string> ignored_words(const Json& projections) {
+  std::vector<std::string> words;
+  for (const std::string& name : ignored_names(projections))
+    for (const checkpoints::Absence& absence : checkpoints::absences())
+      if (name == absence.name) words.emplace_back(absence.words);
+  return words;
+}
+
+}  // namespace core::formats

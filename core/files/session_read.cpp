@@ -1,0 +1,282 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/graph/given_model.hpp"
+#include "core/graph/limits.hpp"
+#include "core/files/file.hpp"
+#include "core/files/json.hpp"
+#include "core/files/session.hpp"
+#include "core/files/session_additions.hpp"
+#include "core/files/session_departures.hpp"
+#include "core/files/session_files.hpp"
+#include "core/files/session_given.hpp"
+#include "core/files/session_limits.hpp"
+#include "core/files/session_mask.hpp"
+#include "core/files/session_words.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::Linear;
+using attention::Model;
+using attention::Projections;
+using attention::Sequence;
+
+/// Whether this is a list of lists of lists; what is wrong with it otherwise is found where it is read.
+bool is_list_of_matrices(const Json& embeddings) {
+  const auto matrix = embeddings.first();
+  if (!matrix) return false;
+  if (matrix->is_object()) return true;  // in a file
+  const auto row = matrix->first();
+  return row && row->is_list();
+}
+
+arma::mat read_matrix(const Json& place, const SessionFolder& folder) {
+  return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
+}
+
+/// Names of tokens, of which there are to be n.
+struct Names {
+  std::vector<std::string> Sequence::*member;
+  std::size_t n;
+  const char* words;  ///< behind the number of them
+};
+
+std::vector<std::string> read_tokens(const Json& place, const SessionFolder& folder, const Names& names) {
+  std::vector<std::string> tokens;
+  if (is_in_file(place)) {
+    tokens = texts_in_file(place, folder);
+  } else {
+    const JsonItems items = place.items("a list of strings");
+    require_count(place, items.size(), attention::max_tokens, "tokens");
+    for (const Json& item : items) tokens.push_back(item.text());
+  }
+  if (tokens.size() != names.n)
+    fail_of(place, folder, std::to_string(names.n) + names.words, std::to_string(tokens.size()));
+  return tokens;
+}
+
+void put_names(const Json& place, const Names& names, const std::vector<std::string>& tokens,
+               std::vector<Sequence>& sequences) {
+  require_bytes(place, sequences.size() * name_bytes(tokens), "names", most_copied_bytes);
+  for (Sequence& s : sequences) s.*names.member = tokens;
+}
+
+/// The names of tokens under a key: one list for all sequences, or a list for each.
+void read_names(const Json& place, bool is_batch, const SessionFolder& folder, const Names& names,
+                std::vector<Sequence>& sequences) {
+  const auto first = is_in_file(place) ? std::nullopt : place.first();
+  if (!is_batch || !first || !first->is_list())
+    return put_names(place, names, read_tokens(place, folder, names), sequences);
+  const JsonItems items = place.items("a list of strings");
+  if (items.size() != sequences.size())
+    place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
+               std::to_string(items.size()));
+  std::uint64_t bytes = 0;
+  for (std::size_t s = 0; s < items.size(); ++s) {
+    sequences[s].*names.member = read_tokens(items[s], folder, names);
+    require_bytes(place, bytes += name_bytes(sequences[s].*names.member), "names", most_copied_bytes);
+  }
+}
+
+/// The names that a session says, else numbers for those that must have some.
+void name_tokens(const Json& top, bool is_batch, const SessionFolder& folder, Model& m) {
+  const Names queries{&Sequence::tokens, m.n_tokens(), " tokens, one for each row of the embeddings"};
+  const Names keys{&Sequence::key_tokens, m.n_keys(), " tokens, one for each key"};
+  const auto name = [&](const char* key, const Names& names, bool must_be) {
+    if (const auto said = top.member(key))
+      read_names(*said, is_batch, folder, names, m.sequences);
+    else if (must_be)
+      put_names(top, names, attention::numbered_tokens(names.n), m.sequences);
+  };
+  name("tokens", queries, true);
+  name("key_tokens", keys, m.has_memory() || keys.n != queries.n);
+}
+
+/// A list of as many matrices as a session may have, each given to a use.
+template <class Use>
+void read_matrices(const Json& place, const JsonItems& items, const SessionFolder& folder, Use use) {
+  require_count(place, items.size(), attention::max_sequences, "sequences");
+  std::uint64_t bytes = 0;
+  for (const Json& item : items) {
+    attention::SharedMatrix read = read_matrix(item, folder);
+    require_bytes(place, bytes += matrix_bytes(read), "matrices");
+    use(std::move(read));
+  }
+}
+
+std::vector<Sequence> read_embeddings(const Json& embeddings, const SessionFolder& folder) {
+  std::vector<Sequence> sequences;
+  if (is_list_of_matrices(embeddings))
+    read_matrices(embeddings, embeddings.items("a list of matrices"), folder,
+                  [&](attention::SharedMatrix read) {
+                    sequences.push_back({{}, std::move(read)});
+                  });
+  else
+    sequences.push_back({{}, read_matrix(embeddings, folder)});
+  return sequences;
+}
+
+/// One matrix for all sequences, or one for each.
+void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& folder,
+                         std::vector<Sequence>& sequences) {
+  if (!is_list_of_matrices(place)) {
+    const attention::SharedMatrix memory = read_matrix(place, folder);
+    for (Sequence& s : sequences) s.key_embeddings = memory;
+    return;
+  }
+  const auto items = place.items("a list of matrices, one for each sequence");
+  if (!is_batch || items.size() != sequences.size())
+    place.fail(std::to_string(sequences.size()) + " matrices, one for each sequence",
+               std::to_string(items.size()));
+  auto next = sequences.begin();
+  read_matrices(place, items, folder,
+                [&](attention::SharedMatrix read) { (next++)->key_embeddings = std::move(read); });
+}
+
+/// Without embeddings what is given tells how many tokens there are.
+std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
+  return std::vector<Sequence>(given.n_sequences,
+                               {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
+}
+
+Linear read_linear(const Json& place) {
+  place.expect_keys({"weight", "bias"});
+  Linear linear{place.required("weight").matrix(), {}};
+  if (const auto bias = place.member("bias"); bias && !bias->is_null()) linear.bias = bias->row();
+  return linear;
+}
+
+std::optional<Projections> read_projections(const Json& place) {
+  if (place.is_null()) return std::nullopt;
+  place.expect_keys({"query", "key", "value", "output"});
+  Projections p{read_linear(place.required("query")),
+                read_linear(place.required("key")),
+                read_linear(place.required("value")),
+                {}};
+  if (const auto output = place.member("output"); output && !output->is_null())
+    p.output = read_linear(*output);
+  return p;
+}
+
+attention::Scale read_scale(const Json& place) {
+  if (place.is_number()) return {attention::ScaleRule::factor, place.number()};
+  return {place.word(scale_words, " or a number"), 1};
+}
+
+void read_given_heads(const Json& place, std::size_t n_heads, std::vector<attention::SharedMatrix>& given) {
+  const JsonItems heads = place.items("a list of matrices of 0 and 1, one for each head");
+  if (heads.size() != n_heads)
+    place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
+  for (const Json& head : heads) given.emplace_back(head.matrix());
+}
+
+attention::Dropout read_dropout(const Json& place, const Model& model, bool is_batch) {
+  place.expect_keys({"rate", "training", "seed", "stream", "rescale", "mask"});
+  attention::Dropout dropout;
+  if (const auto rate = place.member("rate")) {
+    dropout.rate = rate->number();
+    if (!(dropout.rate >= 0 && dropout.rate <= 1)) rate->fail("a number from 0 to 1");
+  }
+  if (const auto training = place.member("training")) dropout.training = training->boolean();
+  if (const auto seed = place.member("seed")) dropout.seed = seed->whole(0);
+  if (const auto stream = place.member("stream")) dropout.stream = stream->word(stream_words);
+  if (const auto rescale = place.member("rescale")) dropout.rescale = rescale->boolean();
+  const auto mask = place.member("mask");
+  if (!mask) return dropout;
+  if (!is_batch) {
+    read_given_heads(*mask, model.n_heads, dropout.given);
+    return dropout;
+  }
+  const JsonItems sequences = mask->items("a list of masks, one for each sequence");
+  if (sequences.size() != model.sequences.size())
+    mask->fail(std::to_string(model.sequences.size()) + " lists of matrices, one for each sequence",
+               std::to_string(sequences.size()));
+  require_bytes(*mask, sequences.size() * std::uint64_t{model.n_heads} * bytes_of_a_matrix, "masks");
+  for (const Json& sequence : sequences) read_given_heads(sequence, model.n_heads, dropout.given);
+  return dropout;
+}
+
+std::vector<std::size_t> read_heads(const Json& place) {
+  std::vector<std::size_t> heads;
+  for (const Json& head : place.items_if_any("a list of heads")) heads.push_back(head.whole(0));
+  std::ranges::sort(heads);
+  return heads;
+}
+
+/// A layer of a checkpoint, which tells the number of heads and what is added where the session does not.
+void read_checkpoint(const Json& place, const SessionFolder& folder, std::optional<std::size_t> n_heads,
+                     Model& model) {
+  LayerInFile read = attention_in_file(place, folder, n_heads);
+  model.projections = std::move(read.attention.projections);
+  model.n_heads = read.attention.n_heads;
+  model.n_kv_heads = read.attention.n_kv_heads;
+  model.additions = std::move(read.additions);
+}
+
+Model read_model(const Json& top, const SessionFolder& folder) {
+  Model m;
+  const auto given = top.member("given");
+  ReadGiven read = given ? read_given(*given, folder) : ReadGiven();
+  auto embeddings = top.member("embeddings");
+  if (embeddings && embeddings->is_null()) embeddings.reset();
+  const bool is_known = embeddings || read.n_sequences == 0;
+  m.sequences =
+      is_known ? read_embeddings(top.required("embeddings"), folder) : sequences_without_embeddings(read);
+  const bool is_batch = is_known ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
+  m.n_heads = std::max<std::size_t>(1, read.n_heads);
+  m.given = std::move(read.given);
+  const auto n_heads = top.member("n_heads");
+  if (n_heads) m.n_heads = n_heads->whole(1);
+  if (const auto p = top.member("projections"); p && is_in_file(*p))
+    read_checkpoint(*p, folder, n_heads ? std::optional(m.n_heads) : std::nullopt, m);
+  else if (p)
+    m.projections = read_projections(*p);
+  if (const auto groups = top.member("n_kv_heads"); groups && !groups->is_null())
+    m.n_kv_heads = groups->whole(1);
+  if (const auto memory = top.member("key_embeddings"); memory && !memory->is_null())
+    read_key_embeddings(*memory, is_batch, folder, m.sequences);
+  attention::require_size(attention::size_of(m), top.place());
+  name_tokens(top, is_batch, folder, m);
+  if (const auto s = top.member("scores")) m.scores = s->word(score_words);
+  if (const auto s = top.member("scale")) m.scale = read_scale(*s);
+  if (const auto mask = top.member("mask")) m.mask = read_mask(*mask, m.sequences.size(), m.n_keys());
+  if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
+  m.additions = read_additions(top, std::move(m.additions));
+  if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
+  if (const auto d = top.member("departures")) m.departures = read_departures(*d);
+  if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
+  if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
+  if (m.n_kv_heads == m.n_heads) m.n_kv_heads.reset();  // as if nothing was said
+  return m;
+}
+
+}  // namespace
+
+Session parse_session(std::string_view text, const std::string& file_name, Elsewhere elsewhere) {
+  const Json top = parse_json(text, file_name);
+  top.expect_keys(
+      {"attnscope",      "tokens",     "key_tokens", "embeddings", "key_embeddings", "projections",
+       "n_heads",        "n_kv_heads", "normalise",  "positions",  "scores",         "score_cap",
+       "score_bias",     "sink",       "scale",      "mask",       "dropout",        "merge_heads",
+       "context_length", "departures", "given",      "heads_off",  "left_out",       "view"});
+  const Json version = top.required("attnscope");
+  if (version.whole(0) != 1) version.fail("version 1 of the session file");
+  Session session{read_model(top, {std::filesystem::path(file_name).parent_path(), elsewhere}), "", {}};
+  if (const auto projections = top.member("projections")) session.left_out = ignored_words(*projections);
+  if (const auto list = top.member("left_out"))
+    for (const Json& words : list->items_if_any("a list of what is left out"))
+      session.left_out.push_back(words.text());
+  if (const auto view = top.member("view")) {
+    if (!view->is_object()) view->fail("an object");
+    session.view = json_text(*view);
+  }
+  attention::require_within_limits(session.model, file_name + ": ");
+  return session;
+}
+
+Session load_session(const std::filesystem::path& path, Elsewhere elsewhere) {
+  return parse_session(read_file(path, largest_session), path.string(), elsewhere);
+}
+
+}  // namespace core::formats

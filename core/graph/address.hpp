@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <variant>
+
+#include "core/graph/matrices.hpp"
+#include "core/graph/stages.hpp"
+
+namespace core::explain {
+
+using attention::Model;
+using attention::Stage;
+using attention::Trace;
+
+/// The learned numbers that cells are made of beside those of earlier stages.
+using Input = attention::MatrixName;
+
+/// Where a number stands: in a stage or in a learned matrix.
+using Source = std::variant<Stage, Input>;
+
+/// One cell of one stage; head is 0 for stages that are not one a head.
+struct CellAddress {
+  Stage stage = Stage::weights;
+  std::size_t head = 0, row = 0, column = 0;
+  friend bool operator==(const CellAddress&, const CellAddress&) = default;
+};
+
+/// One number of a source; head is 0 where the source is not one a head.
+struct Place {
+  Source source;
+  std::size_t head = 0, row = 0, column = 0;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// A rectangle of a source: rows and columns from the first to before the last.
+struct Cells {
+  Source source;
+  std::size_t head = 0, row0 = 0, row1 = 0, column0 = 0, column1 = 0;
+
+  std::size_t count() const { return (row1 - row0) * (column1 - column0); }
+  /// Cell k, counted row by row.
+  Place at(std::size_t k) const {
+    const std::size_t columns = column1 - column0;
+    return {source, head, row0 + k / columns, column0 + k % columns};
+  }
+  friend bool operator==(const Cells&, const Cells&) = default;
+};
+
+/// Where a cell stands among those that are given: that of a group for any of its heads.
+attention::GivenPlace given_place(const Model& model, std::size_t sequence, const CellAddress& cell);
+
+/// The numbers of a source; nullptr when the model has no such learned matrix.
+const arma::mat* find_numbers(const Model& model, const Trace& trace, Source source, std::size_t head);
+
+}  // namespace core::explain

@@ -1,0 +1,104 @@
+#include "core/graph/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/graph/difference.hpp"
+#include "core/base/words.hpp"
+
+namespace core::compare {
+namespace {
+
+using attention::Model;
+using attention::Stage;
+using attention::StageInfo;
+using attention::Trace;
+
+std::size_t heads_of(const StageInfo& stage, const Trace& trace) {
+  return stage.per_head ? trace.heads.size() : 1;
+}
+
+/// "6×3", or "2 heads of 6×2".
+std::string shape(const StageInfo& stage, const Trace& trace) {
+  const attention::StageMatrix& m = stage.matrix(trace, 0);
+  const std::string numbers = text::shape_text(m.n_rows(), m.n_cols());
+  if (!stage.per_head) return numbers;
+  const std::size_t n = trace.heads.size();
+  return std::to_string(n) + (n == 1 ? " head of " : " heads of ") + numbers;
+}
+
+/// The numbers of a head; those of a stage that was not made yet are put into room and not kept.
+const arma::mat& read(const StageInfo& stage, const Trace& trace, std::size_t head, arma::mat& room) {
+  const attention::StageMatrix& numbers = stage.matrix(trace, head);
+  if (numbers.is_made() || !stage.per_head) return *numbers;
+  room.set_size(numbers.n_rows(), numbers.n_cols());
+  for (std::size_t i = 0; i < numbers.n_rows(); ++i) room.row(i) = numbers.row(i);
+  return room;
+}
+
+double largest_finite(const arma::mat& numbers) {
+  double largest = 0;
+  for (const double number : numbers)
+    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
+bool is_never_computed(Stage stage) {
+  return stage == Stage::embeddings || stage == Stage::mask || stage == Stage::dropout_mask;
+}
+
+/// Whether a model takes a stage as it is: given, or Q = K = V = X.
+bool copies(const Model& model, Stage stage) {
+  const bool projected = stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
+  return model.given.find(stage) || (projected && !model.projections);
+}
+
+StageDifference in_one_only(const StageInfo& stage, bool in_a) {
+  return {.stage = stage.stage,
+          .in_a = in_a,
+          .in_b = !in_a,
+          .same_shape = false,
+          .obstacle = in_a ? "only A has this stage" : "only B has this stage"};
+}
+
+}  // namespace
+
+StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trace& b, double rounding) {
+  StageDifference result;
+  result.stage = stage.stage;
+  const std::string shape_a = shape(stage, a), shape_b = shape(stage, b);
+  if (shape_a != shape_b) {
+    result.same_shape = false;
+    result.obstacle = "A is " + shape_a + ", B is " + shape_b;
+    return result;
+  }
+  arma::mat room_a, room_b;
+  for (std::size_t h = 0; h < heads_of(stage, a); ++h) {
+    const arma::mat &left = read(stage, a, h, room_a), &right = read(stage, b, h, room_b);
+    if (rounding > 0 && !is_never_computed(stage.stage))
+      result.allowed =
+          std::max(result.allowed, rounding * std::max(largest_finite(left), largest_finite(right)));
+    const Farthest here = farthest(left, right);
+    if (here.distance <= result.largest) continue;
+    result.largest = here.distance;
+    result.head = h, result.row = here.row, result.column = here.column;
+  }
+  return result;
+}
+
+std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a, const Model& model_b,
+                                     const Trace& trace_b, double rounding, const core::Token& token) {
+  std::vector<StageDifference> result;
+  for (const StageInfo& stage : attention::stages()) {
+    if (!token.goes_on()) break;
+    const bool in_a = stage.present(model_a), in_b = stage.present(model_b);
+    const bool copied = copies(model_a, stage.stage) && copies(model_b, stage.stage);
+    if (in_a && in_b)
+      result.push_back(compare_stage(stage, trace_a, trace_b, copied ? 0 : rounding));
+    else if (in_a || in_b)
+      result.push_back(in_one_only(stage, in_a));
+  }
+  return result;
+}
+
+}  // namespace core::compare

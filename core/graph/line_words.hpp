@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "core/graph/model.hpp"
+#include "core/graph/trace.hpp"
+
+namespace core::explain {
+
+/// What happens in a line of stages, 1 … 4, in one sentence that holds for the numbers of that head: which
+/// stages are given, what is hidden, whether rows sum to 1, what dropout did.
+///
+/// Of matrices too large to be looked through in no time only the model's options speak.
+std::string line_words(const attention::Model& model, const attention::Trace& trace, std::size_t head,
+                       int line);
+
+/// What rows and columns of a head's weights sum to: "a row sums to 1", "a column sums to 1, not a row",
+/// "rows do not all sum to 1", "some weights are not numbers"; "" for matrices that are too large.
+std::string sum_words(const attention::Trace& trace, std::size_t head);
+
+}  // namespace core::explain

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "core/graph/model.hpp"
+
+/// The matrices that a model is made of, by name.
+namespace core::attention {
+
+/// One of the four projections.
+enum class Part { query, key, value, output };
+inline constexpr std::array all_parts{Part::query, Part::key, Part::value, Part::output};
+
+/// "query": as files name it.
+const char* name_of(Part part);
+
+/// That projection, or nullptr when the model has none.
+const Linear* find_linear(const Model& model, Part part);
+Linear* find_linear(Model& model, Part part);
+
+/// Embeddings, the weights and the biases of the projections in the order of Part, then what is added.
+enum class MatrixName {
+  embeddings,
+  key_embeddings,
+  query_weight,
+  key_weight,
+  value_weight,
+  output_weight,
+  query_bias,
+  key_bias,
+  value_bias,
+  output_bias,
+  query_norm,
+  key_norm,
+  frequencies,    ///< of rotary positions
+  slopes,         ///< of ALiBi
+  relative_bias,  ///< [head][bucket]
+  score_bias,
+  sink
+};
+inline constexpr std::size_t n_matrix_names = static_cast<std::size_t>(MatrixName::sink) + 1;
+
+constexpr bool is_weight(MatrixName name) {
+  return name >= MatrixName::query_weight && name <= MatrixName::output_weight;
+}
+constexpr bool is_bias(MatrixName name) {
+  return name >= MatrixName::query_bias && name <= MatrixName::output_bias;
+}
+constexpr bool has_one_row(MatrixName name) {
+  return name >= MatrixName::query_bias && name != MatrixName::relative_bias &&
+         name != MatrixName::score_bias;
+}
+
+/// The projection that a weight or a bias belongs to.
+Part part_of(MatrixName name);
+
+/// "projections.key.weight": as in the session file.
+std::string path_of(MatrixName name);
+
+/// "X", "W_q", "b_o", "sink": in the field's notation.
+const char* symbol(MatrixName name);
+
+/// One matrix, where there are several of the name the nth: embeddings of a sequence, the score bias of a
+/// head.
+struct MatrixPlace {
+  MatrixName name = MatrixName::embeddings;
+  std::size_t nth = 0;
+  friend bool operator==(const MatrixPlace&, const MatrixPlace&) = default;
+};
+
+/// The matrix at a place, or nullptr when the model has none there.
+const SharedMatrix* find_matrix(const Model& model, MatrixPlace place);
+SharedMatrix* find_matrix(Model& model, MatrixPlace place);
+
+/// The place of the matrix of that name that belongs to a sequence and a head.
+MatrixPlace place_of(const Model& model, MatrixName name, std::size_t sequence, std::size_t head);
+
+}  // namespace core::attention

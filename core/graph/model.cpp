@@ -1,0 +1,159 @@
+#include "core/graph/model.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/graph/rules.hpp"
+#include "core/graph/stages.hpp"
+#include "core/base/error.hpp"
+
+namespace core::attention {
+namespace {
+
+using std::to_string;
+
+/// The first matrix of the first of these stages that is given, or nullptr.
+const SharedMatrix* first_given(const Given& given, std::initializer_list<Stage> stages) {
+  for (const Stage stage : stages)
+    if (const GivenStage* found = given.find(stage); found && !found->matrices.empty())
+      return &found->matrices.front();
+  return nullptr;
+}
+
+}  // namespace
+
+const MaskCell* Mask::find(std::size_t row, std::size_t column) const {
+  const auto found = std::ranges::lower_bound(cells, std::pair(row, column), {}, &MaskCell::place);
+  return found == cells.end() || found->place() != std::pair(row, column) ? nullptr : &*found;
+}
+
+std::size_t Model::n_keys() const {
+  if (has_memory()) return sequences.front().key_embeddings.n_rows();
+  if (const SharedMatrix* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows();
+  const SharedMatrix* m = first_given(given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores,
+                                              Stage::weights, Stage::dropout_mask});
+  return m ? m->n_cols() : n_tokens();
+}
+
+std::size_t Model::group_of(std::size_t head) const {
+  const std::size_t groups = n_groups();
+  if (departures.misplaced.groups_tiled) return head % groups;
+  return groups == n_heads ? head : head / (n_heads / groups);
+}
+
+std::size_t Model::d_out() const {
+  if (projections) return projections->query.weight.n_cols();
+  if (has_embeddings()) return d_model();
+  const SharedMatrix* m = first_given(given, {Stage::values});
+  return m ? n_heads * m->n_cols() : 0;
+}
+
+std::size_t Model::d_output() const {
+  return projections && projections->output ? projections->output->weight.n_cols() : n_heads * d_value();
+}
+
+std::size_t Model::d_head() const {
+  if (const SharedMatrix* m = first_given(given, {Stage::queries, Stage::keys})) return m->n_cols();
+  return projections || has_embeddings() ? d_out() / n_heads : 0;
+}
+
+std::size_t Model::d_value() const {
+  const SharedMatrix* m = first_given(given, {Stage::values});
+  return m ? m->n_cols() : d_out() / n_heads;
+}
+
+bool Mask::says_more() const {
+  return align != MaskAlignment::last || window != MaskWindow() || prefix > 0 || !documents.empty() ||
+         !hidden_keys.empty();
+}
+
+bool Mask::is_plainly_causal() const {
+  return causal && cells.empty() && !says_more();
+}
+
+Mask Mask::hiding_nothing() const {
+  Mask mask;
+  mask.causal = false, mask.method = method, mask.empty_rows = empty_rows;
+  return mask;
+}
+
+bool Mask::hides() const {
+  return !cells.empty() || hides_by_rule();
+}
+
+bool Mask::hides_by_rule() const {
+  return causal || window != MaskWindow() || !documents.empty() || !hidden_keys.empty();
+}
+
+bool Model::is_off(std::size_t head) const {
+  return std::ranges::binary_search(heads_off, head);
+}
+
+void require(const Model& model, const std::string& place) {
+  if (const auto problem = check(model)) throw Error(place + problem->path + ": " + problem->message);
+}
+
+void require(const Model& model, std::size_t sequence) {
+  require(model);
+  if (sequence >= model.sequences.size())
+    throw Error("sequence " + to_string(sequence) + ": there is no such sequence");
+}
+
+void fit_mask(Model& model) {
+  Mask& mask = model.mask;
+  const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys();
+  std::erase_if(mask.cells, [&](const MaskCell& c) { return c.row >= n_queries || c.column >= n_keys; });
+  mask.prefix = std::min(mask.prefix, n_keys);
+  if (n_queries != n_keys || mask.documents.size() != n_keys) mask.documents.clear();
+  for (auto& keys : mask.hidden_keys) std::erase_if(keys, [&](std::size_t key) { return key >= n_keys; });
+  const bool hides_any =
+      std::ranges::any_of(mask.hidden_keys, [](const auto& keys) { return !keys.empty(); });
+  mask.hidden_keys.resize(hides_any ? model.sequences.size() : 0);
+}
+
+std::vector<std::string> numbered_tokens(std::size_t n_tokens) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < n_tokens; ++i) names.push_back(to_string(i));
+  return names;
+}
+
+std::int64_t position_of_query(const Model& model, std::size_t query) {
+  const auto more_keys =
+      static_cast<std::int64_t>(model.n_keys()) - static_cast<std::int64_t>(model.n_tokens());
+  return position_of_key(model, query) + more_keys;
+}
+
+std::int64_t position_of_key(const Model& model, std::size_t key) {
+  const auto& rotary = model.additions.positions.rotary;
+  return static_cast<std::int64_t>(key) + (rotary ? rotary->first : 0);
+}
+
+std::size_t n_matrices(const Model& model, Stage stage) {
+  const StageInfo& row = info(stage);
+  return !row.per_head ? 1 : row.rows == Rows::keys ? model.n_groups() : model.n_heads;
+}
+
+std::size_t matrix_of_head(const Model& model, Stage stage, std::size_t head) {
+  const StageInfo& row = info(stage);
+  return !row.per_head ? 0 : row.rows == Rows::keys ? model.group_of(head) : head;
+}
+
+std::size_t head_of_matrix(const Model& model, Stage stage, std::size_t nth) {
+  std::size_t head = 0;
+  while (matrix_of_head(model, stage, head) != nth) ++head;
+  return head;
+}
+
+double scale_factor(const Model& model) {
+  return rules_of(model).scale->factor(model);
+}
+
+double survivor_factor(const Dropout& dropout) {
+  return dropout.active() ? surviving(dropout)->compute(dropout) : 1;
+}
+
+std::size_t column_of_head(const Model& model, Stage stage, std::size_t head, std::size_t k) {
+  return unviewed(model).layout.joined({head, 0, k}, split_sizes(model, stage)).column;
+}
+
+}  // namespace core::attention

@@ -1,0 +1,84 @@
+#include "core/graph/rounding.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace core::attention {
+namespace {
+
+/// A binary format: its digits, its smallest normal number, and the first that it cannot hold.
+struct Format {
+  const char* name;
+  int digits;
+  double smallest, beyond;
+};
+constexpr std::array formats{// in the order of Precision
+                             Format{"float64", 53, 0x1p-1022, std::numeric_limits<double>::infinity()},
+                             Format{"float32", 24, 0x1p-126, 0x1p128}, Format{"float16", 11, 0x1p-14, 0x1p16},
+                             Format{"bfloat16", 8, 0x1p-126, 0x1p128}, Format{"tf32", 11, 0x1p-126, 0x1p128}};
+
+const Format& format_of(Precision precision) {
+  return formats[static_cast<std::size_t>(precision)];
+}
+
+/// Of a number that has all its digits in the format: the others are cut from its bits, which is quick.
+double rounded_normal(const Format& format, double number) {
+  const int cut = 53 - format.digits;
+  const auto bits = std::bit_cast<std::uint64_t>(number), last = std::uint64_t{1} << cut;
+  const std::uint64_t to_even = last / 2 - 1 + ((bits >> cut) & 1);
+  return std::bit_cast<double>((bits + to_even) & ~(last - 1));
+}
+
+double rounded_tiny(const Format& format, double number) {
+  const double last_digit = std::ldexp(format.smallest, 1 - format.digits);
+  return std::rint(number / last_digit) * last_digit;
+}
+
+double rounded(const Format& format, double number) {
+  if (number == 0 || !std::isfinite(number)) return number;
+  const bool normal = std::abs(number) >= format.smallest;
+  const double nearest = normal ? rounded_normal(format, number) : rounded_tiny(format, number);
+  return std::abs(nearest) < format.beyond ? nearest : std::copysign(arma::datum::inf, number);
+}
+
+}  // namespace
+
+const char* name_of(Precision precision) {
+  return format_of(precision).name;
+}
+
+double rounding_error(Precision precision, double number) {
+  if (precision == Precision::float64 || !std::isfinite(number)) return 0;
+  const Format& format = format_of(precision);
+  const double unit = 1 / static_cast<double>(std::uint64_t{1} << format.digits);
+  return unit * std::abs(number) + unit * format.smallest;
+}
+
+double rounded(Precision precision, double number) {
+  return precision == Precision::float64 ? number : rounded(format_of(precision), number);
+}
+
+arma::mat rounded(Precision precision, arma::mat numbers) {
+  const Format& format = format_of(precision);
+  if (precision != Precision::float64) numbers.transform([&](double x) { return rounded(format, x); });
+  return numbers;
+}
+
+arma::mat coarse_product(arma::mat a, arma::mat b, const Departures& departures) {
+  a = rounded(departures.product_inputs, std::move(a));
+  b = rounded(departures.product_inputs, std::move(b));
+  if (!departures.sums_rounded) return a * b;
+  const Precision precision = departures.precision;
+  arma::mat sum(a.n_rows, b.n_cols);
+  for (std::size_t j = 0; j < b.n_cols; ++j)
+    for (std::size_t i = 0; i < a.n_rows; ++i)
+      for (std::size_t k = 0; k < a.n_cols; ++k)
+        sum(i, j) = rounded(precision, sum(i, j) + rounded(precision, a(i, k) * b(k, j)));
+  return sum;
+}
+
+}  // namespace core::attention

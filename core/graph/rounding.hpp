@@ -1,0 +1,25 @@
+#pragma once
+
+#include <armadillo>
+
+#include "core/graph/departures.hpp"
+
+namespace core::attention {
+
+/// "float16", as PyTorch calls it.
+const char* name_of(Precision precision);
+
+/// How far rounding to a precision may take a number; not at all when it is not finite, or to float64.
+double rounding_error(Precision precision, double number);
+
+/// The nearest number of a precision, ties to even; too large ones become infinite, tiny ones subnormal.
+double rounded(Precision precision, double number);
+
+/// The same for every number of a matrix; float64 costs nothing.
+arma::mat rounded(Precision precision, arma::mat numbers);
+
+/// a·b by a coarse processor: both rounded to product_inputs, each product and each partial sum to the
+/// precision when sums_rounded; the result is not rounded otherwise.
+arma::mat coarse_product(arma::mat a, arma::mat b, const Departures& departures);
+
+}  // namespace core::attention

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <armadillo>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/shared_matrix.hpp"
+
+namespace core::attention {
+
+/// How a stage that is not kept is worked out when somebody asks for it.
+struct StageMaker {
+  std::size_t n_rows = 0, n_cols = 0;
+  std::function<arma::mat()> all;                                       ///< n_rows × n_cols
+  std::function<double(std::size_t row, std::size_t column)> one_cell;  ///< the same number as in all()
+  /// The same n_cols numbers; without it, cell by cell.
+  std::function<void(std::size_t row, double* numbers)> one_row = {};
+};
+
+/// One stage of a trace: a matrix, or a maker that gives it when it is first read.
+///
+/// What was made is kept until renew(). Several threads may read at once. A copy always holds its own
+/// numbers, so it stays what it was when the maker's source changes; such a copy costs what all() costs.
+class StageMatrix {
+ public:
+  StageMatrix() = default;
+  /// A matrix, or an expression that gives one, is a stage.
+  template <std::convertible_to<arma::mat> Numbers>
+  requires(!std::same_as<std::remove_cvref_t<Numbers>, StageMatrix> &&
+           !std::same_as<std::remove_cvref_t<Numbers>, SharedMatrix>) StageMatrix(Numbers&& numbers)
+      : numbers_(std::forward<Numbers>(numbers)) {}  // NOLINT(google-explicit-constructor)
+  /// Numbers that a model holds as well are not copied.
+  StageMatrix(SharedMatrix numbers);  // NOLINT(google-explicit-constructor)
+  explicit StageMatrix(StageMaker maker);
+  StageMatrix(const StageMatrix& other);
+  StageMatrix(StageMatrix&& other) noexcept;
+  StageMatrix& operator=(StageMatrix other) noexcept;
+  ~StageMatrix() = default;
+
+  operator const arma::mat&() const { return made(); }  // NOLINT(google-explicit-constructor)
+  const arma::mat& operator*() const { return made(); }
+  const arma::mat* operator->() const { return &made(); }
+
+  /// One number; a stage that was not made yet is not made for it.
+  double operator()(std::size_t row, std::size_t column) const;
+  /// One row, 1 × n_cols; likewise.
+  arma::rowvec row(std::size_t i) const;
+
+  std::size_t n_rows() const {
+    return shared_ ? shared_->n_rows() : is_made() ? numbers_.n_rows : maker_.n_rows;
+  }
+  std::size_t n_cols() const {
+    return shared_ ? shared_->n_cols() : is_made() ? numbers_.n_cols : maker_.n_cols;
+  }
+
+  /// Whether reading all of it costs nothing.
+  bool is_made() const { return is_made_.load(std::memory_order_acquire); }
+
+  /// Gives away what the maker made, to be made anew when it is read again; nobody may be reading. Nothing of
+  /// a plain matrix.
+  std::optional<arma::mat> give_away() const;
+  /// Forgets what the maker made, as its source has changed; nobody may be reading. A plain matrix stays.
+  void renew();
+
+ private:
+  const arma::mat& made() const {
+    if (!is_made()) make();
+    return numbers();
+  }
+  const arma::mat& numbers() const { return shared_ ? **shared_ : numbers_; }
+  void make() const;
+
+  std::optional<SharedMatrix> shared_;
+  StageMaker maker_;
+  mutable std::mutex making_;
+  mutable std::atomic<bool> is_made_{true};
+  mutable arma::mat numbers_;
+};
+
+}  // namespace core::attention

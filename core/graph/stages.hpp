@@ -1,0 +1,81 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/model.hpp"
+#include "core/graph/stage.hpp"
+#include "core/graph/trace.hpp"
+
+namespace core::attention {
+
+/// What a row of a stage stands for: a token that asks, or one that is asked.
+enum class Rows { queries, keys };
+
+/// What a column of a stage stands for; tokens are those that are asked.
+enum class Columns { tokens, features, single };
+
+/// How numbers of a stage are to be coloured.
+enum class Colouring {
+  signed_values,  ///< symmetric around 0
+  weights,        ///< from 0 to top(model)
+  mask            ///< grey, from 0 to top(model)
+};
+
+/// One row of the table that heatmaps, export, explanations and comparison walk.
+struct StageInfo {
+  Stage stage;
+  const char* name;   ///< as in files and on the command line: "scaled_scores"
+  const char* title;  ///< as in the window: "Scaled"
+  const char* one;    ///< one cell of it in words: "Scaled score"
+  bool per_head;
+  Rows rows;
+  Columns columns;
+  Colouring colouring;
+  int line;  ///< 1 … 4: the line of the strip on which it stands
+  /// The formula in the field's notation; "_q" stands for a subscript q. The brief one fits a narrow window.
+  std::string (*formula)(const Model&, bool brief);
+  /// The numbers; head counts only when per_head.
+  const StageMatrix& (*matrix)(const Trace&, std::size_t head);
+
+  /// Whether the model has this stage: see shown_stages().
+  bool present(const Model& model) const;
+};
+
+/// All stages, in the order of the computation.
+std::span<const StageInfo> stages();
+
+/// Those that can be given as a whole, in that order: see can_be_given().
+std::vector<const StageInfo*> givable_stages();
+
+/// The row of one stage.
+const StageInfo& info(Stage stage);
+
+/// The numbers of a stage, to be written to.
+StageMatrix& matrix_of(Trace& trace, const StageInfo& stage, std::size_t head);
+
+/// The stage of that name, or nullptr.
+const StageInfo* find_stage(std::string_view name);
+
+/// The number that hides a cell, −inf or large and negative, in words: "−∞", "−10⁹".
+std::string fill_words(double fill);
+
+/// The formula of a stage in this model, or that it is given.
+std::string formula_of(const StageInfo& stage, const Model& model, bool brief);
+
+/// The shape of a stage in the traces of a model that has it.
+struct StageShape {
+  std::size_t n_rows = 0, n_cols = 0;
+  friend bool operator==(const StageShape&, const StageShape&) = default;
+};
+StageShape shape_of(const Model& model, Stage stage);
+
+/// The names of the tokens that a stage's rows stand for.
+const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequence& sequence);
+
+/// The upper end of the range of a stage that is coloured from 0: 1, or 1/(1 − rate) after dropout.
+double top_of_range(const Model& model, Stage stage);
+
+}  // namespace core::attention

@@ -1,0 +1,64 @@
+#include "core/graph/visible.hpp"
+
+namespace core::attention {
+namespace {
+
+bool within(const MaskWindow& window, std::int64_t query, std::int64_t key) {
+  return !(window.left && query - key > static_cast<std::int64_t>(*window.left)) &&
+         !(window.right && key - query > static_cast<std::int64_t>(*window.right));
+}
+
+}  // namespace
+
+Sights::Sights(const Model& model, std::size_t sequence)
+    : model_(model), causal_(*rules_of(model).see), first_(place_of_query(model, 0)) {
+  if (sequence >= model.mask.hidden_keys.size()) return;
+  padding_.resize(model.n_keys());
+  for (const std::size_t key : model.mask.hidden_keys[sequence]) padding_[key] = true;
+}
+
+Sight Sights::by_rules(std::size_t query, std::size_t key) const {
+  const Mask& mask = model_.mask;
+  const std::int64_t i = first_ + static_cast<std::int64_t>(query), j = static_cast<std::int64_t>(key);
+  const bool in_future = !causal_.compute(i, j, model_), is_far = !within(mask.window, i, j);
+  if (!padding_.empty() && padding_[key]) return {false, Decided::by_padding};
+  if (!mask.documents.empty() && mask.documents[query] != mask.documents[key])
+    return {false, Decided::by_document};
+  if (!in_future && !is_far) return {};
+  if (key < mask.prefix) return {true, Decided::by_prefix};
+  return {false, in_future ? Decided::by_future : Decided::by_window};
+}
+
+std::int64_t place_of_query(const Model& model, std::size_t query) {
+  const auto i = static_cast<std::int64_t>(query);
+  if (model.mask.align == MaskAlignment::first) return i;
+  return i + static_cast<std::int64_t>(model.n_keys()) - static_cast<std::int64_t>(model.n_tokens());
+}
+
+Sight sight_by_rules(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
+  return Sights(model, sequence).by_rules(query, key);
+}
+
+Sight sight(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
+  if (const MaskCell* cell = model.mask.find(query, key)) return {cell->visible, Decided::by_hand};
+  return sight_by_rules(model, sequence, query, key);
+}
+
+bool follows_rules(const Model& model, const MaskCell& cell) {
+  for (std::size_t s = 0; s < model.sequences.size(); ++s)
+    if (sight_by_rules(model, s, cell.row, cell.column).visible != cell.visible) return false;
+  return true;
+}
+
+arma::mat visible_cells(const Model& model, std::size_t sequence) {
+  const Sights sights(model, sequence);
+  arma::mat visible(model.n_tokens(), model.n_keys());
+  double* next = visible.memptr();  // column by column
+  for (std::size_t key = 0; key < visible.n_cols; ++key)
+    for (std::size_t query = 0; query < visible.n_rows; ++query)
+      *next++ = sights.by_rules(query, key).visible;
+  for (const MaskCell& cell : model.mask.cells) visible(cell.row, cell.column) = cell.visible;
+  return visible;
+}
+
+}  // namespace core::attention

@@ -1,0 +1,238 @@
+#include "core/model/weights.hpp"
+
+#include <map>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/files/projections.hpp"
+#include "core/model/reading.hpp"
+
+namespace core::transformer {
+namespace {
+
+constexpr std::size_t columns_at_once = 4096;  // of the matrix that predicts tokens, where it is not kept
+
+std::uint64_t bytes_in(const Affine& affine) {
+  return sizeof(float) * (affine.weight.n_elem + affine.bias.n_elem);
+}
+
+std::uint64_t bytes_in(const LayerWeights& layer) {
+  return bytes_in(layer.attention_norm) + bytes_in(layer.queries_keys_values) + bytes_in(layer.output) +
+         bytes_in(layer.mlp_norm) + bytes_in(layer.up) + bytes_in(layer.down);
+}
+
+/// Columns of heads whose pairs are neighbours, as llama.cpp writes them, put back into halves.
+template <class Matrix>
+Matrix in_halves(const Matrix& neighbours, std::size_t d_head) {
+  Matrix result(arma::size(neighbours), arma::fill::none);
+  for (std::size_t column = 0; column < neighbours.n_cols; ++column) {
+    const std::size_t k = column % d_head, half = d_head / 2;
+    result.col(column) = neighbours.col(column - k + (k < half ? 2 * k : 2 * (k - half) + 1));
+  }
+  return result;
+}
+
+/// A bias of zeros where there is none.
+arma::frowvec bias_of(const Affine& affine) {
+  return affine.bias.empty() ? arma::frowvec(affine.weight.n_cols, arma::fill::zeros) : affine.bias;
+}
+
+/// Columns behind those that are there, each with its own bias where one of both has some.
+void append(Affine& all, const Affine& part) {
+  if (all.is_empty()) {
+    all = part;
+    return;
+  }
+  if (!all.bias.empty() || !part.bias.empty()) all.bias = arma::join_rows(bias_of(all), bias_of(part));
+  all.weight = arma::join_rows(all.weight, part.weight);
+}
+
+/// The rows of learned positions for tokens that stand at places from first on.
+std::vector<std::size_t> position_rows(const Architecture& architecture, const std::vector<std::size_t>& ids,
+                                       std::size_t first) {
+  std::vector<std::size_t> rows;
+  std::size_t next = architecture.first_position + first;
+  for (const std::size_t id : ids) rows.push_back(id == architecture.padding_token ? id : next++);
+  return rows;
+}
+
+}  // namespace
+
+/// What was read, and how much of it there is.
+struct Weights::Kept {
+  std::mutex mutex;
+  std::uint64_t bytes = 0, most = 0;
+  std::map<std::size_t, std::shared_ptr<const LayerWeights>> layers;
+  std::map<std::string, std::shared_ptr<const arma::fmat>> matrices;
+  std::shared_ptr<const Affine> embedding_norm;
+  std::shared_ptr<const Head> head;
+};
+
+Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint64_t keep_at_most)
+    : file_(std::move(file)),
+      architecture_(std::move(architecture)),
+      family_(&family_named(architecture_.family)),
+      names_(file_, *family_),
+      kept_(std::make_shared<Kept>()) {
+  kept_->most = keep_at_most;
+  const bool has_dense = names_.find(Role::head_dense, "weight").has_value();
+  predicts_ = *family_->names.of(Role::head_dense) ? has_dense : true;
+  check_shapes();
+}
+
+std::shared_ptr<const LayerWeights> Weights::layer(std::size_t index, const Token& progress) const {
+  {
+    const std::scoped_lock lock(kept_->mutex);
+    if (const auto found = kept_->layers.find(index); found != kept_->layers.end()) return found->second;
+  }
+  auto read = std::make_shared<const LayerWeights>(read_layer(index, progress));
+  const std::scoped_lock lock(kept_->mutex);
+  if (const std::uint64_t bytes = bytes_in(*read); may_keep(bytes)) {
+    kept_->bytes += bytes;
+    kept_->layers.emplace(index, read);
+  }
+  return read;
+}
+
+bool Weights::may_keep(std::uint64_t bytes) const {
+  return bytes <= kept_->most - std::min(kept_->most, kept_->bytes);
+}
+
+arma::fmat Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first,
+                             const Token& progress) const {
+  arma::fmat columns(architecture_.sizes.d_model, ids.size());
+  const auto add = [&](Role role, auto row_of) {
+    const auto name = names_.find(role, "weight");
+    if (!name) return;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      columns.col(i) += read_rows(file_, *name, row_of(i), 1, progress);
+  };
+  const std::string tokens = names_.require(Role::token_embedding, "weight");
+  std::shared_ptr<const arma::fmat> kept;
+  {
+    const std::scoped_lock lock(kept_->mutex);
+    if (const auto found = kept_->matrices.find(tokens); found != kept_->matrices.end()) kept = found->second;
+  }
+  if (kept)
+    for (std::size_t i = 0; i < ids.size(); ++i) columns.col(i) = kept->col(ids[i]);
+  else
+    add(Role::token_embedding, [&](std::size_t i) { return ids[i]; });
+  add(Role::segment_embedding, [](std::size_t) { return std::size_t{0}; });
+  const auto rows = position_rows(architecture_, ids, first);
+  add(Role::position_embedding, [&](std::size_t i) { return rows[i]; });
+  return columns.t();
+}
+
+std::shared_ptr<const Affine> Weights::embedding_norm(const Token& progress) const {
+  const std::scoped_lock lock(kept_->mutex);
+  if (!kept_->embedding_norm)
+    kept_->embedding_norm =
+        std::make_shared<const Affine>(read_affine(Role::embedding_norm, 0, progress, true));
+  return kept_->embedding_norm;
+}
+
+std::shared_ptr<const Head> Weights::head(const Token& progress) const {
+  const std::scoped_lock lock(kept_->mutex);
+  if (kept_->head) return kept_->head;
+  Head head;
+  head.final_norm = read_affine(Role::final_norm, 0, progress, true);
+  head.dense = read_affine(Role::head_dense, 0, progress);
+  head.norm = read_affine(Role::head_norm, 0, progress, true);
+  if (const auto name = prediction_bias()) head.bias = read_floats(file_, *name, progress).t();
+  kept_->head = std::make_shared<const Head>(std::move(head));
+  return kept_->head;
+}
+
+std::string Weights::prediction_tensor() const {
+  if (!architecture_.tied)
+    if (const auto name = names_.find(Role::head, "weight")) return *name;
+  return names_.require(Role::token_embedding, "weight");
+}
+
+std::optional<std::string> Weights::prediction_bias() const {
+  // Where the weight is shared the bias is as well, with that of its own name.
+  const bool is_own = !architecture_.tied && names_.find(Role::head, "weight");
+  const auto first = names_.find(is_own ? Role::head : Role::head_bias, "bias");
+  return first ? first : names_.find(is_own ? Role::head_bias : Role::head, "bias");
+}
+
+void Weights::for_each_prediction_part(
+    const std::function<void(std::size_t first, const arma::fmat& part)>& use, const Token& progress) const {
+  const std::string name = prediction_tensor();
+  const std::size_t n_tokens = file_.info(name).shape[0];
+  if (const auto kept = kept_matrix(name, progress)) return use(0, *kept);
+  for (std::size_t first = 0; first < n_tokens; first += columns_at_once)
+    use(first, read_rows(file_, name, first, std::min(columns_at_once, n_tokens - first), progress));
+}
+
+std::shared_ptr<const arma::fmat> Weights::kept_matrix(const std::string& name, const Token& progress) const {
+  const std::scoped_lock lock(kept_->mutex);
+  if (const auto found = kept_->matrices.find(name); found != kept_->matrices.end()) return found->second;
+  const std::uint64_t bytes = sizeof(float) * formats::count_of(file_.info(name).shape).value_or(0);
+  if (!may_keep(bytes)) return nullptr;
+  kept_->bytes += bytes;
+  return kept_->matrices.emplace(name, std::make_shared<const arma::fmat>(read_floats(file_, name, progress)))
+      .first->second;
+}
+
+arma::fmat Weights::read_weight(const std::string& name, const Token& progress) const {
+  arma::fmat read = read_floats(file_, name, progress);
+  if (family_->in_by_out && !names_.is_gguf()) arma::inplace_trans(read);
+  return read;
+}
+
+Affine Weights::read_affine(Role role, std::size_t layer, const Token& progress, bool is_norm) const {
+  Affine affine;
+  if (const auto name = names_.find(role, "weight", layer))
+    affine.weight =
+        is_norm ? arma::fmat(read_floats(file_, *name, progress).t()) : read_weight(*name, progress);
+  if (const auto name = names_.find(role, "bias", layer))
+    affine.bias = read_floats(file_, *name, progress).t();
+  return affine;
+}
+
+Affine Weights::read_projections(std::size_t layer, const Token& progress) const {
+  using namespace formats::checkpoints;
+  const Sizes& sizes = architecture_.sizes;
+  if (names_.find(Role::fused, "weight", layer)) {
+    Affine fused = read_affine(Role::fused, layer, progress);
+    if (family_->fused == Fused::side_by_side || names_.is_gguf()) return fused;
+    const Share share{sizes.d_head, sizes.n_groups};
+    arma::uvec order;
+    for (std::size_t part = 0; part < 3; ++part)
+      order = arma::join_cols(order, fused_columns(part, share, sizes.n_heads, family_->fused));
+    fused.weight = fused.weight.cols(order).eval();
+    if (!fused.bias.empty()) fused.bias = fused.bias.cols(order).eval();
+    return fused;
+  }
+  Affine all;
+  for (const Role role : {Role::query, Role::key, Role::value}) {
+    Affine part = read_affine(role, layer, progress);
+    if (names_.is_gguf() && architecture_.has_neighbours && role != Role::value) {
+      part.weight = in_halves(part.weight, sizes.d_head);
+      if (!part.bias.empty()) part.bias = in_halves(part.bias, sizes.d_head);
+    }
+    append(all, part);
+  }
+  return all;
+}
+
+LayerWeights Weights::read_layer(std::size_t index, const Token& progress) const {
+  LayerWeights layer;
+  layer.attention_norm = read_affine(Role::attention_norm, index, progress, true);
+  layer.queries_keys_values = read_projections(index, progress);
+  layer.query_norm = read_affine(Role::query_norm, index, progress, true);
+  layer.key_norm = read_affine(Role::key_norm, index, progress, true);
+  layer.output = read_affine(Role::output, index, progress);
+  layer.mlp_norm = read_affine(Role::mlp_norm, index, progress, true);
+  layer.up = read_affine(Role::up, index, progress);
+  if (architecture_.mlp.gated) {
+    Affine both = read_affine(Role::gate, index, progress);
+    append(both, layer.up);
+    layer.up = std::move(both);
+  }
+  layer.down = read_affine(Role::down, index, progress);
+  return layer;
+}
+
+}  // namespace core::transformer

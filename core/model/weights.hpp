@@ -1,0 +1,98 @@
+#pragma once
+
+#include <armadillo>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/files/tensor_file.hpp"
+#include "core/model/architecture.hpp"
+#include "core/model/tensor_names.hpp"
+
+namespace core::transformer {
+
+/// x·weight + bias, a token a row; or, of a norm, one number for each column.
+struct Affine {
+  arma::fmat weight;   ///< d_in × d_out; of a norm one row
+  arma::frowvec bias;  ///< of d_out, or empty
+  bool is_empty() const { return weight.empty(); }
+};
+
+/// All numbers of one layer.
+struct LayerWeights {
+  Affine attention_norm;
+  Affine queries_keys_values;   ///< side by side, each head's columns together
+  Affine query_norm, key_norm;  ///< of each head, or empty
+  Affine output;
+  Affine mlp_norm;
+  Affine up;  ///< of a gated MLP the gate, and behind it what is gated
+  Affine down;
+};
+
+/// What stands between the last layer and the prediction of a token.
+struct Head {
+  Affine final_norm;   ///< or empty
+  Affine dense, norm;  ///< of BERT's kind, or empty
+  arma::frowvec bias;  ///< for each token, or empty
+};
+
+/// The numbers of a model, read from its file when they are asked for, as float32. Safe between threads.
+///
+/// What was read is kept as long as all of it together takes no more than a number of bytes.
+class Weights {
+ public:
+  /// Looks for every tensor, and compares the shapes of all with the architecture; reads no numbers.
+  ///
+  /// Throws core::Error, "FILE: TENSOR: …", when one is missing or of another shape.
+  Weights(formats::TensorFile file, Architecture architecture, std::uint64_t keep_at_most);
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
+
+  /// Throws core::Error when the file cannot be read any more, as TensorFile::read() does.
+  std::shared_ptr<const LayerWeights> layer(std::size_t index, const Token& progress) const;
+  /// The embeddings of tokens with what is added for their positions, which begin at first; not yet normed.
+  ///
+  /// n_tokens × d_model.
+  arma::fmat embedded(const std::vector<std::size_t>& ids, std::size_t first, const Token& progress) const;
+  std::shared_ptr<const Affine> embedding_norm(const Token& progress) const;
+  std::shared_ptr<const Head> head(const Token& progress) const;
+  /// Gives use(first, part) the matrix that predicts tokens, d_model × n_vocabulary, a part of its columns
+  /// after the other, or all at once.
+  void for_each_prediction_part(const std::function<void(std::size_t first, const arma::fmat& part)>& use,
+                                const Token& progress) const;
+
+  /// Whether it has what predicts tokens.
+  bool predicts() const { return predicts_; }
+  const formats::TensorFile& file() const { return file_; }
+  /// The tensors that a layer is read from, by name.
+  std::vector<std::string> tensors_of(std::size_t layer) const;
+  /// Those that what enters the first layer is read from, and those between the last one and the prediction.
+  std::vector<std::string> tensors_of_embeddings() const;
+  std::vector<std::string> tensors_of_prediction() const;
+
+ private:
+  struct Kept;
+  std::string prediction_tensor() const;
+  std::optional<std::string> prediction_bias() const;
+  std::vector<std::string> tensors_between(Role first, Role last, std::size_t layer) const;
+  void check_shapes() const;
+  std::shared_ptr<const arma::fmat> kept_matrix(const std::string& name, const Token& progress) const;
+  bool may_keep(std::uint64_t bytes) const;
+  LayerWeights read_layer(std::size_t index, const Token& progress) const;
+  Affine read_affine(Role role, std::size_t layer, const Token& progress, bool is_norm = false) const;
+  Affine read_projections(std::size_t layer, const Token& progress) const;
+  arma::fmat read_weight(const std::string& name, const Token& progress) const;
+
+  formats::TensorFile file_;
+  Architecture architecture_;
+  const Family* family_;
+  TensorNames names_;
+  bool predicts_ = false;
+  std::shared_ptr<Kept> kept_;
+};
+
+}  // namespace core::transformer

@@ -1,0 +1,127 @@
+#include "core/out/copy_text.hpp"
+
+#include <cmath>
+
+#include "core/out/csv.hpp"
+#include "core/out/python.hpp"
+#include "core/base/cell_text.hpp"
+#include "core/base/code_points.hpp"
+#include "core/base/number.hpp"
+#include "core/base/utf8.hpp"
+
+namespace core::formats {
+namespace {
+
+arma::mat numbers_of(const LabelledMatrix& m, const CopyPlace& place) {
+  switch (place.extent) {
+    case CopyExtent::matrix:
+      return m.numbers;
+    case CopyExtent::row:
+      return m.numbers.row(place.row);
+    case CopyExtent::number:
+      break;
+  }
+  return m.numbers.submat(place.row, place.column, place.row, place.column);
+}
+
+/// What is copied, with the labels that belong to it.
+LabelledMatrix part_of(const LabelledMatrix& m, const CopyPlace& place) {
+  if (place.extent == CopyExtent::matrix) return m;
+  LabelledMatrix part{numbers_of(m, place), {m.row_labels.at(place.row)}, m.column_labels};
+  if (place.extent == CopyExtent::number) part.column_labels = {m.column_labels.at(place.column)};
+  return part;
+}
+
+std::string tsv(const LabelledMatrix& m, CopyPlace place, int) {
+  const arma::mat numbers = numbers_of(m, place);
+  std::string text;
+  for (std::size_t i = 0; i < numbers.n_rows; ++i) {
+    if (i > 0) text += '\n';
+    for (std::size_t j = 0; j < numbers.n_cols; ++j) {
+      if (j > 0) text += '\t';
+      text::append_number(text, numbers(i, j));
+    }
+  }
+  return text;
+}
+
+std::string csv(const LabelledMatrix& m, CopyPlace place, int) {
+  if (place.extent == CopyExtent::number) return tsv(m, place, 0);
+  return csv_text(part_of(m, place));
+}
+
+/// A label as the text that it is: it neither ends its field of the table or the line, nor becomes a link, a
+/// picture or a tag.
+std::string markdown_label(const std::string& label) {
+  constexpr std::u32string_view marks = U"|\\`*_<>[]!&~";
+  std::string text;
+  for (const char32_t c : text::repaired_characters(label)) {
+    if (marks.find(c) != marks.npos) text += '\\';
+    text::append_character(text, text::is_control(c) ? U' ' : c);
+  }
+  return text;
+}
+
+std::string markdown(const LabelledMatrix& m, CopyPlace place, int decimals) {
+  const LabelledMatrix part = part_of(m, place);
+  const auto number = [decimals](double v) {
+    return std::isfinite(v) ? text::rounded(v, decimals) : text::fixed(v, decimals);
+  };
+  if (place.extent == CopyExtent::number) return number(part.numbers(0, 0));
+  std::string text = "|", rule = "\n|---|";
+  for (const std::string& label : part.column_labels) text += " | " + markdown_label(label), rule += "---:|";
+  text += " |" + rule;
+  for (std::size_t i = 0; i < part.numbers.n_rows; ++i) {
+    text += "\n| " + markdown_label(part.row_labels[i]);
+    for (std::size_t j = 0; j < part.numbers.n_cols; ++j) text += " | " + number(part.numbers(i, j));
+    text += " |";
+  }
+  return text + "\n";
+}
+
+/// Without labels, for a formula; needs amsmath.
+std::string latex(const LabelledMatrix& m, CopyPlace place, int decimals) {
+  const auto number = [decimals](double v) {
+    if (std::isnan(v)) return std::string("\\mathrm{NaN}");
+    return std::isinf(v) ? std::string(v > 0 ? "\\infty" : "-\\infty") : text::rounded(v, decimals);
+  };
+  const arma::mat numbers = numbers_of(m, place);
+  if (place.extent == CopyExtent::number) return number(numbers(0, 0));
+  std::string text = "\\begin{bmatrix}\n";
+  for (std::size_t i = 0; i < numbers.n_rows; ++i) {
+    text += "  ";
+    for (std::size_t j = 0; j < numbers.n_cols; ++j) text += (j > 0 ? " & " : "") + number(numbers(i, j));
+    text += i + 1 < numbers.n_rows ? " \\\\\n" : "\n";
+  }
+  return text + "\\end{bmatrix}\n";
+}
+
+std::string python_text(const LabelledMatrix& m, const CopyPlace& place, const std::string& start,
+                        const char* end) {
+  const arma::mat numbers = numbers_of(m, place);
+  if (place.extent == CopyExtent::number) return python::number(numbers(0, 0));
+  if (place.extent == CopyExtent::row) return start + python::row(numbers) + end;
+  return start + python::rows(numbers, std::string(start.size(), ' ')) + end + "\n";
+}
+
+std::string numpy(const LabelledMatrix& m, CopyPlace place, int) {
+  return python_text(m, place, "np.array(", ")");
+}
+
+std::string pytorch(const LabelledMatrix& m, CopyPlace place, int) {
+  return python_text(m, place, "torch.tensor(", ", dtype=torch.float64)");
+}
+
+}  // namespace
+
+const std::array<CopyForm, 6>& copy_forms() {
+  static constexpr std::array forms{CopyForm{"tsv", "TSV", false, tsv},
+                                    CopyForm{"csv", "CSV", false, csv},
+                                    CopyForm{"markdown", "Markdown", true, markdown},
+                                    CopyForm{"latex", "LaTeX", true, latex},
+                                    CopyForm{"numpy", "NumPy", false, numpy},
+                                    CopyForm{"pytorch", "PyTorch", false, pytorch}};
+  return forms;
+}
+
+}  // namespace core::formats

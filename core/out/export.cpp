@@ -1,0 +1,127 @@
+#include "core/out/export.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/graph/attend.hpp"
+#include "core/base/error.hpp"
+#include "core/files/file.hpp"
+#include "core/files/own_descriptor.hpp"
+#include "core/files/staging.hpp"
+#include "core/out/npz_writer.hpp"
+#include "core/base/words.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::Columns;
+using attention::Model;
+using attention::StageInfo;
+using attention::Trace;
+
+/// One matrix of an export and where it goes.
+struct File {
+  std::size_t sequence;
+  const StageInfo* stage;
+  std::size_t head;
+  std::filesystem::path name;
+};
+
+std::vector<File> files_of(const Model& model, const ExportOptions& options) {
+  const std::vector<const StageInfo*> wanted = wanted_stages(model, options.stages);
+  std::vector<File> files;
+  for (std::size_t s = 0; s < model.sequences.size(); ++s) {
+    const std::filesystem::path folder = model.sequences.size() > 1 ? "sequence" + std::to_string(s) : "";
+    for (const StageInfo* stage : wanted)
+      for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head)
+        files.push_back({s, stage, head, folder / stage_file_name(*stage, head, *options.format)});
+  }
+  return files;
+}
+
+/// The only matrix of an export that names a file.
+std::string single_matrix(const Model& model, const std::filesystem::path& path,
+                          const ExportOptions& options) {
+  const std::vector<File> files = files_of(model, options);
+  if (files.size() != 1)
+    throw Error(path.string() + ": expected a directory for " + std::to_string(files.size()) +
+                " matrices; a ." + options.format->name + " file holds one");
+  const Trace trace = attention::attend(model, 0);
+  return options.format->bytes(labelled_stage(model, trace, *files.front().stage, 0, 0), options.labels);
+}
+
+}  // namespace
+
+std::vector<const StageInfo*> wanted_stages(const Model& model, const std::vector<std::string>& names) {
+  std::vector<const StageInfo*> present;
+  for (const StageInfo& stage : attention::stages())
+    if (stage.present(model)) present.push_back(&stage);
+  if (names.empty()) return present;
+  std::vector<const StageInfo*> wanted;
+  for (const std::string& name : names) {
+    const StageInfo* stage = attention::find_stage(name);
+    if (!stage) throw Error("stage \"" + name + "\": expected one of " + known_stage_names());
+    if (!stage->present(model))
+      throw Error("stage \"" + name + "\": this model does not have it; it has " +
+                  text::joined(present, ", ", &StageInfo::name));
+    if (std::find(wanted.begin(), wanted.end(), stage) == wanted.end()) wanted.push_back(stage);
+  }
+  return wanted;
+}
+
+LabelledMatrix labelled_stage(const Model& model, const Trace& trace, const StageInfo& stage,
+                              std::size_t head, std::size_t sequence) {
+  const arma::mat& numbers = stage.matrix(trace, head);
+  const attention::Sequence& of = model.sequences.at(sequence);
+  return {numbers, row_tokens(stage, of),
+          stage.columns == Columns::tokens ? of.keys() : attention::numbered_tokens(numbers.n_cols)};
+}
+
+std::string stage_file_name(const StageInfo& stage, std::size_t head, const MatrixFormat& format) {
+  const std::string place = stage.per_head ? ".head" + std::to_string(head) : "";
+  return stage.name + place + "." + format.name;
+}
+
+std::vector<std::filesystem::path> export_stages(const Model& model, const std::filesystem::path& directory,
+                                                 const ExportOptions& options) {
+  const std::vector<File> files = files_of(model, options);
+  Staging staging(directory);
+  std::optional<Trace> trace;
+  for (const auto& [sequence, stage, head, name] : files) {
+    if (!trace || trace->sequence != sequence) trace = attention::attend(model, sequence);
+    const std::string bytes =
+        options.format->bytes(labelled_stage(model, *trace, *stage, head, sequence), options.labels);
+    if (options.progress) options.progress->add(bytes.size());
+    staging.add(name, bytes);
+  }
+  return staging.keep();
+}
+
+std::vector<std::filesystem::path> export_names(const Model& model, const ExportOptions& options) {
+  std::vector<std::filesystem::path> names;
+  for (const File& file : files_of(model, options)) names.push_back(file.name);
+  return names;
+}
+
+std::vector<std::filesystem::path> export_to(const Model& model, const std::filesystem::path& path,
+                                             const ExportOptions& options) {
+  std::error_code ignored;
+  const bool is_directory = std::filesystem::is_directory(path, ignored);
+  const auto write = [](std::filesystem::path file, const std::string& content) {
+    std::vector files{std::move(file)};  // before: what is written then may not fail any more
+    write_atomically(files.front(), content);
+    return files;
+  };
+  if (options.archive)
+    return write(is_directory ? path / "attention.npz" : path,
+                 npz_bytes(model, options.stages, options.progress));
+  if (!is_directory && (own_descriptor(path) || path.extension() == std::string(".") + options.format->name))
+    return write(path, single_matrix(model, path, options));
+  return export_stages(model, path, options);
+}
+
+std::string known_stage_names() {
+  return text::joined(attention::stages(), ", ", &StageInfo::name);
+}
+
+}  // namespace core::formats

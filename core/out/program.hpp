@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/graph/model.hpp"
+#include "core/editing/recipe.hpp"
+
+namespace core::formats {
+
+/// A model as a Python program for PyTorch that builds it and prints every stage, to be read and to be run.
+///
+/// Numbers that PyTorch draws from one of the seeds, to the last bit, are drawn; all others stand in the
+/// program. It is computed in float64, so its stages are those of attend() but for the order of sums. title
+/// is its docstring. What a person named stands in it as literals of printable ASCII, never in a comment.
+/// Throws core::Error when the model cannot be computed or departs from the paper, or when something in it is
+/// given or a head is off.
+std::string program_text(const attention::Model& model, const std::string& title,
+                         const std::vector<std::uint64_t>& seeds = editing::usual_seeds());
+
+}  // namespace core::formats

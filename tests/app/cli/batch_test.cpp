@@ -1,0 +1,249 @@
+#include "app/cli/batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "core/files/tensor_formats.hpp"
+#include "core/files/session.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace app {
+namespace {
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+Outcome run(std::vector<std::string> arguments) {
+  std::ostringstream out, err;
+  const int status = run_batch(parse_arguments(std::move(arguments)), out, err);
+  return {status, out.str(), err.str()};
+}
+
+TEST(Batch, ListsEveryPresetOnALineOfItsOwn) {
+  std::string expected;
+  for (const core::editing::Preset& preset : core::editing::presets())
+    expected += std::string(preset.name) + "\t" + preset.about + "\n";
+  const Outcome outcome = run({"presets"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, expected);
+  EXPECT_NE(outcome.out.find("multi-head\t"), expected.npos);
+}
+
+TEST(Batch, WritesEveryPresetAsASessionThatReadsBack) {
+  const support::TemporaryDirectory dir;
+  for (const core::editing::Preset& preset : core::editing::presets()) {
+    const Outcome outcome = run({"session", "--preset", preset.name, "--out", (dir / "s.json").string()});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_TRUE(core::formats::load_session(dir / "s.json").model == preset.make()) << preset.name;
+  }
+}
+
+TEST(Batch, ExportsAPresetAndItsSessionAlike) {
+  const support::TemporaryDirectory dir;
+  const std::string file = (dir / "s.json").string(), a = (dir / "a").string(), b = (dir / "b").string();
+  ASSERT_EQ(run({"session", "--preset", "multi-head", "--out", file}).status, 0);
+  ASSERT_EQ(run({"export", "--preset", "multi-head", "--out", a}).status, 0);
+  ASSERT_EQ(run({"export", file, "--out", b}).status, 0);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(a)) {
+    EXPECT_EQ(support::bytes_of(entry.path()), support::bytes_of(b / entry.path().filename()));
+    ++files;
+  }
+  EXPECT_GE(files, 20u);
+}
+
+TEST(Batch, DrawsTheSequenceInTheColoursThatAreAskedFor) {
+  const support::TemporaryDirectory dir;
+  const auto drawn = [&](std::vector<std::string> more) {
+    const std::string file = (dir / "f.svg").string();
+    more.insert(more.begin(), {"figure", "--preset", "001-attention", "--stage", "weights", "--out", file});
+    const Outcome outcome = run(more);
+    return outcome.status == 0 ? support::bytes_of(file) : outcome.err;
+  };
+  const std::string first = drawn({});
+  EXPECT_EQ(drawn({"--sequence", "0", "--colours", "viridis", "--range", "matrix"}), first);
+  EXPECT_NE(drawn({"--sequence", "7"}), first);
+  EXPECT_NE(drawn({"--colours", "greys"}), first);
+  EXPECT_NE(drawn({"--range", "0:0.2"}).find("above the range"), first.npos);
+  EXPECT_EQ(drawn({"--sequence", "8"}), "attnscope: sequence 8: there is no such sequence\n");
+}
+
+TEST(Batch, DrawsOpsOneAfterTheOther) {
+  const Outcome outcome = run({"draw", "--seed", "123", "rand(2,2)", "randint(0,10,3)"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "");
+  // PyTorch's own, from fixtures/rng/seed123.json, as NumPy prints float32.
+  EXPECT_EQ(outcome.out.substr(0, outcome.out.find("\n\n")), "0.29611194,0.5165623\n0.25167072,0.6885568");
+}
+
+TEST(Batch, TellsWrongUsageFromFailure) {
+  EXPECT_EQ(run({"export"}).status, 2);
+  const Outcome outcome = run({"export", "/nowhere/s.json", "--out", "/nowhere/D"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "attnscope: /nowhere/s.json: no such file\n");
+}
+
+TEST(Batch, FailsWhenItsOutputCannotBeWritten) {
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(run_batch(ListPresets(), out, err), 1);
+  EXPECT_EQ(err.str(), "attnscope: standard output: cannot be written\n");
+}
+
+TEST(PrintError, StaysOnOneLine) {
+  std::ostringstream err;
+  print_error(err, "a\nb\rc\x1b[31m");
+  EXPECT_EQ(err.str(), "attnscope: a b c [31m\n");
+}
+
+TEST(Batch, MakesASessionOfALayerOfACheckpoint) {
+  const support::TemporaryDirectory dir;
+  const std::string checkpoint = FIXTURES "/tiny_gpt/attention.safetensors",
+                    golden = FIXTURES "/tiny_gpt/golden.npz";
+  const auto file = (dir / "s.json").string();
+  const Outcome outcome = run(
+      {"session", checkpoint, "--layer", "1", "--embeddings", golden, "--tensor", "L1.ln_1", "--out", file});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(
+      outcome.err,
+      "attnscope: note: attention.safetensors: used: h.1.attn.: c_attn.weight [128, 384], c_attn.bias "
+      "[384], c_proj.weight [128, 128], c_proj.bias [128], 4 heads, as config.json says, causal, as GPT-2 "
+      "is, h.1.attn.c_attn.weight cut into bands, L1.ln_1 [35, 128] of golden.npz as embeddings, scale "
+      "1/√32; assumed: nothing; not used: 12 tensors of other parts\n");
+  const core::attention::Model model = core::formats::load_session(file).model;
+  EXPECT_EQ(model.n_heads, 4u);
+  EXPECT_EQ(model.n_tokens(), 35u);
+  const Outcome drawn = run({"session", checkpoint, "--layer", "1", "--out", file});
+  EXPECT_EQ(drawn.status, 0);
+  EXPECT_NE(drawn.err.find("\nattnscope: note: No embeddings were given: 8 to"), drawn.err.npos);
+}
+
+TEST(Batch, OpensACheckpointByItsIndexAsByItsFile) {
+  const support::TemporaryDirectory dir;
+  const std::string checkpoint = FIXTURES "/tiny_gpt/attention.safetensors";
+  std::filesystem::copy_file(checkpoint, dir / "m.safetensors");
+  std::filesystem::copy_file(FIXTURES "/tiny_gpt/config.json", dir / "config.json");
+  std::string map;
+  const auto whole = core::formats::open_tensors(checkpoint);
+  for (const auto& info : whole.tensors())
+    map += (map.empty() ? "\"" : ", \"") + info.name + "\": \"m.safetensors\"";
+  support::put_bytes(dir / "m.safetensors.index.json", "{\"metadata\": {}, \"weight_map\": {" + map + "}}");
+  const auto session_of = [&](const std::filesystem::path& path) {
+    const auto file = (dir / "s.json").string();
+    EXPECT_EQ(run({"session", path.string(), "--layer", "1", "--out", file}).status, 0);
+    return support::bytes_of(file);
+  };
+  EXPECT_EQ(session_of(dir / "m.safetensors.index.json"), session_of(checkpoint));
+}
+
+TEST(Batch, SaysWhatOfAFileWasLeftOut) {
+  const support::TemporaryDirectory dir;
+  const std::string nested = FIXTURES "/formats/pytorch/nested.pt";
+  const Outcome outcome =
+      run({"session", nested, "--tensor", "model.query.weight", "--out", (dir / "s.json").string()});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("note: Left out as no tensors: "), std::string::npos) << outcome.err;
+  std::filesystem::copy_file(FIXTURES "/formats/npy/row.npy", dir / "row.npy");
+  std::filesystem::copy_file(FIXTURES "/formats/damaged/objects.npy", dir / "weights.npy");
+  const Outcome checked = run({"check", "--preset", "004-causal", "--against", dir.path().string()});
+  EXPECT_NE(checked.err.find("note: Left out: "), std::string::npos) << checked.err;
+  EXPECT_NE(checked.err.find("weights.npy: expected numbers, got Python objects"), std::string::npos)
+      << checked.err;
+}
+
+TEST(Batch, ExportsALayerOfACheckpoint) {
+  const support::TemporaryDirectory dir;
+  const std::string checkpoint = FIXTURES "/checkpoints/llama.safetensors";
+  const auto run_it = [&](const char* layer) {
+    return run({"export", checkpoint, "--heads", "2", "--layer", layer, "--tensor", "x", "--ignore", "rotary",
+                "--out", (dir / "D").string(), "--stages", "queries"});
+  };
+  const Outcome outcome = run_it("0");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.err.find("; not computed: rotary positions; assumed: "), outcome.err.npos) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists(dir / "D/queries.head1.csv"));
+  EXPECT_EQ(run_it("1").status, 1);
+}
+
+TEST(Batch, RefusesWhatCannotBeComputedUnlessItIsIgnored) {
+  const support::TemporaryDirectory dir;
+  const Outcome outcome = run({"session", FIXTURES "/checkpoints/families/deberta_v2/model.safetensors",
+                               "--out", (dir / "s.json").string()});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(
+      outcome.err,
+      "attnscope: " FIXTURES
+      "/checkpoints/families/deberta_v2/model.safetensors: deberta.encoder.layer.0.attention.: expected "
+      "attention without relative position biases, which cannot be computed yet; --ignore relative "
+      "opens it without them\n");
+  EXPECT_TRUE(dir.names().empty());
+}
+
+TEST(Batch, KeepsWhatWasLeftOutInTheSession) {
+  const support::TemporaryDirectory dir;
+  const std::string file = (dir / "s.json").string(), again = (dir / "t.json").string();
+  run({"session", FIXTURES "/checkpoints/llama.safetensors", "--heads", "2", "--ignore", "rotary", "--out",
+       file});
+  const Outcome outcome = run({"session", file, "--out", again});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "attnscope: note: s.json: not computed: rotary positions\n");
+  EXPECT_EQ(core::formats::load_session(again).left_out, std::vector<std::string>{"rotary positions"});
+}
+
+TEST(Batch, SaysWhatIsAssumedOfGivenStagesAndCutsThemForTheHeads) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "q.csv", "2,2,3,4\n5,6,7,8\n");
+  const std::string path = (dir / "q.csv").string();
+  const Outcome outcome = run({"export", "--given", "queries=" + path, "--given", "keys=" + path, "--heads",
+                               "2", "--out", (dir / "D").string(), "--stages", "keys", "--no-labels"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err,
+            "attnscope: note: given: used: " + path + " as queries, " + path +
+                " as keys; assumed: not causal: every key is seen, scale 1/√2; not used: nothing\n");
+  EXPECT_EQ(support::bytes_of(dir / "D/keys.head1.csv"), "3,4\r\n7,8\r\n");
+}
+
+TEST(Batch, AsksWhatTheFirstLineOfGivenTablesIs) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "w.csv", "0,1,2\n0.2,0.3,0.5\n0.1,0.4,0.5\n0.3,0.3,0.4\n");
+  const std::string given = "weights=" + (dir / "w.csv").string(), out = (dir / "w.npz").string();
+  const auto rows = [&] { return core::formats::open_tensors(out).info("weights").shape; };
+  const Outcome unsaid = run({"export", "--given", given, "--out", out});
+  EXPECT_EQ(
+      unsaid.err.substr(0, unsaid.err.find('\n')),
+      "attnscope: note: w.csv: assumed: that its first line, 0, 1 … or 1, 2 …, is a row of numbers and no "
+      "names of columns (--first-line says which)");
+  EXPECT_EQ(rows(), (core::formats::Shape{1, 4, 3}));
+  const Outcome names = run({"export", "--given", given, "--first-line", "names", "--out", out});
+  EXPECT_EQ(names.status, 0) << names.err;
+  EXPECT_EQ(names.err.find("first line"), names.err.npos) << names.err;
+  EXPECT_EQ(rows(), (core::formats::Shape{1, 3, 3}));
+  EXPECT_EQ(run({"export", "--given", given, "--first-line", "numbers", "--out", out}).status, 0);
+  EXPECT_EQ(rows(), (core::formats::Shape{1, 4, 3}));
+}
+
+TEST(Batch, TakesAFileWhoseNameHasAColon) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "a:b.csv", "0.25,0.75\n0.5,0.5\n");
+  const std::string out = (dir / "out.csv").string();
+  const Outcome outcome = run({"export", "--given", "weights=" + (dir / "a:b.csv").string(), "--stages",
+                               "weights", "--no-labels", "--out", out});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(support::bytes_of(out), "0.25,0.75\r\n0.5,0.5\r\n");
+}
+
+TEST(Batch, RefusesForASessionWhatItSaysItself) {
+  const support::TemporaryDirectory dir;
+  const std::string file = (dir / "s.json").string();
+  ASSERT_EQ(run({"session", "--preset", "multi-head", "--out", file}).status, 0);
+  const Outcome outcome = run({"export", file, "--heads", "2", "--out", (dir / "D").string()});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err,
+            "attnscope: --heads: expected with a checkpoint or tensors, got the session s.json\n");
+}
+
+}  // namespace
+}  // namespace app

@@ -1,0 +1,335 @@
+// What is not done again: drawing equal pictures, uploading equal numbers.
+#include <epoxy/gl.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "app/screen/shader_program.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "core/base/error.hpp"
+#include "tests/support/gl_context.hpp"
+#include "tests/support/imgui_input.hpp"
+#include "tests/support/painted.hpp"
+#include "tests/support/pictures.hpp"
+
+namespace {
+
+using app::render::ColourMap;
+using app::render::Cross;
+using app::render::HeatmapRenderer;
+using app::render::Picture;
+using support::whole_picture;
+using Work = HeatmapRenderer::Work;
+
+/// A picture of weights in n × n cells, from 0 to 1, that are read row by row; as yet without a size in
+/// pixels.
+Picture picture_of(const std::vector<double>& cells, std::size_t n, const std::string& place,
+                   std::uint64_t version) {
+  Picture p;
+  p.place = place, p.cells.version = version;
+  p.cells.rows = {cells.data(), n, n, n};
+  p.map = ColourMap::weights, p.low = 0, p.high = 1;
+  p.part.right = p.part.bottom = static_cast<double>(n);
+  return p;
+}
+
+class Renderer : public testing::Test {
+ protected:
+  support::GlContext context_;
+  HeatmapRenderer renderer;
+  arma::mat numbers = arma::mat(4, 4, arma::fill::ones);
+  Picture picture = whole_picture(numbers, ColourMap::weights, 20, 20);
+};
+
+TEST_F(Renderer, DoesNothingForAnEqualPicture) {
+  const ImTextureID first = renderer.paint(picture);
+  EXPECT_EQ(renderer.work(), (Work{1, 1}));
+  renderer.end_frame();
+  EXPECT_EQ(renderer.paint(picture), first);
+  EXPECT_EQ(renderer.work(), (Work{1, 1}));
+}
+
+TEST_F(Renderer, ShowsNewNumbersOfANewVersion) {
+  const auto before = support::painted(renderer, picture);
+  numbers.zeros();
+  ++picture.cells.version;
+  const auto after = support::painted(renderer, picture);
+  EXPECT_EQ(renderer.work(), (Work{2, 2}));
+  EXPECT_EQ(after.at(10, 10), app::render::colour_at(ColourMap::weights, true, 0));
+  EXPECT_NE(after.at(10, 10), before.at(10, 10));
+}
+
+TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
+  const auto before = support::painted(renderer, picture);
+  Picture next = picture;
+  next.pending = true, next.cells.numbers = nullptr, ++next.cells.version;
+  EXPECT_EQ(support::painted(renderer, next).at(10, 10), before.at(10, 10));
+  EXPECT_EQ(renderer.work(), (Work{1, 1}));
+  numbers.zeros();
+  next.pending = false, next.cells.numbers = &numbers;
+  EXPECT_EQ(support::painted(renderer, next).at(10, 10), app::render::colour_at(ColourMap::weights, true, 0));
+}
+
+TEST_F(Renderer, SaysWhenATextureWasPaintedLast) {
+  const ImTextureID texture = renderer.paint(picture);
+  const auto name = static_cast<std::uint64_t>(support::texture_name(texture));
+  const std::uint64_t before = renderer.painted(name, {});
+  EXPECT_NE(before, 0u);
+  renderer.paint(picture);
+  EXPECT_EQ(renderer.painted(name, {}), before);
+  picture.cross = Cross{1, 1};
+  renderer.paint(picture);
+  EXPECT_NE(renderer.painted(name, {}), before);
+  EXPECT_EQ(renderer.painted(name + 1000, {}), 0u);
+}
+
+TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {
+  renderer.paint(picture);
+  const arma::mat other(4, 4, arma::fill::zeros);
+  picture.cells.numbers = &other;
+  EXPECT_EQ(support::painted(renderer, picture).at(10, 10),
+            app::render::colour_at(ColourMap::weights, true, 0));
+}
+
+TEST_F(Renderer, UploadsNothingWhenOnlyTheLookChanges) {
+  renderer.paint(picture);
+  picture.cross = Cross{1, 1};
+  renderer.paint(picture);
+  picture.phase = 3;
+  renderer.paint(picture);
+  picture.gaps = false;
+  renderer.paint(picture);
+  EXPECT_EQ(renderer.work(), (Work{4, 1}));
+}
+
+TEST_F(Renderer, UploadsOfAPictureWithRowsWhatChangedAndShowsAllOfIt) {
+  constexpr std::size_t n = 12;
+  std::vector<double> cells(n * n, 0.25);
+  const auto asked = [&](std::uint64_t version, const core::attention::fast::HeadChange* change) {
+    Picture p = picture_of(cells, n, "rows", version);
+    p.cells.change = change;
+    p.width = p.height = 2 * n;
+    return p;
+  };
+  renderer.paint(asked(1, nullptr));
+  EXPECT_EQ(renderer.work(), (Work{1, 1}));
+  for (std::size_t k = 0; k < n; ++k) cells[4 * n + k] = 0.5, cells[k * n + 7] = 0.75;
+  const core::attention::fast::HeadChange change{false, {4}, 7, n};
+  const auto partly = support::painted(renderer, asked(2, &change));
+  EXPECT_EQ(renderer.work(), (Work{2, 2}));
+  HeatmapRenderer fresh;
+  EXPECT_EQ(support::painted(fresh, asked(2, nullptr)).pixels, partly.pixels);
+  EXPECT_EQ(partly.at(14, 2), app::render::colour_at(ColourMap::weights, true, 0.75));
+  EXPECT_EQ(partly.at(2, 8), app::render::colour_at(ColourMap::weights, true, 0.5));
+}
+
+TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
+  constexpr std::size_t n = 53;
+  std::vector<double> cells(n * n), largest(n, 1.0), sums(n, 1.0);
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<double>(i * 7919 % 1000) / 1000;
+  for (const int pixels : {53, 61, 40, 160}) {
+    const auto asked = [&](std::uint64_t version, const core::attention::fast::HeadChange* change) {
+      Picture p = picture_of(cells, n, "rows", version);
+      p.cells.rows.largest = largest.data(), p.cells.rows.sums = sums.data(),
+      p.cells.rows.exponentials = support::exponentials;
+      p.cells.change = change;
+      p.width = pixels, p.height = pixels - 3;
+      return p;
+    };
+    HeatmapRenderer edited;
+    support::painted(edited, asked(1, nullptr));
+    for (std::size_t version = 2; version < 8; ++version) {
+      const std::size_t token = version * 23 % n;
+      for (std::size_t k = 0; k < n; ++k)
+        cells[token * n + k] = cells[k * n + token] = static_cast<double>(version) / 10;
+      for (std::size_t i = token; i < n; ++i) sums[i] *= 1.1;
+      const core::attention::fast::HeadChange change{false, {token}, token, token};
+      const auto partly = support::painted(edited, asked(version, &change));
+      HeatmapRenderer fresh;
+      EXPECT_EQ(support::painted(fresh, asked(version, nullptr)).pixels, partly.pixels)
+          << pixels << " " << version;
+    }
+  }
+}
+
+TEST_F(Renderer, DrawsOfAPictureWithRowsOnlyTheRowsThatLookOtherwise) {
+  constexpr std::size_t n = 64;
+  std::vector<double> cells(n * n, 0.25);
+  const auto paint = [&](std::uint64_t version, const core::attention::fast::HeadChange* change) {
+    Picture p = picture_of(cells, n, "rows", version);
+    p.cells.change = change;
+    p.width = p.height = 2 * n;
+    return static_cast<std::uint64_t>(support::texture_name(renderer.paint(p)));
+  };
+  const std::uint64_t texture = paint(1, nullptr), before = renderer.painted(texture, {});
+  const core::attention::fast::HeadChange fifth{false, {5}, {}, n};
+  paint(2, &fifth);
+  EXPECT_EQ(renderer.work(), (Work{1, 1})) << "nothing looks otherwise";
+  EXPECT_EQ(renderer.painted(texture, {}), before);
+  for (std::size_t k = 0; k < n; ++k) cells[40 * n + k] = 0.5;
+  const core::attention::fast::HeadChange fortieth{false, {40}, {}, n};
+  paint(3, &fortieth);
+  EXPECT_EQ(renderer.work(), (Work{2, 2}));
+  EXPECT_EQ(renderer.painted(texture, {0, 0, 1, 0.4f}), before);
+  EXPECT_NE(renderer.painted(texture, {0, 0.5f, 1, 0.7f}), before);
+  EXPECT_EQ(renderer.painted(texture, {0, 0.9f, 1, 1}), before);
+}
+
+TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
+  constexpr std::size_t n = 2600;
+  std::vector<double> cells(n * n, 0.25);
+  const auto show = [&](const std::string& place, std::uint64_t version) {
+    Picture p = picture_of(cells, n, place, version);
+    p.width = p.height = 20;
+    return support::painted(renderer, p).at(10, 10) ==
+           app::render::colour_at(ColourMap::weights, true, cells[0]);
+  };
+  const auto frame = [&](std::uint64_t version) {
+    std::string renewed;
+    for (const std::string place : {"a", "b", "c"})
+      if (show(place, version)) renewed += place;
+    renderer.end_frame();
+    return renewed;
+  };
+  EXPECT_EQ(frame(1), "a");
+  EXPECT_EQ(frame(1), "ab") << "what has no picture yet waits as well";
+  EXPECT_EQ(frame(1), "abc");
+  EXPECT_FALSE(renderer.is_behind());
+  for (double& cell : cells) cell = 0.75;
+  EXPECT_EQ(frame(2), "a");
+  EXPECT_TRUE(renderer.is_behind());
+  EXPECT_EQ(frame(2), "ab");
+  for (double& cell : cells) cell = 1;
+  EXPECT_EQ(frame(3), "c") << "in turn, though all are to be renewed again";
+  EXPECT_EQ(frame(3), "ac");
+  EXPECT_EQ(frame(3), "abc");
+  EXPECT_FALSE(renderer.is_behind());
+  for (double& cell : cells) cell = 0;
+  EXPECT_EQ(frame(4), "a");
+  renderer.end_frame();
+  EXPECT_FALSE(renderer.is_behind()) << "nobody asks for the others any longer";
+}
+
+TEST_F(Renderer, TakesSeveralFramesForAPictureThatIsTooLargeForOne) {
+  constexpr std::size_t n = 3000;
+  std::vector<double> cells(n * n, 0.25);
+  arma::mat matrix(n, n, arma::fill::value(0.25));
+  for (const bool by_rows : {true, false}) {
+    const auto shows = [&](double value, std::uint64_t version) {
+      Picture p = picture_of(cells, n, by_rows ? "rows" : "matrix", version);
+      if (!by_rows) p.cells.rows = {}, p.cells.numbers = &matrix;
+      p.width = p.height = 20;
+      const auto image = support::painted(renderer, p);
+      renderer.end_frame();
+      const auto colour = app::render::colour_at(ColourMap::weights, true, value);
+      return image.at(1, 1) == colour && image.at(18, 18) == colour;
+    };
+    std::fill(cells.begin(), cells.end(), 0.25);
+    matrix.fill(0.25);
+    const int frames = by_rows ? 2 : 3;
+    for (int k = 1; k < frames; ++k) EXPECT_FALSE(shows(0.25, 1)) << "nothing but the ground";
+    EXPECT_TRUE(shows(0.25, 1));
+    std::fill(cells.begin(), cells.end(), 0.75);
+    matrix.fill(0.75);
+    for (int k = 1; k < frames; ++k) {
+      EXPECT_TRUE(shows(0.25, 2)) << "the last complete picture stays";
+      EXPECT_TRUE(renderer.is_behind());
+    }
+    EXPECT_TRUE(shows(0.75, 2));
+    EXPECT_FALSE(renderer.is_behind());
+  }
+}
+
+TEST_F(Renderer, ShowsAnotherPartCoarselyUntilItIsMade) {
+  constexpr std::size_t n = 3000;
+  arma::mat matrix(n, n, arma::fill::value(0.25));
+  matrix.cols(0, 299).fill(0.75);
+  Picture p = picture_of({}, n, "matrix", 1);
+  p.cells.rows = {}, p.cells.numbers = &matrix;
+  p.width = p.height = 30;
+  const auto frame = [&] {
+    const auto image = support::painted(renderer, p);
+    renderer.end_frame();
+    return image;
+  };
+  do frame();
+  while (renderer.is_behind());
+  p.part.right = 2900;
+  const auto left = app::render::colour_at(ColourMap::weights, true, 0.75);
+  const auto coarse = frame();
+  EXPECT_TRUE(renderer.is_behind());
+  EXPECT_EQ(coarse.at(2, 15), left);
+  EXPECT_EQ(coarse.at(3, 15), app::render::colour_at(ColourMap::weights, true, 0.25))
+      << "a texel of 100 cells";
+  auto fine = frame();
+  while (renderer.is_behind()) fine = frame();
+  EXPECT_EQ(fine.at(3, 15), left) << "a texel of 97, which begins in the left part";
+}
+
+TEST_F(Renderer, KeepsOnePictureForEachPlace) {
+  const ImTextureID first = renderer.paint(picture);
+  picture.place = "elsewhere";
+  EXPECT_NE(renderer.paint(picture), first);
+  EXPECT_EQ(renderer.pictures_kept(), 2u);
+}
+
+TEST_F(Renderer, FreesPicturesThatAreLongNotAskedFor) {
+  renderer.paint(picture);
+  picture.place = "elsewhere";
+  for (int frame = 0; frame < 200; ++frame) {
+    renderer.paint(picture);
+    renderer.end_frame();
+    if (frame == 100) {
+      EXPECT_EQ(renderer.pictures_kept(), 2u);
+    }
+  }
+  EXPECT_EQ(renderer.pictures_kept(), 1u);
+}
+
+TEST_F(Renderer, FollowsTheSizeOfThePicture) {
+  renderer.paint(picture);
+  picture.width = 33, picture.height = 21;
+  const auto image = support::painted(renderer, picture);
+  EXPECT_EQ(image.width, 33);
+  EXPECT_EQ(image.height, 21);
+}
+
+TEST_F(Renderer, LeavesTheStateOfOpenGlAsItWas) {
+  glEnable(GL_BLEND);
+  glEnable(GL_SCISSOR_TEST);
+  glViewport(1, 2, 30, 40);
+  glScissor(5, 6, 7, 8);
+  glActiveTexture(GL_TEXTURE1);
+  renderer.paint(picture);
+  std::array<GLint, 4> viewport{};
+  glGetIntegerv(GL_VIEWPORT, viewport.data());
+  EXPECT_EQ(viewport, (std::array<GLint, 4>{1, 2, 30, 40}));
+  std::array<GLint, 4> scissor{};
+  glGetIntegerv(GL_SCISSOR_BOX, scissor.data());
+  EXPECT_EQ(scissor, (std::array<GLint, 4>{5, 6, 7, 8}));
+  EXPECT_TRUE(glIsEnabled(GL_BLEND));
+  EXPECT_TRUE(glIsEnabled(GL_SCISSOR_TEST));
+  for (const auto& [name, expected] :
+       {std::pair{GL_ACTIVE_TEXTURE, static_cast<GLint>(GL_TEXTURE1)},
+        std::pair{GL_DRAW_FRAMEBUFFER_BINDING, 0}, std::pair{GL_CURRENT_PROGRAM, 0},
+        std::pair{GL_VERTEX_ARRAY_BINDING, 0}}) {
+    GLint value = -1;
+    glGetIntegerv(static_cast<GLenum>(name), &value);
+    EXPECT_EQ(value, expected) << name;
+  }
+  EXPECT_EQ(glGetError(), static_cast<GLenum>(GL_NO_ERROR));
+}
+
+TEST_F(Renderer, NamesTheShaderThatDoesNotCompile) {
+  try {
+    const app::render::ShaderProgram broken("#version 330 core\nvoid main() { gl_Position = vec4(0); }",
+                                            "#version 330 core\nvoid main() { nonsense }");
+    FAIL() << "nothing was thrown";
+  } catch (const core::Error& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find("fragment"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,176 @@
+#include "app/screen/damage.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/theme/imgui_compat.hpp"
+
+namespace app::render {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr int width = 640, height = 384;  // ten tiles by six
+const Damage::TextureVersion unchanged = [](std::uint64_t, const Share&) { return 1; };
+
+class DamageOfFrames : public testing::Test {
+ protected:
+  DamageOfFrames() {
+    ImGui::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.DisplaySize = {width, height};
+    unsigned char* pixels = nullptr;
+    int columns = 0, rows = 0;
+    io.Fonts->GetTexDataAsRGBA32(&pixels, &columns, &rows);
+  }
+  ~DamageOfFrames() override { ImGui::DestroyContext(); }
+  DamageOfFrames(const DamageOfFrames&) = delete;
+  DamageOfFrames& operator=(const DamageOfFrames&) = delete;
+
+  template <class Draw>
+  std::vector<Area> frame(Draw draw, const Damage::TextureVersion& version = unchanged) {
+    ImGui::NewFrame();
+    draw(*ImGui::GetBackgroundDrawList());
+    ImGui::Render();
+    return damage.renew(*ImGui::GetDrawData(), version);
+  }
+
+  Damage damage;
+};
+
+void nothing(ImDrawList&) {}
+void red(ImDrawList& list) {
+  list.AddRectFilled({70, 70}, {90, 90}, IM_COL32(255, 0, 0, 255));
+}
+void green(ImDrawList& list) {
+  list.AddRectFilled({70, 70}, {90, 90}, IM_COL32(0, 255, 0, 255));
+}
+void wide(ImDrawList& list) {
+  list.AddRectFilled({10, 130}, {200, 200}, IM_COL32(0, 0, 255, 255));
+}
+
+TEST_F(DamageOfFrames, IsEverythingAtFirst) {
+  EXPECT_THAT(frame(nothing), ElementsAre(Area{0, 0, width, height}));
+}
+
+TEST_F(DamageOfFrames, IsNothingWhereTheSameIsDrawn) {
+  frame(red);
+  EXPECT_THAT(frame(red), IsEmpty());
+}
+
+TEST_F(DamageOfFrames, IsTheTileInWhichAColourIsAnother) {
+  frame(red);
+  EXPECT_THAT(frame(green), ElementsAre(Area{64, 64, 128, 128}));
+}
+
+TEST_F(DamageOfFrames, IsWhereSomethingWasAndWhereItIs) {
+  frame(red);
+  EXPECT_THAT(frame(nothing), ElementsAre(Area{64, 64, 128, 128}));
+  EXPECT_THAT(frame(wide), ElementsAre(Area{0, 128, 256, 256}));
+}
+
+TEST_F(DamageOfFrames, LeavesAloneWhatComesLaterInTheList) {
+  frame([](ImDrawList& list) { wide(list); });
+  EXPECT_THAT(frame([](ImDrawList& list) { red(list), wide(list); }), ElementsAre(Area{64, 64, 128, 128}));
+}
+
+TEST_F(DamageOfFrames, SeesWhichOfTwoLiesAbove) {
+  frame([](ImDrawList& list) { red(list), green(list); });
+  EXPECT_THAT(frame([](ImDrawList& list) { green(list), red(list); }), ElementsAre(Area{64, 64, 128, 128}));
+}
+
+TEST_F(DamageOfFrames, EndsWhereTheListIsCutOff) {
+  const auto cut = [](ImU32 colour) {
+    return [colour](ImDrawList& list) {
+      list.PushClipRect({300, 70}, {310, 80});
+      list.AddRectFilled({0, 0}, {width, height}, colour);
+      list.PopClipRect();
+    };
+  };
+  frame(cut(IM_COL32(1, 2, 3, 255)));
+  EXPECT_THAT(frame(cut(IM_COL32(3, 2, 1, 255))), ElementsAre(Area{256, 64, 320, 128}));
+}
+
+TEST_F(DamageOfFrames, IsWhereATextureHasOtherPixels) {
+  const ImTextureID texture = platform::texture_id(7);
+  const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {70, 70}, {90, 90}); };
+  frame(picture);
+  EXPECT_THAT(frame(picture, [](std::uint64_t which, const Share&) { return which == 7 ? 2 : 1; }),
+              ElementsAre(Area{64, 64, 128, 128}));
+}
+
+TEST_F(DamageOfFrames, IsInTheRowsInWhichATextureHasOtherPixels) {
+  const ImTextureID texture = platform::texture_id(7);
+  const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {70, 40}, {90, 340}); };
+  frame(picture);
+  // The upper half ends at 190, in the third row of tiles, the lower one at 340, in the sixth.
+  const auto upper = [](std::uint64_t, const Share& part) { return part.top < 0.5f ? 2 : 1; };
+  EXPECT_THAT(frame(picture, upper), ElementsAre(Area{64, 0, 128, 192}));
+  const auto last = [](std::uint64_t, const Share& part) {
+    return part.bottom > 0.9f ? 3 : part.top < 0.5f ? 2 : 1;
+  };
+  EXPECT_THAT(frame(picture, last), ElementsAre(Area{64, 256, 128, 384}));
+}
+
+TEST_F(DamageOfFrames, IsInTheTilesInWhichATextureHasOtherPixels) {
+  const ImTextureID texture = platform::texture_id(7);
+  const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {0, 0}, {320, 320}); };
+  frame(picture);
+  // A row of pixels and a column of pixels, as after the edit of a token.
+  const auto cross = [](std::uint64_t, const Share& part) {
+    const bool row = part.top <= 0.5f && 0.5f < part.bottom, column = part.left <= 0.1f && 0.1f < part.right;
+    return row || column ? 2 : 1;
+  };
+  EXPECT_THAT(frame(picture, cross),
+              ElementsAre(Area{0, 0, 64, 128}, Area{0, 128, 320, 192}, Area{0, 192, 64, 320}));
+}
+
+TEST_F(DamageOfFrames, IsAllOfATextureThatDoesNotStandUpright) {
+  const ImTextureID texture = platform::texture_id(7);
+  const auto picture = [texture](ImDrawList& list) {
+    list.AddImageQuad(texture, {70, 40}, {90, 40}, {90, 340}, {70, 340}, {0, 0}, {0, 1}, {1, 1}, {1, 0});
+  };
+  frame(picture);
+  EXPECT_THAT(frame(picture, [](std::uint64_t, const Share& part) { return part.bottom > 0.9f ? 2 : 1; }),
+              ElementsAre(Area{64, 0, 128, 384}));
+}
+
+TEST_F(DamageOfFrames, IsEverythingOnceItWasForgotten) {
+  frame(red);
+  damage.forget();
+  EXPECT_THAT(frame(red), ElementsAre(Area{0, 0, width, height}));
+}
+
+TEST_F(DamageOfFrames, IsEverythingWhenMostOfItDiffers) {
+  frame(nothing);
+  EXPECT_THAT(frame([](ImDrawList& list) {
+                list.AddRectFilled({0, 0}, {width, 300}, IM_COL32(9, 9, 9, 255));
+              }),
+              ElementsAre(Area{0, 0, width, height}));
+}
+
+TEST_F(DamageOfFrames, EndsAtTheEdgeOfAWindowThatIsNoWholeNumberOfTiles) {
+  ImGui::GetIO().DisplaySize = {100, 50};
+  EXPECT_THAT(frame(nothing), ElementsAre(Area{0, 0, 100, 50}));
+}
+
+TEST_F(DamageOfFrames, KeepsOfTheListsWhatTouchesTheAreas) {
+  frame([](ImDrawList& list) { red(list), wide(list); });
+  ImDrawData& data = *ImGui::GetDrawData();
+  keep_within(data, {{0, 128, 128, 192}});
+  int triangles = 0;
+  for (int l = 0; l < data.CmdListsCount; ++l)
+    for (const ImDrawCmd& command : data.CmdLists[l]->CmdBuffer) {
+      triangles += static_cast<int>(command.ElemCount) / 3;
+      EXPECT_GE(command.ClipRect.x, 0);
+      EXPECT_GE(command.ClipRect.y, 128);
+      EXPECT_LE(command.ClipRect.z, 128);
+      EXPECT_LE(command.ClipRect.w, 192);
+    }
+  EXPECT_EQ(triangles, 2);  // of the wide rectangle alone
+}
+
+}  // namespace
+}  // namespace app::render

@@ -1,0 +1,153 @@
+// A comparison and a search that take longer than a frame: what the window's thread finds meanwhile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/session/tensor_check.hpp"
+#include "core/base/error.hpp"
+#include "core/files/session.hpp"
+#include "core/out/export.hpp"
+#include "core/graph/mistakes.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/random_model.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace app {
+namespace {
+
+using core::attention::Model;
+using core::attention::Stage;
+using core::editing::MatrixName;
+using core::editing::SetCell;
+
+/// A model that goes to the engine, and one of it kept as A.
+struct LargeComparison : testing::Test {
+  support::TemporaryDirectory directory;
+  Store store{free_memory, 1e9};  // the live trace follows at once where nobody reads it
+
+  void SetUp() override {
+    support::Random random(71);
+    Model model = support::model(random, 300, 12, 12, 4);
+    model.dropout = {};
+    core::formats::save_session(directory.path() / "large.json", {model, ""});
+    store.open(directory.path() / "large.json");
+    finish();
+    store.dispatch(KeepReference{});
+    store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::compare; }});
+  }
+  void finish() {
+    do support::finish_working(store);
+    while (store.live().is_behind());
+    support::finish_working(store);
+  }
+  void edit(double number) {
+    store.dispatch(ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, number}});
+    store.settle();
+  }
+};
+
+TEST_F(LargeComparison, IsWorkedOutBesideTheWindow) {
+  store.settle();
+  EXPECT_EQ(store.comparing().comparison(), nullptr) << "the window's thread compares nothing";
+  EXPECT_TRUE(store.comparing().work().is_renewing);
+  finish();
+  ASSERT_NE(store.comparing().comparison(), nullptr);
+  EXPECT_FALSE(store.comparing().work().is_renewing);
+  EXPECT_EQ(store.comparing().comparison()->first, nullptr);
+  EXPECT_FALSE(store.comparing().comparison()->is_exact);
+}
+
+TEST_F(LargeComparison, StaysThatOfTheLastStateUntilTheNextIsComplete) {
+  finish();
+  const std::uint64_t version = store.comparing().comparison()->key.version;
+  edit(7);
+  ASSERT_NE(store.comparing().comparison(), nullptr);
+  EXPECT_EQ(store.comparing().comparison()->key.version, version);
+  EXPECT_TRUE(store.comparing().work().is_renewing);
+  finish();
+  EXPECT_EQ(store.comparing().comparison()->key.version, store.live().version());
+  ASSERT_NE(store.comparing().comparison()->first, nullptr);
+  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_EQ(store.comparing().comparison()->first->numbers_b(1, 2), 7);
+}
+
+TEST_F(LargeComparison, FollowsADragToTheLastNumber) {
+  finish();
+  for (int k = 1; k <= 60; ++k) edit(k);
+  finish();
+  EXPECT_EQ(store.live().model(), store.model());
+  EXPECT_EQ(store.comparing().comparison()->first->numbers_b(1, 2), 60);
+}
+
+TEST_F(LargeComparison, OfAnotherHeadKnowsAllHeadsAlready) {
+  edit(7);
+  finish();
+  const auto before = store.comparing().comparison()->stages.back().all;
+  store.dispatch(ChangeView{[](View& v) { v.look.head = 3; }});
+  finish();
+  EXPECT_EQ(store.comparing().comparison()->key.head, 3u);
+  EXPECT_EQ(store.comparing().comparison()->stages.back().all.largest, before.largest);
+}
+
+TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
+  finish();
+  store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::stages; }});
+  store.settle();
+  EXPECT_EQ(store.comparing().comparison(), nullptr);
+  EXPECT_EQ(store.comparing().kept(), nullptr);
+}
+
+/// Tensors of a model that no known mistake explains, so that all are tried.
+struct LargeCheck : LargeComparison {
+  void check(const char* mistake) {
+    Model theirs = store.model();
+    if (const auto* row = core::mistakes::find_mistake(mistake)) theirs = row->made(theirs);
+    if (std::string_view(mistake).empty()) {
+      arma::mat numbers = theirs.sequences[0].embeddings;
+      numbers(5, 5) += 1;
+      theirs.sequences[0].embeddings = numbers;
+    }
+    core::formats::export_stages(theirs, directory.path() / "theirs", {.stages = {"weights"}});
+    store.dispatch(CheckTensors{directory.path() / "theirs"});
+    support::finish_reading(store);
+  }
+};
+
+TEST_F(LargeCheck, IsMadeBesideTheWindow) {
+  check("no_scale");
+  store.settle();
+  EXPECT_EQ(store.comparing().comparison(), nullptr) << "the window's thread checks nothing";
+  EXPECT_TRUE(store.comparing().work().is_renewing);
+  finish();
+  ASSERT_NE(store.comparing().comparison(), nullptr);
+  EXPECT_THAT(store.comparing().comparison()->tensors->report.causes(), testing::ElementsAre("no_scale"));
+  EXPECT_TRUE(store.comparing().comparison()->tensors->searched);
+}
+
+TEST_F(LargeCheck, CanBeStoppedAndBegunAgain) {
+  check("");
+  while (!store.comparing().work().is_searching) store.settle();
+  store.dispatch(StopSearch{});
+  finish();
+  EXPECT_FALSE(store.comparing().work().is_searching);
+  EXPECT_FALSE(store.comparing().comparison()->tensors->searched);
+  EXPECT_NE(store.comparing().comparison()->first, nullptr) << "what differs is known without a search";
+  store.dispatch(SearchCauses{});
+  store.settle();
+  EXPECT_TRUE(store.comparing().work().is_searching);
+  finish();
+  EXPECT_TRUE(store.comparing().comparison()->tensors->searched);
+  EXPECT_TRUE(store.comparing().comparison()->tensors->report.explanations.empty());
+}
+
+TEST_F(LargeCheck, OfAnOutdatedModelIsGivenUp) {
+  check("");
+  while (!store.comparing().work().is_searching) store.settle();
+  edit(7);
+  finish();
+  EXPECT_FALSE(store.comparing().comparison()->tensors->searched) << "the search was for the model before";
+  EXPECT_EQ(store.comparing().comparison()->key.version, store.live().version());
+}
+
+}  // namespace
+}  // namespace app

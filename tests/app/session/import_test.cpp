@@ -1,0 +1,353 @@
+// Files of tensors, from the moment they are dropped to the model that is made of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/graph/attend.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/files/tensor_file.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace {
+
+using namespace app;
+using gui::Program;
+using testing::HasSubstr;
+
+const std::string fixtures = FIXTURES;
+const std::string tiny = fixtures + "/tiny_gpt/attention.safetensors";
+
+TEST(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
+  Program program;
+  program.store.dispatch(OpenFile{tiny});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
+  program.click("import/layer");
+  program.click("import/layer/2");
+  EXPECT_EQ(program.store.view().forms.import.layer, 2u);
+  program.store.dispatch(OpenFile{fixtures + "/tiny_gpt/golden.npz"});  // dropped on the dialog
+  program.store.dispatch(ChangeView{[](View& v) { v.forms.import.choices.embeddings_tensor = "L2.ln_1"; }});
+  program.run();
+  program.click("dialog/confirm");
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  const auto golden = core::formats::open_tensors(fixtures + "/tiny_gpt/golden.npz");
+  const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
+  program.run();
+  EXPECT_EQ(program.store.model().n_heads, 4u);
+  const arma::mat computed = core::attention::attend(program.store.model()).heads[3].weights;
+  EXPECT_LT(arma::abs(computed - weights).max(), 1e-6);
+  EXPECT_FALSE(program.store.document().modified);
+  EXPECT_EQ(program.store.document().recent.front().filename(), "attention.safetensors");
+}
+
+TEST(ImportDialog, AsksWhetherAFirstLineOfNumbersNamesTheColumns) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "x.csv", "0,1,2\n0.5,0.25,3\n1,2,4\n");
+  Program program;
+  const auto open = [&] {
+    program.store.dispatch(OpenFile{directory / "x.csv"});
+    program.run(3);
+    ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
+  };
+  open();
+  EXPECT_THAT(program.store.message().text, HasSubstr("say whether it names the columns"));
+  program.click("dialog/confirm");
+  program.run(3);
+  EXPECT_EQ(program.store.model().n_tokens(), 2u) << "as pandas writes them";
+  open();
+  program.click("import/first_line");
+  program.click("import/first_line/1");
+  program.click("dialog/confirm");
+  program.run(3);
+  EXPECT_EQ(program.store.model().n_tokens(), 3u);
+  support::put_bytes(directory / "x.csv", "0.5,0.25,3\n1,2,4\n");
+  program.store.dispatch(OpenFile{directory / "x.csv"});
+  program.run(3);
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::none) << "there is nothing to be asked";
+}
+
+TEST(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
+  Program program;
+  program.store.dispatch(OpenFile{fixtures + "/checkpoints/families/bart/model.safetensors"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
+  const auto& expected = program.store.opening().tensors->expected;
+  ASSERT_EQ(expected.size(), 3u);  // by their names, cross-attention last
+  EXPECT_EQ(expected[0].n_heads, 4u);
+  EXPECT_EQ(
+      reservations_text(expected[2].account),
+      "assumed: keys and values of the same tokens as the queries (the model takes them of another sequence)");
+  EXPECT_FALSE(program.has("import/reservations"));
+  program.store.dispatch(ChangeView{[](View& view) { view.forms.import.layer = 2; }});
+  program.run(3);
+  EXPECT_TRUE(program.has("import/reservations"));
+}
+
+TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
+  Program program;
+  program.store.dispatch(OpenFile{fixtures + "/checkpoints/families/deberta_v2/model.safetensors"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  EXPECT_TRUE(program.has("banner/left_out"));
+  EXPECT_TRUE(program.has("banner/reservations"));
+  ASSERT_EQ(program.store.document().account.left_out.size(), 1u);
+  EXPECT_EQ(program.store.document().account.left_out[0].words, "relative position biases");
+  program.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 7});
+  program.store.dispatch(ShowMessage{""});
+  program.run();
+  EXPECT_TRUE(program.has("banner/left_out")) << "edits do not take it away";
+  program.store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::heads; }});
+  program.run();
+  EXPECT_TRUE(program.has("banner/left_out")) << "nor another view";
+  const support::TemporaryDirectory directory;
+  program.store.dispatch(SaveFileAs{directory / "s.json"});
+  program.run(3);
+  program.store.dispatch(LoadPreset{"multi-head"});
+  program.store.dispatch(OpenFile{directory / "s.json"});
+  program.run(3);
+  EXPECT_TRUE(program.has("banner/left_out")) << "the session has it too";
+  program.store.dispatch(LoadPreset{"multi-head"});
+  program.run();
+  EXPECT_FALSE(program.has("banner/left_out"));
+  EXPECT_FALSE(program.has("banner/reservations"));
+}
+
+TEST(OpenedDump, NamesWhatIsNotUsedInTheBanner) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "weights.head0.csv", "1,0\n0.5,0.5\n");
+  support::put_bytes(directory / "attn_mask.csv", "1,0\n1,1\n");
+  Program program;
+  program.store.dispatch(OpenFile{directory.path()});
+  program.run(3);
+  if (program.store.view().forms.dialog == Dialog::import_tensors) program.click("dialog/confirm");
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  EXPECT_EQ(reservations_text(program.store.document().account), "not used: attn_mask [2, 2]");
+  EXPECT_TRUE(program.has("banner/reservations"));
+  EXPECT_FALSE(program.has("banner/left_out"));
+}
+
+TEST(QuantisedCheckpoint, IsRefusedInWords) {
+  const support::TemporaryDirectory directory;
+  std::string header =
+      R"({"h.0.attn.qweight":{"dtype":"I32","shape":[1,1],"data_offsets":[0,4]},"h.0.attn.scales":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]}})";
+  std::string bytes(1, static_cast<char>(header.size()));
+  bytes += std::string(7, '\0') + header + std::string(8, '\0');
+  support::put_bytes(directory / "m.safetensors", bytes);
+  Program program;
+  const auto before = program.store.model();
+  program.store.dispatch(OpenFile{directory / "m.safetensors"});
+  program.run(3);
+  EXPECT_TRUE(program.store.message().is_error);
+  EXPECT_THAT(program.store.message().text, HasSubstr("quantised by GPTQ"));
+  EXPECT_EQ(program.store.model(), before);
+}
+
+TEST(ImportDialog, ShowsTheRangeOfATensorThatIsClicked) {
+  Program program;
+  program.store.dispatch(OpenFile{tiny});
+  program.run(3);
+  program.click("import/tensor/0");
+  program.run();
+  const Opening opening = program.store.opening();
+  const std::string name = opening.tensors->file->tensors()[0].name;
+  ASSERT_TRUE(opening.tensors->ranges.contains(name));
+  const arma::mat numbers = core::formats::matrix(opening.tensors->file->read(name));
+  EXPECT_EQ(opening.tensors->ranges.at(name).least, numbers.min());
+  EXPECT_EQ(opening.tensors->ranges.at(name).greatest, numbers.max());
+}
+
+TEST(ImportDialog, AsksAboutAFileThatTheWindowBeginsWith) {
+  Program program;
+  program.store.open(fixtures + "/checkpoints/llama.safetensors");
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
+  EXPECT_THAT(program.store.message().text, HasSubstr("the number of heads must be said"));
+}
+
+TEST(ImportDialog, NamesWhatIsMissingAndKeepsTheModel) {
+  Program program;
+  const auto before = program.store.model();
+  program.store.dispatch(OpenFile{fixtures + "/checkpoints/llama.safetensors"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
+  EXPECT_THAT(program.store.message().text, HasSubstr("the number of heads must be said"));
+  program.store.dispatch(ChangeView{[](View& v) { v.forms.import.choices.n_heads = 3; }});
+  program.run();
+  program.click("dialog/confirm");
+  EXPECT_THAT(program.store.message().text, HasSubstr("that 3 heads share"));
+  EXPECT_EQ(program.store.model(), before);
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
+}
+
+TEST(ImportDialog, TakesProjectionsThatAreNamedByHand) {
+  const support::TemporaryDirectory directory;
+  const std::string header =
+      R"({"wa":{"dtype":"U8","shape":[2,4],"data_offsets":[0,8]},"wb":{"dtype":"U8","shape":[4,2],"data_offsets":[8,16]}})";
+  std::string bytes(1, static_cast<char>(header.size()));
+  bytes += std::string(7, '\0') + header;
+  for (char k = 0; k < 16; ++k) bytes += k;
+  support::put_bytes(directory / "m.safetensors", bytes);
+  Program program;
+  program.store.dispatch(OpenFile{directory / "m.safetensors"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
+  ASSERT_EQ(program.store.view().forms.import.as, ImportAs::by_hand);
+  for (const char* row : {"query", "key", "value"}) {
+    const std::string name = std::string("import/") + row + "/weight";
+    program.click(name);
+    program.click(name + "/" + (row[0] == 'v' ? "2" : "1"));
+  }
+  program.click("import/value/turned");
+  program.click("dialog/confirm");
+  program.run();
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  const auto& p = *program.store.model().projections;
+  EXPECT_TRUE(arma::approx_equal(*p.query.weight, arma::mat{{0, 1, 2, 3}, {4, 5, 6, 7}}, "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(*p.value.weight, arma::mat{{8, 10, 12, 14}, {9, 11, 13, 15}}, "absdiff", 0));
+}
+
+TEST(OpenedTensors, WithoutAChoiceBecomeTheModelAtOnce) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "x.csv", ",a,b\nThe,1,2\ndog,3,4\n");
+  Program program;
+  program.store.dispatch(OpenFile{directory / "x.csv"});
+  program.run(3);
+  EXPECT_EQ(program.store.view().forms.dialog, Dialog::none);
+  EXPECT_EQ(program.store.model().sequences[0].tokens[1], "dog");
+  EXPECT_THAT(program.store.message().text, HasSubstr("queries, keys and values are the embeddings"));
+}
+
+TEST(OpenedTensors, AskAboutUnsavedWorkFirst) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "x.csv", "1,2\n3,4\n");
+  Program program;
+  program.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 7});
+  program.store.dispatch(OpenFile{directory / "x.csv"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::unsaved_work);
+  program.click("dialog/discard");
+  EXPECT_EQ(program.store.model().n_tokens(), 2u);
+}
+
+TEST(OpenedTensors, ThatAreDamagedLeaveTheModel) {
+  Program program;
+  const auto before = program.store.model();
+  for (const auto& entry : std::filesystem::directory_iterator(fixtures + "/formats/damaged")) {
+    if (entry.path().filename() == "large_integer.npy") continue;  // which is damaged only as embeddings
+    program.store.dispatch(OpenFile{entry.path()});
+    program.run(3);
+    if (const auto opening = program.store.opening(); opening.tensors)  // damaged where its numbers are read
+      program.store.dispatch(MeasureTensor{opening.tensors->file->tensors().front().name});
+    program.run(3);
+    EXPECT_EQ(program.store.model(), before) << entry.path();
+    EXPECT_TRUE(program.store.message().is_error) << entry.path();
+    program.store.dispatch(ShowDialog{Dialog::none});
+    program.store.dispatch(ShowMessage{""});
+  }
+}
+
+/// A .npy file of [layers, 2 heads, 2, 2]: all weights are 1/2, but in layer k the first is 1/2^k.
+std::string npy_of_layers(int n_layers) {
+  std::string header =
+      "{'descr': '<f8', 'fortran_order': False, 'shape': (" + std::to_string(n_layers) + ", 2, 2, 2), }";
+  header.resize(128 - 10, ' ');
+  header.back() = '\n';
+  std::string bytes = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header;
+  for (int k = 0; k < n_layers; ++k)
+    for (int n = 0; n < 8; ++n) {
+      const double number = n == 0 ? std::ldexp(1, -k) : n == 1 ? 1 - std::ldexp(1, -k) : 0.5;
+      bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+    }
+  return bytes;
+}
+
+double first_weight(const Program& program) {
+  return program.store.live().trace().heads[0].weights(0, 0);
+}
+
+TEST(OpenedWeights, AreShownAtOnceAndAnotherLayerIsAClickAway) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "w.npy", npy_of_layers(3));
+  Program program;
+  program.store.dispatch(OpenFile{directory / "w.npy"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  EXPECT_THAT(program.store.message().text, HasSubstr("layer 0 of 3"));
+  EXPECT_EQ(first_weight(program), 1);
+  program.click("model/layer");
+  program.click("model/layer/2");
+  program.run(3);
+  EXPECT_EQ(first_weight(program), 0.25);
+  EXPECT_EQ(program.store.document().layer, 2u);
+  EXPECT_FALSE(program.store.document().modified);
+}
+
+TEST(OpenedWeights, CanBeChosenFromOnceMore) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "w.npy", npy_of_layers(3));
+  Program program;
+  program.store.dispatch(OpenFile{directory / "w.npy"});
+  program.run(3);
+  program.click("menu/File");
+  program.click("menu/file/choose");
+  program.run();
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
+  program.click("import/batch");
+  program.click("dialog/confirm");
+  program.run(3);
+  EXPECT_EQ(program.store.model().sequences.size(), 3u);
+  EXPECT_FALSE(program.has("model/layer"));
+}
+
+TEST(ImportDialog, GivesTheStagesThatAreNamed) {
+  Program program;
+  program.store.dispatch(OpenFile{fixtures + "/tiny_gpt/golden.npz"});
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.import.as, ImportAs::stages) << program.store.message().text;
+  program.click("import/stage_layer");
+  program.click("import/stage_layer/2");
+  program.click("dialog/confirm");
+  program.run(3);
+  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  const auto golden = core::formats::open_tensors(fixtures + "/tiny_gpt/golden.npz");
+  const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
+  EXPECT_EQ(arma::abs(arma::mat(program.store.live().trace().heads[3].weights) - weights).max(), 0);
+}
+
+TEST(OpenDialog, SaysWhatIsInTheFileThatIsChosen) {
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "x.csv", "1,-2\n3,4\n");
+  Program program;
+  program.store.dispatch(ShowDialog{Dialog::open});
+  program.store.dispatch(BrowseTo{directory.path()});
+  program.run();
+  program.click("browser/entry/x.csv");
+  program.run(3);
+  EXPECT_EQ(program.store.opening().preview, "table of 1 tensor: x float64 [2, 2], -2 … 4");
+}
+
+TEST(OpenedFile, OfPytorchSaysBeforeAndAfterWhatIsLeftOut) {
+  Program program;
+  const support::TemporaryDirectory directory;
+  const auto path = directory / "run.pt";
+  std::filesystem::copy_file(fixtures + "/formats/pytorch/nested.pt", path);
+  program.store.dispatch(PreviewFile{path});
+  program.run();
+  EXPECT_THAT(program.store.opening().preview, testing::StartsWith("pytorch of 16 tensors"));
+  EXPECT_THAT(program.store.opening().preview,
+              HasSubstr("Left out as no tensors: optimizer.param_groups.0.lr"));
+}
+
+TEST(OpenedFile, WithMoreThanTensorsIsRefusedInTheStatusBar) {
+  Program program;
+  const auto before = program.store.model();
+  program.store.dispatch(OpenFile{fixtures + "/formats/pytorch/refused/module.pt"});
+  program.run();
+  EXPECT_TRUE(program.store.message().is_error);
+  EXPECT_THAT(program.store.message().text, HasSubstr("save model.state_dict()"));
+  EXPECT_EQ(program.store.model(), before);
+}
+
+}  // namespace

@@ -1,0 +1,150 @@
+#include "app/session/picture_source.hpp"
+
+#include <gtest/gtest.h>
+
+#include "app/session/extents.hpp"
+#include "app/session/live_trace.hpp"
+#include "core/graph/attend.hpp"
+#include "tests/support/random_model.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace app {
+namespace {
+
+using core::attention::Model;
+using core::attention::Stage;
+
+constexpr double always = 1e9;  // milliseconds that may be taken at once
+
+Model model_of(std::size_t n_tokens) {
+  support::Random random(21);
+  Model model = support::model(random, n_tokens, 8, 8, 2);
+  model.scores = core::attention::ScoreRule::query_key;
+  model.mask = {};
+  model.dropout = {};
+  return model;
+}
+
+Model with_other_number(Model model) {
+  arma::mat numbers = model.sequences[0].embeddings;
+  numbers(0, 0) += 1;
+  model.sequences[0].embeddings = numbers;
+  return model;
+}
+
+TEST(PictureSource, HasStagesOfASmallTraceReadyAtOnce) {
+  Jobs jobs;
+  const LiveTrace live(jobs, model_of(12), always);
+  PictureSource source(jobs);
+  (jobs.finish(), source.follow(live));
+  EXPECT_TRUE(source.is_ready(Stage::scores, 1));
+  EXPECT_FALSE(source.is_making());
+}
+
+TEST(PictureSource, MakesStagesOfALargeTraceBesideTheWindow) {
+  Jobs jobs;
+  const LiveTrace live(jobs, model_of(420), always);
+  PictureSource source(jobs);
+  (jobs.finish(), source.follow(live));
+  EXPECT_FALSE(source.is_ready(Stage::scores, 1));
+  while (source.is_making()) (jobs.finish(), source.follow(live));
+  EXPECT_TRUE(live.trace().heads[1].scores.is_made());
+  EXPECT_FALSE(live.trace().heads[0].scores.is_made());
+  EXPECT_TRUE(source.is_ready(Stage::scores, 1));
+}
+
+TEST(PictureSource, KnowsTheExtentOfWhatItMade) {
+  Jobs jobs;
+  const LiveTrace live(jobs, model_of(420), always);
+  PictureSource source(jobs);
+  (jobs.finish(), source.follow(live));
+  EXPECT_EQ(source.extent(Stage::scores, 1), nullptr);
+  while (!source.is_ready(Stage::scores, 1)) (jobs.finish(), source.follow(live));
+  const arma::mat scores = core::attention::attend(live.model()).heads[1].scores;
+  ASSERT_NE(source.extent(Stage::scores, 1), nullptr);
+  EXPECT_NEAR(source.extent(Stage::scores, 1)->largest, scores.max(), 1e-12);
+  EXPECT_NEAR(source.extent(Stage::scores, 1)->smallest, scores.min(), 1e-12);
+}
+
+TEST(PictureSource, CountsWhatIsBeyondARangeBesideTheWindow) {
+  Jobs jobs;
+  const LiveTrace live(jobs, model_of(420), always);
+  PictureSource source(jobs);
+  (jobs.finish(), source.follow(live));
+  const Range range{-1, 0.5, 0};
+  EXPECT_EQ(source.outside(Stage::scores, 1, range), nullptr);
+  const Beyond* cells = nullptr;
+  while (!(cells = source.outside(Stage::scores, 1, range))) (jobs.finish(), source.follow(live));
+  const arma::mat scores = core::attention::attend(live.model()).heads[1].scores;
+  EXPECT_EQ(cells->below, arma::accu(scores < -1));
+  EXPECT_EQ(cells->above, arma::accu(scores > 0.5));
+  EXPECT_EQ(source.outside(Stage::scores, 1, {-1, 1, 0}), nullptr) << "another range, other cells";
+}
+
+TEST(PictureSource, HoldsAKeptTraceAsLongAsItIsRead) {
+  const Model model = model_of(420);
+  Jobs jobs;
+  LiveTrace kept(jobs);
+  support::catch_up(jobs, kept, model);
+  PictureSource source(jobs);
+  (jobs.finish(), source.follow(kept));
+  EXPECT_FALSE(source.is_ready(Stage::scores, 1));
+  (jobs.finish(), source.follow(kept));  // it is being made
+  kept.clear();
+  source.stop();
+  support::catch_up(jobs, kept, model);
+  do (jobs.finish(), source.follow(kept));
+  while (!source.is_ready(Stage::scores, 1));
+  EXPECT_TRUE(kept.trace().heads[1].scores.is_made());
+}
+
+TEST(PictureSource, MakesNothingOfATraceThatHasGone) {
+  Jobs jobs;
+  LiveTrace live(jobs, model_of(420), always);
+  PictureSource source(jobs);
+  (jobs.finish(), source.follow(live));
+  EXPECT_FALSE(source.is_ready(Stage::scores, 1));
+  source.stop();
+  live.follow(with_other_number(live.model()), 0);
+  do (jobs.finish(), source.follow(live));
+  while (source.is_making());
+  EXPECT_FALSE(live.trace().heads[1].scores.is_made());
+}
+
+TEST(PictureSource, MakesTheMaskAnewOnlyForAnotherMask) {
+  Jobs jobs;
+  LiveTrace live(jobs, model_of(420), always);
+  PictureSource source(jobs);
+  const auto visible = [&] {
+    do (jobs.finish(), source.follow(live));
+    while (!source.visible());
+    return source.visible();
+  };
+  (jobs.finish(), source.follow(live));
+  EXPECT_EQ(source.visible(), nullptr) << "not on the window's thread";
+  const arma::mat* const before = visible();
+  EXPECT_EQ((*before)(3, 4), live.model().mask.causal ? 0 : 1);
+  live.follow(with_other_number(live.model()), 0);
+  (jobs.finish(), source.follow(live));
+  EXPECT_EQ(source.visible(), before);
+  EXPECT_FALSE(live.trace().mask.is_made());
+  Model other = live.model();
+  other.mask.causal = !other.mask.causal;
+  live.follow(other, 0);
+  EXPECT_EQ((*visible())(3, 4), other.mask.causal ? 0 : 1);
+}
+
+TEST(Extents, KeepTheLastOneUntilTheNextIsWorkedOut) {
+  const Model model = model_of(12);
+  const core::attention::Trace trace = core::attention::attend(model);
+  Extents extents;
+  EXPECT_EQ(extents.last(Stage::scores, 1).largest, 0);
+  const double largest = extents.of(trace, 1, Stage::scores, 1).largest;
+  extents.of(trace, 2, Stage::queries, 1);
+  extents.of(trace, 3, Stage::queries, 1);
+  EXPECT_EQ(extents.last(Stage::scores, 1).largest, largest);
+  EXPECT_EQ(largest, arma::mat(trace.heads[1].scores).max());
+}
+
+}  // namespace
+}  // namespace app

@@ -1,0 +1,112 @@
+#include "app/session/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/random_model.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace app {
+namespace {
+
+using core::attention::Stage;
+
+struct StatisticsOfATrace : testing::Test {
+  Jobs jobs;
+  Statistics statistics{jobs};
+  std::optional<LiveTrace> live;
+  std::vector<std::string> tokens;
+
+  void of(std::size_t n_tokens) {
+    support::Random random(51);
+    tokens = core::attention::numbered_tokens(n_tokens);
+    live.emplace(jobs, support::model(random, n_tokens, 8, 8, 4), 1e9);
+    statistics.read_from(*live);
+  }
+  void next_frame() {
+    jobs.finish();
+    statistics.read_from(*live);
+  }
+  const std::vector<core::attention::HeadFacts>& heads(std::uint64_t version = 1) {
+    return statistics.heads(live->trace(), version, tokens);
+  }
+  std::optional<double> entropy_of(std::size_t head) const {
+    return core::attention::head_facts(live->trace().heads[head].weights, tokens).entropy_bits;
+  }
+};
+
+TEST_F(StatisticsOfATrace, AreThereAtOnceWhenItIsSmall) {
+  of(12);
+  ASSERT_EQ(heads().size(), 4u);
+  EXPECT_EQ(heads()[2].entropy_bits, entropy_of(2));
+  EXPECT_FALSE(statistics.is_busy());
+}
+
+TEST_F(StatisticsOfATrace, AreEmptyUntilTheyHaveBeenWorkedOutWhenItIsLarge) {
+  of(400);
+  ASSERT_EQ(heads().size(), 4u);
+  EXPECT_FALSE(heads()[0].entropy_bits.has_value());
+  while (statistics.is_busy()) next_frame(), heads();
+  EXPECT_EQ(heads()[0].entropy_bits, entropy_of(0));
+}
+
+TEST_F(StatisticsOfATrace, AreNotBegunForATraceThatIsSeenInOneFrameOnly) {
+  of(400);
+  for (std::uint64_t version = 1; version < 20; ++version) {  // a drag
+    next_frame();
+    heads(version);
+  }
+  next_frame();
+  EXPECT_FALSE(heads(20)[0].entropy_bits.has_value());
+}
+
+TEST_F(StatisticsOfATrace, OfTheRowsOfTwoStagesAreThereInTheEnd) {
+  of(400);
+  const auto ask = [&] {
+    next_frame();
+    const bool weights = statistics.rows(live->trace(), 1, Stage::weights, 2).size() == 400;
+    return statistics.rows(live->trace(), 1, Stage::scores, 1).size() == 400 && weights;
+  };
+  EXPECT_FALSE(ask());
+  while (!ask()) {
+  }
+  EXPECT_EQ(statistics.rows(live->trace(), 1, Stage::weights, 2)[399].entropy_bits,
+            core::attention::row_facts(live->trace().heads[2].weights, 399).entropy_bits);
+}
+
+TEST_F(StatisticsOfATrace, OfRowsOfAHeadThatTheNextTraceHasNotAreForgotten) {
+  support::Random random(52);
+  const LiveTrace many(jobs, support::model(random, 6, 8, 8, 8), 1e9),
+      one(jobs, support::model(random, 6, 8, 8, 1), 1e9);
+  statistics.read_from(many);
+  EXPECT_EQ(statistics.rows(many.trace(), 1, Stage::weights, 7).size(), 6u);
+  statistics.read_from(one);
+  const auto& rows = statistics.rows(one.trace(), 2, Stage::weights, 0);
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_NEAR(rows[5].sum, 1, 1e-12);
+}
+
+TEST_F(StatisticsOfATrace, GiveItBackWhenItIsToChangeInPlace) {
+  of(400);
+  bool in_place = false;
+  for (int attempt = 0; attempt < 20 && !in_place; ++attempt) {  // a busy machine is now and then too slow
+    for (int frame = 0; frame < 3; ++frame) {
+      jobs.deliver();
+      statistics.read_from(*live);
+      heads();
+      statistics.likeness(live->trace(), 1);
+    }
+    const auto* trace = &live->trace();
+    core::attention::Model model = live->model();
+    model.sequences[0].embeddings = arma::mat(*model.sequences[0].embeddings + 1.0);
+    live->follow(model, 0);
+    in_place = !live->is_behind() && &live->trace() == trace;
+    support::catch_up(jobs, *live, model);
+  }
+  EXPECT_TRUE(in_place) << "changed in place";
+  next_frame();
+  while (heads(2), statistics.is_busy()) next_frame();
+  EXPECT_EQ(heads(2)[0].entropy_bits, entropy_of(0));
+}
+
+}  // namespace
+}  // namespace app

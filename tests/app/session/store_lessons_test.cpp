@@ -1,0 +1,129 @@
+#include <gtest/gtest.h>
+
+#include "app/session/store.hpp"
+#include "core/editing/presets.hpp"
+#include "core/lessons/states.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace app {
+namespace {
+
+using core::editing::SetCausal;
+using core::editing::SetDropoutRate;
+
+void start(Store& store, const char* name) {
+  store.dispatch(StartLesson{name});
+  store.settle();
+}
+
+TEST(Lesson, PutsTheOwnWorkAsideWithItsHistoryAndView) {
+  Store store;
+  store.dispatch(ApplyEdit{SetCausal{false}});
+  store.dispatch(ChangeView{[](View& v) {
+    v.look.head = 1;
+    v.look.tab = Tab::heads;
+    v.selection.pinned = CellRef{Stage::weights, 1, 2, 1};
+  }});
+  const auto own = store.model();
+  start(store, "000");
+  EXPECT_EQ(store.model(), core::lessons::preset("000-causal"));
+  EXPECT_EQ(store.view().look.tab, Tab::stages);
+  EXPECT_EQ(store.document().title, "lesson: Causal attention in eleven steps");
+  EXPECT_TRUE(store.document().modified) << "the own work is not saved";
+  store.dispatch(LeaveLesson{});
+  EXPECT_EQ(store.model(), own);
+  EXPECT_EQ(store.view().look.tab, Tab::heads);
+  EXPECT_EQ(store.view().look.head, 1u);
+  EXPECT_EQ(store.view().selection.pinned, (CellRef{Stage::weights, 1, 2, 1}));
+  EXPECT_FALSE(store.view().selection.lesson);
+}
+
+TEST(Lesson, LeavesWhatWasUndoneToBeRedone) {
+  Store store;
+  store.dispatch(ApplyEdit{SetCausal{false}});
+  const auto edited = store.model();
+  store.dispatch(Undo{});
+  start(store, "000");
+  store.dispatch(LeaveLesson{});
+  store.dispatch(Redo{});
+  EXPECT_EQ(store.model(), edited);
+}
+
+TEST(Lesson, IsLeftByUndoingPastItsStart) {
+  Store store;
+  const auto own = store.model();
+  start(store, "000");
+  store.dispatch(ApplyEdit{SetCausal{false}});
+  store.dispatch(app::EndGesture{});
+  store.dispatch(Undo{});
+  EXPECT_NE(store.lesson(), nullptr) << "the first undo takes back what was tried";
+  EXPECT_TRUE(store.model().mask.causal);
+  store.dispatch(Undo{});
+  EXPECT_EQ(store.lesson(), nullptr);
+  EXPECT_EQ(store.model(), own);
+}
+
+TEST(Lesson, IsNeverSavedOverTheOwnWork) {
+  support::TemporaryDirectory directory;
+  const auto path = directory / "own.json";
+  Store store;
+  store.dispatch(SaveFileAs{path});
+  support::finish_reading(store);
+  const std::string saved = support::bytes_of(path);
+  start(store, "004");
+  store.dispatch(SaveFile{});
+  support::finish_reading(store);
+  EXPECT_TRUE(store.message().is_error);
+  store.dispatch(ShowDialog{Dialog::save_as});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  EXPECT_EQ(support::bytes_of(path), saved);
+}
+
+TEST(Lesson, GivesWayToAPresetAndToQuitting) {
+  Store store;
+  store.dispatch(ApplyEdit{SetCausal{false}});
+  start(store, "002");
+  store.dispatch(Quit{});
+  EXPECT_FALSE(store.wants_to_quit()) << "the own work is not saved";
+  EXPECT_EQ(store.view().forms.dialog, Dialog::unsaved_work);
+  EXPECT_FALSE(store.model().mask.causal);
+  store.dispatch(DiscardAndContinue{});
+  EXPECT_TRUE(store.wants_to_quit());
+}
+
+TEST(Lesson, KeepsItsProgress) {
+  Store store;
+  start(store, "dropout");
+  store.dispatch(ApplyEdit{SetDropoutRate{0.5}});
+  store.settle();
+  EXPECT_FALSE(store.lesson()->seen.empty());
+  store.dispatch(GoInLesson{1});
+  store.dispatch(GoInLesson{1});
+  store.dispatch(LeaveLesson{});
+  EXPECT_EQ(store.kept().progress.at("dropout"), (LessonProgress{2, {0}}));
+  Store later;
+  later.recall(store.kept());
+  start(later, "dropout");
+  EXPECT_EQ(later.lesson()->step, 2u);
+  EXPECT_TRUE(later.lesson()->done.contains(0));
+}
+
+TEST(Lesson, OfNoSuchNameIsRefused) {
+  Store store;
+  store.dispatch(StartLesson{"no such"});
+  EXPECT_EQ(store.lesson(), nullptr);
+  EXPECT_TRUE(store.message().is_error);
+}
+
+TEST(LessonProgress, IsReadBackAndRefusedWhenItDoesNotFit) {
+  for (const LessonProgress& progress : {LessonProgress{0, {}}, LessonProgress{4, {0, 3, 10}}})
+    EXPECT_EQ(read_progress(progress_text(progress), 11), progress);
+  EXPECT_EQ(progress_text({4, {0, 3, 10}}), "4 0,3,10");
+  for (const char* bad :
+       {"", "x", "11 0", "4 11", "4 0,", "4 0;1", "-1 0", "4  0", "4,0", "99999999999999999999 0"})
+    EXPECT_FALSE(read_progress(bad, 11).has_value()) << bad;
+}
+
+}  // namespace
+}  // namespace app

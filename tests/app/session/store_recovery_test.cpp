@@ -1,0 +1,781 @@
+// Work that is not saved outlives the window: asked to end, or beside others; killed_test.cpp kills it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <thread>
+
+#include "app/session/store.hpp"
+#include "core/files/own_descriptor.hpp"
+#include "core/files/session.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace {
+
+std::atomic<int> why_no_locks{0};  // the error that flock() ends with
+
+}  // namespace
+
+/// Some file systems have no locks.
+extern "C" int flock(int descriptor, int operation) {
+  if (why_no_locks == 0) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
+  errno = why_no_locks;
+  return -1;
+}
+
+namespace app {
+namespace {
+
+using core::editing::MatrixName;
+using core::editing::SetCell;
+using support::bytes_of;
+using support::put_bytes;
+using support::TemporaryDirectory;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+Command edited(double value) {
+  return ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, value}};
+}
+
+double edited_number(const Store& store) {
+  return (*store.model().sequences.front().embeddings)(1, 2);
+}
+
+void record(Store& store, const TemporaryDirectory& state) {
+  store.recall({{}, {}, state.path()});
+}
+
+/// Edits, and waits until that is recorded or could not be.
+void edit_and_record(Store& store, double value) {
+  store.dispatch(edited(value));
+  store.settle();
+  store.jobs().finish();
+}
+
+/// Makes what was left first the document.
+void take_up(Store& store) {
+  store.dispatch(TakeUpLeft{0});
+  support::finish_reading(store);
+}
+
+/// What a window leaves that was edited and had to end.
+void leave_edited(const TemporaryDirectory& state, double value) {
+  Store store;
+  record(store, state);
+  store.dispatch(edited(value));
+  store.dispatch(EndNow{});
+}
+
+/// The number that is edited, as the only journal in a folder has it.
+double recorded_number(const TemporaryDirectory& state) {
+  for (const std::string& name : state.names()) {
+    if (!name.ends_with(".journal")) continue;
+    const std::string text = bytes_of(state / name);
+    const std::size_t begin = text.find('\n') + 1;
+    const auto session =
+        core::formats::parse_session(text.substr(begin, text.find('\x1e') - begin), "/a.json");
+    return (*session.model.sequences.front().embeddings)(1, 2);
+  }
+  return 0;
+}
+
+TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
+  const TemporaryDirectory state, folder;
+  {
+    Store store;
+    record(store, state);
+    edit_and_record(store, 1);
+    EXPECT_EQ(state.names().size(), 2u);  // a journal and its lock
+    store.dispatch(SaveFileAs{folder / "a.json"});
+    support::finish_reading(store);
+    store.settle();
+    EXPECT_EQ(state.names().size(), 1u);
+    edit_and_record(store, 2);
+    store.dispatch(Quit{});
+    store.dispatch(DiscardAndContinue{});
+    EXPECT_TRUE(store.wants_to_quit());
+    store.settle();  // as the window's last frame does
+  }
+  EXPECT_THAT(state.names(), IsEmpty());
+}
+
+TEST(Recovery, KnowsThePresetThatWasEdited) {
+  const TemporaryDirectory state;
+  {
+    Store store;
+    record(store, state);
+    store.dispatch(LoadPreset{"004-causal"});
+    store.dispatch(edited(4));
+    store.dispatch(EndNow{});
+  }
+  Store store;
+  record(store, state);
+  take_up(store);
+  EXPECT_EQ(store.document().preset, "004-causal");
+  EXPECT_FALSE(store.document().is_preset) << "it was edited";
+  store.dispatch(ShowDialog{Dialog::save_as});
+  EXPECT_EQ(store.view().forms.browser.name, "004-causal.json");
+}
+
+TEST(Recovery, KeepsALessonUntilItIsBack) {
+  for (const bool own_is_edited : {false, true}) {
+    const TemporaryDirectory state;
+    const std::vector<std::filesystem::path> models{FIXTURES "/../../assets/examples/tiny_gpt"};
+    {
+      Store store;
+      store.recall({{}, {}, state.path(), models});
+      if (own_is_edited) store.dispatch(edited(3));
+      store.dispatch(StartLesson{"next-word"});
+      support::finish_reading(store);
+      store.dispatch(SwitchHead{1, 2});
+      store.dispatch(EndNow{});
+    }
+    {
+      Store store;  // which does not find the lesson's model
+      record(store, state);
+      take_up(store);
+      EXPECT_FALSE(store.lesson());
+      EXPECT_THAT(store.message().text, HasSubstr("The lesson needs the model"));
+      EXPECT_EQ(store.document().modified, own_is_edited);
+      store.settle();
+      store.jobs().finish();
+      EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+      EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson ")));
+      store.dispatch(KeepLeft{});
+    }
+    Store store;
+    store.recall({{}, {}, state.path(), models});
+    const auto& left = store.view().forms.left;
+    ASSERT_EQ(left.size(), own_is_edited ? 2u : 1u);  // what the second window had open is left too
+    const auto lesson =
+        std::ranges::find_if(left, [](const std::string& line) { return line.find("lesson") != line.npos; });
+    store.dispatch(TakeUpLeft{static_cast<std::size_t>(lesson - left.begin())});
+    support::finish_reading(store);
+    ASSERT_TRUE(store.lesson()) << store.message().text;
+    EXPECT_EQ(store.newest().whole->experiment.heads_off.size(), 1u);
+  }
+}
+
+TEST(Recovery, BringsWhatWasTriedBackIntoItsStepOfAFinishedLesson) {
+  const TemporaryDirectory state;
+  std::map<std::string, LessonProgress> progress;
+  const std::size_t n_steps = core::lessons::find_lesson("004")->steps().size();
+  for (std::size_t k = 0; k < n_steps; ++k) progress["004"].done.insert(k);
+  progress["004"].step = n_steps - 1;
+  bool was_causal = false;
+  {
+    Store store;
+    store.recall({{}, {}, state.path()});
+    store.dispatch(StartLesson{"004"});
+    for (std::size_t k = 1; k < n_steps; ++k) store.dispatch(GoInLesson{1});
+    was_causal = store.model().mask.causal;
+    store.dispatch(ApplyEdit{core::editing::SetCausal{!was_causal}});
+    store.dispatch(EndNow{});
+  }
+  Store store;
+  store.recall({{}, progress, state.path()});
+  take_up(store);
+  ASSERT_TRUE(store.lesson()) << store.message().text;
+  EXPECT_EQ(store.lesson()->step, n_steps - 1);
+  EXPECT_EQ(store.model().mask.causal, !was_causal);
+}
+
+TEST(Recovery, OfAStepThatALessonNoLongerHasBringsTheOwnWorkBack) {
+  const TemporaryDirectory state;
+  {
+    Store store;
+    record(store, state);
+    store.dispatch(edited(3));
+    store.dispatch(StartLesson{"004"});
+    store.dispatch(EndNow{});
+  }
+  for (const std::string& name : state.names()) {
+    if (!name.ends_with(".journal")) continue;
+    std::string text = bytes_of(state / name);
+    text.replace(text.find("\"step\": 0"), 9, "\"step\": 99");
+    put_bytes(state / name, text);
+  }
+  Store store;
+  record(store, state);
+  take_up(store);
+  EXPECT_FALSE(store.lesson());
+  EXPECT_THAT(store.message().text, HasSubstr("no step 100 any more"));
+  EXPECT_EQ(edited_number(store), 3);
+}
+
+TEST(Recovery, KnowsWhereWorkWasSavedThatWasEditedMeanwhile) {
+  const TemporaryDirectory state;
+  const View view;
+  Document work;  // edited while it was being saved
+  work.model = core::editing::default_preset().make();
+  work.origin = {"old.json", "", "/old.json", "1"};
+  {
+    Jobs jobs;
+    Recorder recorder(jobs);
+    recorder.begin(state.path());
+    ASSERT_TRUE(work.is_modified());
+    recorder.follow({work, view});
+    jobs.finish();
+    work.origin = {"new.json", "", "/new.json", "2"};  // and then it was saved
+    recorder.follow({work, view});
+    jobs.finish();
+  }
+  const auto left = Journal::left_in(state.path());
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left.front()->head().path, "/new.json");
+  EXPECT_EQ(left.front()->head().stamp, "2");
+}
+
+TEST(Recovery, OfWorkThatCameThroughAPipeHasNoPlace) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string text = core::formats::session_text({core::editing::default_preset().make(), "", {}});
+  ASSERT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ::close(ends[1]);
+  Store store;
+  const std::filesystem::path pipe = "/dev/fd/" + std::to_string(ends[0]);
+  core::formats::read_pipe_whole(pipe);
+  store.open(pipe);
+  ::close(ends[0]);
+  EXPECT_FALSE(store.document().path);
+  EXPECT_THAT(store.document().recent, IsEmpty());
+  store.dispatch(edited(2));
+  store.dispatch(SaveFile{});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::save_as);
+  EXPECT_TRUE(store.document().modified);
+}
+
+TEST(Recovery, OfAWindowThatIsAskedToEndKeepsTheNewestEdit) {
+  const TemporaryDirectory state;
+  {
+    Store store;
+    record(store, state);
+    store.dispatch(edited(3));
+    store.dispatch(EndNow{});
+    EXPECT_TRUE(store.wants_to_quit());
+  }
+  Store store;
+  record(store, state);
+  ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 1 edit, at ")));
+  take_up(store);
+  EXPECT_EQ(edited_number(store), 3);
+}
+
+TEST(Recovery, WritesTheNewestOfTheEditsThatWaited) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  edit_and_record(store, 1);
+  ASSERT_EQ(recorded_number(state), 1);
+  // The first of them is what the next writing is begun for; the others come while it waits.
+  for (const double value : {2.0, 3.0, 4.0}) {
+    store.dispatch(edited(value));
+    store.settle();
+  }
+  while (recorded_number(state) == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(recorded_number(state), 4);
+  store.dispatch(edited(5));
+  store.settle();
+  while (recorded_number(state) == 4) {
+    store.settle();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(recorded_number(state), 5);
+}
+
+TEST(Recovery, RecordsWhatWasUndoneAndRedoneWhileItWaited) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  edit_and_record(store, 1);
+  store.dispatch(edited(2));  // waits, as one was written just now
+  store.dispatch(EndGesture{});
+  store.settle();
+  store.dispatch(Undo{});
+  store.dispatch(Undo{});
+  store.settle();
+  ASSERT_FALSE(store.document().modified);
+  store.dispatch(Redo{});
+  store.dispatch(Redo{});
+  store.settle();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (recorded_number(state) != 2 && std::chrono::steady_clock::now() < end) {
+    store.settle();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(recorded_number(state), 2);
+}
+
+TEST(Recovery, IsOfferedBesideTheFileThatTheNextWindowOpens) {
+  const TemporaryDirectory state;
+  leave_edited(state, 3);
+  put_bytes(state / "s.json",
+            core::formats::session_text({core::editing::find_preset("004-causal")->make(), ""}));
+  Store store;
+  record(store, state);
+  store.open(state / "s.json");
+  support::finish_reading(store);
+  EXPECT_EQ(store.document().title, "s.json");
+  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+  EXPECT_EQ(store.view().forms.left.size(), 1u);
+}
+
+TEST(Recovery, IsOfferedAfterWhatIsAskedAboutTheFileThatTheNextWindowOpens) {
+  const TemporaryDirectory state;
+  leave_edited(state, 3);
+  put_bytes(state / "t.csv", "0,1\n2,3\n4,5\n");
+  Store store;
+  record(store, state);
+  store.open(state / "t.csv");
+  ASSERT_EQ(store.view().forms.dialog, Dialog::import_tensors);
+  store.dispatch(ShowDialog{Dialog::none});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+  take_up(store);
+  EXPECT_EQ(edited_number(store), 3);
+  store.dispatch(ShowDialog{Dialog::about});
+  store.dispatch(ShowDialog{Dialog::none});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none) << "that was answered";
+}
+
+TEST(Recovery, FindsTheJournalOfAWindowThatIsStillEnding) {
+  const TemporaryDirectory state;
+  std::optional<Store> ending(std::in_place);
+  record(*ending, state);
+  edit_and_record(*ending, 3);
+  Store store;
+  record(store, state);
+  store.settle();
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  ending.reset();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (store.view().forms.dialog == Dialog::none && std::chrono::steady_clock::now() < end) {
+    store.settle();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_EQ(store.view().forms.dialog, Dialog::recovery);
+  take_up(store);
+  EXPECT_EQ(edited_number(store), 3);
+}
+
+/// The folder that the process is in, until the end of the scope.
+class In {
+ public:
+  explicit In(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
+  In(const In&) = delete;
+  In& operator=(const In&) = delete;
+  ~In() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+TEST(Recovery, SavesWhereTheFileLayWhateverFolderTheNextWindowIsStartedIn) {
+  const TemporaryDirectory state, folder, elsewhere;
+  put_bytes(folder / "s.json",
+            core::formats::session_text({core::editing::find_preset("004-causal")->make(), ""}));
+  {
+    const In in(folder.path());
+    Store store;
+    record(store, state);
+    store.open("s.json");
+    store.dispatch(edited(3));
+    store.dispatch(EndNow{});
+  }
+  const In in(elsewhere.path());
+  Store store;
+  record(store, state);
+  take_up(store);
+  store.dispatch(SaveFile{});
+  support::finish_reading(store);
+  EXPECT_EQ(store.document().path, folder / "s.json");
+  EXPECT_THAT(elsewhere.names(), IsEmpty());
+  const auto saved = core::formats::load_session(folder / "s.json");
+  EXPECT_EQ((*saved.model.sequences.front().embeddings)(1, 2), 3);
+}
+
+TEST(Recovery, CountsTheEditsThatAreNotSaved) {
+  const TemporaryDirectory state, folder;
+  const auto edit = [](Store& store, double value) {
+    store.dispatch(edited(value));
+    store.dispatch(EndGesture{});
+  };
+  {
+    Store store;
+    record(store, state);
+    edit(store, 1);
+    edit(store, 2);
+    store.dispatch(SaveFileAs{folder / "lesson2.json"});
+    support::finish_reading(store);
+    for (const double value : {3.0, 4.0, 5.0, 6.0}) edit(store, value);
+    store.dispatch(Undo{});
+    store.dispatch(EndNow{});
+  }
+  {
+    Store store;
+    record(store, state);
+    EXPECT_THAT(store.view().forms.left, ElementsAre(StartsWith("lesson2.json, 3 edits, at ")));
+    take_up(store);
+    EXPECT_THAT(store.message().text, StartsWith("Recovered: lesson2.json, 3 edits, at "));
+    edit(store, 7);
+    store.dispatch(EndNow{});
+  }
+  Store store;
+  record(store, state);
+  EXPECT_THAT(store.view().forms.left, ElementsAre(StartsWith("lesson2.json, 4 edits, ")));
+}
+
+TEST(Recovery, NamesTheDayOfWhatIsOlder) {
+  JournalHead head{"a.json", {}, "", "2026-11-21 23:58", "2026-11-22 10:32"};
+  head.n_edits = 14;
+  EXPECT_EQ(left_words(head, "2026-11-22 10:33"), "a.json, 14 edits, from 2026-11-21 23:58 to 10:32");
+  EXPECT_EQ(left_words(head, "2026-11-23 10:33"),
+            "a.json, 14 edits, from 2026-11-21 23:58 to 2026-11-22 10:32");
+}
+
+TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
+  for (const std::string name : {"004", "next-word"}) {
+    const TemporaryDirectory state;
+    const auto is_tried = [&](Store& store) {
+      return name == "004" ? !store.model().mask.causal
+                           : store.newest().whole->experiment.heads_off.size() == 1;
+    };
+    const std::vector<std::filesystem::path> models{FIXTURES "/../../assets/examples/tiny_gpt"};
+    {
+      Store store;
+      store.recall({{}, {}, state.path(), models});
+      store.dispatch(edited(3));
+      store.dispatch(StartLesson{name});
+      support::finish_reading(store);
+      ASSERT_TRUE(store.lesson()) << store.message().text;
+      store.dispatch(GoInLesson{1});
+      support::finish_working(store);
+      if (name == "004")
+        store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
+      else
+        store.dispatch(SwitchHead{1, 2});
+      ASSERT_TRUE(is_tried(store)) << store.message().text;
+      store.dispatch(EndNow{});
+    }
+    Store store;
+    store.recall({{}, {}, state.path(), models});
+    ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson "))) << name;
+    EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 2 edits, at "))) << name;
+    take_up(store);
+    ASSERT_TRUE(store.lesson()) << name << ": " << store.message().text;
+    EXPECT_THAT(store.message().text, StartsWith("Recovered: "));
+    EXPECT_EQ(store.lesson()->step, 1u);
+    EXPECT_TRUE(is_tried(store)) << name;
+    store.dispatch(Undo{});
+    EXPECT_FALSE(is_tried(store)) << name;
+    store.dispatch(LeaveLesson{});
+    EXPECT_EQ(edited_number(store), 3);
+    EXPECT_TRUE(store.document().modified);
+  }
+}
+
+TEST(Recovery, KeepsWhatWasTriedInALessonWhereTheOwnWorkIsSaved) {
+  const TemporaryDirectory state;
+  {
+    Store store;
+    record(store, state);
+    store.dispatch(StartLesson{"004"});
+    store.dispatch(GoInLesson{1});
+    store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
+    store.dispatch(EndNow{});
+  }
+  Store store;
+  record(store, state);
+  take_up(store);
+  ASSERT_TRUE(store.lesson());
+  EXPECT_FALSE(store.model().mask.causal);
+  store.dispatch(LeaveLesson{});
+  EXPECT_FALSE(store.document().modified);
+}
+
+TEST(Recovery, SaysWhatIsWrongWithAJournalAndLeavesIt) {
+  const TemporaryDirectory state;
+  leave_edited(state, 3);
+  for (const std::string& name : state.names()) {
+    if (!name.ends_with(".journal")) continue;
+    std::string text = bytes_of(state / name);
+    text.replace(text.find("\"path\": \"") + 9, 0, "zz");
+    put_bytes(state / name, text);
+  }
+  Store store;
+  record(store, state);
+  ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr("path: expected two digits for each byte")));
+  take_up(store);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+}
+
+TEST(Recovery, RecordsOnceAFolderCanBeWrittenThatCouldNotAtTheStart) {
+  const TemporaryDirectory folder;
+  put_bytes(folder / "a file", "");
+  Store store;
+  store.recall({{}, {}, folder / "a file/state"});
+  EXPECT_TRUE(store.message().is_error);
+  std::filesystem::remove(folder / "a file");
+  edit_and_record(store, 1);
+  EXPECT_FALSE(Journal::left_in(folder / "a file/state").size()) << "this window holds it";
+  EXPECT_EQ(folder.names().size(), 4u) << "two folders, a journal and its lock";
+}
+
+TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
+  const TemporaryDirectory state;
+  leave_edited(state, 3);
+  {
+    Store store;
+    record(store, state);
+    store.dispatch(KeepLeft{});
+    EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+    store.dispatch(Quit{});
+  }
+  {
+    Store store;
+    record(store, state);
+    ASSERT_EQ(store.view().forms.left.size(), 1u);
+    store.dispatch(DropLeft{0});
+    ASSERT_EQ(store.view().forms.dialog, Dialog::question) << "it is nowhere else";
+    EXPECT_THAT(store.view().forms.question, HasSubstr(", 1 edit, at "));
+    store.dispatch(CancelQuestion{});
+    EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+    EXPECT_EQ(state.names().size(), 3u) << "two journals' locks, and what is left";
+    store.dispatch(DropLeft{0});
+    store.dispatch(GoOn{});
+    EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+    store.dispatch(Quit{});
+  }
+  EXPECT_THAT(state.names(), IsEmpty());
+}
+
+TEST(Recovery, IsNobodyElsesToRead) {
+  const TemporaryDirectory state;
+  std::filesystem::permissions(state.path(), std::filesystem::perms(0755));
+  leave_edited(state, 3);
+  EXPECT_EQ(std::filesystem::status(state.path()).permissions(), std::filesystem::perms(0700));
+}
+
+TEST(Recovery, LeavesTheWorkOfAnotherWindowAlone) {
+  const TemporaryDirectory state;
+  Store one;
+  record(one, state);
+  one.dispatch(edited(1));
+  one.settle();
+  one.jobs().finish();
+  Store other;
+  record(other, state);
+  EXPECT_EQ(other.view().forms.dialog, Dialog::none);
+  EXPECT_EQ(state.names().size(), 3u);
+}
+
+TEST(Recovery, SaysThatItCannotRecord) {
+  const TemporaryDirectory folder;
+  put_bytes(folder / "a file", "");
+  Store store;
+  store.recall({{}, {}, folder / "a file/state"});
+  EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
+  EXPECT_THAT(store.message().text, HasSubstr("part of the path is not a directory"));
+}
+
+TEST(Recovery, SaysWhereItCannotRecordForWantOfLocks) {
+  const TemporaryDirectory state;
+  why_no_locks = ENOLCK;
+  {
+    Store store;
+    record(store, state);
+    EXPECT_EQ(store.message().text, "Edits are not recorded for the case of a crash: " +
+                                        state.path().string() + ": cannot be written: No locks available");
+    edit_and_record(store, 2);
+  }
+  why_no_locks = 0;
+  EXPECT_THAT(state.names(), IsEmpty());
+}
+
+TEST(Recovery, SaysThatItCannotRecordAtTheFirstEditOfAFileToo) {
+  const TemporaryDirectory folder;
+  put_bytes(folder / "a file", "");
+  Store store;
+  store.dispatch(SaveFileAs{folder / "s.json"});
+  support::finish_reading(store);
+  store.recall({{}, {}, folder / "a file/state"});
+  store.open(folder / "s.json");
+  EXPECT_THAT(store.message().text, StartsWith("Opened "));
+  store.dispatch(edited(1));
+  store.settle();
+  EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
+  store.dispatch(edited(2));
+  store.settle();
+  EXPECT_EQ(store.message().text, "") << "once is enough";
+}
+
+TEST(Recovery, SaysOnceThatItCannotRecordUntilItCanAgain) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{100, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  edit_and_record(store, 1);
+  const std::string said = store.message().text;
+  store.dispatch(ShowMessage{"something else"});
+  store.settle();  // which tries it again, after a second
+  store.jobs().finish();
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_THAT(said, StartsWith("Edits are not recorded for the case of a crash: "));
+  EXPECT_EQ(store.message().text, "something else");
+}
+
+TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
+  const TemporaryDirectory folder;
+  const auto state = folder / "state";
+  for (const bool is_asked_to_end : {false, true}) {
+    {
+      Store store;
+      store.recall({{}, {}, state});
+      edit_and_record(store, 1);
+      std::filesystem::remove_all(state);
+      store.dispatch(edited(2));
+      if (is_asked_to_end) {
+        store.dispatch(EndNow{});
+      } else {
+        store.settle();
+        store.jobs().finish();
+      }
+      EXPECT_FALSE(store.message().is_error) << store.message().text;
+      EXPECT_TRUE(Journal::left_in(state).empty()) << "this window holds it";
+    }
+    Store next;
+    next.recall({{}, {}, state});
+    ASSERT_EQ(next.view().forms.left.size(), 1u);
+    take_up(next);
+    EXPECT_EQ(edited_number(next), 2);
+    next.dispatch(Quit{});
+    next.dispatch(DiscardAndContinue{});
+  }
+}
+
+TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
+  const TemporaryDirectory state, folder;
+  std::filesystem::copy(FIXTURES "/../../assets/examples/tiny_gpt", folder / "tiny");
+  {
+    Store store;
+    record(store, state);
+    store.open(folder / "tiny");
+    store.dispatch(SwitchHead{2, 3});
+    store.dispatch(EndNow{});
+  }
+  std::filesystem::rename(folder / "tiny", folder / "elsewhere");
+  Store store;
+  record(store, state);
+  take_up(store);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_THAT(store.message().text, HasSubstr((folder / "tiny").string()));
+  std::filesystem::rename(folder / "elsewhere", folder / "tiny");
+  take_up(store);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  EXPECT_TRUE(store.newest().whole);
+}
+
+TEST(Recovery, SaysThatTheDiskIsFullAndGoesOnWhenThereIsRoom) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{100, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  edit_and_record(store, 1);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
+  EXPECT_EQ(state.names().size(), 1u);  // the lock, and nothing half-written
+  store.dispatch(EndNow{});
+  EXPECT_EQ(state.names().size(), 2u);
+}
+
+TEST(Recovery, RecordsAWholeModelAgainOnceThereIsRoom) {
+  const TemporaryDirectory state;
+  Store store;
+  record(store, state);
+  store.open(FIXTURES "/../../assets/examples/tiny_gpt");
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{100, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  store.dispatch(SwitchHead{2, 3});
+  store.settle();
+  store.jobs().finish();
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(state.names().size(), 1u);  // the lock, and nothing half-written
+  store.settle();                       // without another edit
+  store.jobs().finish();
+  EXPECT_EQ(state.names().size(), 2u);
+}
+
+TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
+  const TemporaryDirectory folder;
+  const auto path = folder / "a.json";
+  Store store;
+  store.dispatch(SaveFileAs{path});
+  support::finish_reading(store);
+  store.dispatch(edited(1));
+  put_bytes(path, "somebody else's");
+  store.dispatch(SaveFile{});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::question);
+  EXPECT_THAT(store.view().forms.question, HasSubstr("has been changed by somebody else"));
+  store.dispatch(CancelQuestion{});
+  support::finish_reading(store);
+  EXPECT_EQ(bytes_of(path), "somebody else's");
+  store.dispatch(SaveFile{});
+  store.dispatch(GoOn{});
+  support::finish_reading(store);
+  const std::string own = bytes_of(path);
+  EXPECT_THAT(own, StartsWith("{\n  \"attnscope\": 1"));
+  const auto time = std::filesystem::last_write_time(path);
+  put_bytes(path, std::string(own.size(), ' '));  // by one who keeps its length and sets its time back
+  std::filesystem::last_write_time(path, time);
+  store.dispatch(edited(1.5));
+  store.dispatch(SaveFile{});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::question);
+  store.dispatch(GoOn{});
+  support::finish_reading(store);
+  store.dispatch(edited(2));
+  store.dispatch(SaveFile{});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);  // what it has written itself is its own
+}
+
+TEST(Opening, AsksBeforeFilesElsewhereAreRead) {
+  const TemporaryDirectory folder;
+  std::filesystem::create_directory(folder / "in");
+  put_bytes(folder / "x.csv", "1,2\n3,4\n");
+  put_bytes(folder / "in/s.json", R"({"attnscope": 1, "embeddings": {"file": "../x.csv"}})");
+  Store store;
+  store.dispatch(OpenFile{folder / "in/s.json"});
+  support::finish_reading(store);
+  ASSERT_EQ(store.view().forms.dialog, Dialog::question);
+  EXPECT_THAT(store.view().forms.question, HasSubstr("\"../x.csv\" does not lie beside the session"));
+  EXPECT_NE(store.document().title, "s.json");
+  store.dispatch(GoOn{});
+  support::finish_reading(store);
+  EXPECT_EQ(store.document().title, "s.json");
+}
+
+}  // namespace
+}  // namespace app

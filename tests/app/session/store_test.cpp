@@ -1,0 +1,372 @@
+#include "app/session/store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "app/screen/paths.hpp"
+#include "core/graph/attend.hpp"
+#include "core/editing/presets.hpp"
+#include "core/files/session.hpp"
+#include "core/out/csv.hpp"
+#include "core/out/export.hpp"
+#include "core/out/npy.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace app {
+namespace {
+
+using core::editing::MatrixName;
+using core::editing::SetCausal;
+using core::editing::SetCell;
+
+ApplyEdit change(double value) {
+  return ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, value}};
+}
+
+TEST(Store, StartsWithTheDefaultPresetComputed) {
+  const Store store;
+  EXPECT_EQ(store.model(), core::editing::default_preset().make());
+  EXPECT_EQ(store.live().trace().heads.size(), store.model().n_heads);
+  EXPECT_FALSE(store.document().modified);
+}
+
+TEST(Store, KnowsWhetherTheModelIsStillThePresetsEvenWhenItWasSaved) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  EXPECT_TRUE(store.document().is_preset);
+  store.dispatch(change(2.5));
+  store.dispatch(SaveFileAs{directory.path() / "changed.json"});
+  support::finish_reading(store);
+  EXPECT_FALSE(store.document().modified);
+  EXPECT_FALSE(store.document().is_preset);
+  store.dispatch(Undo{});
+  EXPECT_TRUE(store.document().is_preset);
+  store.dispatch(OpenFile{directory.path() / "changed.json"});
+  support::finish_reading(store);
+  store.dispatch(DiscardAndContinue{});
+  EXPECT_FALSE(store.document().is_preset);
+}
+
+TEST(Store, ComputesTheTraceOfTheEditedModel) {
+  Store store;
+  const auto version = store.live().version();
+  store.dispatch(change(2.5));
+  store.settle();
+  EXPECT_GT(store.live().version(), version);
+  const auto expected = core::attention::attend(store.model());
+  EXPECT_TRUE(arma::approx_equal(*store.live().trace().output, *expected.output, "absdiff", 0));
+  EXPECT_EQ(store.live().trace().embeddings(1, 2), 2.5);
+}
+
+TEST(Store, ComputesNothingWhenNothingChanged) {
+  Store store;
+  const auto version = store.live().version();
+  store.dispatch(ChangeView{[](View& v) { v.look.head = 1; }});
+  store.settle();
+  EXPECT_EQ(store.live().version(), version);
+}
+
+TEST(Store, JoinsADragIntoOneStep) {
+  Store store;
+  const auto before = store.model();
+  for (int k = 1; k <= 20; ++k) store.dispatch(change(0.01 * k));
+  store.dispatch(app::EndGesture{});
+  store.dispatch(Undo{});
+  EXPECT_EQ(store.model(), before);
+  store.dispatch(Redo{});
+  EXPECT_EQ((*store.model().sequences[0].embeddings)(1, 2), 0.2);
+}
+
+TEST(Store, SaysWhenUndoLetsGoOfSteps) {
+  Store store;
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory / "wide.npy",
+                     core::formats::npy_bytes(arma::mat(300, 16384, arma::fill::ones)));
+  store.dispatch(OpenFile{directory / "wide.npy"});
+  support::finish_reading(store);
+  core::importing::Choices choices;
+  choices.embeddings_tensor = "wide";
+  choices.n_heads = 1;
+  store.dispatch(ImportTensors{choices});
+  support::finish_reading(store);
+  ASSERT_EQ(store.document().title, "wide.npy") << store.message().text;
+  std::size_t n_edits = 0;
+  const auto edit = [&] {
+    // A block is kept with its matrix, of 39 MB.
+    store.dispatch(ApplyEdit{core::editing::SetBlock{{}, 0, n_edits, arma::mat{2}}});
+    store.dispatch(EndGesture{});
+    ASSERT_FALSE(store.message().is_error) << store.message().text;
+    ++n_edits;
+  };
+  while (store.message().text.empty() || n_edits == 0) {
+    ASSERT_LT(n_edits, 20u);
+    edit();
+  }
+  EXPECT_EQ(store.message().text, "Undo keeps 256 MiB: from here on it lets go of the oldest steps.");
+  edit();
+  EXPECT_EQ(store.message().text, "") << "once is enough";
+  std::size_t n_undone = 0;
+  for (; store.document().steps.can_undo; ++n_undone) store.dispatch(Undo{});
+  ASSERT_EQ(n_edits - n_undone, 2u);
+  store.dispatch(Undo{});
+  EXPECT_EQ(store.message().text, "There is nothing to undo: 2 older steps were let go of, to spare memory.");
+}
+
+TEST(Store, SaysWhyAnEditIsRefusedAndKeepsTheModel) {
+  Store store;
+  const auto before = store.model();
+  store.dispatch(ApplyEdit{core::editing::SetHeadCount{3}});
+  EXPECT_EQ(store.model(), before);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_NE(store.message().text.find('3'), std::string::npos);
+  EXPECT_FALSE(store.document().steps.can_undo);
+}
+
+TEST(Store, AsksBeforeUnsavedWorkIsLost) {
+  Store store;
+  store.dispatch(change(9));
+  store.dispatch(Quit{});
+  EXPECT_FALSE(store.wants_to_quit());
+  EXPECT_EQ(store.view().forms.dialog, Dialog::unsaved_work);
+  store.dispatch(CancelQuestion{});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  EXPECT_FALSE(store.wants_to_quit());
+  store.dispatch(LoadPreset{"004-causal"});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::unsaved_work);
+  store.dispatch(DiscardAndContinue{});
+  EXPECT_EQ(store.model(), core::editing::find_preset("004-causal")->make());
+  store.dispatch(Quit{});
+  EXPECT_TRUE(store.wants_to_quit());
+}
+
+TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
+  const support::TemporaryDirectory directory;
+  const auto path = directory.path() / "mine.json";
+  Store store;
+  store.dispatch(change(-0.125));
+  store.dispatch(ChangeView{[](View& v) {
+    v.look.head = 1, v.look.tab = Tab::heads, v.selection.pinned = CellRef{Stage::scores, 1, 2, 3};
+  }});
+  store.dispatch(SaveFileAs{path});
+  EXPECT_TRUE(store.document().modified) << "until it is on the disk";
+  support::finish_reading(store);
+  EXPECT_FALSE(store.document().modified);
+  EXPECT_EQ(store.document().title, "mine.json");
+
+  Store other;
+  other.open(path);
+  EXPECT_EQ(other.model(), store.model());
+  EXPECT_EQ(other.view().look.head, 1u);
+  EXPECT_EQ(other.view().look.tab, Tab::heads);
+  EXPECT_EQ(other.view().selection.pinned, (CellRef{Stage::scores, 1, 2, 3}));
+  EXPECT_EQ(other.kept().recent.front(), std::filesystem::absolute(path));
+}
+
+TEST(Store, SavesFirstWhenAskedToAndThenGoesOn) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(change(4));
+  const auto edited = store.model();
+  store.dispatch(Quit{});
+  store.dispatch(SaveAndContinue{});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::save_as);
+  store.dispatch(SaveFileAs{directory.path() / "kept.json"});
+  EXPECT_FALSE(store.wants_to_quit());
+  support::finish_reading(store);
+  EXPECT_TRUE(store.wants_to_quit());
+  Store other;
+  other.open(directory.path() / "kept.json");
+  EXPECT_EQ(other.model(), edited);
+}
+
+TEST(Store, WaitsForWhatIsBeingSavedBeforeItQuits) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(change(4));
+  const auto edited = store.model();
+  store.dispatch(SaveFileAs{directory.path() / "kept.json"});
+  store.dispatch(Quit{});
+  EXPECT_FALSE(store.wants_to_quit());
+  EXPECT_EQ(store.view().forms.dialog, Dialog::writing) << "nothing is to be asked: it is being saved";
+  support::finish_reading(store);
+  EXPECT_TRUE(store.wants_to_quit());
+  Store other;
+  other.open(directory.path() / "kept.json");
+  EXPECT_EQ(other.model(), edited);
+}
+
+TEST(Store, KeepsWhatIsBeingSavedApartFromTheFileThatIsOpenedMeanwhile) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(change(4));
+  store.dispatch(SaveFileAs{directory.path() / "mine.json"});
+  store.dispatch(LoadPreset{"004-causal"});
+  EXPECT_NE(store.document().preset, "004-causal");
+  support::finish_reading(store);
+  EXPECT_EQ(store.document().preset, "004-causal");
+  EXPECT_FALSE(store.document().path.has_value());
+  EXPECT_EQ(store.kept().recent.front(), std::filesystem::absolute(directory.path() / "mine.json"));
+}
+
+TEST(Store, AsksTheSystemForNothingWhenANumberIsEdited) {
+  int asked = 0;
+  Store store([&asked] { return ++asked, std::uint64_t{1} << 40; });
+  store.dispatch(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 0.5}});
+  store.settle();
+  EXPECT_EQ(asked, 0);
+}
+
+TEST(Store, KnowsAsManyRecentFilesAsTheNextRun) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  for (int k = 0; k < 13; ++k) {
+    store.dispatch(SaveFileAs{directory.path() / (std::to_string(k) + ".json")});
+    support::finish_reading(store);
+  }
+  platform::write_memory(directory.path() / "config", {{}, store.kept().recent});
+  EXPECT_EQ(platform::read_memory(directory.path() / "config").recent, store.kept().recent);
+  EXPECT_EQ(store.kept().recent.front().filename(), "12.json");
+}
+
+TEST(Store, CallsModifiedWhatWasEditedWhileItWasSaved) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(change(4));
+  const auto saved = store.model();
+  store.dispatch(SaveFileAs{directory.path() / "mine.json"});
+  store.dispatch(change(5));
+  store.dispatch(Quit{});
+  support::finish_reading(store);
+  EXPECT_TRUE(store.document().modified);
+  EXPECT_FALSE(store.wants_to_quit());
+  EXPECT_EQ(store.view().forms.dialog, Dialog::unsaved_work);
+  Store other;
+  other.open(directory.path() / "mine.json");
+  EXPECT_EQ(other.model(), saved);
+}
+
+TEST(Store, StaysWhenWhatIsToBeSavedCannotBe) {
+  const support::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "file") << "mine";
+  Store store;
+  store.dispatch(change(4));
+  store.dispatch(SaveFileAs{directory.path() / "file" / "inside.json"});
+  store.dispatch(Quit{});
+  support::finish_reading(store);
+  EXPECT_FALSE(store.wants_to_quit());
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_TRUE(store.document().modified);
+}
+
+TEST(Store, KeepsEverythingWhenAFileIsBroken) {
+  const support::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "half.json") << R"({"attnscope": 1, "embeddings": [[1, 2], [3)";
+  Store store;
+  store.dispatch(change(7));
+  const auto before = store.model();
+  store.dispatch(OpenFile{directory.path() / "half.json"});
+  support::finish_reading(store);
+  EXPECT_EQ(store.model(), before);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_NE(store.message().text.find("half.json"), std::string::npos);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+}
+
+TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(ApplyEdit{SetCausal{false}});
+  store.settle();
+  const auto path = directory.path() / "w.csv";
+  store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 1, 0, 0}, path});
+  support::finish_reading(store);
+  EXPECT_NE(store.message().text.find(path.string()), std::string::npos) << store.message().text;
+  const auto trace = core::attention::attend(store.model());
+  const auto& stage = core::attention::info(Stage::weights);
+  EXPECT_EQ(support::bytes_of(path),
+            core::formats::csv_text(core::formats::labelled_stage(store.model(), trace, stage, 1, 0)));
+}
+
+/// Tokens whose scores in two heads take more than two gibibytes.
+constexpr std::size_t many_tokens = 6000;
+
+TEST(Store, AsksBeforeAModelTakesMuchMemory) {
+  Store store([] { return std::uint64_t{64} << 30; });
+  const auto before = store.model();
+  store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
+  EXPECT_EQ(store.model(), before);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::memory);
+  EXPECT_NE(store.view().forms.question.find("6000 tokens in 2 heads need 2."), std::string::npos)
+      << store.view().forms.question;
+  store.dispatch(CancelQuestion{});
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  EXPECT_EQ(store.model(), before);
+  store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
+  store.dispatch(TakeMemory{});
+  EXPECT_EQ(store.model().n_tokens(), many_tokens);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  store.dispatch(ApplyEdit{SetCausal{false}});  // no more than was granted
+  EXPECT_FALSE(store.model().mask.causal);
+}
+
+TEST(Store, RefusesAModelThatTheMachineHasNoMemoryFor) {
+  Store store([] { return std::uint64_t{2} << 30; });
+  const auto before = store.model();
+  store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
+  EXPECT_EQ(store.model(), before);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_NE(store.message().text.find("2.0 GiB are free"), std::string::npos) << store.message().text;
+}
+
+TEST(Store, ExportsInEveryFormToAFileNamedAfterIt) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  const auto bytes = [&](ExportForm form, const char* name) {
+    store.dispatch(
+        ExportAs{form, ExportWhat::stage, {Stage::weights, 1, 0, 0}, directory.path(), "lesson 2.json"});
+    support::finish_reading(store);
+    EXPECT_FALSE(store.message().is_error) << store.message().text;
+    return support::bytes_of(directory.path() / name);
+  };
+  EXPECT_TRUE(bytes(ExportForm::npz, "lesson-2.weights.npz").starts_with("PK"));
+  EXPECT_NE(bytes(ExportForm::svg, "lesson-2.weights.svg").find("head 1"), std::string::npos);
+  EXPECT_TRUE(bytes(ExportForm::png, "lesson-2.weights.png").starts_with("\x89PNG"));
+  EXPECT_NE(bytes(ExportForm::program, "lesson-2.py").find("torch.manual_seed(123)"), std::string::npos);
+  EXPECT_EQ(core::formats::parse_session(bytes(ExportForm::session, "lesson-2.json"), "s").model,
+            store.model());
+  EXPECT_TRUE(bytes(ExportForm::npy, "weights.head1.npy").starts_with("\x93NUMPY"));
+  EXPECT_EQ(directory.names().size(), 7u);  // two heads as npy
+}
+
+TEST(Store, ExportsNothingWhereItMayNotWrite) {
+  const support::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "file") << "mine";
+  Store store;
+  for (const ExportForm form : {ExportForm::csv, ExportForm::npz, ExportForm::svg, ExportForm::program}) {
+    store.dispatch(ExportAs{
+        form, ExportWhat::everything, {Stage::weights, 0, 0, 0}, directory.path() / "file" / "inside.x"});
+    support::finish_reading(store);
+    EXPECT_TRUE(store.message().is_error);
+    EXPECT_NE(store.message().text.find("cannot be written"), std::string::npos) << store.message().text;
+  }
+  EXPECT_EQ(directory.names(), (std::set<std::string>{"file"}));
+  EXPECT_EQ(support::bytes_of(directory.path() / "file"), "mine");
+}
+
+TEST(Store, LeavesAPinnedCellThatNoLongerExists) {
+  Store store;
+  store.dispatch(ChangeView{[](View& v) {
+    v.look.head = 1, v.selection.pinned = CellRef{Stage::weights, 1, 5, 5};
+  }});
+  ASSERT_TRUE(store.view().selection.pinned);
+  store.dispatch(ApplyEdit{core::editing::RemoveToken{5}});
+  EXPECT_FALSE(store.view().selection.pinned);
+  store.dispatch(ApplyEdit{core::editing::SetHeadCount{1}});
+  EXPECT_EQ(store.view().look.head, 0u);
+}
+
+}  // namespace
+}  // namespace app

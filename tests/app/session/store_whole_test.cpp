@@ -1,0 +1,337 @@
+// A whole model as a document: what is typed, edited and switched flows to the prediction, and undo brings it
+// back.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "app/session/store.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace app {
+namespace {
+
+const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
+const std::string text = "egg jam fig and egg jam f";
+
+/// The tiny GPT; the numbers are NumPy's (tests/fixtures/transformer/make_lens.py).
+struct WholeModelStore : testing::Test {
+  Store store;
+  WholeModelStore() { store.open(tiny_gpt, text), settle(); }
+
+  void settle() {
+    support::settle(store, [this] {
+      store.settle();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  }
+  void ask(const Command& command) {
+    store.dispatch(command);
+    store.dispatch(EndGesture{});
+    settle();
+  }
+  const WholeModel* whole() const { return store.newest().whole; }
+  const Prediction& next() const { return *store.newest().reading->prediction(); }
+  std::string read_text() const {
+    const WholeModel& whole = *store.newest().whole;
+    return core::experiment::whole_text(whole.transformer, whole.experiment);
+  }
+};
+
+TEST_F(WholeModelStore, OpensWithItsLayersAndWhatComesNext) {
+  ASSERT_TRUE(whole());
+  EXPECT_EQ(store.view().look.tab, Tab::layers);
+  EXPECT_EQ(store.model().n_heads, 4u);
+  EXPECT_EQ(store.model().n_tokens(), 14u);
+  EXPECT_EQ(next().chosen.text, "ig");
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+  EXPECT_FALSE(store.document().modified);
+}
+
+TEST_F(WholeModelStore, AHeadOfAnyLayerIsSwitchedOffAsOneStepOfUndo) {
+  ask(SwitchHead{2, 3});
+  EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
+  EXPECT_NEAR(next().chosen.before, 0.92852, 1e-4);
+  EXPECT_TRUE(store.document().modified);
+  EXPECT_EQ(store.document().steps.undo_words, "head 2.3 off");
+  ask(SwitchHead{2, 0});
+  ask(Undo{});
+  ask(Undo{});
+  EXPECT_FALSE(store.document().modified);
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+  ask(Redo{});
+  EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
+  ask(DropEdits{});
+  EXPECT_FALSE(store.document().modified);
+}
+
+TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
+  ask(LookAtLayer{2});
+  EXPECT_EQ(whole()->layer, 2u);
+  const auto before = store.model();
+  // What W_o takes from head 3: the same as the head switched off.
+  ask(ApplyEdit{core::editing::SetBlock{
+      {core::editing::MatrixName::output_weight, 0}, 96, 0, arma::mat(32, 128, arma::fill::zeros)}});
+  EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
+  ASSERT_EQ(whole()->experiment.layers.size(), 1u);
+  ask(LookAtLayer{3});
+  EXPECT_EQ(whole()->layer, 3u);
+  EXPECT_NE(store.model(), before);
+  ask(Undo{});
+  EXPECT_EQ(store.model(), before) << "and the layer that was edited is looked at again";
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+}
+
+/// With the same text, which two models read in their own ways.
+TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
+  Store store;
+  const auto settle = [&] {
+    support::settle(store, [&] {
+      store.settle();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  };
+  store.recall({.recent = {}, .progress = {}, .models = {tiny_gpt}});
+  store.open(FIXTURES "/transformer/gpt2", text);
+  settle();
+  ASSERT_TRUE(store.newest().whole);
+  const std::shared_ptr<const core::experiment::Reading> own = store.newest().reading->readings()->now;
+  ASSERT_EQ(own->layers.size(), 2u);
+  store.dispatch(StartLesson{"induction"});
+  settle();
+  ASSERT_TRUE(store.lesson()) << store.message().text;
+  EXPECT_EQ(store.newest().reading->readings()->now->layers.size(), 4u);
+  store.dispatch(LeaveLesson{});
+  EXPECT_EQ(store.newest().reading->readings()->now, own) << "at once";
+  settle();
+  EXPECT_EQ(store.newest().reading->readings()->now, own);
+  EXPECT_EQ(store.newest().reading->readings()->before, own);
+}
+
+TEST_F(WholeModelStore, TheTextIsTypedLiveAndWhatCannotBeReadIsSaid) {
+  ask(ReadText{"egg jam"});
+  EXPECT_EQ(store.model().n_tokens(), 5u);
+  ask(ReadText{""});
+  ASSERT_TRUE(store.view().layers.refused);
+  EXPECT_EQ(store.view().layers.refused->why, "the text has no tokens to run the model on");
+  EXPECT_EQ(store.model().n_tokens(), 5u);
+  EXPECT_EQ(store.view().layers.refused->text, "");
+  ask(Undo{});
+  EXPECT_FALSE(store.view().layers.refused);
+  EXPECT_EQ(read_text(), text);
+  EXPECT_EQ(store.model().n_tokens(), 14u);
+}
+
+TEST_F(WholeModelStore, AnEditWaitsForTheLayerOfATextThatIsBeingRead) {
+  store.dispatch(ReadText{"egg jam"});  // settle() alone takes in what is read
+  const auto experiment = whole()->experiment;
+  store.dispatch(ApplyEdit{core::editing::SwitchMaskCell{13, 2, false}});
+  EXPECT_EQ(store.message().text, "The text is still being read.");
+  EXPECT_EQ(whole()->experiment, experiment);
+  settle();
+  ask(ApplyEdit{core::editing::SwitchMaskCell{4, 2, false}});
+  EXPECT_TRUE(whole()->experiment.layers.contains(0)) << store.message().text;
+  store.dispatch(Undo{});
+  store.dispatch(Undo{});  // to the text before, of which the layer is known
+  store.dispatch(ApplyEdit{core::editing::SwitchMaskCell{13, 2, false}});
+  EXPECT_TRUE(whole()->experiment.layers.contains(0)) << store.message().text;
+}
+
+TEST_F(WholeModelStore, UndoHoldsTheProjectionsOfALayerOnce) {
+  const auto shares = [&](const core::attention::Model& a) {
+    const auto &one = *a.projections, &other = *store.model().projections;
+    return one.query.weight.shares_with(other.query.weight) &&
+           one.value.bias->shares_with(*other.value.bias) &&
+           one.output->weight.shares_with(other.output->weight);
+  };
+  const core::attention::Model first = store.model();
+  for (int k = 0; k < 3; ++k) ask(WriteToken{});
+  EXPECT_EQ(store.model().n_tokens(), 17u);
+  EXPECT_TRUE(shares(first));
+  ask(LookAtLayer{2});
+  EXPECT_FALSE(shares(first));
+  const core::attention::Model later = store.model();
+  ask(SwitchHead{1, 1});
+  EXPECT_NE(store.model(), later) << "other numbers enter the layer";
+  EXPECT_TRUE(shares(later));
+  ask(LookAtLayer{0});
+  EXPECT_TRUE(shares(first)) << "undo holds it";
+}
+
+TEST_F(WholeModelStore, WritesOneTokenMoreAndTakesItBack) {
+  ask(WriteToken{});
+  EXPECT_EQ(read_text(), text + "ig");
+  EXPECT_EQ(store.model().n_tokens(), 15u);
+  ask(WriteToken{true});
+  ask(WriteToken{true});
+  EXPECT_EQ(read_text(), "egg jam fig and egg jam");
+  EXPECT_EQ(store.model().n_tokens(), 13u);
+}
+
+TEST_F(WholeModelStore, WhatTheLayersBehindCannotGoOnWithIsRefused) {
+  const auto before = store.model();
+  ask(ApplyEdit{core::editing::RenameToken{0, 0, "x"}});
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_EQ(store.model(), before);
+  ask(LookAtLayer{4});
+  EXPECT_EQ(store.message().text, tiny_gpt + ": expected a layer below 4, got 4");
+}
+
+TEST_F(WholeModelStore, AHeadThatOnlyAnEditedLayerHasGoesWithTheEdit) {
+  ask(ApplyEdit{core::editing::SetHeadCount{8}});
+  ask(SwitchHead{0, 6});
+  EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{6});
+  ask(DropEdits{0});
+  EXPECT_EQ(store.model().n_heads, 4u);
+  EXPECT_FALSE(whole()->experiment.is_edited());
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+  ask(Undo{});
+  EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{6});
+}
+
+TEST_F(WholeModelStore, EachHeadIsSwitchedOffInTurn) {
+  ask(SweepHeads{});
+  EXPECT_EQ(store.newest().reading->effects().n_known(), 16u);
+  const auto effect = store.newest().reading->effects().of({2, 3});
+  ASSERT_TRUE(effect);
+  EXPECT_NEAR(effect->probability, 0.37603, 1e-4);
+}
+
+TEST_F(WholeModelStore, ALayerIsComparedWithWhatItWasBeforeAllEdits) {
+  const auto before = [&] {
+    ask(LookAtLayer{3});
+    return store.model();
+  }();
+  ask(SwitchHead{1, 1});
+  EXPECT_NE(store.model(), before) << "other numbers enter the layer";
+  ask(CompareEdits{});
+  EXPECT_EQ(store.view().look.tab, Tab::compare);
+  ASSERT_EQ(store.references().size(), 1u);
+  EXPECT_EQ(store.references()[0].model, before);
+}
+
+TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
+  const support::TemporaryDirectory directory;
+  std::filesystem::copy(tiny_gpt, directory / "tiny");
+  store.open((directory / "tiny").string(), text), settle();
+  ask(LookAtLayer{2});
+  ask(ApplyEdit{core::editing::SetBlock{
+      {core::editing::MatrixName::output_weight, 0}, 96, 0, arma::mat(32, 128, arma::fill::zeros)}});
+  ask(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
+  ask(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 13, 5, 2.5}});
+  ask(ApplyEdit{core::editing::SwitchMaskCell{13, 2}});
+  ask(SwitchHead{1, 0});
+  ask(WriteToken{});
+  const auto experiment = whole()->experiment;
+  const double probability = next().chosen.now;
+  const auto file = directory.path() / "work.json";
+  store.dispatch(SaveFileAs{file});
+  support::finish_reading(store);
+  EXPECT_FALSE(store.document().modified) << store.message().text;
+  EXPECT_LT(std::filesystem::file_size(file), 120'000u);  // a projection is 16384 numbers
+
+  Store other;
+  other.open(file);
+  ASSERT_TRUE(other.newest().whole);
+  EXPECT_EQ(other.newest().whole->experiment, experiment);
+  EXPECT_EQ(other.model().projections, store.model().projections);
+  EXPECT_EQ(other.model().mask, store.model().mask);
+  const arma::mat &input = other.model().sequences.front().embeddings,
+                  &then = store.model().sequences.front().embeddings;
+  EXPECT_TRUE(arma::approx_equal(input, then, "absdiff", 1e-5))
+      << "tokens behind the text are read on by rounding";
+  EXPECT_FALSE(other.document().modified);
+  for (int k = 0; k < 500 && !other.newest().reading->prediction(); ++k) {
+    other.settle();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_NEAR(other.newest().reading->prediction()->chosen.now, probability, 1e-6);
+
+  std::ofstream(directory / "tiny" / "model.fp16.safetensors", std::ios::app) << "x";
+  const std::string error = support::error_of([&] { Store().open(file); });
+  EXPECT_NE(error.find("model.fp16.safetensors"), std::string::npos) << error;
+  std::filesystem::remove_all(directory / "tiny");
+  EXPECT_NE(support::error_of([&] { Store().open(file); }).find((directory / "tiny").string()),
+            std::string::npos);
+  std::filesystem::copy(tiny_gpt, directory / "other");
+  Store asks;
+  std::string elsewhere = support::bytes_of(file);
+  elsewhere.replace(elsewhere.find("\"tiny\""), 6, "\"/nowhere\"");
+  support::put_bytes(file, elsewhere);
+  asks.dispatch(OpenFile{file});
+  support::finish_reading(asks);
+  EXPECT_EQ(asks.view().forms.dialog, Dialog::question);
+
+  const auto secret = directory / "secret";
+  std::filesystem::create_directory(secret);
+  support::put_bytes(secret / "config.json", "{\"password\": \"x1y2\"");
+  elsewhere.replace(elsewhere.find("/nowhere"), 8, secret.string());
+  support::put_bytes(file, elsewhere);
+  asks.dispatch(OpenFile{.path = file, .elsewhere = core::Elsewhere::allowed});
+  support::finish_reading(asks);
+  EXPECT_EQ(
+      asks.message().text,
+      file.string() + ": whole_model.model: the model \"" + secret.string() +
+          "\" cannot be used as the session wants it; it does not lie beside the session, so nothing of "
+          "what it holds is quoted: open it by itself to see why");
+}
+
+TEST_F(WholeModelStore, AnotherDocumentLeavesNothingOfIt) {
+  ask(LoadPreset{"004-causal"});
+  EXPECT_FALSE(whole());
+  EXPECT_EQ(store.view().look.tab, Tab::stages);
+}
+
+TEST(WholeModelFiles, ThatAreNotSavedAreOfferedByTheNextWindow) {
+  const support::TemporaryDirectory state;
+  core::experiment::Experiment experiment;
+  {
+    Store store;
+    store.recall({{}, {}, state.path()});
+    store.open(tiny_gpt, text);
+    store.dispatch(
+        ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
+    store.dispatch(EndGesture{});
+    store.dispatch(SwitchHead{2, 3});
+    experiment = store.newest().whole->experiment;
+    store.dispatch(EndNow{});
+  }
+  Store next;
+  next.recall({{}, {}, state.path()});
+  ASSERT_EQ(next.view().forms.dialog, Dialog::recovery);
+  next.dispatch(TakeUpLeft{0});
+  support::finish_reading(next);
+  ASSERT_TRUE(next.newest().whole) << next.message().text;
+  EXPECT_EQ(next.newest().whole->experiment, experiment);
+  EXPECT_TRUE(next.document().modified);
+}
+
+TEST(WholeModelFiles, OfFamiliesThatAreNotKnownOpenAsTheirLayersAndSayWhy) {
+  const support::TemporaryDirectory directory;
+  for (const auto& entry : std::filesystem::directory_iterator(FIXTURES "/transformer/gpt2"))
+    std::filesystem::copy(entry.path(), directory.path());
+  std::string config = support::bytes_of(directory / "config.json");
+  config.replace(config.find("\"model_type\": \"gpt2\""), 20, "\"model_type\": \"rwkv\"");
+  support::put_bytes(directory / "config.json", config);
+  Store store;
+  store.dispatch(OpenFile{directory / "model.safetensors"});
+  support::finish_reading(store);
+  EXPECT_FALSE(store.newest().whole);
+  EXPECT_EQ(store.view().forms.dialog, Dialog::import_tensors);
+  EXPECT_TRUE(store.message().text.starts_with("Not as a whole model: ")) << store.message().text;
+}
+
+TEST(WholeModelFiles, ThatCannotBeReadAreOneLine) {
+  Store store;
+  EXPECT_THROW(store.open(FIXTURES "/tiny_gpt", "a text"), core::Error);
+  store.dispatch(OpenFile{.path = tiny_gpt, .layer = 9});
+  support::finish_reading(store);
+  EXPECT_EQ(store.message().text, tiny_gpt + ": expected a layer below 4, got 9");
+  EXPECT_FALSE(store.newest().whole);
+}
+
+}  // namespace
+}  // namespace app

@@ -1,0 +1,184 @@
+#include "core/base/generator.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "tests/support/json_fixture.hpp"
+
+namespace core::random {
+namespace {
+
+using support::Draws;
+using Numbers = std::vector<double>;
+
+Numbers as_double(const auto& numbers) {
+  return Numbers(numbers.begin(), numbers.end());
+}
+
+/// The op of a name in the reference files, such as "linear_3_2_True_bias".
+Numbers drawn(Generator& g, const Draws& d, std::size_t n) {
+  const std::string& name = d.name;
+  const auto starts = [&](const char* prefix) { return name.rfind(prefix, 0) == 0; };
+  if (starts("randn")) return as_double(g.normal(n));
+  if (starts("randint_0_10")) return as_double(g.randint(n, 0, 10));
+  if (starts("rand_")) return as_double(g.rand(n));
+  if (starts("uniform_-1_3")) return as_double(g.uniform(n, -1, 3));
+  if (starts("normal_2_0.5")) return as_double(g.normal(n, 2, 0.5));
+  if (name.find("_weight") != name.npos) return as_double(g.linear_weight(d.shape[1], d.shape[0]));
+  if (name == "linear_3_2_True_bias") return g.linear_weight(3, 2), as_double(g.linear_bias(3, 2));
+  if (name == "linear_256_256_bias") return g.linear_weight(256, 256), as_double(g.linear_bias(256, 256));
+  throw std::runtime_error(name + ": the test does not know this op");
+}
+
+std::size_t size(const Draws& d) {
+  std::size_t n = 1;
+  for (const std::size_t extent : d.shape) n *= extent;
+  return n;
+}
+
+void expect_equal(const Numbers& numbers, const Draws& d) {
+  ASSERT_EQ(numbers.size(), size(d));
+  if (!d.data.empty()) {
+    EXPECT_EQ(numbers, d.data);
+    return;
+  }
+  double sum = 0, squares = 0;
+  for (const double v : numbers) sum += v, squares += v * v;
+  ASSERT_FALSE(d.sample.first.empty());
+  EXPECT_EQ(Numbers(numbers.begin(), numbers.begin() + d.sample.first.size()), d.sample.first);
+  EXPECT_EQ(Numbers(numbers.end() - d.sample.last.size(), numbers.end()), d.sample.last);
+  EXPECT_NEAR(sum, d.sample.sum, 1e-9);  // the order in which they were added is not known
+  EXPECT_NEAR(squares, d.sample.sum_of_squares, 1e-9);
+}
+
+void expect_kept(const Bits& kept, const Draws& d) {
+  ASSERT_EQ(kept.size(), size(d));
+  std::string bits;
+  std::size_t n_kept = 0, checksum = 0;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (i < 256) bits += kept[i] ? '1' : '0';
+    if (kept[i]) ++n_kept, checksum += i % 65521 + 1;
+  }
+  EXPECT_EQ(bits, d.kept_bits);
+  EXPECT_EQ(n_kept, d.n_kept);
+  EXPECT_EQ(checksum, d.checksum);
+}
+
+/// The output of mt19937 that follows the first n.
+std::uint32_t output_after(std::uint64_t seed, std::size_t n) {
+  std::mt19937 engine(static_cast<std::uint32_t>(seed));
+  engine.discard(n);
+  return static_cast<std::uint32_t>(engine());
+}
+
+class ReferenceDraws : public testing::TestWithParam<const char*> {
+ protected:
+  support::GeneratorFile file = support::read_generator_file(GetParam());
+};
+
+TEST_P(ReferenceDraws, StartWithTheOutputsOfMt19937) {
+  Generator g(file.seed);
+  ASSERT_EQ(file.first_outputs.size(), 8u);
+  for (const std::uint32_t output : file.first_outputs) EXPECT_EQ(g.next_u32(), output);
+}
+
+TEST_P(ReferenceDraws, AreEqualForEveryOp) {
+  ASSERT_EQ(file.ops.size(), 36u);
+  for (const Draws& d : file.ops) {
+    SCOPED_TRACE(d.name);
+    Generator g(file.seed);
+    if (!d.kept_bits.empty()) {
+      const double rate = d.name.find("_p0.5_") != d.name.npos ? 0.5 : 0.1;
+      const bool mkl = d.name.find("_mkl_") != d.name.npos;
+      expect_kept(mkl ? g.dropout_kept_mkl(size(d), rate) : g.dropout_kept(size(d), rate), d);
+    } else {
+      expect_equal(drawn(g, d, size(d)), d);
+    }
+    const bool drawn_after_weight = d.name.find("_bias") != d.name.npos;  // the file counts the bias alone
+    const std::size_t before =
+        drawn_after_weight ? size(d) * (d.name == "linear_3_2_True_bias" ? 3 : 256) : 0;
+    EXPECT_EQ(g.next_u32(), output_after(file.seed, before + d.n_draws));
+  }
+}
+
+TEST_P(ReferenceDraws, AreEqualForEverySequenceOfOps) {
+  ASSERT_EQ(file.sequences.size(), 4u);
+  for (const auto& [name, ops] : file.sequences) {
+    SCOPED_TRACE(name);
+    Generator g(file.seed);
+    std::size_t n_draws = 0;
+    for (const Draws& d : ops) {
+      SCOPED_TRACE(d.name);
+      const bool linear = d.op.rfind("Linear", 0) == 0;
+      if (d.op.rfind("randn", 0) == 0)
+        expect_equal(as_double(g.normal(size(d))), d);
+      else if (d.op.rfind("rand", 0) == 0)
+        expect_equal(as_double(g.rand(size(d))), d);
+      else if (linear && d.shape.size() == 2)
+        expect_equal(as_double(g.linear_weight(d.shape[1], d.shape[0])), d);
+      else if (linear)
+        expect_equal(as_double(g.linear_bias(16, d.shape[0])), d);
+      else
+        ADD_FAILURE() << "the test does not know this op";
+      n_draws += d.n_draws;
+    }
+    EXPECT_EQ(g.next_u32(), output_after(file.seed, n_draws));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Generator, ReferenceDraws, testing::Values("seed123", "seed1337"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+TEST(ManualSeed, CountsTheLow32BitsAlone) {
+  EXPECT_EQ(Generator(123).next_u64(), Generator(123 + (std::uint64_t{7} << 32)).next_u64());
+}
+
+TEST(Normal, KeepsTheCachedNumberAcrossLargeDraws) {
+  Generator with(5), without(5);
+  const std::vector<float> three = with.normal(3), four = without.normal(4);
+  with.normal(40);
+  EXPECT_EQ(with.normal(1)[0], four[3]);
+}
+
+TEST(Randint, ReachesBelowZeroAndBeyond32Bits) {
+  constexpr std::int64_t low = -5, wide = std::int64_t{1} << 40;
+  Generator g(9), raw(9);
+  EXPECT_EQ(g.randint(1, low, 2)[0], raw.next_u32() % 7 + low);
+  EXPECT_EQ(g.randint(1, low, wide)[0], static_cast<std::int64_t>(raw.next_u64() % (wide + 5)) + low);
+}
+
+TEST(Randint, CoversTheWholeRangeOf64Bits) {
+  constexpr auto lowest = std::numeric_limits<std::int64_t>::min(),
+                 highest = std::numeric_limits<std::int64_t>::max();
+  Generator g(9), raw(9);
+  const std::uint64_t number = raw.next_u64() % std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(g.randint(1, lowest, highest)[0], static_cast<std::int64_t>(number + (std::uint64_t{1} << 63)));
+}
+
+TEST(Randint, TakesOneOutputUpToARangeOf32Bits) {
+  Generator below(3), at(3), raw(3);
+  const std::int64_t limit = std::int64_t{1} << 32;
+  below.randint(1, 0, limit - 1);
+  at.randint(1, 0, limit);
+  raw.next_u32();
+  EXPECT_EQ(below.next_u32(), raw.next_u32());
+  EXPECT_EQ(at.next_u32(), output_after(3, 2));
+}
+
+TEST(DropoutKept, TakesNothingWhenThereIsNothingToDecide) {
+  for (const double rate : {0.0, 1.0}) {
+    Generator g(1);
+    for (const Bits& kept : {g.dropout_kept(3, rate), g.dropout_kept_mkl(3, rate)}) {
+      ASSERT_EQ(kept.size(), 3u);
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(kept[i], rate == 0);
+    }
+    EXPECT_EQ(g.next_u32(), output_after(1, 0));
+  }
+}
+
+}  // namespace
+}  // namespace core::random

@@ -1,0 +1,262 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "core/graph/attend.hpp"
+#include "core/files/projections.hpp"
+#include "core/files/quantised.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace core::formats::checkpoints {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string folder = FIXTURES "/checkpoints/";
+
+arma::mat projected(const arma::mat& x, const attention::Linear& linear) {
+  arma::mat y = x * *linear.weight;
+  if (linear.bias) y.each_row() += arma::rowvec(**linear.bias);
+  return y;
+}
+
+Attention read_first(const TensorFile& file, std::size_t n_heads) {
+  core::Token progress;
+  return read_attention(file, find_layers(file.tensors()).at(0).mapping, {n_heads}, progress);
+}
+
+struct Known {
+  const char *file, *layout, *prefix;
+  bool bias, output;
+};
+const Known known[] = {{"gpt2", "gpt2", "h.0.attn.", true, true},
+                       {"nano_gpt", "gpt2", "transformer.h.0.attn.", true, true},
+                       {"llama", "llama", "model.layers.0.self_attn.", false, true},
+                       {"grouped", "llama", "model.layers.0.self_attn.", true, true},
+                       {"opt", "opt", "decoder.layers.0.self_attn.", true, true},
+                       {"bert", "bert", "encoder.layer.0.attention.", true, true},
+                       {"vit", "vit", "encoder.layer.0.attention.", true, true},
+                       {"distilbert", "distilbert", "layer.0.attention.", true, true},
+                       {"notebook", "notebook", "", true, true},
+                       {"w_q", "w_q", "blocks.0.", false, true},
+                       {"wq", "wq", "layers.0.attention.", false, true},
+                       {"query_key_value", "query_key_value", "", false, false},
+                       {"to_q", "to_q", "attn1.", false, true},
+                       {"one_class_a_head", "query_key_value", "sa.", true, true},
+                       {"notebook_parameters", "notebook_parameters", "", false, false}};
+
+TEST(CheckpointLayout, IsFoundByItsNames) {
+  for (const Known& k : known) {
+    const auto layers = find_layers(open_tensors(folder + k.file + ".safetensors").tensors());
+    ASSERT_EQ(layers.size(), 1u) << k.file;
+    EXPECT_STREQ(layers[0].layout->name, k.layout) << k.file;
+    EXPECT_EQ(layers[0].prefix, k.prefix);
+  }
+}
+
+TEST(CheckpointLayout, PutsCrossAttentionBehindAndLeavesOutWhatItCannotSplit) {
+  const auto tensor = [](const std::string& name, Shape shape) {
+    return TensorInfo{name, Dtype::f32, shape};
+  };
+  std::vector<TensorInfo> tensors;
+  for (const char* attention : {"decoder.layers.0.encoder_attn.", "decoder.layers.0.self_attn."})
+    for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"})
+      tensors.push_back(tensor(attention + std::string(name) + ".weight", {4, 4}));
+  const auto layers = find_layers(tensors);
+  ASSERT_EQ(layers.size(), 2u);
+  EXPECT_EQ(layers[0].prefix, "decoder.layers.0.self_attn.");
+  tensors = {tensor("h.0.attn.c_attn.weight", {4, 12}), tensor("h.0.attn.c_proj.weight", {4, 4}),
+             tensor("h.0.crossattention.c_attn.weight", {4, 8}),
+             tensor("h.0.crossattention.q_attn.weight", {4, 4}),
+             tensor("h.0.crossattention.c_proj.weight", {4, 4})};
+  const auto of_gpt2 = find_layers(tensors);
+  ASSERT_EQ(of_gpt2.size(), 1u);
+  EXPECT_EQ(of_gpt2[0].prefix, "h.0.attn.");
+}
+
+TEST(CheckpointLayout, GivesWhatPyTorchProjects) {
+  for (const Known& k : known) {
+    const TensorFile file = open_tensors(folder + k.file + ".safetensors");
+    const Attention read = read_first(file, 2);
+    const attention::Projections& p = read.projections;
+    const arma::uword times = 2 / read.n_kv_heads.value_or(2);  // PyTorch repeats them
+    const auto tensor = [&](const char* name) { return matrix(file.read(name)); };
+    const arma::mat x = tensor("x"), queries = projected(x, p.query);
+    EXPECT_TRUE(arma::approx_equal(queries, tensor("want.q"), "absdiff", 1e-13)) << k.file;
+    EXPECT_TRUE(
+        arma::approx_equal(arma::repmat(projected(x, p.key), 1, times), tensor("want.k"), "absdiff", 1e-13))
+        << k.file;
+    EXPECT_TRUE(
+        arma::approx_equal(arma::repmat(projected(x, p.value), 1, times), tensor("want.v"), "absdiff", 1e-13))
+        << k.file;
+    EXPECT_EQ(p.query.bias.has_value(), k.bias) << k.file;
+    ASSERT_EQ(p.output.has_value(), k.output) << k.file;
+    if (k.output) {
+      EXPECT_TRUE(arma::approx_equal(projected(queries, *p.output), tensor("want.out"), "absdiff", 1e-13))
+          << k.file;
+    }
+  }
+}
+
+TEST(CheckpointLayout, OfMultiheadAttentionGivesItsWeightsAndResult) {
+  const TensorFile file = open_tensors(folder + "multihead_attention.safetensors");
+  attention::Model model;
+  model.n_heads = 2;
+  model.projections = read_first(file, 2).projections;
+  model.mask.causal = find_layers(file.tensors()).at(0).layout->causal;
+  const arma::mat x = matrix(file.read("x"));
+  model.sequences = {{attention::numbered_tokens(x.n_rows), x}};
+  const attention::Trace trace = attention::attend(model);
+  for (std::size_t head = 0; head < 2; ++head) {
+    const arma::mat want = matrix(file.read("want.weights"), std::vector{head});
+    EXPECT_TRUE(arma::approx_equal(*trace.heads[head].weights, want, "absdiff", 1e-13)) << head;
+  }
+  EXPECT_TRUE(arma::approx_equal(*trace.output, matrix(file.read("want.result")), "absdiff", 1e-13));
+}
+
+TEST(GroupedQueries, ShareTheirKeysAndValues) {
+  const Attention grouped = read_first(open_tensors(folder + "grouped.safetensors"), 2);
+  EXPECT_EQ(grouped.n_kv_heads, 1u);
+  EXPECT_EQ(grouped.projections.key.weight->n_cols, 4u);
+  EXPECT_EQ(grouped.projections.value.bias->n_cols(), 4u);
+  EXPECT_EQ(read_first(open_tensors(folder + "llama.safetensors"), 2).n_kv_heads, std::nullopt);
+}
+
+TEST(CheckpointLayer, IsChosenByNumberOrPrefix) {
+  const auto info = [](const std::string& name) { return TensorInfo{name, Dtype::f32, {4, 12}}; };
+  const std::vector<TensorInfo> tensors{info("h.10.attn.c_attn.weight"), info("h.2.attn.c_attn.weight"),
+                                        info("h.0.attn.c_attn.weight"), info("h.0.attn.c_attn.bias")};
+  const auto layers = find_layers(tensors);
+  ASSERT_EQ(layers.size(), 3u);
+  EXPECT_EQ(choose_layer(layers, "1", "").prefix, "h.2.attn.");
+  EXPECT_EQ(choose_layer(layers, "h.10.attn", "").prefix, "h.10.attn.");
+  EXPECT_EQ(support::error_of([&] { choose_layer(layers, "3", "m: "); }),
+            "m: expected a layer from 0 (h.0.attn.) to 2 (h.10.attn.), got \"3\"");
+  EXPECT_EQ(support::error_of([&] { choose_layer({}, "0", "m: "); }),
+            "m: expected a checkpoint of a known layout, found no attention in it");
+}
+
+TEST(CheckpointLayer, RefusesShapesThatDoNotFit) {
+  const TensorFile file = open_tensors(folder + "grouped.safetensors");
+  EXPECT_THAT(support::error_of([&] { read_first(file, 3); }),
+              HasSubstr("q_proj.weight: expected a number of outputs that 3 heads share, got 6 × 8"));
+  Mapping mapping = find_layers(file.tensors()).at(0).mapping;
+  mapping.value.weights = {"model.layers.0.self_attn.o_proj.weight"};
+  mapping.value.biases.clear();
+  core::Token progress;
+  EXPECT_THAT(support::error_of([&] { read_attention(file, mapping, {2}, progress); }),
+              HasSubstr("o_proj.weight: expected 6 inputs as the queries have, got 8 × 8"));
+}
+
+TEST(CheckpointConfig, TellsHeadsAndScale) {
+  const Config gpt2 =
+      parse_config(R"({"n_head": 12, "scale_attn_by_inverse_layer_idx": true, "other": {}})", "config.json");
+  EXPECT_EQ(gpt2.heads.n, 12u);
+  const Layer third{"h.2.attn.", nullptr, {}, 0};
+  EXPECT_DOUBLE_EQ(scale_of({}, gpt2, third, 64).factor, 1.0 / 8 / 3);
+  const Config grouped = parse_config(R"({"num_attention_heads": 32, "num_key_value_heads": 8})", "");
+  EXPECT_EQ(grouped.heads.n, 32u);
+  EXPECT_EQ(grouped.heads.n_groups, 8u);
+  EXPECT_EQ(scale_of({}, parse_config(R"({"scale_attn_weights": false})", ""), third, 64).rule,
+            attention::ScaleRule::none);
+  EXPECT_EQ(scale_of({}, {}, third, 64).rule, attention::ScaleRule::inverse_sqrt_d_head);
+  EXPECT_DOUBLE_EQ(scale_of({}, parse_config(R"({"query_pre_attn_scalar": 256})", ""), third, 64).factor,
+                   1.0 / 16);
+  EXPECT_DOUBLE_EQ(scale_of({}, parse_config(R"({"attention_multiplier": 0.5})", ""), third, 64).factor, 0.5);
+  EXPECT_EQ(support::error_of([] { parse_config(R"({"n_head": 0})", "config.json"); }).substr(0, 20),
+            "config.json: n_head:");
+  EXPECT_EQ(support::error_of([] { parse_config("[12]", "config.json"); }),
+            "config.json: expected an object, got a list of 1");
+}
+
+TEST(CheckpointConfig, OfNumbersThatNoModelHasIsRefused) {
+  const auto error = [](const char* text) {
+    return support::error_of([&] { parse_config(text, "config.json"); });
+  };
+  EXPECT_EQ(error(R"({"num_attention_heads": 2, "num_key_value_heads": 9223372036854775807})"),
+            "config.json: num_key_value_heads: expected a whole number from 1 to 16777216, got "
+            "9223372036854775807");
+  EXPECT_EQ(error(R"({"num_attention_heads": 16777216})"), "no error");
+  EXPECT_THAT(error(R"({"head_dim": 16777217})"), HasSubstr("head_dim: expected a whole number from 1 to"));
+}
+
+TEST(CheckpointConfig, OfAWindowBeyondAllTextsHasOneThatCanBeCountedWith) {
+  EXPECT_EQ(parse_config(R"({"sliding_window": 18446744073709551615})", "").positions.window,
+            std::size_t{1} << 31);
+  EXPECT_EQ(parse_config(R"({"sliding_window": 4096})", "").positions.window, 4096u);
+}
+
+TEST(CheckpointHeads, ThatNoModelHasAreRefused) {
+  const TensorFile file = open_tensors(folder + "gpt2.safetensors");
+  EXPECT_THAT(support::error_of([&] { read_first(file, SIZE_MAX); }),
+              HasSubstr("expected from 1 to 16777216 heads, got 18446744073709551615"));
+  const Mapping mapping = find_layers(file.tensors()).at(0).mapping;
+  core::Token progress;
+  const HeadCount wraps{2, (std::size_t{1} << 63) - 1, {}};  // 2 heads and 2 · (2^63 − 1) others are none
+  EXPECT_EQ(read_attention(file, mapping, wraps, progress).projections.key.weight->n_cols,
+            read_first(file, 2).projections.key.weight->n_cols);
+}
+
+TEST(CheckpointConfig, DividesByTheNumberOfALayerHoweverLarge) {
+  const Config config = parse_config(R"({"scale_attn_by_inverse_layer_idx": true})", "");
+  const Layer last{"h.18446744073709551615.attn.", nullptr, {}, 0};
+  EXPECT_DOUBLE_EQ(scale_of({}, config, last, 64).factor, 1.0 / 8 / 0x1p64);
+}
+
+TEST(Quantised, AmongVeryManyTensorsIsLookedForInTime) {
+  std::vector<TensorFile::Entry> entries;
+  for (std::size_t k = 0; k < 100'000; ++k)
+    entries.push_back({{"h." + std::to_string(k) + ".weight", Dtype::i8, {0, 0}}, {}});
+  const TensorFile file("m", "safetensors", std::move(entries));
+  const auto begin = std::chrono::steady_clock::now();
+  refuse_quantised(file, {});
+  // Each beside each would be minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {
+  const TensorFile tiny = open_tensors(FIXTURES "/tiny_gpt/attention.safetensors");
+  const Layer layer = find_layers(tiny.tensors()).at(0);
+  const Behaviour behaviour = behaviour_of(tiny.tensors(), layer, config_beside(tiny.path()), "");
+  EXPECT_EQ(heads_of(tiny, layer, behaviour, std::nullopt).n, 4u);
+  EXPECT_EQ(heads_of(tiny, layer, behaviour, 2).n, 2u);
+  EXPECT_THAT(support::error_of([&] { heads_of(tiny, layer, {}, std::nullopt); }),
+              HasSubstr("the number of heads must be said"));
+  Layer of_two = layer;
+  of_two.n_heads = 2;
+  EXPECT_THAT(support::error_of([&] { heads_of(tiny, of_two, behaviour, 4); }),
+              HasSubstr("expected 4 heads as said, got 2 by its tensors"));
+}
+
+TEST(TinyGpt, GivesTheGoldenQueriesKeysValuesAndWeightsOfEachLayer) {
+  const TensorFile checkpoint = open_tensors(FIXTURES "/tiny_gpt/attention.safetensors");
+  const TensorFile golden = open_tensors(FIXTURES "/tiny_gpt/golden.npz");
+  const auto layers = find_layers(checkpoint.tensors());
+  ASSERT_EQ(layers.size(), 4u);
+  core::Token progress;
+  for (std::size_t layer = 0; layer < 4; ++layer) {
+    const std::string name = "L" + std::to_string(layer) + ".";
+    Attention read = read_attention(checkpoint, layers[layer].mapping, {4}, progress);
+    attention::Model model;
+    model.n_heads = read.n_heads;
+    model.projections = std::move(read.projections);
+    model.sequences = {{golden.read("tokens").texts, matrix(golden.read(name + "ln_1"))}};
+    const attention::Trace trace = attention::attend(model);
+    for (std::size_t head = 0; head < 4; ++head) {
+      const auto worst = [&](const arma::mat& ours, const char* what) {
+        return arma::abs(ours - matrix(golden.read(name + what), std::vector{head})).max();
+      };
+      // The golden vectors were rounded to float32: to 2^-24 of numbers up to 20, and so were the embeddings.
+      EXPECT_LT(worst(trace.heads[head].queries, "q"), 4e-6) << layer << "." << head;
+      EXPECT_LT(worst(trace.heads[head].keys, "k"), 4e-6) << layer << "." << head;
+      EXPECT_LT(worst(trace.heads[head].values, "v"), 4e-6) << layer << "." << head;
+      EXPECT_LT(worst(trace.heads[head].weights, "attn"), 4e-6) << layer << "." << head;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace core::formats::checkpoints

@@ -1,0 +1,265 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/files/tensor_formats.hpp"
+#include "core/out/zip_writer.hpp"
+#include "tests/core/files/known_tensors.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace core::formats::readers {
+namespace {
+
+using namespace std::string_literals;
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string torch_files = folder + "pytorch/";
+
+/// Where the tensors of a file differ from what PyTorch says of them, or "".
+std::string difference_of_file(const TensorFile& file, const std::string& json) {
+  const auto known = known_tensors(torch_files + json);
+  if (file.tensors().size() != known.size()) return std::to_string(file.tensors().size()) + " tensors";
+  for (const TensorInfo& info : file.tensors()) {
+    if (!known.contains(info.name)) return "no tensor should be called " + info.name;
+    if (const std::string words = difference(file.read(info.name), known.at(info.name)); !words.empty())
+      return info.name + ": " + words;
+  }
+  return "";
+}
+
+TEST(PytorchFile, OfEitherFormatReadsBackExactly) {
+  for (const std::string name :
+       {"types", "views", "state_dict", "nested", "parameters", "protocol3", "protocol4", "protocol5"}) {
+    for (const char* ending : {".pt", ".legacy.pt"}) {
+      const TensorFile file = open_tensors(torch_files + name + ending);
+      EXPECT_STREQ(file.format(), "pytorch");
+      EXPECT_EQ(difference_of_file(file, name + ".json"), "") << name << ending;
+    }
+  }
+}
+
+TEST(PytorchFile, OfBigEndianNumbersReadsBackExactly) {
+  EXPECT_EQ(difference_of_file(open_tensors(torch_files + "types.big.pt"), "types.json"), "");
+}
+
+TEST(PytorchFile, OfOneTensorCallsItAsTheFile) {
+  EXPECT_EQ(difference_of_file(open_tensors(torch_files + "single.pt"), "single.json"), "");
+  const TensorFile file = open_tensors(torch_files + "single.legacy.pt");
+  ASSERT_EQ(file.tensors().size(), 1u);
+  EXPECT_EQ(file.tensors()[0].name, "single.legacy");
+}
+
+TEST(PytorchFile, IsKnownByItsContentWhateverItsName) {
+  const support::TemporaryDirectory directory;
+  for (const char* from : {"state_dict.pt", "state_dict.legacy.pt"})
+    for (const char* name : {"a.weights", "a.npz", "a.bin", "a.ckpt"}) {
+      if (std::string_view(name) == "a.npz" && std::string_view(from) != "state_dict.pt") continue;
+      const auto path = written(directory, name, support::bytes_of(torch_files + from));
+      EXPECT_EQ(difference_of_file(open_tensors(path), "state_dict.json"), "") << from << ' ' << name;
+    }
+}
+
+TEST(PytorchFile, GivesThePartsOfViews) {
+  const auto known = known_tensors(torch_files + "views.json");
+  for (const char* name : {"views.pt", "views.legacy.pt"}) {
+    const TensorFile file = open_tensors(torch_files + name);
+    for (const TensorInfo& info : file.tensors()) {
+      if (info.shape.empty() || info.shape[0] == 0) continue;
+      const std::size_t last[] = {info.shape[0] - 1};
+      EXPECT_EQ(difference(file.read(info.name, last), part_of(known.at(info.name), last)), "") << info.name;
+    }
+  }
+}
+
+TEST(PytorchFile, SaysWhatElseIsInIt) {
+  EXPECT_THAT(open_tensors(torch_files + "nested.pt").notes(),
+              ElementsAre("Left out as no tensors: optimizer.param_groups.0.lr, "
+                          "optimizer.param_groups.0.betas.0, optimizer.param_groups.0.betas.1 and 18 more."));
+  EXPECT_TRUE(open_tensors(torch_files + "state_dict.pt").notes().empty());
+}
+
+TEST(PytorchFile, WithMoreThanTensorsIsRefusedByItsName) {
+  const std::pair<const char*, const char*> refused[] = {
+      {"module.pt", "holds a torch.nn.Module (model.GPT), only tensors can be read: save model.state_dict()"},
+      {"module.legacy.pt",
+       "holds a torch.nn.Module (model.GPT), only tensors can be read: save model.state_dict()"},
+      {"runs.pt", "holds posix.system, only tensors can be read"},
+      {"runs.legacy.pt", "holds posix.system, only tensors can be read"},
+      {"runs.pkl", "holds posix.system, only tensors can be read"},
+      {"runs4.pkl", "holds posix.system, only tensors can be read"},
+      {"namespace.pt", "holds argparse.Namespace, only tensors can be read"},
+      {"function.pt", "holds posixpath.join, only tensors can be read"},
+      {"numpy_number.pt",
+       "holds numpy._core.multiarray.scalar, only tensors can be read: save arrays with "
+       "numpy.savez"},
+      {"numpy.pkl", "numpy.savez"},
+      {"plain.pkl", "is a pickle without tensors: save them with torch.save, numpy.savez or safetensors"},
+      {"tensor.pkl",
+       "holds torch.storage._load_from_bytes, only tensors can be read: save them with "
+       "torch.save"},
+      {"sparse.pt",
+       "holds torch._utils._rebuild_sparse_tensor, only tensors can be read: save "
+       "tensor.to_dense()"},
+      {"complex.pt",
+       "holds torch.ComplexFloatStorage, only tensors can be read: save "
+       "torch.view_as_real(tensor)"},
+      {"set.pt", "holds __builtin__.set, only tensors can be read"},
+      {"fnuz.pt", "holds numbers of the type torch.float8_e5m2fnuz, which are not read"},
+      {"nothing.pt", "expected tensors, got none in it"},
+      {"names_twice.pt", "two tensors are called \"a.b\""},
+      {"script.pt", "holds a TorchScript program, only tensors can be read: save module.state_dict()"}};
+  for (const auto& [name, words] : refused) {
+    const std::string path = torch_files + "refused/" + name;
+    const std::string error = support::error_of([&] { open_tensors(path); });
+    EXPECT_THAT(error, testing::StartsWith(path + ": ")) << name;
+    EXPECT_THAT(error, HasSubstr(words)) << name;
+    EXPECT_EQ(error.find('\n'), error.npos) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists("/tmp/attnscope_was_here")) << "something was run";
+}
+
+TEST(PytorchFile, OfAnOldProtocolIsRefusedWithWhatToDo) {
+  const support::TemporaryDirectory directory;
+  // pickle.dumps({"a": [1]}, 0), ([1], "a") by 1, torch.save's first pickle by 0, and no pickle at all.
+  const std::pair<std::string, bool> files[] = {
+      {"(dp0\nVa\np1\n(lp2\nI1\nas.", true},   {std::string("(]q\0K\1aX\1\0\0\0aq\1tq\2.", 20), true},
+      {"L119547037146038801333356L\n.", true}, {"cnumpy._core.multiarray\n_reconstruct\np0\n(.", true},
+      {"(they are no pickles)", false},        {"Lines of text\n", false}};
+  for (const auto& [bytes, is_old] : files) {
+    support::put_bytes(directory / "old.pkl", bytes);
+    const std::string error = support::error_of([&] { open_tensors(directory / "old.pkl"); });
+    EXPECT_EQ(error.find("is a pickle of protocol 0 or 1, only 2 to 5 are read: save it again") != error.npos,
+              is_old)
+        << error;
+    EXPECT_FALSE(error.empty());
+  }
+}
+
+TEST(PytorchFile, CutAnywhereIsRefusedInOneLine) {
+  for (const char* name : {"state_dict.pt", "state_dict.legacy.pt"}) {
+    const std::string whole = support::bytes_of(torch_files + name);
+    const support::TemporaryDirectory directory;
+    for (std::size_t length = 0; length < whole.size(); length += 23) {
+      const auto path = written(directory, "m.pt", whole.substr(0, length));
+      const std::string error = support::error_of([&] { open_tensors(path); });
+      ASSERT_THAT(error, testing::StartsWith(path.string() + ": ")) << name << ' ' << length;
+      ASSERT_EQ(error.find('\n'), error.npos);
+    }
+  }
+}
+
+/// "(…t" with the storage "0" of some numbers, then what follows it: a whole data.pkl of one tensor.
+std::string pickle_of(const std::string& count, const std::string& rest) {
+  return "\x80\x02"
+         "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0"s +
+         "0X\3\0\0\0cpu"s + count + "tQ" + rest + "\x89NtR.";
+}
+
+/// What opening an archive of a pickle and of a storage of 16 bytes says.
+std::string error_of_pickle(const std::string& pickle) {
+  const support::TemporaryDirectory directory;
+  const std::string bytes =
+      zip_bytes({{"a/data.pkl", [&] { return pickle; }}, {"a/data/0", [] { return std::string(16, '\0'); }}});
+  const auto path = written(directory, "a.pt", bytes);
+  return support::error_of([&] {
+    const TensorFile file = open_tensors(path);
+    for (const TensorInfo& info : file.tensors()) file.read(info.name);
+  });
+}
+
+TEST(PytorchFile, WithATensorBeyondItsStorageIsRefused) {
+  const std::string four = "K\4", two_by_two = "K\2K\2\x86", steps = "K\2K\1\x86";
+  EXPECT_EQ(error_of_pickle(pickle_of(four, "K\0"s + two_by_two + steps)), "no error");
+  EXPECT_THAT(error_of_pickle(pickle_of("K\5", "K\0"s + two_by_two + steps)),
+              HasSubstr("a: expected a storage of 20 bytes, got 16"));
+  const std::string within = "expected it within its storage of 4 numbers, got ";
+  EXPECT_THAT(error_of_pickle(pickle_of(four, "K\1"s + two_by_two + steps)),
+              HasSubstr(within + "[2, 2] with strides [2, 1] from 1"));
+  EXPECT_THAT(error_of_pickle(pickle_of(four, "K\0"s + two_by_two + "K\3K\1\x86")), HasSubstr(within));
+  const std::string largest = "\x8a\x08" + std::string(7, '\xff') + "\x7f";
+  EXPECT_THAT(error_of_pickle(pickle_of(four, largest + two_by_two + steps)), HasSubstr(within));
+  EXPECT_THAT(error_of_pickle(pickle_of(four, "K\0"s + two_by_two + largest + "K\1\x86")), HasSubstr(within));
+  EXPECT_THAT(error_of_pickle(pickle_of(four, "K\0"s + largest + largest + "\x86" + steps)),
+              HasSubstr(within));
+  EXPECT_THAT(error_of_pickle(pickle_of(largest, "K\0"s + two_by_two + steps)),
+              HasSubstr("expected a storage of 18446744073709551615 bytes"));
+  EXPECT_THAT(error_of_pickle(pickle_of(four, "K\0"s + two_by_two + "K\1\x85")),
+              HasSubstr("expected a stride for each of 2 lengths, got 1"));
+  EXPECT_THAT(error_of_pickle(pickle_of(four, "J\xff\xff\xff\xff" + two_by_two + steps)),
+              HasSubstr("expected an offset, got no number from 0"));
+}
+
+TEST(PytorchFile, ThatRepeatsANumberTooOftenIsRefused) {
+  const std::string many = "J\0\0\1\0"s;  // 65536
+  EXPECT_EQ(error_of_pickle(pickle_of("K\4", "K\0K\4"s + many + "\x86K\1K\0\x86"s)), "no error");
+  EXPECT_THAT(error_of_pickle(pickle_of("K\4", "K\0"s + many + many + "\x86" + "K\0K\0\x86"s)),
+              HasSubstr("expected at most 1024 times as many numbers as it has stored"));
+}
+
+TEST(PytorchFile, OfAPickleThatWouldTakeAllMemoryIsRefused) {
+  const std::string begin = "\x80\x02";
+  const auto repeated = [](const std::string& text, std::size_t count) {
+    std::string all;
+    for (std::size_t k = 0; k < count; ++k) all += text;
+    return all;
+  };
+  EXPECT_THAT(error_of_pickle(begin + repeated("]", 2'000'000)), HasSubstr("expected at most 2^20 values"));
+  EXPECT_THAT(error_of_pickle(begin + repeated("N", 2'000'000)), HasSubstr("2^20 values on its stack"));
+  EXPECT_THAT(error_of_pickle(begin + repeated("(", 2'000'000)), HasSubstr("2^20 marks"));
+  EXPECT_THAT(error_of_pickle(begin + "N" + repeated("\x94", 2'000'000)),
+              HasSubstr("2^20 values that are kept"));
+  EXPECT_THAT(error_of_pickle(begin + "B\xff\xff\xff\xff"), HasSubstr("expected 4294967295 more bytes"));
+  EXPECT_THAT(error_of_pickle(begin + "\x8e" + std::string(8, '\xff')), HasSubstr("more bytes, got the end"));
+  EXPECT_THAT(error_of_pickle(begin + "]q\0h\0a."s), HasSubstr("expected at most 64 levels"));  // in itself
+  std::string doubled = begin + "]q\0"s;  // thirty lists, each of which holds the one before twice
+  for (char k = 1; k < 30; ++k) doubled += "0]q"s + k + "(h" + char(k - 1) + "h" + char(k - 1) + "e";
+  EXPECT_THAT(error_of_pickle(doubled + "."), HasSubstr("expected at most 2^20 values"));
+  const std::string long_name =
+      "X"
+      "\0\0\1\0"s +
+      std::string(65536, 'a') + "q\1";
+  EXPECT_THAT(error_of_pickle(begin + long_name + repeated("h\1h\1\x93", 100)),
+              HasSubstr("fewer long names"));
+}
+
+TEST(PytorchFile, WhosePickleUnpacksToTooMuchIsRefused) {
+  const std::string begin = "\x80\x02";
+  EXPECT_THAT(error_of_pickle(begin + std::string((1 << 26) - 1, 'a')),
+              testing::EndsWith("a.pt: data.pkl: expected at most 67108864 bytes, got 67108865"));
+}
+
+TEST(PytorchFile, OfManyObjectsOfOneLongStateIsRefused) {
+  std::string state = "\x80\x02}q\1(", objects;  // a dict of 10,000 pairs
+  for (int k = 0; k < 10'000; ++k) state += "NN";
+  for (int k = 0; k < 100; ++k) objects += "cmodel\nGPT\n)\x81h\1b";
+  EXPECT_THAT(error_of_pickle(state + "u" + objects + "."), HasSubstr("fewer long names"));
+}
+
+TEST(PytorchFile, OfAPickleWithoutSenseIsRefused) {
+  const std::string begin = "\x80\x02";
+  const std::pair<std::string, const char*> wrong[] = {{"", "expected 1 more bytes, got the end"},
+                                                       {".", "expected a value, got none"},
+                                                       {"i", "got opcode 105"},
+                                                       {"h\1.", "got number 1"},
+                                                       {"NR.", "expected a value"},
+                                                       {"NNR.", "expected a name and a tuple"},
+                                                       {"]N\x86s.", "expected"},
+                                                       {"}Na.", "expected a list to add to"},
+                                                       {"](NNu.", "expected a dict"},
+                                                       {"}(Nu.", "expected a dict to add pairs to"},
+                                                       {"t.", "expected a mark"},
+                                                       {"N0.", "expected a value"},
+                                                       {"}NK\1s.", "keys"},
+                                                       {"\x80\x06.", "protocol 2 to 5"},
+                                                       {"NQ.", "expected a storage by its key"},
+                                                       {"NNb.", "set the state of"},
+                                                       {"cos\nsystem\n.", "holds os.system"},
+                                                       {"c\x1b[2J\nx\n)R.", "holds \"\\u001b[2J.x\""}};
+  for (const auto& [code, words] : wrong)
+    EXPECT_THAT(error_of_pickle(begin + code), HasSubstr(words)) << code;
+}
+
+}  // namespace
+}  // namespace core::formats::readers

@@ -1,0 +1,169 @@
+#include "core/files/table.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/files/written_number.hpp"
+#include "core/out/csv.hpp"
+#include "tests/core/files/known_tensors.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::formats::readers {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string error_of_table(std::string_view text, const TableRules& rules = {}) {
+  return support::error_of([&] { parse_table(text, "a.csv: ", rules); });
+}
+
+void expect_two_by_two(std::string_view text, const TableRules& rules = {}) {
+  const Tensor tensor = parse_table(text, "a.csv: ", rules);
+  EXPECT_EQ(tensor.shape, (Shape{2, 2})) << text;
+  EXPECT_THAT(tensor.numbers, ElementsAre(1, -2.5, 300, 4)) << text;
+}
+
+TEST(Table, FindsTheSeparatorOut) {
+  expect_two_by_two("1,-2.5\r\n3e2,4\r\n");
+  expect_two_by_two("1;-2.5\n300;4");
+  expect_two_by_two("1\t-2.5\n300\t4\n\n");
+  expect_two_by_two("  1   -2.5 \n300 4 \n");
+  expect_two_by_two("\"1\",\" -2.5\"\n300,\"4\"\n");
+  expect_two_by_two(
+      "\xEF\xBB\xBF"
+      "1, −2.5\n+300, 4");
+}
+
+TEST(Table, HasADecimalCommaOnlyWhenThatIsSaid) {
+  TableRules comma;
+  comma.decimal_comma = true;
+  expect_two_by_two("1;-2,5\n300;4", comma);
+  EXPECT_EQ(error_of_table("1;-2,5\n300;4"),
+            "a.csv: line 1, column 2: expected a number, got \"-2,5\" (a decimal comma must be asked for)");
+}
+
+TEST(Table, FindsNamesOfRowsAndColumnsOut) {
+  const auto both = parse_table(",The,3\nThe,1,2\n\"dog, \"\"old\"\"\",3,4\n", "");
+  EXPECT_THAT(both.column_labels, ElementsAre("The", "3"));
+  EXPECT_THAT(both.row_labels, ElementsAre("The", "dog, \"old\""));
+  EXPECT_THAT(both.numbers, ElementsAre(1, 2, 3, 4));
+  const auto columns = parse_table("a,b\n1,2\n", "");
+  EXPECT_THAT(columns.column_labels, ElementsAre("a", "b"));
+  EXPECT_THAT(columns.row_labels, IsEmpty());
+  const auto numbered = parse_table(",0,1\n0,5,6\n1,7,8\n", "");
+  EXPECT_THAT(numbered.row_labels, ElementsAre("0", "1"));
+  EXPECT_EQ(numbered.shape, (Shape{2, 2}));
+  const auto shorter = parse_table("a;b\nx;1;2\n", "");
+  EXPECT_THAT(shorter.column_labels, ElementsAre("a", "b"));
+  EXPECT_THAT(shorter.row_labels, ElementsAre("x"));
+}
+
+TEST(Table, DoesNotTakeANumberGoneWrongForAName) {
+  EXPECT_EQ(error_of_table("1e-05f,0.2,0.3\n0.1,0.5,0.6\n0.3,0.8,0.9"),
+            "a.csv: line 1, column 1: expected a number, got \"1e-05f\"");
+  EXPECT_EQ(error_of_table("a,b,c\n1.0.0,0,0\n0.5,0.5,0"),
+            "a.csv: line 2, column 1: expected a number, got \"1.0.0\"");
+  EXPECT_EQ(error_of_table("n/a,0,0\n0.5,0.5,0"), "a.csv: line 1, column 1: expected a number, got \"n/a\"");
+  EXPECT_EQ(error_of_table("NA,NA,NA\n1,2,3\n4,5,6"),
+            "a.csv: line 1, column 1: expected a number, got \"NA\"");
+  // Names that are numbers among others are names, and so is what no number follows.
+  EXPECT_THAT(parse_table("in,1,2\n2024,3,4\n", "").row_labels, ElementsAre("in", "2024"));
+  EXPECT_THAT(parse_table("2nd,1,2\n3rd,3,4\n", "").row_labels, ElementsAre("2nd", "3rd"));
+  EXPECT_THAT(parse_table("a;b\n4x;1;2\n7;3;4\n", "").row_labels, ElementsAre("4x", "7"));
+}
+
+TEST(Table, TakesNamesAsItIsTold) {
+  TableRules rules;
+  rules.header = false, rules.row_labels = true;
+  const auto tensor = parse_table("1,2\n3,4\n", "", rules);
+  EXPECT_THAT(tensor.row_labels, ElementsAre("1", "3"));
+  EXPECT_THAT(tensor.numbers, ElementsAre(2, 4));
+}
+
+TEST(Table, ReadsBackWhatIsExported) {
+  const LabelledMatrix matrix{{{0.1, -INFINITY}, {1e-310, NAN}}, {"\"a\",\nb", "1"}, {"2", "x;y"}};
+  for (const bool labels : {true, false}) {
+    const Tensor tensor = parse_table(csv_text(matrix, labels), "");
+    Tensor expected = tensor;
+    expected.numbers = {0.1, -INFINITY, 1e-310, NAN};
+    expected.shape = {2, 2};
+    EXPECT_EQ(difference(tensor, expected), "");
+    if (labels) {
+      EXPECT_EQ(tensor.row_labels, matrix.row_labels);
+      EXPECT_EQ(tensor.column_labels, matrix.column_labels);
+    }
+  }
+}
+
+TEST(Table, NamesLineAndColumnOfWhatIsWrong) {
+  EXPECT_EQ(error_of_table("1,2\n3,x\n"), "a.csv: line 2, column 2: expected a number, got \"x\"");
+  EXPECT_EQ(error_of_table("1,2\n3,\n"), "a.csv: line 2, column 2: expected a number, got \"\"");
+  EXPECT_EQ(error_of_table("1,2\n3\n"), "a.csv: line 2: expected 2 fields as in line 1, got 1");
+  EXPECT_EQ(error_of_table("1,2\n\n3,4,5\n"), "a.csv: line 3: expected 2 fields as in line 1, got 3");
+  EXPECT_EQ(error_of_table("1,1e999\n"),
+            "a.csv: line 1, column 2: expected a number within float64, got \"1e999\"");
+  EXPECT_EQ(error_of_table("1,\"2\n3,4"), "a.csv: line 1: expected a closing quote, got the end of the text");
+  EXPECT_EQ(error_of_table("1,\"2\"3\n"), "a.csv: line 1: expected a separator after a closing quote");
+  EXPECT_EQ(error_of_table("a,b\n"), "a.csv: expected numbers, got only a line of names");
+  EXPECT_EQ(error_of_table(" \n\n"), "a.csv: expected numbers, got nothing");
+  EXPECT_EQ(error_of_table("a,b,c\nx,y,1,2\n"), "a.csv: line 2, column 2: expected a number, got \"y\"");
+}
+
+TEST(Table, KeepsCountOfLinesWithinQuotes) {
+  EXPECT_EQ(error_of_table(",a\n\"x\ny\",1\nz,?\n"), "a.csv: line 4, column 2: expected a number, got \"?\"");
+}
+
+TEST(Table, RefusesNamesThatAreNotUtf8) {
+  EXPECT_EQ(error_of_table(",a\nb,1\nZo\xEB,2\n"),
+            "a.csv: line 3, column 1: expected a name in UTF-8, got \"Zo\xEF\xBF\xBD\"");
+  EXPECT_EQ(error_of_table(",a,Zo\xEB\nb,1,2\n"),
+            "a.csv: line 1, column 3: expected a name in UTF-8, got \"Zo\xEF\xBF\xBD\"");
+  EXPECT_EQ(error_of_table(",Zoë\nb,1\n"), "no error");
+}
+
+TEST(WrittenNumber, MayBeWrittenInManyWays) {
+  EXPECT_EQ(written_number(" +1.5 "), 1.5);
+  EXPECT_EQ(written_number("1."), 1.0);
+  EXPECT_EQ(written_number(".5"), 0.5);
+  EXPECT_EQ(written_number("-Infinity"), -INFINITY);
+  EXPECT_EQ(written_number("1E-3"), 1e-3);
+  EXPECT_TRUE(std::isnan(written_number("NaN").value()));
+  for (const char* text : {"", "-", "--1", "+-1", "0x10", "1 2", "1e", "infinite", "1_000"})
+    EXPECT_EQ(written_number(text), std::nullopt) << text;
+}
+
+TEST(LastDigit, IsHalfOfWhatItShows) {
+  EXPECT_DOUBLE_EQ(last_digit_half("0.1234"), 0.00005);
+  EXPECT_DOUBLE_EQ(last_digit_half("-1.50e-03"), 0.000005);
+  EXPECT_DOUBLE_EQ(last_digit_half("2.5e+01"), 0.5);
+  EXPECT_EQ(last_digit_half("12"), 0);
+  EXPECT_EQ(last_digit_half("0.0e-2147483648"), 0);
+  EXPECT_EQ(last_digit_half("0.0e-99999999999"), 0);
+  EXPECT_EQ(last_digit_half("-inf"), 0);
+}
+
+TEST(Table, TakesNumbersThatFloat64CannotHoldForNumbers) {
+  const auto small = parse_table("1e-400,0.5\n-1e-99999999999999999999,0.75\n", "");
+  EXPECT_THAT(small.numbers, ElementsAre(0, 0.5, 0, 0.75));
+  EXPECT_THAT(small.row_labels, IsEmpty());
+  EXPECT_EQ(error_of_table("1e400,0.5\n1,2\n"),
+            "a.csv: line 1, column 1: expected a number within float64, got \"1e400\"");
+}
+
+TEST(Table, TakesTheSignBeforeALabelAwayThatKeepsSpreadsheetsFromRunningIt) {
+  const std::vector<std::string> labels{"=1+1", "-", "'=x", "'", "it's", "@a"};
+  const LabelledMatrix m{arma::mat(6, 6, arma::fill::ones), labels, labels};
+  const Tensor tensor = parse_table(csv_text(m), "");
+  EXPECT_EQ(tensor.row_labels, labels);
+  EXPECT_EQ(tensor.column_labels, labels);
+}
+
+TEST(Table, OfOneEndlessLineIsRefusedBeforeItTakesAllMemory) {
+  EXPECT_EQ(error_of_table(std::string(3 << 20, '\t')),
+            "a.csv: line 1: expected at most 1048576 fields, got more");
+}
+
+}  // namespace
+}  // namespace core::formats::readers

@@ -1,0 +1,119 @@
+#include "core/graph/additions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/graph/attend.hpp"
+#include "tests/support/random_model.hpp"
+
+namespace core::attention {
+namespace {
+
+Model four_heads() {
+  support::Random random(31);
+  return support::model(random, 5, 6, 16, 4);
+}
+
+/// What check() says of the model after a change: "path: message".
+std::string said_of(const std::function<void(Model&)>& change) {
+  Model m = four_heads();
+  change(m);
+  const auto problem = check(m);
+  return problem ? problem->path + ": " + problem->message : "";
+}
+
+SharedMatrix ones(std::size_t rows, std::size_t columns) {
+  return arma::mat(rows, columns, arma::fill::ones);
+}
+
+TEST(Additions, NameWhatDoesNotFit) {
+  EXPECT_EQ(said_of([](Model& m) { m.n_kv_heads = 3; }),
+            "n_kv_heads: expected a number that divides n_heads = 4, got 3");
+  EXPECT_EQ(said_of([](Model& m) { m.n_kv_heads = 2; }),
+            "projections.key.weight: expected 6×8 (d_in × n_kv_heads·d_head), got 6×16");
+  EXPECT_EQ(said_of([](Model& m) {
+              m.additions.normalise = HeadNorm{NormRule::rms, ones(1, 4), ones(1, 3)};
+            }),
+            "normalise.key: expected 1×4 (one number for each column of a head), got 1×3");
+  EXPECT_EQ(said_of([](Model& m) {
+              m.additions.normalise = HeadNorm{NormRule::rms, ones(1, 4), ones(1, 4), -1};
+            }),
+            "normalise.epsilon: expected a finite number that is not negative");
+  EXPECT_EQ(said_of([](Model& m) { m.additions.positions.rotary.emplace().dimensions = 3; }),
+            "positions.rotary.dimensions: expected an even number from 2 to d_head = 4, got 3");
+  EXPECT_EQ(said_of([](Model& m) { m.additions.positions.rotary.emplace().base = 0; }),
+            "positions.rotary.base: expected a finite number above 0");
+  EXPECT_EQ(
+      said_of([](Model& m) { m.additions.positions.rotary.emplace().inverse_frequencies = ones(1, 3); }),
+      "positions.rotary.inverse_frequencies: expected 1×2 (one number for each pair), got 1×3");
+  EXPECT_EQ(said_of([](Model& m) {
+              m.additions.positions.alibi.emplace();
+              m.additions.positions.relative.emplace();
+            }),
+            "positions: expected one of \"alibi\" and \"relative\", got both");
+  EXPECT_EQ(said_of([](Model& m) { m.additions.positions.relative = positions::Relative{ones(4, 7)}; }),
+            "positions.relative.table: expected an even number of buckets, at least 4, got 7");
+  EXPECT_EQ(said_of([](Model& m) {
+              m.additions.positions.relative = positions::Relative{ones(4, 8), 2};
+            }),
+            "positions.relative.max_distance: expected more than 2, got 2");
+  EXPECT_EQ(said_of([](Model& m) { m.additions.score_cap = -1; }),
+            "score_cap: expected a finite number above 0");
+  EXPECT_EQ(said_of([](Model& m) {
+              m.additions.score_bias = {ones(5, 5), ones(5, 5)};
+            }),
+            "score_bias: expected one matrix, or 4, one for each head, got 2");
+  EXPECT_EQ(said_of([](Model& m) {
+              m.additions.score_bias = {ones(5, 5)};
+              m.additions.score_bias[0].edit()(2, 3) = arma::datum::inf;
+            }),
+            "score_bias[2][3]: expected a finite number or −inf");
+  EXPECT_EQ(said_of([](Model& m) { m.additions.sink = ones(1, 3); }),
+            "sink: expected 1×4 (one number for each head), got 1×3");
+  EXPECT_EQ(said_of([](Model& m) { m.sequences[0].key_embeddings = ones(7, 6); }),
+            "key_tokens: expected 7 tokens, one for each key, got 0");
+}
+
+TEST(Additions, AMinusInfiniteBiasHidesAsAMaskDoes) {
+  Model masked = four_heads(), biased = masked;
+  biased.mask.causal = false;
+  arma::mat triangle(5, 5, arma::fill::zeros);
+  for (std::size_t i = 0; i < 5; ++i)
+    for (std::size_t j = i + 1; j < 5; ++j) triangle(i, j) = -arma::datum::inf;
+  biased.additions.score_bias = {triangle};
+  EXPECT_TRUE(arma::approx_equal(*attend(masked).output, *attend(biased).output, "absdiff", 1e-14));
+}
+
+TEST(Additions, HeadsOfAGroupWithTheirOwnCopiesAreTheSame) {
+  Model grouped = four_heads();
+  grouped.n_kv_heads = 2;
+  for (Linear* linear : {&grouped.projections->key, &grouped.projections->value}) {
+    linear->weight = arma::mat(linear->weight->head_cols(8));
+    if (linear->bias) linear->bias = arma::mat((*linear->bias)->head_cols(8));
+  }
+  Model repeated = grouped;
+  repeated.n_kv_heads.reset();
+  const auto twice = [](const arma::mat& m) {
+    return arma::mat(arma::join_rows(arma::join_rows(m.cols(0, 3), m.cols(0, 3)),
+                                     arma::join_rows(m.cols(4, 7), m.cols(4, 7))));
+  };
+  for (Linear* linear : {&repeated.projections->key, &repeated.projections->value}) {
+    linear->weight = twice(linear->weight);
+    if (linear->bias) linear->bias = twice(*linear->bias);
+  }
+  EXPECT_TRUE(arma::approx_equal(*attend(grouped).output, *attend(repeated).output, "absdiff", 1e-14));
+}
+
+TEST(Additions, ASinkOfMinusInfinityWouldBeNoneAndAGreatOneTakesAll) {
+  Model m = four_heads();
+  m.additions.sink = ones(1, 4);
+  m.additions.sink->edit().fill(-800);
+  Model none = four_heads();
+  EXPECT_TRUE(arma::approx_equal(*attend(m).output, *attend(none).output, "absdiff", 1e-15));
+  m.additions.sink->edit().fill(800);
+  EXPECT_TRUE(attend(m).heads[0].weights->is_zero());
+}
+
+}  // namespace
+}  // namespace core::attention

@@ -1,0 +1,117 @@
+#include "core/graph/head_facts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/graph/attend.hpp"
+#include "core/editing/presets.hpp"
+
+namespace core::attention {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::Optional;
+using Words = std::vector<std::string>;
+
+constexpr double near_enough = 1e-12;
+
+auto is(double value) {
+  return Optional(DoubleNear(value, near_enough));
+}
+
+HeadFacts facts_of_preset(const char* name) {
+  const Model model = editing::find_preset(name)->make();
+  return head_facts(attend(model).heads[0].weights, model.sequences[0].tokens);
+}
+
+Trace heads_of(std::vector<arma::mat> weights) {
+  Trace trace;
+  for (arma::mat& w : weights) trace.heads.emplace_back().weights = std::move(w);
+  return trace;
+}
+
+TEST(HeadFacts, AreMeansOverTheRowsThatHaveSuchAKey) {
+  const arma::mat weights{{1, 0, 0, 0}, {0.5, 0.5, 0, 0}, {0.25, 0.25, 0.5, 0}, {0.25, 0.25, 0.25, 0.25}};
+  const HeadFacts facts = head_facts(weights, Words{"the", "cat", "the", "the"});
+  EXPECT_THAT(facts.entropy_bits, is((0 + 1 + 1.5 + 2) / 4));
+  EXPECT_THAT(facts.itself, is((1 + 0.5 + 0.5 + 0.25) / 4));
+  EXPECT_THAT(facts.previous, is((0.5 + 0.25 + 0.25) / 3));
+  EXPECT_THAT(facts.two_or_three_back, is((0.25 + (0.25 + 0.25)) / 2));
+  EXPECT_THAT(facts.first, is((0.5 + 0.25 + 0.25) / 3));
+  EXPECT_THAT(facts.same_word, is((0.25 + (0.25 + 0.25)) / 2)) << "row 2 sees one earlier the, row 3 two";
+}
+
+TEST(HeadFacts, LeaveOutRowsThatAreNoDistribution) {
+  const double nan = arma::datum::nan;
+  const arma::mat weights{{nan, nan, nan}, {1, 0, 0}, {0, 0, 0}};
+  const HeadFacts facts = head_facts(weights, Words{"a", "b", "c"});
+  EXPECT_THAT(facts.entropy_bits, is(0));
+  EXPECT_THAT(facts.previous, is(1));
+  EXPECT_THAT(facts.itself, is(0));
+  EXPECT_EQ(facts.two_or_three_back, std::nullopt);
+}
+
+TEST(HeadFacts, OfOneTokenSayNothingOfTokensBefore) {
+  const HeadFacts facts = head_facts(arma::mat(1, 1, arma::fill::ones), Words{"alone"});
+  EXPECT_THAT(facts.itself, is(1));
+  EXPECT_EQ(facts.previous, std::nullopt);
+  EXPECT_EQ(facts.first, std::nullopt);
+  EXPECT_EQ(facts.same_word, std::nullopt);
+}
+
+TEST(HeadFacts, TakeTheEntropyOfRowsThatDoNotSumToOneAfterDividingThem) {
+  const HeadFacts facts = head_facts(arma::mat{{0.25, 0.25}, {0.25, 0.25}}, Words{"a", "b"});
+  EXPECT_THAT(facts.entropy_bits, is(1));
+  EXPECT_THAT(facts.itself, is(0.25)) << "weights themselves stay as they are";
+}
+
+// A match of the hand-built heads outweighs everything else by e^10.
+TEST(HeadFacts, RecogniseHeadsThatWereBuiltForIt) {
+  EXPECT_NEAR(*facts_of_preset("head-previous-token").previous, 1, 1e-3);
+  EXPECT_NEAR(*facts_of_preset("head-first-token").first, 1, 1e-3);
+  EXPECT_LT(*facts_of_preset("head-first-token").previous, 0.3);
+}
+
+TEST(HeadFigures, AreFoundByTheirNames) {
+  for (const HeadFigureInfo& row : head_figures()) {
+    EXPECT_EQ(find_head_figure(row.name), &row);
+    EXPECT_EQ(&info(row.figure), &row);
+  }
+  EXPECT_EQ(find_head_figure("likeness"), nullptr);
+}
+
+TEST(HeadFigures, SortHeadsWithThoseWithoutAFigureLast) {
+  std::vector<HeadFacts> facts(4);
+  facts[0].previous = 0.2, facts[1].previous = 0.9, facts[3].previous = 0.2;
+  facts[0].entropy_bits = 2, facts[1].entropy_bits = 3, facts[2].entropy_bits = 1, facts[3].entropy_bits = 2;
+  EXPECT_THAT(heads_by(HeadFigure::previous, facts), ElementsAre(1, 0, 3, 2));
+  EXPECT_THAT(heads_by(HeadFigure::entropy, facts), ElementsAre(2, 0, 3, 1));
+}
+
+TEST(HeadLikeness, IsOneForTheSameWeightsAndZeroForNoneInCommon) {
+  const arma::mat to_first{{1, 0}, {1, 0}}, to_second{{0, 1}, {0, 1}};
+  const arma::mat all = likeness_of_heads(heads_of({to_first, to_second, to_first}));
+  EXPECT_EQ(all(0, 0), 1);
+  EXPECT_EQ(all(0, 2), 1);
+  EXPECT_EQ(all(0, 1), 0);
+  EXPECT_EQ(all(1, 0), 0);
+}
+
+TEST(HeadLikeness, IsTheMeanOverTheRowsThatAreDistributionsInBoth) {
+  const double nan = arma::datum::nan;
+  const arma::mat a{{1, 0}, {1, 0}, {nan, nan}}, b{{0.5, 0.5}, {1, 0}, {1, 0}};
+  // Row 0: the entropy of the middle (3/4, 1/4) less half of 0 + 1 bit; row 1 is equal.
+  const double middle = -(0.75 * std::log2(0.75) + 0.25 * std::log2(0.25));
+  EXPECT_NEAR(likeness_of_heads(heads_of({a, b}))(0, 1), 1 - (middle - 0.5) / 2, near_enough);
+}
+
+TEST(HeadLikeness, IsNoNumberWhereNoRowCanBeCompared) {
+  const arma::mat lost(1, 1, arma::fill::value(arma::datum::nan));
+  EXPECT_TRUE(std::isnan(likeness_of_heads(heads_of({lost, arma::mat(1, 1, arma::fill::ones)}))(0, 1)));
+}
+
+}  // namespace
+}  // namespace core::attention

@@ -1,0 +1,218 @@
+// What the strip says of a line of stages, held against the numbers by rules.
+#include "core/graph/line_words.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/graph/attend.hpp"
+#include "core/graph/visible.hpp"
+#include "core/editing/edit.hpp"
+#include "core/editing/presets.hpp"
+#include "core/graph/sight_words.hpp"
+#include "core/graph/mistakes.hpp"
+
+namespace core::explain {
+namespace {
+
+using attention::Model;
+using attention::Stage;
+using attention::Trace;
+using testing::HasSubstr;
+using testing::Not;
+
+bool says(const std::string& words, const char* part) {
+  return words.find(part) != words.npos;
+}
+
+double worst_sum(const arma::mat& numbers, int along) {
+  return arma::abs(arma::vectorise(arma::sum(numbers, along)) - 1).max();
+}
+
+/// Each sentence that the words contain must be so in the numbers, and what is so must not be denied.
+void hold_against(const Model& model, const Trace& trace, std::size_t head) {
+  const auto& h = trace.heads[head];
+  const arma::mat weights = h.weights, dropped = h.dropped_weights;
+  const std::string second = line_words(model, trace, head, 2), third = line_words(model, trace, head, 3);
+  const bool numbers = !weights.has_nan();
+  EXPECT_EQ(says(third, "some weights are not numbers"), !numbers) << third;
+  EXPECT_EQ(says(third, "a row sums to 1"), numbers && worst_sum(weights, 1) <= 1e-6) << third;
+  EXPECT_EQ(says(third, "a column sums to 1, not a row"),
+            numbers && worst_sum(weights, 1) > 1e-6 && worst_sum(weights, 0) <= 1e-6)
+      << third;
+  if (says(third, "dropout removes some")) {
+    EXPECT_GT(arma::accu((dropped == 0) % (weights != 0)), 0u) << third;
+  }
+  if (says(third, "enlarges")) {
+    EXPECT_GT(arma::accu(dropped > weights * (1 + 1e-9)), 0u) << third;
+  }
+  // Dropout is named when it does something, and what it does is said.
+  const bool drops = model.dropout.active() && !model.given.find(Stage::dropout_mask) && numbers &&
+                     model.departures.dropout_place == attention::DropoutPlace::weights;
+  if (drops) {
+    EXPECT_EQ(says(third, "dropout removes some"), arma::accu((dropped == 0) % (weights != 0)) > 0) << third;
+    EXPECT_EQ(says(third, "enlarges"), arma::accu(arma::abs(dropped) > arma::abs(weights) * (1 + 1e-9)) > 0)
+        << third;
+  }
+  if (!model.dropout.active() && !model.given.find(Stage::dropout_mask)) {
+    EXPECT_FALSE(says(third, "dropout")) << third;
+  }
+  if (says(third, "dropout fell on the scores")) {
+    EXPECT_TRUE(arma::approx_equal(dropped, weights, "absdiff", 0) || weights.has_nan()) << third;
+  }
+  if (attention::info(Stage::masked_scores).present(model)) {
+    const arma::mat masked = h.masked_scores;
+    for (std::size_t i = 0; i < masked.n_rows; ++i)
+      for (std::size_t j = 0; j < masked.n_cols; ++j) {
+        const bool hidden = masked(i, j) < -1e8;
+        const auto place = attention::place_of_query(model, i), key = static_cast<std::int64_t>(j);
+        if (says(second, "the future is hidden")) {
+          EXPECT_EQ(hidden, key > place) << second;
+        }
+        if (says(second, "the past is hidden")) {
+          EXPECT_EQ(hidden, key < place) << second;
+        }
+        if (!says(second, "hidden")) {
+          EXPECT_FALSE(hidden) << second;
+        }
+      }
+  }
+  for (const Stage stage : {Stage::queries, Stage::keys, Stage::values, Stage::scores, Stage::weights})
+    if (model.given.find(stage)) {
+      const int line = attention::info(stage).line;
+      EXPECT_THAT(line_words(model, trace, head, line), HasSubstr("given"));
+    }
+  if (model.given.stages.empty()) {
+    for (const int line : {1, 2, 3}) {
+      EXPECT_THAT(line_words(model, trace, head, line), Not(HasSubstr("given")));
+    }
+  }
+}
+
+/// Why a key is hidden must be so: what comes after must come after, what comes before, before.
+void hold_reasons(const Model& model, const Trace& trace) {
+  if (!attention::info(Stage::mask).present(model)) return;  // nobody asks
+  for (std::size_t i = 0; i < trace.mask.n_rows(); ++i)
+    for (std::size_t j = 0; j < trace.mask.n_cols(); ++j) {
+      const std::string words = sight_words(model, 0, i, j);
+      const bool visible = trace.mask(i, j) != 0;
+      EXPECT_NE(visible, words.starts_with("hidden")) << words;
+      const auto place = attention::place_of_query(model, i), key = static_cast<std::int64_t>(j);
+      if (says(words, "comes after query") && !says(words, "moved")) {
+        EXPECT_GT(key, place) << words;
+      }
+      if (says(words, "comes before query")) {
+        EXPECT_LT(key, place) << words;
+      }
+    }
+}
+
+void hold(const Model& model) {
+  if (attention::check(model)) return;
+  const Trace trace = attention::attend(model, 0);
+  for (std::size_t head = 0; head < model.n_heads; ++head) hold_against(model, trace, head);
+  hold_reasons(model, trace);
+}
+
+const char* const presets[]{"004-causal", "multi-head", "004-causal-dropout", "modern-grouped",
+                            "modern-window"};
+
+TEST(LineWords, HoldForEveryMaskMethodWithAndWithoutACausalMask) {
+  for (const char* name : presets)
+    for (const bool causal : {true, false})
+      for (const auto method :
+           {attention::MaskMethod::negative_infinity, attention::MaskMethod::renormalise,
+            attention::MaskMethod::zero_after_softmax, attention::MaskMethod::large_negative}) {
+        const auto* preset = editing::find_preset(name);
+        if (!preset) continue;
+        SCOPED_TRACE(std::string(name) + " method " + std::to_string(static_cast<int>(method)));
+        Model model = preset->make();
+        model.mask.causal = causal, model.mask.method = method;
+        hold(model);
+        model.mask.cells = {{0, 0, false}};
+        hold(model);
+      }
+}
+
+TEST(LineWords, HoldForEveryMistake) {
+  std::size_t made = 0;
+  for (const char* name : presets)
+    for (const auto& mistake : mistakes::mistakes()) {
+      const auto* preset = editing::find_preset(name);
+      if (!preset || !mistakes::applies(mistake, preset->make())) continue;
+      SCOPED_TRACE(std::string(name) + " " + mistake.name);
+      hold(mistake.made(preset->make()));
+      ++made;
+    }
+  EXPECT_GT(made, 40u);
+}
+
+TEST(LineWords, HoldForGivenStagesAndTypedCells) {
+  for (const Stage stage : {Stage::queries, Stage::keys, Stage::values, Stage::scores, Stage::scaled_scores,
+                            Stage::masked_scores, Stage::weights, Stage::dropout_mask}) {
+    SCOPED_TRACE(attention::info(stage).name);
+    Model model = editing::find_preset("multi-head")->make();
+    const Trace trace = attention::attend(model, 0);
+    attention::GivenStage given{stage, {}};
+    for (std::size_t h = 0; h < model.n_heads; ++h)
+      given.matrices.emplace_back(arma::mat(attention::info(stage).matrix(trace, h)) * 0.5);
+    hold(editing::apply(model, editing::GiveStage{given}));
+    const auto typed = editing::apply(model, editing::TypeOver{{stage, 0, 0, 0, 1}, 0.7});
+    hold(typed);
+    EXPECT_THAT(line_words(typed, attention::attend(typed, 0), 0, attention::info(stage).line),
+                HasSubstr("1 number is typed over"));
+  }
+}
+
+TEST(LineWords, HoldUnderDropoutOfEveryKind) {
+  std::size_t made = 0;
+  for (const char* name : presets)
+    for (const double rate : {0.0, 0.1, 0.5, 0.9, 1.0})
+      for (const bool training : {true, false}) {
+        const auto* preset = editing::find_preset(name);
+        if (!preset) continue;
+        SCOPED_TRACE(std::string(name) + " at " + std::to_string(rate));
+        Model model = preset->make();
+        model.dropout.given.clear();
+        model.dropout.rate = rate, model.dropout.training = training;
+        hold(model);
+        for (const auto& mistake : mistakes::mistakes())
+          if (mistakes::applies(mistake, model)) hold(mistake.made(model)), ++made;
+      }
+  EXPECT_GT(made, 100u);
+}
+
+TEST(LineWords, HoldWhereAQuerySeesNoKey) {
+  for (const auto empty : {attention::EmptyRows::nan, attention::EmptyRows::zeros})
+    for (const auto method :
+         {attention::MaskMethod::negative_infinity, attention::MaskMethod::renormalise,
+          attention::MaskMethod::zero_after_softmax, attention::MaskMethod::large_negative}) {
+      Model model = editing::find_preset("004-causal")->make();
+      model.mask.method = method, model.mask.empty_rows = empty;
+      model.mask.cells = {{0, 0, false}};
+      hold(model);
+    }
+}
+
+TEST(LineWords, NameWhatAMaskThatIsTransposedHides) {
+  const Model plain = editing::find_preset("004-causal")->make();
+  EXPECT_EQ(line_words(plain, attention::attend(plain, 0), 0, 2),
+            "Each query meets each key; the future is hidden");
+  Model model = plain;
+  model.departures.mask_edge.transposed = true;
+  EXPECT_EQ(line_words(model, attention::attend(model, 0), 0, 2),
+            "Each query meets each key; the past is hidden");
+  EXPECT_EQ(sight_words(model, 0, 1, 0), "hidden: key 0 comes before query 1, as the mask is transposed");
+}
+
+TEST(LineWords, SayOfAColumnSoftmaxThatColumnsSumToOne) {
+  Model model = editing::find_preset("004-causal")->make();
+  model.mask.causal = false;
+  model.departures.softmax_over = attention::SoftmaxOver::queries;
+  EXPECT_EQ(line_words(model, attention::attend(model, 0), 0, 3),
+            "Scores become weights; a column sums to 1, not a row");
+}
+
+}  // namespace
+}  // namespace core::explain

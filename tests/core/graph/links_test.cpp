@@ -1,0 +1,120 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/graph/attend.hpp"
+#include "core/graph/explain.hpp"
+#include "tests/core/graph/any_model.hpp"
+
+namespace core::explain {
+namespace {
+
+using attention::attend;
+using testing::ElementsAre;
+
+/// Whether it is among them; heads of a group have the same keys and values.
+bool contains(const Model& model, const std::vector<Cells>& all, const CellAddress& cell) {
+  const auto matrix = [&](std::size_t head) { return matrix_of_head(model, cell.stage, head); };
+  return std::any_of(all.begin(), all.end(), [&](const Cells& cells) {
+    return cells.source == Source(cell.stage) && matrix(cells.head) == matrix(cell.head) &&
+           cells.row0 <= cell.row && cell.row < cells.row1 && cells.column0 <= cell.column &&
+           cell.column < cells.column1;
+  });
+}
+
+CellAddress address(const Place& place) {
+  return {std::get<Stage>(place.source), place.head, place.row, place.column};
+}
+
+/// Calls visit with every cell of stages among the rectangles.
+template <class Visit>
+void for_each_stage_cell(const std::vector<Cells>& all, Visit visit) {
+  for (const Cells& cells : all)
+    if (std::holds_alternative<Stage>(cells.source))
+      for (std::size_t k = 0; k < cells.count(); ++k) visit(address(cells.at(k)));
+}
+
+TEST(Links, WhatACellIsMadeOfLeadsToIt) {
+  support::Random random(11);
+  for (int k = 0; k < 150; ++k) {
+    const Model model = any_model(random);
+    const Trace trace = attend(model);
+    for_each_cell(model, trace, [&](const CellAddress& cell) {
+      for_each_stage_cell(operands(model, trace, cell), [&](const CellAddress& part) {
+        ASSERT_TRUE(contains(model, results(model, trace, part), cell))
+            << attention::info(part.stage).name << " to " << attention::info(cell.stage).name;
+      });
+    });
+  }
+}
+
+TEST(Links, WhatACellLeadsToIsMadeOfIt) {
+  support::Random random(12);
+  for (int k = 0; k < 150; ++k) {
+    const Model model = any_model(random);
+    const Trace trace = attend(model);
+    for_each_cell(model, trace, [&](const CellAddress& cell) {
+      const double value = attention::info(cell.stage).matrix(trace, cell.head)(cell.row, cell.column);
+      if (value == -arma::datum::inf) return;  // adds nothing to a softmax
+      for_each_stage_cell(results(model, trace, cell), [&](const CellAddress& made) {
+        ASSERT_TRUE(contains(model, operands(model, trace, made), cell))
+            << attention::info(cell.stage).name << " to " << attention::info(made.stage).name;
+      });
+    });
+  }
+}
+
+/// Two heads of two columns over five tokens, causal.
+struct Wired : testing::Test {
+  support::Random random{13};
+  Model model = support::model(random, 5, 3, 4, 2);
+  Trace trace = attend(model);
+};
+
+TEST_F(Wired, ScoreIsMadeOfTheRowOfItsQueryAndTheRowOfItsKey) {
+  EXPECT_THAT(operands(model, trace, {Stage::scores, 1, 3, 2}),
+              ElementsAre(Cells{Stage::queries, 1, 3, 4, 0, 2}, Cells{Stage::keys, 1, 2, 3, 0, 2}));
+}
+
+TEST_F(Wired, WeightIsMadeOfTheVisibleScoresOfItsRow) {
+  EXPECT_THAT(operands(model, trace, {Stage::weights, 0, 2, 0}),
+              ElementsAre(Cells{Stage::masked_scores, 0, 2, 3, 0, 3}));
+}
+
+TEST_F(Wired, HiddenScoreMakesItsOwnWeightAloneAndOthersMakeThoseOfSeenKeys) {
+  EXPECT_THAT(results(model, trace, {Stage::masked_scores, 1, 1, 3}),
+              ElementsAre(Cells{Stage::weights, 1, 1, 2, 3, 4}));
+  EXPECT_THAT(operands(model, trace, {Stage::weights, 1, 1, 3}),
+              ElementsAre(Cells{Stage::masked_scores, 1, 1, 2, 3, 4}));
+  EXPECT_THAT(results(model, trace, {Stage::masked_scores, 1, 2, 0}),
+              ElementsAre(Cells{Stage::weights, 1, 2, 3, 0, 3}));
+}
+
+TEST_F(Wired, KeyOfTheSecondHeadIsMadeOfItsOwnBandOfTheProjection) {
+  EXPECT_THAT(operands(model, trace, {Stage::keys, 1, 0, 1}),
+              ElementsAre(Cells{Stage::embeddings, 0, 0, 1, 0, 3}, Cells{Input::key_weight, 0, 0, 3, 3, 4},
+                          Cells{Input::key_bias, 0, 0, 1, 3, 4}));
+}
+
+TEST_F(Wired, KeyLeadsToAColumnOfScores) {
+  EXPECT_THAT(results(model, trace, {Stage::keys, 1, 3, 0}),
+              ElementsAre(Cells{Stage::scores, 1, 0, 5, 3, 4}));
+}
+
+TEST_F(Wired, ContextLeadsToItsPlaceAmongTheHeads) {
+  EXPECT_THAT(results(model, trace, {Stage::contexts, 1, 2, 0}),
+              ElementsAre(Cells{Stage::concatenated, 0, 2, 3, 2, 3}));
+  model.merge = attention::MergeRule::reshape_without_transpose;
+  trace = attend(model);
+  // Number (1·5 + 2)·2 of all, read again four a row.
+  EXPECT_THAT(results(model, trace, {Stage::contexts, 1, 2, 0}),
+              ElementsAre(Cells{Stage::concatenated, 0, 3, 4, 2, 3}));
+}
+
+TEST_F(Wired, OutputLeadsNowhere) {
+  EXPECT_TRUE(results(model, trace, {Stage::output, 0, 2, 3}).empty());
+}
+
+}  // namespace
+}  // namespace core::explain

@@ -1,0 +1,155 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/core/model/goldens.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace core::transformer {
+namespace {
+
+using support::bytes_of;
+using support::error_of;
+using support::put_bytes;
+
+/// A copy of a model that can be damaged.
+struct Copy {
+  explicit Copy(const std::string& name) {
+    for (const auto& entry : std::filesystem::directory_iterator(goldens::folder + name))
+      std::filesystem::copy(entry.path(), dir.path());
+  }
+  std::string place() const { return dir.path().string(); }
+  std::string error() const {
+    return error_of([&] { goldens::opened(place()); });
+  }
+  void replace(const std::string& file, const std::string& what, const std::string& by) const {
+    std::string text = bytes_of(dir / file);
+    const std::size_t at = text.find(what);
+    ASSERT_NE(at, text.npos) << what;
+    text.replace(at, what.size(), by);
+    put_bytes(dir / file, text);
+  }
+  support::TemporaryDirectory dir;
+};
+
+TEST(DamagedModel, ConfigurationIsRefusedInOneLine) {
+  const Copy copy("llama");
+  const std::string place = copy.place() + "/config.json: ";
+  copy.replace("config.json", "\"hidden_size\": 24", "\"hidden_size\": 25");
+  EXPECT_NE(copy.error().find("expected"), std::string::npos) << copy.error();
+  copy.replace("config.json", "\"hidden_size\": 25", "\"hidden_size\": 24");
+  copy.replace("config.json", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3");
+  EXPECT_EQ(copy.error(), place + "expected a number of heads that heads of keys divide, got 4 and 3");
+  copy.replace("config.json", "\"num_key_value_heads\": 3", "\"num_key_value_heads\": 2");
+  copy.replace("config.json", "\"rope_type\": \"llama3\"", "\"rope_type\": \"yarn\"");
+  EXPECT_EQ(copy.error(), place +
+                              "rope_parameters.rope_type: expected rotary positions of type default, linear "
+                              "or llama3, as others cannot be computed yet, got \"yarn\"");
+  copy.replace("config.json", "\"model_type\": \"llama\"", "\"model_type\": \"mamba\"");
+  EXPECT_EQ(copy.error(), place +
+                              "model_type: expected a model of the families GPT-2, Llama, GPT-NeoX, BERT, "
+                              "RoBERTa, DistilBERT, got \"mamba\"");
+}
+
+/// Of GPT-NeoX transformers reads no such key.
+TEST(DamagedModel, GroupsOfFamiliesThatHaveNoneAreNoMatter) {
+  const Copy copy("gpt_neox");
+  copy.replace("config.json", "{", "{\"num_key_value_heads\": 1,");
+  EXPECT_EQ(goldens::opened(copy.place()).architecture,
+            goldens::opened(goldens::folder + "gpt_neox").architecture);
+}
+
+TEST(DamagedModel, PositionsBeginBehindThoseOfThePadding) {
+  const Copy copy("roberta");
+  copy.replace("config.json", "\"max_position_embeddings\": 66", "\"max_position_embeddings\": 1");
+  EXPECT_EQ(copy.error(),
+            copy.place() +
+                "/config.json: max_position_embeddings: expected more than pad_token_id + 1 = 2, "
+                "got 1");
+  copy.replace("config.json", "\"max_position_embeddings\": 1", "\"max_position_embeddings\": 66");
+  copy.replace("config.json", "\"pad_token_id\": 1", "\"pad_token_id\": 18446744073709551615");
+  EXPECT_NE(copy.error().find("expected more than pad_token_id + 1"), std::string::npos) << copy.error();
+  copy.replace("config.json", "\"pad_token_id\": 18446744073709551615", "\"pad_token_id\": 0");
+  EXPECT_EQ(goldens::opened(copy.place()).architecture.first_position, 1u);
+  EXPECT_EQ(goldens::opened(copy.place()).architecture.sizes.n_context, 65u);
+}
+
+/// llama.cpp turns the first columns of a head; in halves they would be others.
+TEST(DamagedModel, NeighboursThatTurnInPartAreRefused) {
+  const support::TemporaryDirectory directory;
+  std::string bytes = bytes_of(goldens::folder + "llama.gguf");
+  const std::string key = "llama.rope.dimension_count";
+  bytes.replace(bytes.find(key) + key.size() + 4, 4, std::string("\2\0\0\0", 4));
+  put_bytes(directory / "part.gguf", bytes);
+  EXPECT_EQ(
+      error_of([&] { goldens::opened((directory / "part.gguf").string()); }),
+      (directory / "part.gguf").string() +
+          ": llama.rope.dimension_count: expected the 6 numbers of a head, as pairs of neighbours among "
+          "fewer cannot be computed yet, got 2");
+}
+
+TEST(DamagedModel, MissingAndTruncatedShardsAreNamed) {
+  const Copy copy("llama");
+  const std::string shard = "model-00002-of-00003.safetensors";
+  const std::string bytes = bytes_of(copy.dir / shard);
+  put_bytes(copy.dir / shard, bytes.substr(0, bytes.size() - 100));
+  EXPECT_EQ(copy.error(),
+            copy.place() + "/" + shard + ": expected " +
+                std::to_string(bytes.size() - 8 -
+                               [&] {
+                                 return static_cast<std::size_t>(static_cast<unsigned char>(bytes[0])) +
+                                        256 * static_cast<std::size_t>(static_cast<unsigned char>(bytes[1]));
+                               }()) +
+                " bytes of tensors after the header, got " +
+                std::to_string(bytes.size() - 108 - static_cast<unsigned char>(bytes[0]) -
+                               256 * static_cast<std::size_t>(static_cast<unsigned char>(bytes[1]))));
+  std::filesystem::remove(copy.dir / shard);
+  EXPECT_NE(copy.error().find(shard), std::string::npos) << copy.error();
+}
+
+TEST(DamagedModel, MissingTensorsAndOtherShapesAreNamed) {
+  const Copy copy("gpt2");
+  const std::string file = copy.place() + "/model.safetensors: ";
+  copy.replace("model.safetensors", "h.1.mlp.c_fc.weight", "h.1.mlp.c_xx.weight");
+  EXPECT_EQ(copy.error(), file + "expected a tensor transformer.h.1.mlp.c_fc.weight, there is none");
+  copy.replace("model.safetensors", "h.1.mlp.c_xx.weight", "h.1.mlp.c_fc.weight");
+  copy.replace("config.json", "\"n_inner\": null", "\"n_inner\": 90");
+  EXPECT_EQ(copy.error(), file +
+                              "transformer.h.0.mlp.c_fc.weight: expected [24, 90] by the sizes of the model, "
+                              "got [24, 96]");
+}
+
+TEST(DamagedModel, TokenizersOfOtherModelsAreRefused) {
+  const Copy copy("bert");
+  std::filesystem::copy_file(goldens::folder + "llama/tokenizer.json", copy.dir / "tokenizer.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(copy.error(),
+            copy.place() + ": expected a tokenizer of at most the model's 260 tokens, got one of 380");
+}
+
+TEST(DamagedModel, LongPromptsAndTokensBeyondTheVocabularyAreRefused) {
+  const Transformer model = goldens::opened(goldens::folder + "gpt2");
+  goldens::Tools tools;
+  EXPECT_EQ(error_of([&] { run(model, std::vector<std::size_t>(65), {}, tools.means); }),
+            "expected at most 64 tokens, as many as the model takes at once, got 65");
+  EXPECT_EQ(error_of([&] { run(model, {1, 380}, {}, tools.means); }), "expected tokens below 380, got 380");
+  EXPECT_EQ(error_of([&] { run(model, {}, {}, tools.means); }), "the text has no tokens to run the model on");
+}
+
+TEST(DamagedModel, TheLayerWhereNumbersEndIsKnown) {
+  const Copy copy("gpt2");
+  std::string bytes = bytes_of(copy.dir / "model.safetensors");
+  const std::size_t header =
+      8 + static_cast<unsigned char>(bytes[0]) + 256 * static_cast<unsigned char>(bytes[1]);
+  const std::size_t name = bytes.find("h.1.attn.c_attn.weight");
+  const std::size_t at = std::stoul(bytes.substr(bytes.find("data_offsets\":[", name) + 15));
+  bytes.replace(header + at, 4, std::string("\0\0\xC0\x7F", 4));
+  put_bytes(copy.dir / "model.safetensors", bytes);
+  const Transformer model = goldens::opened(copy.place());
+  goldens::Tools tools;
+  EXPECT_EQ(run(model, {1, 2, 3}, {}, tools.means).first_not_finite, 1u);
+}
+
+}  // namespace
+}  // namespace core::transformer

@@ -1,0 +1,310 @@
+#include "core/model/experiment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/graph/attend.hpp"
+#include "core/model/experiment_file.hpp"
+#include "core/model/experiment_reading.hpp"
+#include "core/model/stream.hpp"
+#include "core/model/usual_roles.hpp"
+#include "core/model/lens.hpp"
+#include "tests/core/check/check_fixture.hpp"
+#include "tests/core/model/goldens.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::experiment {
+namespace {
+
+using support::error_of;
+using transformer::goldens::Golden;
+
+constexpr std::size_t ig = 686;
+
+/// The tiny GPT on a text whose numbers NumPy has computed (tests/fixtures/transformer/make_lens.py).
+struct OnTinyGpt : testing::Test {
+  Golden golden{transformer::goldens::folder + "tiny_gpt_lens.npz"};
+  transformer::Transformer model = transformer::goldens::opened(transformer::goldens::tiny_gpt);
+  transformer::goldens::Tools tools;
+  Experiment plain{.text = "egg jam fig and egg jam f"};
+
+  Reading read_all(const Experiment& experiment, const Reading* before = nullptr) {
+    return read(model, experiment, before, tools.means);
+  }
+  double probability(const Reading& reading) {
+    return transformer::probability_of(reading.logits.tail_rows(1).as_row(), ig);
+  }
+  /// The output projection of a layer without what it takes from a head: the same as the head switched off.
+  Experiment without_rows(const Reading& reading, std::size_t layer, std::size_t head) {
+    const attention::Model as_it_is = layer_of(model, reading, layer);
+    attention::Model after = as_it_is;
+    after.projections->output->weight.edit().rows(head * 32, head * 32 + 31).zeros();
+    return with_layer(reading.experiment, layer, as_it_is, after, "W_o");
+  }
+};
+
+TEST_F(OnTinyGpt, HeadsThatAreOffChangeWhatIsGuessed) {
+  const Reading before = read_all(plain);
+  EXPECT_NEAR(probability(before), 0.92852160504514, 2e-5);
+  Experiment experiment = plain;
+  experiment.heads_off = {{2, 3}};
+  const Reading after = read_all(experiment, &before);
+  EXPECT_NEAR(probability(after), golden.matrix("off_probability")(2, 3), 2e-5);
+  EXPECT_EQ(after.pass.layers[1], before.pass.layers[1]);  // not computed again
+  EXPECT_NE(after.pass.layers[2], before.pass.layers[2]);
+  experiment.heads_off.insert({2, 0});
+  EXPECT_NEAR(probability(read_all(experiment, &after)), golden.matrix("both_off")[0], 2e-5);
+}
+
+TEST_F(OnTinyGpt, EditsOfALayerFlowToThePrediction) {
+  const Reading before = read_all(plain);
+  const Experiment experiment = without_rows(before, 2, 3);
+  EXPECT_EQ(experiment.layers.at(2).words, std::vector<std::string>{"W_o"});
+  const Reading after = read_all(experiment, &before);
+  EXPECT_NEAR(probability(after), golden.matrix("off_probability")(2, 3), 2e-5);
+  EXPECT_TRUE(after.layers[2]->is_edited);
+  EXPECT_FALSE(after.layers[3]->is_edited);
+  const auto parts = contributions_in(model, after, ig, tools.means);
+  ASSERT_TRUE(parts);
+  EXPECT_NEAR(parts->heads[2][3], 0, 1e-6);
+  EXPECT_NEAR(parts->sum(), after.logits(3, ig), 1e-4);
+  // A head more switched off, in the edited layer and in one before it.
+  EXPECT_NEAR(transformer::probability_of(logits_without(model, after, 2, 0, tools.means), ig),
+              golden.matrix("both_off")[0], 2e-5);
+}
+
+TEST_F(OnTinyGpt, ALayerThatIsAsItWasIsNotEdited) {
+  const Reading before = read_all(plain);
+  const attention::Model as_it_is = layer_of(model, before, 1);
+  attention::Model after = as_it_is;
+  after.sequences.front().embeddings.set(3, 7, 5);
+  after.heads_off = {2};
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "X");
+  EXPECT_EQ(experiment.heads_off, (std::set<Place>{{1, 2}}));
+  EXPECT_EQ(experiment.layers.at(1).inputs, (std::map<Place, double>{{{3, 7}, 5.0}}));
+  attention::Model with_head_off = as_it_is;
+  with_head_off.heads_off = {2};
+  EXPECT_EQ(edited(with_head_off, experiment.layers.at(1)), after);
+  experiment = with_layer(experiment, 1, as_it_is, as_it_is, "X");
+  EXPECT_FALSE(experiment.is_edited());
+}
+
+TEST_F(OnTinyGpt, WhatLayersBehindCouldNotGoOnWithIsRefused) {
+  const attention::Model as_it_is = layer_of(model, read_all(plain), 0);
+  attention::Model other = as_it_is;
+  other.projections->output.reset();
+  EXPECT_FALSE(with_layer(plain, 0, as_it_is, other, "").layers.empty());  // 128 columns as well
+  other.projections->output = attention::Linear{arma::mat(128, 5), {}};
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }),
+            "Layer 0 must give 128 numbers for each token to the layers behind it, not 5.");
+  other = as_it_is;
+  other.sequences.front().tokens[0] = "x";
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }),
+            "A whole model makes what enters its layers, and their keys, of the text: change the text under "
+            "PROMPT.");
+}
+
+/// Their maps are of the text, a token a row and a column.
+TEST_F(OnTinyGpt, KeysOfAnotherTextAreRefused) {
+  const Reading reading = read_all(plain);
+  const attention::Model as_it_is = layer_of(model, reading, 0);
+  attention::Model other = as_it_is;
+  other.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
+  other.sequences.front().key_tokens = {"a", "b", "c"};
+  const std::string words =
+      "A whole model makes what enters its layers, and their keys, of the text: change the text under PROMPT.";
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }), words);
+
+  attention::Model bare = as_it_is;
+  bare.projections.reset();
+  Experiment saved = with_layer(plain, 0, as_it_is, bare, "");
+  saved.layers.at(0).model.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
+  saved.layers.at(0).model.sequences.front().key_tokens = {"a", "b", "c"};
+  const std::string text = experiment_text(model, saved, "", "/tmp");
+  EXPECT_EQ(
+      error_of([&] { with_saved_edits(parse_experiment(text, "/tmp/s.json", Elsewhere::allowed), model); }),
+      "/tmp/s.json: whole_model.edits[0]: " + words);
+}
+
+TEST(SavedExperiment, IsToldByItsKeyNotByAToken) {
+  EXPECT_TRUE(is_saved_experiment_text("{\n \"attnscope\": 1,\n \"whole_model\" : {"));
+  EXPECT_FALSE(is_saved_experiment_text(R"({"attnscope": 1, "tokens": ["whole_model", "a"]})"));
+  EXPECT_FALSE(is_saved_experiment_text(R"({"attnscope": 1, "tokens": ["\"whole_model\": {", "a"]})"));
+}
+
+TEST_F(OnTinyGpt, MoreTokensBehindATextThanAModelTakesAreRefusedUnread) {
+  std::string text = experiment_text(model, plain, "", "/tmp"), ids = "0";
+  for (std::size_t k = 0; k < 16384; ++k) ids += ",0";
+  text.replace(text.find("\"made\": []"), 10, "\"made\": [" + ids + "]");
+  EXPECT_EQ(error_of([&] { parse_experiment(text, "/tmp/s.json", Elsewhere::allowed); }),
+            "/tmp/s.json: whole_model.made: expected at most 16384 tokens, got 16385");
+}
+
+TEST_F(OnTinyGpt, OfAnotherModelElsewhereTheSizeIsNotTold) {
+  const std::filesystem::path folder = model.path;
+  const auto words = [&](const std::filesystem::path& session) {
+    const std::string text = experiment_text(model, plain, "", session.parent_path());
+    SavedExperiment saved = parse_experiment(text, session, Elsewhere::allowed);
+    saved.mark.bytes = 1;
+    return error_of([&] { require_mark(saved, model, session); });
+  };
+  const std::string beside = words(folder.parent_path() / "s.json");
+  EXPECT_NE(beside.find(" of 1 bytes as it was when this was saved, got one of "), std::string::npos)
+      << beside;
+  EXPECT_EQ(words("/nowhere/s.json"),
+            "/nowhere/s.json: whole_model.model: expected the model " +
+                formats::quoted_briefly(std::filesystem::absolute(folder).string()) +
+                " as it was when this was saved, got another");
+}
+
+TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
+  const Reading reading = read_all(plain);
+  const attention::Model as_it_is = layer_of(model, reading, 1);
+  attention::Model after = as_it_is;
+  after.n_heads = 8;
+  after.heads_off = {2, 6};
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "heads");
+  const std::string text = experiment_text(model, experiment, "", "/tmp");
+  const auto opened = [&](const std::string& of) {
+    return with_saved_edits(parse_experiment(of, "/tmp/s.json", Elsewhere::allowed), model);
+  };
+  EXPECT_EQ(opened(text), experiment);
+  std::string other = text;
+  other.replace(other.find("[1, 6]"), 6, "[1, 8]");
+  EXPECT_EQ(error_of([&] { opened(other); }),
+            "whole_model.heads_off: expected layers below 4 and heads that they have, got 1.8");
+  drop_edit(experiment, 1, 4);
+  EXPECT_EQ(experiment.heads_off, (std::set<Place>{{1, 2}}));
+  EXPECT_TRUE(experiment.layers.empty());
+}
+
+TEST_F(OnTinyGpt, TokensBehindATextAreReadOn) {
+  const Reading before = read_all(plain);
+  Experiment more = plain;
+  more.made = {ig};
+  const Reading on = read_all(more, &before), anew = read_all(more);
+  EXPECT_EQ(on.names.back(), "ig");
+  EXPECT_EQ(whole_text(model, more), "egg jam fig and egg jam fig");
+  EXPECT_TRUE(arma::approx_equal(on.pass.last, anew.pass.last, "absdiff", 1e-4));
+  EXPECT_TRUE(arma::approx_equal(on.layers[2]->heads[0].map, anew.layers[2]->heads[0].map, "absdiff", 1e-5));
+  EXPECT_EQ(on.pass.layers[3]->keys.n, 15u);
+}
+
+TEST_F(OnTinyGpt, TextsThatCannotBeReadAreRefused) {
+  EXPECT_EQ(error_of([&] { read_all({.text = ""}); }), "the text has no tokens to run the model on");
+  std::string text;
+  for (int k = 0; k < 300; ++k) text += " and";
+  EXPECT_EQ(error_of([&] { read_all({.text = text}); }),
+            "expected at most 256 tokens, as many as the model takes at once, got 300");
+}
+
+TEST_F(OnTinyGpt, WhatSpeaksOfTokensThatAreGoneIsLetGoOf) {
+  const attention::Model as_it_is = layer_of(model, read_all(plain), 1);
+  attention::Model after = as_it_is;
+  after.mask.cells = {{2, 1, false}, {13, 2, false}};
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "mask");
+  EXPECT_EQ(fit_tokens(experiment, 20), "");
+  EXPECT_EQ(fit_tokens(experiment, 10),
+            "What was set for tokens of the text before was let go of, in layer 1.");
+  EXPECT_EQ(experiment.layers.at(1).model.mask.cells.size(), 1u);
+}
+
+TEST_F(OnTinyGpt, ScoresThatAreNoNumbersAreRefused) {
+  std::vector<formats::Tensor> tensors;
+  for (const auto& info : model.weights->file().tensors())
+    tensors.push_back(model.weights->file().read(info.name));
+  const auto embedding = std::ranges::find_if(
+      tensors, [](const formats::Tensor& tensor) { return tensor.name.ends_with("wte.weight"); });
+  embedding->numbers.at(700 * 128 + 3) = std::nan("");  // of a token that the text does not have
+  model.weights = std::make_shared<const transformer::Weights>(support::tensors_in_memory(tensors),
+                                                               model.architecture, 1 << 24);
+  EXPECT_EQ(error_of([&] { read_all(plain); }),
+            "memory: numbers that are not finite begin in what predicts tokens, in wte.weight, row 700");
+}
+
+constexpr const char* let_go = "What was set for tokens of the text before was let go of, in layer 1.";
+
+TEST_F(OnTinyGpt, APrefixAndALengthFitTheTextThatIsReadNext) {
+  const attention::Model as_it_is = layer_of(model, read_all(plain), 1);
+  attention::Model after = as_it_is;
+  after.mask.prefix = 9;
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "prefix");
+  EXPECT_EQ(fit_tokens(experiment, 9), "");
+  experiment.text = "egg jam";
+  const std::size_t n_tokens = tokens_of(model, experiment).size();
+  ASSERT_LT(n_tokens, 9u);
+  EXPECT_EQ(fit_tokens(experiment, n_tokens), let_go);
+  EXPECT_EQ(experiment.layers.at(1).model.mask.prefix, n_tokens);
+  EXPECT_EQ(read_all(experiment).tokens.size(), n_tokens);
+
+  after = as_it_is;
+  after.context_length = as_it_is.n_tokens();
+  experiment = with_layer(plain, 1, as_it_is, after, "length");
+  EXPECT_EQ(fit_tokens(experiment, as_it_is.n_tokens()), "");
+  experiment.text += " and egg";
+  EXPECT_EQ(fit_tokens(experiment, tokens_of(model, experiment).size()), let_go);
+  EXPECT_EQ(read_all(experiment).tokens.size(), tokens_of(model, experiment).size());
+}
+
+/// Columns of an output are no tokens, those of scores are.
+TEST_F(OnTinyGpt, TypedCellsStayAsLongAsTheirTokens) {
+  using attention::Stage;
+  const attention::Model as_it_is = layer_of(model, read_all(plain), 1);
+  attention::Model after = as_it_is;
+  after.given.cells = {{{Stage::queries, 0, 0, 1, 31}, 1},
+                       {{Stage::scores, 0, 0, 5, 4}, 2},
+                       {{Stage::contexts, 0, 0, 1, 30}, 3},
+                       {{Stage::concatenated, 0, 0, 1, 127}, 4},
+                       {{Stage::output, 0, 0, 1, 120}, 5}};
+  Experiment experiment = with_layer(plain, 1, as_it_is, after, "cells");
+  EXPECT_EQ(fit_tokens(experiment, 6), "");
+  EXPECT_EQ(experiment.layers.at(1).model.given.cells.size(), 5u);
+  EXPECT_EQ(fit_tokens(experiment, 5), let_go);  // the scores of the sixth token
+  EXPECT_EQ(experiment.layers.at(1).model.given.cells.size(), 4u);
+  EXPECT_EQ(fit_tokens(experiment, 1), let_go);
+  EXPECT_TRUE(experiment.layers.at(1).model.given.cells.empty());
+}
+
+TEST_F(OnTinyGpt, MapsOfLongTextsShowTheLargestOfTheirBlocks) {
+  Experiment experiment{.text = "fig"};
+  for (int k = 0; k < 55; ++k) experiment.text += " jam fig";
+  const Reading reading = read_all(experiment);
+  ASSERT_EQ(reading.block, 2u);
+  const arma::fmat weights = transformer::weights_in(model, reading.pass, 0, 2);
+  const arma::mat& map = reading.layers[0]->heads[2].map;
+  EXPECT_EQ(map.n_rows, (weights.n_rows + 1) / 2);
+  EXPECT_EQ(map(50, 49), arma::fmat(weights.submat(100, 98, 101, 99)).max());
+}
+
+/// The same measured by PyTorch on 24 rows of random tokens when the model was trained (its model card).
+TEST_F(OnTinyGpt, InductionHeadsShowOnRandomTokensThatComeAgain) {
+  const auto usual = usual_roles(model, tools.means);
+  ASSERT_EQ(usual.size(), 4u);
+  const double expected[]{0.91, 0.51, 0.85, 0.91};
+  for (std::size_t h = 0; h < 4; ++h) EXPECT_NEAR(usual[2][h].induction.value(), expected[h], 0.06) << h;
+  EXPECT_LT(usual[0][2].induction.value(), 0.05);
+  EXPECT_GT(usual[0][2].previous, 0.9);
+}
+
+TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
+  const Reading reading = read_all(plain);
+  const Token progress;
+  for (std::size_t layer = 0; layer < 4; ++layer)
+    for (const auto& [row, column] : {Place{0, 0}, Place{13, 127}, Place{7, 64}}) {
+      const StreamNumber here = stream_number(model, reading.pass, layer, row, column, progress);
+      ASSERT_TRUE(here.norm && here.is_sum);
+      const NormOfNumber& norm = *here.norm;
+      EXPECT_NEAR((here.entering - norm.mean) / norm.divisor * norm.factor + norm.bias, here.input, 1e-5);
+      EXPECT_NEAR(here.entering + here.attention + here.mlp, here.leaving, 1e-12);
+      const attention::Model as_it_is = layer_of(model, reading, layer);
+      EXPECT_EQ(here.input, (*as_it_is.sequences.front().embeddings)(row, column));
+      EXPECT_NEAR(here.attention, attention::attend(as_it_is).output(row, column), 1e-4);
+      if (layer == 3) continue;
+      EXPECT_EQ(here.leaving, stream_number(model, reading.pass, layer + 1, row, column, progress).entering);
+    }
+}
+
+}  // namespace
+}  // namespace core::experiment

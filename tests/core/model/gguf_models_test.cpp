@@ -1,0 +1,213 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "core/files/gguf.hpp"
+#include "core/model/gguf_tokenizer.hpp"
+#include "core/model/gguf_config.hpp"
+#include "tests/core/check/check_fixture.hpp"
+#include "tests/core/model/goldens.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace core::transformer {
+namespace {
+
+using goldens::Golden;
+using goldens::relative_difference;
+
+std::vector<std::size_t> ids_of_text(const Transformer& model, const std::string& text) {
+  std::vector<std::size_t> ids;
+  for (const auto& token : model.tokenizer->encode(text)) ids.push_back(token.id);
+  return ids;
+}
+
+class GgufOf : public testing::TestWithParam<const char*> {};
+
+/// The file that llama.cpp's converter writes of a model, against the library that made the model.
+TEST_P(GgufOf, IsComputedAsTheModelThatItWasMadeOf) {
+  const std::string folder = goldens::folder + GetParam();
+  const Transformer model = goldens::opened(folder + ".gguf");
+  const Golden golden(folder + "/golden.npz");
+  goldens::Tools tools;
+  const auto ids = ids_of_text(model, goldens::text_in(folder + "/text.txt"));
+  ASSERT_EQ(ids, golden.ids());
+  const Pass pass = run(model, ids, {}, tools.means);
+  const Sizes& sizes = model.architecture.sizes;
+  for (std::size_t l = 0; l < sizes.n_layers; ++l)
+    for (std::size_t h = 0; h < sizes.n_heads; ++h)
+      EXPECT_LT(relative_difference(weights_in(model, pass, l, h), golden.matrix("attention", {l, h})), 2e-5)
+          << l << "." << h;
+  EXPECT_LT(relative_difference(before_prediction(model, pass.last, tools.means),
+                                golden.matrix("hidden", {sizes.n_layers})),
+            1e-5);
+  if (golden.has("logits")) {
+    EXPECT_LT(relative_difference(logits_of(model, pass.last, tools.means), golden.matrix("logits")), 1e-5);
+  }
+}
+
+/// Its tokenizer against that of the folder, on texts that are cut wrongly most easily.
+TEST_P(GgufOf, HasTheTokenizerOfTheFolder) {
+  const std::string folder = goldens::folder + GetParam();
+  const Transformer gguf = goldens::opened(folder + ".gguf"), plain = goldens::opened(folder);
+  for (const char* text :
+       {"it's 12345, naïve\u0308  CAFÉ", "   x\n\n y", "你好 🙂 <|end|> [MASK] unaffable ##x", ""})
+    EXPECT_EQ(ids_of_text(gguf, text), ids_of_text(plain, text)) << text;
+  EXPECT_EQ(gguf.tokenizer->decode(ids_of_text(gguf, "the ferry, the fog")),
+            plain.tokenizer->decode(ids_of_text(plain, "the ferry, the fog")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Transformer, GgufOf,
+                         testing::Values("gpt2", "llama", "qwen2", "qwen3", "gpt_neox", "bert_headless"),
+                         [](const auto& of) { return std::string(of.param); });
+
+/// Pieces with scores, merged by hand: the larger score first, and bytes for what no piece is.
+TEST(ScoredTokenizer, MergesByScore) {
+  std::map<std::string, formats::GgufValue> values;
+  const std::string under = "\xE2\x96\x81";
+  formats::GgufValue tokens{true, {}, {"<unk>", "<s>", under, "a", "b", "c", "ab", "bc", under + "a", "abc"}};
+  formats::GgufValue scores{true, {0, 0, -10, -11, -12, -13, -3, -2, -4, -1}, {}};
+  formats::GgufValue kinds{true, {2, 3, 1, 1, 1, 1, 1, 1, 1, 1}, {}};
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", byte);
+    tokens.texts.push_back(name);
+    scores.numbers.push_back(0);
+    kinds.numbers.push_back(6);
+  }
+  values["tokenizer.ggml.model"] = {false, {}, {"llama"}};
+  values["tokenizer.ggml.tokens"] = tokens;
+  values["tokenizer.ggml.scores"] = scores;
+  values["tokenizer.ggml.token_type"] = kinds;
+  values["tokenizer.ggml.bos_token_id"] = {false, {1}, {}};
+  const tokenizers::Tokenizer tokenizer(tokenizers::recipe_of_gguf({"m: ", values}));
+  const auto ids = [&](const char* text) {
+    std::vector<std::size_t> all;
+    for (const auto& token : tokenizer.encode(text)) all.push_back(token.id);
+    return all;
+  };
+  EXPECT_EQ(ids("abc"), (std::vector<std::size_t>{1, 2, 9}));  // bc before ab, then a and bc are abc
+  EXPECT_EQ(ids("ab"), (std::vector<std::size_t>{1, 2, 6}));   // ab before ▁a
+  EXPECT_EQ(ids("a b"), (std::vector<std::size_t>{1, 8, 2, 4}));
+  EXPECT_EQ(ids("a\xC3\xA9"), (std::vector<std::size_t>{1, 8, 10 + 0xC3, 10 + 0xA9}));
+  EXPECT_EQ(tokenizer.decode(ids("ab \xC3\xA9")), "ab \xC3\xA9");
+  values["tokenizer.ggml.scores"].numbers.pop_back();
+  EXPECT_EQ(support::error_of([&] {
+              tokenizers::recipe_of_gguf({"m: ", values});
+            }),
+            "m: tokenizer.ggml.scores: expected 266 numbers, one for each token, got 265");
+}
+
+formats::GgufValue number(double value) {
+  return {false, {value}, {}};
+}
+formats::GgufValue text(const char* value) {
+  return {false, {}, {value}};
+}
+
+/// Byte pairs of two letters; their sources say which of llama.cpp's names begin with a token unless the file
+/// says otherwise (llama-vocab.cpp, add_bos).
+TEST(GgufTokenizer, BeginsAsItsNameSays) {
+  const auto first_of = [](const char* pre, std::optional<double> says) {
+    std::map<std::string, formats::GgufValue> values{{"tokenizer.ggml.model", text("gpt2")},
+                                                     {"tokenizer.ggml.pre", text(pre)},
+                                                     {"tokenizer.ggml.bos_token_id", number(3)}};
+    values["tokenizer.ggml.tokens"] = {true, {}, {"a", "b", "ab", "<begin>"}};
+    values["tokenizer.ggml.merges"] = {true, {}, {"a b"}};
+    if (says) values["tokenizer.ggml.add_bos_token"] = number(*says);
+    return tokenizers::Tokenizer(tokenizers::recipe_of_gguf({"m: ", values})).encode("ab").front().id;
+  };
+  for (const char* pre : {"llama-bpe", "llama3", "llama-v3", "falcon3"}) {
+    EXPECT_EQ(first_of(pre, std::nullopt), 3u) << pre;
+    EXPECT_EQ(first_of(pre, 0), 2u) << pre;
+    EXPECT_EQ(first_of(pre, 1), 3u) << pre;
+  }
+  for (const char* pre : {"gpt-2", "qwen2", "smollm"}) {
+    EXPECT_EQ(first_of(pre, std::nullopt), 2u) << pre;
+    EXPECT_EQ(first_of(pre, 1), 3u) << pre;
+  }
+}
+
+/// The architecture of a small model of GGUF, with one value more.
+Architecture of_gguf(const std::string& name, const std::string& key, const formats::GgufValue& value) {
+  std::map<std::string, formats::GgufValue> values{{"general.architecture", text(name.c_str())}};
+  for (const auto& [size, count] :
+       {std::pair("block_count", 2), std::pair("embedding_length", 32), std::pair("attention.head_count", 2),
+        std::pair("feed_forward_length", 8), std::pair("context_length", 64)})
+    values[name + "." + size] = number(count);
+  values[name + "." + key] = value;
+  formats::Tensor tokens;
+  tokens.name = "token_embd.weight", tokens.shape = {3, 32}, tokens.numbers.assign(96, 0);
+  return architecture_of(formats::GgufMetadata("m: ", values), support::tensors_in_memory({tokens}));
+}
+
+TEST(GgufConfiguration, RefusesWhatChangesNumbersByItsKey) {
+  const Architecture plain = of_gguf("llama", "vocab_size", number(3));
+  const struct {
+    const char* key;
+    double neutral, other;
+    const char* expected;
+  } cases[]{{"attention.scale", 0.25, 0.1, "none or 0.25"},
+            {"attention.value_length", 16, 8, "none or 16"},
+            {"attention.output_scale", 1, 2, "none or 1"},
+            {"attention.max_alibi_bias", 0, 8, "none or 0"},
+            {"attention.clamp_kqv", 0, 8, "none or 0"},
+            {"attn_logit_softcapping", 0, 50, "none or 0"},
+            {"final_logit_softcapping", 0, 30, "none or 0"},
+            {"logit_scale", 1, 0.5, "none or 1"},
+            {"residual_scale", 1, 0.5, "none or 1"},
+            {"embedding_scale", 1, 12, "none or 1"},
+            {"rope.scaling.attn_factor", 1, 1.5, "none or 1"},
+            {"nextn_predict_layers", 0, 1, "none or 0"},
+            {"expert_count", 0, 8, "none or 0"},
+            {"attention.causal", 1, 0, "true"},
+            {"attention.sliding_window", 64, 63, "none, or all 64 tokens at once"}};
+  for (const auto& [key, neutral, other, expected] : cases) {
+    EXPECT_EQ(of_gguf("llama", key, number(neutral)), plain) << key;
+    std::ostringstream got;
+    got << other;
+    EXPECT_EQ(support::error_of([&, key = key, other = other] { of_gguf("llama", key, number(other)); }),
+              std::string("m: llama.") + key + ": expected " + expected +
+                  ", as others cannot be computed yet, got " + got.str());
+  }
+  EXPECT_EQ(of_gguf("bert", "attention.causal", number(0)), of_gguf("bert", "pooling_type", number(1)));
+  EXPECT_EQ(support::error_of([] { of_gguf("bert", "attention.causal", number(1)); }),
+            "m: bert.attention.causal: expected false, as others cannot be computed yet, got 1");
+}
+
+/// llama.cpp takes positions for scaled linearly where no type is said, and knows an older key of the factor.
+TEST(GgufConfiguration, ScalesPositionsAsLlamaCppDoes) {
+  const positions::Scaling by_four{positions::ScalingRule::linear, 4};
+  EXPECT_EQ(of_gguf("llama", "rope.scaling.factor", number(4)).rotary->scaling, by_four);
+  EXPECT_EQ(of_gguf("llama", "rope.scale_linear", number(4)).rotary->scaling, by_four);
+  EXPECT_EQ(of_gguf("llama", "rope.scaling.factor", number(0)).rotary->scaling, positions::Scaling());
+  EXPECT_EQ(of_gguf("llama", "rope.scaling.type", text("linear")).rotary->scaling, positions::Scaling());
+  EXPECT_EQ(support::error_of([] { of_gguf("llama", "rope.scaling.factor", number(-4)); }),
+            "m: llama.rope.scaling.factor: expected a number from 0 on, got -4");
+}
+
+TEST(GgufModel, IsRefusedInOneLine) {
+  const support::TemporaryDirectory dir;
+  const auto error_with = [&](const std::string& what, const std::string& by) {
+    std::string bytes = support::bytes_of(goldens::folder + "llama.gguf");
+    bytes.replace(bytes.find(what), what.size(), by);
+    support::put_bytes(dir / "m.gguf", bytes);
+    return support::error_of([&] { goldens::opened((dir / "m.gguf").string()); });
+  };
+  const std::string place = (dir / "m.gguf").string() + ": ";
+  EXPECT_EQ(error_with("llama.block_count", "llama.block_xxxxx"),
+            place + "llama.block_count: expected a whole number, there is none");
+  EXPECT_EQ(error_with("blk.1.ffn_up.weight", "blk.1.ffn_xx.weight"),
+            place + "expected a tensor blk.1.ffn_up.weight, there is none");
+  EXPECT_EQ(error_with("llama-bpe", "mystery-x"),
+            place +
+                "tokenizer.ggml.pre: expected gpt-2, llama-bpe, qwen2 or smollm, as others cut words in ways "
+                "that are not known here, got \"mystery-x\"");
+  EXPECT_EQ(error_with("tokenizer.ggml.pre", "tokenizer.ggml.xxx"),
+            place +
+                "tokenizer.ggml.pre: expected gpt-2, llama-bpe, qwen2 or smollm, as others cut words in ways "
+                "that are not known here, there is none");
+}
+
+}  // namespace
+}  // namespace core::transformer

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <armadillo>
+#include <string>
+#include <vector>
+
+#include "core/files/tensor_file.hpp"
+#include "core/base/thread_pool.hpp"
+#include "core/model/run.hpp"
+
+/// What the library that wrote a model makes of a text.
+namespace core::transformer::goldens {
+
+inline const std::string folder = FIXTURES "/transformer/";
+inline const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
+
+/// Threads and a token of a test.
+struct Tools {
+  ThreadPool pool{2};
+  Token token;
+  Means means{pool, token};
+};
+
+Transformer opened(const std::string& path);
+
+/// The numbers of golden.npz beside a model, or of another file.
+class Golden {
+ public:
+  explicit Golden(const std::string& path);
+  /// The matrix at leading indices of a tensor.
+  arma::mat matrix(const std::string& name, const std::vector<std::size_t>& leading = {}) const;
+  std::vector<std::size_t> ids() const;
+  bool has(const std::string& name) const { return file_.find(name) != nullptr; }
+
+ private:
+  formats::TensorFile file_;
+};
+
+std::string text_in(const std::string& path);
+
+/// The largest difference over the largest size of what is expected.
+double relative_difference(const arma::fmat& got, const arma::mat& expected);
+
+/// The places of the five largest numbers of each row.
+std::vector<std::vector<std::size_t>> top_five(const arma::mat& rows);
+
+}  // namespace core::transformer::goldens

@@ -1,0 +1,67 @@
+#include "core/out/copy_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+using core::formats::CopyExtent;
+using core::formats::LabelledMatrix;
+
+namespace {
+
+LabelledMatrix example() {
+  return {arma::mat{{0.1, -INFINITY}, {1, NAN}}, {"a|b", "c"}, {"0", "x,y"}};
+}
+
+std::string copied(const char* form, CopyExtent extent, std::size_t row = 0, std::size_t column = 0,
+                   int decimals = 2) {
+  const auto& forms = core::formats::copy_forms();
+  const auto found =
+      std::find_if(forms.begin(), forms.end(), [&](const auto& f) { return std::string(f.name) == form; });
+  return found->text(example(), {extent, row, column}, decimals);
+}
+
+TEST(CopyText, AsTsvIsNumbersAlone) {
+  EXPECT_EQ(copied("tsv", CopyExtent::matrix), "0.1\t-inf\n1\tnan");
+  EXPECT_EQ(copied("tsv", CopyExtent::row, 1), "1\tnan");
+  EXPECT_EQ(copied("tsv", CopyExtent::number), "0.1");
+}
+
+TEST(CopyText, AsCsvHasTheLabels) {
+  EXPECT_EQ(copied("csv", CopyExtent::matrix), ",0,\"x,y\"\r\na|b,0.1,-inf\r\nc,1,nan\r\n");
+  EXPECT_EQ(copied("csv", CopyExtent::row, 1), ",0,\"x,y\"\r\nc,1,nan\r\n");
+  EXPECT_EQ(copied("csv", CopyExtent::number, 1, 0), "1");
+}
+
+TEST(CopyText, AsMarkdownIsATableWhoseLabelsAreEscaped) {
+  EXPECT_EQ(copied("markdown", CopyExtent::matrix),
+            "| | 0 | x,y |\n|---|---:|---:|\n| a\\|b | 0.10 | −∞ |\n| c | 1.00 | NaN |\n");
+  EXPECT_EQ(copied("markdown", CopyExtent::number, 0, 0, 4), "0.1000");
+}
+
+TEST(CopyText, AsMarkdownHasNeitherLinksNorTagsNorLinesOfLabels) {
+  const LabelledMatrix m{
+      arma::mat(1, 1, arma::fill::ones), {"![x](http://y)\n| forged"}, {"<b>&\u202e\u0085"}};
+  EXPECT_EQ(core::formats::copy_forms()[2].text(m, {CopyExtent::matrix, 0, 0}, 0),
+            "| | \\<b\\>\\&   |\n|---|---:|\n| \\!\\[x\\](http://y) \\| forged | 1 |\n");
+}
+
+TEST(CopyText, AsLatexIsAMatrix) {
+  EXPECT_EQ(copied("latex", CopyExtent::matrix),
+            "\\begin{bmatrix}\n  0.10 & -\\infty \\\\\n  1.00 & \\mathrm{NaN}\n\\end{bmatrix}\n");
+}
+
+TEST(CopyText, AsPythonKeepsEveryDigit) {
+  EXPECT_EQ(copied("numpy", CopyExtent::row), "np.array([0.1, -float('inf')])");
+  EXPECT_EQ(copied("pytorch", CopyExtent::matrix),
+            "torch.tensor([[0.1, -float('inf')],\n              [1., float('nan')]], dtype=torch.float64)\n");
+  EXPECT_EQ(copied("numpy", CopyExtent::number), "0.1");
+}
+
+TEST(CopyText, RoundsANegativeNumberToAPlainZero) {
+  const LabelledMatrix m{arma::mat(1, 1, arma::fill::value(-0.001)), {"a"}, {"b"}};
+  EXPECT_EQ(core::formats::copy_forms()[3].text(m, {CopyExtent::number, 0, 0}, 2), "0.00");
+}
+
+}  // namespace

@@ -1,0 +1,174 @@
+#include "core/out/figure.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/graph/attend.hpp"
+#include "core/base/colour_map.hpp"
+#include "core/base/palette.hpp"
+#include "core/editing/presets.hpp"
+#include "tests/support/error_of.hpp"
+
+using namespace core::figures;
+using core::attention::Model;
+using core::attention::Stage;
+using core::editing::find_preset;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+Model preset(const char* name) {
+  return find_preset(name)->make();
+}
+
+DisplayList drawn(const Model& model, const FigureOptions& options = {}) {
+  return figure(model, core::attention::attend(model), options);
+}
+
+template <class Kind>
+std::vector<Kind> all(const DisplayList& list) {
+  std::vector<Kind> found;
+  for (const Item& item : list.items)
+    if (const auto* kind = std::get_if<Kind>(&item)) found.push_back(*kind);
+  return found;
+}
+
+std::vector<std::string> words(const DisplayList& list) {
+  std::vector<std::string> found;
+  for (const Text& text : all<Text>(list)) {
+    std::string line;
+    for (const Run& run : text.runs) line += run.text;
+    found.push_back(line);
+  }
+  return found;
+}
+
+TEST(Figure, ShowsTokensNumbersFormulaAndShape) {
+  const auto found = words(drawn(preset("chapter-dropped-weights")));
+  EXPECT_THAT(found, Contains("Weightssoftmax of each row6×6"));
+  EXPECT_THAT(found, Contains("journey").Times(2));  // its row and its column
+  EXPECT_THAT(found, Contains("1"));                 // the first token sees itself alone
+  EXPECT_THAT(found, Contains("0.5517"));            // printed in the chapter, second row
+  EXPECT_THAT(found, Contains("hidden by the mask"));
+}
+
+TEST(Figure, HatchesExactlyTheHiddenCells) {
+  const DisplayList list = drawn(preset("004-causal"));
+  const auto hatches = all<Hatch>(list);
+  ASSERT_EQ(hatches.size(), 2u);  // of the cells, and the sample below
+  EXPECT_EQ(hatches[0].areas.size(), 15u);
+}
+
+TEST(Figure, ColoursACellByItsNumber) {
+  const Model model = preset("004-causal");
+  const DisplayList list = drawn(model);
+  const auto one = core::colour::colour_at(core::colour::ColourMap::weights, false, 1);
+  std::size_t cells = 0;
+  for (const Box& box : all<Box>(list)) cells += box.fill == one;
+  EXPECT_EQ(cells, 1u);
+}
+
+TEST(Figure, FollowsTheMapsAndTheRangeThatWereChosen) {
+  const Model model = preset("004-causal");
+  FigureOptions options;
+  options.sequential = core::colour::ColourMap::magma;
+  const auto one = core::colour::colour_at(core::colour::ColourMap::magma, false, 1);
+  const auto boxes_of = [&](core::colour::Rgb colour) {
+    std::size_t n = 0;
+    for (const Box& box : all<Box>(drawn(model, options))) n += box.fill == colour;
+    return n;
+  };
+  EXPECT_EQ(boxes_of(one), 1u);
+  options.range = [](Stage, std::size_t) { return Range{0, 0.25}; };
+  const arma::mat weights = core::attention::attend(model).heads[0].weights;
+  EXPECT_EQ(boxes_of(one), arma::accu(weights >= 0.25));
+  EXPECT_THAT(words(drawn(model, options)), Contains("above the range"));
+  EXPECT_THAT(words(drawn(model, options)), Contains("0.25"));
+  options.stage = Stage::scores, options.diverging = core::colour::ColourMap::red_blue;
+  options.range = [](Stage, std::size_t) { return Range{-100, 100, 0.001}; };
+  EXPECT_THAT(words(drawn(model, options)), Contains("100"));
+  EXPECT_THAT(words(drawn(model, options)), Contains("colours follow the logarithm"));
+  EXPECT_EQ(boxes_of(core::colour::colour_at(core::colour::ColourMap::red_blue, false, 0.5)), 0u)
+      << "a logarithm lifts small numbers";
+}
+
+TEST(Figure, MarksDroppedWeightsOtherwiseThanZeros) {
+  const Model model = preset("004-causal-dropout");
+  const auto trace = core::attention::attend(model);
+  FigureOptions options;
+  options.stage = Stage::dropped_weights;
+  const DisplayList list = figure(model, trace, options);
+  const arma::mat dropped = trace.heads[0].dropout_mask, visible = trace.mask;
+  const auto visible_and_dropped = arma::accu((dropped == 0) % (visible == 1));
+  ASSERT_GT(visible_and_dropped, 0u);
+  EXPECT_EQ(all<Lines>(list).front().ends.size(), 2 * visible_and_dropped);
+  EXPECT_THAT(words(list), Contains("dropped"));
+}
+
+TEST(Figure, CrossesWhatIsNotANumber) {
+  Model model = preset("004-causal");
+  for (std::size_t j = 0; j < 6; ++j) model.mask.cells.push_back({0, j, false});
+  const DisplayList list = drawn(model);
+  EXPECT_THAT(words(list), Contains("NaN").Times(6));
+  EXPECT_EQ(all<Lines>(list).front().ends.size(), 12u);
+  EXPECT_THAT(words(list), Contains("switched by hand"));
+}
+
+TEST(Figure, WithoutNumbersHasNone) {
+  FigureOptions options;
+  options.numbers = false;
+  EXPECT_THAT(words(drawn(preset("chapter-dropped-weights"), options)), Not(Contains("0.5517")));
+}
+
+TEST(Figure, OfAllHeadsGivesThemOneRange) {
+  FigureOptions options;
+  options.stage = Stage::scores, options.head.reset();
+  const auto found = words(drawn(preset("multi-head"), options));
+  EXPECT_THAT(found, Contains("head 0"));
+  EXPECT_THAT(found, Contains("head 1"));
+}
+
+TEST(Figure, OfTheStripHasEveryStage) {
+  FigureOptions options;
+  options.stage.reset(), options.head = 1;
+  const Model model = preset("004-renormalise");
+  options.head = 0;
+  std::string everything;
+  for (const std::string& line : words(drawn(model, options))) everything += line + "\n";
+  for (const auto& stage : core::attention::stages())
+    if (stage.present(model)) {
+      EXPECT_THAT(everything, HasSubstr(stage.title));
+    }
+}
+
+TEST(Figure, OfManyTokensIsOnePictureThatSaysWhatAPixelIs) {
+  Model model;
+  arma::mat x(1024, 2, arma::fill::zeros);
+  x(0, 0) = 1;
+  model.sequences = {{core::attention::numbered_tokens(1024), x}};
+  const DisplayList list = drawn(model);
+  ASSERT_EQ(all<Image>(list).size(), 2u);  // the cells, and the colour bar
+  EXPECT_EQ(all<Image>(list)[0].pixels.size(), 512u * 512u);
+  EXPECT_THAT(words(list), Contains("1 pixel shows the largest of 2 × 2 cells"));
+  EXPECT_LT(list.width, 900);
+  model.dropout.rate = 0.5;
+  model.dropout.training = true;
+  EXPECT_THAT(words(drawn(model, {.stage = core::attention::Stage::dropout_mask})),
+              Contains("1 pixel shows the mean of 2 × 2 cells"));
+}
+
+TEST(Figure, OfAHeadOrStageThatIsNotThereIsRefused) {
+  FigureOptions options;
+  options.head = 2;
+  EXPECT_THAT(support::error_of([&] { drawn(preset("multi-head"), options); }),
+              HasSubstr("head 2: the model has 2"));
+  options.head = 0, options.stage = Stage::row_sums;
+  EXPECT_THAT(support::error_of([&] { drawn(preset("multi-head"), options); }),
+              HasSubstr("stage \"row_sums\""));
+}
+
+}  // namespace
