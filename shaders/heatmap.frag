@@ -15,7 +15,7 @@ uniform int phase;        // of the hatches
 uniform float scale;      // of the display
 out vec4 pixel_colour;
 
-// The same numbers as in core/colour/cells.hpp; the last one as in app/render/picture.hpp.
+// The same numbers as in core/base/cells.hpp; the last one as in app/screen/picture.hpp.
 const int HIDDEN = 1, DROPPED = 2, MINUS_INFINITY = 4, NOT_A_NUMBER = 8, ABOVE = 16, BELOW = 32, ZERO = 64, LIGHT_INK = 128;
 
 // How much of a pixel is covered by what ends at that distance from its centre.

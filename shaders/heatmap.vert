@@ -1,6 +1,6 @@
 #version 330 core
 // The parts of the picture that are drawn, two triangles each; an instance is a part.
-const int MOST_PARTS = 48;       // as in app/render/part.hpp
+const int MOST_PARTS = 48;       // as in app/screen/part.hpp
 uniform vec4 parts[MOST_PARTS];  // left, top, right, bottom: from −1 to 1
 void main() {
   vec4 part = parts[gl_InstanceID];

@@ -5,11 +5,11 @@
 #include <limits>
 #include <utility>
 
-#include "core/graph/stages.hpp"
-#include "core/base/error.hpp"
 #include "core/base/draw_op.hpp"
+#include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/words.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app {
 namespace {

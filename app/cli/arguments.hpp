@@ -14,11 +14,11 @@
 #include "core/check/agreement.hpp"
 #include "core/check/layouts.hpp"
 #include "core/editing/presets.hpp"
-#include "core/out/figure.hpp"
-#include "core/out/export.hpp"
-#include "core/importing/import.hpp"
 #include "core/graph/mistakes.hpp"
+#include "core/importing/import.hpp"
 #include "core/model/generate.hpp"
+#include "core/out/export.hpp"
+#include "core/out/figure.hpp"
 
 namespace app {
 

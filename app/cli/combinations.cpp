@@ -1,8 +1,8 @@
 #include "app/cli/combinations.hpp"
 
 #include "app/cli/argument_values.hpp"
-#include "core/graph/stages.hpp"
 #include "core/base/error.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app {
 

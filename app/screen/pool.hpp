@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/rows.hpp"
 #include "core/base/thread_pool.hpp"
+#include "core/engine/rows.hpp"
 
 namespace app::render {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "app/screen/fonts.hpp"
 #include "app/screen/damage.hpp"
+#include "app/screen/fonts.hpp"
 #include "app/session/key_press.hpp"
 #include "app/theme/theme.hpp"
 

@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "app/screen/canvas.hpp"
+#include "app/screen/damage.hpp"
 #include "app/screen/display.hpp"
 #include "app/screen/font_loader.hpp"
 #include "app/screen/image.hpp"
 #include "app/screen/keys.hpp"
 #include "app/screen/screen.hpp"
 #include "app/screen/short_presses.hpp"
-#include "app/screen/canvas.hpp"
-#include "app/screen/damage.hpp"
 #include "app/theme/theme.hpp"
 
 namespace app::platform {

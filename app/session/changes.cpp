@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "core/graph/attend.hpp"
 #include "core/base/error.hpp"
+#include "core/graph/attend.hpp"
 
 namespace app {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/graph/stages.hpp"
 #include "core/base/colour_map.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app {
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "app/session/extents.hpp"
-#include "core/graph/model.hpp"
-#include "core/graph/trace.hpp"
 #include "core/graph/compare.hpp"
 #include "core/graph/difference.hpp"
 #include "core/graph/head_facts.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/trace.hpp"
 
 namespace core::formats {
 class TensorFile;

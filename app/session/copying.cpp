@@ -2,10 +2,10 @@
 
 #include "app/session/view_bounds.hpp"
 
+#include "core/base/number.hpp"
 #include "core/editing/edit.hpp"
 #include "core/out/export.hpp"
 #include "core/out/program.hpp"
-#include "core/base/number.hpp"
 
 namespace app {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "app/session/whole_model.hpp"
-#include "core/graph/model.hpp"
-#include "core/editing/history.hpp"
-#include "core/importing/account.hpp"
 #include "core/base/words.hpp"
+#include "core/editing/history.hpp"
+#include "core/graph/model.hpp"
+#include "core/importing/account.hpp"
 
 namespace app {
 

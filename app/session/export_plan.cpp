@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/out/export.hpp"
 #include "core/base/ascii.hpp"
+#include "core/out/export.hpp"
 
 namespace app {
 namespace {

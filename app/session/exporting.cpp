@@ -2,18 +2,18 @@
 
 #include <optional>
 
+#include "app/session/colour_ends.hpp"
 #include "app/session/copying.hpp"
 #include "app/session/export_plan.hpp"
 #include "app/session/view_text.hpp"
-#include "app/session/colour_ends.hpp"
 #include "core/engine/engine.hpp"
-#include "core/out/pdf.hpp"
-#include "core/out/png.hpp"
-#include "core/out/svg.hpp"
 #include "core/files/file.hpp"
 #include "core/files/session.hpp"
 #include "core/out/export.hpp"
 #include "core/out/npz_writer.hpp"
+#include "core/out/pdf.hpp"
+#include "core/out/png.hpp"
+#include "core/out/svg.hpp"
 
 namespace app {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/session/command.hpp"
+#include "core/base/token.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/trace.hpp"
-#include "core/base/token.hpp"
 
 namespace app {
 

@@ -4,11 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "app/session/document.hpp"
+#include "app/session/jobs.hpp"
 #include "app/session/journal.hpp"
 #include "app/session/opening.hpp"
-#include "app/session/document.hpp"
 #include "app/session/view.hpp"
-#include "app/session/jobs.hpp"
 
 namespace app {
 

@@ -1,8 +1,8 @@
 #include "app/session/filling.hpp"
 
 #include "core/base/error.hpp"
-#include "core/files/tensor_formats.hpp"
 #include "core/base/words.hpp"
+#include "core/files/tensor_formats.hpp"
 
 namespace app {
 namespace {

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/stages.hpp"
 #include "core/editing/draw_model.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/fill.hpp"
 #include "core/editing/sentence.hpp"
+#include "core/graph/stages.hpp"
 #include "core/importing/import.hpp"
 
 namespace app {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "app/session/jobs.hpp"
-#include "core/model/experiment_reading.hpp"
 #include "core/base/thread_pool.hpp"
+#include "core/model/experiment_reading.hpp"
 
 namespace app {
 

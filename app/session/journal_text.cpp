@@ -3,9 +3,9 @@
 #include <ctime>
 
 #include "core/base/error.hpp"
-#include "core/files/json.hpp"
 #include "core/base/hexadecimal.hpp"
 #include "core/base/words.hpp"
+#include "core/files/json.hpp"
 
 namespace app {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "app/session/file_work.hpp"
+#include "core/base/error.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/stages.hpp"
-#include "core/base/error.hpp"
 
 namespace app {
 namespace {

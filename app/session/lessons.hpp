@@ -6,11 +6,11 @@
 #include <string>
 #include <tuple>
 
-#include "app/session/opening.hpp"
 #include "app/session/document.hpp"
 #include "app/session/lesson_state.hpp"
-#include "app/session/view.hpp"
 #include "app/session/live_trace.hpp"
+#include "app/session/opening.hpp"
+#include "app/session/view.hpp"
 #include "app/session/whole_reading.hpp"
 
 namespace app {

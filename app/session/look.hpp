@@ -8,10 +8,10 @@
 
 #include "app/session/colour_choice.hpp"
 #include "app/session/positions_look.hpp"
-#include "core/graph/stages.hpp"
-#include "core/graph/difference.hpp"
 #include "core/editing/edit.hpp"
+#include "core/graph/difference.hpp"
 #include "core/graph/head_facts.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app {
 

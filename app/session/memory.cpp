@@ -10,10 +10,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/engine/engine.hpp"
-#include "core/graph/limits.hpp"
 #include "core/base/number.hpp"
 #include "core/base/words.hpp"
+#include "core/engine/engine.hpp"
+#include "core/graph/limits.hpp"
 
 namespace app {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "app/session/file_stamp.hpp"
 #include "core/base/error.hpp"
-#include "core/files/quantised.hpp"
 #include "core/files/counting_line.hpp"
+#include "core/files/quantised.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/importing/embeddings.hpp"
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "core/model/experiment_reading.hpp"
 #include "core/files/layers.hpp"
 #include "core/files/tensor_file.hpp"
 #include "core/importing/import.hpp"
 #include "core/importing/stages_in.hpp"
+#include "core/model/experiment_reading.hpp"
 
 namespace app {
 

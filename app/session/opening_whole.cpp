@@ -7,8 +7,8 @@
 #include "app/session/file_stamp.hpp"
 #include "app/session/opening.hpp"
 #include "core/base/error.hpp"
-#include "core/model/experiment_file.hpp"
 #include "core/files/beside.hpp"
+#include "core/model/experiment_file.hpp"
 #include "core/model/layer_model.hpp"
 
 namespace app {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "app/session/journal.hpp"
 #include "app/session/document.hpp"
+#include "app/session/jobs.hpp"
+#include "app/session/journal.hpp"
 #include "app/session/lesson_state.hpp"
 #include "app/session/view.hpp"
-#include "app/session/jobs.hpp"
 
 namespace app {
 

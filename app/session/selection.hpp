@@ -9,8 +9,8 @@
 
 #include "app/session/presenting.hpp"
 #include "app/session/tour.hpp"
-#include "core/graph/stages.hpp"
 #include "core/graph/address.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app {
 

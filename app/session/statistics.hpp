@@ -12,10 +12,10 @@
 #include "app/session/live_trace.hpp"
 #include "app/session/slot.hpp"
 #include "app/session/token_lines.hpp"
-#include "core/graph/stages.hpp"
-#include "core/graph/trace.hpp"
 #include "core/graph/head_facts.hpp"
 #include "core/graph/row_facts.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/trace.hpp"
 
 namespace app {
 

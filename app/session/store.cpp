@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "app/session/file_stamp.hpp"
-#include "app/session/view_text.hpp"
 #include "app/session/any_command.hpp"
+#include "app/session/failure.hpp"
+#include "app/session/file_stamp.hpp"
 #include "app/session/pinning.hpp"
 #include "app/session/recent.hpp"
 #include "app/session/view_bounds.hpp"
-#include "app/session/failure.hpp"
-#include "core/editing/presets.hpp"
+#include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
+#include "core/editing/presets.hpp"
 
 namespace app {
 namespace {

@@ -3,15 +3,15 @@
 #include "app/session/browser.hpp"
 #include "app/session/file_stamp.hpp"
 #include "app/session/filling.hpp"
-#include "app/session/view_text.hpp"
 #include "app/session/store.hpp"
-#include "core/graph/stages.hpp"
+#include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
-#include "core/model/experiment_file.hpp"
-#include "core/files/file.hpp"
 #include "core/files/counting_line.hpp"
-#include "core/files/tensor_formats.hpp"
+#include "core/files/file.hpp"
 #include "core/files/given_tensors.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/graph/stages.hpp"
+#include "core/model/experiment_file.hpp"
 
 namespace app {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "app/session/file_stamp.hpp"
-#include "app/session/view_text.hpp"
 #include "app/session/store.hpp"
-#include "core/editing/presets.hpp"
+#include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
+#include "core/editing/presets.hpp"
 #include "core/model/experiment_file.hpp"
 
 namespace app {

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "app/session/store.hpp"
-#include "core/check/check.hpp"
-#include "core/graph/compare_switches.hpp"
 #include "core/base/error.hpp"
-#include "core/files/tensor_formats.hpp"
+#include "core/check/check.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/graph/compare_switches.hpp"
 
 namespace app {
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "app/session/file_stamp.hpp"
-#include "app/session/view_text.hpp"
 #include "app/session/store.hpp"
-#include "core/graph/model.hpp"
+#include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/words.hpp"
+#include "core/graph/model.hpp"
 #include "core/model/generate.hpp"
 #include "core/model/layer_model.hpp"
 

@@ -1,8 +1,8 @@
 #include "app/session/tensor_check.hpp"
 
 #include "app/session/memory.hpp"
-#include "core/check/their_trace.hpp"
 #include "core/base/error.hpp"
+#include "core/check/their_trace.hpp"
 
 namespace app {
 

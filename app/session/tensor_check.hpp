@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/session/comparison.hpp"
-#include "core/graph/stages.hpp"
 #include "core/check/check.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app {
 

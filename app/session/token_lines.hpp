@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/graph/trace.hpp"
 #include "core/graph/head_facts.hpp"
+#include "core/graph/trace.hpp"
 
 namespace app {
 

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/base/error.hpp"
-#include "core/files/json.hpp"
 #include "core/base/number.hpp"
+#include "core/files/json.hpp"
 
 namespace app {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <thread>
 
-#include "core/model/usual_roles.hpp"
 #include "core/model/layer_model.hpp"
 #include "core/model/lens.hpp"
+#include "core/model/usual_roles.hpp"
 
 namespace app {
 namespace {

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "app/session/whole_model.hpp"
 #include "app/session/head_effects.hpp"
 #include "app/session/slot.hpp"
+#include "app/session/whole_model.hpp"
+#include "core/base/thread_pool.hpp"
+#include "core/graph/address.hpp"
 #include "core/model/prediction.hpp"
 #include "core/model/stream.hpp"
-#include "core/graph/address.hpp"
-#include "core/base/thread_pool.hpp"
 
 namespace app {
 

@@ -4,13 +4,13 @@
 #include <array>
 #include <utility>
 
-#include "app/session/dropping.hpp"
 #include "app/session/any_command.hpp"
+#include "app/session/dropping.hpp"
+#include "app/session/failure.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/shortcuts.hpp"
 #include "app/window/plain_window.hpp"
 #include "app/window/shown_state.hpp"
-#include "app/session/failure.hpp"
 
 namespace app {
 namespace {

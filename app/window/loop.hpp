@@ -2,15 +2,15 @@
 
 #include <functional>
 
-#include "app/screen/screen.hpp"
 #include "app/screen/painter.hpp"
-#include "app/session/store.hpp"
-#include "app/ui/landmarks.hpp"
-#include "app/window/shell.hpp"
+#include "app/screen/screen.hpp"
 #include "app/session/changes.hpp"
 #include "app/session/extents.hpp"
 #include "app/session/picture_source.hpp"
 #include "app/session/statistics.hpp"
+#include "app/session/store.hpp"
+#include "app/ui/landmarks.hpp"
+#include "app/window/shell.hpp"
 
 namespace app {
 

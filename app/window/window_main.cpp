@@ -2,19 +2,19 @@
 
 #include <string>
 
-#include "app/session/opening.hpp"
-#include "app/session/remembered.hpp"
+#include "app/screen/heatmap_renderer.hpp"
 #include "app/screen/paths.hpp"
 #include "app/screen/window.hpp"
-#include "app/screen/heatmap_renderer.hpp"
-#include "app/session/touring.hpp"
+#include "app/session/opening.hpp"
+#include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
+#include "app/session/touring.hpp"
 #include "app/window/end_watch.hpp"
 #include "app/window/loop.hpp"
 #include "app/window/remembering.hpp"
 #include "core/base/error.hpp"
-#include "core/files/own_descriptor.hpp"
 #include "core/base/held_signals.hpp"
+#include "core/files/own_descriptor.hpp"
 
 namespace app {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/error.hpp"
-#include "core/base/draw_op.hpp"
 #include "core/base/ascii.hpp"
+#include "core/base/draw_op.hpp"
+#include "core/base/error.hpp"
 
 namespace core::random {
 namespace {

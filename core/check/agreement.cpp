@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/rounding.hpp"
 #include "core/check/computed.hpp"
+#include "core/graph/rounding.hpp"
 
 namespace core::check {
 namespace {

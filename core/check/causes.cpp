@@ -4,12 +4,12 @@
 #include <optional>
 #include <string_view>
 
-#include "core/graph/rounding.hpp"
+#include "core/base/words.hpp"
 #include "core/check/computed.hpp"
 #include "core/check/nearness.hpp"
 #include "core/check/other_heads.hpp"
 #include "core/check/roundings.hpp"
-#include "core/base/words.hpp"
+#include "core/graph/rounding.hpp"
 
 namespace core::check {
 namespace {

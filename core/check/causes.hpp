@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/token.hpp"
 #include "core/check/agreement.hpp"
 #include "core/check/ways.hpp"
-#include "core/base/token.hpp"
 
 namespace core::check {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/token.hpp"
 #include "core/check/causes.hpp"
 #include "core/check/match.hpp"
-#include "core/base/token.hpp"
 
 /// "Why is mine different?": somebody's tensors against a model, stage by stage, and the likely mistake.
 namespace core::check {

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <memory>
 
+#include "core/check/cut_products.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/formulas.hpp"
 #include "core/graph/order.hpp"
 #include "core/graph/rules.hpp"
-#include "core/check/cut_products.hpp"
 
 namespace core::check {
 namespace {

@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "core/check/reading.hpp"
+#include "core/check/sampler.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
-#include "core/check/reading.hpp"
-#include "core/check/sampler.hpp"
 
 namespace core::check {
 

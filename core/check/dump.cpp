@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/check/names.hpp"
-#include "core/base/error.hpp"
 #include "core/base/ascii.hpp"
+#include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/words.hpp"
+#include "core/check/names.hpp"
 
 namespace core::check {
 namespace {

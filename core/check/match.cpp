@@ -4,14 +4,14 @@
 #include <cmath>
 #include <set>
 
+#include "core/base/error.hpp"
+#include "core/base/number.hpp"
+#include "core/base/words.hpp"
 #include "core/check/agreement.hpp"
 #include "core/check/names.hpp"
 #include "core/check/other_heads.hpp"
 #include "core/check/unfit.hpp"
-#include "core/base/error.hpp"
 #include "core/graph/changes.hpp"
-#include "core/base/number.hpp"
-#include "core/base/words.hpp"
 
 namespace core::check {
 namespace {

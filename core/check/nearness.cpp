@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/base/apart.hpp"
-#include "core/graph/rounding.hpp"
 #include "core/graph/changes.hpp"
+#include "core/graph/rounding.hpp"
 
 namespace core::check {
 namespace {

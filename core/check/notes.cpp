@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "core/check/computed.hpp"
 #include "core/base/words.hpp"
+#include "core/check/computed.hpp"
 
 namespace core::check {
 namespace {

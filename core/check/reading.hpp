@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.hpp"
-#include "core/graph/stages.hpp"
 #include "core/check/layouts.hpp"
 #include "core/files/tensor.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::check {
 

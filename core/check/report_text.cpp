@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "core/files/json.hpp"
 #include "core/base/columns.hpp"
 #include "core/base/number.hpp"
 #include "core/base/words.hpp"
+#include "core/files/json.hpp"
 
 namespace core::check {
 namespace {

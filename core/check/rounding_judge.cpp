@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/base/apart.hpp"
-#include "core/graph/rounding.hpp"
 #include "core/check/computed.hpp"
+#include "core/graph/rounding.hpp"
 
 namespace core::check {
 namespace {

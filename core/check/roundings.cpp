@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "core/graph/rounding.hpp"
 #include "core/check/nearness.hpp"
 #include "core/check/rounding_judge.hpp"
+#include "core/graph/rounding.hpp"
 
 namespace core::check {
 namespace {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/token.hpp"
 #include "core/check/causes.hpp"
 #include "core/check/computed.hpp"
-#include "core/base/token.hpp"
 
 namespace core::check {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "core/graph/trace.hpp"
 #include "core/check/check.hpp"
+#include "core/graph/trace.hpp"
 
 namespace core::check {
 

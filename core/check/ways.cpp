@@ -9,11 +9,11 @@
 #include <optional>
 #include <string_view>
 
-#include "core/graph/visible.hpp"
+#include "core/base/words.hpp"
 #include "core/check/other_heads.hpp"
 #include "core/check/ways_of_additions.hpp"
 #include "core/graph/changes.hpp"
-#include "core/base/words.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::check {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/error.hpp"
+#include "core/base/words.hpp"
 #include "core/check/match.hpp"
 #include "core/check/names.hpp"
 #include "core/check/stored_as.hpp"
-#include "core/base/error.hpp"
-#include "core/base/words.hpp"
 #include "core/model/layer_model.hpp"
 
 namespace core::check {

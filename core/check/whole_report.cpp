@@ -2,12 +2,12 @@
 #include <cmath>
 #include <set>
 
-#include "core/check/report_text.hpp"
-#include "core/check/whole_check.hpp"
-#include "core/files/json.hpp"
 #include "core/base/columns.hpp"
 #include "core/base/number.hpp"
 #include "core/base/words.hpp"
+#include "core/check/report_text.hpp"
+#include "core/check/whole_check.hpp"
+#include "core/files/json.hpp"
 
 namespace core::check {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.hpp"
-#include "core/editing/drawn.hpp"
 #include "core/base/draw_op.hpp"
+#include "core/editing/drawn.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::editing {
 

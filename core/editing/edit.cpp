@@ -1,8 +1,8 @@
 #include "core/editing/edit.hpp"
 
-#include "core/graph/given_model.hpp"
-#include "core/editing/edit_cases.hpp"
 #include "core/base/error.hpp"
+#include "core/editing/edit_cases.hpp"
+#include "core/graph/given_model.hpp"
 #include "core/graph/mistakes.hpp"
 
 namespace core::editing {

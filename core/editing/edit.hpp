@@ -182,7 +182,7 @@ using Edit =
 /// The model after one edit; matrices that the edit does not touch stay shared.
 ///
 /// The model must pass attention::check(). Throws core::Error, in one line, when the edit does not fit or the
-/// result could not be computed or would break a limit of core/attention/limits.hpp. Call it by its full
+/// result could not be computed or would break a limit of core/graph/limits.hpp. Call it by its full
 /// name: beside a std::variant a bare apply() also finds std::apply.
 attention::Model apply(const attention::Model& model, const Edit& edit);
 

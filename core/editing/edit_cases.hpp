@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "core/graph/limits.hpp"
 #include "core/editing/edit.hpp"
+#include "core/graph/limits.hpp"
 
 /// The cases of apply(): each changes a copy of a valid model in place.
 ///

@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "core/editing/edit_cases.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/shown_stages.hpp"
 #include "core/graph/stages.hpp"
-#include "core/editing/edit_cases.hpp"
 
 namespace core::editing::cases {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/graph/visible.hpp"
 #include "core/editing/edit_cases.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::editing::cases {
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "core/editing/edit_cases.hpp"
 #include "core/base/words.hpp"
+#include "core/editing/edit_cases.hpp"
 
 namespace core::editing {
 namespace {

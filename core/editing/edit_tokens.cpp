@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "core/graph/stages.hpp"
 #include "core/editing/edit_cases.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::editing::cases {
 namespace {

@@ -1,8 +1,8 @@
 #include <numeric>
 #include <utility>
 
-#include "core/editing/edit_cases.hpp"
 #include "core/base/words.hpp"
+#include "core/editing/edit_cases.hpp"
 
 namespace core::editing::cases {
 namespace {

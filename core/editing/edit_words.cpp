@@ -1,8 +1,8 @@
 #include <tuple>
 
-#include "core/graph/stages.hpp"
 #include "core/editing/edit.hpp"
 #include "core/graph/mistakes.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::editing {
 namespace {

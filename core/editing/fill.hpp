@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/editing/edit.hpp"
 #include "core/base/draw_op.hpp"
+#include "core/editing/edit.hpp"
 
 namespace core::editing {
 

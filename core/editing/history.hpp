@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/editing/footprint.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::editing {
 

@@ -2,11 +2,11 @@
 
 #include <array>
 
+#include "core/base/find.hpp"
 #include "core/editing/chapter.hpp"
 #include "core/editing/hand_built.hpp"
 #include "core/editing/modern.hpp"
 #include "core/editing/notebooks.hpp"
-#include "core/base/find.hpp"
 
 namespace core::editing {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/base/draw_op.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::editing {
 

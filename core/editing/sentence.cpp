@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "core/graph/limits.hpp"
-#include "core/editing/drawn.hpp"
-#include "core/base/error.hpp"
 #include "core/base/code_points.hpp"
+#include "core/base/error.hpp"
+#include "core/editing/drawn.hpp"
+#include "core/graph/limits.hpp"
 
 namespace core::text {
 namespace {

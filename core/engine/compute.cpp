@@ -3,11 +3,11 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/graph/attend.hpp"
-#include "core/graph/dropout.hpp"
 #include "core/engine/parts.hpp"
 #include "core/engine/projecting.hpp"
 #include "core/engine/requests.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/dropout.hpp"
 
 namespace core::attention::fast {
 namespace {

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/token.hpp"
 #include "core/engine/rows.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
-#include "core/base/token.hpp"
 
 namespace core::attention::fast {
 

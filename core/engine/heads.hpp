@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/base/bits.hpp"
 #include "core/engine/adjusting.hpp"
 #include "core/engine/buffer.hpp"
 #include "core/engine/kernels.hpp"
@@ -10,7 +11,6 @@
 #include "core/engine/scratch.hpp"
 #include "core/engine/visibility.hpp"
 #include "core/graph/model.hpp"
-#include "core/base/bits.hpp"
 
 namespace core::attention::fast {
 

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <optional>
 
-#include "core/engine/heads.hpp"
 #include "core/base/thread_pool.hpp"
+#include "core/engine/heads.hpp"
 
 namespace core::attention::fast {
 

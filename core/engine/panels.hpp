@@ -5,9 +5,9 @@
 #include <array>
 #include <span>
 
+#include "core/base/thread_pool.hpp"
 #include "core/engine/buffer.hpp"
 #include "core/engine/kernels.hpp"
-#include "core/base/thread_pool.hpp"
 
 namespace core::attention::fast {
 

@@ -3,12 +3,12 @@
 #include <array>
 #include <vector>
 
+#include "core/base/thread_pool.hpp"
 #include "core/engine/difference.hpp"
 #include "core/engine/engine.hpp"
 #include "core/engine/heads.hpp"
 #include "core/engine/output.hpp"
 #include "core/engine/requests.hpp"
-#include "core/base/thread_pool.hpp"
 
 namespace core::attention::fast {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/order.hpp"
 #include "core/base/turning.hpp"
+#include "core/graph/order.hpp"
 
 namespace core::attention::fast {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "core/base/thread_pool.hpp"
 #include "core/engine/heads.hpp"
 #include "core/engine/panels.hpp"
 #include "core/engine/projected.hpp"
-#include "core/base/thread_pool.hpp"
 
 namespace core::attention::fast {
 

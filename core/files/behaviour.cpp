@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/ascii.hpp"
 #include "core/base/error.hpp"
 #include "core/files/planning.hpp"
 #include "core/files/signs.hpp"
-#include "core/base/ascii.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

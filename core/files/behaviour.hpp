@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/files/config.hpp"
 #include "core/files/kinds.hpp"
 #include "core/files/layers.hpp"
 #include "core/files/planned.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::formats::checkpoints {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/files/json.hpp"
-#include "core/files/list_folder.hpp"
 #include "core/base/outside.hpp"
 #include "core/base/token.hpp"
+#include "core/files/json.hpp"
+#include "core/files/list_folder.hpp"
 
 namespace core::formats {
 namespace {

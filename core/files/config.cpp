@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/base/ascii.hpp"
 #include "core/files/config_keys.hpp"
 #include "core/files/file.hpp"
-#include "core/base/ascii.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "core/files/config_keys.hpp"
 #include "core/base/ascii.hpp"
+#include "core/files/config_keys.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

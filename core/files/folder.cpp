@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/files/file.hpp"
-#include "core/files/list_folder.hpp"
-#include "core/files/left_out.hpp"
-#include "core/files/tensor_formats.hpp"
 #include "core/base/number.hpp"
+#include "core/files/file.hpp"
+#include "core/files/left_out.hpp"
+#include "core/files/list_folder.hpp"
+#include "core/files/tensor_formats.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/base/words.hpp"
 #include "core/files/header.hpp"
 #include "core/files/numbers.hpp"
-#include "core/base/words.hpp"
 
 namespace core::formats {
 namespace {

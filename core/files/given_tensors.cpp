@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/base/error.hpp"
+#include "core/files/counting_line.hpp"
+#include "core/files/session_limits.hpp"
+#include "core/files/tensor_formats.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/limits.hpp"
 #include "core/graph/stages.hpp"
-#include "core/base/error.hpp"
-#include "core/files/counting_line.hpp"
-#include "core/files/tensor_formats.hpp"
-#include "core/files/session_limits.hpp"
 
 namespace core::formats {
 namespace {

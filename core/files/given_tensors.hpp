@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "core/graph/model.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::formats {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/files/open_file.hpp"
 #include "core/files/blocks.hpp"
 #include "core/files/gguf.hpp"
+#include "core/files/open_file.hpp"
 
 namespace core::formats {
 

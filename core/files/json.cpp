@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.hpp"
 #include "core/base/code_points.hpp"
+#include "core/base/error.hpp"
 #include "core/base/hexadecimal.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/number.hpp"

@@ -4,12 +4,12 @@
 #include <map>
 #include <set>
 
+#include "core/base/ascii.hpp"
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
+#include "core/files/json.hpp"
 #include "core/files/layouts.hpp"
 #include "core/files/signs.hpp"
-#include "core/files/json.hpp"
-#include "core/base/ascii.hpp"
-#include "core/base/number.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

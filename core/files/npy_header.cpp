@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "core/base/error.hpp"
-#include "core/files/json.hpp"
 #include "core/base/number.hpp"
+#include "core/files/json.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/files/file.hpp"
 #include "core/base/number.hpp"
+#include "core/files/file.hpp"
 
 namespace core::formats {
 namespace {

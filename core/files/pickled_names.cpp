@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
+#include "core/base/words.hpp"
 #include "core/files/json.hpp"
 #include "core/files/pickle_calls.hpp"
-#include "core/base/code_points.hpp"
-#include "core/base/words.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/utf8.hpp"
 #include "core/files/json.hpp"
 #include "core/files/table.hpp"
 #include "core/files/written_number.hpp"
-#include "core/base/utf8.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/files/behaviour.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::formats::checkpoints {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/base/outside.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::formats {
 

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "core/base/number.hpp"
 #include "core/files/session_lists.hpp"
 #include "core/files/session_words.hpp"
-#include "core/base/number.hpp"
 
 namespace core::formats {
 namespace {

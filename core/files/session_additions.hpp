@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/files/json.hpp"
+#include "core/graph/model.hpp"
 
 /// What models of today add to the paper, as a session file has it: each under a key of its own at the top.
 namespace core::formats {

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "core/files/session_words.hpp"
 #include "core/base/number.hpp"
+#include "core/files/session_words.hpp"
 
 namespace core::formats {
 namespace {

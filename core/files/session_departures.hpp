@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "core/graph/departures.hpp"
 #include "core/files/json.hpp"
+#include "core/graph/departures.hpp"
 
 namespace core::formats {
 

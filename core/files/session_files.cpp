@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/graph/limits.hpp"
 #include "core/base/error.hpp"
-#include "core/files/quantised.hpp"
 #include "core/files/beside.hpp"
-#include "core/files/shards.hpp"
-#include "core/files/tensor_formats.hpp"
+#include "core/files/quantised.hpp"
 #include "core/files/session_limits.hpp"
+#include "core/files/shards.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/graph/limits.hpp"
 
 namespace core::formats {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/files/projections.hpp"
-#include "core/files/json.hpp"
-#include "core/files/given_tensors.hpp"
 #include "core/base/outside.hpp"
+#include "core/files/given_tensors.hpp"
+#include "core/files/json.hpp"
+#include "core/files/projections.hpp"
 
 /// What a session names in other files instead of holding it: {"file": "PATH", …}, relative to the session's
 /// folder.

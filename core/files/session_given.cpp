@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "core/graph/limits.hpp"
-#include "core/graph/stages.hpp"
 #include "core/files/session_files.hpp"
 #include "core/files/session_limits.hpp"
 #include "core/files/session_lists.hpp"
+#include "core/graph/limits.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::formats {
 namespace {

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string>
 
-#include "core/graph/model.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session_files.hpp"
+#include "core/graph/model.hpp"
 
 /// The "given" of a session file: stages by name, and single cells as a list.
 namespace core::formats {

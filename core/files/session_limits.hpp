@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/files/json.hpp"
 #include "core/graph/limits.hpp"
 #include "core/graph/model.hpp"
-#include "core/files/json.hpp"
 
 /// What a session asks for is counted before its memory is taken: a short one may name much, many times.
 namespace core::formats {

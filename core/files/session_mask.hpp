@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "core/graph/model.hpp"
 #include "core/files/json.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::formats {
 

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/given_model.hpp"
-#include "core/graph/limits.hpp"
 #include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"
@@ -13,6 +11,8 @@
 #include "core/files/session_limits.hpp"
 #include "core/files/session_mask.hpp"
 #include "core/files/session_words.hpp"
+#include "core/graph/given_model.hpp"
+#include "core/graph/limits.hpp"
 
 namespace core::formats {
 namespace {

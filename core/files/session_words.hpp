@@ -4,8 +4,8 @@
 #include <array>
 #include <string>
 
-#include "core/graph/model.hpp"
 #include "core/files/json.hpp"
+#include "core/graph/model.hpp"
 
 /// The words of the session file for the choices of a model; reading and writing share them.
 namespace core::formats {

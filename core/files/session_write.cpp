@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
 #include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"
@@ -10,7 +11,6 @@
 #include "core/files/session_lists.hpp"
 #include "core/files/session_mask.hpp"
 #include "core/files/session_words.hpp"
-#include "core/base/number.hpp"
 
 namespace core::formats {
 namespace {

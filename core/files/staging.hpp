@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/files/unfinished.hpp"
 #include "core/base/held_signals.hpp"
+#include "core/files/unfinished.hpp"
 
 namespace core::formats {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "core/files/open_file.hpp"
 #include "core/base/number.hpp"
+#include "core/files/open_file.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -4,13 +4,13 @@
 #include <array>
 #include <utility>
 
+#include "core/base/ascii.hpp"
+#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
 #include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/records.hpp"
 #include "core/files/written_number.hpp"
-#include "core/base/ascii.hpp"
-#include "core/base/code_points.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <utility>
 
-#include "core/base/error.hpp"
-#include "core/files/json.hpp"
 #include "core/base/code_points.hpp"
+#include "core/base/error.hpp"
 #include "core/base/words.hpp"
+#include "core/files/json.hpp"
 
 namespace core::formats {
 namespace {

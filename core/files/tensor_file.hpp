@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/files/tensor.hpp"
 #include "core/base/token.hpp"
+#include "core/files/tensor.hpp"
 
 namespace core::formats {
 

@@ -7,8 +7,8 @@
 
 #include "core/base/error.hpp"
 #include "core/files/file.hpp"
-#include "core/files/gguf.hpp"
 #include "core/files/folder.hpp"
+#include "core/files/gguf.hpp"
 #include "core/files/npy.hpp"
 #include "core/files/npz.hpp"
 #include "core/files/printed.hpp"

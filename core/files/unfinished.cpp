@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
-#include "core/files/list_folder.hpp"
 #include "core/base/hexadecimal.hpp"
+#include "core/files/list_folder.hpp"
 
 namespace core::formats {
 namespace {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/shared_matrix.hpp"
 #include "core/base/biases.hpp"
 #include "core/base/rotary.hpp"
+#include "core/base/shared_matrix.hpp"
 
 namespace core::attention {
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/words.hpp"
 #include "core/graph/check_additions.hpp"
 #include "core/graph/check_given.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/shown_stages.hpp"
-#include "core/base/words.hpp"
 
 namespace core::attention {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/graph/shown_stages.hpp"
 #include "core/base/words.hpp"
+#include "core/graph/shown_stages.hpp"
 
 namespace core::attention {
 namespace {

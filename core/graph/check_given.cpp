@@ -1,8 +1,8 @@
 #include "core/graph/check_given.hpp"
 
+#include "core/base/words.hpp"
 #include "core/graph/shown_stages.hpp"
 #include "core/graph/stages.hpp"
-#include "core/base/words.hpp"
 
 namespace core::attention {
 namespace {

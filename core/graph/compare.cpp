@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/difference.hpp"
 #include "core/base/words.hpp"
+#include "core/graph/difference.hpp"
 
 namespace core::compare {
 namespace {

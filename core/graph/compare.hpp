@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/token.hpp"
+#include "core/graph/head_facts.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
-#include "core/graph/head_facts.hpp"
-#include "core/base/token.hpp"
 
 namespace core::compare {
 

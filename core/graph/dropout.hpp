@@ -3,8 +3,8 @@
 #include <armadillo>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/base/generator.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::attention {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/base/generator.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::attention {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/reach.hpp"
 #include "core/graph/explain_rules.hpp"
+#include "core/graph/reach.hpp"
 #include "core/graph/steps.hpp"
 
 namespace core::explain {

@@ -1,11 +1,11 @@
 #include "core/graph/explain_rules.hpp"
 
+#include "core/base/error.hpp"
+#include "core/graph/cell_formulas.hpp"
 #include "core/graph/formulas.hpp"
 #include "core/graph/intended.hpp"
 #include "core/graph/mistaken.hpp"
 #include "core/graph/order.hpp"
-#include "core/base/error.hpp"
-#include "core/graph/cell_formulas.hpp"
 #include "core/graph/reach.hpp"
 
 namespace core::explain {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/graph/stage.hpp"
 #include "core/base/shared_matrix.hpp"
+#include "core/graph/stage.hpp"
 
 namespace core::attention {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/base/error.hpp"
 #include "core/graph/shown_stages.hpp"
 #include "core/graph/stages.hpp"
-#include "core/base/error.hpp"
 
 namespace core::attention {
 namespace {

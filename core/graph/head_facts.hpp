@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph/trace.hpp"
 #include "core/base/token.hpp"
+#include "core/graph/trace.hpp"
 
 namespace core::attention {
 

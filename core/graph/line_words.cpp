@@ -5,10 +5,10 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/words.hpp"
 #include "core/graph/rules.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/visible.hpp"
-#include "core/base/words.hpp"
 
 namespace core::explain {
 namespace {

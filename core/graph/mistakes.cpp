@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "core/graph/visible.hpp"
 #include "core/base/find.hpp"
 #include "core/graph/mistake_additions.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::mistakes {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "core/graph/rules.hpp"
 #include "core/graph/stages.hpp"
-#include "core/base/error.hpp"
 
 namespace core::attention {
 namespace {

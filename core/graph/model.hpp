@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/shared_matrix.hpp"
 #include "core/graph/additions.hpp"
 #include "core/graph/departures.hpp"
 #include "core/graph/given.hpp"
-#include "core/base/shared_matrix.hpp"
 
 namespace core::attention {
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/graph/rules.hpp"
 #include "core/graph/explain_rules.hpp"
+#include "core/graph/rules.hpp"
 
 namespace core::explain {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/base/find.hpp"
 #include "core/graph/rules.hpp"
 #include "core/graph/shown_stages.hpp"
-#include "core/base/find.hpp"
 
 namespace core::attention {
 namespace {

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/graph/added_steps.hpp"
+#include "core/graph/explain_rules.hpp"
 #include "core/graph/formulas.hpp"
 #include "core/graph/intended.hpp"
 #include "core/graph/order.hpp"
+#include "core/graph/reach.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/visible.hpp"
-#include "core/graph/added_steps.hpp"
-#include "core/graph/reach.hpp"
-#include "core/graph/explain_rules.hpp"
 #include "core/graph/work.hpp"
 
 namespace core::explain {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/graph/explain.hpp"
-#include "core/graph/reach.hpp"
 #include "core/graph/explain_rules.hpp"
+#include "core/graph/reach.hpp"
 
 /// What steps are written from, and the lines of which they are made.
 namespace core::explain {

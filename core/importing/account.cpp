@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/files/kinds.hpp"
 #include "core/base/number.hpp"
 #include "core/base/words.hpp"
+#include "core/files/kinds.hpp"
 
 namespace core::importing {
 namespace {

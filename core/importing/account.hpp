@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/files/given_tensors.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::importing {
 

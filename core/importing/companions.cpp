@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/visible.hpp"
+#include "core/base/ascii.hpp"
 #include "core/base/error.hpp"
 #include "core/files/kinds.hpp"
-#include "core/base/ascii.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::importing {
 namespace {

@@ -4,13 +4,13 @@
 #include <array>
 #include <span>
 
-#include "core/graph/limits.hpp"
 #include "core/base/error.hpp"
-#include "core/files/tensor_formats.hpp"
-#include "core/importing/first_line.hpp"
-#include "core/importing/import_parts.hpp"
 #include "core/base/generator.hpp"
 #include "core/base/words.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/graph/limits.hpp"
+#include "core/importing/first_line.hpp"
+#include "core/importing/import_parts.hpp"
 
 namespace core::importing {
 namespace {

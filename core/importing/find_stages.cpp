@@ -2,12 +2,12 @@
 #include <cmath>
 #include <map>
 
+#include "core/base/ascii.hpp"
+#include "core/base/find.hpp"
+#include "core/check/names.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/limits.hpp"
-#include "core/check/names.hpp"
-#include "core/base/find.hpp"
 #include "core/importing/stages_in.hpp"
-#include "core/base/ascii.hpp"
 
 namespace core::importing {
 namespace {

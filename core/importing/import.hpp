@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.hpp"
-#include "core/files/config.hpp"
-#include "core/files/layers.hpp"
-#include "core/files/given_tensors.hpp"
-#include "core/files/tensor_file.hpp"
-#include "core/importing/account.hpp"
 #include "core/base/outside.hpp"
+#include "core/files/config.hpp"
+#include "core/files/given_tensors.hpp"
+#include "core/files/layers.hpp"
+#include "core/files/tensor_file.hpp"
+#include "core/graph/model.hpp"
+#include "core/importing/account.hpp"
 
 /// Models from files that are no sessions: checkpoints and tensors.
 namespace core::importing {

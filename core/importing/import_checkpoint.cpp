@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/graph/limits.hpp"
+#include "core/base/words.hpp"
 #include "core/files/projections.hpp"
+#include "core/graph/limits.hpp"
 #include "core/importing/embeddings.hpp"
 #include "core/importing/import_parts.hpp"
-#include "core/base/words.hpp"
 
 namespace core::importing {
 namespace {

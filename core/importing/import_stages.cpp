@@ -1,14 +1,14 @@
 #include <algorithm>
 
-#include "core/graph/given_model.hpp"
-#include "core/graph/stages.hpp"
 #include "core/base/error.hpp"
 #include "core/base/find.hpp"
+#include "core/base/number.hpp"
+#include "core/graph/given_model.hpp"
+#include "core/graph/stages.hpp"
 #include "core/importing/companions.hpp"
 #include "core/importing/embeddings.hpp"
 #include "core/importing/scores.hpp"
 #include "core/importing/stage_reading.hpp"
-#include "core/base/number.hpp"
 
 namespace core::importing {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "core/graph/limits.hpp"
 #include "core/base/error.hpp"
+#include "core/graph/limits.hpp"
 #include "core/importing/arranging.hpp"
 #include "core/importing/first_line.hpp"
 

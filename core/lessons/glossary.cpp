@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "core/base/find.hpp"
 #include "core/base/ascii.hpp"
+#include "core/base/find.hpp"
 
 namespace core::lessons {
 namespace {

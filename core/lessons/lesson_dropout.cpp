@@ -1,7 +1,7 @@
+#include "core/graph/dropout_study.hpp"
 #include "core/lessons/changes.hpp"
 #include "core/lessons/paths.hpp"
 #include "core/lessons/states.hpp"
-#include "core/graph/dropout_study.hpp"
 
 namespace core::lessons {
 namespace {

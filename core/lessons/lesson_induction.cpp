@@ -1,7 +1,7 @@
+#include "core/base/words.hpp"
 #include "core/lessons/measures.hpp"
 #include "core/lessons/paths.hpp"
 #include "core/lessons/whole_changes.hpp"
-#include "core/base/words.hpp"
 
 namespace core::lessons {
 namespace {

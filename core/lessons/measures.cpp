@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "core/graph/row_facts.hpp"
 #include "core/base/cell_text.hpp"
 #include "core/base/number.hpp"
 #include "core/base/words.hpp"
+#include "core/graph/row_facts.hpp"
 
 namespace core::lessons {
 

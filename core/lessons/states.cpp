@@ -1,8 +1,8 @@
 #include "core/lessons/states.hpp"
 
+#include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
 #include "core/editing/sentence.hpp"
-#include "core/base/error.hpp"
 
 namespace core::lessons {
 

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "core/base/error.hpp"
-#include "core/files/config_keys.hpp"
 #include "core/base/number.hpp"
+#include "core/files/config_keys.hpp"
 #include "core/model/families.hpp"
 
 namespace core::transformer {

@@ -1,7 +1,7 @@
 #include "core/model/edit_file.hpp"
 
-#include "core/files/session.hpp"
 #include "core/base/number.hpp"
+#include "core/files/session.hpp"
 
 namespace core::experiment {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/model/experiment.hpp"
-#include "core/files/json.hpp"
 #include "core/base/words.hpp"
+#include "core/files/json.hpp"
+#include "core/model/experiment.hpp"
 
 /// An edited layer as it stands in a session file.
 namespace core::experiment {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/graph/stages.hpp"
 #include "core/base/error.hpp"
+#include "core/graph/stages.hpp"
 #include "core/model/run.hpp"
 
 namespace core::experiment {

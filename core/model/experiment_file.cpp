@@ -2,13 +2,13 @@
 
 #include <system_error>
 
-#include "core/graph/limits.hpp"
 #include "core/base/error.hpp"
-#include "core/model/edit_file.hpp"
 #include "core/files/beside.hpp"
 #include "core/files/file.hpp"
 #include "core/files/session.hpp"
 #include "core/files/session_limits.hpp"
+#include "core/graph/limits.hpp"
+#include "core/model/edit_file.hpp"
 #include "core/model/layer_model.hpp"
 
 namespace core::experiment {

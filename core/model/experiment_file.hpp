@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/outside.hpp"
+#include "core/files/json.hpp"
 #include "core/model/experiment.hpp"
 #include "core/model/file_mark.hpp"
-#include "core/files/json.hpp"
-#include "core/base/outside.hpp"
 
 namespace core::experiment {
 

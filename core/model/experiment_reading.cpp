@@ -4,9 +4,9 @@
 #include <cmath>
 #include <functional>
 
-#include "core/graph/attend.hpp"
-#include "core/engine/engine.hpp"
 #include "core/base/error.hpp"
+#include "core/engine/engine.hpp"
+#include "core/graph/attend.hpp"
 #include "core/model/finite.hpp"
 #include "core/model/layer_model.hpp"
 #include "core/model/lens.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/model/experiment.hpp"
 #include "core/model/contributions.hpp"
+#include "core/model/experiment.hpp"
 #include "core/model/predictions.hpp"
 #include "core/model/roles.hpp"
 

@@ -3,8 +3,8 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
-#include "core/files/file.hpp"
 #include "core/base/hexadecimal.hpp"
+#include "core/files/file.hpp"
 
 namespace core::experiment {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/error.hpp"
 #include "core/base/code_points.hpp"
+#include "core/base/error.hpp"
 #include "core/base/utf8.hpp"
 #include "core/model/byte_level.hpp"
 

@@ -6,14 +6,14 @@
 
 #include "core/base/error.hpp"
 #include "core/files/file.hpp"
+#include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
 #include "core/files/list_folder.hpp"
-#include "core/files/gguf.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/model/gguf_tokenizer.hpp"
-#include "core/model/open_tokenizer.hpp"
 #include "core/model/config.hpp"
 #include "core/model/gguf_config.hpp"
+#include "core/model/gguf_tokenizer.hpp"
+#include "core/model/open_tokenizer.hpp"
 
 namespace core::transformer {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/model/tokenizer.hpp"
 #include "core/model/architecture.hpp"
+#include "core/model/tokenizer.hpp"
 #include "core/model/weights.hpp"
 
 namespace core::transformer {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <memory>
 
-#include "core/base/error.hpp"
 #include "core/base/code_points.hpp"
+#include "core/base/error.hpp"
 #include "core/base/utf8.hpp"
 
 namespace core::figures {

@@ -3,9 +3,9 @@
 #include <map>
 #include <tuple>
 
+#include "core/base/cell_text.hpp"
 #include "core/out/grid.hpp"
 #include "core/out/words.hpp"
-#include "core/base/cell_text.hpp"
 
 namespace core::figures {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <cmath>
 
-#include "core/out/csv.hpp"
-#include "core/out/python.hpp"
 #include "core/base/cell_text.hpp"
 #include "core/base/code_points.hpp"
 #include "core/base/number.hpp"
 #include "core/base/utf8.hpp"
+#include "core/out/csv.hpp"
+#include "core/out/python.hpp"
 
 namespace core::formats {
 namespace {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/graph/attend.hpp"
 #include "core/base/error.hpp"
+#include "core/base/words.hpp"
 #include "core/files/file.hpp"
 #include "core/files/own_descriptor.hpp"
 #include "core/files/staging.hpp"
+#include "core/graph/attend.hpp"
 #include "core/out/npz_writer.hpp"
-#include "core/base/words.hpp"
 
 namespace core::formats {
 namespace {

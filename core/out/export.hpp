@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "core/base/token.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
 #include "core/out/labelled_matrix.hpp"
 #include "core/out/matrix_formats.hpp"
-#include "core/base/token.hpp"
 
 namespace core::formats {
 

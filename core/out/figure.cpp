@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/words.hpp"
 #include "core/out/append.hpp"
+#include "core/out/export.hpp"
 #include "core/out/map_figure.hpp"
 #include "core/out/notes.hpp"
 #include "core/out/words.hpp"
-#include "core/out/export.hpp"
-#include "core/base/words.hpp"
 
 namespace core::figures {
 namespace {

@@ -4,10 +4,10 @@
 #include <functional>
 #include <optional>
 
+#include "core/base/colour_map.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
-#include "core/base/colour_map.hpp"
 #include "core/out/display_list.hpp"
 
 namespace core::figures {

@@ -5,10 +5,10 @@
 #include <span>
 
 #include "core/base/bar.hpp"
+#include "core/base/cell_text.hpp"
 #include "core/out/append.hpp"
 #include "core/out/grid.hpp"
 #include "core/out/words.hpp"
-#include "core/base/cell_text.hpp"
 
 namespace core::figures {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/base/cells.hpp"
 #include "core/base/palette.hpp"
+#include "core/graph/model.hpp"
 #include "core/out/display_list.hpp"
 #include "core/out/labelled_matrix.hpp"
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/cell_text.hpp"
 #include "core/base/cells.hpp"
+#include "core/base/words.hpp"
 #include "core/out/append.hpp"
 #include "core/out/words.hpp"
-#include "core/base/cell_text.hpp"
-#include "core/base/words.hpp"
 
 namespace core::figures {
 namespace {

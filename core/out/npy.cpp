@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "core/files/little_endian.hpp"
 #include "core/base/code_points.hpp"
 #include "core/base/words.hpp"
+#include "core/files/little_endian.hpp"
 
 namespace core::formats {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/base/token.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::formats {
 

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
 #include "core/out/cairo_drawing.hpp"
 #include "core/out/png_bytes.hpp"
-#include "core/base/number.hpp"
 
 namespace core::figures {
 namespace {

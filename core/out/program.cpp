@@ -1,7 +1,7 @@
 #include "core/out/program.hpp"
 
-#include "core/graph/stages.hpp"
 #include "core/base/error.hpp"
+#include "core/graph/stages.hpp"
 #include "core/out/program_forward.hpp"
 #include "core/out/program_numbers.hpp"
 #include "core/out/python.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/model.hpp"
 #include "core/editing/recipe.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::formats {
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "core/base/words.hpp"
 #include "core/graph/order.hpp"
 #include "core/graph/stages.hpp"
 #include "core/out/program_additions.hpp"
 #include "core/out/program_forward.hpp"
 #include "core/out/python.hpp"
-#include "core/base/words.hpp"
 
 namespace core::formats {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/graph/dropout.hpp"
 #include "core/editing/recipe.hpp"
+#include "core/graph/dropout.hpp"
 #include "core/out/program_additions.hpp"
 #include "core/out/program_forward.hpp"
 #include "core/out/python.hpp"

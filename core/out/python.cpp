@@ -6,10 +6,10 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/files/json.hpp"
 #include "core/base/code_points.hpp"
 #include "core/base/hexadecimal.hpp"
 #include "core/base/number.hpp"
+#include "core/files/json.hpp"
 
 namespace core::formats::python {
 namespace {

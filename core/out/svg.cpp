@@ -5,10 +5,10 @@
 #include <set>
 #include <string_view>
 
-#include "core/out/png_bytes.hpp"
 #include "core/base/hexadecimal.hpp"
 #include "core/base/number.hpp"
 #include "core/base/utf8.hpp"
+#include "core/out/png_bytes.hpp"
 
 namespace core::figures {
 namespace {

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/attend.hpp"
-#include "core/engine/engine.hpp"
-#include "core/engine/kernels.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/history.hpp"
+#include "core/engine/engine.hpp"
+#include "core/engine/kernels.hpp"
+#include "core/graph/attend.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <functional>
 #include <random>
 
-#include "app/screen/window.hpp"
 #include "app/screen/heatmap_renderer.hpp"
+#include "app/screen/window.hpp"
 #include "app/session/store.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/window/loop.hpp"

@@ -4,11 +4,11 @@
 #include "app/session/journal_text.hpp"
 #include "app/session/remembered.hpp"
 #include "app/session/view_text.hpp"
-#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
-#include "core/model/experiment_file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"
+#include "core/graph/attend.hpp"
+#include "core/model/experiment_file.hpp"
 #include "tests/fuzz/expecting.hpp"
 #include "tests/fuzz/targets.hpp"
 

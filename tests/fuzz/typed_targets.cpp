@@ -2,9 +2,9 @@
 #include <variant>
 
 #include "app/cli/arguments.hpp"
+#include "core/base/draw_op.hpp"
 #include "core/editing/sentence.hpp"
 #include "core/files/printed.hpp"
-#include "core/base/draw_op.hpp"
 #include "tests/fuzz/expecting.hpp"
 #include "tests/fuzz/targets.hpp"
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/matchers.hpp"
 
 /// The numbers that chapter 3 of "Build a Large Language Model (From Scratch)" prints, to four decimals.

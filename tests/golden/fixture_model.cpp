@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/attend.hpp"
 #include "core/engine/engine.hpp"
+#include "core/graph/attend.hpp"
 #include "core/graph/formulas.hpp"
 #include "tests/support/matchers.hpp"
 

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/attend.hpp"
-#include "core/engine/engine.hpp"
 #include "core/check/check.hpp"
 #include "core/check/report_text.hpp"
+#include "core/engine/engine.hpp"
 #include "core/files/file.hpp"
 #include "core/files/json.hpp"
-#include "core/files/tensor_formats.hpp"
 #include "core/files/session.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/graph/attend.hpp"
 #include "core/out/npz_writer.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/draw_op.hpp"
+#include "core/editing/notebooks.hpp"
+#include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/visible.hpp"
-#include "core/editing/presets.hpp"
-#include "core/editing/notebooks.hpp"
-#include "core/base/draw_op.hpp"
 #include "tests/golden/fixture_model.hpp"
 #include "tests/support/matchers.hpp"
 

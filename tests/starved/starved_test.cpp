@@ -10,10 +10,10 @@
 
 #include "app/cli/arguments.hpp"
 #include "app/cli/batch.hpp"
-#include "core/graph/attend.hpp"
-#include "core/engine/engine.hpp"
-#include "core/editing/edit.hpp"
 #include "core/base/error.hpp"
+#include "core/editing/edit.hpp"
+#include "core/engine/engine.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/starved/famine.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"

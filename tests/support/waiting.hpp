@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "app/session/store.hpp"
 #include "app/session/live_trace.hpp"
+#include "app/session/store.hpp"
 #include "app/session/whole_reading.hpp"
 
 namespace support {

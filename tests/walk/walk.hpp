@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "app/screen/window.hpp"
 #include "app/screen/heatmap_renderer.hpp"
+#include "app/screen/window.hpp"
 #include "app/session/store.hpp"
 #include "app/window/loop.hpp"
 #include "tests/support/hands.hpp"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
-#include "core/out/words.hpp"
 #include "core/base/formula.hpp"
 #include "core/base/utf8.hpp"
+#include "core/out/words.hpp"
 
 namespace app::widgets {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "core/files/tensor_formats.hpp"
 #include "core/files/session.hpp"
+#include "core/files/tensor_formats.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace app {

@@ -5,9 +5,9 @@
 #include <fstream>
 
 #include "app/session/tensor_check.hpp"
-#include "core/out/export.hpp"
 #include "core/graph/changes.hpp"
 #include "core/graph/mistakes.hpp"
+#include "core/out/export.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
 

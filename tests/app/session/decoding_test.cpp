@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "app/session/view_text.hpp"
-#include "core/graph/attend.hpp"
-#include "core/graph/stages.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/stages.hpp"
 #include "tests/support/program.hpp"
 
 namespace app {

@@ -2,8 +2,8 @@
 // window.
 #include <gmock/gmock.h>
 
-#include "core/graph/given_model.hpp"
 #include "core/files/session.hpp"
+#include "core/graph/given_model.hpp"
 #include "core/out/npy.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "core/graph/attend.hpp"
-#include "core/files/tensor_formats.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
 

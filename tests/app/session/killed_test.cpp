@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "app/session/store.hpp"
-#include "core/files/tensor_formats.hpp"
 #include "core/files/session.hpp"
+#include "core/files/tensor_formats.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/waiting.hpp"
 

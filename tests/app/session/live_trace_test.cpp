@@ -6,9 +6,9 @@
 #include <atomic>
 #include <new>
 
-#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/session.hpp"
+#include "core/graph/attend.hpp"
 #include "core/out/csv.hpp"
 #include "core/out/export.hpp"
 #include "tests/support/program.hpp"

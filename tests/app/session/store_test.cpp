@@ -5,9 +5,9 @@
 #include <fstream>
 
 #include "app/screen/paths.hpp"
-#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/session.hpp"
+#include "core/graph/attend.hpp"
 #include "core/out/csv.hpp"
 #include "core/out/export.hpp"
 #include "core/out/npy.hpp"

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "app/session/whole_reading.hpp"
-#include "core/graph/stages.hpp"
-#include "core/editing/presets.hpp"
-#include "core/lessons/lesson.hpp"
 #include "core/base/cell_text.hpp"
+#include "core/editing/presets.hpp"
+#include "core/graph/stages.hpp"
+#include "core/lessons/lesson.hpp"
 #include "tests/support/drawn_texts.hpp"
 #include "tests/support/program.hpp"
 

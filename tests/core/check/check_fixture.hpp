@@ -7,8 +7,8 @@
 
 #include "core/check/check.hpp"
 #include "core/check/match.hpp"
-#include "core/files/tensor_formats.hpp"
 #include "core/files/session.hpp"
+#include "core/files/tensor_formats.hpp"
 
 /// What tests/fixtures/check holds: models, and tensors made with mistakes by NumPy.
 namespace support {

@@ -8,10 +8,10 @@
 #include <limits>
 #include <set>
 
-#include "core/graph/attend.hpp"
 #include "core/check/names.hpp"
 #include "core/check/report_text.hpp"
 #include "core/check/their_trace.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"

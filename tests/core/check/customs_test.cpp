@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/graph/attend.hpp"
 #include "core/check/check.hpp"
 #include "core/check/report_text.hpp"
 #include "core/check/their_trace.hpp"
 #include "core/editing/presets.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/core/check/check_fixture.hpp"
 
 namespace core::check {

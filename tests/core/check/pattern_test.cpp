@@ -5,8 +5,8 @@
 
 #include <fstream>
 
-#include "core/graph/rounding.hpp"
 #include "core/files/tensor_formats.hpp"
+#include "core/graph/rounding.hpp"
 
 namespace core::check {
 namespace {

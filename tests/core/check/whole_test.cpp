@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "core/graph/rounding.hpp"
 #include "core/check/whole_check.hpp"
+#include "core/graph/rounding.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/editing/edit.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/editing/edit.hpp"
 #include "tests/core/editing/refusal.hpp"
 #include "tests/support/random_model.hpp"
 

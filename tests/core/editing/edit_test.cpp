@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/graph/limits.hpp"
 #include "core/base/error.hpp"
+#include "core/graph/limits.hpp"
 #include "tests/core/editing/random_edit.hpp"
 #include "tests/core/editing/refusal.hpp"
 

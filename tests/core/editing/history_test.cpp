@@ -5,8 +5,8 @@
 #include <array>
 #include <numeric>
 
-#include "core/graph/attend.hpp"
 #include "core/base/error.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/core/editing/random_edit.hpp"
 
 namespace core::editing {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "core/graph/attend.hpp"
 #include "core/editing/hand_built.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace core::editing {

@@ -2,11 +2,11 @@
 
 #include <chrono>
 
+#include "core/base/error.hpp"
 #include "core/engine/difference.hpp"
 #include "core/engine/engine.hpp"
-#include "core/base/error.hpp"
-#include "tests/core/engine/agreement.hpp"
 #include "tests/core/editing/random_edit.hpp"
+#include "tests/core/engine/agreement.hpp"
 #include "tests/support/additions.hpp"
 
 namespace core::attention::fast {

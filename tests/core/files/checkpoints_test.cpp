@@ -3,10 +3,10 @@
 
 #include <chrono>
 
-#include "core/graph/attend.hpp"
 #include "core/files/projections.hpp"
 #include "core/files/quantised.hpp"
 #include "core/files/tensor_formats.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <random>
 
+#include "core/files/session.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/files/zip.hpp"
-#include "core/files/session.hpp"
 #include "core/out/zip_writer.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"

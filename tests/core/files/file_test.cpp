@@ -10,10 +10,10 @@
 #include <csignal>
 #include <thread>
 
+#include "core/base/held_signals.hpp"
 #include "core/files/own_descriptor.hpp"
 #include "core/files/staging.hpp"
 #include "core/files/unfinished.hpp"
-#include "core/base/held_signals.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 

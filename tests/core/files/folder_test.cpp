@@ -3,9 +3,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/tensor_formats.hpp"
+#include "core/graph/attend.hpp"
 #include "core/out/export.hpp"
 #include "core/out/npy.hpp"
 #include "tests/core/files/known_tensors.hpp"

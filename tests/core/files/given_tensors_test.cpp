@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/graph/attend.hpp"
 #include "core/files/file.hpp"
+#include "core/graph/attend.hpp"
 #include "core/out/npy.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/files/tensor_formats.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/files/tensor_formats.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/files/tensor_formats.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/files/tensor_formats.hpp"
 #include "core/out/npy.hpp"
 #include "core/out/zip_writer.hpp"
 #include "tests/core/files/known_tensors.hpp"

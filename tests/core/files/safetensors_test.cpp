@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "core/files/tensor_formats.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/files/tensor_formats.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 

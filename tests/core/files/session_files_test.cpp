@@ -6,10 +6,10 @@
 
 #include <array>
 
-#include "core/graph/attend.hpp"
-#include "core/files/tensor_formats.hpp"
 #include "core/files/session.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/graph/attend.hpp"
 #include "core/out/npy.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "core/files/session.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/files/session.hpp"
 #include "tests/core/graph/any_model.hpp"
 #include "tests/support/error_of.hpp"
 

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <sstream>
 
+#include "core/base/number.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"
 #include "core/out/export.hpp"
-#include "core/base/number.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 /// Sessions with every option, exported and held against make_sessions.py, which shares no code with the

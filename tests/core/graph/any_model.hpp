@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/graph/given_model.hpp"
 #include "core/graph/address.hpp"
+#include "core/graph/given_model.hpp"
 #include "tests/support/additions.hpp"
 #include "tests/support/random_model.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "core/graph/dropout.hpp"
-#include "core/engine/engine.hpp"
 #include "core/base/error.hpp"
+#include "core/engine/engine.hpp"
+#include "core/graph/dropout.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::attention {

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "core/graph/attend.hpp"
 #include "core/editing/presets.hpp"
+#include "core/graph/attend.hpp"
 
 namespace core::attention {
 namespace {

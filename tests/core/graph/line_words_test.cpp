@@ -6,12 +6,12 @@
 
 #include <cmath>
 
-#include "core/graph/attend.hpp"
-#include "core/graph/visible.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
-#include "core/graph/sight_words.hpp"
+#include "core/graph/attend.hpp"
 #include "core/graph/mistakes.hpp"
+#include "core/graph/sight_words.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::explain {
 namespace {

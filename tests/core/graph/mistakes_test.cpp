@@ -6,10 +6,10 @@
 #include <set>
 #include <vector>
 
-#include "core/graph/attend.hpp"
-#include "core/graph/given_model.hpp"
-#include "core/graph/compare.hpp"
 #include "core/editing/edit.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/compare.hpp"
+#include "core/graph/given_model.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/first_difference.hpp"
 #include "tests/support/random_model.hpp"

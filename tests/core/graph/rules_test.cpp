@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/graph/attend.hpp"
 #include "core/engine/engine.hpp"
+#include "core/graph/attend.hpp"
 #include "core/graph/stages.hpp"
 #include "tests/support/random_model.hpp"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/attend.hpp"
 #include "core/files/tensor_formats.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"

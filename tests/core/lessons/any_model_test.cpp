@@ -1,8 +1,8 @@
 // A person may do anything in a lesson: its checks and exhibits must take any model.
 #include <gtest/gtest.h>
 
-#include "core/graph/attend.hpp"
 #include "core/base/error.hpp"
+#include "core/graph/attend.hpp"
 #include "core/lessons/exhibits.hpp"
 #include "core/lessons/lesson.hpp"
 #include "tests/core/editing/random_edit.hpp"

@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "core/files/gguf.hpp"
-#include "core/model/gguf_tokenizer.hpp"
 #include "core/model/gguf_config.hpp"
+#include "core/model/gguf_tokenizer.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/files/tensor_file.hpp"
 #include "core/base/thread_pool.hpp"
+#include "core/files/tensor_file.hpp"
 #include "core/model/run.hpp"
 
 /// What the library that wrote a model makes of a text.

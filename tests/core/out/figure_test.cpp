@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "core/graph/attend.hpp"
 #include "core/base/colour_map.hpp"
 #include "core/base/palette.hpp"
 #include "core/editing/presets.hpp"
+#include "core/graph/attend.hpp"
 #include "tests/support/error_of.hpp"
 
 using namespace core::figures;

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/attend.hpp"
-#include "core/graph/stages.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/file.hpp"
-#include "core/files/tensor_formats.hpp"
 #include "core/files/tensor_file.hpp"
+#include "core/files/tensor_formats.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/stages.hpp"
 #include "core/out/export.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "core/files/zip.hpp"
 #include "core/base/token.hpp"
+#include "core/files/zip.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 

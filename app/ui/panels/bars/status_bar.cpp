@@ -4,11 +4,11 @@
 #include <cmath>
 #include <string_view>
 
+#include "app/session/patience.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "app/session/patience.hpp"
 
 namespace app::panels {
 namespace {

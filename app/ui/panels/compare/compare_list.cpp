@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/session/patience.hpp"
 #include "app/session/pinning.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_report.hpp"
@@ -13,7 +14,6 @@
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/pen.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/session/patience.hpp"
 
 namespace app::panels {
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/session/patience.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_layout.hpp"
 #include "app/ui/panels/compare/compare_list.hpp"
@@ -12,7 +13,6 @@
 #include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/session/patience.hpp"
 
 namespace app::panels {
 namespace {

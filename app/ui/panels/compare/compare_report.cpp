@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "app/session/tensor_check.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/session/tensor_check.hpp"
-#include "core/check/report_text.hpp"
 #include "core/base/words.hpp"
+#include "core/check/report_text.hpp"
 
 namespace app::panels {
 namespace {

@@ -4,10 +4,10 @@
 #include <functional>
 #include <optional>
 
+#include "app/session/tensor_check.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/session/tensor_check.hpp"
 #include "core/check/layouts.hpp"
 
 namespace app::panels {

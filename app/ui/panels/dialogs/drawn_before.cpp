@@ -8,8 +8,8 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/editing/fill.hpp"
 #include "core/base/error.hpp"
+#include "core/editing/fill.hpp"
 
 namespace app::panels {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/session/patience.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/import_mapping.hpp"
@@ -10,7 +11,6 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/session/patience.hpp"
 
 namespace app::panels {
 namespace {

@@ -5,9 +5,9 @@
 #include "app/ui/panels/dialogs/tensor_options.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
+#include "core/base/error.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/stages.hpp"
-#include "core/base/error.hpp"
 
 namespace app::panels {
 namespace {

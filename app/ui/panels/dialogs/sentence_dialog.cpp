@@ -8,8 +8,8 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/editing/sentence.hpp"
 #include "core/base/error.hpp"
+#include "core/editing/sentence.hpp"
 
 namespace app::panels {
 namespace {

@@ -1,8 +1,8 @@
 #include "app/ui/panels/inspector/inspector_stream.hpp"
 
+#include "app/session/whole_reading.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "app/session/whole_reading.hpp"
 
 namespace app::panels {
 namespace {

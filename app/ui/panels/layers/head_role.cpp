@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "app/session/whole_reading.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "app/session/whole_reading.hpp"
 
 namespace app::panels {
 namespace {

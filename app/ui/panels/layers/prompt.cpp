@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/layers/selected_head.hpp"
 #include "app/ui/panels/layers/wrapped_text.hpp"
@@ -13,7 +14,6 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/session/whole_reading.hpp"
 
 namespace app::panels {
 namespace {

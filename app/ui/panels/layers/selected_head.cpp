@@ -4,11 +4,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "app/session/whole_reading.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/session/whole_reading.hpp"
 
 namespace app::panels {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/layers/prompt.hpp"
 #include "app/ui/panels/layers/selected_head.hpp"
@@ -11,7 +12,6 @@
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "app/session/whole_reading.hpp"
 
 namespace app::panels {
 namespace {

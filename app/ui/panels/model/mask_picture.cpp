@@ -9,9 +9,9 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/graph/visible.hpp"
 #include "core/editing/edit.hpp"
 #include "core/graph/sight_words.hpp"
+#include "core/graph/visible.hpp"
 
 namespace app::panels {
 namespace {

@@ -5,8 +5,8 @@
 #include "app/ui/panels/model/model_rows.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/graph/mistakes.hpp"
 #include "core/base/words.hpp"
+#include "core/graph/mistakes.hpp"
 
 namespace app::panels {
 namespace {

@@ -11,8 +11,8 @@
 #include "app/ui/panels/stages/turning_panel.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/pen.hpp"
-#include "core/graph/line_words.hpp"
 #include "core/base/words.hpp"
+#include "core/graph/line_words.hpp"
 
 namespace app::panels {
 namespace {

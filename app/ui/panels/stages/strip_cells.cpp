@@ -8,8 +8,8 @@
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/colour_bar.hpp"
-#include "core/editing/presets.hpp"
 #include "core/base/words.hpp"
+#include "core/editing/presets.hpp"
 
 namespace app::panels {
 namespace {

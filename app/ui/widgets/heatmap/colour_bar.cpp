@@ -10,8 +10,8 @@
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/pen.hpp"
 #include "core/base/cells.hpp"
-#include "core/out/words.hpp"
 #include "core/base/words.hpp"
+#include "core/out/words.hpp"
 
 namespace app::widgets {
 namespace {

@@ -1,6 +1,6 @@
 // Which colours a heatmap's numbers have, and which of them are hidden or dropped.
-#include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 #include "app/session/colour_ends.hpp"
+#include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 
 namespace app::widgets {
 

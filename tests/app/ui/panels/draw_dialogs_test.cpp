@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "core/editing/presets.hpp"
 #include "core/base/generator.hpp"
+#include "core/editing/presets.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"
 

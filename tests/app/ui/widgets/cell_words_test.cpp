@@ -7,13 +7,13 @@
 #include <array>
 #include <functional>
 
-#include "core/graph/model.hpp"
-#include "core/graph/stages.hpp"
+#include "core/base/number.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/explain.hpp"
 #include "core/graph/mistakes.hpp"
-#include "core/base/number.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
 #include "tests/support/panels.hpp"
 
 namespace {
