@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "core/lessons/exhibits.hpp"
-#include "core/lessons/guesses.hpp"
-#include "core/lessons/lesson.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace app {
 
@@ -23,7 +22,7 @@ struct LessonState {
   std::uint64_t version = 0;                     ///< of the pictures' numbers
   std::vector<core::lessons::Moved> moved;  ///< the cells that the step asks for, the largest change first
 
-  const core::lessons::Step& shown() const { return lesson->steps()[step]; }
+  const core::lessons::Step& shown() const { return lesson->steps[step]; }
 };
 
 /// Where a person stands in one lesson, from one run of the program to the next.

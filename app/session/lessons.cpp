@@ -12,10 +12,7 @@ namespace app {
 namespace {
 
 using core::lessons::Lesson;
-using core::lessons::ModelTask;
-using core::lessons::Moment;
 using core::lessons::Step;
-using core::lessons::WholeTask;
 
 /// What a step points at comes out of its fold, into a strip that shows all of it.
 void unfold_focus(View& view, const Step& step) {
@@ -49,7 +46,7 @@ void look_as_before(View& view, const View& before) {
 void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
                     const std::optional<core::transformer::Transformer>& transformer, Document& document,
                     View& view, std::optional<WholeReading::Kept> own_reading) {
-  const std::size_t n_steps = lesson.steps().size();
+  const std::size_t n_steps = lesson.steps.size();
   if (step && *step >= n_steps)
     throw core::Error(std::string("The lesson ") + lesson.title + " has " + std::to_string(n_steps) +
                       " steps and no step " + std::to_string(*step + 1) + " any more.");
@@ -73,14 +70,15 @@ void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
 
 void Lessons::begin(std::size_t step, Document& document, View& view) {
   UnderWay& l = *under_way_;
-  const Step& shown = l.state.lesson->steps()[step];
+  const Step& shown = l.state.lesson->steps[step];
   const Origin origin{std::string("lesson: ") + l.state.lesson->title};
   std::optional<OpenedWhole> opened;
-  if (const auto* task = std::get_if<WholeTask>(&shown.task)) {
-    opened = read_whole(*l.transformer, task->start(), l.transformer->path, core::Token());
+  if (!l.state.lesson->model.empty()) {
+    opened = read_whole(*l.transformer, core::lessons::experiment_at_start(shown), l.transformer->path,
+                        core::Token());
     document = document_of(*opened, origin);
   } else {
-    document = document_of(std::get<ModelTask>(shown.task).start(), origin);
+    document = document_of(core::lessons::model_at_start(shown), origin);
   }
   l.first_reading = opened ? opened->reading : nullptr;
   l.state.step = step;
@@ -110,12 +108,12 @@ void Lessons::assess(const Document& document, const LiveTrace& live, std::size_
     l.before_sequence = sequence;
   }
   l.assessed = live.version();
-  const Moment moment{start, l.before, live.model(), live.trace()};
+  const core::lessons::Moment moment{start, l.before, live.model(), live.trace()};
   const Step& step = l.state.shown();
   l.state.pictures = core::lessons::pictures(step.exhibit, moment);
   l.state.version = live.version();
-  if (step.asks) l.state.moved = core::lessons::moved_cells(moment, *step.asks, 0);
-  take(std::get<ModelTask>(step.task), moment);
+  if (step.predict) l.state.moved = core::lessons::moved_cells(moment, *step.predict, 0);
+  take(moment);
 }
 
 void Lessons::assess(const std::shared_ptr<const core::experiment::Reading>& now, std::size_t layer,
@@ -124,15 +122,14 @@ void Lessons::assess(const std::shared_ptr<const core::experiment::Reading>& now
   UnderWay& l = *under_way_;
   const std::tuple seen{now, layer, head};
   if (std::exchange(l.assessed_whole, seen) == seen) return;
-  take(std::get<WholeTask>(l.state.shown().task),
-       core::lessons::WholeMoment{*l.transformer, *l.first_reading, *now, layer, head});
+  take(core::lessons::WholeMoment{*l.transformer, *l.first_reading, *now, layer, head});
 }
 
-template <class Start, class At>
-void Lessons::take(const core::lessons::Task<Start, At>& task, const At& moment) {
+template <class Moment>
+void Lessons::take(const Moment& moment) {
   LessonState& state = under_way_->state;
-  if (!task.done(moment)) return;
-  state.seen = task.seen(moment);
+  if (!core::lessons::is_done(state.shown(), moment)) return;
+  state.seen = core::lessons::seen(state.shown(), moment);
   state.done.insert(state.step);
   progress[state.lesson->name].done = state.done;
 }

@@ -66,8 +66,8 @@ class Lessons {
     std::tuple<std::shared_ptr<const core::experiment::Reading>, std::size_t, std::size_t> assessed_whole;
     LessonState state;
   };
-  template <class Start, class At>
-  void take(const core::lessons::Task<Start, At>& task, const At& moment);
+  template <class Moment>
+  void take(const Moment& moment);
 
   std::optional<UnderWay> under_way_;
 };

@@ -305,7 +305,7 @@ void Store::carry_out(const StartLesson& command) {
 void Store::start_lesson(const std::string& name, const Tried& tried) {
   const core::lessons::Lesson* lesson = core::lessons::find_lesson(name);
   if (!lesson) throw core::Error("lesson " + name + ": there is no such lesson");
-  if (lesson->model) return start_with_model_of(*lesson, tried);
+  if (!lesson->model.empty()) return start_with_model_of(*lesson, tried);
   start(*lesson, std::nullopt, tried);
 }
 
@@ -334,7 +334,7 @@ void Store::assess_lesson() {
 
 void Store::carry_out(const GoInLesson& command) {
   if (!lesson()) return;
-  const std::size_t last = lesson()->lesson->steps().size() - 1, now = lesson()->step;
+  const std::size_t last = lesson()->lesson->steps.size() - 1, now = lesson()->step;
   if (command.by > 0 && now == last) return say("That was the last step. Esc brings your own work back.");
   if (command.by < 0 && now == 0) return say("This is the first step.");
   lessons_.begin(command.by > 0 ? now + 1 : command.by < 0 ? now - 1 : now, document_, view_);

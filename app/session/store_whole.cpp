@@ -61,7 +61,8 @@ void Store::start_with_whole(const FoundInFiles::Ready& ready) {
 
 void Store::start_with_model_of(const core::lessons::Lesson& lesson, const Tried& tried) {
   const auto& models = view_.forms.models;
-  const auto found = std::ranges::find(models, lesson.model, [](const auto& p) { return p.filename(); });
+  const auto found =
+      std::ranges::find(models, lesson.model, [](const auto& p) { return p.filename().string(); });
   if (found == models.end())
     throw core::Error(std::string("The lesson needs the model ") + lesson.model +
                       ", which belongs to the program and was not found beside it.");

@@ -26,7 +26,7 @@ void recall_all(const platform::Memory& memory, Store& store) {
   for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
     const auto text = memory.settings.find(std::string("lesson ") + lesson.name);
     if (text == memory.settings.end()) continue;
-    if (const auto known = read_progress(text->second, lesson.steps().size()))
+    if (const auto known = read_progress(text->second, lesson.steps.size()))
       kept.progress[lesson.name] = *known;
   }
   store.recall(std::move(kept));

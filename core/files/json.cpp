@@ -357,6 +357,12 @@ std::string json_quoted(std::string_view text) {
   return safe;
 }
 
+std::string json_merged(std::string_view text, std::string_view patch) {
+  nlohmann::ordered_json merged = nlohmann::ordered_json::parse(text);
+  merged.merge_patch(nlohmann::ordered_json::parse(patch));
+  return merged.dump();
+}
+
 std::string json_text(const Json& json) {
   std::string text;
   append(text, *json.value_);

@@ -149,6 +149,10 @@ std::string json_quoted(std::string_view text);
 /// The value as JSON on one line.
 std::string json_text(const Json& json);
 
+/// Returns the JSON text with a merge patch applied, as RFC 7386 says: null removes a member. Both are valid
+/// JSON.
+std::string json_merged(std::string_view text, std::string_view patch);
+
 /// A text cut to a length that fits a message, quoted and on one line.
 std::string quoted_briefly(std::string_view text);
 

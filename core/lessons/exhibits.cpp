@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
-#include "core/lessons/changes.hpp"
-#include "core/lessons/states.hpp"
+#include "core/lessons/measures.hpp"
 
 namespace core::lessons {
 namespace {
@@ -15,18 +15,18 @@ using attention::MergeRule;
 using attention::Model;
 using attention::ScaleRule;
 
-using Names = std::vector<std::string>;
+using Labels = std::vector<std::string>;
 
-const Names& tokens(const Moment& m) {
+const Labels& tokens(const Moment& m) {
   return m.model.sequences.front().tokens;
 }
 
-const Names& keys(const Moment& m) {
+const Labels& keys(const Moment& m) {
   return m.model.sequences.front().keys();
 }
 
-Names numbered(const std::string& word, std::size_t n) {
-  Names names;
+Labels numbered(const std::string& word, std::size_t n) {
+  Labels names;
   for (std::size_t k = 0; k < n; ++k) names.push_back(word + std::to_string(k));
   return names;
 }
@@ -59,7 +59,7 @@ std::vector<Picture> library(const Moment& m) {
   for (std::size_t book = 0; book < books; ++book) {
     p.rows.push_back(keys(m)[book]);
     p.ends.push_back(relevance[book]);
-    p.numbers(book, 0) = head_now(m).weights(question, book);
+    p.numbers(book, 0) = m.trace.heads.front().weights(question, book);
   }
   p.note = "together " + number(arma::accu(p.numbers));
   return {p};
@@ -67,7 +67,7 @@ std::vector<Picture> library(const Moment& m) {
 
 std::vector<Picture> single_query(const Moment& m) {
   constexpr std::size_t query = 1;
-  const arma::mat &q = head_now(m).queries, &k = head_now(m).keys;
+  const arma::mat &q = m.trace.heads.front().queries, &k = m.trace.heads.front().keys;
   if (q.n_rows <= query) return {};
   const arma::mat products = k.each_row() % q.row(query);
   Picture terms{.title = tokens(m)[query] + " times each, number by number",
@@ -85,7 +85,7 @@ std::vector<Picture> single_query(const Moment& m) {
 }
 
 std::vector<Picture> double_loop(const Moment& m) {
-  const arma::mat &q = head_now(m).queries, &k = head_now(m).keys;
+  const arma::mat &q = m.trace.heads.front().queries, &k = m.trace.heads.front().keys;
   arma::mat loops(q.n_rows, k.n_rows, arma::fill::zeros);
   for (std::size_t i = 0; i < q.n_rows; ++i)
     for (std::size_t j = 0; j < k.n_rows; ++j)
@@ -122,7 +122,7 @@ std::vector<Picture> moved_rows(const Moment& m) {
 
 /// A matrix of weights with the tokens' names, or with numbers where it is of another size.
 Picture square(const Moment& m, const std::string& title, const std::string& note, const arma::mat& weights) {
-  const auto names = [](const Names& known, std::size_t n) {
+  const auto names = [](const Labels& known, std::size_t n) {
     return n == known.size() ? known : numbered("", n);
   };
   return {
@@ -131,8 +131,9 @@ Picture square(const Moment& m, const std::string& title, const std::string& not
 }
 
 std::vector<Picture> versions(const Moment& m) {
-  const arma::mat first = weights_of(preset("002-average")), second = weights_of(preset("002-softmax-zeros"));
-  const arma::mat& third = head_now(m).weights;
+  const arma::mat first = weights_of(editing::find_preset("002-average")->make()),
+                  second = weights_of(editing::find_preset("002-softmax-zeros")->make());
+  const arma::mat& third = m.trace.heads.front().weights;
   const auto distance = [&](const arma::mat& other) {
     return "from version 1: " + number(largest_difference(first, other));
   };

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/lessons/lesson.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace core::lessons {
 

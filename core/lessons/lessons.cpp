@@ -1,57 +1,195 @@
-#include <array>
+#include "core/lessons/lessons.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "core/base/apart.hpp"
+#include "core/base/ascii.hpp"
+#include "core/base/error.hpp"
 #include "core/base/find.hpp"
-#include "core/lessons/lesson.hpp"
-#include "core/lessons/paths.hpp"
+#include "core/editing/presets.hpp"
+#include "core/editing/sentence.hpp"
+#include "core/files/json.hpp"
+#include "core/files/session.hpp"
+#include "core/lessons/measures.hpp"
+#include "core/lessons/subjects.hpp"
+#include "embedded_lessons.hpp"
 
 namespace core::lessons {
 namespace {
 
-constexpr const char* tiny_model = "tiny_gpt";
+using formats::Json;
+using formats::Word;
 
-constexpr std::array table{
-    Lesson{"000", "Causal attention in eleven steps", "from six words to what each of them takes away",
-           causal_attention_steps},
-    Lesson{"001", "From dot products to attention", "one query, all queries, learned projections and a batch",
-           dot_products_steps},
-    Lesson{"001-heads", "From attention to several heads",
-           "what the mask is for, how heads are cut and joined, and a transpose that was forgotten",
-           multi_head_steps},
-    Lesson{"002", "Why attention at all",
-           "from a model that sees one token back to weights that the data decide", why_attention_steps},
-    Lesson{"003", "Causal attention as a class", "a batch, a mask, row sums, and dropout on ten ones",
-           causal_class_steps},
-    Lesson{"004", "The mask in two ways", "renormalise or −∞: why they agree, and where they part",
-           two_masks_steps},
-    Lesson{"dropout", "Dropout on the weights",
-           "why a row does not sum to 1, and why that is right on average", dropout_steps},
-    Lesson{"scaling", "Why the scores are scaled", "how wide rows make a softmax peaky", scaling_steps},
-    Lesson{"heads", "What a head can do", "heads built by hand, with projections that can be read",
-           heads_steps},
-    Lesson{"positions", "Positions that turn",
-           "why pairs, why only distances count, and what goes wrong when the pairs are mixed up",
-           positions_steps},
-    Lesson{"groups", "Fewer keys than queries", "heads that share keys and values, and in which order",
-           groups_steps},
-    Lesson{"window", "A window and a sink", "a query that sees a few keys, or looks at none", window_steps},
-    Lesson{"decode", "One token at a time", "a cache of keys and values, and where the newest token stands",
-           decode_steps},
-    Lesson{"next-word", "From a sentence to the next word",
-           "a whole model: tokens, layers, the guess behind each, and any number of it changed",
-           next_word_steps, tiny_model},
-    Lesson{"induction", "Finding an induction head",
-           "two heads in different layers that together repeat what was read", induction_head_steps,
-           tiny_model},
+constexpr std::string_view glossary_file = "glossary.json";
+
+constexpr std::array exhibit_words{
+    Word{"library", Exhibit::library},           Word{"single_query", Exhibit::single_query},
+    Word{"double_loop", Exhibit::double_loop},   Word{"next_token", Exhibit::next_token},
+    Word{"moved_rows", Exhibit::moved_rows},     Word{"versions", Exhibit::versions},
+    Word{"mask_methods", Exhibit::mask_methods}, Word{"entropy", Exhibit::entropy},
 };
+
+std::vector<std::string> texts(const Json& json) {
+  std::vector<std::string> all;
+  for (const Json item : json.items("a list of texts")) all.push_back(item.text());
+  return all;
+}
+
+Start read_start(const Json& json) {
+  json.expect_keys({"preset", "change", "sentence", "seed", "session", "text", "layer"});
+  Start start;
+  if (const auto preset = json.member("preset")) start.preset = preset->text();
+  if (const auto change = json.member("change")) start.change = json_text(*change);
+  if (const auto sentence = json.member("sentence")) start.sentence = sentence->text();
+  if (const auto seed = json.member("seed")) start.seed = seed->whole(0);
+  if (const auto session = json.member("session")) start.session = json_text(*session);
+  if (const auto text = json.member("text")) start.text = text->text();
+  if (const auto layer = json.member("layer")) start.layer = layer->whole(0);
+  return start;
+}
+
+Step read_step(const Json& json) {
+  json.expect_keys({"title", "text", "focus", "words", "exhibit", "predict", "start", "try", "done", "seen"});
+  Step step{.title = json.required("title").text(),
+            .text = json.required("text").text(),
+            .focus = texts(json.required("focus")),
+            .words = texts(json.required("words")),
+            .try_it = json.required("try").text(),
+            .start = read_start(json.required("start")),
+            .done = json.required("done").text(),
+            .seen = json.required("seen").text(),
+            .predict = {}};
+  if (const auto exhibit = json.member("exhibit")) step.exhibit = exhibit->word(exhibit_words);
+  if (const auto predict = json.member("predict")) {
+    const attention::StageInfo* stage = attention::find_stage(predict->text());
+    if (!stage) predict->fail("expected the name of a stage");
+    step.predict = stage->stage;
+  }
+  return step;
+}
+
+Lesson read_lesson(std::string_view file, std::string_view text) {
+  const Json json = formats::parse_json(text, std::string(file));
+  json.expect_keys({"title", "about", "model", "steps"});
+  Lesson lesson{.name = std::string(file.substr(0, file.rfind('.'))),
+                .title = json.required("title").text(),
+                .about = json.required("about").text(),
+                .steps = {},
+                .model = {}};
+  if (const auto model = json.member("model")) lesson.model = model->text();
+  for (const Json step : json.required("steps").items("a list of steps"))
+    lesson.steps.push_back(read_step(step));
+  return lesson;
+}
+
+attention::Model session_model(const std::string& text, const std::string& title) {
+  return formats::parse_session(text, title).model;
+}
+
+constexpr double rounding = 1e-12;
+
+std::string place(const Moved& cell) {
+  return "row " + std::to_string(cell.row) + ", column " + std::to_string(cell.column);
+}
+
+std::string amount(double by) {
+  return std::isfinite(by) ? "by " + number(by) : "from or to −∞";
+}
 
 }  // namespace
 
-std::span<const Lesson> lessons() {
-  return table;
+const std::vector<Lesson>& lessons() {
+  static const std::vector<Lesson> all = [] {
+    std::vector<Lesson> read;
+    for (const auto& [file, text] : embedded::lessons)
+      if (file != glossary_file) read.push_back(read_lesson(file, text));
+    return read;
+  }();
+  return all;
 }
 
 const Lesson* find_lesson(std::string_view name) {
-  return find_by(table, name, &Lesson::name);
+  return find_by(lessons(), name, &Lesson::name);
+}
+
+attention::Model model_at_start(const Step& step) {
+  const Start& start = step.start;
+  if (!start.session.empty()) return session_model(start.session, step.title);
+  const editing::Preset* preset = editing::find_preset(start.preset);
+  if (!preset) throw Error("preset " + start.preset + ": there is no such preset");
+  const attention::Model model = preset->make();
+  if (!start.sentence.empty()) return text::with_sentence(model, text::words(start.sentence), start.seed);
+  if (start.change.empty()) return model;
+  return session_model(formats::json_merged(formats::session_text({model, ""}), start.change), step.title);
+}
+
+experiment::Experiment experiment_at_start(const Step& step) {
+  if (step.start.text.empty()) throw Error(step.title + ": this step begins without a text");
+  return {.text = step.start.text, .layer = step.start.layer};
+}
+
+bool is_done(const Step& step, const Moment& moment) {
+  return holds(step.done, names_of(moment));
+}
+bool is_done(const Step& step, const WholeMoment& moment) {
+  return holds(step.done, names_of(moment));
+}
+std::string seen(const Step& step, const Moment& moment) {
+  return filled(step.seen, names_of(moment));
+}
+std::string seen(const Step& step, const WholeMoment& moment) {
+  return filled(step.seen, names_of(moment));
+}
+
+std::vector<Moved> moved_cells(const Moment& moment, attention::Stage stage, std::size_t head) {
+  const attention::StageInfo& info = attention::info(stage);
+  if (!info.present(moment.start) || !info.present(moment.model)) return {};
+  if (info.per_head && (head >= moment.before.heads.size() || head >= moment.trace.heads.size())) return {};
+  const arma::mat &before = info.matrix(moment.before, head), &now = info.matrix(moment.trace, head);
+  std::vector<Moved> moved;
+  if (arma::size(before) != arma::size(now)) return moved;
+  for (std::size_t i = 0; i < now.n_rows; ++i)
+    for (std::size_t j = 0; j < now.n_cols; ++j)
+      if (const double by = apart(before(i, j), now(i, j)); by > rounding) moved.push_back({i, j, by});
+  std::ranges::stable_sort(moved, std::greater(), &Moved::by);
+  return moved;
+}
+
+std::string question(const Step& step) {
+  return std::string("Which cell of ") + attention::info(*step.predict).title +
+         " will change most? Click it; then: " + step.try_it;
+}
+
+std::string verdict(const std::vector<Moved>& moved, std::size_t row, std::size_t column) {
+  if (moved.empty()) return "";
+  const auto mine = std::ranges::find_if(
+      moved, [&](const Moved& cell) { return cell.row == row && cell.column == column; });
+  if (mine == moved.end())
+    return "Your cell did not change; " + place(moved.front()) + " changed most, " +
+           amount(moved.front().by) + ".";
+  const bool most =
+      !std::isfinite(moved.front().by) ? !std::isfinite(mine->by) : mine->by >= moved.front().by * (1 - 1e-9);
+  if (most) return "You guessed it: no cell changed more than yours, " + amount(mine->by) + ".";
+  return "Your cell changed " + amount(mine->by) + "; " + place(moved.front()) + " changed most, " +
+         amount(moved.front().by) + ".";
+}
+
+const std::vector<Term>& glossary() {
+  static const std::vector<Term> all = [] {
+    const auto file = std::ranges::find(embedded::lessons, glossary_file, &embedded::File::name);
+    std::vector<Term> terms;
+    for (const auto& [word, meaning] : formats::parse_json(file->text, std::string(glossary_file)).members())
+      terms.push_back({word, meaning.text()});
+    return terms;
+  }();
+  return all;
+}
+
+const Term* find_term(std::string_view word) {
+  return find_by(glossary(), text::lower(word), [](const Term& t) { return text::lower(t.word); });
 }
 
 }  // namespace core::lessons

@@ -19,7 +19,7 @@ core/model      core/base core/graph core/engine core/files | pcre2 utf8proc cbl
 core/check      core/base core/graph core/files core/model
 core/out        core/base core/graph core/editing core/files | zip.h cairo
 core/importing  core/base core/graph core/files core/check
-core/lessons    core/base core/graph core/editing core/model
+core/lessons    core/base core/graph core/editing core/files core/model
 app/session     core/* app/session
 app/cli         core/* app/session | CLI/
 app/theme       core/base | imgui
@@ -60,7 +60,7 @@ def why_forbidden(path, room, quoted, included, rooms):
     for library in GUARDED:
         if included.startswith(library) and library not in libraries:
             return f"{room} must not know {library}"
-    if not quoted or included == "shaders.hpp":
+    if not quoted or included in ("shaders.hpp", "embedded_lessons.hpp"):
         return None
     other = room_of(included, rooms) if included.startswith(("core/", "app/")) else None
     if other is None:

@@ -16,7 +16,7 @@ inline std::filesystem::path model_of_lessons() {
 /// What "try it" asks for in a step of a lesson, as commands of a person.
 inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std::size_t step) {
   using Commands = std::vector<app::Command>;
-  if (!lesson.model) {
+  if (lesson.model.empty()) {
     Commands commands;
     const auto edits = tests::tried();
     for (const auto& edit : edits.at(lesson.name)[step]) {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/lessons/lesson.hpp"
+#include "core/lessons/lessons.hpp"
 #include "tests/support/lessons.hpp"
 #include "tests/support/waiting.hpp"
 #include "tests/walk/walk.hpp"
@@ -32,7 +32,7 @@ void walk_every_lesson(int width, int height) {
     ui.store.dispatch(app::StartLesson{lesson.name});
     settle(ui);
     ASSERT_TRUE(ui.store.lesson());
-    for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
+    for (std::size_t k = 0; k < lesson.steps.size(); ++k) {
       ASSERT_EQ(ui.store.lesson()->step, k);
       EXPECT_TRUE(ui.has("lesson/try")) << "step " << k;
       for (const auto& command : support::tried(lesson, k)) {

@@ -69,7 +69,7 @@ TEST_F(Presenting, GoesThroughALessonByArrows) {
   ui.store.dispatch(app::StartLesson{"004"});
   ui.key(Key::f5);
   ui.run(4);
-  const std::size_t n = ui.store.lesson()->lesson->steps().size();
+  const std::size_t n = ui.store.lesson()->lesson->steps.size();
   for (std::size_t k = 0; k < n; ++k) {
     EXPECT_EQ(ui.store.lesson()->step, k);
     ASSERT_TRUE(ui.has("present/progress"));

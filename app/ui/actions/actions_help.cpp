@@ -1,7 +1,7 @@
 // Lessons and help.
 #include "app/session/touring.hpp"
 #include "app/ui/actions/action_rows.hpp"
-#include "core/lessons/lesson.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace app::rows {
 namespace {
@@ -44,7 +44,7 @@ std::function<Asked(const Situation&)> searches(Dialog dialog) {
 
 /// "Causal attention in eleven steps · 6 of 11": how many of its steps were tried.
 std::string title_with_progress(const core::lessons::Lesson& lesson, const Situation& s) {
-  const std::size_t n = lesson.steps().size();
+  const std::size_t n = lesson.steps.size();
   const auto known = s.progress ? s.progress->find(lesson.name) : decltype(s.progress->end())();
   if (!s.progress || known == s.progress->end() || known->second.done.empty()) return lesson.title;
   const std::size_t done = known->second.done.size();

@@ -9,7 +9,7 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/lessons/glossary.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace app::widgets {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/ui/frame.hpp"
-#include "core/lessons/glossary.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace app::widgets {
 

@@ -2,7 +2,7 @@
 
 #include "app/session/store.hpp"
 #include "core/editing/presets.hpp"
-#include "core/lessons/states.hpp"
+#include "core/lessons/lessons.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -27,7 +27,7 @@ TEST(Lesson, PutsTheOwnWorkAsideWithItsHistoryAndView) {
   }});
   const auto own = store.model();
   start(store, "000");
-  EXPECT_EQ(store.model(), core::lessons::preset("000-causal"));
+  EXPECT_EQ(store.model(), core::editing::find_preset("000-causal")->make());
   EXPECT_EQ(store.view().look.tab, Tab::stages);
   EXPECT_EQ(store.document().title, "lesson: Causal attention in eleven steps");
   EXPECT_TRUE(store.document().modified) << "the own work is not saved";

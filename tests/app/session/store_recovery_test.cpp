@@ -170,7 +170,7 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
 TEST(Recovery, BringsWhatWasTriedBackIntoItsStepOfAFinishedLesson) {
   const TemporaryDirectory state;
   std::map<std::string, LessonProgress> progress;
-  const std::size_t n_steps = core::lessons::find_lesson("004")->steps().size();
+  const std::size_t n_steps = core::lessons::find_lesson("004")->steps.size();
   for (std::size_t k = 0; k < n_steps; ++k) progress["004"].done.insert(k);
   progress["004"].step = n_steps - 1;
   bool was_causal = false;

@@ -4,7 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/graph/attend.hpp"
 #include "core/lessons/exhibits.hpp"
-#include "core/lessons/lesson.hpp"
+#include "core/lessons/lessons.hpp"
 #include "tests/core/editing/random_edit.hpp"
 #include "tests/core/lessons/tried.hpp"
 
@@ -20,16 +20,15 @@ void ask(const Step& step, const Model& start, const attention::Trace& before, c
   const Moment moment{start, before, model, trace};
   for (const Picture& picture : pictures(step.exhibit, moment))
     EXPECT_EQ(picture.rows.size(), picture.numbers.n_rows) << step.title;
-  if (!tests::task(step).done(moment)) return;
-  const std::string seen = tests::task(step).seen(moment);
-  EXPECT_EQ(seen.back(), '.') << step.title;
+  if (!is_done(step, moment)) return;
+  EXPECT_EQ(seen(step, moment).back(), '.') << step.title;
 }
 
 TEST(Lessons, TakeAnyModel) {
   Random random(7);
   for (const Lesson& lesson : tests::model_lessons())
-    for (const Step& step : lesson.steps()) {
-      const Model start = tests::task(step).start();
+    for (const Step& step : lesson.steps) {
+      const Model start = model_at_start(step);
       const attention::Trace before = attention::attend(start);
       for (int k = 0; k < 12; ++k) {
         Model model = start;
@@ -48,8 +47,8 @@ TEST(Lessons, TakeAnyModel) {
 
 TEST(Lessons, TakeModelsOfOneToken) {
   for (const Lesson& lesson : tests::model_lessons())
-    for (const Step& step : lesson.steps()) {
-      const Model start = tests::task(step).start();
+    for (const Step& step : lesson.steps) {
+      const Model start = model_at_start(step);
       const Model model = editing::apply(start, editing::SetTokenCount{1});
       EXPECT_NO_THROW(ask(step, start, attention::attend(start), model)) << lesson.name << ": " << step.title;
     }

@@ -1,12 +1,13 @@
 #include "core/lessons/exhibits.hpp"
+#include "core/editing/presets.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/graph/attend.hpp"
+#include "core/lessons/lessons.hpp"
 #include "core/lessons/measures.hpp"
-#include "core/lessons/states.hpp"
 #include "tests/core/lessons/tried.hpp"
 #include "tests/support/json_fixture.hpp"
 #include "tests/support/matchers.hpp"
@@ -22,11 +23,15 @@ std::vector<Picture> pictures_of(Exhibit exhibit, const Model& model) {
   return pictures(exhibit, Moment{model, trace, model, trace});
 }
 
+Model preset(const char* name) {
+  return editing::find_preset(name)->make();
+}
+
 /// The first step of any lesson that shows the exhibit.
 Model model_of(Exhibit exhibit) {
   for (const Lesson& lesson : tests::model_lessons())
-    for (const Step& step : lesson.steps())
-      if (step.exhibit == exhibit) return tests::task(step).start();
+    for (const Step& step : lesson.steps)
+      if (step.exhibit == exhibit) return model_at_start(step);
   throw std::runtime_error("no step shows this exhibit");
 }
 
@@ -87,7 +92,7 @@ TEST(VersionsPicture, ShowsTwoEqualMatricesAndAThird) {
 TEST(MaskMethodsPicture, PartsWhereTheHiddenScoreIsFarAbove) {
   const auto agreeing = pictures_of(Exhibit::mask_methods, preset("004-renormalise"));
   EXPECT_TRUE(agree(agreeing[0].numbers, agreeing[1].numbers));
-  const auto parting = pictures_of(Exhibit::mask_methods, hidden_score(1000));
+  const auto parting = pictures_of(Exhibit::mask_methods, model_at_start(find_lesson("004")->steps[4]));
   EXPECT_TRUE(parting[0].numbers.is_finite());
   EXPECT_TRUE(std::isnan(parting[1].numbers(0, 0)));
   EXPECT_EQ(parting[1].note, "0/0: nothing is left to divide by");
@@ -119,7 +124,7 @@ TEST(RowsMovedByTheLastToken, AreRowsZeroToTwoTooWhenTheTransposeIsForgotten) {
 }
 
 TEST(NextTokenPicture, NamesWhatIsToBeGuessedAfterEachRow) {
-  const auto p = pictures_of(Exhibit::next_token, school());
+  const auto p = pictures_of(Exhibit::next_token, model_at_start(find_lesson("001-heads")->steps.front()));
   EXPECT_EQ(p[0].ends, (std::vector<std::string>{"→ going", "→ to", "→ school", "→ tomorrow", "→ ?"}));
   EXPECT_EQ(arma::accu(p[0].numbers), 15);
   EXPECT_EQ(p[0].note, "4 pairs to learn from");

@@ -1,4 +1,4 @@
-#include "core/lessons/glossary.hpp"
+#include "core/lessons/lessons.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/lessons/guesses.hpp"
+#include "core/lessons/lessons.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,17 +16,17 @@ TEST(Guesses, AreAskedForOnceInEveryLessonAndCanBeRight) {
   for (const Lesson& lesson : tests::model_lessons()) {
     SCOPED_TRACE(lesson.name);
     std::size_t asked = 0;
-    for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
-      const Step& step = lesson.steps()[k];
-      if (!step.asks) continue;
+    for (std::size_t k = 0; k < lesson.steps.size(); ++k) {
+      const Step& step = lesson.steps[k];
+      if (!step.predict) continue;
       ++asked;
-      const attention::Model start = tests::task(step).start();
+      const attention::Model start = model_at_start(step);
       attention::Model now = start;
       for (const auto& edit : tried.at(lesson.name)[k]) now = editing::apply(now, edit);
       const attention::Trace before = attention::attend(start, 0), after = attention::attend(now, 0);
-      const auto moved = moved_cells({start, before, now, after}, *step.asks, 0);
+      const auto moved = moved_cells({start, before, now, after}, *step.predict, 0);
       ASSERT_FALSE(moved.empty()) << "step " << k << " asks for a stage that does not change";
-      const auto& numbers = attention::info(*step.asks);
+      const auto& numbers = attention::info(*step.predict);
       const double by = std::abs(numbers.matrix(after, 0)(moved[0].row, moved[0].column) -
                                  numbers.matrix(before, 0)(moved[0].row, moved[0].column));
       EXPECT_DOUBLE_EQ(moved[0].by, by);

@@ -1,7 +1,8 @@
 #include "tests/core/lessons/tried.hpp"
 
+#include "core/editing/presets.hpp"
 #include "core/editing/sentence.hpp"
-#include "core/lessons/states.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace tests {
 namespace {
@@ -25,14 +26,15 @@ SetPositions turned(const Change& change) {
 }
 
 Edit tiled() {
-  Model model = core::lessons::preset("modern-grouped");
+  Model model = core::editing::find_preset("modern-grouped")->make();
   model.departures.misplaced.groups_tiled = true;
   return ReplaceModel{model};
 }
 
 Edit typed_sentence() {
-  return ReplaceModel{
-      core::text::with_sentence(core::lessons::school(), core::text::words("Now I typed my own words."), 7)};
+  return ReplaceModel{core::text::with_sentence(
+      core::lessons::model_at_start(core::lessons::find_lesson("001-heads")->steps.front()),
+      core::text::words("Now I typed my own words."), 7)};
 }
 
 }  // namespace
@@ -131,12 +133,8 @@ std::map<std::string, std::vector<std::vector<Edit>>> tried() {
 std::vector<core::lessons::Lesson> model_lessons() {
   std::vector<core::lessons::Lesson> all;
   for (const auto& lesson : core::lessons::lessons())
-    if (!lesson.model) all.push_back(lesson);
+    if (lesson.model.empty()) all.push_back(lesson);
   return all;
-}
-
-const core::lessons::ModelTask& task(const core::lessons::Step& step) {
-  return std::get<core::lessons::ModelTask>(step.task);
 }
 
 }  // namespace tests

@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/editing/edit.hpp"
-#include "core/lessons/glossary.hpp"
-#include "core/lessons/lesson.hpp"
+#include "core/lessons/lessons.hpp"
 #include "tests/core/model/goldens.hpp"
 
 namespace core::lessons {
@@ -24,23 +23,23 @@ struct WholeLesson : testing::Test {
   transformer::Transformer model = transformer::goldens::opened(transformer::goldens::tiny_gpt);
   transformer::goldens::Tools tools;
 
-  const WholeTask& task(const char* lesson, std::size_t step) {
-    return std::get<WholeTask>(find_lesson(lesson)->steps()[step].task);
-  }
+  const Step& step_of(const char* lesson, std::size_t step) { return find_lesson(lesson)->steps[step]; }
   Reading read(const Experiment& e) { return experiment::read(model, e, nullptr, tools.means); }
   WholeMoment at(const Reading& before, const Reading& now, std::size_t layer, std::size_t head) {
     return {model, before, now, layer, head};
   }
   /// Expects that a step is not done before it was tried and is afterwards; what was seen then.
   std::string seen_after(const char* lesson, std::size_t step, const Tried& tried) {
-    const WholeTask& what = task(lesson, step);
-    const Reading before = read(what.start()), now = read(tried.experiment);
-    EXPECT_FALSE(what.done(at(before, before, before.experiment.layer, 0))) << lesson << " " << step;
+    const Step& what = step_of(lesson, step);
+    const Reading before = read(experiment_at_start(what)), now = read(tried.experiment);
+    EXPECT_FALSE(is_done(what, at(before, before, before.experiment.layer, 0))) << lesson << " " << step;
     const WholeMoment moment = at(before, now, tried.layer, tried.head);
-    EXPECT_TRUE(what.done(moment)) << lesson << " " << step;
-    return what.seen(moment);
+    EXPECT_TRUE(is_done(what, moment)) << lesson << " " << step;
+    return seen(what, moment);
   }
-  Experiment start(const char* lesson, std::size_t step) { return task(lesson, step).start(); }
+  Experiment start(const char* lesson, std::size_t step) {
+    return experiment_at_start(step_of(lesson, step));
+  }
 };
 
 TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
@@ -66,10 +65,11 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
 }
 
 TEST_F(WholeLesson, NextWordAsksForTheFirstLayerThatKnows) {
-  const WholeTask& what = task("next-word", 2);
-  const Reading reading = read(what.start());
+  const Step& what = step_of("next-word", 2);
+  const Reading reading = read(experiment_at_start(what));
   std::vector<bool> done;
-  for (std::size_t layer = 0; layer < 4; ++layer) done.push_back(what.done(at(reading, reading, layer, 0)));
+  for (std::size_t layer = 0; layer < 4; ++layer)
+    done.push_back(is_done(what, at(reading, reading, layer, 0)));
   EXPECT_EQ(std::ranges::count(done, true), 1);
   EXPECT_FALSE(done[3]) << "where the step begins";
 }
@@ -93,33 +93,33 @@ TEST_F(WholeLesson, InductionIsSeenStepByStep) {
 }
 
 TEST_F(WholeLesson, InductionTakesNoOtherHeadForOne) {
-  const WholeTask &find = task("induction", 1), &remove = task("induction", 2),
-                  &earlier = task("induction", 4);
-  Experiment experiment = find.start();
+  const Step &find = step_of("induction", 1), &remove = step_of("induction", 2),
+             &earlier = step_of("induction", 4);
+  Experiment experiment = experiment_at_start(find);
   const Reading before = read(experiment);
   std::vector<std::size_t> found_in;
   for (std::size_t layer = 0; layer < 4; ++layer)
     for (std::size_t head = 0; head < 4; ++head)
-      if (find.done(at(before, before, layer, head))) found_in.push_back(layer);
+      if (is_done(find, at(before, before, layer, head))) found_in.push_back(layer);
   EXPECT_EQ(found_in, (std::vector<std::size_t>{2, 2, 2, 2}));  // the model card's induction heads
   experiment.heads_off = {{1, 1}};
   const Reading other = read(experiment);
-  EXPECT_FALSE(remove.done(at(before, other, 1, 1)));
-  EXPECT_FALSE(earlier.done(at(before, other, 1, 1)));
+  EXPECT_FALSE(is_done(remove, at(before, other, 1, 1)));
+  EXPECT_FALSE(is_done(earlier, at(before, other, 1, 1)));
 }
 
 TEST_F(WholeLesson, TakesAnyText) {
   for (const Lesson& lesson : lessons()) {
-    if (!lesson.model) continue;
-    for (const Step& step : lesson.steps()) {
-      const WholeTask& what = std::get<WholeTask>(step.task);
-      const Reading before = read(what.start());
+    if (lesson.model.empty()) continue;
+    for (const Step& step : lesson.steps) {
+      const Step& what = step;
+      const Reading before = read(experiment_at_start(what));
       for (const char* text : {"a", "漢字 🙂", "Emma was very much"}) {
         Experiment other{.text = text, .heads_off = {{0, 2}, {2, 0}, {2, 3}, {3, 3}}};
         const Reading now = read(other);
         const WholeMoment moment = at(before, now, 3, 3);
-        if (!what.done(moment)) continue;
-        EXPECT_EQ(what.seen(moment).back(), '.') << lesson.name << ": " << step.title;
+        if (!is_done(what, moment)) continue;
+        EXPECT_EQ(seen(what, moment).back(), '.') << lesson.name << ": " << step.title;
       }
     }
   }

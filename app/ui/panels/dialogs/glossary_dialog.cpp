@@ -6,7 +6,7 @@
 #include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/lessons/glossary.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace app::panels {
 

@@ -15,7 +15,7 @@
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/worked_cell.hpp"
 #include "core/graph/text.hpp"
-#include "core/lessons/lesson.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace app::panels {
 namespace {

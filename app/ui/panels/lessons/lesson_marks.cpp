@@ -148,7 +148,7 @@ void draw_lesson_marks(const Frame& frame, std::string_view panel) {
   const ImVec2 min = ImGui::GetWindowPos(),
                max(min.x + ImGui::GetWindowWidth(), min.y + ImGui::GetWindowHeight());
   const float margin = frame.metrics.px(3);
-  for (const std::string name : frame.lesson->shown().focus) {
+  for (const std::string& name : frame.lesson->shown().focus) {
     const auto rect = frame.landmarks.find(name);
     // What a panel has scrolled away lies under another one.
     const bool is_here = is_stage(name) == (panel == "stages") && (!is_of_model(name) || panel == "model");

@@ -9,8 +9,7 @@
 #include "app/ui/widgets/glossed_text.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/lessons/glossary.hpp"
-#include "core/lessons/guesses.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace app::panels {
 namespace {
@@ -34,7 +33,7 @@ std::optional<CellRef> guess(const Frame& frame) {
 
 /// Whether the step asks for a guess that was not made yet.
 bool asks(const Frame& frame) {
-  return frame.lesson->shown().asks && frame.lesson->seen.empty() && !guess(frame);
+  return frame.lesson->shown().predict && frame.lesson->seen.empty() && !guess(frame);
 }
 
 /// "Guess", or "Try it" and what to do, or, once it was done, a tick and what was seen.
@@ -50,7 +49,7 @@ std::string invitation(const Frame& frame) {
 /// The first cell of the stage in question that is pinned is the guess.
 void take_guess(const Frame& frame) {
   const auto& pinned = frame.newest.selection.pinned;
-  if (!asks(frame) || !pinned || pinned->stage != *frame.lesson->shown().asks || pinned->head != 0) return;
+  if (!asks(frame) || !pinned || pinned->stage != *frame.lesson->shown().predict || pinned->head != 0) return;
   frame.commands.look([cell = *pinned](View& view) {
     if (view.selection.lesson) view.selection.lesson->guess = cell;
   });
@@ -68,7 +67,7 @@ float box_height(const Frame& frame, float width) {
 /// One bar a step: filled up to the shown one, with a tick of good colour where it was tried.
 void draw_progress(const Frame& frame, float right, float middle) {
   const LessonState& state = *frame.lesson;
-  const std::size_t n = state.lesson->steps().size();
+  const std::size_t n = state.lesson->steps.size();
   const float width = frame.metrics.px(14), pitch = width + frame.metrics.px(3), half = frame.metrics.px(3);
   float x = right - pitch * static_cast<float>(n) + frame.metrics.px(3);
   const std::string words = "step " + std::to_string(state.step + 1) + " of " + std::to_string(n);
@@ -121,7 +120,7 @@ const core::lessons::Lesson* next_lesson(const Frame& frame) {
 
 /// What goes on: the next step, or behind the last one the next lesson.
 KeyButton way_on(const Frame& frame) {
-  const bool is_last = frame.lesson->step + 1 == frame.lesson->lesson->steps().size();
+  const bool is_last = frame.lesson->step + 1 == frame.lesson->lesson->steps.size();
   const core::lessons::Lesson* next = is_last ? next_lesson(frame) : nullptr;
   if (next) return {"lesson/next_lesson", "Next lesson", next->title, StartLesson{next->name}};
   return {"lesson/next", "→", is_last ? "this was the last step" : "next", GoInLesson{1}};
@@ -220,7 +219,7 @@ void draw_lesson_words(const Frame& frame) {
   ImGui::Dummy({width, frame.metrics.px(10)});
   widgets::paragraph(frame.fonts.sans16, frame.palette.text, width, "Words of this step");
   ImGui::Dummy({width, frame.metrics.px(2)});
-  for (const char* word : frame.lesson->shown().words) {
+  for (const std::string& word : frame.lesson->shown().words) {
     const core::lessons::Term* term = core::lessons::find_term(word);
     if (!term) continue;
     widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, term->word);

@@ -27,7 +27,7 @@ float draw_cap(const Frame& frame, float right, float middle, const char* key, c
 
 /// Which step of the lesson, else which stage of those that there are, from 1.
 std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
-  if (frame.lesson) return {frame.lesson->step + 1, frame.lesson->lesson->steps().size()};
+  if (frame.lesson) return {frame.lesson->step + 1, frame.lesson->lesson->steps.size()};
   std::size_t index = 0, count = 0;
   for (const auto& stage : core::attention::stages())
     if (stage.present(frame.shown.model)) {

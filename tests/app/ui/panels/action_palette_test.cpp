@@ -101,7 +101,7 @@ TEST_F(ActionPalette, PutsWhatIsPossibleBeforeWhatIsNotOfTheSameName) {
   press(Key::enter);
   program.run(4);
   ASSERT_NE(program.store.lesson(), nullptr);
-  EXPECT_STREQ(program.store.lesson()->lesson->name, "positions");
+  EXPECT_EQ(program.store.lesson()->lesson->name, "positions");
 }
 
 TEST_F(ActionPalette, SaysThatNothingWasFound) {

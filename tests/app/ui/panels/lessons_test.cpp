@@ -33,7 +33,7 @@ TEST(LessonPanel, WalksEveryLessonToItsEndByKeyboard) {
     Program p;
     const auto own = own_work(p);
     start(p, lesson.name);
-    for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
+    for (std::size_t k = 0; k < lesson.steps.size(); ++k) {
       ASSERT_EQ(p.store.lesson()->step, k) << lesson.name;
       EXPECT_TRUE(p.has("lesson/try")) << lesson.name << " " << k;
       for (const auto& command : support::tried(lesson, k)) {
@@ -43,8 +43,8 @@ TEST(LessonPanel, WalksEveryLessonToItsEndByKeyboard) {
       EXPECT_TRUE(p.has("lesson/seen")) << lesson.name << " " << k;
       p.key(Key::right);
     }
-    EXPECT_EQ(p.store.lesson()->step, lesson.steps().size() - 1) << "the last step has no next";
-    EXPECT_EQ(p.store.lesson()->done.size(), lesson.steps().size());
+    EXPECT_EQ(p.store.lesson()->step, lesson.steps.size() - 1) << "the last step has no next";
+    EXPECT_EQ(p.store.lesson()->done.size(), lesson.steps.size());
     p.key(Key::escape);
     EXPECT_EQ(p.store.lesson(), nullptr);
     EXPECT_EQ(p.store.model(), own);
@@ -78,8 +78,8 @@ TEST(LessonPanel, PointsAtPartsThatAreOnTheScreen) {
   for (const Lesson& lesson : core::lessons::lessons()) {
     Program p;
     start(p, lesson.name);
-    for (const auto& step : lesson.steps()) {
-      for (const std::string name : step.focus)
+    for (const auto& step : lesson.steps) {
+      for (const std::string& name : step.focus)
         EXPECT_TRUE(p.has(name)) << lesson.name << ", " << step.title << ": " << name;
       p.key(Key::right);
     }
@@ -103,8 +103,8 @@ TEST(LessonPanel, FitsSmallWindows) {
     Program p(size);
     for (const Lesson& lesson : core::lessons::lessons()) {
       start(p, lesson.name);
-      for (std::size_t k = 0; k < lesson.steps().size(); ++k) {
-        const auto stages = p.rect(lesson.model ? "region/layers" : "region/stages"),
+      for (std::size_t k = 0; k < lesson.steps.size(); ++k) {
+        const auto stages = p.rect(lesson.model.empty() ? "region/stages" : "region/layers"),
                    panel = p.rect("region/lesson");
         EXPECT_GT(stages.max.y - stages.min.y, 40) << lesson.name << " " << k;
         EXPECT_LE(p.rect("lesson/leave").max.y, panel.max.y) << lesson.name << " " << k;

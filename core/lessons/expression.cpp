@@ -1,0 +1,381 @@
+#include "core/lessons/expression.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/base/error.hpp"
+#include "core/base/number.hpp"
+#include "core/lessons/measures.hpp"
+
+namespace core::lessons {
+namespace {
+
+using arma::mat;
+using Arguments = std::vector<Value>;
+
+const mat& matrix(const Value& value) {
+  if (const mat* m = std::get_if<mat>(&value)) return *m;
+  throw Error("expected a matrix");
+}
+double scalar(const Value& value) {
+  if (const double* number = std::get_if<double>(&value)) return *number;
+  throw Error("expected a number");
+}
+double truth(bool holds) {
+  return holds ? 1 : 0;
+}
+
+/// The row or element of that number; negative numbers count from the end.
+std::size_t place(double index, std::size_t n) {
+  return static_cast<std::size_t>(index < 0 ? static_cast<double>(n) + index : index);
+}
+mat row_of(const mat& m, double index) {
+  const std::size_t i = place(index, m.n_rows);
+  return i < m.n_rows ? mat(m.row(i)) : mat(1, 1, arma::fill::value(arma::datum::nan));
+}
+
+template <class Reduce>
+double of_all(const mat& m, Reduce reduce) {
+  return m.is_empty() ? arma::datum::nan : reduce(m);
+}
+
+/// Whether each row equals the mean of all rows.
+bool equal_rows(const mat& m) {
+  return agree(m, arma::repmat(arma::mean(m, 0), m.n_rows, 1));
+}
+
+/// Scores by two loops, one dot product at a time.
+mat loops(const mat& queries, const mat& keys) {
+  mat scores(queries.n_rows, keys.n_rows);
+  for (std::size_t i = 0; i < queries.n_rows; ++i)
+    for (std::size_t j = 0; j < keys.n_rows; ++j) scores(i, j) = arma::dot(queries.row(i), keys.row(j));
+  return scores;
+}
+
+std::string words(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return number(scalar(value));
+}
+
+/// Whether two texts are the same; a text is no number.
+bool same_text(const Value& a, const Value& b) {
+  const auto *x = std::get_if<std::string>(&a), *y = std::get_if<std::string>(&b);
+  return x && y && *x == *y;
+}
+
+double difference(const Value& a, const Value& b) {
+  if (std::holds_alternative<mat>(a)) return largest_difference(matrix(a), matrix(b));
+  if (std::holds_alternative<std::string>(a)) return same_text(a, b) ? 0 : 1;
+  return std::abs(scalar(a) - scalar(b));
+}
+
+struct Function {
+  std::size_t n_arguments;
+  Value (*value)(const Arguments&);
+};
+
+const std::map<std::string_view, Function>& functions() {
+  static const std::map<std::string_view, Function> table{
+      {"abs", {1, [](const Arguments& a) { return Value(mat(arma::abs(matrix(a[0])))); }}},
+      {"agree", {2, [](const Arguments& a) { return Value(truth(agree(matrix(a[0]), matrix(a[1])))); }}},
+      {"argmax",
+       {2,
+        [](const Arguments& a) {
+          const mat& m = matrix(a[0]);
+          return Value(static_cast<double>(largest_in_row(m, place(scalar(a[1]), m.n_rows))));
+        }}},
+      {"but_last",
+       {1,
+        [](const Arguments& a) {
+          const mat& m = matrix(a[0]);
+          return Value(m.n_rows > 1 ? mat(m.head_rows(m.n_rows - 1)) : mat(1, 1, arma::fill::zeros));
+        }}},
+      {"column_sums", {1, [](const Arguments& a) { return Value(mat(arma::sum(matrix(a[0]), 0).t())); }}},
+      {"deviation",
+       {1,
+        [](const Arguments& a) {
+          return Value(of_all(matrix(a[0]), [](const mat& m) { return arma::stddev(arma::vectorise(m)); }));
+        }}},
+      {"difference", {2, [](const Arguments& a) { return Value(difference(a[0], a[1])); }}},
+      {"entropies", {1, [](const Arguments& a) { return Value(mat(entropies(matrix(a[0])))); }}},
+      {"equal_rows", {1, [](const Arguments& a) { return Value(truth(equal_rows(matrix(a[0])))); }}},
+      {"finite", {1, [](const Arguments& a) { return Value(truth(matrix(a[0]).is_finite())); }}},
+      {"list", {1, [](const Arguments& a) { return Value(list(arma::vectorise(matrix(a[0])))); }}},
+      {"loops", {2, [](const Arguments& a) { return Value(loops(matrix(a[0]), matrix(a[1]))); }}},
+      {"max",
+       {1,
+        [](const Arguments& a) {
+          return Value(of_all(matrix(a[0]), [](const mat& m) { return m.max(); }));
+        }}},
+      {"max_above_diagonal",
+       {1, [](const Arguments& a) { return Value(largest_above_diagonal(matrix(a[0]))); }}},
+      {"mean",
+       {1,
+        [](const Arguments& a) {
+          return Value(of_all(matrix(a[0]), [](const mat& m) { return arma::mean(arma::vectorise(m)); }));
+        }}},
+      {"min",
+       {1,
+        [](const Arguments& a) {
+          return Value(of_all(matrix(a[0]), [](const mat& m) { return m.min(); }));
+        }}},
+      {"row", {2, [](const Arguments& a) { return Value(row_of(matrix(a[0]), scalar(a[1]))); }}},
+      {"row_sums", {1, [](const Arguments& a) { return Value(mat(arma::sum(matrix(a[0]), 1))); }}},
+      {"sum", {1, [](const Arguments& a) { return Value(arma::accu(matrix(a[0]))); }}},
+  };
+  return table;
+}
+
+/// Applies an operator of two numbers to numbers or cells; matrices of different shapes give `unlike`.
+template <class Operator>
+Value by_cell(const Value& a, const Value& b, double unlike, Operator apply) {
+  if (!std::holds_alternative<mat>(a) && !std::holds_alternative<mat>(b)) return apply(scalar(a), scalar(b));
+  if (std::holds_alternative<mat>(a) && std::holds_alternative<mat>(b) &&
+      arma::size(matrix(a)) != arma::size(matrix(b)))
+    return mat(arma::size(matrix(a)), arma::fill::value(unlike));
+  mat result = std::holds_alternative<mat>(a) ? matrix(a) : matrix(b);
+  for (std::size_t k = 0; k < result.n_elem; ++k)
+    result[k] = apply(std::holds_alternative<mat>(a) ? matrix(a)[k] : scalar(a),
+                      std::holds_alternative<mat>(b) ? matrix(b)[k] : scalar(b));
+  return result;
+}
+
+/// Reads and evaluates at once, by recursive descent; what a condition decides not to need is only read.
+class Evaluation {
+ public:
+  Evaluation(std::string_view text, const Names& names) : text_(text), names_(names) {}
+
+  Value whole() {
+    const Value value = any();
+    if (skip_blanks(); at_ < text_.size())
+      throw Error("unexpected \"" + std::string(text_.substr(at_)) + "\"");
+    return value;
+  }
+
+ private:
+  void skip_blanks() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  static bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+  bool accept(std::string_view token) {
+    skip_blanks();
+    if (!text_.substr(at_).starts_with(token)) return false;
+    const std::size_t end = at_ + token.size();
+    if (is_letter(token.back()) && end < text_.size() && is_letter(text_[end])) return false;
+    at_ = end;
+    return true;
+  }
+  void expect(std::string_view token) {
+    if (!accept(token)) throw Error("expected \"" + std::string(token) + "\"");
+  }
+  template <class Read>
+  Value unless(bool skipped, Read read) {
+    const bool was = std::exchange(skipping_, skipping_ || skipped);
+    const Value value = read();
+    skipping_ = was;
+    return value;
+  }
+  bool true_now(const Value& value) const { return !skipping_ && scalar(value) != 0; }
+
+  Value any() {
+    Value left = all();
+    while (accept("or")) {
+      const bool is_true = true_now(left);
+      const Value right = unless(is_true, [&] { return all(); });
+      left = truth(is_true || true_now(right));
+    }
+    return left;
+  }
+  Value all() {
+    Value left = negated();
+    while (accept("and")) {
+      const bool is_true = true_now(left);
+      const Value right = unless(!is_true, [&] { return negated(); });
+      left = truth(is_true && true_now(right));
+    }
+    return left;
+  }
+  Value negated() {
+    if (accept("not")) return truth(!true_now(negated()));
+    return comparison();
+  }
+  Value comparison() {
+    const Value left = sum();
+    if (accept("==")) return compared(left, sum(), true);
+    if (accept("!=")) return compared(left, sum(), false);
+    if (accept("<=")) return cells(left, sum(), [](double a, double b) { return truth(a <= b); });
+    if (accept(">=")) return cells(left, sum(), [](double a, double b) { return truth(a >= b); });
+    if (accept("<")) return cells(left, sum(), [](double a, double b) { return truth(a < b); });
+    if (accept(">")) return cells(left, sum(), [](double a, double b) { return truth(a > b); });
+    return left;
+  }
+  Value compared(const Value& a, const Value& b, bool equal) const {
+    if (!skipping_ && (std::holds_alternative<std::string>(a) || std::holds_alternative<std::string>(b)))
+      return truth(same_text(a, b) == equal);
+    return cells(
+        a, b, [equal](double x, double y) { return truth((x == y) == equal); }, truth(!equal));
+  }
+  template <class Operator>
+  Value cells(const Value& a, const Value& b, Operator apply, double unlike = arma::datum::nan) const {
+    return skipping_ ? Value(0.0) : by_cell(a, b, unlike, apply);
+  }
+  Value sum() {
+    Value left = product();
+    for (;;) {
+      if (accept("+"))
+        left = cells(left, product(), std::plus());
+      else if (accept("-"))
+        left = cells(left, product(), std::minus());
+      else if (accept("&"))
+        left = joined(left, product());
+      else
+        return left;
+    }
+  }
+  Value joined(const Value& a, const Value& b) const {
+    return skipping_ ? Value(0.0) : Value(words(a) + words(b));
+  }
+  Value product() {
+    Value left = signed_value();
+    for (;;) {
+      if (accept("*"))
+        left = cells(left, signed_value(), std::multiplies());
+      else if (accept("/"))
+        left = cells(left, signed_value(), std::divides());
+      else
+        return left;
+    }
+  }
+  Value signed_value() {
+    if (accept("-")) return cells(Value(0.0), signed_value(), std::minus());
+    Value value = primary();
+    while (accept("[")) {
+      const Value i = any();
+      std::optional<Value> j;
+      if (accept(",")) j = any();
+      expect("]");
+      if (!skipping_) value = element(matrix(value), scalar(i), j);
+    }
+    return value;
+  }
+  static Value element(const mat& m, double i, const std::optional<Value>& j) {
+    if (j) return cell(m, place(i, m.n_rows), place(scalar(*j), m.n_cols));
+    const std::size_t k = place(i, m.n_elem);
+    return k < m.n_elem ? m[k] : arma::datum::nan;
+  }
+  Value primary() {
+    skip_blanks();
+    if (accept("(")) {
+      const Value value = any();
+      expect(")");
+      return value;
+    }
+    if (accept("'")) {
+      const std::size_t end = text_.find('\'', at_);
+      if (end == text_.npos) throw Error("expected \"'\"");
+      const std::string quoted(text_.substr(at_, end - at_));
+      at_ = end + 1;
+      return quoted;
+    }
+    const std::size_t begin = at_;
+    if (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) {
+      while (at_ < text_.size() &&
+             (is_letter(text_[at_]) || text_[at_] == '.' || (text_[at_] == '-' && text_[at_ - 1] == 'e')))
+        ++at_;
+      if (const auto number = text::parse_number(text_.substr(begin, at_ - begin))) return *number;
+      throw Error("expected a number");
+    }
+    return named();
+  }
+  std::string_view word() {
+    skip_blanks();
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_letter(text_[at_])) ++at_;
+    if (at_ == begin) throw Error("expected a value");
+    return text_.substr(begin, at_ - begin);
+  }
+  Value named() {
+    Query query{.name = word(), .before = before_, .head = {}, .arguments = {}};
+    if (query.name == "before" && accept(".")) query.name = word(), query.before = true;
+    if (accept("@")) query.head = static_cast<std::size_t>(scalar(primary()));
+    if (!accept("(")) return skipping_ ? Value(0.0) : known(query);
+    if (query.name == "if") return chosen();
+    if (query.name == "moved" || query.name == "changed" || query.name == "row_moves")
+      return moved(query.name);
+    do query.arguments.push_back(any());
+    while (accept(","));
+    expect(")");
+    return skipping_ ? Value(0.0) : called(query);
+  }
+  Value known(const Query& query) const {
+    if (auto value = names_(query)) return *value;
+    throw Error("there is no \"" + std::string(query.name) + "\"");
+  }
+  Value called(const Query& query) const {
+    const auto function = functions().find(query.name);
+    if (function == functions().end()) return known(query);
+    if (query.arguments.size() != function->second.n_arguments)
+      throw Error(std::string(query.name) + " takes " + std::to_string(function->second.n_arguments) +
+                  " arguments");
+    return function->second.value(query.arguments);
+  }
+  Value chosen() {
+    const bool is_true = true_now(any());
+    expect(",");
+    const Value first = unless(!is_true, [&] { return any(); });
+    expect(",");
+    const Value second = unless(is_true, [&] { return any(); });
+    expect(")");
+    return is_true ? first : second;
+  }
+  /// How far a value is from what it was at the start of the step.
+  Value moved(std::string_view how) {
+    const std::size_t begin = at_;
+    const Value now = any();
+    at_ = begin;
+    const bool was = std::exchange(before_, true);
+    const Value before = any();
+    before_ = was;
+    expect(")");
+    if (skipping_) return 0.0;
+    if (how == "row_moves") return mat(row_differences(matrix(before), matrix(now)));
+    const double by = difference(before, now);
+    return how == "moved" ? by : truth(by > 0);
+  }
+
+  std::string_view text_;
+  const Names& names_;
+  std::size_t at_ = 0;
+  bool skipping_ = false, before_ = false;
+};
+
+Value evaluated(std::string_view expression, const Names& names) {
+  try {
+    return Evaluation(expression, names).whole();
+  } catch (const Error& error) {
+    throw Error("\"" + std::string(expression) + "\": " + error.what());
+  }
+}
+
+}  // namespace
+
+bool holds(std::string_view expression, const Names& names) {
+  const Value value = evaluated(expression, names);
+  return scalar(value) != 0 && !std::isnan(scalar(value));
+}
+
+std::string filled(std::string_view text, const Names& names) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t open = text.find('{', at), close = text.find('}', at);
+    result += text.substr(at, open - at);
+    if (open == text.npos) break;
+    if (close == text.npos) throw Error("\"" + std::string(text) + "\": expected \"}\"");
+    result += words(evaluated(text.substr(open + 1, close - open - 1), names));
+    at = close + 1;
+  }
+  return result;
+}
+
+}  // namespace core::lessons

@@ -1,0 +1,341 @@
+#include "core/lessons/subjects.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/error.hpp"
+#include "core/base/words.hpp"
+#include "core/editing/presets.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/dropout_study.hpp"
+#include "core/lessons/exhibits.hpp"
+#include "core/lessons/measures.hpp"
+#include "core/model/layer_model.hpp"
+#include "core/model/lens.hpp"
+
+namespace core::lessons {
+namespace {
+
+using attention::Model;
+using experiment::Place;
+using experiment::Reading;
+
+double count(std::size_t n) {
+  return static_cast<double>(n);
+}
+double as_truth(bool holds) {
+  return holds ? 1 : 0;
+}
+
+constexpr const char* scale_names[] = {"inverse_sqrt_d_head", "none", "inverse_sqrt_d_model", "factor"};
+constexpr const char* method_names[] = {"negative_infinity", "renormalise", "zero_after_softmax",
+                                        "large_negative"};
+
+template <std::size_t n, class Word>
+std::string name_of(const char* const (&names)[n], Word word) {
+  return names[static_cast<std::size_t>(word)];
+}
+
+std::string all_tokens(const Model& m) {
+  std::string all;
+  for (const std::string& token : m.sequences.front().tokens) all += token + '\n';
+  return all;
+}
+
+/// Rows that see nothing of the last token and yet move with it.
+double leaking_rows(const Model& m) {
+  const arma::vec moved = rows_moved_by_last_token(m);
+  return count(arma::accu(moved.head(moved.n_elem - 1) > 1e-12));
+}
+
+double slowest_frequency(const Model& m) {
+  const auto& rotary = m.additions.positions.rotary;
+  return rotary ? positions::frequencies(*rotary, m.d_head()).back() : arma::datum::nan;
+}
+
+/// What a model has, whatever its trace.
+using OfModel = Value (*)(const Model&);
+const std::map<std::string_view, OfModel>& model_values() {
+  static const std::map<std::string_view, OfModel> table{
+      {"n_tokens", [](const Model& m) { return Value(count(m.n_tokens())); }},
+      {"tokens", [](const Model& m) { return Value(all_tokens(m)); }},
+      {"n_sequences", [](const Model& m) { return Value(count(m.sequences.size())); }},
+      {"n_heads", [](const Model& m) { return Value(count(m.n_heads)); }},
+      {"n_kv_heads", [](const Model& m) { return Value(count(m.n_groups())); }},
+      {"d_model", [](const Model& m) { return Value(count(m.d_model())); }},
+      {"d_out", [](const Model& m) { return Value(count(m.d_out())); }},
+      {"d_output", [](const Model& m) { return Value(count(m.d_output())); }},
+      {"d_head", [](const Model& m) { return Value(count(m.d_head())); }},
+      {"d_value", [](const Model& m) { return Value(count(m.d_value())); }},
+      {"has_projections", [](const Model& m) { return Value(as_truth(m.projections.has_value())); }},
+      {"query_bias",
+       [](const Model& m) {
+         return Value(as_truth(m.projections && m.projections->query.bias.has_value()));
+       }},
+      {"has_output_projection",
+       [](const Model& m) { return Value(as_truth(m.projections && m.projections->output.has_value())); }},
+      {"output_bias",
+       [](const Model& m) {
+         return Value(
+             as_truth(m.projections && m.projections->output && m.projections->output->bias.has_value()));
+       }},
+      {"scores_from",
+       [](const Model& m) {
+         return Value(std::string(m.scores == attention::ScoreRule::uniform ? "uniform" : "query_key"));
+       }},
+      {"scale", [](const Model& m) { return Value(name_of(scale_names, m.scale.rule)); }},
+      {"scale_factor", [](const Model& m) { return Value(attention::scale_factor(m)); }},
+      {"causal", [](const Model& m) { return Value(as_truth(m.mask.causal)); }},
+      {"mask_method", [](const Model& m) { return Value(name_of(method_names, m.mask.method)); }},
+      {"mask_align",
+       [](const Model& m) {
+         return Value(std::string(m.mask.align == attention::MaskAlignment::first ? "first" : "last"));
+       }},
+      {"n_mask_cells", [](const Model& m) { return Value(count(m.mask.cells.size())); }},
+      {"has_context_length", [](const Model& m) { return Value(as_truth(m.context_length.has_value())); }},
+      {"context_length",
+       [](const Model& m) { return Value(m.context_length ? count(*m.context_length) : arma::datum::nan); }},
+      {"training", [](const Model& m) { return Value(as_truth(m.dropout.training)); }},
+      {"dropout_active", [](const Model& m) { return Value(as_truth(m.dropout.active())); }},
+      {"dropout_rate", [](const Model& m) { return Value(m.dropout.rate); }},
+      {"dropout_seed", [](const Model& m) { return Value(static_cast<double>(m.dropout.seed)); }},
+      {"dropout_scale", [](const Model& m) { return Value(attention::survivor_factor(m.dropout)); }},
+      {"dropout_stream",
+       [](const Model& m) {
+         return Value(std::string(m.dropout.stream == attention::DropoutStream::mkl ? "mkl" : "mt19937"));
+       }},
+      {"merge_heads",
+       [](const Model& m) {
+         const bool concatenated = m.merge == attention::MergeRule::concatenate;
+         return Value(std::string(concatenated ? "concatenate" : "reshape_without_transpose"));
+       }},
+      {"has_rope", [](const Model& m) { return Value(as_truth(m.additions.positions.rotary.has_value())); }},
+      {"rope_base",
+       [](const Model& m) {
+         const auto& rotary = m.additions.positions.rotary;
+         return Value(rotary ? rotary->base : arma::datum::nan);
+       }},
+      {"rope_first",
+       [](const Model& m) {
+         const auto& rotary = m.additions.positions.rotary;
+         return Value(rotary ? static_cast<double>(rotary->first) : arma::datum::nan);
+       }},
+      {"rope_pairs",
+       [](const Model& m) {
+         const auto& rotary = m.additions.positions.rotary;
+         return Value(std::string(!rotary                                     ? ""
+                                  : rotary->pairs == positions::Pairs::halves ? "halves"
+                                                                              : "neighbours"));
+       }},
+      {"rope_slowest", [](const Model& m) { return Value(slowest_frequency(m)); }},
+      {"n_leaking_rows", [](const Model& m) { return Value(leaking_rows(m)); }},
+  };
+  return table;
+}
+
+bool sequence_changed(const Moment& m, std::size_t s) {
+  return s < std::min(m.start.sequences.size(), m.model.sequences.size()) &&
+         !(m.start.sequences[s].embeddings == m.model.sequences[s].embeddings);
+}
+
+std::vector<std::size_t> changed_sequences(const Moment& m) {
+  std::vector<std::size_t> changed;
+  for (std::size_t s = 0; s < m.model.sequences.size(); ++s)
+    if (sequence_changed(m, s)) changed.push_back(s);
+  return changed;
+}
+
+bool only_last_token_changed(const Moment& m) {
+  if (m.model.n_tokens() != m.start.n_tokens()) return false;
+  const arma::vec rows = row_differences(m.before.embeddings, m.trace.embeddings);
+  return rows.max() > 0 && arma::all(rows.head(rows.n_elem - 1) == 0);
+}
+
+/// Visible weights that dropout set to zero, of all heads.
+double dropped_weights(const Moment& m) {
+  double dropped = 0;
+  for (const auto& head : m.trace.heads)
+    dropped += arma::accu((*head.dropout_mask == 0) % (*m.trace.mask == 1));
+  return dropped;
+}
+
+std::string token(const Model& m, double index) {
+  const auto& tokens = m.sequences.front().tokens;
+  const double at = index < 0 ? count(tokens.size()) + index : index;
+  return at < count(tokens.size()) ? "“" + tokens[static_cast<std::size_t>(at)] + "”" : "nothing";
+}
+
+/// What a moment has beyond its model: tokens, sequences, stages and their dropout.
+std::optional<Value> of_moment(const Moment& m, const Query& query) {
+  const auto number = [&](std::size_t k) { return std::get<double>(query.arguments.at(k)); };
+  const auto name = [&](std::size_t k) { return std::get<std::string>(query.arguments.at(k)); };
+  const Model& model = query.before ? m.start : m.model;
+  const attention::Trace& trace = query.before ? m.before : m.trace;
+  if (const auto found = model_values().find(query.name); found != model_values().end())
+    return found->second(model);
+  if (const attention::StageInfo* stage = attention::find_stage(query.name)) {
+    const std::size_t head = query.head.value_or(0);
+    if (stage->per_head && head >= trace.heads.size()) return arma::mat();
+    return arma::mat(stage->matrix(trace, head));
+  }
+  if (query.name == "token") return token(model, number(0));
+  if (query.name == "has_bug" && name(0) == "groups_tiled")
+    return as_truth(model.departures.misplaced.groups_tiled);
+  if (query.name == "only_last_token_changed") return as_truth(only_last_token_changed(m));
+  if (query.name == "n_changed_sequences") return count(changed_sequences(m).size());
+  if (query.name == "first_changed_sequence") return count(changed_sequences(m).front());
+  if (query.name == "n_dropped") return dropped_weights(m);
+  if (query.name == "dropout_distance") {
+    attention::DropoutStudy study(m.model, 0, 0, m.trace.heads.front().weights);
+    study.advance(static_cast<std::size_t>(number(0)));
+    return study.distances().back();
+  }
+  if (query.name == "preset_weights") {
+    const editing::Preset* preset = editing::find_preset(name(0));
+    if (!preset) throw Error("there is no preset " + name(0));
+    return arma::mat(attention::attend(preset->make()).heads.front().weights);
+  }
+  return std::nullopt;
+}
+
+/// nullptr where a text has no such head.
+const transformer::HeadRoles* roles(const Reading& reading, const Place& head) {
+  const auto& layers = reading.layers;
+  if (head.first >= layers.size() || head.second >= layers[head.first]->heads.size()) return nullptr;
+  return &layers[head.first]->heads[head.second].roles;
+}
+
+double induction(const Reading& reading, const Place& head) {
+  const auto* of_head = roles(reading, head);
+  return of_head ? of_head->induction.value_or(0) : 0;
+}
+bool is_induction_head(const Reading& reading, const Place& head) {
+  return induction(reading, head) > 0.3;
+}
+bool is_previous_token_head(const Reading& reading, const Place& head) {
+  const auto* of_head = roles(reading, head);
+  return of_head && of_head->previous > 0.8;
+}
+
+/// The heads that are off now and were of a kind on the text of the step's start.
+std::vector<Place> off(const WholeMoment& m, bool (*is_kind)(const Reading&, const Place&)) {
+  std::vector<Place> heads;
+  for (const Place& head : m.now.experiment.heads_off)
+    if (is_kind(m.before, head)) heads.push_back(head);
+  return heads;
+}
+
+/// The head with the most induction on the text of the step's start.
+Place strongest(const WholeMoment& m) {
+  Place best{0, 0};
+  for (std::size_t l = 0; l < m.before.layers.size(); ++l)
+    for (std::size_t h = 0; h < m.before.layers[l]->heads.size(); ++h)
+      if (induction(m.before, {l, h}) > induction(m.before, best)) best = {l, h};
+  return best;
+}
+
+std::string head_name(const Place& head) {
+  return std::to_string(head.first) + "." + std::to_string(head.second);
+}
+std::string first_name(const std::vector<Place>& heads) {
+  return heads.empty() ? "" : head_name(heads.front());
+}
+
+std::string quoted(const WholeMoment& m, std::size_t token) {
+  return "“" + transformer::token_name(*m.transformer.tokenizer, token) + "”";
+}
+
+/// The most probable token after a layer.
+std::size_t guess_after(const WholeMoment& m, const Reading& reading, std::size_t layer) {
+  const auto guesses = experiment::guesses_after(m.transformer, reading, layer, 1);
+  if (guesses.empty()) throw Error("The model guesses nothing: " + reading.no_guess);
+  return guesses.front().id;
+}
+std::size_t last_guess(const WholeMoment& m, const Reading& reading) {
+  return guess_after(m, reading, reading.layers.size() - 1);
+}
+
+double probability(const Reading& reading, std::size_t token) {
+  return transformer::probability_of(reading.logits.tail_rows(1).as_row(), token);
+}
+
+/// The first layer from which on the prediction stays the last one.
+std::size_t settled_layer(const WholeMoment& m) {
+  const std::size_t last = last_guess(m, m.now);
+  std::size_t layer = m.now.layers.size() - 1;
+  while (layer > 0 && guess_after(m, m.now, layer - 1) == last) --layer;
+  return layer;
+}
+
+/// "“ig” has 0.376 instead of 0.9285": the token that was the most probable one at the start of the step.
+std::string followed(const WholeMoment& m) {
+  const std::size_t token = last_guess(m, m.before);
+  return quoted(m, token) + " has " + number(probability(m.now, token)) + " instead of " +
+         number(probability(m.before, token));
+}
+
+/// What a whole model's reading has; `now` is that of the start where `before.` asks for it.
+using OfReading = Value (*)(const WholeMoment&, const Reading& now);
+const std::map<std::string_view, OfReading>& reading_values() {
+  using W = WholeMoment;
+  using R = Reading;
+  static const std::map<std::string_view, OfReading> table{
+      {"n_tokens", [](const W&, const R& r) { return Value(count(r.tokens.size())); }},
+      {"n_layers", [](const W&, const R& r) { return Value(count(r.layers.size())); }},
+      {"layer", [](const W& m, const R&) { return Value(count(m.layer)); }},
+      {"head", [](const W& m, const R&) { return Value(count(m.head)); }},
+      {"guess", [](const W& m, const R& r) { return Value(quoted(m, last_guess(m, r))); }},
+      {"settled_layer", [](const W& m, const R&) { return Value(count(settled_layer(m))); }},
+      {"followed", [](const W& m, const R&) { return Value(followed(m)); }},
+      {"followed_probability",
+       [](const W& m, const R& r) { return Value(probability(r, last_guess(m, m.before))); }},
+      {"n_generated", [](const W&, const R& r) { return Value(count(r.experiment.made.size())); }},
+      {"last_generated", [](const W& m, const R& r) { return Value(quoted(m, r.experiment.made.back())); }},
+      {"n_heads_off", [](const W&, const R& r) { return Value(count(r.experiment.heads_off.size())); }},
+      {"n_layers_edited", [](const W&, const R& r) { return Value(count(r.experiment.layers.size())); }},
+      {"first_edited_layer",
+       [](const W&, const R& r) { return Value(count(r.experiment.layers.begin()->first)); }},
+      {"was_induction",
+       [](const W& m, const R&) {
+         return Value(as_truth(is_induction_head(m.before, {m.layer, m.head})));
+       }},
+      {"induction",
+       [](const W& m, const R& r) {
+         return Value(induction(r, {m.layer, m.head}));
+       }},
+      {"n_induction_off",
+       [](const W& m, const R&) { return Value(count(off(m, is_induction_head).size())); }},
+      {"first_induction_off",
+       [](const W& m, const R&) { return Value(first_name(off(m, is_induction_head))); }},
+      {"induction_off",
+       [](const W& m, const R&) {
+         return Value(text::joined(off(m, is_induction_head), ", ", head_name, " and "));
+       }},
+      {"n_previous_off",
+       [](const W& m, const R&) { return Value(count(off(m, is_previous_token_head).size())); }},
+      {"first_previous_off",
+       [](const W& m, const R&) { return Value(first_name(off(m, is_previous_token_head))); }},
+      {"strongest_induction", [](const W& m, const R&) { return Value(head_name(strongest(m))); }},
+      {"strongest_induction_share", [](const W& m, const R& r) { return Value(induction(r, strongest(m))); }},
+  };
+  return table;
+}
+
+}  // namespace
+
+Names names_of(const Moment& moment) {
+  return [&moment](const Query& query) { return of_moment(moment, query); };
+}
+
+Names names_of(const WholeMoment& moment) {
+  return [&m = moment](const Query& query) -> std::optional<Value> {
+    const Reading& reading = query.before ? m.before : m.now;
+    if (const auto found = reading_values().find(query.name); found != reading_values().end())
+      return found->second(m, reading);
+    if (query.name != "guess_after") return std::nullopt;
+    const double layer = std::get<double>(query.arguments.at(0));
+    return quoted(m, guess_after(m, reading, static_cast<std::size_t>(layer)));
+  };
+}
+
+}  // namespace core::lessons
