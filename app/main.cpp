@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "app/cli/address_space.hpp"
 #include "app/cli/arguments.hpp"
 #include "app/cli/batch.hpp"
 #include "app/window/window_main.hpp"
@@ -19,11 +18,7 @@ int main(int argc, char** argv) {
   try {
     core::leave_ending_signals_to_first_thread();
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error that is said
-    if (const auto words = app::missing_address_space()) {
-      app::print_error(std::cerr, *words);
-      std::_Exit(1);  // OpenBLAS would wait for its threads
-    }
-    openblas_set_num_threads(1);  // with more, the last bits of a product depend on the machine
+    openblas_set_num_threads(1);    // with more, the last bits of a product depend on the machine
     const app::Arguments arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
     if (const auto* window = std::get_if<app::OpenWindow>(&arguments))

@@ -2,52 +2,174 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
-#include "app/cli/argument_values.hpp"
-#include "app/cli/combinations.hpp"
 #include "app/cli/manual.hpp"
+#include "core/base/draw_op.hpp"
 #include "core/base/error.hpp"
+#include "core/base/find.hpp"
+#include "core/base/number.hpp"
+#include "core/base/words.hpp"
 #include "core/files/tensor_formats.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app {
 namespace {
 
-/// Puts what the text behind an option means where it belongs; what it throws is the answer to the person.
-template <class Target>
-using Read = void (*)(Text option, Text text, Target& target);
+namespace formats = core::formats;
+using core::attention::StageInfo;
+using core::colour::NamedMap;
+using Text = const std::string&;
 
-template <class Target>
-void read_as_it_is(Text, Text text, Target& target) {
-  target = text;
+constexpr const char* archive_format = "npz";  // all matrices in one file; the others hold one matrix a file
+
+[[noreturn]] void refuse(Text option, Text expected, Text got) {
+  throw core::Error(option + ": expected " + expected + ", got \"" + got + "\"");
 }
 
-/// The options of one command, each described once; they are read in this order.
+const StageInfo& named_stage(Text option, Text among, Text name) {
+  if (const StageInfo* stage = core::attention::find_stage(name)) return *stage;
+  throw core::Error(option + ": expected " + among + " " + formats::known_stage_names() + "; got \"" + name +
+                    "\"");
+}
+
+std::string names_of_formats() {
+  return core::text::joined(formats::matrix_formats(), ", ", &formats::MatrixFormat::name) + " or " +
+         archive_format;
+}
+
+std::string names_of_layouts() {
+  return core::text::joined(core::check::layouts(), ", ", &core::check::Layout::name);
+}
+
+bool choose_format(Text name, formats::ExportOptions& options) {
+  options.archive = name == archive_format;
+  const formats::MatrixFormat* found = formats::find_matrix_format(name);
+  if (found) options.format = found;
+  return found || options.archive;
+}
+
+bool choose_map(Text name, std::span<const NamedMap> maps, core::colour::ColourMap& chosen) {
+  const NamedMap* map = core::find_by(maps, name, [](const NamedMap& m) { return std::string(m.name); });
+  if (map) chosen = map->map;
+  return map;
+}
+
+void read_maps(Text option, const std::vector<std::string>& names, ColourChoice& colours) {
+  const auto sequential = core::colour::sequential_maps(), diverging = core::colour::diverging_maps();
+  for (Text name : names)
+    if (!choose_map(name, sequential, colours.sequential) && !choose_map(name, diverging, colours.diverging))
+      refuse(option,
+             "one of " + core::text::joined(sequential, ", ", &NamedMap::name) + ", " +
+                 core::text::joined(diverging, ", ", &NamedMap::name),
+             name);
+}
+
+void read_range(Text option, Text range, ColourChoice& colours) {
+  constexpr std::pair<const char*, RangeRule> rules[]{
+      {"matrix", RangeRule::matrix}, {"stage", RangeRule::stage}, {"all", RangeRule::all_heads}};
+  for (const auto& [name, rule] : rules)
+    if (range == name) {
+      colours.range = rule;
+      return;
+    }
+  const std::size_t colon = range.find(':');
+  const auto low = core::text::parse_number(range.substr(0, colon)),
+             high = colon == range.npos ? std::nullopt : core::text::parse_number(range.substr(colon + 1));
+  if (!low || !high || !std::isfinite(*low) || !std::isfinite(*high) || !(*low < *high))
+    refuse(option, "matrix, stage, all or LOW:HIGH, two numbers of which the second is larger", range);
+  colours.range = RangeRule::typed;
+  colours.typed_values = colours.typed_weights = {*low, *high};
+}
+
+formats::GivenTensor read_given(Text option, Text stage_and_file) {
+  const std::size_t sign = stage_and_file.find('=');
+  const std::string stage = stage_and_file.substr(0, sign);
+  const StageInfo* found = core::attention::find_stage(stage);
+  const bool can = found && (found->stage == core::attention::Stage::embeddings ||
+                             core::attention::can_be_given(found->stage));
+  if (sign == stage_and_file.npos || sign + 1 == stage_and_file.size() || !can)
+    refuse(
+        option,
+        "STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, weights or "
+        "dropout_mask",
+        stage_and_file);
+  return {stage, stage_and_file.substr(sign + 1)};
+}
+
+void read_stage_of_tensor(Text option, Text tensor_and_stage, std::map<std::string, std::string>& by_hand) {
+  const std::size_t sign = tensor_and_stage.rfind('=');  // the name of a tensor may have one
+  if (sign == tensor_and_stage.npos || sign == 0) refuse(option, "NAME=STAGE", tensor_and_stage);
+  const std::string stage = tensor_and_stage.substr(sign + 1);
+  if (!stage.empty()) named_stage(option, "a stage among", stage);
+  by_hand[tensor_and_stage.substr(0, sign)] = stage;
+}
+
+std::pair<std::size_t, std::size_t> read_head(Text option, Text layer_and_head) {
+  const std::size_t point = layer_and_head.find('.');
+  const auto layer = core::text::parse_whole_number(layer_and_head.substr(0, point)),
+             head = point == layer_and_head.npos
+                        ? std::nullopt
+                        : core::text::parse_whole_number(layer_and_head.substr(point + 1));
+  if (!layer || !head) refuse(option, "LAYER.HEAD, with commas between several", layer_and_head);
+  return {*layer, *head};
+}
+
+/// Accepts whole numbers from `least` on, which the library would wrap around or round.
+CLI::Validator whole_number(std::uint64_t least = 0) {
+  const auto check = [least](Text text) {
+    const auto number = core::text::parse_whole_number(text);
+    if (number && *number >= least) return std::string();
+    return "expected a whole number" + (least > 0 ? " of at least " + std::to_string(least) : std::string()) +
+           ", got \"" + text + "\"";
+  };
+  return {check, "", "whole number"};
+}
+
+CLI::Validator number_from(double least, double most, const char* expected) {
+  const auto check = [least, most, expected](Text text) {
+    const auto number = core::text::parse_number(text);
+    if (number && *number >= least && *number <= most) return std::string();
+    return std::string("expected ") + expected + ", got \"" + text + "\"";
+  };
+  return {check, "", "number"};
+}
+
+/// The options of one command. What an option means goes where it belongs; the library answers for numbers,
+/// for what is required and for what excludes what.
 struct Options {
   CLI::App& app;
-  std::string place = "";  ///< stands before the option in errors
 
   template <class Target>
-  CLI::Option* one(const char* name, const char* type, const std::string& about, Target& target,
-                   Read<std::type_identity_t<Target>> read = read_as_it_is) {
-    const auto put = [&target, read, option = place + name](Text text) { read(option, text, target); };
-    return app.add_option_function<std::string>(name, put, about)->type_name(type);
+  CLI::Option* value(const char* name, const char* type, const std::string& about, Target& target) const {
+    return app.add_option(name, target, about)->type_name(type);
   }
-  /// An option that may be given again.
-  template <class Target>
-  CLI::Option* many(const char* name, const char* type, const char* about, Target& target,
-                    Read<std::type_identity_t<Target>> read) {
-    const auto put = [&target, read, option = place + name](const std::vector<std::string>& texts) {
-      for (Text text : texts) read(option, text, target);
+  /// A text that `read` takes apart; what it throws is the answer to the person.
+  template <class Read>
+  CLI::Option* text(const char* name, const char* type, const std::string& about, Read read) const {
+    return app
+        .add_option_function<std::string>(
+            name, [read, option = std::string(name)](Text text) { read(option, text); }, about)
+        ->type_name(type);
+  }
+  /// An option that may be given again, or whose texts have commas between them.
+  template <class Read>
+  CLI::Option* texts(const char* name, const char* type, const std::string& about, Read read) const {
+    const auto read_all = [read, option = std::string(name)](const std::vector<std::string>& all) {
+      for (Text text : all) read(option, text);
     };
-    return app.add_option_function<std::vector<std::string>>(name, put, about)
+    return app.add_option_function<std::vector<std::string>>(name, read_all, about)
         ->type_name(type)
         ->allow_extra_args(name[0] != '-');  // "--map A B" is one map and something else
   }
   template <class Target, class Value>
-  void flag(const char* name, const char* about, Target& target, Value meaning) {
-    app.add_flag_callback(
+  CLI::Option* flag(const char* name, const char* about, Target& target, Value meaning) const {
+    return app.add_flag_callback(
         name, [&target, meaning] { target = meaning; }, about);
   }
 };
@@ -55,47 +177,95 @@ struct Options {
 void describe(Options, ListPresets&) {}
 void describe(Options, ListMistakes&) {}
 
+CLI::Option* describe_preset(Options options, const char* about, Source& source) {
+  return options.text("--preset", "NAME", about, [&source](Text option, Text name) {
+    const auto* preset = core::editing::find_preset(name);
+    if (!preset)
+      throw core::Error(option + ": there is no preset \"" + name + "\"; attnscope presets lists them");
+    source = preset;
+  });
+}
+
 void describe_model(Options options, OfModel& command,
                     const char* layers = "Layer of a checkpoint or of given tensors") {
   auto& choices = command.choices;
-  options.one("FILE", "",
-              "Session, checkpoint (.safetensors, .pt, .index.json) or tensors (.npz, .npy, .csv, text)",
-              command.source, read_file);
-  options.one("--preset", "NAME", "Preset instead of a file", command.source, read_preset);
-  options.many("--given", "STAGE=FILE[:TENSOR]",
-               "A stage from a file of tensors, instead of computing it; as often as needed", choices.given,
-               read_given);
-  options.one("--layer", "N", std::string(layers) + ", from 0, or the beginning of its names", choices.layer);
-  options.one("--text", "TEXT", "What a whole model reads, of which FILE is the folder or the .gguf file",
-              command.text, read_text);
-  options.one("--heads", "N", "Number of heads; needed where no config.json beside the file tells it",
-              choices.n_heads, read_n_heads);
-  options.one("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings);
-  options.one("--tensor", "NAME", "Which tensor is the embeddings", choices.embeddings_tensor);
-  options.one("--first-line", "WHAT",
-              "What a table's first line is where that is 0, 1, 2 …: names, of the columns, or numbers",
-              choices.first_line_is_names, read_first_line);
-  options.one("--ignore", "NAMES",
-              "Open a layer without what cannot be computed yet: all, or with commas " +
-                  core::importing::names_to_ignore(),
-              choices.ignored, read_ignored);
+  CLI::Option* file = options.text(
+      "FILE", "", "Session, checkpoint (.safetensors, .pt, .index.json) or tensors (.npz, .npy, .csv, text)",
+      [&command](Text, Text path) { command.source = std::filesystem::path(path); });
+  CLI::Option* preset = describe_preset(options, "Preset instead of a file", command.source)->excludes(file);
+  options.texts("--given", "STAGE=FILE[:TENSOR]",
+                "A stage from a file of tensors, instead of computing it; as often as needed",
+                [&choices](Text option, Text text) { choices.given.push_back(read_given(option, text)); });
+  options.value("--layer", "N", std::string(layers) + ", from 0, or the beginning of its names",
+                choices.layer);
+  CLI::Option* text =
+      options
+          .value("--text", "TEXT", "What a whole model reads, of which FILE is the folder or the .gguf file",
+                 command.text)
+          ->needs(file);
+  options
+      .value("--heads", "N", "Number of heads; needed where no config.json beside the file tells it",
+             choices.n_heads)
+      ->check(whole_number(1))
+      ->excludes(preset)
+      ->excludes(text);
+  options.value("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings)
+      ->needs(file)
+      ->excludes(text);
+  options.value("--tensor", "NAME", "Which tensor is the embeddings", choices.embeddings_tensor)
+      ->needs(file)
+      ->excludes(text);
+  options
+      .text("--first-line", "WHAT",
+            "What a table's first line is where that is 0, 1, 2 …: names, of the columns, or numbers",
+            [&choices](Text, Text what) { choices.first_line_is_names = what == "names"; })
+      ->check(CLI::IsMember({"names", "numbers"}));
+  options
+      .texts("--ignore", "NAMES",
+             "Open a layer without what cannot be computed yet: all, or with commas " +
+                 core::importing::names_to_ignore(),
+             [&choices](Text option, Text name) {
+               if (!core::importing::can_be_ignored(name))
+                 refuse(option, "all, or names among " + core::importing::names_to_ignore(), name);
+               if (!choices.ignored) choices.ignored.emplace();
+               choices.ignored->push_back(name);
+             })
+      ->delimiter(',')
+      ->needs(file)
+      ->excludes(text);
   options.flag("--allow-outside", "Open files that a session names and that do not lie beside it",
                choices.elsewhere, core::Elsewhere::allowed);
 }
 
 void describe_mistakes(Options options, OfModel& command) {
-  options.many("--mistake", "NAME", "Make this mistake in the model first; may be given again",
-               command.mistakes, read_mistake);
+  options.texts(
+      "--mistake", "NAME", "Make this mistake in the model first; may be given again",
+      [&command](Text option, Text name) {
+        command.mistakes.push_back(core::mistakes::find_mistake(name));
+        if (!command.mistakes.back())
+          throw core::Error(option + ": there is no mistake \"" + name + "\"; attnscope mistakes lists them");
+      });
 }
 
 void describe(Options options, Export& command) {
   describe_model(options, command);
   options
-      .one("--out", "PATH", "Directory, made when there is none; a file for npz or a single matrix", command,
-           read_target)
+      .text("--out", "PATH", "Directory, made when there is none; a file for npz or a single matrix",
+            [&command](Text, Text path) {
+              command.out = path;
+              const std::string ending = command.out.extension().string();
+              choose_format(ending.substr(ending.starts_with('.')), command.options);
+            })
       ->required();
-  options.one("--stages", "A,B", "Only these stages", command.options.stages, read_stages);
-  options.one("--format", "NAME", names_of_formats(), command.options, read_format);
+  options
+      .texts("--stages", "A,B", "Only these stages",
+             [&command](Text option, Text name) {
+               command.options.stages.emplace_back(named_stage(option, "names among", name).name);
+             })
+      ->delimiter(',');
+  options.text("--format", "NAME", names_of_formats(), [&command](Text option, Text name) {
+    if (!choose_format(name, command.options)) refuse(option, names_of_formats(), name);
+  });
   options.flag("--no-labels", "Numbers alone, without tokens and column names", command.options.labels,
                false);
   describe_mistakes(options, command);
@@ -103,7 +273,7 @@ void describe(Options options, Export& command) {
 
 void describe(Options options, WriteSession& command) {
   describe_model(options, command);
-  options.one("--out", "FILE", "Session file to write", command.file)->required();
+  options.value("--out", "FILE", "Session file to write", command.file)->required();
   describe_mistakes(options, command);
 }
 
@@ -112,68 +282,98 @@ void describe(Options options, Check& command) {
       options, command,
       "Layer of a checkpoint, of given tensors and of those to be checked (of a whole model all, unless given)");
   options
-      .one("--against", "PATH", "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv",
-           command.against)
+      .value("--against", "PATH", "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv",
+             command.against)
       ->required();
-  options.one("--rtol", "R", "Relative tolerance, 1e-5 unless given", command.tolerance.relative,
-              read_tolerance);
-  options.one("--atol", "A", "Absolute tolerance, 1e-6 unless given", command.tolerance.absolute,
-              read_tolerance);
-  options.many("--map", "NAME=STAGE",
-               "Which stage a tensor is; without a stage it is left out; may be given again", command.by_hand,
-               read_stage_of_tensor);
-  options.one("--layout", "NAME",
-              "How queries, keys, values and contexts lie in memory, where the shape alone does not tell: " +
-                  names_of_layouts() + " (batch, heads, tokens, features; td: heads side by side)",
-              command.layout, read_layout);
+  const auto tolerance = number_from(0, std::numeric_limits<double>::max(), "a number from 0");
+  options.value("--rtol", "R", "Relative tolerance, 1e-5 unless given", command.tolerance.relative)
+      ->check(tolerance);
+  options.value("--atol", "A", "Absolute tolerance, 1e-6 unless given", command.tolerance.absolute)
+      ->check(tolerance);
+  options.texts("--map", "NAME=STAGE",
+                "Which stage a tensor is; without a stage it is left out; may be given again",
+                [&command](Text option, Text text) { read_stage_of_tensor(option, text, command.by_hand); });
+  options.text("--layout", "NAME",
+               "How queries, keys, values and contexts lie in memory, where the shape alone does not tell: " +
+                   names_of_layouts() + " (batch, heads, tokens, features; td: heads side by side)",
+               [&command](Text option, Text name) {
+                 command.layout = core::check::find_layout(name);
+                 if (!command.layout) refuse(option, "one of " + names_of_layouts(), name);
+               });
   options.flag("--json", "The report as JSON", command.json, true);
 }
 
 void describe(Options options, WriteProgram& command) {
   describe_model(options, command);
-  options.one("--out", "FILE", "Python file; without it, standard output", command.file);
+  options.value("--out", "FILE", "Python file; without it, standard output", command.file);
 }
 
 void describe(Options options, DrawFigure& command) {
   describe_model(options, command);
-  options.place = "figure: ";
   auto& figure = command.options;
-  options.one("--stage", "NAME", "The stage", figure.stage, read_stage);
-  options.one("--head", "N", "The head, 0 when it is not given", figure.head, read_index);
-  options.one("--sequence", "N", "The sequence of a batch, 0 when it is not given", figure.sequence,
-              read_sequence);
-  options.flag("--all-heads", "All heads of the stage beside each other", figure.head, std::nullopt);
-  options.flag("--strip", "All stages of the head instead of one", figure.stage, std::nullopt);
-  options.one("--out", "FILE", "F.svg, F.pdf or F.png", command, read_figure_file)->required();
-  options.one("--scale", "S", "How much larger a PNG is, 0.1 to 16", command.scale, read_scale);
-  options.one("--colours", "NAME",
-              "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue",
-              command.colours, read_maps);
-  options.one("--range", "RANGE", "Whose numbers set the colours: matrix, stage or all; or LOW:HIGH",
-              command.colours, read_range);
+  CLI::Option* stage = options.text("--stage", "NAME", "The stage", [&figure](Text option, Text name) {
+    figure.stage = named_stage(option, "one of", name).stage;
+  });
+  CLI::Option* head =
+      options.value("--head", "N", "The head, 0 when it is not given", figure.head)->check(whole_number());
+  options.value("--sequence", "N", "The sequence of a batch, 0 when it is not given", figure.sequence)
+      ->check(whole_number());
+  options.flag("--all-heads", "All heads of the stage beside each other", figure.head, std::nullopt)
+      ->needs(stage)
+      ->excludes(head);
+  options.flag("--strip", "All stages of the head instead of one", figure.stage, std::nullopt)
+      ->excludes(stage);
+  options
+      .text("--out", "FILE", "F.svg, F.pdf or F.png",
+            [&command](Text option, Text path) {
+              command.file = path;
+              const std::string ending = command.file.extension().string();
+              if (ending != ".svg" && ending != ".png" && ending != ".pdf")
+                refuse(option, "a name that ends in .svg, .pdf or .png", path);
+              command.format = ending == ".svg"   ? FigureFormat::svg
+                               : ending == ".pdf" ? FigureFormat::pdf
+                                                  : FigureFormat::png;
+            })
+      ->required();
+  options.value("--scale", "S", "How much larger a PNG is, 0.1 to 16", command.scale)
+      ->check(number_from(0.1, 16, "a number from 0.1 to 16"));
+  options.text("--colours", "NAME",
+               "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue",
+               [&command](Text option, Text names) {
+                 read_maps(option, CLI::detail::split(names, ','), command.colours);
+               });
+  options.text("--range", "RANGE", "Whose numbers set the colours: matrix, stage or all; or LOW:HIGH",
+               [&command](Text option, Text range) { read_range(option, range, command.colours); });
   options.flag("--logarithmic", "Colours by the logarithm of the size", command.colours.logarithmic, true);
   options.flag("--dark", "Light on dark", figure.dark, true);
   options.flag("--no-numbers", "Colours alone, even where numbers fit", figure.numbers, false);
 }
 
 void describe(Options options, Draw& command) {
-  options.one("--seed", "N", "As given to manual_seed", command.seed, read_seed)->required();
+  options.value("--seed", "N", "As given to manual_seed", command.seed)->check(whole_number())->required();
   options
-      .many("OPS", "", "Such as rand(6,3), Linear(3,2,bias), Linear(3,2) which has no bias, Dropout(0.5,6,6)",
-            command.ops, read_op)
+      .texts("OPS", "",
+             "Such as rand(6,3), Linear(3,2,bias), Linear(3,2) which has no bias, Dropout(0.5,6,6)",
+             [&command](Text, Text op) {
+               core::random::parse_draw_op(op);
+               command.ops.push_back(op);
+             })
       ->required();
 }
 
 void describe_whole_model(Options options, OfWholeModel& command) {
   options
-      .one("MODEL", "", "A .gguf file, or a folder with config.json, tensors and a tokenizer", command.model)
+      .value("MODEL", "", "A .gguf file, or a folder with config.json, tensors and a tokenizer",
+             command.model)
       ->required();
-  options.one("--text", "TEXT", "What the model reads", command.text)->required();
+  options.value("--text", "TEXT", "What the model reads", command.text)->required();
 }
 
 void describe_heads_off(Options options, OfWholeModel& command) {
-  options.one("--off", "LAYER.HEAD,...", "Heads that are switched off, as 5.1,3.0", command.heads_off,
-              read_heads_off);
+  options
+      .texts("--off", "LAYER.HEAD,...", "Heads that are switched off, as 5.1,3.0",
+             [&command](Text option, Text head) { command.heads_off.insert(read_head(option, head)); })
+      ->delimiter(',');
 }
 
 void describe(Options options, ListTokens& command) {
@@ -183,8 +383,8 @@ void describe(Options options, ListTokens& command) {
 
 void describe(Options options, Predict& command) {
   describe_whole_model(options, command);
-  options.one("--top", "N", "How many tokens, the most probable first; 10 unless given", command.top,
-              read_count);
+  options.value("--top", "N", "How many tokens, the most probable first; 10 unless given", command.top)
+      ->check(whole_number(1));
   describe_heads_off(options, command);
   options.flag("--json", "As JSON", command.json, true);
 }
@@ -196,13 +396,69 @@ void describe(Options options, DescribeHeads& command) {
 
 void describe(Options options, Generate& command) {
   describe_whole_model(options, command);
-  options.one("--tokens", "N", "How many tokens more, 20 unless given", command.n_tokens, read_count);
-  options.one("--temperature", "T",
-              "0, unless given, for the most probable token each time; else they are drawn",
-              command.choice.temperature, read_temperature);
-  options.one("--top", "K", "Draw among the K most probable ones", command.choice.top, read_count);
-  options.one("--seed", "N", "Of what is drawn, 123 unless given", command.seed, read_seed);
+  options.value("--tokens", "N", "How many tokens more, 20 unless given", command.n_tokens)
+      ->check(whole_number(1));
+  options
+      .value("--temperature", "T",
+             "0, unless given, for the most probable token each time; else they are drawn",
+             command.choice.temperature)
+      ->check(number_from(0, 100, "a number from 0 to 100"));
+  options.value("--top", "K", "Draw among the K most probable ones", command.choice.top)
+      ->check(whole_number(1));
+  options.value("--seed", "N", "Of what is drawn, 123 unless given", command.seed)->check(whole_number());
   describe_heads_off(options, command);
+}
+
+// What the library's rules cannot say of a command as a whole. Each throws core::Error, one line, where an
+// option would change nothing.
+
+template <class Command>
+void complete(const CLI::App&, Command&) {}
+
+void complete_model(const CLI::App& app, OfModel& command) {
+  const std::string name = app.get_name();
+  const bool has_file = app.count("FILE") > 0;
+  auto& given = command.choices.given;
+  if (!has_file && app.count("--preset") == 0 && given.empty())
+    throw core::Error(name + ": expected either a FILE or --preset NAME, got neither");
+  for (const char* option : {"--given", "--first-line"})
+    if (command.text && name == "check" && app.count("--layer") == 0 && app.count(option) > 0)
+      throw core::Error(name + ": " + option + ": expected with --layer, where there is --text");
+  if (app.count("--layer") == 0) return;
+  if (!has_file && given.empty() && name != "check")  // which means that of its tensors
+    throw core::Error(name + ": --layer: expected with a FILE, or with --given");
+  for (auto& tensor : given) {
+    const auto layer = core::text::parse_whole_number(command.choices.layer);
+    if (!layer) refuse("--layer", "a whole number for given tensors", command.choices.layer);
+    tensor.layer = *layer;
+  }
+}
+
+void complete(const CLI::App& app, DrawFigure& figure) {
+  const auto& stage = figure.options.stage;
+  if (app.count("--stage") + app.count("--strip") == 0)
+    throw core::Error("figure: expected either --stage NAME or --strip");
+  if (stage && !core::attention::info(*stage).per_head && app.count("--head") > 0)
+    throw core::Error(std::string("figure: --head: expected a stage of each head, got ") +
+                      core::attention::info(*stage).name + ", which is of all heads");
+  if (app.count("--scale") > 0 && figure.format != FigureFormat::png)
+    throw core::Error("figure: --scale: expected with a .png, as lines can be enlarged without loss");
+}
+
+void complete(const CLI::App& app, Export& command) {
+  const std::string ending = command.out.extension().string();
+  const bool is_file = ending == ".npz" || formats::find_matrix_format(ending.substr(ending.empty() ? 0 : 1));
+  const std::string format = command.options.archive ? archive_format : command.options.format->name;
+  if (app.count("--format") > 0 && is_file && ending != "." + format)
+    throw core::Error("export: --format: expected the one of " + command.out.filename().string() +
+                      ", got \"" + format + "\"");
+}
+
+void complete(const CLI::App& app, Generate& command) {
+  for (const char* option : {"--top", "--seed"})
+    if (app.count(option) > 0 && command.choice.temperature == 0)
+      throw core::Error(std::string("generate: ") + option +
+                        ": expected with a --temperature above 0, as nothing is drawn else");
 }
 
 void add_help(CLI::App& app) {
@@ -212,15 +468,24 @@ void add_help(CLI::App& app) {
       ->trigger_on_parse();  // whatever else is missing or wrong
 }
 
-/// Later releases of the library break lines to a column, and an example is to be copied as it stands.
-void keep_examples_whole(auto& formatter) {
-  if constexpr (requires { formatter.enable_footer_formatting(false); })
-    formatter.enable_footer_formatting(false);
-}
+/// Help without the library's lists of what excludes what, whose order is that of addresses; and with
+/// examples as they stand, which later releases would break to a column.
+struct HelpFormatter : CLI::Formatter {
+  HelpFormatter() {
+    label("SUBCOMMAND", "COMMAND");
+    keep_examples_whole(*this);
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    return (type.empty() ? "" : " " + type) + (option->get_required() ? " " + get_label("REQUIRED") : "");
+  }
 
-Said said_of(const CLI::App& app) {
-  return {app.get_name(), [&app](const std::string& option) { return app.count(option) > 0; }};
-}
+ private:
+  static void keep_examples_whole(auto& formatter) {
+    if constexpr (requires { formatter.enable_footer_formatting(false); })
+      formatter.enable_footer_formatting(false);
+  }
+};
 
 /// Throws when something that is of the window stands before a command.
 void expect_nothing_of_the_window(const CLI::App& program) {
@@ -240,11 +505,8 @@ void add(CLI::App& program, Arguments& chosen, const char* name, const char* abo
   describe({*app}, *command);
   app->callback([&program, &chosen, app, command] {
     expect_nothing_of_the_window(program);
-    const Said said = said_of(*app);
-    if constexpr (std::is_base_of_v<OfModel, Command>) settle_model(said, *command);
-    if constexpr (std::is_same_v<Command, DrawFigure>) settle_figure(said, *command);
-    if constexpr (std::is_same_v<Command, Export>) settle_export(said, *command);
-    if constexpr (std::is_same_v<Command, Generate>) settle_generate(said, *command);
+    if constexpr (std::is_base_of_v<OfModel, Command>) complete_model(*app, *command);
+    complete(*app, *command);
     chosen = std::move(*command);
   });
 }
@@ -310,8 +572,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   OpenWindow window;
   Source preset;
   Arguments chosen;
-  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  keep_examples_whole(*program.get_formatter());
+  program.formatter(std::make_shared<HelpFormatter>());
   program.require_subcommand(0, 1);
   add_help(program);
   program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
@@ -319,11 +580,13 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
                                core::formats::tensor_endings() + ", or a folder)";
   const std::string with_whole =
       openable + "; a folder with its tokenizer, or a .gguf file, as a whole model";
-  Options{program}.one("FILE", "", with_whole.c_str(), window.file);
-  Options{program}.one("--preset", "NAME", "Preset to begin with, instead of a FILE", preset, read_preset);
-  Options{program}.one("--text", "TEXT", "What the whole model reads at first", window.text);
-  Options{program}.one("--layer", "L", "Its layer that is looked at at first, from 0", window.layer,
-                       read_index);
+  const Options options{program};
+  CLI::Option* file = options.value("FILE", "", with_whole, window.file);
+  describe_preset(options, "Preset to begin with, instead of a FILE", preset)->excludes(file);
+  options.value("--text", "TEXT", "What the whole model reads at first", window.text)->needs(file);
+  options.value("--layer", "L", "Its layer that is looked at at first, from 0", window.layer)
+      ->check(whole_number())
+      ->needs(file);
   add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows",
                    "attnscope presets | cut -f1");
   add<ListMistakes>(program, chosen, "mistakes",
@@ -357,7 +620,6 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     program.parse(std::move(reversed));  // the library takes them from the back
-    if (program.get_subcommands().empty()) settle_window(said_of(program));
   } catch (const CLI::CallForHelp&) {
     return ShowText{program.help()};
   } catch (const CLI::CallForVersion& version) {

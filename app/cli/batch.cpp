@@ -20,10 +20,8 @@
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "core/model/experiment_file.hpp"
-#include "core/out/pdf.hpp"
-#include "core/out/png.hpp"
+#include "core/out/drawing.hpp"
 #include "core/out/program.hpp"
-#include "core/out/svg.hpp"
 
 namespace app {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/session/situation.hpp"
-#include "core/out/copy_text.hpp"
+#include "core/out/tables.hpp"
 
 namespace app {
 

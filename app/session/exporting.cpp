@@ -9,11 +9,9 @@
 #include "core/engine/engine.hpp"
 #include "core/files/file.hpp"
 #include "core/files/session.hpp"
+#include "core/out/drawing.hpp"
 #include "core/out/export.hpp"
-#include "core/out/npz_writer.hpp"
-#include "core/out/pdf.hpp"
-#include "core/out/png.hpp"
-#include "core/out/svg.hpp"
+#include "core/out/numpy.hpp"
 
 namespace app {
 namespace {

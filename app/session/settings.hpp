@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "core/out/copy_text.hpp"
+#include "core/out/tables.hpp"
 
 namespace app {
 

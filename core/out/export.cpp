@@ -9,7 +9,7 @@
 #include "core/files/own_descriptor.hpp"
 #include "core/files/staging.hpp"
 #include "core/graph/attend.hpp"
-#include "core/out/npz_writer.hpp"
+#include "core/out/numpy.hpp"
 
 namespace core::formats {
 namespace {

@@ -9,8 +9,7 @@
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
-#include "core/out/labelled_matrix.hpp"
-#include "core/out/matrix_formats.hpp"
+#include "core/out/tables.hpp"
 
 namespace core::formats {
 

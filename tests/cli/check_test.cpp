@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "core/files/tensor_formats.hpp"
-#include "core/out/npy.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/cli/run_program.hpp"
 
 namespace cli {

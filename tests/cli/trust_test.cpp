@@ -104,15 +104,6 @@ TEST(Output, ThatMayNotGrowIsSaidAndLeavesNothing) {
   EXPECT_EQ(dir.names(), (std::set<std::string>{"err"}));
 }
 
-TEST(AddressSpace, ThatIsTooSmallIsSaidAtOnce) {
-  if (is_sanitized) GTEST_SKIP() << "sanitizers need terabytes";
-  const TemporaryDirectory dir;
-  EXPECT_EQ(shell(dir, "ulimit -v 400000 && timeout 20 $A presets >out 2>err"), 1);
-  EXPECT_EQ(bytes_of(dir / "out"), "");
-  EXPECT_THAT(bytes_of(dir / "err"), StartsWith("attnscope: expected at least "));
-  EXPECT_THAT(bytes_of(dir / "err"), HasSubstr(" KiB of address space (ulimit -v), got 400000"));
-}
-
 TEST(NamesOfTensors, DoNothingToATerminalAndForgeNoLine) {
   const TemporaryDirectory dir;
   const std::string name = R"(weights\n\u001b[31mscores  agrees\u009b\u202e)";

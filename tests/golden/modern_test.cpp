@@ -16,7 +16,7 @@
 #include "core/files/session.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
-#include "core/out/npz_writer.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/temporary_directory.hpp"
 

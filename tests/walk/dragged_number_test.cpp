@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "core/graph/attend.hpp"
-#include "core/out/csv.hpp"
 #include "core/out/export.hpp"
+#include "core/out/tables.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {

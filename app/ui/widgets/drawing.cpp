@@ -8,7 +8,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "core/base/formula.hpp"
 #include "core/base/utf8.hpp"
-#include "core/out/words.hpp"
+#include "core/out/drawing.hpp"
 
 namespace app::widgets {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/files/session.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/out/npy.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -8,9 +8,9 @@
 #include "core/editing/presets.hpp"
 #include "core/files/session.hpp"
 #include "core/graph/attend.hpp"
-#include "core/out/csv.hpp"
 #include "core/out/export.hpp"
-#include "core/out/npy.hpp"
+#include "core/out/numpy.hpp"
+#include "core/out/tables.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 

@@ -8,7 +8,7 @@
 #include "core/files/session.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/files/zip.hpp"
-#include "core/out/zip_writer.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 

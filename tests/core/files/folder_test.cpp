@@ -7,7 +7,7 @@
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "core/out/export.hpp"
-#include "core/out/npy.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 

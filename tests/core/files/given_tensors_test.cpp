@@ -4,7 +4,7 @@
 
 #include "core/files/file.hpp"
 #include "core/graph/attend.hpp"
-#include "core/out/npy.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"

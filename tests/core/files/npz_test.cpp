@@ -3,8 +3,7 @@
 
 #include "core/files/tensor_file.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/out/npy.hpp"
-#include "core/out/zip_writer.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/files/tensor_formats.hpp"
-#include "core/out/zip_writer.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -10,7 +10,7 @@
 #include "core/files/tensor_file.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
-#include "core/out/npy.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 

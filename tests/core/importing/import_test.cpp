@@ -5,7 +5,7 @@
 
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
-#include "core/out/npy.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"

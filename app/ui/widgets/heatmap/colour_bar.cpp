@@ -11,7 +11,7 @@
 #include "app/ui/widgets/pen.hpp"
 #include "core/base/cells.hpp"
 #include "core/base/words.hpp"
-#include "core/out/words.hpp"
+#include "core/out/drawing.hpp"
 
 namespace app::widgets {
 namespace {

@@ -1,0 +1,527 @@
+#include "core/out/drawing.hpp"
+
+#include <cairo-pdf.h>
+#include <cairo.h>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string_view>
+
+#include "core/base/cell_text.hpp"
+#include "core/base/code_points.hpp"
+#include "core/base/error.hpp"
+#include "core/base/formula.hpp"
+#include "core/base/hexadecimal.hpp"
+#include "core/base/number.hpp"
+#include "core/base/utf8.hpp"
+
+namespace core::figures {
+
+namespace {
+
+constexpr double mono_width = 0.602;  // of the em, every character
+constexpr double subscript_size = 0.76, subscript_drop = 0.24;
+
+// Thousandths of the em in DejaVu Sans, from the blank to the tilde.
+constexpr std::array<short, 95> sans_widths{
+    318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361,  318, 337, 636, 636, 636,
+    636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632,
+    575, 775, 752, 295, 295, 656, 557, 863, 748, 787, 603, 787, 695, 635,  611, 732, 684, 989, 685,
+    611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352,  635, 634, 278, 278, 579,
+    278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838};
+
+/// In thousandths of the em; what is beyond Latin is taken to be as wide as Chinese.
+double sans_width(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character.front());
+  if (character.size() == 1 && first >= ' ' && first <= '~') return sans_widths[first - ' '];
+  if (character == "·") return 318;
+  if (character.size() == 2) return 650;
+  return 1000;
+}
+
+}  // namespace
+
+double text_width(std::string_view text, double size, bool mono) {
+  double width = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin + 1;
+    while (end < text.size() && !text::starts_character(text[end])) ++end;
+    width += mono ? mono_width : sans_width(text.substr(begin, end - begin)) / 1000;
+    begin = end;
+  }
+  return width * size;
+}
+
+double text_width(const std::vector<Run>& runs) {
+  double width = 0;
+  for (const Run& run : runs) width += run.before + text_width(run.text, run.size, run.mono);
+  return width;
+}
+
+std::string shortened(const std::string& text, double size, double room) {
+  double ems = 0;
+  std::size_t fits = 0;  // bytes before which there is room for the sign that something is missing
+  for (std::size_t begin = 0; begin < text.size() && ems * size <= room;) {
+    std::size_t end = begin + 1;
+    while (end < text.size() && !text::starts_character(text[end])) ++end;
+    if (ems * size + size <= room) fits = begin;
+    ems += text_width(std::string_view(text).substr(begin, end - begin), 1);
+    begin = end;
+  }
+  if (ems * size <= room) return text;
+  return text.substr(0, fits) + "…";
+}
+
+std::string drawable(std::string_view token) {
+  std::string text;
+  for (const char32_t c : text::repaired_characters(token)) {
+    if (c == U'\n')
+      text += "↵";
+    else if (c == U'\t')
+      text += "⇥";
+    else
+      text::append_character(text, text::is_control(c) || text::is_noncharacter(c) ? U'\uFFFD' : c);
+  }
+  return text;
+}
+
+std::vector<Run> formula_runs(std::string_view formula, double size, Rgb colour) {
+  std::vector<Run> runs;
+  for (const text::FormulaPiece& piece : text::formula_pieces(formula)) {
+    Run run{std::string(piece.text), size, colour};
+    if (piece.subscript) run.size = subscript_size * size, run.lowered = subscript_drop * size;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+std::size_t label_step(double cell, double room) {
+  std::size_t step = 1;
+  while (cell * static_cast<double>(step) < room) step *= 2;
+  return step;
+}
+
+std::string end_text(double value, bool whole_alone) {
+  const double size = std::abs(value);
+  if (size == 0) return "0";
+  if (size >= 1e5 || size < 1e-4) return text::scientific(value);
+  if (whole_alone && value == std::floor(value)) return text::fixed(value, 0);
+  return text::fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 0.1 ? 2 : 4);
+}
+
+namespace {
+
+struct Mover {
+  Point by;
+
+  void operator()(Point& p) const { p.x += by.x, p.y += by.y; }
+  void operator()(Area& a) const { a.x += by.x, a.y += by.y; }
+  void operator()(Box& box) const { (*this)(box.area); }
+  void operator()(Image& image) const { (*this)(image.area); }
+  void operator()(Text& text) const { (*this)(text.at); }
+  void operator()(Hatch& hatch) const {
+    for (Area& area : hatch.areas) (*this)(area);
+  }
+  void operator()(Lines& lines) const {
+    for (auto& ends : lines.ends)
+      for (Point& p : ends) (*this)(p);
+  }
+  void operator()(Triangles& triangles) const {
+    for (auto& corners : triangles.corners)
+      for (Point& p : corners) (*this)(p);
+  }
+};
+
+}  // namespace
+
+void append(DisplayList& figure, const DisplayList& part, Point by) {
+  for (Item item : part.items) {
+    std::visit(Mover{by}, item);
+    figure.items.push_back(std::move(item));
+  }
+}
+
+namespace {
+
+cairo_status_t append(void* bytes, const unsigned char* data, unsigned int length) {
+  try {
+    static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), length);
+    return CAIRO_STATUS_SUCCESS;
+  } catch (...) {  // an exception must not pass through cairo
+    return CAIRO_STATUS_NO_MEMORY;
+  }
+}
+
+std::string png_of_surface(cairo_surface_t* surface) {
+  std::string bytes;
+  const cairo_status_t status = cairo_surface_write_to_png_stream(surface, append, &bytes);
+  if (status == CAIRO_STATUS_NO_MEMORY) throw std::bad_alloc();
+  if (status != CAIRO_STATUS_SUCCESS)
+    throw Error(std::string("the picture cannot be made: ") + cairo_status_to_string(status));
+  return bytes;
+}
+
+}  // namespace
+
+std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const colour::Rgb> pixels) {
+  const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
+      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)),
+      cairo_surface_destroy);
+  if (unsigned char* line = cairo_image_surface_get_data(surface.get())) {
+    const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface.get()));
+    for (std::size_t i = 0; i < rows; ++i, line += stride)
+      for (std::size_t j = 0; j < columns; ++j) {
+        const colour::Rgb c = pixels[i * columns + j];
+        const std::uint32_t pixel = std::uint32_t{c.r} << 16 | std::uint32_t{c.g} << 8 | c.b;
+        std::memcpy(line + 4 * j, &pixel, sizeof pixel);
+      }
+    cairo_surface_mark_dirty(surface.get());
+  }
+  return png_of_surface(surface.get());
+}
+
+namespace {
+
+void set_colour(cairo_t* c, Rgb colour) {
+  cairo_set_source_rgb(c, colour.r / 255.0, colour.g / 255.0, colour.b / 255.0);
+}
+
+/// The text as cairo takes it, which refuses all of a picture for one wrong character.
+std::string accepted(const std::string& words) {
+  std::string text;
+  for (const char32_t c : text::repaired_characters(words))
+    text::append_character(text, text::is_noncharacter(c) || c == 0 ? U'\uFFFD' : c);
+  return text;
+}
+
+struct Painter {
+  cairo_t* c;
+
+  void operator()(const Box& box) const {
+    set_colour(c, box.fill);
+    cairo_rectangle(c, box.area.x, box.area.y, box.area.width, box.area.height);
+    cairo_fill(c);
+  }
+
+  void operator()(const Hatch& hatch) const {
+    cairo_save(c);
+    double left = 1e9, top = 1e9, right = -1e9, bottom = -1e9;
+    for (const Area& a : hatch.areas) {
+      cairo_rectangle(c, a.x, a.y, a.width, a.height);
+      left = std::min(left, a.x), top = std::min(top, a.y);
+      right = std::max(right, a.x + a.width), bottom = std::max(bottom, a.y + a.height);
+    }
+    cairo_clip(c);
+    // Lines where x + y is a multiple of six, as in the SVG.
+    for (double sum = std::floor((left + top) / 6) * 6; sum <= right + bottom; sum += 6) {
+      cairo_move_to(c, sum - top, top);
+      cairo_line_to(c, sum - bottom, bottom);
+    }
+    set_colour(c, hatch.line);
+    cairo_set_line_width(c, 0.8);
+    cairo_stroke(c);
+    cairo_restore(c);
+  }
+
+  void operator()(const Lines& lines) const {
+    for (const auto& [from, to] : lines.ends) {
+      cairo_move_to(c, from.x, from.y);
+      cairo_line_to(c, to.x, to.y);
+    }
+    set_colour(c, lines.colour);
+    cairo_set_line_width(c, lines.thickness);
+    cairo_stroke(c);
+  }
+
+  void operator()(const Triangles& triangles) const {
+    for (const auto& corners : triangles.corners) {
+      cairo_move_to(c, corners[0].x, corners[0].y);
+      cairo_line_to(c, corners[1].x, corners[1].y);
+      cairo_line_to(c, corners[2].x, corners[2].y);
+      cairo_close_path(c);
+    }
+    set_colour(c, triangles.fill);
+    cairo_fill(c);
+  }
+
+  void operator()(const Image& image) const {
+    const double width = image.area.width / static_cast<double>(image.columns),
+                 height = image.area.height / static_cast<double>(image.rows);
+    cairo_save(c);
+    cairo_set_antialias(c, CAIRO_ANTIALIAS_NONE);  // edges between cells stay hard
+    for (std::size_t i = 0; i < image.rows; ++i)
+      for (std::size_t j = 0; j < image.columns; ++j) {
+        set_colour(c, image.pixels[i * image.columns + j]);
+        cairo_rectangle(c, image.area.x + static_cast<double>(j) * width,
+                        image.area.y + static_cast<double>(i) * height, width, height);
+        cairo_fill(c);
+      }
+    cairo_restore(c);
+  }
+
+  void operator()(const Text& text) const {
+    double width = 0;
+    for (const Run& run : text.runs) width += run.before + advance(run);
+    cairo_save(c);
+    cairo_translate(c, text.at.x, text.at.y);
+    if (text.upwards) cairo_rotate(c, -std::acos(-1.0) / 2);
+    double x = text.anchor == Anchor::start ? 0 : text.anchor == Anchor::middle ? -width / 2 : -width;
+    for (const Run& run : text.runs) {
+      x += run.before;
+      const double length = advance(run);
+      set_colour(c, run.colour);
+      cairo_move_to(c, x, run.lowered);
+      cairo_show_text(c, accepted(run.text).c_str());
+      x += length;
+    }
+    cairo_restore(c);
+  }
+
+ private:
+  /// Chooses the run's font and gives how far the run reaches.
+  double advance(const Run& run) const {
+    cairo_select_font_face(c, run.mono ? "DejaVu Sans Mono" : "DejaVu Sans", CAIRO_FONT_SLANT_NORMAL,
+                           CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_set_font_size(c, run.size);
+    cairo_text_extents_t extents;
+    cairo_text_extents(c, accepted(run.text).c_str(), &extents);
+    return extents.x_advance;
+  }
+};
+
+void draw_on(cairo_t* c, const DisplayList& figure, double scale) {
+  const std::unique_ptr<cairo_font_options_t, void (*)(cairo_font_options_t*)> fonts(
+      cairo_font_options_create(), cairo_font_options_destroy);
+  cairo_font_options_set_antialias(fonts.get(), CAIRO_ANTIALIAS_GRAY);
+  cairo_font_options_set_hint_style(fonts.get(), CAIRO_HINT_STYLE_NONE);
+  cairo_font_options_set_hint_metrics(fonts.get(), CAIRO_HINT_METRICS_OFF);
+  cairo_set_font_options(c, fonts.get());
+  set_colour(c, figure.ground);
+  cairo_paint(c);
+  cairo_scale(c, scale, scale);
+  for (const Item& item : figure.items) std::visit(Painter{c}, item);
+  if (cairo_status(c) != CAIRO_STATUS_SUCCESS)
+    throw Error(std::string("the figure cannot be drawn: ") + cairo_status_to_string(cairo_status(c)));
+}
+
+constexpr double most_pixels = 200e6;
+
+}  // namespace
+
+std::string png_of(const DisplayList& figure, double scale) {
+  if (!(scale >= 0.1 && scale <= 16))
+    throw Error("scale: expected a number from 0.1 to 16, got " + text::number_text(scale));
+  const double columns = std::ceil(figure.width * scale), rows = std::ceil(figure.height * scale);
+  if (columns * rows > most_pixels || columns > 32000 || rows > 32000)
+    throw Error("scale: the picture would have " + text::number_text(columns) + " × " +
+                text::number_text(rows) +
+                " pixels; expected at most 32000 in each direction and 200 million in all");
+  const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
+      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)),
+      cairo_surface_destroy);
+  const std::unique_ptr<cairo_t, void (*)(cairo_t*)> owner(cairo_create(surface.get()), cairo_destroy);
+  draw_on(owner.get(), figure, scale);
+  return png_of_surface(surface.get());
+}
+
+namespace {
+
+constexpr double points_per_pixel = 72.0 / 96;
+constexpr double longest_side = 14400;  // that readers of PDF are to take, in points
+
+cairo_status_t append_bytes(void* bytes, const unsigned char* data, unsigned length) {
+  static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), length);
+  return CAIRO_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+std::string pdf_of(const DisplayList& figure) {
+  const double width = figure.width * points_per_pixel, height = figure.height * points_per_pixel;
+  if (width > longest_side || height > longest_side)
+    throw Error("the figure is too large for a page of PDF: expected at most 19200 pixels in each direction");
+  std::string bytes;
+  const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
+      cairo_pdf_surface_create_for_stream(append_bytes, &bytes, width, height), cairo_surface_destroy);
+  cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, figure.title.c_str());
+  cairo_pdf_surface_restrict_to_version(surface.get(), CAIRO_PDF_VERSION_1_4);  // every reader knows it
+  // Without the time, the same figure gives the same bytes.
+  cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "");
+  const std::unique_ptr<cairo_t, void (*)(cairo_t*)> c(cairo_create(surface.get()), cairo_destroy);
+  draw_on(c.get(), figure, points_per_pixel);
+  cairo_surface_finish(surface.get());
+  if (cairo_surface_status(surface.get()) != CAIRO_STATUS_SUCCESS)
+    throw Error(std::string("the figure cannot be written as PDF: ") +
+                cairo_status_to_string(cairo_surface_status(surface.get())));
+  return bytes;
+}
+
+namespace {
+
+/// At most two decimals, without zeros at the end.
+std::string number(double value) {
+  const double rounded = std::round(value * 100) / 100;
+  return text::number_text(rounded == 0 ? 0.0 : rounded);
+}
+
+std::string hex(Rgb c) {
+  return text::hexadecimal(c.r, 2) + text::hexadecimal(c.g, 2) + text::hexadecimal(c.b, 2);
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr const char* letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t k = 0; k < bytes.size(); k += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      group = group << 8 | (k + i < bytes.size() ? static_cast<unsigned char>(bytes[k + i]) : 0u);
+    for (std::size_t i = 0; i < 4; ++i)
+      text += k + i <= bytes.size() ? letters[group >> (18 - 6 * i) & 63] : '=';
+  }
+  return text;
+}
+
+std::string attribute(const char* name, const std::string& value) {
+  return std::string(" ") + name + "=\"" + value + "\"";
+}
+
+std::string place(const Area& a) {
+  return attribute("x", number(a.x)) + attribute("y", number(a.y)) + attribute("width", number(a.width)) +
+         attribute("height", number(a.height));
+}
+
+std::string fill(Rgb colour) {
+  return attribute("fill", "#" + hex(colour));
+}
+
+struct Writer {
+  std::string& text;
+
+  void operator()(const Box& box) const { text += "<rect" + place(box.area) + fill(box.fill) + "/>\n"; }
+
+  void operator()(const Hatch& hatch) const {
+    std::string path;
+    for (const Area& a : hatch.areas)
+      path += "M" + number(a.x) + " " + number(a.y) + "h" + number(a.width) + "v" + number(a.height) + "h" +
+              number(-a.width) + "z";
+    text +=
+        "<path" + attribute("d", path) + attribute("fill", "url(#hatch-" + hex(hatch.line) + ")") + "/>\n";
+  }
+
+  void operator()(const Lines& lines) const {
+    std::string path;
+    for (const auto& [from, to] : lines.ends)
+      path += "M" + number(from.x) + " " + number(from.y) + "L" + number(to.x) + " " + number(to.y);
+    text += "<path" + attribute("d", path) + attribute("stroke", "#" + hex(lines.colour)) +
+            attribute("stroke-width", number(lines.thickness)) + attribute("fill", "none") + "/>\n";
+  }
+
+  void operator()(const Triangles& triangles) const {
+    std::string path;
+    for (const auto& [a, b, c] : triangles.corners)
+      path += "M" + number(a.x) + " " + number(a.y) + "L" + number(b.x) + " " + number(b.y) + "L" +
+              number(c.x) + " " + number(c.y) + "z";
+    text += "<path" + attribute("d", path) + fill(triangles.fill) + "/>\n";
+  }
+
+  void operator()(const Image& image) const {
+    text += "<image" + place(image.area) + " preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\"" +
+            " style=\"image-rendering:pixelated\" xlink:href=\"data:image/png;base64," +
+            base64(png_bytes(image.rows, image.columns, image.pixels)) + "\"/>\n";
+  }
+
+  void operator()(const Text& t) const {
+    constexpr std::array anchors{"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
+    text += "<text" + attribute("x", number(t.at.x)) + attribute("y", number(t.at.y)) +
+            anchors[static_cast<std::size_t>(t.anchor)];
+    if (t.upwards)
+      text += attribute("transform", "rotate(-90 " + number(t.at.x) + " " + number(t.at.y) + ")");
+    if (t.runs.size() == 1) {
+      text += look(t.runs.front()) + ">" + xml_escaped(t.runs.front().text);
+    } else {
+      text += ">";
+      double lowered = 0;
+      for (const Run& run : t.runs) {
+        text += "<tspan" + look(run);
+        if (run.before > 0) text += attribute("dx", number(run.before));
+        if (run.lowered != lowered) text += attribute("dy", number(run.lowered - lowered));
+        text += ">" + xml_escaped(run.text) + "</tspan>";
+        lowered = run.lowered;
+      }
+    }
+    text += "</text>\n";
+  }
+
+ private:
+  static std::string look(const Run& run) {
+    return attribute("font-size", number(run.size)) + fill(run.colour) + (run.mono ? " class=\"m\"" : "");
+  }
+};
+
+/// A pattern for each colour of hatches: lines where x + y is a multiple of six.
+std::string patterns(const DisplayList& figure) {
+  std::set<std::string> colours;
+  for (const Item& item : figure.items)
+    if (const auto* hatch = std::get_if<Hatch>(&item)) colours.insert(hex(hatch->line));
+  std::string text;
+  for (const std::string& colour : colours)
+    text += "<pattern id=\"hatch-" + colour + "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">" +
+            "<path d=\"M-1 1L1 -1M-1 7L7 -1M5 7L7 5\" stroke=\"#" + colour +
+            "\" stroke-width=\"0.8\"/></pattern>\n";
+  return text;
+}
+
+/// The length of the character that begins there, or 0 when it is none that XML knows.
+std::size_t character_length(std::string_view text) {
+  const auto character = text::first_character(text);
+  if (!character) return 0;
+  const char32_t c = character->value;
+  const bool known = c >= 0x20 ? c != 0xFFFE && c != 0xFFFF : c == '\t' || c == '\n' || c == '\r';
+  return known ? character->size : 0;
+}
+
+}  // namespace
+
+std::string xml_escaped(std::string_view text) {
+  std::string escaped;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(1, length));
+    if (length == 0)
+      escaped += "\xEF\xBF\xBD";
+    else if (character == "&")
+      escaped += "&amp;";
+    else if (character == "<")
+      escaped += "&lt;";
+    else if (character == ">")
+      escaped += "&gt;";
+    else if (character == "\"")
+      escaped += "&quot;";
+    else
+      escaped += character;
+    text.remove_prefix(character.size());
+  }
+  return escaped;
+}
+
+std::string svg_text(const DisplayList& figure) {
+  const std::string width = number(figure.width), height = number(figure.height);
+  std::string text =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\"";
+  text += attribute("width", width) + attribute("height", height) +
+          attribute("viewBox", "0 0 " + width + " " + height) +
+          " font-family=\"'DejaVu Sans', Verdana, sans-serif\" xml:space=\"preserve\">\n";
+  text += "<title>" + xml_escaped(figure.title) + "</title>\n";
+  text += "<defs>\n<style>.m { font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace }</style>\n" +
+          patterns(figure) + "</defs>\n";
+  text += "<rect" + attribute("width", width) + attribute("height", height) + fill(figure.ground) + "/>\n";
+  for (const Item& item : figure.items) std::visit(Writer{text}, item);
+  return text + "</svg>\n";
+}
+
+}  // namespace core::figures
