@@ -10,7 +10,7 @@
 #include "app/cli/arguments.hpp"
 #include "app/cli/batch.hpp"
 #include "app/window/window_main.hpp"
-#include "core/base/held_signals.hpp"
+#include "core/base/signals.hpp"
 
 extern "C" void openblas_set_num_threads(int);
 

@@ -14,7 +14,7 @@
 #include "core/base/error.hpp"
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 
 namespace formats = core::formats;
 using core::attention::StageInfo;
-using core::colour::NamedMap;
+using core::color::NamedMap;
 using Text = const std::string&;
 
 constexpr const char* archive_format = "npz";  // all matrices in one file; the others hold one matrix a file
@@ -54,28 +54,28 @@ bool choose_format(Text name, formats::ExportOptions& options) {
   return found || options.archive;
 }
 
-bool choose_map(Text name, std::span<const NamedMap> maps, core::colour::ColourMap& chosen) {
+bool choose_map(Text name, std::span<const NamedMap> maps, core::color::ColorMap& chosen) {
   const NamedMap* map = core::find_by(maps, name, [](const NamedMap& m) { return std::string(m.name); });
   if (map) chosen = map->map;
   return map;
 }
 
-void read_maps(Text option, const std::vector<std::string>& names, ColourChoice& colours) {
-  const auto sequential = core::colour::sequential_maps(), diverging = core::colour::diverging_maps();
+void read_maps(Text option, const std::vector<std::string>& names, ColorChoice& colors) {
+  const auto sequential = core::color::sequential_maps(), diverging = core::color::diverging_maps();
   for (Text name : names)
-    if (!choose_map(name, sequential, colours.sequential) && !choose_map(name, diverging, colours.diverging))
+    if (!choose_map(name, sequential, colors.sequential) && !choose_map(name, diverging, colors.diverging))
       refuse(option,
              "one of " + core::text::joined(sequential, ", ", &NamedMap::name) + ", " +
                  core::text::joined(diverging, ", ", &NamedMap::name),
              name);
 }
 
-void read_range(Text option, Text range, ColourChoice& colours) {
+void read_range(Text option, Text range, ColorChoice& colors) {
   constexpr std::pair<const char*, RangeRule> rules[]{
       {"matrix", RangeRule::matrix}, {"stage", RangeRule::stage}, {"all", RangeRule::all_heads}};
   for (const auto& [name, rule] : rules)
     if (range == name) {
-      colours.range = rule;
+      colors.range = rule;
       return;
     }
   const std::size_t colon = range.find(':');
@@ -83,8 +83,8 @@ void read_range(Text option, Text range, ColourChoice& colours) {
              high = colon == range.npos ? std::nullopt : core::text::parse_number(range.substr(colon + 1));
   if (!low || !high || !std::isfinite(*low) || !std::isfinite(*high) || !(*low < *high))
     refuse(option, "matrix, stage, all or LOW:HIGH, two numbers of which the second is larger", range);
-  colours.range = RangeRule::typed;
-  colours.typed_values = colours.typed_weights = {*low, *high};
+  colors.range = RangeRule::typed;
+  colors.typed_values = colors.typed_weights = {*low, *high};
 }
 
 formats::GivenTensor read_given(Text option, Text stage_and_file) {
@@ -340,11 +340,11 @@ void describe(Options options, DrawFigure& command) {
   options.text("--colours", "NAME",
                "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue",
                [&command](Text option, Text names) {
-                 read_maps(option, CLI::detail::split(names, ','), command.colours);
+                 read_maps(option, CLI::detail::split(names, ','), command.colors);
                });
   options.text("--range", "RANGE", "Whose numbers set the colours: matrix, stage or all; or LOW:HIGH",
-               [&command](Text option, Text range) { read_range(option, range, command.colours); });
-  options.flag("--logarithmic", "Colours by the logarithm of the size", command.colours.logarithmic, true);
+               [&command](Text option, Text range) { read_range(option, range, command.colors); });
+  options.flag("--logarithmic", "Colours by the logarithm of the size", command.colors.logarithmic, true);
   options.flag("--dark", "Light on dark", figure.dark, true);
   options.flag("--no-numbers", "Colours alone, even where numbers fit", figure.numbers, false);
 }

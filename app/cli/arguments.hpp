@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "app/session/colour_choice.hpp"
+#include "app/session/color_choice.hpp"
 #include "core/check/agreement.hpp"
 #include "core/check/layouts.hpp"
 #include "core/editing/presets.hpp"
@@ -68,7 +68,7 @@ struct Draw {
 };
 struct DrawFigure : OfModel {
   core::figures::FigureOptions options;
-  ColourChoice colours;  ///< what of them the options follow
+  ColorChoice colors;  ///< what of them the options follow
   FigureFormat format = FigureFormat::svg;
   std::filesystem::path file;
   double scale = 1;  ///< of a PNG

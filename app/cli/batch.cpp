@@ -7,11 +7,11 @@
 
 #include "app/cli/search_watch.hpp"
 #include "app/cli/whole_model.hpp"
-#include "app/session/colour_ends.hpp"
+#include "app/session/color_ends.hpp"
 #include "app/session/memory.hpp"
-#include "core/base/code_points.hpp"
 #include "core/base/draw_op.hpp"
 #include "core/base/error.hpp"
+#include "core/base/utf8.hpp"
 #include "core/check/report_text.hpp"
 #include "core/files/counting_line.hpp"
 #include "core/files/file.hpp"
@@ -217,7 +217,7 @@ struct Runner {
     const core::attention::Model model = model_of(command, err).model;
     require_memory(model);
     const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
-    const auto figure = coloured_figure(model, trace, command.options, command.colours);
+    const auto figure = colored_figure(model, trace, command.options, command.colors);
     core::formats::write_atomically(
         command.file, command.format == FigureFormat::svg   ? core::figures::svg_text(figure)
                       : command.format == FigureFormat::pdf ? core::figures::pdf_of(figure)

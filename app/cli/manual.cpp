@@ -1,7 +1,7 @@
 #include "app/cli/manual.hpp"
 
-#include "core/base/code_points.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 
 namespace app {
 namespace {

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <string>
 
-#include "core/base/held_signals.hpp"
+#include "core/base/signals.hpp"
 
 namespace app {
 namespace {

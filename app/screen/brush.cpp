@@ -10,18 +10,18 @@ namespace {
 
 constexpr double smallest_cell_with_gap = 8;
 
-void set_colour(const ShaderProgram& program, const char* name, Rgb c) {
+void set_color(const ShaderProgram& program, const char* name, Rgb c) {
   glUniform3f(program.uniform(name), c.r / 255.0f, c.g / 255.0f, c.b / 255.0f);
 }
 
 void set_look(const ShaderProgram& program, const Picture& p, float scale) {
-  const Palette& colours = palette(p.dark);
-  set_colour(program, "ground", colours.ground.back);
-  set_colour(program, "hatch", colours.hatch.lines);
-  set_colour(program, "hatch_ground", colours.hatch.ground);
-  set_colour(program, "bad", colours.status.bad);
-  set_colour(program, "light_ink", readable_on(rgb(0x000000)));
-  set_colour(program, "dark_ink", readable_on(rgb(0xffffff)));
+  const Palette& colors = palette(p.dark);
+  set_color(program, "ground", colors.ground.back);
+  set_color(program, "hatch", colors.hatch.lines);
+  set_color(program, "hatch_ground", colors.hatch.ground);
+  set_color(program, "bad", colors.status.bad);
+  set_color(program, "light_ink", readable_on(rgb(0x000000)));
+  set_color(program, "dark_ink", readable_on(rgb(0xffffff)));
   glUniform1f(program.uniform("ground_share"), p.dark ? 0.46f : 0.55f);
   glUniform1i(program.uniform("phase"), p.phase);
   glUniform1f(program.uniform("scale"), scale);
@@ -77,8 +77,8 @@ void Brush::begin(const Picture& p, const Texture& pixels) {
 void Brush::clear(const Picture& p, const Texture& pixels) {
   begin(p, pixels);
   const ImVec4 ground = vec(palette(p.dark).ground.back);
-  const std::array<float, 4> colour{ground.x, ground.y, ground.z, 1};
-  glClearBufferfv(GL_COLOR, 0, colour.data());
+  const std::array<float, 4> color{ground.x, ground.y, ground.z, 1};
+  glClearBufferfv(GL_COLOR, 0, color.data());
 }
 
 void Brush::draw(const Picture& p, const Texels& texels, const Texture& cells, float scale,

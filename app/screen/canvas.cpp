@@ -27,10 +27,10 @@ bool Canvas::fit(int width, int height) {
   return false;
 }
 
-void Canvas::begin(std::span<const Area> areas, float scale, Rgb colour) {
+void Canvas::begin(std::span<const Area> areas, float scale, Rgb color) {
   glBindFramebuffer(GL_FRAMEBUFFER, surface_->framebuffer.id());
   glViewport(0, 0, width_, height_);
-  const ImVec4 c = vec(colour);
+  const ImVec4 c = vec(color);
   glClearColor(c.x, c.y, c.z, 1);
   glEnable(GL_SCISSOR_TEST);
   const auto pixels = [scale](int length) { return static_cast<GLint>(static_cast<float>(length) * scale); };

@@ -26,8 +26,8 @@ class Canvas {
   /// Takes a size in pixels; false when that is another one, and nothing is kept.
   bool fit(int width, int height);
   /// What is drawn from now on goes here, with the top row at OpenGL's lower edge; fills areas with one
-  /// colour, scale pixels for each of their lengths.
-  void begin(std::span<const Area> areas, float scale, Rgb colour);
+  /// color, scale pixels for each of their lengths.
+  void begin(std::span<const Area> areas, float scale, Rgb color);
   /// Puts all of it on the window, whose own surface is drawn on from now on.
   void put_on_window();
   /// Its pixels, 4 bytes each (red, green, blue, 255), top row first.

@@ -38,7 +38,7 @@ Span tiles(float from, float to, int count) {
           static_cast<int>(std::clamp(std::ceil(to / size), 0.0f, static_cast<float>(count)))};
 }
 
-/// The part of the screen that three vertices may colour.
+/// The part of the screen that three vertices may color.
 ImVec4 bounds(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c) {
   return {std::min({a.pos.x, b.pos.x, c.pos.x}), std::min({a.pos.y, b.pos.y, c.pos.y}),
           std::max({a.pos.x, b.pos.x, c.pos.x}), std::max({a.pos.y, b.pos.y, c.pos.y})};

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t tile = 16;  // pixels across and down that have one version
 
-/// What the colours of texels are made from. Pointers count: other matrices of one version are other numbers.
+/// What the colors of texels are made from. Pointers count: other matrices of one version are other numbers.
 auto numbers_key(const Picture& p) {
   return std::tie(p.cells.numbers, p.cells.rows.numbers, p.cells.rows.sums, p.cells.visible, p.cells.kept,
                   p.cells.version, p.cells.flags_version, p.map, p.dark, p.low, p.high, p.least, p.dots);

@@ -10,18 +10,18 @@
 #include "app/screen/damage.hpp"
 #include "app/screen/pool.hpp"
 #include "app/theme/theme.hpp"
-#include "core/base/colour_map.hpp"
+#include "core/base/color.hpp"
 
 namespace app::render {
 
-using core::colour::colour_at;
-using core::colour::ColourMap;
-using core::colour::diverging_maps;
-using core::colour::is_diverging;
-using core::colour::NamedMap;
-using core::colour::place_in_range;
-using core::colour::sequential_maps;
-using core::colour::stops;
+using core::color::color_at;
+using core::color::ColorMap;
+using core::color::diverging_maps;
+using core::color::is_diverging;
+using core::color::NamedMap;
+using core::color::place_in_range;
+using core::color::sequential_maps;
+using core::color::stops;
 
 /// A row and a column that stay bright while the rest is mixed with the ground.
 struct Cross {
@@ -54,10 +54,10 @@ struct Picture {
   PictureCells cells;
   bool pending =
       false;  ///< the numbers are still to come: the last picture of the place stays, or there is none
-  ColourMap map = ColourMap::values;
+  ColorMap map = ColorMap::values;
   bool dark = true;
   double low = -1, high = 1;
-  double least = 0;   ///< of a logarithmic range: the smallest size with a colour of its own; 0 = linear
+  double least = 0;   ///< of a logarithmic range: the smallest size with a color of its own; 0 = linear
   bool dots = false;  ///< exact zeros bear a dot, where no numbers stand in the cells
   int width = 0, height = 0;  ///< in pixels, of the whole picture
   MatrixPart part;            ///< of the matrix that fills the picture

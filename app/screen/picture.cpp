@@ -7,7 +7,7 @@
 namespace app::render {
 namespace {
 
-using core::colour::Blocks;
+using core::color::Blocks;
 
 std::size_t cells_a_pixel(double cells, int pixels) {
   if (!(cells > 0) || pixels <= 0) return 1;
@@ -50,8 +50,8 @@ std::vector<double> any_of_blocks(const arma::mat& flags, Blocks rows, Blocks co
 
 Shades::Shades(const Picture& p)
     : shading_{p.map, p.low, p.high, p.least, p.dots},
-      colours_(p.map, p.dark),
-      zero_(std::bit_cast<Texel>(colours_(place_in_range(p.map, p.low, p.high, 0))).colour),
+      colors_(p.map, p.dark),
+      zero_(std::bit_cast<Texel>(colors_(place_in_range(p.map, p.low, p.high, 0))).color),
       hidden_zero_(marked(0, true, false)) {
   const double first = place_in_range(p.map, p.low, p.high, p.low),
                last = place_in_range(p.map, p.low, p.high, p.high);
@@ -61,11 +61,11 @@ Shades::Shades(const Picture& p)
 }
 
 Texel Shades::marked(double number, bool hidden, bool dropped) const {
-  auto [place, marks] = core::colour::look(shading_, number, hidden, dropped);
+  auto [place, marks] = core::color::look(shading_, number, hidden, dropped);
   if (dropped && (marks & mark::hidden) != 0) marks |= mark::dropped;
-  const Rgb colour = (marks & mark::dropped) != 0 ? zero_ : std::bit_cast<Texel>(colours_(place)).colour;
-  const bool is_light = marks != 0 && readable_on(colour) == readable_on(rgb(0x000000));
-  return {colour, static_cast<std::uint8_t>(marks | (is_light ? light_ink : 0))};
+  const Rgb color = (marks & mark::dropped) != 0 ? zero_ : std::bit_cast<Texel>(colors_(place)).color;
+  const bool is_light = marks != 0 && readable_on(color) == readable_on(rgb(0x000000));
+  return {color, static_cast<std::uint8_t>(marks | (is_light ? light_ink : 0))};
 }
 
 std::vector<double> block_flags(const arma::mat& flags, Pooling block) {
@@ -126,7 +126,7 @@ bool MatrixTexels::advance(const Picture& p, double cells, core::ThreadPool& thr
 
 void MatrixTexels::make(const Picture& p, const Shades& shades, std::size_t first, std::size_t last) {
   const Blocks columns{columns_.begin + first, columns_.begin + last, columns_.size};
-  const std::vector<double> numbers = core::colour::pooled(p.map, *p.cells.numbers, rows_, columns);
+  const std::vector<double> numbers = core::color::pooled(p.map, *p.cells.numbers, rows_, columns);
   const auto flags = [&](const arma::mat* m) {
     return m ? any_of_blocks(*m, rows_, columns) : std::vector<double>{};
   };

@@ -7,19 +7,18 @@
 #include <vector>
 
 #include "app/screen/painter.hpp"
-#include "core/base/cells.hpp"
-#include "core/base/map_colours.hpp"
+#include "core/base/color.hpp"
 #include "core/base/thread_pool.hpp"
 
 namespace app::render {
 
-namespace mark = core::colour::mark;
+namespace mark = core::color::mark;
 
-constexpr unsigned light_ink = 128;  ///< beside the marks: on this colour the light ink is the one to see
+constexpr unsigned light_ink = 128;  ///< beside the marks: on this color the light ink is the one to see
 
 /// One cell, or one block of cells, as the shader gets it: four bytes.
 struct Texel {
-  Rgb colour;              ///< of its number; zero's, where it is dropped
+  Rgb color;               ///< of its number; zero's, where it is dropped
   std::uint8_t marks = 0;  ///< a sum of bits
   friend bool operator==(const Texel& a, const Texel& b) {
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
@@ -36,7 +35,7 @@ class Shades {
     if (number == 0 && hidden && !dropped) return hidden_zero_;
     const bool is_plain =
         number >= low_ && number <= high_ && !hidden && !dropped && !(shading_.dots && number == 0);
-    return is_plain ? std::bit_cast<Texel>(colours_(place_ + (number - low_) * slope_))
+    return is_plain ? std::bit_cast<Texel>(colors_(place_ + (number - low_) * slope_))
                     : marked(number, hidden, dropped);
   }
 
@@ -44,8 +43,8 @@ class Shades {
   /// The general way.
   Texel marked(double number, bool hidden, bool dropped) const;
 
-  core::colour::Shading shading_;
-  core::colour::MapColours colours_;
+  core::color::Shading shading_;
+  core::color::MapColors colors_;
   Rgb zero_;
   Texel hidden_zero_;
   double low_ = 1, high_ = 0, place_ = 0,
@@ -70,7 +69,7 @@ Placing placing(const Picture& picture, const Texels& texels);
 /// The numbers of a picture as texels, pooled where the matrix is larger than the picture; some columns at a
 /// time, where all of them would take longer than a frame.
 ///
-/// A block shows what core::colour::pooled() makes of it; it is hidden or dropped only when every cell of it
+/// A block shows what core::color::pooled() makes of it; it is hidden or dropped only when every cell of it
 /// is. An empty picture has no texels.
 class MatrixTexels {
  public:
@@ -84,7 +83,7 @@ class MatrixTexels {
   /// The texels of some columns.
   void make(const Picture& picture, const Shades& shades, std::size_t first, std::size_t last);
 
-  core::colour::Blocks rows_, columns_;
+  core::color::Blocks rows_, columns_;
   Texels texels_;
   std::size_t made_ = 0;  // columns of texels
 };

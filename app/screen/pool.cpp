@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/stronger.hpp"
+#include "core/base/color.hpp"
 
 namespace app::render {
 namespace {
 
-using core::colour::stronger;
+using core::color::stronger;
 
 std::size_t blocks(std::size_t cells, std::size_t block) {
   return (cells + block - 1) / block;

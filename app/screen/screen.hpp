@@ -30,7 +30,7 @@ class Screen {
 
   /// Begins ImGui's frame. Scripted input is given in adjust, after the devices were read.
   virtual void begin_frame(const std::function<void(ImGuiIO&)>& adjust) = 0;
-  /// Draws what differs from the frame before, on the ground colour, and shows it; version tells when a
+  /// Draws what differs from the frame before, on the ground color, and shows it; version tells when a
   /// texture's pixels are others.
   virtual void end_frame(Rgb ground, const render::Damage::TextureVersion& version) = 0;
   /// In place of end_frame when an exception has left a frame in the middle: ImGui begins anew, without what

@@ -44,7 +44,7 @@ class Window : public Screen {
 
   /// Begins ImGui's frame. Scripted input is given in adjust, after the devices were read.
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {}) override;
-  /// Draws what differs from the frame before, on the ground colour, and shows it; version tells when a
+  /// Draws what differs from the frame before, on the ground color, and shows it; version tells when a
   /// texture's pixels are others.
   void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {}) override;
   void abandon_frame() override;

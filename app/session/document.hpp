@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/session/whole_model.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/editing/history.hpp"
 #include "core/graph/model.hpp"
 #include "core/importing/account.hpp"

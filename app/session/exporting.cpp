@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "app/session/colour_ends.hpp"
+#include "app/session/color_ends.hpp"
 #include "app/session/copying.hpp"
 #include "app/session/export_plan.hpp"
 #include "app/session/view_text.hpp"
@@ -26,7 +26,7 @@ core::figures::DisplayList figure(const Exported& x, const ExportAs& e) {
   if (everything) options.head = x.view.look.head;
   options.sequence = x.view.look.sequence;
   options.dark = x.view.settings.export_dark, options.numbers = x.view.settings.export_numbers;
-  return coloured_figure(x.model, *x.trace, options, x.view.look.colours);
+  return colored_figure(x.model, *x.trace, options, x.view.look.colors);
 }
 
 /// The bytes of an export that is one file.

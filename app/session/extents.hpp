@@ -14,13 +14,13 @@ struct Extent {
   double least = 0;  ///< the smallest size of those that are not 0; 0 when there is none
 };
 
-/// How many cells a range of colours does not show as they are.
+/// How many cells a range of colors does not show as they are.
 struct Beyond {
   std::size_t below = 0, above = 0;  ///< beyond its ends
   std::size_t small = 0,
               zero = 0;  ///< of a logarithmic range: nearer to 0 than its least size, and exactly 0
 };
-/// A range of colours: from low to high, logarithmic from the least size on where that is not 0.
+/// A range of colors: from low to high, logarithmic from the least size on where that is not 0.
 struct Range {
   double low = 0, high = 0, least = 0;
   friend bool operator==(const Range&, const Range&) = default;

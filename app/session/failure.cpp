@@ -5,7 +5,6 @@
 #include <new>
 
 #include "core/base/error.hpp"
-#include "core/base/outside.hpp"
 #include "core/base/token.hpp"
 
 namespace app {

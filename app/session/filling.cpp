@@ -1,7 +1,7 @@
 #include "app/session/filling.hpp"
 
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/files/tensor_formats.hpp"
 
 namespace app {

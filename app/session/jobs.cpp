@@ -1,6 +1,6 @@
 #include "app/session/jobs.hpp"
 
-#include "core/base/held_signals.hpp"
+#include "core/base/signals.hpp"
 
 namespace app {
 namespace {
@@ -34,7 +34,7 @@ void Jobs::need_thread() {
   if (board_->n_idle >= board_->ready.size() + (board_->discarded.empty() ? 0 : 1) ||
       threads_.size() >= most_threads)
     return;
-  const core::HeldSignals held;  // the window answers them, not these threads
+  const core::SignalBlocker held;  // the window answers them, not these threads
   threads_.emplace_back([board = board_](const std::stop_token& ends) { board->run(ends); });
 }
 

@@ -3,8 +3,7 @@
 #include <ctime>
 
 #include "core/base/error.hpp"
-#include "core/base/hexadecimal.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/files/json.hpp"
 
 namespace app {

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "app/session/colour_choice.hpp"
+#include "app/session/color_choice.hpp"
 #include "app/session/positions_look.hpp"
 #include "core/editing/edit.hpp"
 #include "core/graph/difference.hpp"
@@ -48,7 +48,7 @@ struct Look {
   Tab tab = Tab::stages;
   std::size_t sequence = 0, head = 0;
   Stage heads_stage = Stage::weights;
-  ColourChoice colours;
+  ColorChoice colors;
   bool gutters = false;        ///< row sums and entropy stand beside token × token stages
   std::optional<Stage> large;  ///< the stage that fills the Stages view alone
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out

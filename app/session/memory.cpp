@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/engine/engine.hpp"
 #include "core/graph/limits.hpp"
 

@@ -6,13 +6,13 @@
 
 #include "app/session/view_text.hpp"
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace app {
 namespace {
 
-using core::colour::ColourMap;
-using core::colour::NamedMap;
+using core::color::ColorMap;
+using core::color::NamedMap;
 using Words = std::map<std::string, std::string>;
 
 std::string percent(float share) {
@@ -24,12 +24,12 @@ std::string word(const Words& settings, const char* key) {
   return it == settings.end() ? "" : it->second;
 }
 
-const char* name_of(ColourMap map, std::span<const NamedMap> maps) {
+const char* name_of(ColorMap map, std::span<const NamedMap> maps) {
   const auto it = std::find_if(maps.begin(), maps.end(), [map](const NamedMap& m) { return m.map == map; });
   return it == maps.end() ? "" : it->name;
 }
 
-void recall_map(const std::string& name, std::span<const NamedMap> maps, ColourMap& map) {
+void recall_map(const std::string& name, std::span<const NamedMap> maps, ColorMap& map) {
   for (const NamedMap& known : maps)
     if (name == known.name) map = known.map;
 }
@@ -67,12 +67,12 @@ Words remembered(const View& view) {
   s["view"] = tab_name(view.look.tab);
   s["folded"] = folded_text(view.look.folded);
   s["gutters"] = view.look.gutters ? "yes" : "no";
-  s["weights_map"] = name_of(view.look.colours.sequential, core::colour::sequential_maps());
-  s["values_map"] = name_of(view.look.colours.diverging, core::colour::diverging_maps());
+  s["weights_map"] = name_of(view.look.colors.sequential, core::color::sequential_maps());
+  s["values_map"] = name_of(view.look.colors.diverging, core::color::diverging_maps());
   s["reduce_motion"] = view.settings.reduce_motion ? "yes" : "no";
   s["flight_percent"] = percent(view.settings.flight_speed);
   s["tour"] = view.settings.knows_tour ? "known" : "new";
-  s["measure"] = view.look.colours.logarithmic ? "logarithmic" : "linear";
+  s["measure"] = view.look.colors.logarithmic ? "logarithmic" : "linear";
   return s;
 }
 
@@ -89,14 +89,14 @@ void recall(const Words& s, View& view) {
   view.look.tab = tab_of(word(s, "view")).value_or(view.look.tab);
   if (s.contains("folded")) view.look.folded = folded_stages(word(s, "folded"));
   view.look.gutters = word(s, "gutters") == "yes";
-  recall_map(word(s, "weights_map"), core::colour::sequential_maps(), view.look.colours.sequential);
-  recall_map(word(s, "values_map"), core::colour::diverging_maps(), view.look.colours.diverging);
+  recall_map(word(s, "weights_map"), core::color::sequential_maps(), view.look.colors.sequential);
+  recall_map(word(s, "values_map"), core::color::diverging_maps(), view.look.colors.diverging);
   view.settings.reduce_motion = word(s, "reduce_motion") == "yes";
   if (const auto speed = remembered_number(s, "flight_percent", 25, 400))
     view.settings.flight_speed = static_cast<float>(*speed) / 100;
   // Who has used the program before it had a tour has no need of one.
   view.settings.knows_tour = !s.empty() && word(s, "tour") != "new";
-  view.look.colours.logarithmic = word(s, "measure") == "logarithmic";
+  view.look.colors.logarithmic = word(s, "measure") == "logarithmic";
 }
 
 }  // namespace app

@@ -9,7 +9,7 @@
 namespace app {
 
 /// How the window is looked at, as it is kept from one run of the program to the next: theme, sizes, the view
-/// that was open, widths of the regions, folded stages, colours.
+/// that was open, widths of the regions, folded stages, colors.
 std::map<std::string, std::string> remembered(const View& view);
 
 /// Takes over what such settings say; what they do not say, or say wrongly, stays as it is.

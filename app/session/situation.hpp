@@ -19,8 +19,8 @@ struct Situation {
   const Settings& settings;
   const Forms& forms;
   const DocumentState& document;
-  /// The ends of all colours as they are now; empty where no picture is drawn.
-  std::function<std::map<std::pair<Stage, std::size_t>, Ends>()> colour_ends = {};
+  /// The ends of all colors as they are now; empty where no picture is drawn.
+  std::function<std::map<std::pair<Stage, std::size_t>, Ends>()> color_ends = {};
   /// How far each lesson was taken, by its name; or nullptr.
   const std::map<std::string, LessonProgress>* progress = nullptr;
 };

@@ -5,7 +5,7 @@
 #include "app/session/store.hpp"
 #include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/model.hpp"
 #include "core/model/generate.hpp"
 #include "core/model/layer_model.hpp"

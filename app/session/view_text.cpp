@@ -92,11 +92,11 @@ std::string view_text(const View& view) {
   text += ", \"sequence\": " + std::to_string(view.look.sequence) +
           ", \"head\": " + std::to_string(view.look.head);
   text += ", \"heads_stage\": " + stage_name(view.look.heads_stage);
-  text += std::string(", \"range\": \"") + range_name(view.look.colours.range) + "\"";
-  text += std::string(", \"logarithmic\": ") + (view.look.colours.logarithmic ? "true" : "false");
-  if (view.look.colours.range == RangeRule::typed)
-    text += ", \"typed_values\": " + ends_text(view.look.colours.typed_values) +
-            ", \"typed_weights\": " + ends_text(view.look.colours.typed_weights);
+  text += std::string(", \"range\": \"") + range_name(view.look.colors.range) + "\"";
+  text += std::string(", \"logarithmic\": ") + (view.look.colors.logarithmic ? "true" : "false");
+  if (view.look.colors.range == RangeRule::typed)
+    text += ", \"typed_values\": " + ends_text(view.look.colors.typed_values) +
+            ", \"typed_weights\": " + ends_text(view.look.colors.typed_weights);
   text += std::string(", \"gutters\": ") + (view.look.gutters ? "true" : "false");
   if (view.look.large) text += ", \"large\": " + stage_name(*view.look.large);
   if (view.selection.pinned)
@@ -130,11 +130,11 @@ void recall_view(const std::string& text, View& view) {
     view.look.heads_stage = stage->stage;
   const std::string range = word(object, "range");
   for (const RangeRule rule : {RangeRule::matrix, RangeRule::stage, RangeRule::all_heads, RangeRule::typed})
-    if (range == range_name(rule)) view.look.colours.range = rule;
-  recall_ends(object, "typed_values", view.look.colours.typed_values);
-  recall_ends(object, "typed_weights", view.look.colours.typed_weights);
-  view.look.colours.locked.reset();
-  recall_switch(object, "logarithmic", view.look.colours.logarithmic);
+    if (range == range_name(rule)) view.look.colors.range = rule;
+  recall_ends(object, "typed_values", view.look.colors.typed_values);
+  recall_ends(object, "typed_weights", view.look.colors.typed_weights);
+  view.look.colors.locked.reset();
+  recall_switch(object, "logarithmic", view.look.colors.logarithmic);
   recall_switch(object, "gutters", view.look.gutters);
   view.look.large.reset();
   if (const auto* stage = core::attention::find_stage(word(object, "large"))) view.look.large = stage->stage;

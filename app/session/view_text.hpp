@@ -9,7 +9,7 @@
 namespace app {
 
 /// What was looked at, as the JSON object that a session keeps: tab, sequence, head, stage and order of the
-/// heads, range of the colours, pinned cell, and of the token view its silent heads, threshold and pinned
+/// heads, range of the colors, pinned cell, and of the token view its silent heads, threshold and pinned
 /// query.
 std::string view_text(const View& view);
 

@@ -82,19 +82,19 @@ inline void follow_first_font() {
 }
 
 /// Text whose letters are all there, also those that lie outside of what is seen.
-inline void whole_text(ImDrawList* list, ImFont* font, float size, ImVec2 at, ImU32 colour, const char* begin,
+inline void whole_text(ImDrawList* list, ImFont* font, float size, ImVec2 at, ImU32 color, const char* begin,
                        const char* end) {
   constexpr float far = 1e6f;
-  font->RenderText(list, size, at, colour, ImVec4(-far, -far, far, far), begin, end);
+  font->RenderText(list, size, at, color, ImVec4(-far, -far, far, far), begin, end);
 }
 
 /// An outline of that thickness.
-inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float thickness = 1,
+inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 color, float thickness = 1,
                  float rounding = 0) {
 #if IMGUI_VERSION_NUM >= 19280
-  list->AddRect(min, max, colour, rounding, thickness);
+  list->AddRect(min, max, color, rounding, thickness);
 #else
-  list->AddRect(min, max, colour, rounding, 0, thickness);
+  list->AddRect(min, max, color, rounding, 0, thickness);
 #endif
 }
 

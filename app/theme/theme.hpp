@@ -2,21 +2,21 @@
 
 #include <imgui.h>
 
-#include "core/base/palette.hpp"
+#include "core/base/color.hpp"
 
 namespace app {
 
-using core::colour::mix;
-using core::colour::Palette;
-using core::colour::palette;
-using core::colour::readable_on;
-using core::colour::Rgb;
-using core::colour::rgb;
+using core::color::mix;
+using core::color::Palette;
+using core::color::palette;
+using core::color::readable_on;
+using core::color::Rgb;
+using core::color::rgb;
 
 /// For ImGui's draw lists; alpha 0 … 1.
-ImU32 packed(Rgb colour, float alpha = 1);
+ImU32 packed(Rgb color, float alpha = 1);
 /// For ImGui's style.
-ImVec4 vec(Rgb colour, float alpha = 1);
+ImVec4 vec(Rgb color, float alpha = 1);
 
 /// Lengths at display scale 1 for the two densities of the window.
 struct Metrics {

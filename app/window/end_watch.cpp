@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/base/held_signals.hpp"
+#include "core/base/signals.hpp"
 
 namespace app {
 namespace {

@@ -8,7 +8,7 @@
 namespace app {
 
 /// Waits beside the window for what asks the program to end: SIGTERM, SIGHUP, SIGINT, which every thread must
-/// hold back; see core::HeldSignals. As long as there is no window such a signal ends the program at once.
+/// hold back; see core::SignalBlocker. As long as there is no window such a signal ends the program at once.
 class EndWatch {
  public:
   EndWatch();

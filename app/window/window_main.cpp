@@ -13,7 +13,7 @@
 #include "app/window/loop.hpp"
 #include "app/window/remembering.hpp"
 #include "core/base/error.hpp"
-#include "core/base/held_signals.hpp"
+#include "core/base/signals.hpp"
 #include "core/files/own_descriptor.hpp"
 
 namespace app {
@@ -49,7 +49,7 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 
 int run_window(const WindowOptions& options) {
   if (options.file) core::formats::read_pipe_whole(*options.file);  // which may be asked to end
-  const core::HeldSignals held;                                     // before any other thread begins
+  const core::SignalBlocker held;                                   // before any other thread begins
   EndWatch end;
   const platform::Memory before = platform::read_memory(platform::config_directory());
   const int width = remembered_number(before.settings, "width", 960, 16384).value_or(1600);

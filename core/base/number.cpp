@@ -90,4 +90,124 @@ std::optional<std::uint64_t> parse_whole_number(std::string_view text) {
   return text.empty() ? number : std::nullopt;
 }
 
+namespace {
+
+std::string with_real_minus(const std::string& text) {
+  return text.starts_with('-') ? "−" + text.substr(1) : text;
+}
+
+template <class Visit>
+void for_each_finite(const arma::mat& m, CellRange r, Visit visit) {
+  for (std::size_t j = r.column0; j < r.column1; ++j)
+    for (std::size_t i = r.row0; i < r.row1; ++i)
+      if (std::isfinite(m(i, j))) visit(m(i, j));
+}
+
+/// Of a number with two decimals: 9.996 becomes 10.00.
+int digits_before_point(double largest) {
+  constexpr double half = 0.005;
+  return largest + half < 10 ? 1 : 1 + static_cast<int>(std::floor(std::log10(largest + half)));
+}
+
+constexpr int most_decimals_of_cells = 4;
+
+/// How many of the decimals of a number are not trailing zeros once it is rounded to that many.
+int needed_decimals(double value, int decimals) {
+  constexpr std::array<double, 5> power{1, 10, 100, 1000, 10000};
+  double rounded = std::round(std::abs(value) * power[decimals]);
+  for (; decimals > 0 && std::fmod(rounded, 10) == 0; --decimals) rounded /= 10;
+  return decimals;
+}
+
+}  // namespace
+
+double unit_for(double largest) {
+  if (!(largest > 0 && largest < 0.01)) return 1;
+  if (largest >= 1e-5) return 0.001;
+  return std::pow(10, std::max(-300.0, std::floor(std::log10(largest))));
+}
+
+std::string unit_words(double unit) {
+  if (unit >= 0.001) return rounded(unit, unit < 1 ? 3 : 0);
+  return "1e−" + std::to_string(std::lround(-std::log10(unit)));
+}
+
+int NumberNeeds::characters(int most_decimals) const {
+  const int shown = std::min(decimals, most_decimals);
+  return std::max(words, whole + (shown > 0 ? 1 + shown : 0));
+}
+
+NumberFormat NumberNeeds::format(int max_characters, int most_decimals) const {
+  const int room = std::clamp(max_characters - whole - 1, 0, most_decimals);  // one for the point
+  NumberFormat format;
+  format.unit = unit;
+  format.decimals = std::min(decimals, room);
+  format.fits =
+      std::max(whole, words) <= max_characters && format.decimals >= std::min(decimals, least_decimals);
+  return format;
+}
+
+NumberNeeds needs_of(const arma::mat& numbers, CellRange range, std::optional<double> unit) {
+  double largest = 0, most_negative = 0;
+  for_each_finite(numbers, range, [&](double v) {
+    largest = std::max(largest, v);
+    most_negative = std::max(most_negative, -v);
+  });
+  NumberNeeds needs;
+  for (std::size_t j = range.column0; j < range.column1; ++j)
+    for (std::size_t i = range.row0; i < range.row1; ++i)
+      if (!std::isfinite(numbers(i, j)))
+        needs.words = std::max(needs.words, std::isnan(numbers(i, j)) ? 3 : 2);
+  needs.unit = unit.value_or(unit_for(std::max(largest, most_negative)));
+  for_each_finite(numbers, range, [&](double v) {
+    if (needs.decimals < most_decimals_of_cells)
+      needs.decimals = std::max(needs.decimals, needed_decimals(v / needs.unit, most_decimals_of_cells));
+  });
+  needs.whole = std::max(digits_before_point(largest / needs.unit),
+                         most_negative > 0 ? 1 + digits_before_point(most_negative / needs.unit) : 0);
+  return needs;
+}
+
+NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters,
+                           std::optional<double> unit) {
+  return needs_of(numbers, range, unit).format(max_characters);
+}
+
+std::string rounded(double value, int decimals) {
+  std::array<char, 400> digits;
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed, decimals);
+  const std::string text(digits.data(), end.ptr);
+  const bool is_zero = text.find_first_of("123456789") == text.npos;
+  return is_zero && text.starts_with('-') ? text.substr(1) : text;
+}
+
+std::string fixed(double value, int decimals) {
+  if (std::isnan(value)) return "NaN";
+  return with_real_minus(std::isinf(value) ? value > 0 ? "∞" : "-∞" : rounded(value, decimals));
+}
+
+std::string share_text(double share, int decimals) {
+  constexpr int more = 2;
+  if (!(share > 0 && share < 1)) return fixed(share, decimals);
+  for (int d = decimals; d <= decimals + more; ++d) {
+    const std::string text = rounded(share, d);
+    if (text.find_first_of("123456789") != text.npos && !text.starts_with('1')) return text;
+  }
+  return share < 0.5 ? "≈0" : "≈1";
+}
+
+std::string scientific(double value) {
+  std::array<char, 40> digits;
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::scientific, 1);
+  return with_real_minus({digits.data(), end.ptr});
+}
+
+std::string cell_text(double value, const NumberFormat& format, bool plain_one) {
+  if (value == 0) return "0";
+  if (plain_one && value == 1) return "1";
+  return fixed(value / format.unit, format.decimals);
+}
+
 }  // namespace core::text

@@ -3,7 +3,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/held_signals.hpp"
+#include "core/base/signals.hpp"
 
 namespace core {
 namespace {
@@ -34,7 +34,7 @@ void wait_while(const std::atomic<Number>& number, Number old) {
 
 ThreadPool::ThreadPool(std::size_t n_threads) {
   threads_.reserve(n_threads);
-  const HeldSignals held;  // whoever calls answers them, not these threads
+  const SignalBlocker held;  // whoever calls answers them, not these threads
   try {
     while (threads_.size() + 1 < n_threads) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {  // the system gives no more

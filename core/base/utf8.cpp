@@ -1,55 +1,30 @@
 #include "core/base/utf8.hpp"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <array>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 namespace core::text {
-namespace {
-
-constexpr char32_t replacement = 0xFFFD;
-
-/// The smallest code point that needs so many bytes.
-constexpr std::array<char32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};
-
-bool is_character(char32_t value) {
-  const bool surrogate = value >= 0xD800 && value < 0xE000;
-  return value <= 0x10FFFF && !surrogate;
-}
-
-/// How many bytes a character has that begins with this one; 0 when none does.
-std::size_t size_after(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) return 2;
-  if (first >= 0xE0 && first < 0xF0) return 3;
-  return first >= 0xF0 && first < 0xF5 ? 4 : 0;
-}
-
-}  // namespace
-
 std::optional<Character> first_character(std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t size = size_after(first);
-  if (size == 0 || size > text.size()) return std::nullopt;
-  char32_t value = size == 1 ? first : first & (0x7Fu >> size);
-  for (const char byte : text.substr(1, size - 1)) {
-    if (starts_character(byte)) return std::nullopt;
-    value = value << 6 | (static_cast<unsigned char>(byte) & 0x3F);
-  }
-  if (value < smallest[size] || !is_character(value)) return std::nullopt;
-  return Character{value, size};
+  utf8proc_int32_t value = 0;
+  const auto size =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                       static_cast<utf8proc_ssize_t>(std::min<std::size_t>(text.size(), 4)), &value);
+  if (size <= 0) return std::nullopt;
+  return Character{static_cast<char32_t>(value), static_cast<std::size_t>(size)};
 }
 
 void append_character(std::string& text, char32_t value) {
-  if (!is_character(value)) value = replacement;
-  std::size_t size = 1;
-  while (size < 4 && value >= smallest[size + 1]) ++size;
-  if (size == 1) {
-    text += static_cast<char>(value);
-    return;
-  }
-  text += static_cast<char>(0xF00u >> size | value >> 6 * (size - 1));  // as many ones as bytes lead
-  for (std::size_t k = size - 1; k-- > 0;) text += static_cast<char>(0x80 | (value >> 6 * k & 0x3F));
+  const bool surrogate = value >= 0xD800 && value < 0xE000;
+  const auto point = static_cast<utf8proc_int32_t>(value > 0x10FFFF || surrogate ? 0xFFFD : value);
+  std::array<utf8proc_uint8_t, 4> bytes;
+  text.append(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::size_t>(utf8proc_encode_char(point, bytes.data())));
 }
 
 std::size_t character_count(std::string_view text) {
@@ -66,6 +41,108 @@ std::string place_words(std::string_view text, std::size_t at) {
   const std::string_view on_line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0: the first line
   return "line " + std::to_string(std::ranges::count(before, '\n') + 1) + ", column " +
          std::to_string(character_count(on_line) + 1);
+}
+
+namespace {
+
+struct Range {
+  char32_t first, last;
+};
+
+/// General punctuation, without the spaces and the invisible joiners.
+constexpr std::array punctuation{
+    Range{0x21, 0x2F},     Range{0x3A, 0x40},     Range{0x5B, 0x5E},     Range{0x60, 0x60},
+    Range{0x7B, 0x7E},     Range{0xA1, 0xA9},     Range{0xAB, 0xAC},     Range{0xAE, 0xB1},
+    Range{0xB4, 0xB4},     Range{0xB6, 0xB8},     Range{0xBB, 0xBB},     Range{0xBF, 0xBF},
+    Range{0xD7, 0xD7},     Range{0xF7, 0xF7},     Range{0x2010, 0x2027}, Range{0x2030, 0x205E},
+    Range{0x3001, 0x3003}, Range{0x3008, 0x3011}, Range{0x3014, 0x301F}, Range{0xFF01, 0xFF0F},
+    Range{0xFF1A, 0xFF20}, Range{0xFF3B, 0xFF40}, Range{0xFF5B, 0xFF65}};
+
+constexpr std::array spaces{Range{0x09, 0x0D},     Range{0x20, 0x20},     Range{0x85, 0x85},
+                            Range{0xA0, 0xA0},     Range{0x1680, 0x1680}, Range{0x2000, 0x200A},
+                            Range{0x2028, 0x2029}, Range{0x202F, 0x202F}, Range{0x205F, 0x205F},
+                            Range{0x3000, 0x3000}};
+
+constexpr std::array controls{Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x61C, 0x61C},
+                              Range{0x200E, 0x200F}, Range{0x2028, 0x202E}, Range{0x2066, 0x2069}};
+
+/// "\\x1b", "\\u202e".
+void append_escaped(std::string& text, char32_t c) {
+  text += c < 0x100 ? "\\x" + hexadecimal(c, 2) : "\\u" + hexadecimal(c, 4);
+}
+
+template <std::size_t n>
+bool is_in(const std::array<Range, n>& ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(), [c](Range r) { return r.first <= c && c <= r.last; });
+}
+
+}  // namespace
+
+std::vector<CodePoint> code_points(std::string_view text) {
+  std::vector<CodePoint> points;
+  for (std::size_t at = 0; at < text.size(); at += points.back().size) {
+    const auto character = first_character(text.substr(at));
+    if (!character) throw Error("text: byte " + std::to_string(at) + " is no valid UTF-8");
+    points.push_back({character->value, at, character->size});
+  }
+  return points;
+}
+
+std::u32string repaired_characters(std::string_view text) {
+  std::u32string characters;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto character = first_character(text.substr(at));
+    characters += character ? character->value : U'\uFFFD';
+    at += character ? character->size : 1;
+  }
+  return characters;
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto character = first_character(text.substr(at));
+    if (!character) return false;
+    at += character->size;
+  }
+  return true;
+}
+
+bool is_control(char32_t c) {
+  return is_in(controls, c);
+}
+
+bool is_noncharacter(char32_t c) {
+  return (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
+}
+
+std::string printable(std::string_view text) {
+  std::string line;
+  for (const char32_t c : repaired_characters(text)) {
+    if (is_control(c))
+      append_escaped(line, c);
+    else
+      append_character(line, c);
+  }
+  return line;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  while (true) {
+    const std::size_t end = text.find_first_of("\n\t");
+    lines += printable(text.substr(0, end));
+    if (end == text.npos) return lines;
+    lines += text[end];
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool is_space(char32_t c) {
+  return is_in(spaces, c);
+}
+
+bool is_punctuation(char32_t c) {
+  return is_in(punctuation, c);
 }
 
 }  // namespace core::text

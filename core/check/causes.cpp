@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/check/computed.hpp"
 #include "core/check/nearness.hpp"
 #include "core/check/other_heads.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/apart.hpp"
+#include "core/base/number.hpp"
 #include "core/check/pattern.hpp"
 
 namespace core::check {
@@ -11,7 +11,7 @@ namespace {
 
 double farthest(const arma::mat& theirs, const arma::mat& ours) {
   double most = 0;
-  for (arma::uword k = 0; k < ours.n_elem; ++k) most = std::max(most, apart(theirs[k], ours[k]));
+  for (arma::uword k = 0; k < ours.n_elem; ++k) most = std::max(most, abs_difference(theirs[k], ours[k]));
   return most;
 }
 

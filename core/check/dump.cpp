@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/base/ascii.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/check/names.hpp"
 
 namespace core::check {

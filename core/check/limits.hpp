@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "core/base/apart.hpp"
+#include "core/base/number.hpp"
 #include "core/check/stored_as.hpp"
 
 /// How far somebody's numbers are from ours, and how far they may be.
@@ -45,7 +45,7 @@ struct Limits {
 
 /// |theirs − ours|, 0 … ∞: 0 where their type does not hold ours, ∞ where one alone is NaN.
 inline double distance(double theirs, double ours, formats::Dtype dtype) {
-  return stands_for_more(dtype, theirs, ours) ? 0 : apart(theirs, ours);
+  return stands_for_more(dtype, theirs, ours) ? 0 : abs_difference(theirs, ours);
 }
 
 /// All numbers of two matrices, as they are compared one after the other.

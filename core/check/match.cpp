@@ -6,7 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/check/agreement.hpp"
 #include "core/check/names.hpp"
 #include "core/check/other_heads.hpp"

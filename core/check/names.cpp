@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "core/base/ascii.hpp"
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
 
 namespace core::check {
 namespace {

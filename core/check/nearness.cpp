@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/base/apart.hpp"
+#include "core/base/number.hpp"
 #include "core/graph/changes.hpp"
 #include "core/graph/rounding.hpp"
 
@@ -39,7 +39,7 @@ ErrorSum error_sum(const Theirs& theirs, const Reading& reading, const Computed&
   for_each_number_of(
       theirs, reading,
       [&](double their, const std::array<double, 1>& ours) {
-        const double error = apart(their, ours[0]);
+        const double error = abs_difference(their, ours[0]);
         sum.squares += error * error;
         ++sum.n;
       },

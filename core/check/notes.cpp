@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/check/computed.hpp"
 
 namespace core::check {

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <numeric>
 
-#include "core/base/apart.hpp"
-#include "core/base/words.hpp"
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
 
 namespace core::check {
 namespace {

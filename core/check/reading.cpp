@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace core::check {
 namespace {

@@ -6,9 +6,8 @@
 #include <map>
 #include <set>
 
-#include "core/base/columns.hpp"
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/files/json.hpp"
 
 namespace core::check {

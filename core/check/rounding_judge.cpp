@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/apart.hpp"
+#include "core/base/number.hpp"
 #include "core/check/computed.hpp"
 #include "core/graph/rounding.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace core::check {
 namespace {

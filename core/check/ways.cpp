@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/check/other_heads.hpp"
 #include "core/check/ways_of_additions.hpp"
 #include "core/graph/changes.hpp"

@@ -34,7 +34,7 @@ Way of_base(double base, const std::string& right) {
     Model next = model;
     auto& rotary = next.additions.positions.rotary;
     const bool counts =
-        rotary && !rotary->inverse_frequencies && positions::turned_columns(*rotary, model.d_head()) > 2;
+        rotary && !rotary->inverse_frequencies && positions::rotated_columns(*rotary, model.d_head()) > 2;
     if (counts) rotary->base = base;
     return next;
   };

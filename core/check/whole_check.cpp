@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/check/match.hpp"
 #include "core/check/names.hpp"
 #include "core/check/stored_as.hpp"

@@ -2,9 +2,8 @@
 #include <cmath>
 #include <set>
 
-#include "core/base/columns.hpp"
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/check/report_text.hpp"
 #include "core/check/whole_check.hpp"
 #include "core/files/json.hpp"

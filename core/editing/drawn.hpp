@@ -3,7 +3,7 @@
 #include <armadillo>
 #include <vector>
 
-#include "core/base/generator.hpp"
+#include "core/base/random.hpp"
 #include "core/graph/model.hpp"
 
 /// Parts of models, filled from the generator in the order in which PyTorch draws them.

@@ -33,7 +33,7 @@ void fit_positions(Model& model) {
   if (rotary) {
     if (rotary->dimensions && *rotary->dimensions > model.d_head()) rotary->dimensions.reset();
     if (rotary->inverse_frequencies)
-      resize(*rotary->inverse_frequencies, 1, turned_columns(*rotary, model.d_head()) / 2);
+      resize(*rotary->inverse_frequencies, 1, rotated_columns(*rotary, model.d_head()) / 2);
   }
   if (alibi && alibi->slopes) resize(*alibi->slopes, 1, model.n_heads);
   if (relative) resize(relative->table, model.n_heads, relative->table.n_cols());

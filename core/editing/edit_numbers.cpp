@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/editing/edit_cases.hpp"
 
 namespace core::editing {

@@ -1,7 +1,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/editing/edit_cases.hpp"
 
 namespace core::editing::cases {

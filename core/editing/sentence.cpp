@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
+#include "core/base/utf8.hpp"
 #include "core/editing/drawn.hpp"
 #include "core/graph/limits.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/base/bits.hpp"
+#include "core/base/random.hpp"
 #include "core/engine/adjusting.hpp"
 #include "core/engine/buffer.hpp"
 #include "core/engine/kernels.hpp"

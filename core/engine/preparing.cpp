@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/turning.hpp"
+#include "core/base/positions.hpp"
 #include "core/graph/order.hpp"
 
 namespace core::attention::fast {
@@ -22,7 +22,7 @@ Preparing::Preparing(const Model& model)
   const std::int64_t last = position_of_key(model, n_keys_ - 1);
   for (std::size_t k = 0; k < count; ++k) {
     const auto position = last - static_cast<std::int64_t>(count - 1 - k);
-    const positions::Turn turn = turn_at(*rotary_, frequencies, position);
+    const positions::Rotation turn = rotation_at(*rotary_, frequencies, position);
     cosines_.insert(cosines_.end(), turn.cosines.begin(), turn.cosines.end());
     sines_.insert(sines_.end(), turn.sines.begin(), turn.sines.end());
   }
@@ -50,7 +50,7 @@ void Preparing::norm(Projected what, double* row) const {
 void Preparing::turn(std::size_t at, double* row) const {
   const double *cosine = cosines_.data() + at * pairs_.size(), *sine = sines_.data() + at * pairs_.size();
   for (std::size_t p = 0; p < pairs_.size(); ++p)
-    positions::turn_pair(row[pairs_[p].first], row[pairs_[p].second], cosine[p], sine[p]);
+    positions::rotate_pair(row[pairs_[p].first], row[pairs_[p].second], cosine[p], sine[p]);
 }
 
 void Preparing::prepare(Projected what, std::size_t t, double* row) const {

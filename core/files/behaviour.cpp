@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/ascii.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/files/planning.hpp"
 #include "core/files/signs.hpp"
 

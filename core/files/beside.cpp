@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/base/outside.hpp"
+#include "core/base/error.hpp"
 #include "core/base/token.hpp"
 #include "core/files/json.hpp"
 #include "core/files/list_folder.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/base/ascii.hpp"
+#include "core/base/text.hpp"
 #include "core/files/config_keys.hpp"
 #include "core/files/file.hpp"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/rotary.hpp"
+#include "core/base/positions.hpp"
 
 namespace core::formats::checkpoints {
 

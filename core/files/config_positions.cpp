@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/base/ascii.hpp"
+#include "core/base/text.hpp"
 #include "core/files/config_keys.hpp"
 
 namespace core::formats::checkpoints {

@@ -96,7 +96,7 @@ int replace_content(Unfinished& whole, const fs::path& target, std::string_view 
 void replace(const fs::path& path, const std::optional<struct stat>& old, std::string_view content) {
   const fs::path target = followed(path);
   if (old && ::access(target.c_str(), W_OK) != 0) fail_writing(path, errno);
-  const HeldSignals held;
+  const SignalBlocker held;
   sweep(target.parent_path());
   const Descriptor folder = open_folder(target.parent_path());
   Unfinished whole(target.parent_path(), Unfinished::Kind::file, path);
@@ -179,7 +179,7 @@ bool has_owner_of(int descriptor, const struct stat& old) {
                                               ::fchown(descriptor, old.st_uid, old.st_gid) == 0);
 }
 
-int write_all(int descriptor, std::string_view content, const HeldSignals* held) {
+int write_all(int descriptor, std::string_view content, const SignalBlocker* held) {
   constexpr std::size_t most = 1 << 22;  // between two looks at the signals
   while (!content.empty()) {
     if (held) held->check();

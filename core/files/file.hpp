@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/held_signals.hpp"
+#include "core/base/signals.hpp"
 
 namespace core::formats {
 
@@ -66,7 +66,7 @@ bool has_owner_of(int descriptor, const struct stat& old);
 
 /// Writes all of the content to what is open: 0, or the error that stopped it. Throws Stopped when held has a
 /// signal that asks to end.
-int write_all(int descriptor, std::string_view content, const HeldSignals* held = nullptr);
+int write_all(int descriptor, std::string_view content, const SignalBlocker* held = nullptr);
 
 /// "PATH: not readable: why" for an error of the system.
 std::string cannot_be_read(const std::filesystem::path& path, int error);

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/files/header.hpp"
 #include "core/files/numbers.hpp"
 

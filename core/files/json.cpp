@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
-#include "core/base/hexadecimal.hpp"
-#include "core/base/nearest.hpp"
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
-#include "core/base/words.hpp"
 
 namespace core::formats {
 namespace {

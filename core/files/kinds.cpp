@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/ascii.hpp"
 #include "core/base/find.hpp"
+#include "core/base/text.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

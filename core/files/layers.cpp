@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "core/base/ascii.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/files/layouts.hpp"
 #include "core/files/signs.hpp"

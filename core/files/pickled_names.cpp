@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/files/json.hpp"
 #include "core/files/pickle_calls.hpp"
 

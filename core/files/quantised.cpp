@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "core/base/ascii.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 namespace core::formats::checkpoints {
 namespace {

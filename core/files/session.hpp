@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/outside.hpp"
+#include "core/base/error.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::formats {

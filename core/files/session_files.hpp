@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/outside.hpp"
+#include "core/base/error.hpp"
 #include "core/files/given_tensors.hpp"
 #include "core/files/json.hpp"
 #include "core/files/projections.hpp"

@@ -1,6 +1,6 @@
 #include "core/files/session_limits.hpp"
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace core::formats {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/held_signals.hpp"
+#include "core/base/signals.hpp"
 #include "core/files/unfinished.hpp"
 
 namespace core::formats {
@@ -41,7 +41,7 @@ class Staging {
     ~Leftovers();
   };
 
-  HeldSignals held_;  // the first to begin and the last to end
+  SignalBlocker held_;  // the first to begin and the last to end
   std::filesystem::path directory_;
   std::vector<std::filesystem::path> names_;
   Leftovers leftovers_;

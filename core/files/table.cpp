@@ -4,9 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "core/base/ascii.hpp"
-#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/records.hpp"

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace core::formats {
 namespace {

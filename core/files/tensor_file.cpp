@@ -4,9 +4,9 @@
 #include <numeric>
 #include <utility>
 
-#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/files/json.hpp"
 
 namespace core::formats {

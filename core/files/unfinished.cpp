@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
-#include "core/base/hexadecimal.hpp"
+#include "core/base/text.hpp"
 #include "core/files/list_folder.hpp"
 
 namespace core::formats {

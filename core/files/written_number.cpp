@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "core/base/ascii.hpp"
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
 
 namespace core::formats::readers {
 namespace {

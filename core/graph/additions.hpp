@@ -3,8 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/biases.hpp"
-#include "core/base/rotary.hpp"
+#include "core/base/positions.hpp"
 #include "core/base/shared_matrix.hpp"
 
 namespace core::attention {

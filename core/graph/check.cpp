@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/check_additions.hpp"
 #include "core/graph/check_given.hpp"
 #include "core/graph/model.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/shown_stages.hpp"
 
 namespace core::attention {
@@ -50,7 +50,7 @@ std::optional<Problem> check_rotary(const Model& m) {
   const std::size_t d_head = m.d_head();
   if (!is_positive(rotary.base)) return Problem{path + ".base", "expected a finite number above 0"};
   if (d_head == 0) return Problem{path, "expected queries and keys of known width"};
-  const std::size_t turned = positions::turned_columns(rotary, d_head);
+  const std::size_t turned = positions::rotated_columns(rotary, d_head);
   if (turned == 0 || turned > d_head || turned % 2 != 0)
     return Problem{path + ".dimensions", "expected an even number from 2 to d_head = " + to_string(d_head) +
                                              ", got " + to_string(turned)};

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/difference.hpp"
 
 namespace core::compare {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
-#include "core/base/apart.hpp"
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
 
 namespace core::compare {
 namespace {
@@ -49,7 +49,7 @@ Farthest farthest(const arma::mat& a, const arma::mat& b) {
   Farthest best;
   for (std::size_t j = 0; j < a.n_cols; ++j)
     for (std::size_t i = 0; i < a.n_rows; ++i) {
-      const double d = apart(a(i, j), b(i, j));
+      const double d = abs_difference(a(i, j), b(i, j));
       const bool earlier = i < best.row || (i == best.row && j < best.column);
       if (d > best.distance || (d > 0 && d == best.distance && earlier)) best = {d, i, j};
     }

@@ -3,7 +3,7 @@
 #include <armadillo>
 #include <vector>
 
-#include "core/base/generator.hpp"
+#include "core/base/random.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::attention {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/base/generator.hpp"
+#include "core/base/random.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::attention {

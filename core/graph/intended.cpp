@@ -109,12 +109,12 @@ constexpr Norming normed_by_deviation{
     [](const Model& m, bool brief) { return norm_words(m, brief, "standard deviation"); }};
 
 constexpr Turning turned_queries{[](const arma::mat& rows, const Model& m) {
-                                   return positions::turned(rows, turned_from(m, Stage::queries),
+                                   return positions::rotate(rows, turned_from(m, Stage::queries),
                                                             rotation_of(m));
                                  },
                                  query_turn_words};
 constexpr Turning turned_keys{[](const arma::mat& rows, const Model& m) {
-                                return positions::turned(rows, turned_from(m, Stage::keys), rotation_of(m));
+                                return positions::rotate(rows, turned_from(m, Stage::keys), rotation_of(m));
                               },
                               turn_words};
 

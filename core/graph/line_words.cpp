@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/rules.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/visible.hpp"

@@ -29,7 +29,7 @@ inline const positions::Rotary* rotary_of(const Model& m) {
 }
 /// Whether more than one pair turns, each at a frequency of its own.
 inline bool turns_pairs(const Model& m) {
-  return rotary_of(m) && positions::turned_columns(*rotary_of(m), m.d_head()) > 2;
+  return rotary_of(m) && positions::rotated_columns(*rotary_of(m), m.d_head()) > 2;
 }
 template <class Change>
 Model with_rotary(const Model& m, bool counts, Change change) {

@@ -17,8 +17,8 @@ enum class Rows { queries, keys };
 /// What a column of a stage stands for; tokens are those that are asked.
 enum class Columns { tokens, features, single };
 
-/// How numbers of a stage are to be coloured.
-enum class Colouring {
+/// How numbers of a stage are to be colored.
+enum class Coloring {
   signed_values,  ///< symmetric around 0
   weights,        ///< from 0 to top(model)
   mask            ///< grey, from 0 to top(model)
@@ -33,7 +33,7 @@ struct StageInfo {
   bool per_head;
   Rows rows;
   Columns columns;
-  Colouring colouring;
+  Coloring coloring;
   int line;  ///< 1 … 4: the line of the strip on which it stands
   /// The formula in the field's notation; "_q" stands for a subscript q. The brief one fits a narrow window.
   std::string (*formula)(const Model&, bool brief);
@@ -75,7 +75,7 @@ StageShape shape_of(const Model& model, Stage stage);
 /// The names of the tokens that a stage's rows stand for.
 const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequence& sequence);
 
-/// The upper end of the range of a stage that is coloured from 0: 1, or 1/(1 − rate) after dropout.
+/// The upper end of the range of a stage that is colored from 0: 1, or 1/(1 − rate) after dropout.
 double top_of_range(const Model& model, Stage stage);
 
 }  // namespace core::attention

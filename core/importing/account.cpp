@@ -5,7 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/files/kinds.hpp"
 
 namespace core::importing {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/ascii.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/files/kinds.hpp"
 #include "core/graph/visible.hpp"
 

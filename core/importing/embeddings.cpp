@@ -5,8 +5,8 @@
 #include <span>
 
 #include "core/base/error.hpp"
-#include "core/base/generator.hpp"
-#include "core/base/words.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/limits.hpp"
 #include "core/importing/first_line.hpp"

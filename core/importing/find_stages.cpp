@@ -2,8 +2,8 @@
 #include <cmath>
 #include <map>
 
-#include "core/base/ascii.hpp"
 #include "core/base/find.hpp"
+#include "core/base/text.hpp"
 #include "core/check/names.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/limits.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/outside.hpp"
+#include "core/base/error.hpp"
 #include "core/files/config.hpp"
 #include "core/files/given_tensors.hpp"
 #include "core/files/layers.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/files/projections.hpp"
 #include "core/graph/limits.hpp"
 #include "core/importing/embeddings.hpp"

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <functional>
 
-#include "core/base/apart.hpp"
-#include "core/base/ascii.hpp"
 #include "core/base/error.hpp"
 #include "core/base/find.hpp"
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/editing/sentence.hpp"
 #include "core/files/json.hpp"
@@ -153,7 +153,8 @@ std::vector<Moved> moved_cells(const Moment& moment, attention::Stage stage, std
   if (arma::size(before) != arma::size(now)) return moved;
   for (std::size_t i = 0; i < now.n_rows; ++i)
     for (std::size_t j = 0; j < now.n_cols; ++j)
-      if (const double by = apart(before(i, j), now(i, j)); by > rounding) moved.push_back({i, j, by});
+      if (const double by = abs_difference(before(i, j), now(i, j)); by > rounding)
+        moved.push_back({i, j, by});
   std::ranges::stable_sort(moved, std::greater(), &Moved::by);
   return moved;
 }

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/cell_text.hpp"
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/row_facts.hpp"
 
 namespace core::lessons {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/dropout_study.hpp"

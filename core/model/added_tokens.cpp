@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/code_points.hpp"
 #include "core/base/utf8.hpp"
 
 namespace core::tokenizers {

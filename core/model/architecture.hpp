@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/rotary.hpp"
+#include "core/base/positions.hpp"
 
 /// Whole models: tokens go in, and what may come next comes out.
 namespace core::transformer {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/base/turning.hpp"
+#include "core/base/positions.hpp"
 #include "core/model/exponential.hpp"
 #include "core/model/products.hpp"
 
@@ -127,7 +127,7 @@ void rotate(arma::fmat& heads, std::size_t d_head, const positions::Rotary& rota
     const auto [left_column, right_column] = columns_of(rotary, k, d_head);
     for (std::size_t begin = 0; begin < heads.n_cols; begin += d_head) {
       float *a = heads.colptr(begin + left_column), *b = heads.colptr(begin + right_column);
-      for (std::size_t i = 0; i < n; ++i) positions::turn_pair(a[i], b[i], cosines[i], sines[i]);
+      for (std::size_t i = 0; i < n; ++i) positions::rotate_pair(a[i], b[i], cosines[i], sines[i]);
     }
   }
 }

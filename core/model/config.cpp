@@ -157,7 +157,7 @@ void require_sizes(const Architecture& architecture, const std::string& place) {
     throw Error(place + "expected a number of heads that heads of keys divide, got " +
                 std::to_string(s.n_heads) + " and " + std::to_string(s.n_groups));
   if (!architecture.rotary) return;
-  const std::size_t turned = turned_columns(*architecture.rotary, s.d_head);
+  const std::size_t turned = rotated_columns(*architecture.rotary, s.d_head);
   if (turned > s.d_head || turned % 2 != 0)
     throw Error(place + "expected an even number of rotated numbers, at most the " +
                 std::to_string(s.d_head) + " of a head, got " + std::to_string(turned));

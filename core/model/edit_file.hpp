@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/model/experiment.hpp"
 

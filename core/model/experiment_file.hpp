@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/outside.hpp"
+#include "core/base/error.hpp"
 #include "core/files/json.hpp"
 #include "core/model/experiment.hpp"
 #include "core/model/file_mark.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace core::transformer {
 namespace {

@@ -3,7 +3,7 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
-#include "core/base/hexadecimal.hpp"
+#include "core/base/text.hpp"
 #include "core/files/file.hpp"
 
 namespace core::experiment {

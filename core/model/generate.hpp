@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/generator.hpp"
+#include "core/base/random.hpp"
 #include "core/model/run.hpp"
 
 namespace core::transformer {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
+#include "core/base/utf8.hpp"
 #include "core/model/blocks.hpp"
 
 namespace core::transformer {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "core/base/code_points.hpp"
 #include "core/base/utf8.hpp"
 
 namespace core::tokenizers {

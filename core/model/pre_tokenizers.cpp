@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/code_points.hpp"
+#include "core/base/utf8.hpp"
 #include "core/model/byte_level.hpp"
 #include "core/model/unicode.hpp"
 

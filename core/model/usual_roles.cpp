@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/generator.hpp"
+#include "core/base/random.hpp"
 
 namespace core::experiment {
 namespace {

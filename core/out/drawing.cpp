@@ -11,12 +11,9 @@
 #include <set>
 #include <string_view>
 
-#include "core/base/cell_text.hpp"
-#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
-#include "core/base/formula.hpp"
-#include "core/base/hexadecimal.hpp"
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 
 namespace core::figures {
@@ -89,10 +86,10 @@ std::string drawable(std::string_view token) {
   return text;
 }
 
-std::vector<Run> formula_runs(std::string_view formula, double size, Rgb colour) {
+std::vector<Run> formula_runs(std::string_view formula, double size, Rgb color) {
   std::vector<Run> runs;
   for (const text::FormulaPiece& piece : text::formula_pieces(formula)) {
-    Run run{std::string(piece.text), size, colour};
+    Run run{std::string(piece.text), size, color};
     if (piece.subscript) run.size = subscript_size * size, run.lowered = subscript_drop * size;
     runs.push_back(run);
   }
@@ -167,7 +164,7 @@ std::string png_of_surface(cairo_surface_t* surface) {
 
 }  // namespace
 
-std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const colour::Rgb> pixels) {
+std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const color::Rgb> pixels) {
   const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
       cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)),
       cairo_surface_destroy);
@@ -175,7 +172,7 @@ std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const col
     const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface.get()));
     for (std::size_t i = 0; i < rows; ++i, line += stride)
       for (std::size_t j = 0; j < columns; ++j) {
-        const colour::Rgb c = pixels[i * columns + j];
+        const color::Rgb c = pixels[i * columns + j];
         const std::uint32_t pixel = std::uint32_t{c.r} << 16 | std::uint32_t{c.g} << 8 | c.b;
         std::memcpy(line + 4 * j, &pixel, sizeof pixel);
       }
@@ -186,8 +183,8 @@ std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const col
 
 namespace {
 
-void set_colour(cairo_t* c, Rgb colour) {
-  cairo_set_source_rgb(c, colour.r / 255.0, colour.g / 255.0, colour.b / 255.0);
+void set_color(cairo_t* c, Rgb color) {
+  cairo_set_source_rgb(c, color.r / 255.0, color.g / 255.0, color.b / 255.0);
 }
 
 /// The text as cairo takes it, which refuses all of a picture for one wrong character.
@@ -202,7 +199,7 @@ struct Painter {
   cairo_t* c;
 
   void operator()(const Box& box) const {
-    set_colour(c, box.fill);
+    set_color(c, box.fill);
     cairo_rectangle(c, box.area.x, box.area.y, box.area.width, box.area.height);
     cairo_fill(c);
   }
@@ -221,7 +218,7 @@ struct Painter {
       cairo_move_to(c, sum - top, top);
       cairo_line_to(c, sum - bottom, bottom);
     }
-    set_colour(c, hatch.line);
+    set_color(c, hatch.line);
     cairo_set_line_width(c, 0.8);
     cairo_stroke(c);
     cairo_restore(c);
@@ -232,7 +229,7 @@ struct Painter {
       cairo_move_to(c, from.x, from.y);
       cairo_line_to(c, to.x, to.y);
     }
-    set_colour(c, lines.colour);
+    set_color(c, lines.color);
     cairo_set_line_width(c, lines.thickness);
     cairo_stroke(c);
   }
@@ -244,7 +241,7 @@ struct Painter {
       cairo_line_to(c, corners[2].x, corners[2].y);
       cairo_close_path(c);
     }
-    set_colour(c, triangles.fill);
+    set_color(c, triangles.fill);
     cairo_fill(c);
   }
 
@@ -255,7 +252,7 @@ struct Painter {
     cairo_set_antialias(c, CAIRO_ANTIALIAS_NONE);  // edges between cells stay hard
     for (std::size_t i = 0; i < image.rows; ++i)
       for (std::size_t j = 0; j < image.columns; ++j) {
-        set_colour(c, image.pixels[i * image.columns + j]);
+        set_color(c, image.pixels[i * image.columns + j]);
         cairo_rectangle(c, image.area.x + static_cast<double>(j) * width,
                         image.area.y + static_cast<double>(i) * height, width, height);
         cairo_fill(c);
@@ -273,7 +270,7 @@ struct Painter {
     for (const Run& run : text.runs) {
       x += run.before;
       const double length = advance(run);
-      set_colour(c, run.colour);
+      set_color(c, run.color);
       cairo_move_to(c, x, run.lowered);
       cairo_show_text(c, accepted(run.text).c_str());
       x += length;
@@ -300,7 +297,7 @@ void draw_on(cairo_t* c, const DisplayList& figure, double scale) {
   cairo_font_options_set_hint_style(fonts.get(), CAIRO_HINT_STYLE_NONE);
   cairo_font_options_set_hint_metrics(fonts.get(), CAIRO_HINT_METRICS_OFF);
   cairo_set_font_options(c, fonts.get());
-  set_colour(c, figure.ground);
+  set_color(c, figure.ground);
   cairo_paint(c);
   cairo_scale(c, scale, scale);
   for (const Item& item : figure.items) std::visit(Painter{c}, item);
@@ -394,8 +391,8 @@ std::string place(const Area& a) {
          attribute("height", number(a.height));
 }
 
-std::string fill(Rgb colour) {
-  return attribute("fill", "#" + hex(colour));
+std::string fill(Rgb color) {
+  return attribute("fill", "#" + hex(color));
 }
 
 struct Writer {
@@ -416,7 +413,7 @@ struct Writer {
     std::string path;
     for (const auto& [from, to] : lines.ends)
       path += "M" + number(from.x) + " " + number(from.y) + "L" + number(to.x) + " " + number(to.y);
-    text += "<path" + attribute("d", path) + attribute("stroke", "#" + hex(lines.colour)) +
+    text += "<path" + attribute("d", path) + attribute("stroke", "#" + hex(lines.color)) +
             attribute("stroke-width", number(lines.thickness)) + attribute("fill", "none") + "/>\n";
   }
 
@@ -458,19 +455,19 @@ struct Writer {
 
  private:
   static std::string look(const Run& run) {
-    return attribute("font-size", number(run.size)) + fill(run.colour) + (run.mono ? " class=\"m\"" : "");
+    return attribute("font-size", number(run.size)) + fill(run.color) + (run.mono ? " class=\"m\"" : "");
   }
 };
 
-/// A pattern for each colour of hatches: lines where x + y is a multiple of six.
+/// A pattern for each color of hatches: lines where x + y is a multiple of six.
 std::string patterns(const DisplayList& figure) {
-  std::set<std::string> colours;
+  std::set<std::string> colors;
   for (const Item& item : figure.items)
-    if (const auto* hatch = std::get_if<Hatch>(&item)) colours.insert(hex(hatch->line));
+    if (const auto* hatch = std::get_if<Hatch>(&item)) colors.insert(hex(hatch->line));
   std::string text;
-  for (const std::string& colour : colours)
-    text += "<pattern id=\"hatch-" + colour + "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">" +
-            "<path d=\"M-1 1L1 -1M-1 7L7 -1M5 7L7 5\" stroke=\"#" + colour +
+  for (const std::string& color : colors)
+    text += "<pattern id=\"hatch-" + color + "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">" +
+            "<path d=\"M-1 1L1 -1M-1 7L7 -1M5 7L7 5\" stroke=\"#" + color +
             "\" stroke-width=\"0.8\"/></pattern>\n";
   return text;
 }

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/rgb.hpp"
+#include "core/base/color.hpp"
 
 namespace core::figures {
 
@@ -17,7 +17,7 @@ namespace core::figures {
 // Lengths are in pixels at scale 1, from the top left corner. Whoever writes a figure draws these and
 // nothing else, so every format shows the same.
 
-using colour::Rgb;
+using color::Rgb;
 
 struct Point {
   double x = 0, y = 0;
@@ -40,7 +40,7 @@ struct Hatch {
 struct Lines {
   std::vector<std::array<Point, 2>> ends;
   double thickness = 1;
-  Rgb colour;
+  Rgb color;
 };
 
 struct Triangles {
@@ -48,18 +48,18 @@ struct Triangles {
   Rgb fill;
 };
 
-/// A grid of colours, each a rectangle with hard edges.
+/// A grid of colors, each a rectangle with hard edges.
 struct Image {
   Area area;
   std::size_t rows = 0, columns = 0;
   std::vector<Rgb> pixels;  ///< rows × columns, row after row
 };
 
-/// Words in one font and colour.
+/// Words in one font and color.
 struct Run {
   std::string text;  ///< UTF-8
   double size = 14;  ///< the height of the font's em
-  Rgb colour;
+  Rgb color;
   bool mono = false;
   double lowered = 0;  ///< below the baseline
   double before = 0;   ///< room before it
@@ -96,12 +96,12 @@ std::string shortened(const std::string& text, double size, double room);
 std::string drawable(std::string_view token);
 
 /// A formula as runs: "W_q" is a W with a lowered q.
-std::vector<Run> formula_runs(std::string_view formula, double size, Rgb colour);
+std::vector<Run> formula_runs(std::string_view formula, double size, Rgb color);
 
 /// Every how many cells there is room for a label: 1, 2, 4, 8, …, as people count on.
 std::size_t label_step(double cell, double room);
 
-/// The end of a range as it stands beside a colour bar; a whole number perhaps without decimals.
+/// The end of a range as it stands beside a color bar; a whole number perhaps without decimals.
 std::string end_text(double value, bool whole_alone);
 
 /// Puts all that another figure shows into this one, moved by so much; the size stays.
@@ -111,7 +111,7 @@ void append(DisplayList& figure, const DisplayList& part, Point by);
 
 /// A picture as a PNG file of 8 bits a channel; pixels are rows × columns, row after row, at most 32767 in
 /// each direction.
-std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const colour::Rgb> pixels);
+std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const color::Rgb> pixels);
 
 // struct _cairo;
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/files/file.hpp"
 #include "core/files/own_descriptor.hpp"
 #include "core/files/staging.hpp"

@@ -7,11 +7,10 @@
 #include <string>
 #include <tuple>
 
-#include "core/base/bar.hpp"
-#include "core/base/cell_text.hpp"
-#include "core/base/cells.hpp"
+#include "core/base/color.hpp"
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
 #include "core/out/drawing.hpp"
 #include "core/out/export.hpp"
 
@@ -19,7 +18,7 @@ namespace core::figures {
 
 namespace {
 
-using colour::Palette;
+using color::Palette;
 
 constexpr double title_height = 26, index_size = 12, row_size = 13, column_size = 12;
 constexpr double widest_row_name = 130, longest_column_name = 96, bar_gap = 10;
@@ -46,8 +45,8 @@ std::size_t block(std::size_t count, Room room) {
 }
 
 /// Whether any of each block is not 0.
-std::vector<double> flags(const arma::mat* m, colour::Blocks rows, colour::Blocks columns) {
-  return m ? colour::pooled(colour::ColourMap::weights, *m, rows, columns) : std::vector<double>{};
+std::vector<double> flags(const arma::mat* m, color::Blocks rows, color::Blocks columns) {
+  return m ? color::pooled(color::ColorMap::weights, *m, rows, columns) : std::vector<double>{};
 }
 
 Grid grid_of(const Map& map) {
@@ -63,13 +62,13 @@ Grid grid_of(const Map& map) {
   g.separate = g.cell_width >= 8 && g.cell_height >= 8 && g.rows * g.columns <= boxes;
   g.picture = {0, 0, static_cast<double>(g.columns) * g.cell_width,
                static_cast<double>(g.rows) * g.cell_height};
-  const colour::Blocks rows{0, g.rows, g.block_rows}, columns{0, g.columns, g.block_columns};
-  const std::vector<double> shown = colour::pooled(map.shading.map, numbers, rows, columns);
+  const color::Blocks rows{0, g.rows, g.block_rows}, columns{0, g.columns, g.block_columns};
+  const std::vector<double> shown = color::pooled(map.shading.map, numbers, rows, columns);
   const std::vector<double> visible = flags(map.visible, rows, columns),
                             kept = flags(map.kept, rows, columns);
   for (std::size_t k = 0; k < shown.size(); ++k)
-    g.looks.push_back(colour::look(map.shading, shown[k], !visible.empty() && visible[k] == 0,
-                                   !kept.empty() && kept[k] == 0));
+    g.looks.push_back(color::look(map.shading, shown[k], !visible.empty() && visible[k] == 0,
+                                  !kept.empty() && kept[k] == 0));
   return g;
 }
 
@@ -159,38 +158,37 @@ void add_bar(MapFigure& figure, const Map& map, const Palette& palette) {
   figure.list.width = std::max(figure.list.width, p.x + bar.width);
 }
 
-Rgb colour_on_bar(const colour::Shading& s, double share, const Palette& palette) {
-  const double number = colour::number_on_bar(s, share);
-  return colour::colour_at(s.map, palette.dark,
-                           colour::place_in_range(s.map, s.low, s.high, number, s.least));
+Rgb color_on_bar(const color::Shading& s, double share, const Palette& palette) {
+  const double number = color::number_on_bar(s, share);
+  return color::color_at(s.map, palette.dark, color::place_in_range(s.map, s.low, s.high, number, s.least));
 }
 
 }  // namespace
 
-DisplayList bar_figure(const colour::Shading& shading, double smallest, double largest, double width,
+DisplayList bar_figure(const color::Shading& shading, double smallest, double largest, double width,
                        const Palette& palette) {
   const std::size_t steps =
-      shading.map == colour::ColourMap::mask ? 2 : 64;  // a mask has no numbers in between
+      shading.map == color::ColorMap::mask ? 2 : 64;  // a mask has no numbers in between
   constexpr double thick = 6, mark = 3, room = 5;
   DisplayList bar;
-  const std::string low_end = end_text(colour::number_on_bar(shading, 0), true),
-                    high_end = end_text(colour::number_on_bar(shading, 1), true);
+  const std::string low_end = end_text(color::number_on_bar(shading, 0), true),
+                    high_end = end_text(color::number_on_bar(shading, 1), true);
   const double left = text_width(low_end, index_size, true) + room,
                right = text_width(high_end, index_size, true) + room;
   const double length = std::max(64.0, std::floor(width - left - right));
-  Image colours{{left, 0, length, thick}, 1, steps, {}};
+  Image colors{{left, 0, length, thick}, 1, steps, {}};
   for (std::size_t k = 0; k < steps; ++k)
-    colours.pixels.push_back(colour_on_bar(
+    colors.pixels.push_back(color_on_bar(
         shading,
         (static_cast<double>(k) + (steps > 2 ? 0.5 : 0)) / static_cast<double>(steps > 2 ? steps : 1),
         palette));
-  bar.items.emplace_back(std::move(colours));
+  bar.items.emplace_back(std::move(colors));
   const double base = thick / 2 + 0.36 * index_size;
   add_text(bar, {left - room, base}, Anchor::end, low_end, index_size, palette.dim, true);
   add_text(bar, {left + length + room, base}, Anchor::start, high_end, index_size, palette.dim, true);
   Triangles ends{{}, palette.faint};
   for (const double v : {smallest, largest}) {
-    const double x = left + length * colour::share_of_bar(shading, v);
+    const double x = left + length * color::share_of_bar(shading, v);
     ends.corners.push_back(
         {Point{x, thick + 1}, Point{x - mark, thick + 1 + mark}, Point{x + mark, thick + 1 + mark}});
   }
@@ -212,7 +210,7 @@ MapFigure map_figure(const Map& map, const Palette& palette) {
   draw_columns(figure.list, map, grid, labels, palette);
   figure.picture = grid.picture;
   figure.block_rows = grid.block_rows, figure.block_columns = grid.block_columns;
-  for (const colour::CellLook& look : grid.looks) figure.marks |= look.marks;
+  for (const color::CellLook& look : grid.looks) figure.marks |= look.marks;
   figure.list.width = std::max(grid.picture.x + grid.picture.width, text_width(map.title));
   figure.list.height = grid.picture.y + grid.picture.height;
   if (map.bar) add_bar(figure, map, palette);
@@ -221,14 +219,14 @@ MapFigure map_figure(const Map& map, const Palette& palette) {
 
 namespace {
 
-using colour::CellLook;
-using colour::Palette;
-namespace mark = colour::mark;
+using color::CellLook;
+using color::Palette;
+namespace mark = color::mark;
 
-constexpr double smallest_mark = 5;  // a cell of fewer pixels has its colour alone
+constexpr double smallest_mark = 5;  // a cell of fewer pixels has its color alone
 constexpr double number_size = 13, smallest_number_cell_width = 26, smallest_number_cell_height = 15;
 
-/// Items of one colour drawn at once, so that a thousand hatched cells are one item.
+/// Items of one color drawn at once, so that a thousand hatched cells are one item.
 struct Marks {
   std::map<std::tuple<int, int, int>, Hatch> hatches;
   std::map<std::tuple<int, int, int>, Lines> crosses;
@@ -271,16 +269,16 @@ Triangles cut_corner(const Area& a, bool above, Rgb ink) {
 
 void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& look, Rgb ground,
                const Palette& p) {
-  const Rgb ink = colour::readable_on(ground);
+  const Rgb ink = color::readable_on(ground);
   if (look.marks & mark::not_a_number) {
-    all.nans.colour = p.status.bad;
+    all.nans.color = p.status.bad;
     all.nans.ends.push_back({Point{area.x, area.y}, Point{area.x + area.width, area.y + area.height}});
     all.nans.ends.push_back({Point{area.x, area.y + area.height}, Point{area.x + area.width, area.y}});
     return;
   }
   const bool hatched = look.marks & (mark::hidden | mark::minus_infinity);
   if (hatched) {
-    const Rgb line = look.marks & mark::minus_infinity ? p.hatch.lines : colour::mix(ink, ground, 0.18f);
+    const Rgb line = look.marks & mark::minus_infinity ? p.hatch.lines : color::mix(ink, ground, 0.18f);
     Hatch& hatch = all.hatches[key(line)];
     hatch.line = line;
     add_hatch(hatch, area, !grid.separate);
@@ -288,9 +286,9 @@ void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& l
   if (std::min(area.width, area.height) < smallest_mark) return;
   if (look.marks & mark::dropped) {
     const bool small = std::min(area.width, area.height) < 14;
-    const Rgb line = small ? colour::mix(ink, ground, 0.45f) : ink;
+    const Rgb line = small ? color::mix(ink, ground, 0.45f) : ink;
     Lines& cross = all.crosses[key(line)];
-    cross.colour = line, cross.thickness = small ? 0.8 : 1.5;
+    cross.color = line, cross.thickness = small ? 0.8 : 1.5;
     cross_dropped(cross, area);
   }
   if (look.marks & (mark::above | mark::below))
@@ -301,10 +299,10 @@ void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& l
 
 Rgb ground_of(const Map& map, const CellLook& look, const Palette& palette) {
   if (look.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch.ground;
-  const colour::Shading& s = map.shading;
+  const color::Shading& s = map.shading;
   const double place =
-      look.marks & mark::dropped ? colour::place_in_range(s.map, s.low, s.high, 0, s.least) : look.place;
-  return colour::colour_at(s.map, palette.dark, place);
+      look.marks & mark::dropped ? color::place_in_range(s.map, s.low, s.high, 0, s.least) : look.place;
+  return color::color_at(s.map, palette.dark, place);
 }
 
 void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {
@@ -351,7 +349,7 @@ double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const P
       const double v = numbers(i, j);
       const CellLook& look = grid.look(i, j);
       if (look.marks & mark::dropped || (!format.fits && std::isfinite(v) && v != 0)) continue;
-      Rgb ink = colour::readable_on(ground_of(map, look, palette));
+      Rgb ink = color::readable_on(ground_of(map, look, palette));
       if (std::isnan(v)) ink = palette.status.bad;
       if (std::isinf(v) || look.marks & mark::hidden) ink = palette.faint;
       const Area a = grid.cell(i, j);
@@ -369,7 +367,7 @@ double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const P
 
 namespace {
 
-using colour::Palette;
+using color::Palette;
 using std::to_string;
 
 /// A small cell that bears a mark, and what it means.
@@ -378,15 +376,15 @@ struct Sample {
   const char* words;
 };
 constexpr Sample samples[]{
-    {colour::mark::minus_infinity, "−∞"},     {colour::mark::hidden, "hidden by the mask"},
-    {colour::mark::dropped, "dropped"},       {colour::mark::not_a_number, "not a number (0/0)"},
-    {colour::mark::above, "above the range"}, {colour::mark::below, "below the range"}};
+    {color::mark::minus_infinity, "−∞"},     {color::mark::hidden, "hidden by the mask"},
+    {color::mark::dropped, "dropped"},       {color::mark::not_a_number, "not a number (0/0)"},
+    {color::mark::above, "above the range"}, {color::mark::below, "below the range"}};
 
 void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
   constexpr double side = 12;
-  const bool plain = mark == colour::mark::not_a_number || mark == colour::mark::minus_infinity;
-  const Rgb ground = plain ? p.hatch.ground : colour::colour_at(colour::ColourMap::weights, p.dark, 0),
-            ink = colour::readable_on(ground);
+  const bool plain = mark == color::mark::not_a_number || mark == color::mark::minus_infinity;
+  const Rgb ground = plain ? p.hatch.ground : color::color_at(color::ColorMap::weights, p.dark, 0),
+            ink = color::readable_on(ground);
   list.items.emplace_back(Box{{x, 0, side, side}, ground});
   const auto cross = [&](Rgb ink_of_cross, double thickness) {
     list.items.emplace_back(Lines{
@@ -394,14 +392,14 @@ void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
         thickness,
         ink_of_cross});
   };
-  if (mark == colour::mark::minus_infinity)
+  if (mark == color::mark::minus_infinity)
     list.items.emplace_back(Hatch{{{x, 0, side, side}}, p.hatch.lines});
-  if (mark == colour::mark::hidden)
-    list.items.emplace_back(Hatch{{{x, 0, side, side}}, colour::mix(ink, ground, 0.3f)});
-  if (mark == colour::mark::dropped) cross(ink, 1.5);
-  if (mark == colour::mark::not_a_number) cross(p.status.bad, 1.2);
-  const bool above = mark == colour::mark::above;
-  if (above || mark == colour::mark::below) {
+  if (mark == color::mark::hidden)
+    list.items.emplace_back(Hatch{{{x, 0, side, side}}, color::mix(ink, ground, 0.3f)});
+  if (mark == color::mark::dropped) cross(ink, 1.5);
+  if (mark == color::mark::not_a_number) cross(p.status.bad, 1.2);
+  const bool above = mark == color::mark::above;
+  if (above || mark == color::mark::below) {
     const double y = above ? 0 : side, inner = above ? 6 : side - 6;
     list.items.emplace_back(
         Triangles{{{Point{x + side - 6, y}, Point{x + side, y}, Point{x + side, inner}}}, ink});
@@ -424,7 +422,7 @@ void Notes::add(const MapFigure& figure, const Map& map) {
   by_hand |= !map.by_hand.empty();
   block_rows = std::max(block_rows, figure.block_rows),
   block_columns = std::max(block_columns, figure.block_columns);
-  if (figure.block_rows * figure.block_columns > 1) pooled_as.insert(colour::pooled_as(map.shading.map));
+  if (figure.block_rows * figure.block_columns > 1) pooled_as.insert(color::pooled_as(map.shading.map));
   units.insert(figure.unit);
   logarithmic |= map.shading.least > 0;
 }
@@ -466,13 +464,13 @@ DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
 
 namespace {
 
-using attention::Colouring;
+using attention::Coloring;
 using attention::Columns;
 using attention::Model;
 using attention::Stage;
 using attention::StageInfo;
 using attention::Trace;
-using colour::Palette;
+using color::Palette;
 using std::to_string;
 
 constexpr double margin = 20, beside = 40, below = 26;
@@ -485,13 +483,13 @@ struct Source {
   const Palette& palette;
 };
 
-colour::ColourMap map_of(const FigureOptions& options, Colouring colouring) {
-  switch (colouring) {
-    case Colouring::weights:
+color::ColorMap map_of(const FigureOptions& options, Coloring coloring) {
+  switch (coloring) {
+    case Coloring::weights:
       return options.sequential;
-    case Colouring::mask:
-      return colour::ColourMap::mask;
-    case Colouring::signed_values:
+    case Coloring::mask:
+      return color::ColorMap::mask;
+    case Coloring::signed_values:
       break;
   }
   return options.diverging;
@@ -499,7 +497,7 @@ colour::ColourMap map_of(const FigureOptions& options, Colouring colouring) {
 
 Range range_of(const Source& s, const StageInfo& stage, std::size_t head) {
   if (s.options.range) return s.options.range(stage.stage, head);
-  if (stage.colouring != Colouring::signed_values) return {0, attention::top_of_range(s.model, stage.stage)};
+  if (stage.coloring != Coloring::signed_values) return {0, attention::top_of_range(s.model, stage.stage)};
   double largest = 0;
   for (const double v : *stage.matrix(s.trace, head))
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
@@ -535,12 +533,12 @@ Map map_of_stage(const Source& s, const StageInfo& stage, std::size_t head, cons
   const bool scores = stage.stage == Stage::scores || stage.stage == Stage::scaled_scores;
   const bool of_tokens = stage.columns == Columns::tokens;
   Map map{.matrix = formats::labelled_stage(s.model, s.trace, stage, head, s.options.sequence), .title = {}};
-  map.shading = {map_of(s.options, stage.colouring), range.low, range.high, range.least};
+  map.shading = {map_of(s.options, stage.coloring), range.low, range.high, range.least};
   if (weights) map.visible = &static_cast<const arma::mat&>(s.trace.mask);
   if (drops) map.kept = &static_cast<const arma::mat&>(s.trace.heads[head].dropout_mask);
   if (of_tokens && !scores && info(Stage::mask).present(s.model)) map.by_hand = s.model.mask.cells;
   map.tokens_above = of_tokens;
-  map.plain_one = stage.colouring != Colouring::signed_values;
+  map.plain_one = stage.coloring != Coloring::signed_values;
   map.numbers = s.options.numbers;
   map.bar = stage.columns != Columns::single;
   return map;
@@ -556,7 +554,7 @@ DisplayList one_map(const Source& s, const StageInfo& stage, std::size_t head, N
   return figure.list;
 }
 
-/// All heads of a stage, in colours of one range, with one bar for all.
+/// All heads of a stage, in colors of one range, with one bar for all.
 DisplayList all_heads(const Source& s, const StageInfo& stage, Notes& notes) {
   const std::size_t n = s.model.n_heads, columns = n <= 3 ? n : n <= 8 ? (n + 1) / 2 : 4;
   const Range range = common_range(s, stage);
@@ -578,18 +576,18 @@ DisplayList all_heads(const Source& s, const StageInfo& stage, Notes& notes) {
     row_height = std::max(row_height, part.list.height);
     list.width = std::max(list.width, x - beside);
   }
-  const DisplayList bar = bar_figure({map_of(s.options, stage.colouring), range.low, range.high, range.least},
+  const DisplayList bar = bar_figure({map_of(s.options, stage.coloring), range.low, range.high, range.least},
                                      smallest, largest, std::min(list.width, 420.0), s.palette);
   append(list, bar, {0, y + row_height + 18});
   list.height = y + row_height + 18 + bar.height;
   return list;
 }
 
-void draw_arrow(DisplayList& list, Point from, double length, Rgb colour) {
+void draw_arrow(DisplayList& list, Point from, double length, Rgb color) {
   const Point tip{from.x + length, from.y};
-  list.items.emplace_back(Lines{{{from, Point{tip.x - 5, tip.y}}}, 1, colour});
+  list.items.emplace_back(Lines{{{from, Point{tip.x - 5, tip.y}}}, 1, color});
   list.items.emplace_back(
-      Triangles{{{tip, Point{tip.x - 6, tip.y - 3}, Point{tip.x - 6, tip.y + 3}}}, colour});
+      Triangles{{{tip, Point{tip.x - 6, tip.y - 3}, Point{tip.x - 6, tip.y + 3}}}, color});
 }
 
 /// The stages of one head in four lines that read as text.
@@ -650,7 +648,7 @@ std::string words_of(const Model& model, const FigureOptions& o) {
 }  // namespace
 
 DisplayList figure(const Model& model, const Trace& trace, const FigureOptions& options) {
-  const Source source{model, trace, options, colour::palette(options.dark)};
+  const Source source{model, trace, options, color::palette(options.dark)};
   Notes notes;
   const DisplayList inner = content(source, notes);
   const DisplayList words = notes_figure(notes, source.palette, std::max(inner.width, 320.0));

@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/cells.hpp"
-#include "core/base/colour_map.hpp"
-#include "core/base/palette.hpp"
+#include "core/base/color.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
@@ -25,32 +23,32 @@ enum class Room { one_map, several_maps };
 struct Map {
   formats::LabelledMatrix matrix;
   std::vector<Run> title;  ///< above the map
-  colour::Shading shading = {};
+  color::Shading shading = {};
   const arma::mat* visible = nullptr;  ///< of the size of the numbers: 0 = hidden, or nullptr
   const arma::mat* kept = nullptr;     ///< of the size of the numbers: 0 = dropped, or nullptr
   std::vector<attention::MaskCell> by_hand = {};
   bool tokens_above = true;  ///< columns are tokens, with their index below the name
   bool plain_one = false;    ///< an exact one is written "1"
   bool numbers = true;       ///< in cells that are large enough
-  bool bar = true;           ///< a colour bar below
+  bool bar = true;           ///< a color bar below
   Room room = Room::one_map;
 };
 
-/// A heatmap with its title, labels, numbers, marks and colour bar; picture is where its cells are.
+/// A heatmap with its title, labels, numbers, marks and color bar; picture is where its cells are.
 struct MapFigure {
   DisplayList list;
   Area picture;
-  unsigned marks = 0;                             ///< all that its cells bear: a sum of colour::mark
+  unsigned marks = 0;                             ///< all that its cells bear: a sum of color::mark
   std::size_t block_rows = 1, block_columns = 1;  ///< cells that one pixel stands for
   double unit = 1;                                ///< what the numbers in the cells are to be multiplied by
 };
 
-/// Draws a map at the origin. Matrices of more cells than can be seen are pooled by colour::pooled().
-MapFigure map_figure(const Map& map, const colour::Palette& palette);
+/// Draws a map at the origin. Matrices of more cells than can be seen are pooled by color::pooled().
+MapFigure map_figure(const Map& map, const color::Palette& palette);
 
-/// A colour bar with its two ends and small triangles at the smallest and the largest finite number.
-DisplayList bar_figure(const colour::Shading& shading, double smallest, double largest, double width,
-                       const colour::Palette& palette);
+/// A color bar with its two ends and small triangles at the smallest and the largest finite number.
+DisplayList bar_figure(const color::Shading& shading, double smallest, double largest, double width,
+                       const color::Palette& palette);
 
 /// The cells of a map, or the blocks of cells that stand for them, as they are drawn.
 struct Grid {
@@ -58,10 +56,10 @@ struct Grid {
   std::size_t rows = 0, columns = 0;  ///< of what is drawn
   std::size_t block_rows = 1, block_columns = 1;
   double cell_width = 0, cell_height = 0;
-  bool separate = true;                 ///< cells are boxes of their own with one pixel between them
-  std::vector<colour::CellLook> looks;  ///< rows × columns
+  bool separate = true;                ///< cells are boxes of their own with one pixel between them
+  std::vector<color::CellLook> looks;  ///< rows × columns
 
-  const colour::CellLook& look(std::size_t row, std::size_t column) const {
+  const color::CellLook& look(std::size_t row, std::size_t column) const {
     return looks[row * columns + column];
   }
   Area cell(std::size_t row, std::size_t column) const {
@@ -71,14 +69,14 @@ struct Grid {
   }
 };
 
-/// The colour of a cell, whatever is marked on it.
-Rgb ground_of(const Map& map, const colour::CellLook& look, const colour::Palette& palette);
+/// The color of a cell, whatever is marked on it.
+Rgb ground_of(const Map& map, const color::CellLook& look, const color::Palette& palette);
 
-/// Colours, marks and numbers of all cells.
-void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const colour::Palette& palette);
+/// Colors, marks and numbers of all cells.
+void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const color::Palette& palette);
 
 /// The numbers in the cells; gives the unit they are written in.
-double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const colour::Palette& palette);
+double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const color::Palette& palette);
 
 /// What has to be said of some maps in words: their marks, and what their pixels stand for.
 struct Notes {
@@ -93,9 +91,9 @@ struct Notes {
 };
 
 /// A sample and a few words for each, in lines no wider than the room.
-DisplayList notes_figure(const Notes& notes, const colour::Palette& palette, double room);
+DisplayList notes_figure(const Notes& notes, const color::Palette& palette, double room);
 
-/// The ends of a range of colours; logarithmic from the least size on when that is positive.
+/// The ends of a range of colors; logarithmic from the least size on when that is positive.
 struct Range {
   double low = 0, high = 1, least = 0;
 };
@@ -104,18 +102,18 @@ struct Range {
 struct FigureOptions {
   /// One stage, or all stages of one head in the order of the computation.
   std::optional<attention::Stage> stage = attention::Stage::weights;
-  std::optional<std::size_t> head = 0;  ///< nothing: all heads beside each other, in colours of one range
+  std::optional<std::size_t> head = 0;  ///< nothing: all heads beside each other, in colors of one range
   std::size_t sequence = 0;             ///< the one that the trace was computed from
   bool dark = false;
   bool numbers = true;  ///< in cells that are large enough
-  colour::ColourMap sequential = colour::ColourMap::weights, diverging = colour::ColourMap::values;
+  color::ColorMap sequential = color::ColorMap::weights, diverging = color::ColorMap::values;
   /// The range of one matrix. Without it, that of weights and masks is fixed, that of other stages symmetric
   /// around 0 as far as the numbers go.
   std::function<Range(attention::Stage stage, std::size_t head)> range = {};
 };
 
 /// A figure of a stage or of the whole computation, fit for a page: tokens on the axes, formula, shape,
-/// colour bar, and in words below what the marks in it mean.
+/// color bar, and in words below what the marks in it mean.
 ///
 /// Throws core::Error when the model has no such stage or head.
 DisplayList figure(const attention::Model& model, const attention::Trace& trace,

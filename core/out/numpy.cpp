@@ -8,9 +8,9 @@
 #include <exception>
 #include <memory>
 
-#include "core/base/code_points.hpp"
 #include "core/base/error.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/files/little_endian.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/matrices.hpp"

@@ -38,7 +38,7 @@ arma::mat as_row(const std::vector<double>& numbers) {
 }
 
 std::string frequencies_text(const Rotary& rotary, std::size_t d_head) {
-  const std::string d = to_string(turned_columns(rotary, d_head));
+  const std::string d = to_string(rotated_columns(rotary, d_head));
   if (rotary.inverse_frequencies || rotary.scaling.rule == ScalingRule::llama3)
     return with_tensor("frequencies = ", as_row(positions::frequencies(rotary, d_head)), true) +
            (rotary.inverse_frequencies ? "\n" : "  # stretched as in Llama 3.1\n");
@@ -48,7 +48,7 @@ std::string frequencies_text(const Rotary& rotary, std::size_t d_head) {
 
 std::string rotation_text(const Model& m) {
   const Rotary& rotary = *m.additions.positions.rotary;
-  const std::size_t d = turned_columns(rotary, m.d_head());
+  const std::size_t d = rotated_columns(rotary, m.d_head());
   const std::string all = to_string(d), half = to_string(d / 2);
   const bool halves = rotary.pairs == Pairs::halves;
   std::string text = "\n" + frequencies_text(rotary, m.d_head()) + "\n\ndef turned(x, positions):\n";

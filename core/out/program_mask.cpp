@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/order.hpp"
 #include "core/graph/stages.hpp"
 #include "core/out/program_additions.hpp"

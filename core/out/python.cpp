@@ -6,9 +6,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/base/code_points.hpp"
-#include "core/base/hexadecimal.hpp"
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/files/json.hpp"
 
 namespace core::formats::python {

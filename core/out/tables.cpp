@@ -4,8 +4,6 @@
 #include <cmath>
 #include <string_view>
 
-#include "core/base/cell_text.hpp"
-#include "core/base/code_points.hpp"
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/base/utf8.hpp"

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/base/code_points.hpp"
+#include "core/base/utf8.hpp"
 
 namespace fuzz {
 

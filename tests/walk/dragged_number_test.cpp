@@ -14,11 +14,11 @@ using core::attention::Model;
 struct DraggedNumber : Program {
   const std::string cell = "edit/cell/2/0";  // of "starts", an embedding
   double number() const { return (*ui.model().sequences[0].embeddings)(2, 0); }
-  app::Rgb colour_of_weight(std::size_t row, std::size_t column) {
-    return ui.cell_colour("strip/weights", 6, 6, row, column);
+  app::Rgb color_of_weight(std::size_t row, std::size_t column) {
+    return ui.cell_color("strip/weights", 6, 6, row, column);
   }
-  app::Rgb colour_for(double weight) const {
-    return app::render::colour_at(app::render::ColourMap::weights, ui.store.view().settings.dark, weight);
+  app::Rgb color_for(double weight) const {
+    return app::render::color_at(app::render::ColorMap::weights, ui.store.view().settings.dark, weight);
   }
   std::string weights_csv(std::size_t head) const {
     using namespace core::formats;
@@ -30,7 +30,7 @@ struct DraggedNumber : Program {
 TEST_F(DraggedNumber, IsSeenInTheHeatmapOfTheNextFrame) {
   const Model before = ui.model();
   const double weight_before = ui.weight(2, 0);
-  ASSERT_TRUE(alike(colour_of_weight(2, 0), colour_for(weight_before)));
+  ASSERT_TRUE(alike(color_of_weight(2, 0), color_for(weight_before)));
   std::size_t changes = 0;
   for (const auto& input : support::drag(ui.centre(cell), {120, 0})) {
     const Model held = ui.model();
@@ -38,12 +38,12 @@ TEST_F(DraggedNumber, IsSeenInTheHeatmapOfTheNextFrame) {
     if (ui.model() == held) continue;
     ++changes;
     ui.play({input});
-    EXPECT_TRUE(alike(colour_of_weight(2, 0),
-                      colour_for(core::attention::attend(ui.model()).heads[0].weights(2, 0))));
+    EXPECT_TRUE(
+        alike(color_of_weight(2, 0), color_for(core::attention::attend(ui.model()).heads[0].weights(2, 0))));
   }
   EXPECT_GE(changes, 5u);
   EXPECT_GT(number(), (*before.sequences[0].embeddings)(2, 0) + 0.5);
-  EXPECT_FALSE(alike(colour_for(weight_before), colour_of_weight(2, 0)))
+  EXPECT_FALSE(alike(color_for(weight_before), color_of_weight(2, 0)))
       << "from " << weight_before << " to " << ui.weight(2, 0);
 }
 

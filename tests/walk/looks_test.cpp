@@ -65,16 +65,16 @@ TEST_F(Looks, EscapeReleasesThePin) {
 }
 
 TEST_F(Looks, APinDimsWhatLiesOffItsRowAndColumn) {
-  const auto before = ui.cell_colour("strip/weights", 6, 6, 2, 0);
+  const auto before = ui.cell_color("strip/weights", 6, 6, 2, 0);
   click_cell(4, 3);
   ui.move_to("region/status");
-  EXPECT_NE(ui.cell_colour("strip/weights", 6, 6, 2, 0), before);
+  EXPECT_NE(ui.cell_color("strip/weights", 6, 6, 2, 0), before);
   ui.key(Key::escape);
   ui.run();
-  EXPECT_EQ(ui.cell_colour("strip/weights", 6, 6, 2, 0), before);
+  EXPECT_EQ(ui.cell_color("strip/weights", 6, 6, 2, 0), before);
 }
 
-TEST_F(Looks, ThemesSwitchTheGroundAndTheColoursOfTheData) {
+TEST_F(Looks, ThemesSwitchTheGroundAndTheColorsOfTheData) {
   const ImVec2 corner(ui.landmarks().find("region/stages")->max.x - 30,
                       ui.landmarks().find("region/stages")->max.y - 4);
   EXPECT_TRUE(alike(ui.pixel(corner), app::palette(true).ground.back));
@@ -82,8 +82,8 @@ TEST_F(Looks, ThemesSwitchTheGroundAndTheColoursOfTheData) {
   ui.run();
   EXPECT_FALSE(ui.store.view().settings.dark);
   EXPECT_TRUE(alike(ui.pixel(corner), app::palette(false).ground.back));
-  EXPECT_TRUE(alike(ui.cell_colour("strip/weights", 6, 6, 5, 0),
-                    app::render::colour_at(app::render::ColourMap::weights, false, ui.weight(5, 0))));
+  EXPECT_TRUE(alike(ui.cell_color("strip/weights", 6, 6, 5, 0),
+                    app::render::color_at(app::render::ColorMap::weights, false, ui.weight(5, 0))));
 }
 
 TEST_F(Looks, ScaleEnlargesEverythingAndStaysInTheWindow) {

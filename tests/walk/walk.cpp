@@ -87,8 +87,8 @@ app::Rgb Walk::pixel(ImVec2 at) {
   return pixel_of(window.read_pixels(), static_cast<int>(at.x), static_cast<int>(at.y));
 }
 
-app::Rgb Walk::cell_colour(const std::string& map, std::size_t n_rows, std::size_t n_columns, std::size_t row,
-                           std::size_t column) {
+app::Rgb Walk::cell_color(const std::string& map, std::size_t n_rows, std::size_t n_columns, std::size_t row,
+                          std::size_t column) {
   const auto rect = landmarks().find(map);
   if (!rect) throw std::runtime_error("nothing on the screen is called " + map);
   const auto along = [](float from, float to, std::size_t n, std::size_t i) {

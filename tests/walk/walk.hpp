@@ -39,10 +39,10 @@ class Walk : public support::Hands {
 
   const core::attention::Model& model() const { return store.model(); }
   double weight(std::size_t row, std::size_t column) const;
-  /// The colour near the top left corner of a cell of a heatmap of n_rows × n_columns, as it is on the
+  /// The color near the top left corner of a cell of a heatmap of n_rows × n_columns, as it is on the
   /// screen.
-  app::Rgb cell_colour(const std::string& map, std::size_t n_rows, std::size_t n_columns, std::size_t row,
-                       std::size_t column);
+  app::Rgb cell_color(const std::string& map, std::size_t n_rows, std::size_t n_columns, std::size_t row,
+                      std::size_t column);
   /// Every pixel of a landmark, row after row.
   std::vector<app::Rgb> pixels(const std::string& name);
   app::Rgb pixel(ImVec2 at);

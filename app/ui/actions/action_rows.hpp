@@ -26,7 +26,7 @@ void add_mistakes(Rows& rows, const Situation& situation);
 void add_comparing(Rows& rows, const Situation& situation);
 void add_heads(Rows& rows, const Situation& situation);
 void add_stages(Rows& rows, const Situation& situation);
-void add_colours(Rows& rows, const Situation& situation);
+void add_colors(Rows& rows, const Situation& situation);
 void add_whole_model(Rows& rows, const Situation& situation);
 void add_presenting(Rows& rows);
 void add_decoding(Rows& rows);

@@ -85,7 +85,7 @@ std::vector<Action> of_view(const Situation& s) {
   add_sizes(rows, "scale/", "View/Scale", std::array{100, 125, 150, 200}, &Settings::scale);
   add_sizes(rows, "text_size/", "View/Text size", std::array{90, 100, 110, 125}, &Settings::text_size);
   add_heads(rows, s);
-  add_colours(rows, s);
+  add_colors(rows, s);
   add_stages(rows, s);
   add_walking(rows, s);
   return rows;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/ascii.hpp"
+#include "core/base/text.hpp"
 
 namespace app {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/sight_words.hpp"
 #include "core/graph/visible.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
-#include "core/base/formula.hpp"
+#include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/out/drawing.hpp"
 
@@ -44,22 +44,22 @@ float baseline_drop(ImFont* large, ImFont* small) {
   return std::round(platform::ascent(large)) - std::round(platform::ascent(small));
 }
 
-void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 colour, std::string_view text) {
+void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 color, std::string_view text) {
   if (text.empty()) return;
   if (align == Align::middle) position.x -= text_width(font, text) / 2;
   if (align == Align::right_middle) position.x -= text_width(font, text);
   if (align != Align::left_top) position.y -= middle_of_figures(font);
   ImGui::GetWindowDrawList()->AddText(font, platform::font_size(font),
-                                      {std::round(position.x), std::round(position.y)}, colour, text.data(),
+                                      {std::round(position.x), std::round(position.y)}, color, text.data(),
                                       text.data() + text.size());
 }
 
-void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 colour, std::string_view text) {
+void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 color, std::string_view text) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 start{std::round(bottom_middle.x - middle_of_figures(font)), std::round(bottom_middle.y)};
   // It is drawn level and its corners are turned about the start.
   const int first = list->VtxBuffer.Size;
-  platform::whole_text(list, font, platform::font_size(font), start, colour, text.data(),
+  platform::whole_text(list, font, platform::font_size(font), start, color, text.data(),
                        text.data() + text.size());
   for (int k = first; k < list->VtxBuffer.Size; ++k) {
     ImVec2& p = list->VtxBuffer[k].pos;
@@ -81,14 +81,14 @@ std::string shortened(ImFont* font, const std::string& text, float room) {
   return cut_at(too_long == ends.begin() ? 0 : *(too_long - 1));
 }
 
-float draw_formula(ImFont* font, ImVec2 left_top, ImU32 colour, std::string_view formula) {
+float draw_formula(ImFont* font, ImVec2 left_top, ImU32 color, std::string_view formula) {
   const float start = left_top.x;
   ImFont* small = subscript_font(font);
   for (const auto& [piece, subscript] : core::text::formula_pieces(formula)) {
     ImFont* used = subscript ? small : font;
     const float drop = subscript ? std::round(platform::font_size(font) * subscript_drop) : 0;
     ImGui::GetWindowDrawList()->AddText(used, platform::font_size(used),
-                                        {std::round(left_top.x), std::round(left_top.y + drop)}, colour,
+                                        {std::round(left_top.x), std::round(left_top.y + drop)}, color,
                                         piece.data(), piece.data() + piece.size());
     left_top.x += text_width(used, piece);
   }
@@ -103,23 +103,23 @@ float formula_width(ImFont* font, std::string_view formula) {
   return width;
 }
 
-void outline(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 colour, float t) {
-  list->AddRectFilled(min, {max.x, min.y + t}, colour);
-  list->AddRectFilled({min.x, max.y - t}, max, colour);
-  list->AddRectFilled({min.x, min.y + t}, {min.x + t, max.y - t}, colour);
-  list->AddRectFilled({max.x - t, min.y + t}, {max.x, max.y - t}, colour);
+void outline(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 color, float t) {
+  list->AddRectFilled(min, {max.x, min.y + t}, color);
+  list->AddRectFilled({min.x, max.y - t}, max, color);
+  list->AddRectFilled({min.x, min.y + t}, {min.x + t, max.y - t}, color);
+  list->AddRectFilled({max.x - t, min.y + t}, {max.x, max.y - t}, color);
 }
 
-void hatch(ImDrawList* list, ImVec2 min, ImVec2 max, float step, ImU32 colour) {
+void hatch(ImDrawList* list, ImVec2 min, ImVec2 max, float step, ImU32 color) {
   const float height = max.y - min.y;
   list->PushClipRect(min, max, true);
   const float phase = std::fmod(min.x + max.y, step);  // fixed to the screen, so that hatches meet
   for (float x = min.x - height - phase; x < max.x; x += step)
-    list->AddLine({x, max.y}, {x + height, min.y}, colour);
+    list->AddLine({x, max.y}, {x + height, min.y}, color);
   list->PopClipRect();
 }
 
-void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, float head) {
+void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 color, float head) {
   const float dx = to.x > from.x   ? 1.0f
                    : to.x < from.x ? -1.0f
                                    : 0.0f,
@@ -129,12 +129,12 @@ void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, float he
   const ImVec2 low{std::min(from.x, to.x), std::min(from.y, to.y)},
       high{std::max(from.x, to.x), std::max(from.y, to.y)};
   list->AddRectFilled({std::floor(low.x), std::floor(low.y)},
-                      {std::floor(high.x) + (dy != 0), std::floor(high.y) + (dx != 0)}, colour);
+                      {std::floor(high.x) + (dy != 0), std::floor(high.y) + (dx != 0)}, color);
   const ImVec2 tip{std::floor(to.x) + 0.5f, std::floor(to.y) + 0.5f};
   const ImVec2 back{tip.x - dx * head, tip.y - dy * head};
   const float half = head * 0.5f;
   list->AddTriangleFilled(tip, {back.x - dy * half, back.y + dx * half},
-                          {back.x + dy * half, back.y - dx * half}, colour);
+                          {back.x + dy * half, back.y - dx * half}, color);
 }
 
 std::size_t label_step(float pitch, float room) {

@@ -138,8 +138,8 @@ const Term* term_of(Stage stage) {
   return core::lessons::find_term(words.at(static_cast<std::size_t>(stage)));
 }
 
-void glossed_line(const Frame& frame, ImFont* font, Rgb colour, ImVec2 left_middle, const std::string& text) {
-  draw_text(font, left_middle, Align::left_middle, packed(colour), text);
+void glossed_line(const Frame& frame, ImFont* font, Rgb color, ImVec2 left_middle, const std::string& text) {
+  draw_text(font, left_middle, Align::left_middle, packed(color), text);
   std::vector<Piece> pieces = pieces_of(font, FLT_MAX, text);
   find_terms(pieces);
   const float half = std::round(platform::font_size(font) * 0.56f);
@@ -152,7 +152,7 @@ void glossed_line(const Frame& frame, ImFont* font, Rgb colour, ImVec2 left_midd
   }
 }
 
-void glossed_text(const Frame& frame, ImFont* font, Rgb colour, float width, const std::string& text) {
+void glossed_text(const Frame& frame, ImFont* font, Rgb color, float width, const std::string& text) {
   std::vector<Piece> pieces = pieces_of(font, width, text);
   find_terms(pieces);
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -160,9 +160,9 @@ void glossed_text(const Frame& frame, ImFont* font, Rgb colour, float width, con
   for (const Piece& piece : pieces) {
     const ImVec2 pos(at.x + piece.x, at.y + static_cast<float>(piece.line) * height);
     if (is_symbol(piece.word))
-      draw_formula(font, pos, packed(colour), piece.word);
+      draw_formula(font, pos, packed(color), piece.word);
     else
-      draw_text(font, pos, colour, piece.word);
+      draw_text(font, pos, color, piece.word);
     if (!piece.term) continue;
     const ImVec2 end(pos.x + piece.width, pos.y + height);
     frame.landmarks.mark(std::string("word/") + piece.term->word, pos, end);

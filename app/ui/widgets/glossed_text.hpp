@@ -10,10 +10,10 @@ namespace app::widgets {
 
 /// Prose broken at the width, in which terms of the glossary are underlined and explained on hover; an item
 /// as high as it needs. Each term is underlined where it first stands.
-void glossed_text(const Frame& frame, ImFont* font, Rgb colour, float width, const std::string& text);
+void glossed_text(const Frame& frame, ImFont* font, Rgb color, float width, const std::string& text);
 
 /// One line that begins there, drawn as it is with its terms underlined and explained on hover.
-void glossed_line(const Frame& frame, ImFont* font, Rgb colour, ImVec2 left_middle, const std::string& text);
+void glossed_line(const Frame& frame, ImFont* font, Rgb color, ImVec2 left_middle, const std::string& text);
 
 /// The term that explains a stage.
 const core::lessons::Term* term_of(Stage stage);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/base/cell_text.hpp"
 #include "core/base/number.hpp"
 
 namespace app::widgets {

@@ -18,7 +18,7 @@ std::string inspected(double value) {
   return told ? fixed(value, 4) : scientific(value);
 }
 
-bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb colour,
+bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb color,
           const std::string& text) {
   const float width = text_width(font, text), half = std::round(platform::font_size(font) * 0.6f);
   const float left = align == Align::right_middle ? at.x - width
@@ -29,12 +29,12 @@ bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, 
   const bool pressed = hit_area(name.c_str(), {width, 2 * half});
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
-  draw_text(font, at, align, packed(colour), text);
+  draw_text(font, at, align, packed(color), text);
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (ImGui::IsItemHovered()) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
     list->AddRectFilled({min.x, min.y + 2 * half - 1}, {min.x + std::round(width), min.y + 2 * half},
-                        packed(colour));
+                        packed(color));
   }
   if (focused)
     outline(list, {min.x - 3, min.y - 1}, {min.x + width + 3, min.y + 2 * half + 1},
@@ -89,16 +89,16 @@ void Pen::share(const std::string& words, double value, double end) {
   const float at = zero + std::round(static_cast<float>(part) * (to - from) / 2);
   list->AddRectFilled(
       {std::min(zero, at), y - half}, {std::max(zero, at), y + half},
-      packed(render::colour_at(frame.shown.look.colours.diverging, frame.palette.dark, 0.5 + part / 2)));
+      packed(render::color_at(frame.shown.look.colors.diverging, frame.palette.dark, 0.5 + part / 2)));
   list->AddRectFilled({zero, y - half - 2}, {zero + 1, y + half + 2}, packed(frame.palette.faint));
   draw_text(frame.fonts.mono14, {right, y}, Align::right_middle, packed(frame.palette.text),
             inspected(value));
   skip(11);
 }
 
-void Pen::prose(const std::string& words, Rgb colour) {
+void Pen::prose(const std::string& words, Rgb color) {
   y = std::round(y);
-  const ImVec2 size = draw_prose(frame.fonts.sans14, {left, y}, right - left, colour, words);
+  const ImVec2 size = draw_prose(frame.fonts.sans14, {left, y}, right - left, color, words);
   platform::move_to({left, y});
   ImGui::Dummy(size);
   y += size.y;

@@ -12,7 +12,7 @@ std::string inspected(double value);
 
 /// Text that can be pressed; underlined and an outline when it has the mouse or the keyboard. Marked in
 /// landmarks.
-bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb colour,
+bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb color,
           const std::string& text);
 
 /// Writes lines from top to bottom between two edges; y is where the next begins.
@@ -30,7 +30,7 @@ struct Pen {
   bool linked_pair(const std::string& name, const std::string& words, const std::string& number);
   /// Words at the left, a bar that begins in the middle of its room, a number at the right.
   void share(const std::string& words, double value, double end);
-  void prose(const std::string& words, Rgb colour);
+  void prose(const std::string& words, Rgb color);
 };
 
 }  // namespace app::widgets

@@ -12,23 +12,23 @@ float centred_y(ImFont* font, float top, float height) {
   return std::round(top + (height - platform::font_size(font)) / 2);
 }
 
-void draw_text(ImFont* font, ImVec2 pos, Rgb colour, std::string_view text) {
-  draw_text(font, pos, Align::left_top, packed(colour), text);
+void draw_text(ImFont* font, ImVec2 pos, Rgb color, std::string_view text) {
+  draw_text(font, pos, Align::left_top, packed(color), text);
 }
 
-void draw_text_right(ImFont* font, float right, float y, Rgb colour, std::string_view text) {
-  draw_text(font, {std::floor(right - text_width(font, text)), y}, colour, text);
+void draw_text_right(ImFont* font, float right, float y, Rgb color, std::string_view text) {
+  draw_text(font, {std::floor(right - text_width(font, text)), y}, color, text);
 }
 
-void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb colour, const std::string& text) {
+void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb color, const std::string& text) {
   const std::string shown = shortened(font, text, width);
-  draw_text(font, pos, colour, shown);
+  draw_text(font, pos, color, shown);
   const ImVec2 end(pos.x + width, pos.y + platform::font_size(font));
   if (shown != text && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(pos, end))
     ImGui::SetTooltip("%s", text.c_str());
 }
 
-void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb colour, const std::string& text) {
+void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb color, const std::string& text) {
   std::string first = text, second;
   while (text_width(font, first) > width) {
     const std::size_t blank = first.rfind(' ');
@@ -36,8 +36,8 @@ void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb colo
     second = text.substr(blank + 1);
     first.resize(blank);
   }
-  draw_text(font, pos, colour, shortened(font, first, width));
-  if (!second.empty()) draw_text(font, {pos.x, pos.y + pitch}, colour, shortened(font, second, width));
+  draw_text(font, pos, color, shortened(font, first, width));
+  if (!second.empty()) draw_text(font, {pos.x, pos.y + pitch}, color, shortened(font, second, width));
 }
 
 namespace {
@@ -63,10 +63,10 @@ std::size_t line_length(ImFont* font, float width, std::string_view text) {
 
 }  // namespace
 
-ImVec2 draw_prose(ImFont* font, ImVec2 pos, float width, Rgb colour, std::string_view text) {
+ImVec2 draw_prose(ImFont* font, ImVec2 pos, float width, Rgb color, std::string_view text) {
   constexpr float pitch_of_size = 1.3f;
   const float pitch = std::round(platform::font_size(font) * pitch_of_size);
-  const ImU32 ink = packed(colour, ImGui::GetStyle().Alpha);  // lowered inside BeginDisabled
+  const ImU32 ink = packed(color, ImGui::GetStyle().Alpha);  // lowered inside BeginDisabled
   ImVec2 size{0, 0};
   do {
     const std::size_t length = line_length(font, width, text);
@@ -80,8 +80,8 @@ ImVec2 draw_prose(ImFont* font, ImVec2 pos, float width, Rgb colour, std::string
   return size;
 }
 
-void paragraph(ImFont* font, Rgb colour, float width, std::string_view text) {
-  ImGui::Dummy(draw_prose(font, ImGui::GetCursorScreenPos(), width, colour, text));
+void paragraph(ImFont* font, Rgb color, float width, std::string_view text) {
+  ImGui::Dummy(draw_prose(font, ImGui::GetCursorScreenPos(), width, color, text));
 }
 
 void section_heading(const Frame& frame, float width, const char* name, const std::string& remark) {

@@ -157,21 +157,21 @@ TEST(Arguments, OfFigureChooseWhatIsDrawn) {
   EXPECT_EQ(of({"--strip", "--sequence", "3", "--out", "F.svg"}).options.sequence, 3u);
 }
 
-TEST(Arguments, OfFigureChooseColours) {
+TEST(Arguments, OfFigureChooseColors) {
   const auto of = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"figure", "--preset", "multi-head", "--stage", "weights", "--out", "F.svg"});
-    return std::get<DrawFigure>(parse_arguments(more)).colours;
+    return std::get<DrawFigure>(parse_arguments(more)).colors;
   };
-  using core::colour::ColourMap;
-  EXPECT_EQ(of({}), ColourChoice());
-  EXPECT_EQ(of({"--colours", "magma"}).sequential, ColourMap::magma);
-  const ColourChoice two = of({"--colours", "greys,red-blue", "--range", "stage", "--logarithmic"});
-  EXPECT_EQ(two.sequential, ColourMap::greys);
-  EXPECT_EQ(two.diverging, ColourMap::red_blue);
+  using core::color::ColorMap;
+  EXPECT_EQ(of({}), ColorChoice());
+  EXPECT_EQ(of({"--colours", "magma"}).sequential, ColorMap::magma);
+  const ColorChoice two = of({"--colours", "greys,red-blue", "--range", "stage", "--logarithmic"});
+  EXPECT_EQ(two.sequential, ColorMap::greys);
+  EXPECT_EQ(two.diverging, ColorMap::red_blue);
   EXPECT_EQ(two.range, RangeRule::stage);
   EXPECT_TRUE(two.logarithmic);
   EXPECT_EQ(of({"--range", "all"}).range, RangeRule::all_heads);
-  const ColourChoice typed = of({"--range", "-2:0.5"});
+  const ColorChoice typed = of({"--range", "-2:0.5"});
   EXPECT_EQ(typed.range, RangeRule::typed);
   EXPECT_EQ(typed.typed_values, (Ends{-2, 0.5}));
   EXPECT_EQ(typed.typed_weights, (Ends{-2, 0.5}));

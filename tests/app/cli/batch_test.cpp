@@ -55,7 +55,7 @@ TEST(Batch, ExportsAPresetAndItsSessionAlike) {
   EXPECT_GE(files, 20u);
 }
 
-TEST(Batch, DrawsTheSequenceInTheColoursThatAreAskedFor) {
+TEST(Batch, DrawsTheSequenceInTheColorsThatAreAskedFor) {
   const support::TemporaryDirectory dir;
   const auto drawn = [&](std::vector<std::string> more) {
     const std::string file = (dir / "f.svg").string();

@@ -14,7 +14,7 @@
 
 namespace {
 
-using app::render::ColourMap;
+using app::render::ColorMap;
 using app::render::Cross;
 using app::render::HeatmapRenderer;
 using app::render::Picture;
@@ -28,7 +28,7 @@ Picture picture_of(const std::vector<double>& cells, std::size_t n, const std::s
   Picture p;
   p.place = place, p.cells.version = version;
   p.cells.rows = {cells.data(), n, n, n};
-  p.map = ColourMap::weights, p.low = 0, p.high = 1;
+  p.map = ColorMap::weights, p.low = 0, p.high = 1;
   p.part.right = p.part.bottom = static_cast<double>(n);
   return p;
 }
@@ -38,7 +38,7 @@ class Renderer : public testing::Test {
   support::GlContext context_;
   HeatmapRenderer renderer;
   arma::mat numbers = arma::mat(4, 4, arma::fill::ones);
-  Picture picture = whole_picture(numbers, ColourMap::weights, 20, 20);
+  Picture picture = whole_picture(numbers, ColorMap::weights, 20, 20);
 };
 
 TEST_F(Renderer, DoesNothingForAnEqualPicture) {
@@ -55,7 +55,7 @@ TEST_F(Renderer, ShowsNewNumbersOfANewVersion) {
   ++picture.cells.version;
   const auto after = support::painted(renderer, picture);
   EXPECT_EQ(renderer.work(), (Work{2, 2}));
-  EXPECT_EQ(after.at(10, 10), app::render::colour_at(ColourMap::weights, true, 0));
+  EXPECT_EQ(after.at(10, 10), app::render::color_at(ColorMap::weights, true, 0));
   EXPECT_NE(after.at(10, 10), before.at(10, 10));
 }
 
@@ -67,7 +67,7 @@ TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
   EXPECT_EQ(renderer.work(), (Work{1, 1}));
   numbers.zeros();
   next.pending = false, next.cells.numbers = &numbers;
-  EXPECT_EQ(support::painted(renderer, next).at(10, 10), app::render::colour_at(ColourMap::weights, true, 0));
+  EXPECT_EQ(support::painted(renderer, next).at(10, 10), app::render::color_at(ColorMap::weights, true, 0));
 }
 
 TEST_F(Renderer, SaysWhenATextureWasPaintedLast) {
@@ -88,7 +88,7 @@ TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {
   const arma::mat other(4, 4, arma::fill::zeros);
   picture.cells.numbers = &other;
   EXPECT_EQ(support::painted(renderer, picture).at(10, 10),
-            app::render::colour_at(ColourMap::weights, true, 0));
+            app::render::color_at(ColorMap::weights, true, 0));
 }
 
 TEST_F(Renderer, UploadsNothingWhenOnlyTheLookChanges) {
@@ -119,8 +119,8 @@ TEST_F(Renderer, UploadsOfAPictureWithRowsWhatChangedAndShowsAllOfIt) {
   EXPECT_EQ(renderer.work(), (Work{2, 2}));
   HeatmapRenderer fresh;
   EXPECT_EQ(support::painted(fresh, asked(2, nullptr)).pixels, partly.pixels);
-  EXPECT_EQ(partly.at(14, 2), app::render::colour_at(ColourMap::weights, true, 0.75));
-  EXPECT_EQ(partly.at(2, 8), app::render::colour_at(ColourMap::weights, true, 0.5));
+  EXPECT_EQ(partly.at(14, 2), app::render::color_at(ColorMap::weights, true, 0.75));
+  EXPECT_EQ(partly.at(2, 8), app::render::color_at(ColorMap::weights, true, 0.5));
 }
 
 TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
@@ -182,7 +182,7 @@ TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
     Picture p = picture_of(cells, n, place, version);
     p.width = p.height = 20;
     return support::painted(renderer, p).at(10, 10) ==
-           app::render::colour_at(ColourMap::weights, true, cells[0]);
+           app::render::color_at(ColorMap::weights, true, cells[0]);
   };
   const auto frame = [&](std::uint64_t version) {
     std::string renewed;
@@ -221,8 +221,8 @@ TEST_F(Renderer, TakesSeveralFramesForAPictureThatIsTooLargeForOne) {
       p.width = p.height = 20;
       const auto image = support::painted(renderer, p);
       renderer.end_frame();
-      const auto colour = app::render::colour_at(ColourMap::weights, true, value);
-      return image.at(1, 1) == colour && image.at(18, 18) == colour;
+      const auto color = app::render::color_at(ColorMap::weights, true, value);
+      return image.at(1, 1) == color && image.at(18, 18) == color;
     };
     std::fill(cells.begin(), cells.end(), 0.25);
     matrix.fill(0.25);
@@ -255,12 +255,11 @@ TEST_F(Renderer, ShowsAnotherPartCoarselyUntilItIsMade) {
   do frame();
   while (renderer.is_behind());
   p.part.right = 2900;
-  const auto left = app::render::colour_at(ColourMap::weights, true, 0.75);
+  const auto left = app::render::color_at(ColorMap::weights, true, 0.75);
   const auto coarse = frame();
   EXPECT_TRUE(renderer.is_behind());
   EXPECT_EQ(coarse.at(2, 15), left);
-  EXPECT_EQ(coarse.at(3, 15), app::render::colour_at(ColourMap::weights, true, 0.25))
-      << "a texel of 100 cells";
+  EXPECT_EQ(coarse.at(3, 15), app::render::color_at(ColorMap::weights, true, 0.25)) << "a texel of 100 cells";
   auto fine = frame();
   while (renderer.is_behind()) fine = frame();
   EXPECT_EQ(fine.at(3, 15), left) << "a texel of 97, which begins in the left part";

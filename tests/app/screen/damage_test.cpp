@@ -60,7 +60,7 @@ TEST_F(DamageOfFrames, IsNothingWhereTheSameIsDrawn) {
   EXPECT_THAT(frame(red), IsEmpty());
 }
 
-TEST_F(DamageOfFrames, IsTheTileInWhichAColourIsAnother) {
+TEST_F(DamageOfFrames, IsTheTileInWhichAColorIsAnother) {
   frame(red);
   EXPECT_THAT(frame(green), ElementsAre(Area{64, 64, 128, 128}));
 }
@@ -82,10 +82,10 @@ TEST_F(DamageOfFrames, SeesWhichOfTwoLiesAbove) {
 }
 
 TEST_F(DamageOfFrames, EndsWhereTheListIsCutOff) {
-  const auto cut = [](ImU32 colour) {
-    return [colour](ImDrawList& list) {
+  const auto cut = [](ImU32 color) {
+    return [color](ImDrawList& list) {
       list.PushClipRect({300, 70}, {310, 80});
-      list.AddRectFilled({0, 0}, {width, height}, colour);
+      list.AddRectFilled({0, 0}, {width, height}, color);
       list.PopClipRect();
     };
   };

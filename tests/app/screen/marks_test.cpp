@@ -1,4 +1,4 @@
-// What the colour cannot say: hidden, dropped, not a number, clipped, off the cross.
+// What the color cannot say: hidden, dropped, not a number, clipped, off the cross.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace {
 
 using app::palette;
 using app::Rgb;
-using app::render::colour_at;
-using app::render::ColourMap;
+using app::render::color_at;
+using app::render::ColorMap;
 using app::render::Cross;
 using app::render::Picture;
 using support::difference;
@@ -23,8 +23,8 @@ using support::whole_picture;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-int count(const Painted& image, Rgb colour) {
-  return static_cast<int>(std::count(image.pixels.begin(), image.pixels.end(), colour));
+int count(const Painted& image, Rgb color) {
+  return static_cast<int>(std::count(image.pixels.begin(), image.pixels.end(), color));
 }
 
 /// A matrix of one cell.
@@ -38,7 +38,7 @@ class Marks : public testing::TestWithParam<bool> {
  protected:
   Painted painted(const Picture& p) { return support::painted(renderer_, p); }
   /// One cell of 39 × 24 pixels.
-  Picture cell(const arma::mat& number, ColourMap map = ColourMap::values) const {
+  Picture cell(const arma::mat& number, ColorMap map = ColorMap::values) const {
     Picture p = whole_picture(number, map, 39, 24);
     p.dark = dark;
     return p;
@@ -61,12 +61,12 @@ TEST_P(Marks, HatchMinusInfinityInStepsOfSixAndNothingElse) {
   }
 }
 
-TEST_P(Marks, HatchAHiddenWeightFaintlyOverItsColour) {
+TEST_P(Marks, HatchAHiddenWeightFaintlyOverItsColor) {
   const arma::mat m = one(0.0), none(1, 1, arma::fill::zeros);
-  Picture p = cell(m, ColourMap::weights);
+  Picture p = cell(m, ColorMap::weights);
   p.cells.visible = &none;
   const Painted image = painted(p);
-  const Rgb zero = colour_at(ColourMap::weights, dark, 0);
+  const Rgb zero = color_at(ColorMap::weights, dark, 0);
   EXPECT_LE(difference(image.at(0, 0), app::mix(app::readable_on(zero), zero, 0.18f)), 1);
   EXPECT_EQ(image.at(1, 0), zero);
   EXPECT_EQ(image.at(5, 0), zero);
@@ -75,10 +75,10 @@ TEST_P(Marks, HatchAHiddenWeightFaintlyOverItsColour) {
 
 TEST_P(Marks, CrossOutADroppedCellInTheMiddleOnly) {
   const arma::mat m = one(0.0);
-  Picture p = cell(m, ColourMap::weights);
+  Picture p = cell(m, ColorMap::weights);
   p.cells.kept = &m;
   const Painted image = painted(p);
-  const Rgb zero = colour_at(ColourMap::weights, dark, 0), ink = app::readable_on(zero);
+  const Rgb zero = color_at(ColorMap::weights, dark, 0), ink = app::readable_on(zero);
   EXPECT_EQ(image.at(19, 11), ink);
   EXPECT_EQ(image.at(2, 2), zero);
   EXPECT_EQ(image.at(35, 11), zero);
@@ -93,7 +93,7 @@ TEST_P(Marks, CrossOutADroppedCellInTheMiddleOnly) {
 TEST_P(Marks, TellADroppedCellFromAZeroEvenWhenItIsSmall) {
   const arma::mat m = one(0.0);
   for (const int size : {2, 4, 7, 13}) {
-    Picture p = whole_picture(m, ColourMap::weights, size, size);
+    Picture p = whole_picture(m, ColorMap::weights, size, size);
     p.dark = dark;
     const Painted plain = painted(p);
     p.cells.kept = &m;
@@ -119,7 +119,7 @@ TEST_P(Marks, CrossANaNFromCornerToCorner) {
 
 TEST_P(Marks, CutTheUpperCornerAboveTheRangeAndTheLowerOneBelow) {
   const arma::mat above = one(2.0), below = one(-2.0), within = one(1.0);
-  const Rgb high = colour_at(ColourMap::values, dark, 1), low = colour_at(ColourMap::values, dark, 0);
+  const Rgb high = color_at(ColorMap::values, dark, 1), low = color_at(ColorMap::values, dark, 0);
   const Painted up = painted(cell(above)), down = painted(cell(below)), plain = painted(cell(within));
   EXPECT_EQ(up.at(37, 0), app::readable_on(high));
   EXPECT_EQ(up.at(37, 22), high);
@@ -133,10 +133,10 @@ TEST_P(Marks, CutTheUpperCornerAboveTheRangeAndTheLowerOneBelow) {
 TEST_P(Marks, CutTheCornerOfSmallCellsToo) {
   const arma::mat m = one(2.0);
   for (const int size : {2, 3, 7}) {
-    Picture p = whole_picture(m, ColourMap::values, size, size);
+    Picture p = whole_picture(m, ColorMap::values, size, size);
     p.dark = dark;
     const Painted image = painted(p);
-    const Rgb high = colour_at(ColourMap::values, dark, 1);
+    const Rgb high = color_at(ColorMap::values, dark, 1);
     EXPECT_NE(image.at(size - 1, 0), high) << size;
     EXPECT_EQ(image.at(0, size - 1), high) << size;
   }
@@ -149,10 +149,10 @@ TEST_P(Marks, TellInfinityFromANumberThatIsOnlyClipped) {
 
 TEST_P(Marks, MixCellsOffTheCrossWithTheGround) {
   const arma::mat m(3, 3, arma::fill::ones);
-  Picture p = cell(m, ColourMap::weights);
+  Picture p = cell(m, ColorMap::weights);
   p.cross = Cross{1, 2};
   const Painted image = painted(p);
-  const Rgb bright = colour_at(ColourMap::weights, dark, 1);
+  const Rgb bright = color_at(ColorMap::weights, dark, 1);
   const Rgb dimmed = app::mix(palette(dark).ground.back, bright, dark ? 0.46f : 0.55f);
   for (int i = 0; i < 3; ++i) {
     for (int j = 0; j < 3; ++j) {
@@ -164,11 +164,11 @@ TEST_P(Marks, MixCellsOffTheCrossWithTheGround) {
 
 TEST_P(Marks, KeepTheCrossOnItsCellsWhenZoomed) {
   const arma::mat m(8, 8, arma::fill::ones);
-  Picture p = cell(m, ColourMap::weights);
+  Picture p = cell(m, ColorMap::weights);
   p.cross = Cross{5, 6};
   p.part.left = 5, p.part.right = 7, p.part.top = 4, p.part.bottom = 6, p.width = p.height = 60;
   const Painted image = painted(p);
-  const Rgb bright = colour_at(ColourMap::weights, dark, 1);
+  const Rgb bright = color_at(ColorMap::weights, dark, 1);
   EXPECT_NE(image.at(15, 15), bright);
   EXPECT_EQ(image.at(45, 15), bright);
   EXPECT_EQ(image.at(15, 45), bright);
@@ -176,7 +176,7 @@ TEST_P(Marks, KeepTheCrossOnItsCellsWhenZoomed) {
 
 TEST_P(Marks, GrowWithTheDisplay) {
   const arma::mat m = one(-infinity);
-  Picture p = whole_picture(m, ColourMap::values, 60, 60);
+  Picture p = whole_picture(m, ColorMap::values, 60, 60);
   p.dark = dark;
   const int once = count(painted(p), palette(dark).hatch.lines);
   renderer_.set_scale(2);

@@ -7,7 +7,7 @@
 
 namespace {
 
-using app::render::ColourMap;
+using app::render::ColorMap;
 using app::render::MatrixTexels;
 using app::render::Picture;
 using app::render::RowTexels;
@@ -32,7 +32,7 @@ Picture picture_of(const Numbers& numbers, std::uint64_t version) {
   p.cells.version = version;
   p.cells.rows.numbers = numbers.cells.data();
   p.cells.rows.stride = p.cells.rows.n_rows = p.cells.rows.n_cols = n;
-  p.map = ColourMap::weights, p.low = 0, p.high = 1;
+  p.map = ColorMap::weights, p.low = 0, p.high = 1;
   p.cells.visible = &numbers.visible;
   p.part.right = p.part.bottom = static_cast<double>(n);
   p.width = p.height = 14;

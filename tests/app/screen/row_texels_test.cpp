@@ -9,7 +9,7 @@
 
 namespace {
 
-using app::render::ColourMap;
+using app::render::ColorMap;
 using app::render::has_rows;
 using app::render::Part;
 using app::render::Picture;
@@ -38,7 +38,7 @@ struct Weights {
   Picture picture(int pixels) const {
     Picture p;
     p.cells.rows = {cells.data(), n, n, n, largest.data(), sums.data(), support::exponentials};
-    p.map = ColourMap::weights, p.low = 0, p.high = 1;
+    p.map = ColorMap::weights, p.low = 0, p.high = 1;
     p.cells.visible = &visible;
     p.part.right = p.part.bottom = static_cast<double>(n);
     p.width = p.height = pixels;

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "app/session/whole_reading.hpp"
-#include "core/base/cell_text.hpp"
+#include "core/base/number.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/stages.hpp"
 #include "core/lessons/lessons.hpp"

@@ -232,11 +232,11 @@ TEST_P(OlderPictures, LetKeysChooseAmongTheNewestHeads) {
   EXPECT_EQ(store.view().look.head, 8u);
 }
 
-TEST_P(OlderPictures, KeepTheEndsOfTheirColoursWhenTheseAreLocked) {
-  look([](View& v) { v.look.colours.range = app::RangeRule::stage; });
+TEST_P(OlderPictures, KeepTheEndsOfTheirColorsWhenTheseAreLocked) {
+  look([](View& v) { v.look.colors.range = app::RangeRule::stage; });
   leave_behind(core::editing::SetHeadCount{16});
   choose({"menu/View", "menu/View/Colours", "menu/colours/lock"});
-  const auto& locked = store.view().look.colours.locked;
+  const auto& locked = store.view().look.colors.locked;
   ASSERT_TRUE(locked);
   EXPECT_TRUE(locked->contains({Stage::scores, n_heads - 1}));
   EXPECT_FALSE(locked->contains({Stage::scores, n_heads}));

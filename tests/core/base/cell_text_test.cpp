@@ -1,4 +1,4 @@
-#include "core/base/cell_text.hpp"
+#include "core/base/number.hpp"
 
 #include <gtest/gtest.h>
 

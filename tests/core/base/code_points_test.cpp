@@ -1,4 +1,4 @@
-#include "core/base/code_points.hpp"
+#include "core/base/utf8.hpp"
 
 #include <gtest/gtest.h>
 

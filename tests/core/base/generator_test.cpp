@@ -1,4 +1,4 @@
-#include "core/base/generator.hpp"
+#include "core/base/random.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

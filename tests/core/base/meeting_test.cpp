@@ -1,4 +1,4 @@
-#include "core/base/meeting.hpp"
+#include "core/base/positions.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ TEST(MeetingOfAQueryAndAKey, TurnsAsThePaperSays) {
   rotary.base = 100;
   const arma::rowvec query{1, 0, 0, 2}, key{0, 1, 1, 0};
   // Pairs (0, 2) at 1 radian and (1, 3) at 0.1 radian a position; distance 3 − 1.
-  const Meeting now = meet(rotary, query, key, 3, 1);
+  const RotaryDot now = rotary_dot(rotary, query, key, 3, 1);
   ASSERT_EQ(now.pairs.size(), 2u);
   EXPECT_EQ(now.pairs[1].columns.second, 3u);
   EXPECT_DOUBLE_EQ(now.pairs[0].query_angle, 3);
@@ -21,17 +21,17 @@ TEST(MeetingOfAQueryAndAKey, TurnsAsThePaperSays) {
   EXPECT_NEAR(now.pairs[0].share, 0.9092974268256817, 1e-15);
   EXPECT_NEAR(now.pairs[1].share, -0.39733866159012243, 1e-15);
   EXPECT_NEAR(now.score, 0.9092974268256817 - 0.39733866159012243, 1e-15);
-  EXPECT_EQ(now.unturned, 0);
+  EXPECT_EQ(now.unrotated, 0);
 }
 
 TEST(MeetingOfAQueryAndAKey, DependsOnTheDistanceAlone) {
   Rotary rotary;
   rotary.dimensions = 4, rotary.pairs = Pairs::neighbours;
   const arma::rowvec query{0.5, -1, 2, 0.25, 3}, key{1, 0.75, -0.5, 2, 0.5};
-  const double score = meet(rotary, query, key, 7, 2).score;
-  EXPECT_NEAR(meet(rotary, query, key, 105, 100).score, score, 1e-12);
-  EXPECT_GT(std::fabs(meet(rotary, query, key, 8, 2).score - score), 0.01);
-  EXPECT_EQ(meet(rotary, query, key, 7, 2).unturned, 1.5) << "the last column stays";
+  const double score = rotary_dot(rotary, query, key, 7, 2).score;
+  EXPECT_NEAR(rotary_dot(rotary, query, key, 105, 100).score, score, 1e-12);
+  EXPECT_GT(std::fabs(rotary_dot(rotary, query, key, 8, 2).score - score), 0.01);
+  EXPECT_EQ(rotary_dot(rotary, query, key, 7, 2).unrotated, 1.5) << "the last column stays";
 }
 
 TEST(MeetingOfAQueryAndAKey, OfARotatedRowIsThatOfTheEngine) {
@@ -40,8 +40,8 @@ TEST(MeetingOfAQueryAndAKey, OfARotatedRowIsThatOfTheEngine) {
     rotary.pairs = halves ? Pairs::halves : Pairs::neighbours;
     rotary.scaling = {ScalingRule::linear, 2};
     const arma::rowvec query{0.5, -1, 2, 0.25}, key{1, 0.75, -0.5, 2};
-    const double score = arma::dot(turned(arma::mat(query), 5, rotary), turned(arma::mat(key), 3, rotary));
-    EXPECT_NEAR(meet(rotary, query, key, 5, 3).score, score, 1e-14);
+    const double score = arma::dot(rotate(arma::mat(query), 5, rotary), rotate(arma::mat(key), 3, rotary));
+    EXPECT_NEAR(rotary_dot(rotary, query, key, 5, 3).score, score, 1e-14);
   }
 }
 
@@ -50,10 +50,10 @@ TEST(MeetingOfAQueryAndAKey, LiesBetweenTwoTokensToo) {
   Rotary rotary;
   rotary.base = 1;
   const double quarter = std::acos(-1.0) / 2;
-  const PairMeeting pair = meet(rotary, {3, 4}, {1, 0}, quarter, -quarter).pairs.front();
-  EXPECT_NEAR(pair.turned_query.x, -4, 1e-15);
-  EXPECT_NEAR(pair.turned_query.y, 3, 1e-15);
-  EXPECT_NEAR(pair.turned_key.y, -1, 1e-15);
+  const RotaryPair pair = rotary_dot(rotary, {3, 4}, {1, 0}, quarter, -quarter).pairs.front();
+  EXPECT_NEAR(pair.rotated_query.x, -4, 1e-15);
+  EXPECT_NEAR(pair.rotated_query.y, 3, 1e-15);
+  EXPECT_NEAR(pair.rotated_key.y, -1, 1e-15);
 }
 
 }  // namespace

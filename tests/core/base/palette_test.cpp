@@ -1,4 +1,4 @@
-#include "core/base/palette.hpp"
+#include "core/base/color.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-namespace core::colour {
+namespace core::color {
 namespace {
 
 using Lab = std::array<double, 3>;
@@ -20,7 +20,7 @@ double luminance(Rgb c) {
   return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b);
 }
 
-/// CIE 1976 L*a*b* of a colour of sRGB, white D65.
+/// CIE 1976 L*a*b* of a color of sRGB, white D65.
 Lab lab_of(Rgb c) {
   const double r = linear(c.r), g = linear(c.g), b = linear(c.b);
   const auto f = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; };
@@ -48,4 +48,4 @@ TEST(Palette, ThirtyTwoHeadsAreToldApartAndFromTheGround) {
 }
 
 }  // namespace
-}  // namespace core::colour
+}  // namespace core::color

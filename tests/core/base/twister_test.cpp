@@ -1,4 +1,4 @@
-#include "core/base/twister.hpp"
+#include "core/base/random.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/generator.hpp"
+#include "core/base/random.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
 

@@ -10,7 +10,7 @@
 #include <csignal>
 #include <thread>
 
-#include "core/base/held_signals.hpp"
+#include "core/base/signals.hpp"
 #include "core/files/own_descriptor.hpp"
 #include "core/files/staging.hpp"
 #include "core/files/unfinished.hpp"
@@ -286,10 +286,10 @@ TEST(Staging, ReplacesAFileForThoseWhoCouldReadIt) {
   EXPECT_EQ(about.st_uid, ::geteuid() == 0 ? 65534u : ::geteuid());
 }
 
-TEST(HeldSignals, LeaveIgnoredOnesAlone) {
+TEST(SignalBlocker, LeaveIgnoredOnesAlone) {
   ::signal(SIGHUP, SIG_IGN);  // as nohup has it
   {
-    const HeldSignals held;
+    const SignalBlocker held;
     ::raise(SIGHUP);
     EXPECT_NO_THROW(held.check());
     const sigset_t ending = ending_signals();

@@ -64,8 +64,8 @@ TEST(EndText, HasAsManyDecimalsAsSayAnything) {
 }  // namespace
 
 using namespace core::figures;
-using core::colour::Rgb;
-using core::colour::rgb;
+using core::color::Rgb;
+using core::color::rgb;
 using testing::HasSubstr;
 namespace {
 
@@ -182,8 +182,8 @@ using testing::HasSubstr;
 TEST(Pdf, IsOnePageAsLargeAsTheFigureAndTheSameEachTime) {
   DisplayList list;
   list.width = 400, list.height = 200, list.title = "Weights, head 1";
-  list.items.emplace_back(Box{{10, 10, 50, 20}, colour::rgb(0x112233)});
-  list.items.emplace_back(Text{{20, 40}, Anchor::start, {{"head 1", 14, colour::rgb(0)}}});
+  list.items.emplace_back(Box{{10, 10, 50, 20}, color::rgb(0x112233)});
+  list.items.emplace_back(Text{{20, 40}, Anchor::start, {{"head 1", 14, color::rgb(0)}}});
   const std::string pdf = pdf_of(list);
   EXPECT_TRUE(pdf.starts_with("%PDF-1.4"));
   EXPECT_THAT(pdf, HasSubstr("/MediaBox [ 0 0 300 150 ]")) << "a pixel is 1/96 of an inch, a point 1/72";
@@ -204,7 +204,7 @@ TEST(Pdf, RefusesPagesThatNoReaderTakes) {
 }  // namespace core::figures
 
 using namespace core::figures;
-using core::colour::rgb;
+using core::color::rgb;
 using testing::HasSubstr;
 using testing::Not;
 namespace {
@@ -264,7 +264,7 @@ TEST(Svg, EmbedsAGridAsAPictureOfOnePixelACell) {
   EXPECT_THAT(svg, HasSubstr("data:image/png;base64,iVBORw0KGgo"));  // PNG's signature
 }
 
-TEST(Svg, DefinesAPatternForEachColourOfHatches) {
+TEST(Svg, DefinesAPatternForEachColorOfHatches) {
   const std::string svg = svg_text(with(Hatch{{{1, 2, 3, 4}}, rgb(0xb4bac2)}));
   EXPECT_THAT(svg, HasSubstr("<pattern id=\"hatch-b4bac2\""));
   EXPECT_THAT(svg, HasSubstr("<path d=\"M1 2h3v4h-3z\" fill=\"url(#hatch-b4bac2)\"/>"));

@@ -5,8 +5,7 @@
 
 #include <cmath>
 
-#include "core/base/colour_map.hpp"
-#include "core/base/palette.hpp"
+#include "core/base/color.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/error_of.hpp"
@@ -63,10 +62,10 @@ TEST(Figure, HatchesExactlyTheHiddenCells) {
   EXPECT_EQ(hatches[0].areas.size(), 15u);
 }
 
-TEST(Figure, ColoursACellByItsNumber) {
+TEST(Figure, ColorsACellByItsNumber) {
   const Model model = preset("004-causal");
   const DisplayList list = drawn(model);
-  const auto one = core::colour::colour_at(core::colour::ColourMap::weights, false, 1);
+  const auto one = core::color::color_at(core::color::ColorMap::weights, false, 1);
   std::size_t cells = 0;
   for (const Box& box : all<Box>(list)) cells += box.fill == one;
   EXPECT_EQ(cells, 1u);
@@ -75,11 +74,11 @@ TEST(Figure, ColoursACellByItsNumber) {
 TEST(Figure, FollowsTheMapsAndTheRangeThatWereChosen) {
   const Model model = preset("004-causal");
   FigureOptions options;
-  options.sequential = core::colour::ColourMap::magma;
-  const auto one = core::colour::colour_at(core::colour::ColourMap::magma, false, 1);
-  const auto boxes_of = [&](core::colour::Rgb colour) {
+  options.sequential = core::color::ColorMap::magma;
+  const auto one = core::color::color_at(core::color::ColorMap::magma, false, 1);
+  const auto boxes_of = [&](core::color::Rgb color) {
     std::size_t n = 0;
-    for (const Box& box : all<Box>(drawn(model, options))) n += box.fill == colour;
+    for (const Box& box : all<Box>(drawn(model, options))) n += box.fill == color;
     return n;
   };
   EXPECT_EQ(boxes_of(one), 1u);
@@ -88,11 +87,11 @@ TEST(Figure, FollowsTheMapsAndTheRangeThatWereChosen) {
   EXPECT_EQ(boxes_of(one), arma::accu(weights >= 0.25));
   EXPECT_THAT(words(drawn(model, options)), Contains("above the range"));
   EXPECT_THAT(words(drawn(model, options)), Contains("0.25"));
-  options.stage = Stage::scores, options.diverging = core::colour::ColourMap::red_blue;
+  options.stage = Stage::scores, options.diverging = core::color::ColorMap::red_blue;
   options.range = [](Stage, std::size_t) { return Range{-100, 100, 0.001}; };
   EXPECT_THAT(words(drawn(model, options)), Contains("100"));
   EXPECT_THAT(words(drawn(model, options)), Contains("colours follow the logarithm"));
-  EXPECT_EQ(boxes_of(core::colour::colour_at(core::colour::ColourMap::red_blue, false, 0.5)), 0u)
+  EXPECT_EQ(boxes_of(core::color::color_at(core::color::ColorMap::red_blue, false, 0.5)), 0u)
       << "a logarithm lifts small numbers";
 }
 
@@ -151,7 +150,7 @@ TEST(Figure, OfManyTokensIsOnePictureThatSaysWhatAPixelIs) {
   x(0, 0) = 1;
   model.sequences = {{core::attention::numbered_tokens(1024), x}};
   const DisplayList list = drawn(model);
-  ASSERT_EQ(all<Image>(list).size(), 2u);  // the cells, and the colour bar
+  ASSERT_EQ(all<Image>(list).size(), 2u);  // the cells, and the color bar
   EXPECT_EQ(all<Image>(list)[0].pixels.size(), 512u * 512u);
   EXPECT_THAT(words(list), Contains("1 pixel shows the largest of 2 × 2 cells"));
   EXPECT_LT(list.width, 900);

@@ -27,7 +27,7 @@ float line_height(const Frame& frame) {
   return frame.metrics.px(20);
 }
 
-void draw_line(const Frame& frame, const char* landmark, Rgb colour, const std::string& words) {
+void draw_line(const Frame& frame, const char* landmark, Rgb color, const std::string& words) {
   if (words.empty()) return;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
@@ -35,7 +35,7 @@ void draw_line(const Frame& frame, const char* landmark, Rgb colour, const std::
   widgets::hit_area(landmark, {width, line_height(frame)});
   frame.landmarks.mark_item(landmark);
   const bool fits = widgets::text_width(font, words) <= width;
-  widgets::draw_text(font, {at.x, widgets::centred_y(font, at.y, line_height(frame))}, colour,
+  widgets::draw_text(font, {at.x, widgets::centred_y(font, at.y, line_height(frame))}, color,
                      fits ? words : widgets::shortened(font, words, width));
   widgets::tooltip(words + "\n" + core::importing::account_text(frame.document.account));
   platform::move_to({at.x, at.y + line_height(frame)});

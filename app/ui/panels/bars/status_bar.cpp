@@ -106,8 +106,8 @@ void draw_status(const Frame& frame) {
   widgets::draw_text(font, {origin.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim), words);
   if (!speaks) return;
   const float half = words.empty() ? origin.x : origin.x + widgets::text_width(font, words) + gap;
-  const Rgb colour = frame.message.is_error ? frame.palette.status.bad : frame.palette.text;
-  widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(colour),
+  const Rgb color = frame.message.is_error ? frame.palette.status.bad : frame.palette.text;
+  widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(color),
                      widgets::shortened(font, message, right - half));
   platform::move_to({half, origin.y});
   widgets::hit_area("message", {right - half, room.y});

@@ -4,7 +4,7 @@
 
 namespace app::panels {
 
-/// The row above the pictures: which view, whose colours, which head.
+/// The row above the pictures: which view, whose colors, which head.
 void draw_view_bar(const Frame& frame);
 
 }  // namespace app::panels

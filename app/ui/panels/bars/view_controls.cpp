@@ -4,7 +4,7 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/bars/layers_controls.hpp"
-#include "app/ui/panels/stages/colours_popup.hpp"
+#include "app/ui/panels/stages/colors_popup.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/number_text.hpp"
@@ -59,10 +59,10 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
   return left - frame.metrics.px(10);
 }
 
-/// The button that says how numbers become colours and opens the choice.
-float draw_colours(const Frame& frame, float right, float top, float width_at_scale_1) {
+/// The button that says how numbers become colors and opens the choice.
+float draw_colors(const Frame& frame, float right, float top, float width_at_scale_1) {
   const float width = frame.metrics.px(width_at_scale_1);
-  const std::string words = colours_words(frame.shown.look.colours);
+  const std::string words = colors_words(frame.shown.look.colors);
   const float room = width - frame.metrics.px(34);
   const bool fits = widgets::text_width(frame.fonts.sans14, words) <= room;
   const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
@@ -79,7 +79,7 @@ float draw_colours(const Frame& frame, float right, float top, float width_at_sc
   bar_tooltip(frame,
               (words + ": what sets the ends of the colours, which colours, linear or logarithmic").c_str());
   if (pressed) ImGui::OpenPopup("colours");
-  draw_colours_popup(frame, "colours", {right, top + frame.metrics.frame + frame.metrics.px(4)});
+  draw_colors_popup(frame, "colours", {right, top + frame.metrics.frame + frame.metrics.px(4)});
   return right - width - frame.metrics.px(24);
 }
 
@@ -197,13 +197,13 @@ void draw_controls(const Frame& frame, float right, float top, bool brief) {
     if (!brief) right = label(frame, right, middle, "stage");  // else the tooltips say what the fields are
     right = draw_order_chooser(frame, right, top);
     if (!brief) right = label(frame, right, middle, "sort");
-    draw_colours(frame, right, top, frame.metrics.compact ? 100 : 150);
+    draw_colors(frame, right, top, frame.metrics.compact ? 100 : 150);
   } else if (frame.shown.look.tab == Tab::layers) {
     draw_layers_controls(frame, right, top, !brief);
   } else {
     right = draw_head_chooser(frame, right, top);
     right = label(frame, right, middle, "head");
-    if (frame.shown.look.tab != Tab::compare) right = draw_colours(frame, right, top, brief ? 100 : 150);
+    if (frame.shown.look.tab != Tab::compare) right = draw_colors(frame, right, top, brief ? 100 : 150);
     if (frame.newest.whole && !brief) label(frame, right, middle, layer_words(frame).c_str());
   }
 }
@@ -246,7 +246,7 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
       row("bars", [&](float line) { draw_bars_chooser(frame, end, line); });
     }
     if (tab != Tab::tokens && tab != Tab::compare && tab != Tab::layers)
-      row("colours", [&](float line) { draw_colours(frame, end, line, 150); });
+      row("colours", [&](float line) { draw_colors(frame, end, line, 150); });
     platform::move_to(at);
     ImGui::Dummy({inside, y - at.y - (pitch - m.frame)});
     ImGui::EndPopup();

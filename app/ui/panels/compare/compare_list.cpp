@@ -31,10 +31,10 @@ void draw_tick(const Frame& frame, ImVec2 middle) {
                                           frame.metrics.px(1.5f));
 }
 
-void draw_square(const Frame& frame, ImVec2 middle, Rgb colour) {
+void draw_square(const Frame& frame, ImVec2 middle, Rgb color) {
   const float r = frame.metrics.px(3);
   ImGui::GetWindowDrawList()->AddRectFilled({middle.x - r, middle.y - r}, {middle.x + r, middle.y + r},
-                                            packed(colour));
+                                            packed(color));
 }
 
 void draw_first(Pen& pen) {

@@ -12,7 +12,7 @@
 namespace app::panels {
 namespace {
 
-using core::attention::Colouring;
+using core::attention::Coloring;
 using core::attention::Columns;
 using core::attention::StageInfo;
 using core::compare::DifferenceKind;
@@ -28,7 +28,7 @@ struct Side {
 /// One range for A and B.
 Ends common_ends(const Frame& frame, const ComparedStage& stage) {
   const StageInfo& info = core::attention::info(stage.all.stage);
-  if (info.colouring != Colouring::signed_values)
+  if (info.coloring != Coloring::signed_values)
     return {0, std::max(core::attention::top_of_range(frame.compared.comparison->model, info.stage),
                         core::attention::top_of_range(frame.compared.comparison->live, info.stage))};
   const double most = std::max({-stage.a.smallest, stage.a.largest, -stage.b.smallest, stage.b.largest});
@@ -63,7 +63,7 @@ widgets::Heatmap map_of(const Frame& frame, const CompareLayout& l, const Compar
   map.row_tokens = column == 0;
   if (!l.column_tokens) map.columns = widgets::ColumnLabels::indices;
   // The legend of a mask speaks of the live model; every other bar is the same for A and B.
-  map.show_bar = column == 2 || (info.colouring == Colouring::mask) == (column == 1);
+  map.show_bar = column == 2 || (info.coloring == Coloring::mask) == (column == 1);
   return map;
 }
 
@@ -78,8 +78,7 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
                                 .keys = &side.sequence.keys(),
                                 .of_stage = true,
                                 .extent = &side.extent};
-  if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
-    numbers.visible = &side.visible;
+  if (info.columns == Columns::tokens && info.coloring == Coloring::weights) numbers.visible = &side.visible;
   if (info.stage == Stage::dropout_mask || info.stage == Stage::dropped_weights) numbers.kept = &side.kept;
   map.other = &numbers;
   widgets::draw_heatmap(frame, map, {at.x + l.left(column), at.y});
@@ -96,9 +95,9 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
                                 .ends = {is_signed ? -most : 0, most},
                                 .rows = &row_tokens(info, live_sequence(*frame.compared.comparison)),
                                 .of_stage = true,
-                                .colouring = is_signed ? Colouring::signed_values : Colouring::weights,
+                                .coloring = is_signed ? Coloring::signed_values : Coloring::weights,
                                 .extent = &stage.apart};
-  if (info.columns == Columns::tokens && info.colouring == Colouring::weights)
+  if (info.columns == Columns::tokens && info.coloring == Coloring::weights)
     numbers.visible = &frame.compared.comparison->visible;
   map.other = &numbers;
   widgets::draw_heatmap(frame, map, {at.x + l.left(2), at.y});

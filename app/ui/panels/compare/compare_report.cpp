@@ -7,7 +7,7 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/check/report_text.hpp"
 
 namespace app::panels {
@@ -17,7 +17,7 @@ using core::check::Explanation;
 using widgets::Align;
 using widgets::Pen;
 
-/// A raised ground with a coloured edge, behind what draw() writes.
+/// A raised ground with a colored edge, behind what draw() writes.
 template <class Draw>
 void card(Pen& pen, Rgb edge, Draw draw) {
   const Metrics& m = pen.frame.metrics;
@@ -67,13 +67,13 @@ void small_words(Pen& pen, const char* words) {
 }
 
 /// What the eye is to fall on first.
-void headline(Pen& pen, const char* words, const std::string& name, Rgb colour) {
+void headline(Pen& pen, const char* words, const std::string& name, Rgb color) {
   const Frame& frame = pen.frame;
   const float top = pen.y;
   small_words(pen, words);
   if (!name.empty()) {
     pen.skip(11);
-    widgets::draw_text(frame.fonts.sans17, {pen.left, pen.y}, Align::left_middle, packed(colour), name);
+    widgets::draw_text(frame.fonts.sans17, {pen.left, pen.y}, Align::left_middle, packed(color), name);
     pen.skip(13);
   }
   frame.landmarks.mark("compare/first", {pen.left, top}, {pen.right, pen.y});
@@ -192,9 +192,9 @@ void draw_compare_report(Pen& pen) {
     });
   } else {
     const auto& status = frame.palette.status;
-    const Rgb colour = check.report.has_unfit() ? status.bad : status.warning;
-    card(pen, colour, [&] {
-      headline(pen, "first stage that differs", core::attention::info(first->stage).title, colour);
+    const Rgb color = check.report.has_unfit() ? status.bad : status.warning;
+    card(pen, color, [&] {
+      headline(pen, "first stage that differs", core::attention::info(first->stage).title, color);
       draw_unfit(pen, check);
       draw_pattern(pen, check.report);
       draw_causes(pen, check);

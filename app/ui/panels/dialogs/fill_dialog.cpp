@@ -10,7 +10,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace app::panels {
 namespace {

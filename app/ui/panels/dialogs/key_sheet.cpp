@@ -9,7 +9,7 @@
 #include "app/ui/panels/menus/action_menu.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/base/ascii.hpp"
+#include "core/base/text.hpp"
 
 namespace app::panels {
 namespace {

@@ -11,7 +11,7 @@
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/editor/matrix_editor.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace app::panels {
 namespace {

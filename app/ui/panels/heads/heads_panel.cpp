@@ -10,7 +10,7 @@
 #include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/heatmap/colour_bar.hpp"
+#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
@@ -119,14 +119,14 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
     frame.commands.look([h](View& v) { v.selection.hovered_head = h; });
 }
 
-/// Below all pictures: their colours, where they have the same, and what the bars under the heads say.
+/// Below all pictures: their colors, where they have the same, and what the bars under the heads say.
 void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std::size_t>& heads, ImVec2 at,
               float room) {
-  const auto ends = [&](std::size_t h) { return widgets::colour_ends(frame, stage.stage, h); };
+  const auto ends = [&](std::size_t h) { return widgets::color_ends(frame, stage.stage, h); };
   std::string words;
   if (std::ranges::all_of(heads, [&](std::size_t h) { return ends(h) == ends(heads.front()); })) {
-    const widgets::ColourScale scale{widgets::chosen_map(frame.shown.look.colours, stage.colouring),
-                                     frame.palette.dark, ends(heads.front())};
+    const widgets::ColorScale scale{widgets::chosen_map(frame.shown.look.colors, stage.coloring),
+                                    frame.palette.dark, ends(heads.front())};
     const float width = widgets::draw_plain_bar(frame, scale, at, frame.metrics.px(180));
     frame.landmarks.mark("heads/bar", {at.x, at.y - 4}, {at.x + width, at.y + 4});
     at.x += width + frame.metrics.px(16), room -= width + frame.metrics.px(16);

@@ -30,10 +30,9 @@ void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<dou
   list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
   if (value && *value > 0) {
     const double share = std::min(*value, 1.0);
-    const Rgb colour =
-        render::colour_at(render::ColourMap::weights, frame.palette.dark, std::max(share, 0.15));
+    const Rgb color = render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(share, 0.15));
     list->AddRectFilled({from, middle - half},
-                        {from + (to - from) * static_cast<float>(share), middle + half}, packed(colour));
+                        {from + (to - from) * static_cast<float>(share), middle + half}, packed(color));
   }
   widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle,
                      packed(value ? frame.palette.text : frame.palette.faint), number);

@@ -44,14 +44,14 @@ void draw_cells(const Frame& frame, const Grid& g, const arma::mat& likeness,
   for (std::size_t r = 0; r < g.count; ++r)
     for (std::size_t c = 0; c < g.count; ++c) {
       const double value = likeness(order[r], order[c]);
-      const Rgb colour = std::isnan(value)
-                             ? frame.palette.hatch.ground
-                             : render::colour_at(render::ColourMap::weights, frame.palette.dark, value);
+      const Rgb color = std::isnan(value)
+                            ? frame.palette.hatch.ground
+                            : render::color_at(render::ColorMap::weights, frame.palette.dark, value);
       const ImVec2 a = g.at(r, c), b = g.at(r + 1, c + 1);
-      list->AddRectFilled(a, {b.x - gap, b.y - gap}, packed(colour));
+      list->AddRectFilled(a, {b.x - gap, b.y - gap}, packed(color));
       if (numbers && r != c)
         widgets::draw_text(frame.fonts.mono12, {(a.x + b.x - 1) / 2, (a.y + b.y - 1) / 2}, Align::middle,
-                           packed(readable_on(colour)), hundredths(value));
+                           packed(readable_on(color)), hundredths(value));
     }
 }
 

@@ -110,10 +110,10 @@ void draw_value(Pen& pen, const CellRef& cell) {
   pen.skip(28);
   const float room = pen.right - pen.left;
   float x = pen.left;
-  const auto say = [&](const std::string& piece, Rgb colour) {
+  const auto say = [&](const std::string& piece, Rgb color) {
     const std::string fitting =
         widgets::shortened(frame.fonts.sans15, piece, std::max(20.0f, room - (x - pen.left)));
-    widgets::draw_text(frame.fonts.sans15, {x, pen.y}, Align::left_middle, packed(colour), fitting);
+    widgets::draw_text(frame.fonts.sans15, {x, pen.y}, Align::left_middle, packed(color), fitting);
     x += widgets::text_width(frame.fonts.sans15, fitting);
   };
   say(words.subject, frame.palette.text);

@@ -13,7 +13,7 @@
 namespace app::panels {
 namespace {
 
-using core::attention::Colouring;
+using core::attention::Coloring;
 using core::attention::Columns;
 using core::attention::RowFacts;
 using core::attention::StageInfo;
@@ -49,7 +49,7 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
     const double t = top > 0 ? std::min(1.0, value / top) : 0;
     list->AddRectFilled(
         {from, pen.y - half}, {from + (to - from) * static_cast<float>(t), pen.y + half},
-        packed(render::colour_at(render::ColourMap::weights, frame.palette.dark, std::max(t, 0.15))));
+        packed(render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(t, 0.15))));
   }
   const std::string text = hidden ? "hidden" : dropped ? "dropped" : widgets::fixed(value, 4);
   widgets::draw_text(hidden || dropped ? frame.fonts.sans13 : frame.fonts.mono13, {pen.right, pen.y},
@@ -160,9 +160,9 @@ void draw_plain_row(Pen& pen, const CellRef& cell) {
 
 void draw_row(Pen& pen, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  if (stage.colouring == Colouring::weights && stage.columns == Columns::tokens)
+  if (stage.coloring == Coloring::weights && stage.columns == Columns::tokens)
     draw_weight_row(pen, cell);
-  else if (stage.colouring == Colouring::signed_values)
+  else if (stage.coloring == Coloring::signed_values)
     draw_plain_row(pen, cell);
 }
 

@@ -261,7 +261,7 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
     for (std::size_t k = 0; k < numbers->n_elem; ++k) {
       const double v = (*numbers)[k];
       const ImVec2 a(at.x + cell * static_cast<float>(k), y), b(a.x + cell - 1, y + height - 1);
-      const Rgb ground = render::colour_at(render::ColourMap::mask, frame.palette.dark, v / top);
+      const Rgb ground = render::color_at(render::ColorMap::mask, frame.palette.dark, v / top);
       list->AddRectFilled(a, b, packed(ground));
       widgets::draw_text(frame.fonts.mono13, {(a.x + b.x) / 2, (a.y + b.y) / 2}, Align::middle,
                          packed(readable_on(ground)),
@@ -298,7 +298,7 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
   y += height + frame.metrics.px(24);
 }
 
-/// In place of means over masks that are all ones: what would be coloured is rounding.
+/// In place of means over masks that are all ones: what would be colored is rounding.
 void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
   const auto& dropout = frame.shown.model.dropout;
   heading(frame, l, y, "2",

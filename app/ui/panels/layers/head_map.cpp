@@ -55,8 +55,8 @@ void draw_picture(const Map& m) {
   picture.cells.numbers = &numbers;
   picture.cells.visible = m.sight.visible.get();
   picture.cells.version = m.frame.newest.reading->version_of(m.layer);
-  picture.map = maps == LayerMaps::change ? m.frame.shown.look.colours.diverging
-                                          : m.frame.shown.look.colours.sequential;
+  picture.map =
+      maps == LayerMaps::change ? m.frame.shown.look.colors.diverging : m.frame.shown.look.colors.sequential;
   picture.dark = m.frame.palette.dark;
   picture.low = maps == LayerMaps::change ? -1 : 0, picture.high = 1;
   picture.width = picture.height = static_cast<int>(m.t.map);
@@ -144,9 +144,9 @@ void draw_bar(const Map& m) {
   };
   if (bar.now) {
     const double share = bar.end > 0 ? std::clamp(*bar.now / bar.end, -1.0, 1.0) : 0;
-    const Rgb colour = render::colour_at(m.frame.shown.look.colours.diverging, p.dark, 0.5 + share / 2);
+    const Rgb color = render::color_at(m.frame.shown.look.colors.diverging, p.dark, 0.5 + share / 2);
     list->AddRectFilled({std::min(middle, at(*bar.now)), top}, {std::max(middle, at(*bar.now)), bottom},
-                        packed(colour));
+                        packed(color));
   }
   const bool differs = bar.before && bar.now && std::abs(*bar.before - *bar.now) > bar.end * 0.01;
   if (differs)

@@ -32,10 +32,10 @@ void draw_guess(const Frame& frame, const std::string& token, double probability
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float top = std::round(at.y + f.metrics.px(10)), bottom = top + f.metrics.px(3);
   list->AddRectFilled({at.x, top}, {at.x + width, bottom}, packed(f.palette.control.rest));
-  const Rgb colour = render::colour_at(f.shown.look.colours.sequential, f.palette.dark, probability);
+  const Rgb color = render::color_at(f.shown.look.colors.sequential, f.palette.dark, probability);
   list->AddRectFilled({at.x, top},
                       {at.x + width * static_cast<float>(std::clamp(probability, 0.0, 1.0)), bottom},
-                      packed(probability > 0.02 ? colour : f.palette.faint));
+                      packed(probability > 0.02 ? color : f.palette.faint));
 }
 
 void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t layer, ImVec2 at) {
@@ -97,8 +97,8 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
 }
 
 /// Returns where it ends.
-float draw_scale(const Frame& frame, float x, float middle, core::colour::ColourMap map,
-                 const std::string& low, const std::string& high, const std::string& words) {
+float draw_scale(const Frame& frame, float x, float middle, core::color::ColorMap map, const std::string& low,
+                 const std::string& high, const std::string& words) {
   const auto& f = frame;
   ImDrawList* list = ImGui::GetWindowDrawList();
   widgets::draw_text(f.fonts.mono12, {x, middle}, widgets::Align::left_middle, packed(f.palette.dim), low);
@@ -107,7 +107,7 @@ float draw_scale(const Frame& frame, float x, float middle, core::colour::Colour
   for (int k = 0; k < steps; ++k)
     list->AddRectFilled({x + static_cast<float>(k), middle - f.metrics.px(3)},
                         {x + static_cast<float>(k + 1), middle + f.metrics.px(3)},
-                        packed(render::colour_at(map, f.palette.dark, (k + 0.5) / steps)));
+                        packed(render::color_at(map, f.palette.dark, (k + 0.5) / steps)));
   x += static_cast<float>(steps) + f.metrics.px(6);
   widgets::draw_text(f.fonts.mono12, {x, middle}, widgets::Align::left_middle, packed(f.palette.dim), high);
   x += widgets::text_width(f.fonts.mono12, high) + f.metrics.px(8);
@@ -132,7 +132,7 @@ void draw_legend(const Frame& frame, bool has_entropies, ImVec2 at, float width)
                            : maps == LayerMaps::before ? "weight before the edits"
                                                        : "weight";
   float end_of_words = draw_scale(
-      frame, at.x, middle, changes ? frame.shown.look.colours.diverging : frame.shown.look.colours.sequential,
+      frame, at.x, middle, changes ? frame.shown.look.colors.diverging : frame.shown.look.colors.sequential,
       changes ? "−1" : "0", "1",
       what + (block == 1 ? "; row: query, column: key"
                          : "; 1 cell shows the largest of " + std::to_string(block) + " × " +
@@ -144,7 +144,7 @@ void draw_legend(const Frame& frame, bool has_entropies, ImVec2 at, float width)
   if (end > 0 && width >= frame.metrics.px(620)) {
     const std::string number = widgets::fixed(end, 1);
     end_of_words = draw_scale(frame, std::max(end_of_words + gap, at.x + width * 0.42f), middle,
-                              frame.shown.look.colours.diverging, "−" + number, "+" + number,
+                              frame.shown.look.colors.diverging, "−" + number, "+" + number,
                               (effects ? "change of the logit of " : "added to the logit of ") +
                                   quoted_token(next->chosen.text) + (effects ? ", switched off" : ""));
   }

@@ -102,7 +102,7 @@ void draw_row(const Frame& frame, const NextToken& token, bool is_chosen, bool i
   };
   list->AddRectFilled(
       {left, top}, {std::max(left + 1, at_share(token.now)), bottom},
-      packed(render::colour_at(f.shown.look.colours.sequential, f.palette.dark, 0.3 + 0.5 * token.now)));
+      packed(render::color_at(f.shown.look.colors.sequential, f.palette.dark, 0.3 + 0.5 * token.now)));
   if (is_edited && std::abs(token.now - token.before) > 0.005)
     widgets::outline(list, {left, top - 1}, {std::max(left + 3, at_share(token.before)), bottom + 1},
                      packed(f.palette.text), 1);

@@ -49,8 +49,8 @@ struct Lines {
     if (value)
       list->AddRectFilled({left, top},
                           {left + (right - left) * static_cast<float>(std::clamp(*value, 0.0, 1.0)), bottom},
-                          packed(render::colour_at(frame.shown.look.colours.sequential, frame.palette.dark,
-                                                   0.25 + 0.7 * *value)));
+                          packed(render::color_at(frame.shown.look.colors.sequential, frame.palette.dark,
+                                                  0.25 + 0.7 * *value)));
     if (!first.empty())
       widgets::draw_text(frame.fonts.mono13, {at.x + width - column(), middle}, widgets::Align::right_middle,
                          packed(frame.palette.text), first);
@@ -73,7 +73,7 @@ struct Lines {
     const float to = zero + static_cast<float>(part) * (right - left) / 2;
     list->AddRectFilled(
         {std::min(zero, to), top}, {std::max(zero, to), bottom},
-        packed(render::colour_at(frame.shown.look.colours.diverging, frame.palette.dark, 0.5 + part / 2)));
+        packed(render::color_at(frame.shown.look.colors.diverging, frame.palette.dark, 0.5 + part / 2)));
     list->AddRectFilled({zero, top - 2}, {zero + 1, bottom + 2}, packed(frame.palette.faint));
     widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
                        packed(frame.palette.text), value ? signed_text(*value, 2) : "–");

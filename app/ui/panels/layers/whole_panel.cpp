@@ -86,7 +86,7 @@ void draw_share(const Frame& frame, const char* words, double value, double end,
   const float to = zero + static_cast<float>(share) * (right - left) / 2;
   list->AddRectFilled(
       {std::min(zero, to), top}, {std::max(zero, to), bottom},
-      packed(render::colour_at(frame.shown.look.colours.diverging, frame.palette.dark, 0.5 + share / 2)));
+      packed(render::color_at(frame.shown.look.colors.diverging, frame.palette.dark, 0.5 + share / 2)));
   list->AddRectFilled({zero, top - 2}, {zero + 1, bottom + 2}, packed(frame.palette.faint));
   widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
                      packed(frame.palette.text), signed_text(value, 2));

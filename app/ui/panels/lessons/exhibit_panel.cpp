@@ -71,7 +71,7 @@ Placed placed(const Frame& frame, const Picture& p, float room, float row) {
   return place;
 }
 
-/// Lengths instead of colours alone: one column as bars.
+/// Lengths instead of colors alone: one column as bars.
 void draw_bars(const Frame& frame, const Placed& place, ImVec2 at, float row) {
   const Picture& p = *place.picture;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -88,7 +88,7 @@ void draw_bars(const Frame& frame, const Placed& place, ImVec2 at, float row) {
     if (std::isfinite(v) && v > 0)
       list->AddRectFilled(
           {from, middle - half}, {from + (to - from) * static_cast<float>(std::min(v, 1.0)), middle + half},
-          packed(render::colour_at(render::ColourMap::weights, frame.palette.dark, std::max(v, 0.15))));
+          packed(render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(v, 0.15))));
     widgets::draw_text(frame.fonts.mono13, {to - frame.metrics.px(6), middle}, widgets::Align::right_middle,
                        packed(frame.palette.text), widgets::fixed(v, 2));
   }

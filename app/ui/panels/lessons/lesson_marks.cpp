@@ -126,13 +126,13 @@ void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
     return i < mask.n_rows && j < mask.n_cols && mask(i, j) == 0;
   };
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const ImU32 colour = packed(frame.palette.accent);
+  const ImU32 color = packed(frame.palette.accent);
   for (arma::uword i = 0; i <= mask.n_rows; ++i)
     for (arma::uword j = 0; j <= mask.n_cols; ++j) {
       if (j < mask.n_cols && hidden(i, j) != (i > 0 && hidden(i - 1, j)))
-        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j + 1), y(i)}, colour);
+        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j + 1), y(i)}, color);
       if (i < mask.n_rows && hidden(i, j) != (j > 0 && hidden(i, j - 1)))
-        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j), y(i + 1)}, colour);
+        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j), y(i + 1)}, color);
     }
 }
 

@@ -64,7 +64,7 @@ float box_height(const Frame& frame, float width) {
   return widgets::glossed_height(frame, frame.fonts.sans15, room, invitation(frame)) + frame.metrics.px(8);
 }
 
-/// One bar a step: filled up to the shown one, with a tick of good colour where it was tried.
+/// One bar a step: filled up to the shown one, with a tick of good color where it was tried.
 void draw_progress(const Frame& frame, float right, float middle) {
   const LessonState& state = *frame.lesson;
   const std::size_t n = state.lesson->steps.size();
@@ -75,8 +75,8 @@ void draw_progress(const Frame& frame, float right, float middle) {
                      packed(frame.palette.dim), words);
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (std::size_t k = 0; k < n; ++k, x += pitch) {
-    const Rgb colour = k <= state.step ? frame.palette.accent : frame.palette.control.active;
-    list->AddRectFilled({x, middle - half}, {x + width, middle + half}, packed(colour));
+    const Rgb color = k <= state.step ? frame.palette.accent : frame.palette.control.active;
+    list->AddRectFilled({x, middle - half}, {x + width, middle + half}, packed(color));
     if (state.done.contains(k))
       list->AddRectFilled({x, middle + half + 2}, {x + width, middle + half + 4},
                           packed(frame.palette.status.good));

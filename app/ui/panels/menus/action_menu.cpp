@@ -34,7 +34,7 @@ void draw_submenu(const Frame& frame, const Situation& situation, std::span<cons
 
 Situation situation_of(const Frame& frame) {
   return {frame.shown,        frame.newest,   frame.settings,
-          frame.forms,        frame.document, [&frame] { return widgets::all_colour_ends(frame); },
+          frame.forms,        frame.document, [&frame] { return widgets::all_color_ends(frame); },
           frame.work.progress};
 }
 

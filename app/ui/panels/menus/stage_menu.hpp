@@ -6,7 +6,7 @@
 
 namespace app::panels {
 
-/// The one menu of a stage, which a right click on the last item opens: large, folded, colours, numbers,
+/// The one menu of a stage, which a right click on the last item opens: large, folded, colors, numbers,
 /// copy, export.
 ///
 /// place parts the menus of items that mean the same stage. Landmarks as of draw_action_lines.

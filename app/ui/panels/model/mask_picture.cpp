@@ -19,18 +19,18 @@ namespace {
 using core::attention::Decided;
 using core::attention::Model;
 using core::attention::Sight;
-using core::colour::Palette;
+using core::color::Palette;
 
 constexpr float tallest = 240;      // at scale 1
 constexpr float smallest_cell = 3;  // pixels that a person can still point at
 constexpr std::size_t n_kinds = 8;
 
-/// What cells are called and coloured by.
+/// What cells are called and colored by.
 struct Kind {
   Sight sight;
   const char* words;
-  Rgb colour;
-  float strength;  ///< of the colour over the popup
+  Rgb color;
+  float strength;  ///< of the color over the popup
 };
 
 std::array<Kind, n_kinds> kinds_in(const Palette& p) {
@@ -101,8 +101,8 @@ std::size_t kind_of(const std::array<Kind, n_kinds>& kinds, Sight sight) {
   return same == kinds.end() ? (sight.visible ? 0 : 2) : static_cast<std::size_t>(same - kinds.begin());
 }
 
-ImU32 colour_of(const Frame& frame, const Kind& kind) {
-  return packed(mix(kind.colour, frame.palette.ground.raised, kind.strength));
+ImU32 color_of(const Frame& frame, const Kind& kind) {
+  return packed(mix(kind.color, frame.palette.ground.raised, kind.strength));
 }
 
 /// Neighbours of one kind in a row are one rectangle; of cells below a pixel only those at pixels are drawn.
@@ -119,7 +119,7 @@ std::set<std::size_t> draw_cells(const Frame& frame, const Cells& cells, const G
     const auto end_run = [&](std::size_t end) {
       list->AddRectFilled({grid.x(from), grid.y(row)},
                           {grid.x(end) - gap, grid.y(std::min(row + row_step, grid.n_rows)) - gap},
-                          colour_of(frame, kinds[kind]));
+                          color_of(frame, kinds[kind]));
       found.insert(kind);
     };
     for (std::size_t column = column_step; column < grid.n_columns; column += column_step) {
@@ -174,7 +174,7 @@ void draw_key(const Frame& frame, const std::array<Kind, n_kinds>& kinds, const 
     const float needed = m.px(14) + widgets::text_width(font, kinds[k].words) + m.px(14);
     if (place.x > at.x && place.x + needed > at.x + width) place = {at.x, place.y + m.px(18)};
     ImGui::GetWindowDrawList()->AddRectFilled(
-        {place.x, place.y + m.px(4)}, {place.x + m.px(9), place.y + m.px(13)}, colour_of(frame, kinds[k]));
+        {place.x, place.y + m.px(4)}, {place.x + m.px(9), place.y + m.px(13)}, color_of(frame, kinds[k]));
     widgets::draw_text(font, {place.x + m.px(14), place.y}, frame.palette.dim, kinds[k].words);
     place.x += needed;
   }

@@ -10,7 +10,7 @@
 #include "app/ui/panels/model/popup_fields.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace app::panels {
 namespace {

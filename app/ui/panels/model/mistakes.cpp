@@ -5,7 +5,7 @@
 #include "app/ui/panels/model/model_rows.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/mistakes.hpp"
 
 namespace app::panels {

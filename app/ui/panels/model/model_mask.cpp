@@ -49,12 +49,12 @@ void method_row(const Form& form) {
 }
 
 /// A line of words with a button at its right end.
-bool offer(const Form& form, Rgb colour, const std::string& words, const char* name, const char* button,
+bool offer(const Form& form, Rgb color, const std::string& words, const char* name, const char* button,
            const char* help) {
   const float width = widgets::text_width(form.frame.fonts.sans14, button) + 2 * form.frame.metrics.px(8);
   ImFont* font = form.frame.fonts.sans14;
   const ImVec2 at(form.at.x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame));
-  widgets::draw_text_within(font, at, form.width - width - form.frame.metrics.px(6), colour, words);
+  widgets::draw_text_within(font, at, form.width - width - form.frame.metrics.px(6), color, words);
   form.place(form.width - width);
   return widgets::button(form.frame, name, button, help);
 }

@@ -32,11 +32,11 @@ std::vector<Place> flying(const Frame& frame, const CellRef& to) {
   return places;
 }
 
-void draw_path(ImDrawList* list, const FlightPath& path, float t, Rgb colour) {
+void draw_path(ImDrawList* list, const FlightPath& path, float t, Rgb color) {
   constexpr int pieces = 48;
   for (int k = 0; k < pieces; ++k) {
     const float a = static_cast<float>(k) / pieces, b = static_cast<float>(k + 1) / pieces;
-    list->AddLine(path.at(a), path.at(b), packed(colour, b <= t ? behind : ahead), line_width);
+    list->AddLine(path.at(a), path.at(b), packed(color, b <= t ? behind : ahead), line_width);
   }
 }
 

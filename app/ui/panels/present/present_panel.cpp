@@ -118,10 +118,10 @@ float height_of(const Worked& worked) {
 float draw_worked(const Frame& frame, const Worked& worked, ImVec2 at, float width) {
   const widgets::CellWords& words = worked.words;
   float x = at.x;
-  const auto say = [&](const std::string& piece, Rgb colour) {
+  const auto say = [&](const std::string& piece, Rgb color) {
     const std::string fitting =
         widgets::shortened(frame.fonts.sans13, piece, std::max(1.0f, at.x + width - x));
-    widgets::draw_text(frame.fonts.sans13, {x, at.y}, widgets::Align::left_top, packed(colour), fitting);
+    widgets::draw_text(frame.fonts.sans13, {x, at.y}, widgets::Align::left_top, packed(color), fitting);
     x += widgets::text_width(frame.fonts.sans13, fitting);
   };
   say(words.subject, frame.palette.text);

@@ -15,7 +15,7 @@
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/number_text.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace app::panels {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/heatmap/colour_bar.hpp"
+#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 
 namespace app::panels {
@@ -37,17 +37,17 @@ struct Profile {
     const double low = std::min(0.0, extent.smallest), high = std::max(0.0, extent.largest);
     return high > low ? static_cast<float>((v - low) / (high - low)) : 0;
   }
-  void bar(double first, double last, double v, ImU32 colour) const {
+  void bar(double first, double last, double v, ImU32 color) const {
     const float a = std::round(along(first)),
                 b = std::max(a + 1, std::round(along(last)) - (along(last) - along(first) >= 4 ? 1 : 0));
     const float zero = share(0), end = share(v), low = std::min(zero, end), high = std::max(zero, end);
     ImDrawList* list = ImGui::GetWindowDrawList();
     if (upright) {
       const float w = max.x - min.x;
-      list->AddRectFilled({min.x + w * low, a}, {std::max(min.x + w * high, min.x + w * low + 1), b}, colour);
+      list->AddRectFilled({min.x + w * low, a}, {std::max(min.x + w * high, min.x + w * low + 1), b}, color);
     } else {
       const float h = max.y - min.y;
-      list->AddRectFilled({a, max.y - h * high}, {b, std::min(max.y - h * low, max.y)}, colour);
+      list->AddRectFilled({a, max.y - h * high}, {b, std::min(max.y - h * low, max.y)}, color);
     }
   }
 };
@@ -83,8 +83,8 @@ void draw_row(const Frame& frame, const core::attention::StageMatrix& stage, con
   ImGui::GetWindowDrawList()->AddRectFilled(p.min, p.max, packed(frame.palette.ground.panel));
   draw_bars(p, numbers.n_elem, cell.column, [&](std::size_t j) { return numbers[j]; });
   const float right = picture.min.x - frame.metrics.px(6);
-  const auto text = [&](float y, Rgb colour, const std::string& words) {
-    widgets::draw_text(frame.fonts.mono12, {right, y}, Align::right_middle, packed(colour), words);
+  const auto text = [&](float y, Rgb color, const std::string& words) {
+    widgets::draw_text(frame.fonts.mono12, {right, y}, Align::right_middle, packed(color), words);
   };
   text(top + frame.metrics.px(6), frame.palette.faint, widgets::end_text(std::max(0.0, extent.largest)));
   text(top + room / 2, frame.palette.dim, "row " + std::to_string(cell.row));

@@ -11,7 +11,7 @@
 #include "app/ui/panels/stages/turning_panel.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/pen.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/line_words.hpp"
 
 namespace app::panels {
@@ -46,9 +46,9 @@ void draw_return(const Frame& frame, const StripRow& from, const StripRow& to, I
       frame.metrics.compact || !to.first
           ? 0
           : widgets::text_width(frame.fonts.sans14, heading(frame, to.line)) + frame.metrics.px(32);
-  const ImU32 colour = packed(frame.palette.strong_line);
-  list->AddRectFilled({right - 1, top}, {right, y}, colour);
-  widgets::draw_arrow(list, {right, y}, {origin.x + words, y}, colour, frame.metrics.px(6));
+  const ImU32 color = packed(frame.palette.strong_line);
+  list->AddRectFilled({right - 1, top}, {right, y}, color);
+  widgets::draw_arrow(list, {right, y}, {origin.x + words, y}, color, frame.metrics.px(6));
 }
 
 /// A link behind the title of the dropout mask, where there is room.

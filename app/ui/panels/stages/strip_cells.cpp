@@ -7,8 +7,8 @@
 #include "app/ui/panels/stages/turning_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/heatmap/colour_bar.hpp"
-#include "core/base/words.hpp"
+#include "app/ui/widgets/heatmap/color_bar.hpp"
+#include "core/base/text.hpp"
 #include "core/editing/presets.hpp"
 
 namespace app::panels {

@@ -45,7 +45,7 @@ float block_width(const Frame& frame, const StripBlock& block, const LineCells& 
 
 /// The height of its cells together, each of that height, or of a picture of more of them.
 int picture_height(const Frame& frame, const StripBlock& block, float cell);
-/// Whether the colour bar stands beside the cells and not below them.
+/// Whether the color bar stands beside the cells and not below them.
 bool has_bar_beside(const StripBlock& block);
 
 /// The least room between two maps of a line.

@@ -42,7 +42,7 @@ void pin(const Frame& frame, const TurningChoice& c, std::size_t query, std::siz
 
 /// A field for the index of a token, with its name behind it; returns another one that was asked for.
 std::optional<std::size_t> token_field(const Frame& frame, const char* words, std::size_t now,
-                                       const std::vector<std::string>& names, Rgb colour) {
+                                       const std::vector<std::string>& names, Rgb color) {
   const auto& m = frame.metrics;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.sans15;
@@ -54,7 +54,7 @@ std::optional<std::size_t> token_field(const Frame& frame, const char* words, st
   };
   const auto typed =
       widgets::count_field(frame, std::string("positions/") + words, words, now, m.px(44), step);
-  widgets::draw_text_within(font, {at.x + m.px(98), y}, m.px(64), colour, names[now]);
+  widgets::draw_text_within(font, {at.x + m.px(98), y}, m.px(64), color, names[now]);
   platform::move_to({at.x + m.px(170), at.y});
   if (!typed || *typed < names.size()) return typed;
   frame.commands.add(ShowMessage{std::string(words) + ": expected a number below " +
@@ -78,7 +78,7 @@ TurningChoice turning_choice(const Frame& frame) {
   c.query_row = core::attention::info(c.query_stage).matrix(frame.shown.trace, c.head).row(c.query);
   c.key_row = core::attention::info(c.key_stage).matrix(frame.shown.trace, c.head).row(c.key);
   const auto& held = look.held;
-  if (held && held->pair < core::positions::turned_columns(*c.rotary, c.query_row.n_elem) / 2) {
+  if (held && held->pair < core::positions::rotated_columns(*c.rotary, c.query_row.n_elem) / 2) {
     arma::rowvec& numbers = held->of_key ? c.key_row : c.query_row;
     const auto [a, b] = core::positions::columns_of(*c.rotary, held->pair, numbers.n_elem);
     numbers(a) = held->x, numbers(b) = held->y;

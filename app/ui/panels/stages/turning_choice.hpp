@@ -2,7 +2,7 @@
 
 #include "app/ui/frame.hpp"
 #include "app/ui/panels/stages/turning_circle.hpp"
-#include "core/base/meeting.hpp"
+#include "core/base/positions.hpp"
 
 namespace app::panels {
 
@@ -13,8 +13,8 @@ struct TurningChoice {
   Stage query_stage = Stage::queries, key_stage = Stage::keys;
   arma::rowvec query_row, key_row;  ///< with what a held arrow stands for
   std::int64_t query_at = 0, key_at = 0;
-  core::positions::Meeting meet(double query_place, double key_place) const {
-    return core::positions::meet(*rotary, query_row, key_row, query_place, key_place);
+  core::positions::RotaryDot meet(double query_place, double key_place) const {
+    return core::positions::rotary_dot(*rotary, query_row, key_row, query_place, key_place);
   }
 };
 

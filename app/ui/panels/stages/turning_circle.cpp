@@ -49,33 +49,33 @@ double angle_of(Arrow a) {
 }
 
 /// From one angle to another, which may lie several turns on; more than a whole turn is a whole circle.
-void arc(const Dial& dial, double from, double to, float r, ImU32 colour, float thickness) {
+void arc(const Dial& dial, double from, double to, float r, ImU32 color, float thickness) {
   constexpr double whole = 2 * std::numbers::pi;
   const double by = std::clamp(to - from, -whole, whole);
   const int steps = std::max(2, static_cast<int>(std::fabs(by) * 16));
   std::vector<ImVec2> points;
   for (int k = 0; k <= steps; ++k) points.push_back(dial.on(from + by * k / steps, r));
-  ImGui::GetWindowDrawList()->AddPolyline(points.data(), static_cast<int>(points.size()), colour, 0,
+  ImGui::GetWindowDrawList()->AddPolyline(points.data(), static_cast<int>(points.size()), color, 0,
                                           thickness);
 }
 
-void head_at(ImVec2 tip, double angle, float size, ImU32 colour) {
+void head_at(ImVec2 tip, double angle, float size, ImU32 color) {
   const auto corner = [&](double by) {
     return ImVec2(tip.x - size * static_cast<float>(std::cos(angle + by)),
                   tip.y + size * static_cast<float>(std::sin(angle + by)));
   };
-  ImGui::GetWindowDrawList()->AddTriangleFilled(tip, corner(0.42), corner(-0.42), colour);
+  ImGui::GetWindowDrawList()->AddTriangleFilled(tip, corner(0.42), corner(-0.42), color);
 }
 
 /// An arrow from the middle, the way it was turned as an arc on the rim: a dot before, a head after.
 void draw_arrow_of(const Frame& frame, const Dial& dial, Arrow before, Arrow after, double turn, float beyond,
-                   Rgb colour) {
+                   Rgb color) {
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const ImU32 ink = packed(colour);
+  const ImU32 ink = packed(color);
   const float r = dial.radius + frame.metrics.px(beyond);
   if (length_of(before) > 0) {
     const double from = angle_of(before), to = from + turn;
-    arc(dial, from, to, r, packed(colour, 0.7f), 1.5f);
+    arc(dial, from, to, r, packed(color, 0.7f), 1.5f);
     list->AddCircleFilled(dial.on(from, r), frame.metrics.px(2.5f), ink);
     if (turn != 0)
       head_at(dial.on(to, r), to + (turn < 0 ? -1 : 1) * std::numbers::pi / 2, frame.metrics.px(6), ink);
@@ -124,7 +124,7 @@ void draw_angle(const Frame& frame, const Dial& dial, Arrow query, Arrow key) {
 /// The tip of an arrow as an item; dragged, the numbers before the turn become those that lead to the mouse.
 std::optional<MovedArrow> drag_tip(const Frame& frame, const Dial& dial, const TurningPair& pair,
                                    bool of_key) {
-  const Arrow after = of_key ? pair.now.turned_key : pair.now.turned_query;
+  const Arrow after = of_key ? pair.now.rotated_key : pair.now.rotated_query;
   const double turn = of_key ? pair.now.key_angle : pair.now.query_angle;
   const std::string name =
       std::string(of_key ? "positions/key_tip/" : "positions/query_tip/") + std::to_string(pair.index);
@@ -141,7 +141,7 @@ std::optional<MovedArrow> drag_tip(const Frame& frame, const Dial& dial, const T
   if (!let_go && !(ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2)))
     return std::nullopt;
   if (let_go && !pair.is_held) return std::nullopt;  // a click
-  const Arrow before = core::positions::turned(dial.arrow(ImGui::GetMousePos()), -turn);
+  const Arrow before = core::positions::rotate(dial.arrow(ImGui::GetMousePos()), -turn);
   return MovedArrow{of_key, pair.index, before, !let_go};
 }
 
@@ -150,10 +150,10 @@ float rim(const Frame& frame) {
   return frame.metrics.px(frame.metrics.compact ? 44 : 60);
 }
 
-void draw_turn_line(const Frame& frame, ImVec2 at, const char* words, double angle, Rgb colour) {
+void draw_turn_line(const Frame& frame, ImVec2 at, const char* words, double angle, Rgb color) {
   widgets::draw_text(frame.fonts.sans13, at, Align::left_middle, packed(frame.palette.dim), words);
   widgets::draw_text(frame.fonts.mono12, {at.x + frame.metrics.px(pair_width), at.y}, Align::right_middle,
-                     packed(colour), widgets::fixed(angle * degrees, 2) + "°");
+                     packed(color), widgets::fixed(angle * degrees, 2) + "°");
 }
 
 /// The share as a bar with zero in the middle, and as a number.
@@ -165,10 +165,10 @@ void draw_share(const Frame& frame, const TurningPair& pair, ImVec2 at) {
   list->AddRectFilled({left, top}, {left + width, bottom}, packed(frame.palette.control.rest));
   const double part = pair.most_share > 0 ? pair.now.share / pair.most_share : 0;
   const float length = std::max(2.0f, static_cast<float>(std::fabs(part)) * width / 2);
-  const Rgb colour =
-      render::colour_at(render::ColourMap::values, frame.palette.dark, 0.5 + (part < 0 ? -0.35 : 0.35));
+  const Rgb color =
+      render::color_at(render::ColorMap::values, frame.palette.dark, 0.5 + (part < 0 ? -0.35 : 0.35));
   list->AddRectFilled({part < 0 ? zero - length : zero, top}, {part < 0 ? zero : zero + length, bottom},
-                      packed(colour));
+                      packed(color));
   widgets::draw_text(frame.fonts.mono13, {at.x + frame.metrics.px(pair_width), at.y}, Align::right_middle,
                      packed(frame.palette.text), widgets::fixed(pair.now.share, 4));
 }
@@ -199,9 +199,9 @@ std::optional<MovedArrow> draw_turning_circle(const Frame& frame, const TurningP
                 packed(p.line));
   list->AddLine({dial.middle.x, dial.middle.y - dial.radius}, {dial.middle.x, dial.middle.y + dial.radius},
                 packed(p.line));
-  draw_arrow_of(frame, dial, now.key, now.turned_key, now.key_angle, 9, p.operand);
-  draw_arrow_of(frame, dial, now.query, now.turned_query, now.query_angle, 5, p.selection);
-  draw_angle(frame, dial, now.turned_query, now.turned_key);
+  draw_arrow_of(frame, dial, now.key, now.rotated_key, now.key_angle, 9, p.operand);
+  draw_arrow_of(frame, dial, now.query, now.rotated_query, now.query_angle, 5, p.selection);
+  draw_angle(frame, dial, now.rotated_query, now.rotated_key);
   const auto query = drag_tip(frame, dial, pair, false), key = drag_tip(frame, dial, pair, true);
   frame.landmarks.mark("positions/circle/" + std::to_string(pair.index),
                        {dial.middle.x - dial.radius, dial.middle.y - dial.radius},

@@ -3,14 +3,14 @@
 #include <optional>
 
 #include "app/ui/frame.hpp"
-#include "core/base/meeting.hpp"
+#include "core/base/positions.hpp"
 
 namespace app::panels {
 
 /// A pair of columns of the query and the key that are pictured.
 struct TurningPair {
   std::size_t index = 0;
-  core::positions::PairMeeting now;
+  core::positions::RotaryPair now;
   double longest = 1;     ///< the length of an arrow that reaches the rim
   double most_share = 1;  ///< what the bars of all pairs end at
   bool is_held = false;   ///< one of its arrows is being moved

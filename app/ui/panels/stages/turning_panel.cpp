@@ -18,13 +18,13 @@ namespace app::panels {
 namespace {
 
 using core::attention::Model;
-using core::positions::Meeting;
+using core::positions::RotaryDot;
 
 constexpr float curve_width = 270;      // at scale 1
 constexpr std::size_t few_pairs = 3;    // whose shares stand in the sum
 constexpr std::size_t least_span = 24;  // of distances
 
-double longest_arrow(const Meeting& now) {
+double longest_arrow(const RotaryDot& now) {
   double longest = 0;
   for (const auto& pair : now.pairs)
     longest = std::max({longest, std::hypot(pair.query.x, pair.query.y), std::hypot(pair.key.x, pair.key.y)});
@@ -46,7 +46,7 @@ void type_over(const Frame& frame, const TurningChoice& c, const MovedArrow& mov
   frame.commands.edit(core::editing::ReplaceModel{std::move(next), "numbers typed over a pair"});
 }
 
-void draw_pairs(const Frame& frame, const TurningChoice& c, const Meeting& now, ImVec2 size) {
+void draw_pairs(const Frame& frame, const TurningChoice& c, const RotaryDot& now, ImVec2 size) {
   const auto& m = frame.metrics;
   const auto& held = frame.shown.look.positions.held;
   TurningPair pair;
@@ -120,7 +120,7 @@ void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
 }
 
 /// "0.0138 + 0.2614 − 0.3446 = −0.0694"; of many pairs the sum alone.
-std::string sum_words(const Meeting& now) {
+std::string sum_words(const RotaryDot& now) {
   std::string words;
   for (const auto& pair : now.pairs) {
     if (now.pairs.size() > few_pairs) break;
@@ -130,13 +130,13 @@ std::string sum_words(const Meeting& now) {
       words += (pair.share < 0 ? " − " : " + ") + widgets::fixed(std::fabs(pair.share), 4);
   }
   if (now.pairs.size() > few_pairs) words = "sum of " + std::to_string(now.pairs.size()) + " pairs";
-  if (now.unturned != 0)
-    words += (now.unturned < 0 ? " − " : " + ") + widgets::fixed(std::fabs(now.unturned), 4) +
+  if (now.unrotated != 0)
+    words += (now.unrotated < 0 ? " − " : " + ") + widgets::fixed(std::fabs(now.unrotated), 4) +
              " of columns that stay";
   return words + " = " + widgets::fixed(now.score, 4);
 }
 
-void draw_sum(const Frame& frame, const TurningChoice& c, const Meeting& now, ImVec2 at, float width) {
+void draw_sum(const Frame& frame, const TurningChoice& c, const RotaryDot& now, ImVec2 at, float width) {
   const auto& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
   const std::string of =
       "score of " + sequence.tokens[c.query] + " and " + sequence.keys()[c.key] + ", before scaling";
@@ -161,7 +161,7 @@ float turning_height(const Frame& frame) {
 void draw_turning(const Frame& frame, ImVec2 at, float width) {
   const auto& m = frame.metrics;
   const TurningChoice c = turning_choice(frame);
-  const Meeting now = c.meet(static_cast<double>(c.query_at), static_cast<double>(c.key_at));
+  const RotaryDot now = c.meet(static_cast<double>(c.query_at), static_cast<double>(c.key_at));
   draw_turning_choice(frame, c, at, width);
   const ImVec2 top{at.x, at.y + m.frame + m.px(10)};
   if (!std::isfinite(now.score)) {

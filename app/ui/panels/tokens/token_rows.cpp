@@ -202,9 +202,9 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
     const float aside = grey ? 0 : (place - static_cast<float>(heads.size() - 1) / 2) * spread;
     const ImVec2 a{from, l.middle(line.query) + aside}, b{to, l.middle(line.key) + aside};
     const float least = query || look.hovered_key ? 0.45f : 0.12f * crowd;
-    const ImU32 colour = grey ? packed(frame.palette.faint, most_grey * crowd * (0.25f + 0.75f * weight))
-                              : packed(frame.palette.head(line.head), least + (1 - least) * weight);
-    list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, colour, grey ? 1.0f : 1 + 3 * weight,
+    const ImU32 color = grey ? packed(frame.palette.faint, most_grey * crowd * (0.25f + 0.75f * weight))
+                             : packed(frame.palette.head(line.head), least + (1 - least) * weight);
+    list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, color, grey ? 1.0f : 1 + 3 * weight,
                          grey || crowd < 1 ? bends : smooth_bends);
     const float away = std::abs(a.y + (b.y - a.y) * down - mouse.y);
     if (among_lines && !grey && away < nearest.distance) {

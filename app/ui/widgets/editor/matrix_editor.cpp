@@ -62,7 +62,7 @@ arma::mat cut_out(const core::attention::SharedMatrix& m, const CellRange& cells
 Rgb ground_of(const Palette& palette, double number, double largest) {
   if (!std::isfinite(number)) return palette.control.rest;
   const double share = largest > 0 ? number / largest : 0;
-  return render::colour_at(render::ColourMap::values, palette.dark, 0.5 + strongest * share);
+  return render::color_at(render::ColorMap::values, palette.dark, 0.5 + strongest * share);
 }
 
 void draw_column_labels(const EditorFrame& e) {

@@ -12,7 +12,7 @@ struct EditedMatrix {
   core::editing::MatrixPlace place;
   const core::attention::SharedMatrix& numbers;
   const std::vector<std::string>* tokens = nullptr;  ///< names of the rows that can be edited too
-  std::vector<std::size_t> marked_rows;              ///< bear a bar in the operand's colour
+  std::vector<std::size_t> marked_rows;              ///< bear a bar in the operand's color
   const std::vector<std::string>* names = nullptr;  ///< of rows that are only read, where there are no tokens
 };
 

@@ -6,7 +6,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
-#include "core/base/words.hpp"
+#include "core/base/text.hpp"
 
 namespace app::widgets {
 namespace {

@@ -27,7 +27,7 @@ void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const float least = frame.metrics.px(8);
   if (!before || d.cell_width < least || d.cell_height < least) return;
   const float strength = flash(frame) * flash_strength, thick = std::max(1.0f, frame.metrics.px(1));
-  const ColourScale scale = scale_of(frame, map);
+  const ColorScale scale = scale_of(frame, map);
   const CellRange shown = cells_on_screen(d);
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
@@ -36,7 +36,7 @@ void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d) {
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       if (strength > 0) list->AddRectFilled(a, {b.x - 1, b.y - 1}, packed(frame.palette.selection, strength));
       const double v = d.numbers(i, j);
-      const Rgb ground = std::isfinite(v) ? scale.colour(v) : frame.palette.hatch.ground;
+      const Rgb ground = std::isfinite(v) ? scale.color(v) : frame.palette.hatch.ground;
       const float inset = std::round((b.x - a.x) * 0.15f);
       list->AddRectFilled({a.x + inset, b.y - 1 - thick}, {b.x - inset - 1, b.y - 1},
                           packed(readable_on(ground), 0.9f));

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "app/ui/widgets/heatmap/colour_scale.hpp"
+#include "app/ui/widgets/heatmap/color_scale.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/number_text.hpp"
 
@@ -55,7 +55,7 @@ const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head)
 
 /// Whether the cells are those of a stage, its own or another state's.
 bool has_cells_of_stage(const Heatmap& map);
-/// The cells of a stage beyond a range of colours, or nullptr while they are being counted.
+/// The cells of a stage beyond a range of colors, or nullptr while they are being counted.
 const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range);
 /// Whether cells that the mask hides are marked here, and which those are: nullptr while that is being made.
 bool marks_hidden(const Heatmap& map);
@@ -68,9 +68,9 @@ bool marks_dropped(const Heatmap& map);
 const arma::mat* kept_cells(const Frame& frame, const Heatmap& map);
 
 /// The picture that is asked of the painter, without its place on the screen.
-render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale);
-/// The colours of its numbers.
-ColourScale scale_of(const Frame& frame, const Heatmap& map);
+render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+/// The colors of its numbers.
+ColorScale scale_of(const Frame& frame, const Heatmap& map);
 /// The extent of all of its numbers.
 Extent shown_extent(const Frame& frame, const Heatmap& map);
 /// The unit in which they are written, 1 or a power of ten below it.
@@ -84,7 +84,7 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d);
 
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
-void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale);
+void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
 /// Row sums and entropies right of the picture.
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d);
 /// The cross, the pinned and the hovered cell, operands and results, cells switched by hand.

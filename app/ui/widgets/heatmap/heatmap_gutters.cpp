@@ -10,7 +10,7 @@
 namespace app::widgets {
 namespace {
 
-using core::attention::Colouring;
+using core::attention::Coloring;
 using core::attention::Columns;
 using core::attention::RowFacts;
 
@@ -48,7 +48,7 @@ void draw_figure(const Frame& frame, const Drawn& d, const Gutter& gutter, doubl
 int gutter_count(Stage stage) {
   const auto& info = core::attention::info(stage);
   if (info.columns != Columns::tokens) return 0;
-  return info.colouring == Colouring::weights ? 2 : 1;
+  return info.coloring == Coloring::weights ? 2 : 1;
 }
 
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {

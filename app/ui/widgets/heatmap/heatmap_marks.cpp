@@ -16,11 +16,11 @@ float thicker(const Frame& frame) {
 }
 
 /// A frame around a rectangle of cells, around at least a few pixels when cells are smaller.
-void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 colour, float thickness) {
+void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 color, float thickness) {
   const ImVec2 a = d.cell_min(cells.row0, cells.column0), b = d.cell_max(cells.row1 - 1, cells.column1 - 1);
   const float least = 2 * thickness + 1;
   outline(ImGui::GetWindowDrawList(), {a.x - 1, a.y - 1},
-          {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, colour, thickness);
+          {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, color, thickness);
 }
 
 /// What the pinned cell was worked out from, and more quietly what it goes into.

@@ -10,7 +10,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 #include "app/ui/widgets/hit_area.hpp"
-#include "core/base/cells.hpp"
+#include "core/base/color.hpp"
 
 namespace app::widgets {
 namespace {
@@ -35,7 +35,7 @@ struct Block {
   std::size_t count() const { return (row1 - row0) * (column1 - column0); }
 };
 
-Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& pooled, std::size_t row,
+Block block_at(const Drawn& d, render::ColorMap map, const render::Pooling& pooled, std::size_t row,
                std::size_t column) {
   Block b;
   b.row0 = row / pooled.rows * pooled.rows, b.column0 = column / pooled.columns * pooled.columns;
@@ -43,7 +43,7 @@ Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& poo
   b.column1 = std::min<std::size_t>(b.column0 + pooled.columns, d.numbers.n_cols);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   b.row = row, b.column = column;
-  if (map == render::ColourMap::mask) return b;  // of which the picture shows the mean
+  if (map == render::ColorMap::mask) return b;  // of which the picture shows the mean
   // As the picture chooses: NaN wins, −∞ loses, else the largest, of signed numbers the one farthest from 0.
   const auto rank = [&](double v) {
     return std::isnan(v)               ? infinity
@@ -59,13 +59,13 @@ Block block_at(const Drawn& d, render::ColourMap map, const render::Pooling& poo
 }
 
 /// "the largest of 4 × 4 cells, rows 8 … 11, columns 0 … 3", or "" when a pixel shows one cell.
-std::string pooled_words(const Block& b, render::ColourMap map) {
+std::string pooled_words(const Block& b, render::ColorMap map) {
   if (b.count() < 2) return "";
   const auto span = [](std::size_t from, std::size_t to) {
     return from + 1 == to ? " " + std::to_string(from)
                           : "s " + std::to_string(from) + " … " + std::to_string(to - 1);
   };
-  return std::string("this pixel shows the ") + core::colour::pooled_as(map) + " of " +
+  return std::string("this pixel shows the ") + core::color::pooled_as(map) + " of " +
          std::to_string(b.count()) + " cells: row" + span(b.row0, b.row1) + ", column" +
          span(b.column0, b.column1);
 }
@@ -135,7 +135,7 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (drags(frame, d)) return ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 place = place_under(d, ImGui::GetIO().MousePos);
-  const ColourScale scale = scale_of(frame, map);
+  const ColorScale scale = scale_of(frame, map);
   const Block block = block_at(d, scale.map, render::pooling(picture_of(frame, map, d, scale)),
                                cell_at(place.y, d.numbers.n_rows), cell_at(place.x, d.numbers.n_cols));
   const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, block.row, block.column};

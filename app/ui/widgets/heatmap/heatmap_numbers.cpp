@@ -8,7 +8,7 @@
 namespace app::widgets {
 namespace {
 
-using core::attention::Colouring;
+using core::attention::Coloring;
 using core::text::NumberNeeds;
 
 constexpr float least_height = 15;       // of a cell with a number, at scale 1
@@ -16,12 +16,12 @@ constexpr float room_for_line = 1.2f;    // of a cell, in heights of its font
 constexpr float room_for_large = 2;      // likewise, of the fonts that only large cells have
 constexpr std::size_t few_cells = 4096;  // up to here every number counts, not only those on the screen
 
-/// The colour that really lies under a number, after dimming.
-Rgb ground_of(const Frame& frame, const Drawn& d, const ColourScale& scale, std::size_t i, std::size_t j) {
+/// The color that really lies under a number, after dimming.
+Rgb ground_of(const Frame& frame, const Drawn& d, const ColorScale& scale, std::size_t i, std::size_t j) {
   const double v = d.numbers(i, j);
-  const Rgb colour = std::isfinite(v) ? scale.colour(v) : frame.palette.hatch.ground;
+  const Rgb color = std::isfinite(v) ? scale.color(v) : frame.palette.hatch.ground;
   const bool off = d.cross && d.cross->row != i && (d.row_only || d.cross->column != j);
-  return off ? mix(colour, frame.palette.ground.back, frame.palette.dark ? 0.54f : 0.45f) : colour;
+  return off ? mix(color, frame.palette.ground.back, frame.palette.dark ? 0.54f : 0.45f) : color;
 }
 
 /// How many characters leave a digit's width between neighbours.
@@ -82,12 +82,11 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
   return {!m.compact && fits(f.mono13, room_for_line) ? f.mono13 : f.mono12, format};
 }
 
-void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColourScale& scale) {
+void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
   const auto [font, format] = cell_digits(frame, map, d);
   if (!font) return;
   const CellRange shown = cells_on_screen(d);
-  const bool plain_one =
-      d.stage.colouring != Colouring::signed_values && colouring_of(map) == d.stage.colouring;
+  const bool plain_one = d.stage.coloring != Coloring::signed_values && coloring_of(map) == d.stage.coloring;
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
     for (std::size_t j = shown.column0; j < shown.column1; ++j) {
       const double v = d.numbers(i, j);

@@ -4,7 +4,7 @@
 
 #include "app/session/zoom.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/heatmap/colour_bar.hpp"
+#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 
 namespace app::widgets {
@@ -97,7 +97,7 @@ void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left) {
       frame, map,
       {std::round(top_left.x + map.label_width), std::round(top_left.y + column_label_height(frame, map))});
   if (ImGui::IsRectVisible(top_left, {d.far.x, d.far.y + frame.metrics.px(30)})) {
-    const ColourScale scale = scale_of(frame, map);
+    const ColorScale scale = scale_of(frame, map);
     ImDrawList* list = ImGui::GetWindowDrawList();
     list->AddImage(frame.painter.paint(picture_of(frame, map, d, scale)), d.corner, d.far);
     draw_row_labels(frame, map, d);

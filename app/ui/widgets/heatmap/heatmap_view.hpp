@@ -9,7 +9,7 @@
 
 #include "app/ui/frame.hpp"
 #include "app/ui/widgets/numbers.hpp"
-#include "core/base/cell_text.hpp"
+#include "core/base/number.hpp"
 
 namespace app::widgets {
 
@@ -17,7 +17,7 @@ namespace app::widgets {
 struct OtherNumbers {
   const arma::mat* numbers = nullptr;
   std::uint64_t version = 0;                       ///< another number, other numbers
-  Ends ends;                                       ///< of the colours
+  Ends ends;                                       ///< of the colors
   const std::vector<std::string>* rows = nullptr;  ///< names beside the rows' indices
   const std::vector<std::string>* keys =
       nullptr;  ///< names above columns of tokens, when they are not the shown ones
@@ -28,10 +28,10 @@ struct OtherNumbers {
   /// Cell for cell those of the stage in another state: hovering and clicking mean the live stage's cell, and
   /// whoever draws the map says in a tooltip what is there.
   bool of_stage = false;
-  std::optional<core::attention::Colouring> colouring = {};  ///< instead of the stage's
-  const arma::mat* visible = nullptr;                        ///< 0 = hidden, instead of the live mask
-  const arma::mat* kept = nullptr;                           ///< 0 = dropped, or nullptr
-  const Extent* extent = nullptr;                            ///< of the numbers, when it is known
+  std::optional<core::attention::Coloring> coloring = {};  ///< instead of the stage's
+  const arma::mat* visible = nullptr;                      ///< 0 = hidden, instead of the live mask
+  const arma::mat* kept = nullptr;                         ///< 0 = dropped, or nullptr
+  const Extent* extent = nullptr;                          ///< of the numbers, when it is known
 };
 
 /// What stands above the columns of a heatmap; tokens only where a stage has a column a token.
@@ -46,7 +46,7 @@ struct Heatmap {
   float label_width = 0;      ///< room left of the picture for the rows' names; 0 = none
   bool row_tokens = true;     ///< else indices only
   ColumnLabels columns = ColumnLabels::tokens;
-  bool bar_beside = false;  ///< the colour bar stands right of the picture instead of below
+  bool bar_beside = false;  ///< the color bar stands right of the picture instead of below
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
   int most_decimals = 4;     ///< of the numbers, though more would fit
@@ -88,12 +88,12 @@ int gutter_count(Stage stage);
 /// A stage as it was before the last edit, of the same shape, or nullptr.
 const core::attention::StageMatrix* numbers_before(const Frame& frame, Stage stage, std::size_t head);
 
-/// How a heatmap's numbers are coloured.
-core::attention::Colouring colouring_of(const Heatmap& map);
+/// How a heatmap's numbers are colored.
+core::attention::Coloring coloring_of(const Heatmap& map);
 
-/// The ends of a stage's colours as people chose them.
-Ends colour_ends(const Frame& frame, Stage stage, std::size_t head);
+/// The ends of a stage's colors as people chose them.
+Ends color_ends(const Frame& frame, Stage stage, std::size_t head);
 /// Those of all stages and heads, to be locked.
-std::map<std::pair<Stage, std::size_t>, Ends> all_colour_ends(const Frame& frame);
+std::map<std::pair<Stage, std::size_t>, Ends> all_color_ends(const Frame& frame);
 
 }  // namespace app::widgets

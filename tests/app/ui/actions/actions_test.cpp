@@ -157,9 +157,8 @@ Outcome outcome(gui::Program& program) {
                      std::to_string(v.selection.trail.size());
   for (const auto& [shape, part] : v.look.zoomed)
     rest += " " + std::to_string(part.left) + " " + std::to_string(part.right);
-  rest += " maps " + std::to_string(static_cast<int>(v.look.colours.sequential)) + " " +
-          std::to_string(static_cast<int>(v.look.colours.diverging)) +
-          (v.look.colours.locked ? " locked" : "");
+  rest += " maps " + std::to_string(static_cast<int>(v.look.colors.sequential)) + " " +
+          std::to_string(static_cast<int>(v.look.colors.diverging)) + (v.look.colors.locked ? " locked" : "");
   rest += " copy " + std::to_string(static_cast<int>(v.settings.copy.extent)) + " " +
           std::to_string(v.settings.copy.form) + " " + std::to_string(v.settings.copy_decimals) + " typed " +
           (v.forms.typed ? v.forms.typed->field : "") + (v.selection.cursor ? " cursor" : "") + " given " +

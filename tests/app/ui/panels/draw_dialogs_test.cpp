@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "core/base/generator.hpp"
+#include "core/base/random.hpp"
 #include "core/editing/presets.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"

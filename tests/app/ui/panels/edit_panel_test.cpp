@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/base/generator.hpp"
+#include "core/base/random.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"
 

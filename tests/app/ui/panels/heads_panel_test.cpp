@@ -144,7 +144,7 @@ TEST_F(HeadsPanel, WorksOutTheLikenessOfVeryManyNumbersOnlyWhenAsked) {
   EXPECT_FALSE(ui.has("inspector/likeness")) << "other numbers, another question";
 }
 
-TEST_F(HeadsPanel, OffersTheColoursOfSignedStagesAndOfWeights) {
+TEST_F(HeadsPanel, OffersTheColorsOfSignedStagesAndOfWeights) {
   EXPECT_TRUE(ui.has("view/range"));
   ui.look([&](auto& v) { v.look.heads_stage = app::Stage::scores; });
   ui.run();

@@ -74,7 +74,7 @@ TEST_F(MenuBar, ChangesHowThingsLook) {
   choose("menu/View", "menu/theme/light");
   EXPECT_FALSE(ui.view().settings.dark);
   choose("menu/View", "menu/View/Colours", "menu/colours/all");
-  EXPECT_EQ(ui.view().look.colours.range, app::RangeRule::all_heads);
+  EXPECT_EQ(ui.view().look.colors.range, app::RangeRule::all_heads);
   choose("menu/View", "menu/tab/heads");
   EXPECT_EQ(ui.view().look.tab, app::Tab::heads);
   choose("menu/View", "menu/View/Scale", "menu/scale/150");

@@ -1,0 +1,286 @@
+#include "app/ui/widgets/heatmap/color_bar.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/pen.hpp"
+#include "core/base/color.hpp"
+#include "core/base/text.hpp"
+#include "core/out/drawing.hpp"
+
+namespace app::widgets {
+namespace {
+
+using core::attention::Coloring;
+
+constexpr int steps = 64;
+
+/// A line of words about a picture, and the shorter one for where that has no room.
+struct Note {
+  std::string words, brief;
+  bool of_low_end = false;  ///< about numbers below it
+};
+
+/// What one pixel stands for, where that is several cells.
+std::optional<Note> pooling_note(const Frame& frame, const Heatmap& map, const Drawn& d,
+                                 const ColorScale& scale) {
+  const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
+  if (pooled.rows * pooled.columns < 2) return std::nullopt;
+  const std::string block = std::to_string(pooled.rows) + " × " + std::to_string(pooled.columns);
+  return Note{
+      std::string("1 pixel shows the ") + core::color::pooled_as(scale.map) + " of " + block + " cells",
+      "1 px = " + block};
+}
+
+void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto swatch = [&](float x, float y, double t) {
+    const float side = frame.metrics.px(10);
+    list->AddRectFilled({x, y - side / 2}, {x + side, y + side / 2},
+                        packed(render::color_at(render::ColorMap::mask, frame.palette.dark, t)));
+    return x + side + frame.metrics.px(5);
+  };
+  const bool is_mask = map.stage == Stage::mask;
+  const double factor = core::attention::top_of_range(frame.shown.model, map.stage);
+  std::string kept = is_mask ? "visible" : "kept, × " + fixed(factor, 2);
+  std::string dropped = is_mask ? "hidden" : "dropped, × 0", pixels;
+  const float gap = frame.metrics.px(12);
+  const auto fits = [&] {
+    const float words = text_width(frame.fonts.sans12, kept) + text_width(frame.fonts.sans12, dropped) +
+                        (pixels.empty() ? 0 : gap + text_width(frame.fonts.sans12, pixels));
+    return words + frame.metrics.px(2 * (10 + 5)) + gap <= d.far.x - d.corner.x;
+  };
+  const auto note = pooling_note(frame, map, d, scale);
+  if (note) pixels = note->words;
+  if (note && !fits()) pixels = note->brief + ", " + core::color::pooled_as(scale.map);
+  if (!is_mask && !fits()) kept = "× " + fixed(factor, 2), dropped = "× 0";
+  if (note && !fits()) pixels = note->brief;
+  if (!fits()) pixels.clear();
+  if (!fits()) return;  // the title and the marks say it
+  const float y = std::round(d.far.y + frame.metrics.px(12));
+  float x = swatch(d.corner.x, y, 1);
+  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.faint), kept);
+  x += text_width(frame.fonts.sans12, kept) + gap;
+  const ImU32 ink = packed(readable_on(render::color_at(render::ColorMap::mask, frame.palette.dark, 0)));
+  const float left = x;
+  x = swatch(x, y, 0);
+  if (!is_mask) {
+    const float r = frame.metrics.px(3);
+    const ImVec2 m{left + frame.metrics.px(5), y};
+    list->AddLine({m.x - r, m.y - r}, {m.x + r, m.y + r}, ink, 1.5f);
+    list->AddLine({m.x - r, m.y + r}, {m.x + r, m.y - r}, ink, 1.5f);
+  }
+  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.faint), dropped);
+  x += text_width(frame.fonts.sans12, dropped) + gap;
+  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.dim), pixels);
+}
+
+std::string cells(std::size_t n) {
+  return std::to_string(n) + (n == 1 ? " cell" : " cells");
+}
+
+/// What the picture cannot show as it is.
+std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
+  std::vector<Note> notes;
+  const Ends& e = scale.ends;
+  if (const double unit = unit_in(frame, map); unit != 1 && cell_digits(frame, map, d).font)
+    notes.push_back({"numbers × " + unit_words(unit), "× " + unit_words(unit)});
+  if (const auto note = pooling_note(frame, map, d, scale)) notes.push_back(*note);
+  if (map.other) return notes;
+  const double least = scale.is_logarithmic() ? e.least : 0;
+  const Beyond* counted = cells_outside(frame, map.stage, map.head, {e.low, e.high, least});
+  if (!counted) return notes;
+  const Beyond& b = *counted;
+  if (b.above > 0)
+    notes.push_back({cells(b.above) + " above " + end_text(e.high), std::to_string(b.above) + " above"});
+  if (b.below > 0)
+    notes.push_back({cells(b.below) + " below " + end_text(e.low), std::to_string(b.below) + " below", true});
+  if (least == 0) return notes;
+  if (b.small > 0)
+    notes.push_back(
+        {cells(b.small) + " smaller than " + end_text(least), std::to_string(b.small) + " smaller", true});
+  if (b.zero > 0)
+    notes.push_back({cells(b.zero) + (b.zero == 1 ? " is" : " are") +
+                         (marks_hidden(map) ? " hidden or 0" : " 0") + ", without a logarithm",
+                     std::to_string(b.zero) + " are 0", true});
+  return notes;
+}
+
+/// All that the bar says and marks, in words.
+void draw_tooltip(const Frame& frame, const Heatmap& map, const ColorScale& scale,
+                  const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
+  if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
+  const Extent e = shown_extent(frame, map);
+  std::string words = "colours from " + inspected(scale.ends.low) + " to " + inspected(scale.ends.high);
+  if (scale.is_logarithmic()) words += ", logarithmic from " + inspected(scale.ends.least) + " on";
+  words += "\nsmallest " + inspected(e.smallest) + ", largest " + inspected(e.largest);
+  if (!notes.empty()) words += "\n" + core::text::joined(notes, "\n", &Note::words);
+  platform::push_font(frame.fonts.sans14);
+  ImGui::SetTooltip("%s", words.c_str());
+  ImGui::PopFont();
+}
+
+/// The number at the cross, which the bar marks.
+std::optional<double> chosen_number(const Drawn& d) {
+  if (!d.cross || d.row_only) return std::nullopt;
+  const double v = d.numbers(d.cross->row, d.cross->column);
+  return std::isnan(v) ? std::nullopt : std::optional(v);
+}
+
+struct BarStyle {
+  float thick, mark;
+  ImU32 faint, dim, chosen, ground;
+};
+
+/// A note in the room beside a bar: in two lines where one is too long.
+std::vector<std::string> beside_bar(const Frame& frame, const Note& note) {
+  const float room = frame.metrics.px(46);
+  const auto fitted = [&](const std::string& words) { return shortened(frame.fonts.sans12, words, room); };
+  const std::size_t equals = note.brief.find("= ");
+  if (text_width(frame.fonts.sans12, note.brief) <= room || equals == note.brief.npos)
+    return {fitted(note.brief)};
+  return {fitted(note.brief.substr(0, equals + 1)), fitted(note.brief.substr(equals + 2))};
+}
+
+void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, const Extent& extent,
+                 const std::vector<Note>& notes, const BarStyle& s) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float x = d.far.x + frame.metrics.px(8), bottom = d.far.y - 1, height = bottom - d.corner.y;
+  const auto y_of = [&](double share) { return std::round(bottom - height * static_cast<float>(share)); };
+  for (int k = 0; k < steps; ++k)
+    list->AddRectFilled({x, y_of((k + 1.0) / steps)}, {x + s.thick, y_of(static_cast<double>(k) / steps)},
+                        packed(scale.color(scale.number_at((k + 0.5) / steps))));
+  const float text_x = x + s.thick + frame.metrics.px(5), half = frame.metrics.px(6);
+  // Beside a map of a row or two the ends stand a line apart, beyond the bar.
+  const float middle = (d.corner.y + bottom) / 2, apart = frame.metrics.px(16) / 2;
+  draw_text(frame.fonts.mono12, {text_x, std::min(d.corner.y + half - 2, middle - apart)}, Align::left_middle,
+            s.dim, end_text(scale.ends.high));
+  draw_text(frame.fonts.mono12, {text_x, std::max(bottom - half + 3, middle + apart)}, Align::left_middle,
+            s.dim, end_text(scale.number_at(0)));
+  for (const double v : {extent.smallest, extent.largest}) {
+    const float y = y_of(scale.share(v));
+    list->AddTriangleFilled({x - 1, y}, {x - 1 - s.mark, y - s.mark}, {x - 1 - s.mark, y + s.mark}, s.faint);
+  }
+  if (const auto v = chosen_number(d)) {
+    const float y = y_of(scale.share(*v));
+    list->AddRectFilled({x - 2, y - 2}, {x + s.thick + 2, y + 2}, s.ground);
+    list->AddRectFilled({x - 2, y - 1}, {x + s.thick + 2, y + 1}, s.chosen);
+  }
+  // Next to the end that they are about: an arrow to the next map may begin at the middle.
+  const float line = frame.metrics.px(14);
+  float from_top = d.corner.y + half - 2, from_bottom = bottom - half + 3;
+  for (const Note& note : notes) {
+    if (height < frame.metrics.px(44)) break;  // the tooltip says it
+    for (const std::string& words : beside_bar(frame, note)) {
+      const float y = note.of_low_end ? from_bottom -= line : from_top += line;
+      draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, packed(frame.palette.dim), words);
+    }
+  }
+}
+
+void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale,
+                const Extent& extent, const std::vector<Note>& notes, const BarStyle& s) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
+  const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
+  // The low end stands left of the picture as far as there is room; the rest of it is taken from the bar.
+  const float low_room = text_width(frame.fonts.mono12, low) + frame.metrics.px(5),
+              left =
+                  d.corner.x + std::max(0.0f, low_room - map.label_width - frame.metrics.px(bar_end_in_gap));
+  const float y = d.far.y + frame.metrics.px(8), all = d.far.x - 1 - left - high_room;
+  std::string words = core::text::joined(notes, "; ", &Note::words);
+  const float least = frame.metrics.px(72), gap = frame.metrics.px(12);
+  if (text_width(frame.fonts.sans12, words) + gap > all - least)
+    words = core::text::joined(notes, "; ", &Note::brief);
+  const float wanted = words.empty() ? 0 : text_width(frame.fonts.sans12, words) + gap;
+  float words_room = std::clamp(all - frame.metrics.px(36), 0.0f, wanted);
+  // The beginning of a few words says nothing; the tooltip says it all.
+  if (words_room < wanted && words_room < gap + frame.metrics.px(64)) words_room = 0;
+  const float width = std::max(all - words_room, frame.metrics.px(24));
+  const auto x_of = [&](double share) { return std::round(left + width * static_cast<float>(share)); };
+  for (int k = 0; k < steps; ++k)
+    list->AddRectFilled({x_of(static_cast<double>(k) / steps), y}, {x_of((k + 1.0) / steps), y + s.thick},
+                        packed(scale.color(scale.number_at((k + 0.5) / steps))));
+  draw_text(frame.fonts.mono12, {left - frame.metrics.px(5), y + s.thick / 2}, Align::right_middle, s.dim,
+            low);
+  draw_text(frame.fonts.mono12, {left + width + frame.metrics.px(5), y + s.thick / 2}, Align::left_middle,
+            s.dim, high);
+  for (const double v : {extent.smallest, extent.largest}) {
+    const float x = x_of(scale.share(v));
+    list->AddTriangleFilled({x, y + s.thick + 1}, {x - s.mark, y + s.thick + 1 + s.mark},
+                            {x + s.mark, y + s.thick + 1 + s.mark}, s.faint);
+  }
+  if (const auto v = chosen_number(d)) {
+    const float x = x_of(scale.share(*v));
+    list->AddRectFilled({x - 2, y - 2}, {x + 2, y + s.thick + 2}, s.ground);
+    list->AddRectFilled({x - 1, y - 2}, {x + 1, y + s.thick + 2}, s.chosen);
+  }
+  if (words_room > gap)
+    draw_text(frame.fonts.sans12, {left + width + high_room + gap, y + s.thick / 2}, Align::left_middle,
+              packed(frame.palette.dim), shortened(frame.fonts.sans12, words, words_room - gap));
+}
+
+}  // namespace
+
+std::string end_text(double value) {
+  return core::figures::end_text(value, false);
+}
+
+float bar_room(const Frame& frame, const Heatmap& map) {
+  if (!map.show_bar) return 0;
+  if (!map.bar_beside) return frame.metrics.px(26);
+  const ColorScale scale = scale_of(frame, map);
+  float ends = 0;
+  for (const double end : {scale.number_at(0), scale.ends.high})
+    ends = std::max(ends, text_width(frame.fonts.mono12, end_text(end)));
+  return frame.metrics.px(8 + 6 + 5) + ends;
+}
+
+float bar_low_room(const Frame& frame, const Heatmap& map) {
+  if (!map.show_bar || map.bar_beside || coloring_of(map) == Coloring::mask) return 0;
+  return text_width(frame.fonts.mono12, end_text(scale_of(frame, map).number_at(0))) + frame.metrics.px(5);
+}
+
+float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float gap = frame.metrics.px(5), half = frame.metrics.px(3);
+  const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
+  draw_text(frame.fonts.mono12, left_middle, Align::left_middle, packed(frame.palette.dim), low);
+  const float from = left_middle.x + text_width(frame.fonts.mono12, low) + gap;
+  const auto x_of = [&](int k) { return std::round(from + width * static_cast<float>(k) / steps); };
+  for (int k = 0; k < steps; ++k)
+    list->AddRectFilled({x_of(k), std::round(left_middle.y - half)},
+                        {x_of(k + 1), std::round(left_middle.y + half)},
+                        packed(scale.color(scale.number_at((k + 0.5) / steps))));
+  draw_text(frame.fonts.mono12, {from + width + gap, left_middle.y}, Align::left_middle,
+            packed(frame.palette.dim), high);
+  return from + width + gap + text_width(frame.fonts.mono12, high) - left_middle.x;
+}
+
+void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
+  if (coloring_of(map) == Coloring::mask) return draw_legend(frame, map, d, scale);
+  const BarStyle style{frame.metrics.px(6),
+                       frame.metrics.px(3),
+
+                       packed(frame.palette.faint),
+                       packed(frame.palette.dim),
+                       packed(frame.palette.selection),
+                       packed(frame.palette.ground.back)};
+  const Extent extent = shown_extent(frame, map);
+  const std::vector<Note> notes = notes_of(frame, map, d, scale);
+  const float room = bar_room(frame, map);
+  if (map.bar_beside) {
+    draw_beside(frame, d, scale, extent, notes, style);
+    draw_tooltip(frame, map, scale, notes, {d.far.x + 2, d.corner.y}, {d.far.x + room, d.far.y});
+  } else {
+    draw_below(frame, map, d, scale, extent, notes, style);
+    draw_tooltip(frame, map, scale, notes, {d.corner.x, d.far.y + 2}, {d.far.x, d.far.y + room});
+  }
+}
+
+}  // namespace app::widgets

@@ -1,0 +1,146 @@
+#include "core/base/positions.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <numbers>
+
+namespace core::positions {
+namespace {
+
+std::vector<double> slopes_of_power(std::size_t n) {
+  std::vector<double> slopes;
+  for (std::size_t h = 0; h < n; ++h)
+    slopes.push_back(std::exp2(-8 * static_cast<double>(h + 1) / static_cast<double>(n)));
+  return slopes;
+}
+
+}  // namespace
+
+std::vector<double> default_slopes(std::size_t n_heads) {
+  const std::size_t power = std::bit_floor(n_heads);
+  std::vector<double> slopes = slopes_of_power(power);
+  const std::vector<double> finer = slopes_of_power(2 * power);
+  for (std::size_t h = 0; slopes.size() < n_heads; h += 2) slopes.push_back(finer[h]);
+  return slopes;
+}
+
+double slope_of(const Alibi& alibi, std::size_t head, std::size_t n_heads) {
+  return alibi.slopes ? alibi.slopes->at(0, head) : default_slopes(n_heads)[head];
+}
+
+std::size_t bucket_of(std::int64_t distance, const Relative& relative) {
+  auto n = static_cast<std::int64_t>(relative.table.n_cols());
+  std::int64_t first = 0;
+  if (relative.bidirectional) {
+    n /= 2;
+    if (distance > 0) first = n;
+    distance = std::abs(distance);
+  } else {
+    distance = std::max<std::int64_t>(-distance, 0);
+  }
+  const std::int64_t near = n / 2;
+  if (distance < near) return static_cast<std::size_t>(first + distance);
+  const double steps = std::log(double(distance) / double(near)) /
+                       std::log(double(relative.max_distance) / double(near)) * double(n - near);
+  return static_cast<std::size_t>(first + std::min(near + static_cast<std::int64_t>(steps), n - 1));
+}
+
+namespace {
+
+/// Long waves are stretched, short ones not, those between in part (Llama 3.1).
+double stretched(double frequency, const Scaling& s) {
+  const double wavelength = 2 * std::numbers::pi / frequency;
+  if (wavelength < s.original / s.high) return frequency;
+  if (wavelength > s.original / s.low) return frequency / s.factor;
+  const double kept = (s.original / wavelength - s.low) / (s.high - s.low);
+  return (1 - kept) * frequency / s.factor + kept * frequency;
+}
+
+}  // namespace
+
+std::size_t rotated_columns(const Rotary& rotary, std::size_t d_head) {
+  return rotary.dimensions.value_or(d_head);
+}
+
+std::vector<double> frequencies(const Rotary& rotary, std::size_t d_head) {
+  const std::size_t d = rotated_columns(rotary, d_head);
+  std::vector<double> all(d / 2);
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    if (rotary.inverse_frequencies) {
+      all[p] = rotary.inverse_frequencies->at(0, p);
+      continue;
+    }
+    all[p] = std::pow(rotary.base, -2 * static_cast<double>(p) / static_cast<double>(d));
+    if (rotary.scaling.rule == ScalingRule::llama3) all[p] = stretched(all[p], rotary.scaling);
+  }
+  return all;
+}
+
+PairColumns columns_of(const Rotary& rotary, std::size_t pair, std::size_t d_head) {
+  if (rotary.pairs == Pairs::neighbours) return {2 * pair, 2 * pair + 1};
+  return {pair, pair + rotated_columns(rotary, d_head) / 2};
+}
+
+std::optional<std::size_t> pair_of(const Rotary& rotary, std::size_t column, std::size_t d_head) {
+  const std::size_t d = rotated_columns(rotary, d_head);
+  if (column >= d / 2 * 2) return std::nullopt;
+  return rotary.pairs == Pairs::neighbours ? column / 2 : column % (d / 2);
+}
+
+double scaled_position(const Rotary& rotary, double position) {
+  return rotary.scaling.rule == ScalingRule::linear ? position / rotary.scaling.factor : position;
+}
+
+Rotation rotation_at(const Rotary& rotary, const std::vector<double>& frequencies, std::int64_t position) {
+  Rotation rotation;
+  for (const double frequency : frequencies) {
+    const double angle = angle_at(rotary, static_cast<double>(position), frequency);
+    rotation.cosines.push_back(std::cos(angle));
+    rotation.sines.push_back(std::sin(angle));
+  }
+  return rotation;
+}
+
+arma::mat rotate(const arma::mat& rows, std::int64_t first_position, const Rotary& rotary) {
+  arma::mat result = rows;
+  const std::vector<double> all = frequencies(rotary, rows.n_cols);
+  for (std::size_t i = 0; i < rows.n_rows; ++i) {
+    const Rotation rotation = rotation_at(rotary, all, first_position + static_cast<std::int64_t>(i));
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      const auto [a, b] = columns_of(rotary, p, rows.n_cols);
+      rotate_pair(result(i, a), result(i, b), rotation.cosines[p], rotation.sines[p]);
+    }
+  }
+  return result;
+}
+
+Arrow rotate(Arrow arrow, double angle) {
+  rotate_pair(arrow.x, arrow.y, std::cos(angle), std::sin(angle));
+  return arrow;
+}
+
+RotaryDot rotary_dot(const Rotary& rotary, const arma::rowvec& query, const arma::rowvec& key,
+                     double query_at, double key_at) {
+  RotaryDot dot;
+  for (const double frequency : frequencies(rotary, query.n_elem)) {
+    RotaryPair pair;
+    pair.columns = columns_of(rotary, dot.pairs.size(), query.n_elem);
+    const auto [a, b] = pair.columns;
+    pair.query_angle = angle_at(rotary, query_at, frequency);
+    pair.key_angle = angle_at(rotary, key_at, frequency);
+    pair.query = {query(a), query(b)}, pair.key = {key(a), key(b)};
+    pair.rotated_query = rotate(pair.query, pair.query_angle);
+    pair.rotated_key = rotate(pair.key, pair.key_angle);
+    pair.share = pair.rotated_query.x * pair.rotated_key.x + pair.rotated_query.y * pair.rotated_key.y;
+    dot.score += pair.share;
+    dot.pairs.push_back(pair);
+  }
+  for (std::size_t k = rotated_columns(rotary, query.n_elem); k < query.n_elem; ++k)
+    dot.unrotated += query(k) * key(k);
+  dot.score += dot.unrotated;
+  return dot;
+}
+
+}  // namespace core::positions

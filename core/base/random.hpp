@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace core::random {
+
+/// Yes or no, many times: 64 answers to a word, so that whoever reads many can read them by words.
+class Bits {
+ public:
+  Bits() = default;
+  explicit Bits(std::size_t n, bool all = false)
+      : size_(n), words_((n + width - 1) / width, all ? ~std::uint64_t{0} : 0) {}
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  bool operator[](std::size_t i) const { return words_[i / width] >> i % width & 1; }
+  /// Yes to number i when it holds; what was yes stays so.
+  void add(std::size_t i, bool holds) { words_[i / width] |= std::uint64_t{holds} << i % width; }
+
+  /// Calls no(k) for each k below n, in order, for which number first + k is no.
+  template <class Call>
+  void each_no(std::size_t first, std::size_t n, const Call& no) const {
+    for (std::size_t k = 0; k < n;) {
+      const std::size_t at = first + k, in_word = at % width, count = std::min(width - in_word, n - k);
+      std::uint64_t left = ~words_[at / width] >> in_word;
+      if (count < width) left &= (std::uint64_t{1} << count) - 1;
+      for (; left != 0; left &= left - 1) no(k + static_cast<std::size_t>(std::countr_zero(left)));
+      k += count;
+    }
+  }
+
+ private:
+  static constexpr std::size_t width = 64;
+  std::size_t size_ = 0;
+  std::vector<std::uint64_t> words_;
+};
+
+/// The stream of std::mt19937, a few times as fast: a whole state is renewed at a time, in loops that
+/// compilers turn into vectors.
+///
+/// Matsumoto and Nishimura, Mersenne Twister, ACM TOMACS 8 (1998).
+class Twister {
+ public:
+  explicit Twister(std::uint32_t seed);
+
+  std::uint32_t next() {
+    if (next_ == size) renew();
+    return tempered_[next_++];
+  }
+  /// The next ones, as many as there is place for.
+  void fill(std::span<std::uint32_t> numbers);
+
+ private:
+  static constexpr std::size_t size = 624;
+  void renew();
+
+  std::array<std::uint32_t, size> state_, tempered_;
+  std::size_t next_ = size;
+};
+
+/// The numbers of PyTorch's CPU generator after manual_seed(seed), op after op, bit for bit (float32, AVX2
+/// builds).
+///
+/// Rules measured against PyTorch 1.13; every op takes its numbers from where the op before it left off.
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed);
+
+  /// The next output of mt19937.
+  std::uint32_t next_u32();
+  /// Two outputs, the first in the high half.
+  std::uint64_t next_u64();
+
+  /// torch.rand: n numbers in [0, 1).
+  std::vector<float> rand(std::size_t n);
+  /// tensor.uniform_(low, high): n numbers in [low, high).
+  std::vector<float> uniform(std::size_t n, double low, double high);
+  /// torch.randn, torch.normal and nn.Embedding: n numbers; fewer than 16 are drawn by another rule than
+  /// more.
+  std::vector<float> normal(std::size_t n, double mean = 0, double standard_deviation = 1);
+  /// torch.randint: n whole numbers in [low, high); low must be below high.
+  std::vector<std::int64_t> randint(std::size_t n, std::int64_t low, std::int64_t high);
+  /// The first values of nn.Linear(d_in, d_out): weight as PyTorch holds it, d_out × d_in, row after row.
+  std::vector<float> linear_weight(std::size_t d_in, std::size_t d_out);
+  /// The first values of the bias of nn.Linear(d_in, d_out), drawn after its weight: d_out numbers.
+  std::vector<float> linear_bias(std::size_t d_in, std::size_t d_out);
+  /// Which of n numbers nn.Dropout(rate) keeps, in the mt19937 stream; rates 0 and 1 take nothing from it.
+  Bits dropout_kept(std::size_t n, double rate);
+  /// The same in the stream of official x86 builds with MKL before PyTorch 2.7.
+  Bits dropout_kept_mkl(std::size_t n, double rate);
+
+ private:
+  float unit_float();
+  double unit_double();
+  double normal_value(double mean, double standard_deviation);
+
+  Twister twister_;
+  std::optional<double> cached_normal_;
+};
+
+}  // namespace core::random
