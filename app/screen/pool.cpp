@@ -14,6 +14,50 @@ std::size_t blocks(std::size_t cells, std::size_t block) {
   return (cells + block - 1) / block;
 }
 
+/// The strongest of every block of a line: all blocks' first numbers, then their second ones and so on, as
+/// gcc compares vectors of blocks then, and one number after the other where the best of a block is carried.
+template <bool is_signed, std::size_t fixed_block>
+[[gnu::always_inline]] inline void strongest_along(const double* __restrict line, std::size_t n,
+                                                   std::size_t block, double* __restrict out) {
+  if constexpr (fixed_block > 0) block = fixed_block;
+  const std::size_t whole = n / block;
+  for (std::size_t c = 0; c < whole; ++c) out[c] = line[c * block];
+  for (std::size_t k = 1; k < block; ++k)
+    for (std::size_t c = 0; c < whole; ++c) out[c] = stronger<is_signed>(out[c], line[c * block + k]);
+  if (whole * block == n) return;
+  double best = line[whole * block];
+  for (std::size_t i = whole * block + 1; i < n; ++i) best = stronger<is_signed>(best, line[i]);
+  out[whole] = best;
+}
+
+template <bool is_signed>
+[[gnu::always_inline]] inline void strongest_of_blocks(const double* line, std::size_t n, std::size_t block,
+                                                       double* out) {
+  switch (block) {
+    case 1:
+      std::copy_n(line, n, out);
+      return;
+    case 2:
+      return strongest_along<is_signed, 2>(line, n, block, out);
+    case 3:
+      return strongest_along<is_signed, 3>(line, n, block, out);
+    case 4:
+      return strongest_along<is_signed, 4>(line, n, block, out);
+    default:
+      return strongest_along<is_signed, 0>(line, n, block, out);
+  }
+}
+
+// For the vectors of each processor; no other floating-point options, as NaN and −∞ count.
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
+FOR_EACH_PROCESSOR void largest_of_blocks(const double* line, std::size_t n, std::size_t block, double* out) {
+  strongest_of_blocks<false>(line, n, block, out);
+}
+FOR_EACH_PROCESSOR void farthest_of_blocks(const double* line, std::size_t n, std::size_t block,
+                                           double* out) {
+  strongest_of_blocks<true>(line, n, block, out);
+}
+
 /// The blocks of rows that a change touches in full, in order.
 std::vector<bool> touched_rows(const HeadChange& change, std::size_t n_blocks, std::size_t block) {
   std::vector<bool> touched(n_blocks, change.all);
@@ -43,14 +87,10 @@ Pool::Written Pool::renew(const RowView& m, bool is_signed, std::size_t block_ro
 
 template <bool is_signed>
 void Pool::pool_along(const RowView& m, std::size_t row, std::size_t first, std::size_t last) {
-  const double* numbers = m.numbers + row * m.stride;
-  double* along = along_.data() + row * n_columns_;
-  for (std::size_t c = first; c < last; ++c) {
-    const std::size_t begin = c * form_.block_columns, end = std::min(begin + form_.block_columns, m.n_cols);
-    double best = numbers[begin];
-    for (std::size_t j = begin + 1; j < end; ++j) best = stronger<is_signed>(best, numbers[j]);
-    along[c] = best;
-  }
+  const std::size_t begin = first * form_.block_columns, end = std::min(last * form_.block_columns, m.n_cols);
+  (is_signed ? farthest_of_blocks : largest_of_blocks)(m.numbers + row * m.stride + begin, end - begin,
+                                                       form_.block_columns,
+                                                       along_.data() + row * n_columns_ + first);
 }
 
 template <bool is_signed>
